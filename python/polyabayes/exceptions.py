@@ -1,0 +1,76 @@
+"""Errors and warnings of polyabayes.
+
+Every error derives from :class:`PolyabayesError` and from the built-in class
+that a caller would catch anyway (``ValueError``, ``TypeError``, ``OSError``).
+A message names the argument, the place and the remedy.
+"""
+
+from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
+
+__all__ = [
+    "BudgetExceededError",
+    "FileAccessError",
+    "FileFormatError",
+    "ImpossibleDocumentWarning",
+    "InvalidArgumentError",
+    "InvalidCountsError",
+    "InvalidTypeError",
+    "MissingDependencyError",
+    "NotFittedError",
+    "PolyabayesError",
+    "PolyabayesWarning",
+    "UnreliableErrorWarning",
+    "UnseenWordsWarning",
+]
+
+
+class PolyabayesError(Exception):
+    """Base class of all errors raised on purpose by polyabayes."""
+
+
+class InvalidArgumentError(PolyabayesError, ValueError):
+    """An argument has a value that the function cannot work with."""
+
+
+class InvalidTypeError(PolyabayesError, TypeError):
+    """An argument has a type that the function cannot work with."""
+
+
+class InvalidCountsError(InvalidArgumentError):
+    """A count is negative, fractional, NaN, infinite or too large, or an index is out of range."""
+
+
+class FileFormatError(PolyabayesError, ValueError):
+    """A file could be read, but its content is not what its format promises."""
+
+
+class FileAccessError(PolyabayesError, OSError):
+    """A file or folder is missing, unreadable or cannot be written."""
+
+
+class BudgetExceededError(PolyabayesError, ValueError):
+    """An exact computation would cost more than its budget allows."""
+
+
+class MissingDependencyError(PolyabayesError, ImportError):
+    """An optional dependency is not installed; the message names the extra."""
+
+
+class NotFittedError(PolyabayesError, _SklearnNotFittedError):
+    """An estimator is used before ``fit`` or ``from_parameters``."""
+
+
+class PolyabayesWarning(UserWarning):
+    """Base class of the warnings of polyabayes."""
+
+
+class ImpossibleDocumentWarning(PolyabayesWarning):
+    """A document holds a word that no topic can produce: its log-likelihood is ``-inf``."""
+
+
+class UnreliableErrorWarning(PolyabayesWarning):
+    """A standard error rests on too few effective replicates to be trusted."""
+
+
+class UnseenWordsWarning(PolyabayesWarning):
+    """Words outside the model's vocabulary were dropped."""

@@ -1,0 +1,190 @@
+"""What the formats share: opening files, reading vocabularies, writing whole files or nothing."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+import uuid
+import zipfile
+import zlib
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
+
+from polyabayes._counts import Words, checked_words
+from polyabayes.corpus import Corpus
+from polyabayes.exceptions import (
+    FileAccessError,
+    FileFormatError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    PolyabayesError,
+)
+
+VocabularyLike: TypeAlias = "str | os.PathLike[str] | Sequence[str] | NDArray[Any]"
+
+STANDARD_INPUT = Path("-")
+_BLOCK_BYTES = 1 << 24
+_CORRUPT = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
+
+
+@contextmanager
+def reading(path: Path) -> Generator[None]:
+    """Turn what a library raises about the file into FileAccessError or FileFormatError."""
+    try:
+        yield
+    except PolyabayesError:
+        raise
+    except _CORRUPT as error:
+        raise FileFormatError(f"{path} is damaged or cut short: {error}") from error
+    except OSError as error:
+        raise FileAccessError(f"cannot read {path}: {error.strerror or error}") from error
+    except (ValueError, KeyError, IndexError, OverflowError) as error:
+        raise FileFormatError(f"{path} cannot be read: {error}") from error
+
+
+@contextmanager
+def corpus_of(path: Path) -> Generator[None]:
+    """Name the file when its content does not make a corpus."""
+    try:
+        yield
+    except (InvalidArgumentError, InvalidTypeError) as error:
+        raise FileFormatError(f"{path}: {error}") from error
+
+
+@contextmanager
+def open_binary(path: Path) -> Generator[Any]:
+    """Open a file, or standard input for "-", unpacking gzip wherever it is found."""
+    with reading(path):
+        raw: Any = sys.stdin.buffer if path == STANDARD_INPUT else path.open("rb")
+    try:
+        stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)
+        with reading(path):
+            packed = stream.peek(2)[:2] == b"\x1f\x8b"
+        if packed:
+            with gzip.GzipFile(fileobj=stream) as unpacked:
+                yield unpacked
+        elif path.suffix == ".gz":
+            raise FileFormatError(f"{path} ends in .gz but is not a gzip file")
+        else:
+            yield stream
+    finally:
+        if path != STANDARD_INPUT:
+            raw.close()
+
+
+def line_blocks(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Blocks of whole lines, each with the number of its first line, counted from 1.
+
+    Blank lines at the end of the file are left out.
+    """
+    line, pending, ended = 1, bytearray(), False
+    with open_binary(path) as stream:
+        while not ended:
+            try:
+                with reading(path):
+                    piece = stream.read1(_BLOCK_BYTES)
+            except FileFormatError as error:
+                complete = line - 1 + pending.count(b"\n")
+                raise FileFormatError(f"{error} (after line {complete})") from error
+            pending += piece
+            ended = not piece
+            if not ended and len(pending) < _BLOCK_BYTES:
+                continue
+            body = bytes(pending if ended else pending[: pending.rfind(b"\n") + 1]).rstrip()
+            if body:
+                yield line, body
+                line += body.count(b"\n") + 1
+                pending = pending[len(body) :].partition(b"\n")[2]
+
+
+def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:
+    """All lines of a text file, without their ends."""
+    with open_binary(path) as stream, reading(path):
+        text = stream.read().decode(encoding)
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def resolve_vocabulary(vocabulary: VocabularyLike | None) -> Words | None:
+    """Words of a vocabulary given as a file with one word a line, or as a sequence."""
+    if vocabulary is None:
+        return None
+    if not isinstance(vocabulary, (str, os.PathLike)):
+        return checked_words(vocabulary)
+    path = Path(vocabulary)
+    words = read_lines(path)
+    while words and not words[-1].strip():
+        words.pop()
+    if not words:
+        raise FileFormatError(f"{path} holds no words")
+    for line, word in enumerate(words, start=1):
+        if not word.strip():
+            raise FileFormatError(f"{path}, line {line}: the line is blank; put one word a line")
+    with corpus_of(path):
+        return checked_words(words)
+
+
+def size_of_vocabulary(vocabulary: Words | None, n_words: int | None) -> int | None:
+    """Agree on the number of words, if either the vocabulary or the option gives it."""
+    if n_words is not None and (isinstance(n_words, bool) or n_words < 1):
+        raise InvalidArgumentError(f"n_words must be a positive int, got {n_words!r}")
+    if vocabulary is None:
+        return n_words
+    if n_words not in (None, len(vocabulary)):
+        raise InvalidArgumentError(
+            f"n_words={n_words}, but the vocabulary has {len(vocabulary)} words; "
+            "leave n_words out when a vocabulary is given"
+        )
+    return len(vocabulary)
+
+
+def with_vocabulary(corpus: Corpus, vocabulary: Words | None) -> Corpus:
+    """Give a corpus the vocabulary asked for: aligned by word if it has its own."""
+    if vocabulary is None:
+        return corpus
+    if corpus.vocabulary is None:
+        return Corpus(corpus.counts, vocabulary, corpus.ids)
+    return corpus.aligned_to(vocabulary)[0]
+
+
+@contextmanager
+def replacing(path: Path) -> Generator[Any]:
+    """Open a file that takes its name only when it is complete; `.gz` is packed."""
+    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        with unfinished.open("xb") as raw:
+            if path.suffix == ".gz":
+                with gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed:
+                    yield packed
+            else:
+                yield raw
+        unfinished.replace(path)
+    except OSError as error:
+        raise FileAccessError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            unfinished.unlink()
+
+
+def write_vocabulary(words: Words, path: Path) -> None:
+    """Write one word a line."""
+    for position, word in enumerate(words):
+        if not word.strip() or "\n" in word or word.endswith("\r"):
+            raise InvalidArgumentError(
+                f"word {position} of the vocabulary is {word!r}, which a file with one word a "
+                "line cannot hold; write .npz instead"
+            )
+    with replacing(path) as handle:
+        handle.write("".join(f"{word}\n" for word in words).encode())
+
+
+def vocabulary_path(path: Path) -> Path:
+    """Where the words of a file of counts go: its name with ``.vocab`` for its suffixes."""
+    counts = path.with_suffix("") if path.suffix == ".gz" else path
+    return counts.with_name(f"{counts.stem}.vocab")

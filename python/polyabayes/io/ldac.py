@@ -1,0 +1,138 @@
+"""LDA-C: one document a line, ``M id:count id:count ...`` with ids counted from 0."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polyabayes._counts import MAX_COUNT, Words
+from polyabayes.corpus import Corpus
+from polyabayes.exceptions import FileFormatError
+from polyabayes.io._files import (
+    line_blocks,
+    replacing,
+    size_of_vocabulary,
+    vocabulary_path,
+    write_vocabulary,
+)
+from polyabayes.io._integers import is_number, parse_integer_lines
+
+_MAX_ID = 2**31 - 2
+
+
+def read_ldac(path: Path, vocabulary: Words | None = None, *, n_words: int | None = None) -> Corpus:
+    """Read an LDA-C file, plain or gzipped, or standard input.
+
+    Parameters
+    ----------
+    path : Path
+        The file; "-" is standard input.
+    vocabulary : ndarray of str, shape (n_words,), optional
+        The words.
+    n_words : int, optional
+        Number of words; the largest id plus one if there is no vocabulary either.
+
+    Returns
+    -------
+    Corpus
+        A line ``0`` is an empty document.
+    """
+    size = size_of_vocabulary(vocabulary, n_words)
+    limit = _MAX_ID + 1 if size is None else size
+    lengths: list[NDArray[np.int64]] = []
+    ids: list[NDArray[np.int32]] = []
+    counts: list[NDArray[np.int64]] = []
+    for first_line, block in line_blocks(path):
+        parsed = _parse(block, limit)
+        if parsed is None:
+            raise _first_error(path, first_line, block, limit)
+        lengths.append(parsed[0])
+        ids.append(parsed[1])
+        counts.append(parsed[2])
+    if not lengths:
+        raise FileFormatError(f"{path} holds no documents")
+    indptr = np.concatenate(([0], np.cumsum(np.concatenate(lengths))))
+    indices = np.concatenate(ids)
+    n_columns = int(indices.max(initial=0)) + 1 if size is None else size
+    matrix = sparse.csr_matrix(
+        (np.concatenate(counts), indices, indptr), shape=(len(indptr) - 1, n_columns)
+    )
+    return Corpus(matrix, vocabulary)
+
+
+def write_ldac(corpus: Corpus, path: Path) -> None:
+    """Write an LDA-C file, gzipped if it ends in ``.gz``, and its words beside it.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        The documents; their ids are not kept.
+    path : Path
+        The file. The words, if there are any, go to the same name with ``.vocab``.
+    """
+    if corpus.vocabulary is not None:
+        write_vocabulary(corpus.vocabulary, vocabulary_path(path))
+    counts = corpus.counts
+    with replacing(path) as handle:
+        for start, stop in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
+            words = counts.indices[start:stop].tolist()
+            values = counts.data[start:stop].tolist()
+            pairs = [f" {word}:{value}" for word, value in zip(words, values, strict=True)]
+            handle.write(f"{len(pairs)}{''.join(pairs)}\n".encode())
+
+
+def _parse(
+    block: bytes, limit: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]] | None:
+    """Lengths of the documents, ids and counts, or None if any line is malformed."""
+    lines = parse_integer_lines(block)
+    if lines is None or not (lines.per_line % 2 == 1).all():
+        return None
+    first = np.cumsum(lines.per_line) - lines.per_line
+    position = np.arange(len(lines.values)) - np.repeat(first, lines.per_line)
+    is_count = (position > 0) & (position % 2 == 0)
+    is_id = position % 2 == 1
+    lengths = lines.per_line // 2
+    ids, counts = lines.values[is_id], lines.values[is_count]
+    if (
+        not np.array_equal(is_count, lines.after_colon)
+        or not np.array_equal(lines.values[first], lengths)
+        or ids.max(initial=-1) >= limit
+        or counts.min(initial=1) < 1
+        or counts.max(initial=1) > MAX_COUNT
+    ):
+        return None
+    return lengths, ids.astype(np.int32), counts
+
+
+def _first_error(path: Path, first_line: int, block: bytes, limit: int) -> FileFormatError:
+    for number, line in enumerate(block.split(b"\n"), start=first_line):
+        reason = _line_error(line.decode("utf-8", "replace"), limit)
+        if reason:
+            return FileFormatError(f"{path}, line {number}: {reason}")
+    return FileFormatError(f"{path} is not an LDA-C file")
+
+
+def _line_error(line: str, limit: int) -> str | None:
+    head, *pairs = line.split() or [""]
+    if not head:
+        return "the line is blank; an empty document is written as 0"
+    if not is_number(head):
+        return f"{head!r} is not a number of words; a line is 'M id:count id:count ...'"
+    for pair in pairs:
+        word, colon, count = pair.partition(":")
+        if not (colon and is_number(word) and is_number(count.removeprefix("-"))):
+            return f"{pair!r} is not an id:count pair; a line is 'M id:count id:count ...'"
+        if not 1 <= int(count) <= MAX_COUNT:
+            return f"the count of {pair!r} is not a whole number from 1 to {MAX_COUNT}"
+        if int(word) >= limit:
+            return (
+                f"word id {word} is outside of the vocabulary of {limit} words; ids are counted "
+                "from 0"
+            )
+    if int(head) != len(pairs):
+        return f"{head} words are announced, but {len(pairs)} follow; the line may be cut short"
+    return None

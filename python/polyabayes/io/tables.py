@@ -1,0 +1,130 @@
+"""Tables in CSV and Parquet files, wide (a row a document) or long (document, word, count)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy import sparse
+
+from polyabayes._counts import Words
+from polyabayes.corpus import Corpus
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError, MissingDependencyError
+from polyabayes.io._files import corpus_of, open_binary, reading, with_vocabulary
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Layout = Literal["auto", "wide", "long"]
+
+_LONG_COLUMNS = ("document", "word", "count")
+
+
+def read_csv(
+    path: Path, vocabulary: Words | None = None, *, layout: Layout = "auto", **options: Any
+) -> Corpus:
+    """Read a CSV file, plain or gzipped.
+
+    Parameters
+    ----------
+    path : Path
+        The file. A long table has the columns ``document``, ``word`` and ``count``, one line
+        for each non-zero count; a wide one has a row a document and a column a word, and its
+        first column holds the ids of the documents if that is text or called ``document``.
+    vocabulary : ndarray of str, shape (n_words,), optional
+        The words in the order wanted.
+    layout : {"auto", "wide", "long"}, default="auto"
+        "auto" takes the table for long if it has exactly those three columns.
+    **options
+        Passed to ``pandas.read_csv``.
+
+    Returns
+    -------
+    Corpus
+        Documents in order of appearance; the words of a long table are sorted.
+    """
+    pandas = _pandas("CSV")
+    with open_binary(path) as stream, reading(path):
+        frame = pandas.read_csv(stream, **{"keep_default_na": False, "na_values": [""], **options})
+    return _corpus(path, frame, vocabulary, layout)
+
+
+def read_parquet(path: Path, vocabulary: Words | None = None, *, layout: Layout = "auto") -> Corpus:
+    """Read a Parquet file.
+
+    Parameters
+    ----------
+    path : Path
+        The file, with a table as for :func:`read_csv`.
+    vocabulary : ndarray of str, shape (n_words,), optional
+        The words in the order wanted.
+    layout : {"auto", "wide", "long"}, default="auto"
+        As for :func:`read_csv`.
+
+    Returns
+    -------
+    Corpus
+        As for :func:`read_csv`.
+    """
+    pandas = _pandas("Parquet")
+    with open_binary(path) as stream, reading(path):
+        try:
+            frame = pandas.read_parquet(stream)
+        except ImportError as error:
+            raise _missing("Parquet", error) from error
+    return _corpus(path, frame, vocabulary, layout)
+
+
+def _pandas(kind: str) -> Any:
+    try:
+        import pandas
+    except ImportError as error:
+        raise _missing(kind, error) from error
+    return pandas
+
+
+def _missing(kind: str, error: ImportError) -> MissingDependencyError:
+    return MissingDependencyError(
+        f"reading {kind} files needs pandas and pyarrow ({error}); "
+        "install them with: pip install 'polyabayes[frames]'"
+    )
+
+
+def _corpus(path: Path, frame: pd.DataFrame, vocabulary: Words | None, layout: Layout) -> Corpus:
+    if layout not in ("auto", "wide", "long"):
+        raise InvalidArgumentError(f"layout must be 'auto', 'wide' or 'long', got {layout!r}")
+    if not len(frame):
+        raise FileFormatError(f"{path} holds no documents")
+    is_long = set(frame.columns) == set(_LONG_COLUMNS)
+    if layout == "long" and not is_long:
+        raise FileFormatError(
+            f"{path} has the columns {', '.join(map(str, frame.columns[:6]))}; a long table has "
+            "the columns document, word and count"
+        )
+    with corpus_of(path):
+        corpus = _from_long(path, frame) if is_long and layout != "wide" else _from_wide(frame)
+    return with_vocabulary(corpus, vocabulary)
+
+
+def _from_long(path: Path, frame: pd.DataFrame) -> Corpus:
+    for column in _LONG_COLUMNS:
+        missing = frame[column].isna().to_numpy()
+        if missing.any():
+            raise FileFormatError(
+                f"{path}, row {int(np.argmax(missing)) + 1} of the table: no {column} is given"
+            )
+    rows, documents = frame["document"].factorize()
+    columns, words = frame["word"].factorize(sort=True)
+    counts = frame["count"].to_numpy()
+    if counts.dtype.kind not in "iuf":
+        raise FileFormatError(f"{path}: the column count holds {frame['count'].dtype}, not numbers")
+    matrix = sparse.coo_matrix((counts, (rows, columns)), shape=(len(documents), len(words)))
+    return Corpus(matrix, [str(word) for word in words], [str(label) for label in documents])
+
+
+def _from_wide(frame: pd.DataFrame) -> Corpus:
+    first = frame.columns[0]
+    if first == "document" or frame[first].dtype.kind not in "biuf":
+        frame = frame.set_index(first)
+    return Corpus(frame)

@@ -1,0 +1,230 @@
+//! Documents x words, in compressed sparse rows.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+
+/// Sparse matrix of word counts, one row a document.
+///
+/// Within a row the word indices strictly increase and every stored count is at least 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CountMatrix {
+    n_words: usize,
+    offsets: Vec<usize>,
+    words: Vec<u32>,
+    counts: Vec<u32>,
+}
+
+/// One row of a [`CountMatrix`]: distinct words and how often each occurs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Document<'a> {
+    words: &'a [u32],
+    counts: &'a [u32],
+}
+
+/// The different documents of a matrix, and which of them each row is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Distinct {
+    /// A row that holds each different document.
+    pub representatives: Vec<usize>,
+    /// For each row, the index of its document within `representatives`.
+    pub index: Vec<usize>,
+}
+
+impl CountMatrix {
+    /// Checks and takes over a matrix in compressed sparse rows.
+    ///
+    /// # Errors
+    /// Offsets that are inconsistent, words out of range or out of order, counts that are not
+    /// between 1 and 2^32 - 1, no words, or more than 2^32 words.
+    pub fn new(n_words: usize, offsets: &[i64], words: &[i64], counts: &[i64]) -> Result<Self> {
+        if n_words == 0 {
+            return Err(Error::Empty { name: "number of words" });
+        }
+        if words.len() != counts.len() {
+            return Err(Error::Length {
+                name: "counts",
+                found: counts.len(),
+                expected: words.len(),
+            });
+        }
+        let matrix = CountMatrix {
+            n_words,
+            offsets: check_offsets(offsets, words.len())?,
+            words: Vec::with_capacity(words.len()),
+            counts: Vec::with_capacity(counts.len()),
+        };
+        matrix.fill(words, counts)
+    }
+
+    fn fill(mut self, words: &[i64], counts: &[i64]) -> Result<Self> {
+        for document in 0..self.n_documents() {
+            let mut next = 0;
+            for cell in self.cells(document) {
+                let (word, count) = (words[cell] as u64, counts[cell]);
+                if word >= self.n_words as u64 || word > u64::from(u32::MAX) {
+                    return Err(Error::WordOutOfRange { document, word, n_words: self.n_words });
+                }
+                if word < next {
+                    return Err(Error::Unsorted { document, word });
+                }
+                if !(1..=i64::from(u32::MAX)).contains(&count) {
+                    return Err(Error::Count { document, word, count });
+                }
+                self.words.push(word as u32);
+                self.counts.push(count as u32);
+                next = word + 1;
+            }
+        }
+        Ok(self)
+    }
+
+    /// A matrix from dense rows of equal length; zeros are left out.
+    ///
+    /// # Errors
+    /// As for [`CountMatrix::new`], and rows of unequal length.
+    pub fn from_dense(rows: &[Vec<i64>]) -> Result<Self> {
+        let n_words = rows.first().map_or(0, Vec::len);
+        let (mut offsets, mut words, mut counts) = (vec![0], vec![], vec![]);
+        for row in rows {
+            if row.len() != n_words {
+                return Err(Error::Length { name: "row", found: row.len(), expected: n_words });
+            }
+            for (word, &count) in (0..).zip(row).filter(|&(_, &count)| count != 0) {
+                words.push(word);
+                counts.push(count);
+            }
+            offsets.push(words.len() as i64);
+        }
+        Self::new(n_words, &offsets, &words, &counts)
+    }
+
+    /// Number of rows.
+    pub fn n_documents(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Size of the vocabulary.
+    pub fn n_words(&self) -> usize {
+        self.n_words
+    }
+
+    /// Total of all counts.
+    pub fn n_tokens(&self) -> u64 {
+        self.counts.iter().map(|&count| u64::from(count)).sum()
+    }
+
+    /// The range of cells of one row, into [`words`](Self::words) and [`counts`](Self::counts).
+    pub fn cells(&self, document: usize) -> Range<usize> {
+        self.offsets[document]..self.offsets[document + 1]
+    }
+
+    /// The word of every cell, row after row.
+    pub fn words(&self) -> &[u32] {
+        &self.words
+    }
+
+    /// The count of every cell, row after row.
+    pub fn counts(&self) -> &[u32] {
+        &self.counts
+    }
+
+    /// One row.
+    pub fn document(&self, document: usize) -> Document<'_> {
+        let cells = self.cells(document);
+        Document { words: &self.words[cells.clone()], counts: &self.counts[cells] }
+    }
+
+    /// All rows.
+    pub fn documents(&self) -> impl ExactSizeIterator<Item = Document<'_>> {
+        (0..self.n_documents()).map(|document| self.document(document))
+    }
+
+    /// Groups equal rows, in order of first appearance.
+    pub fn distinct(&self) -> Distinct {
+        let mut seen = HashMap::with_capacity(self.n_documents());
+        let mut representatives = Vec::new();
+        let index = (self.documents().enumerate())
+            .map(|(row, document)| {
+                *seen.entry(document).or_insert_with(|| {
+                    representatives.push(row);
+                    representatives.len() - 1
+                })
+            })
+            .collect();
+        Distinct { representatives, index }
+    }
+}
+
+impl<'a> Document<'a> {
+    /// (word, count) of every distinct word.
+    pub fn cells(self) -> impl ExactSizeIterator<Item = (u32, u32)> + 'a {
+        self.words.iter().copied().zip(self.counts.iter().copied())
+    }
+
+    /// The distinct words, strictly increasing.
+    pub fn words(self) -> &'a [u32] {
+        self.words
+    }
+
+    /// The count of each distinct word.
+    pub fn counts(self) -> &'a [u32] {
+        self.counts
+    }
+
+    /// Number of distinct words.
+    pub fn n_distinct(self) -> usize {
+        self.words.len()
+    }
+
+    /// Number of tokens: the document's length.
+    pub fn n_tokens(self) -> u64 {
+        self.counts.iter().map(|&count| u64::from(count)).sum()
+    }
+}
+
+fn check_offsets(offsets: &[i64], n_cells: usize) -> Result<Vec<usize>> {
+    let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {
+        return Err(Error::Empty { name: "row offsets" });
+    };
+    if let Some(document) = offsets.windows(2).position(|pair| pair[1] < pair[0]) {
+        return Err(Error::Offsets { document });
+    }
+    if first != 0 || last as usize != n_cells {
+        return Err(Error::Offsets { document: if first != 0 { 0 } else { offsets.len() - 1 } });
+    }
+    Ok(offsets.iter().map(|&offset| offset as usize).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_what_is_not_a_count_matrix() {
+        let new = CountMatrix::new;
+        assert_eq!(new(0, &[0], &[], &[]), Err(Error::Empty { name: "number of words" }));
+        assert_eq!(new(2, &[0, 2, 1], &[0], &[1]), Err(Error::Offsets { document: 1 }));
+        assert_eq!(
+            new(2, &[0, 1, 2], &[0, 2], &[1, 1]),
+            Err(Error::WordOutOfRange { document: 1, word: 2, n_words: 2 })
+        );
+        assert_eq!(new(2, &[0, 2], &[1, 1], &[1, 1]), Err(Error::Unsorted { document: 0, word: 1 }));
+        for count in [0, -3, 1 << 40] {
+            assert_eq!(new(2, &[0, 1], &[1], &[count]), Err(Error::Count { document: 0, word: 1, count }));
+        }
+    }
+
+    #[test]
+    fn equal_documents_are_found() {
+        let matrix =
+            CountMatrix::from_dense(&[vec![1, 0, 2], vec![0, 0, 0], vec![1, 0, 2], vec![0, 3, 0]])
+                .unwrap();
+        let distinct = matrix.distinct();
+        assert_eq!(distinct.representatives, [0, 1, 3]);
+        assert_eq!(distinct.index, [0, 1, 0, 2]);
+        assert_eq!(matrix.n_tokens(), 9);
+        assert_eq!(matrix.document(1).n_distinct(), 0);
+    }
+}

@@ -1,0 +1,5 @@
+//! Count data, validated once.
+
+mod csr;
+
+pub use csr::{CountMatrix, Distinct, Document};

@@ -1,0 +1,61 @@
+//! The urn sum without error, by whichever of two algorithms is cheaper.
+//!
+//! Only the number of balls of each colour matters, not which token drew which colour: the K^N
+//! paths collapse to C(N+K-1, K-1) states ([`lattice`]), or, whatever K, to Π (y_w + 1) partial
+//! documents ([`box_recursion`]).
+
+pub mod box_recursion;
+pub mod lattice;
+
+use crate::control::Observer;
+use crate::error::Result;
+use crate::urn::LocalUrn;
+
+/// Memory above which no exact computation is attempted, in bytes.
+const MAX_BYTES: f64 = (1u64 << 30) as f64;
+
+/// Which algorithm a plan runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Dynamic programme over topic totals.
+    Lattice,
+    /// Recursion over the partial documents.
+    BoxRecursion,
+}
+
+/// The cheaper exact algorithm for one document, and what it costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Plan {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// Estimated multiply-adds.
+    pub operations: f64,
+    /// Estimated memory in bytes.
+    pub bytes: f64,
+}
+
+impl Plan {
+    /// Compares the costs of both algorithms on one document.
+    pub fn new(urn: &LocalUrn) -> Self {
+        let lattice = lattice::plan(urn);
+        let boxed = box_recursion::plan(urn);
+        let cost = |plan: &Plan| if plan.bytes > MAX_BYTES { f64::INFINITY } else { plan.operations };
+        if cost(&boxed) < cost(&lattice) { boxed } else { lattice }
+    }
+
+    /// Whether the plan stays within `budget` multiply-adds and within memory.
+    pub fn within(&self, budget: f64) -> bool {
+        self.operations <= budget && self.bytes <= MAX_BYTES
+    }
+
+    /// ln Z of the document, with a relative error near 1e-13.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
+    pub fn run(&self, urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
+        match self.algorithm {
+            Algorithm::Lattice => lattice::ln_urn_sum(urn, observer),
+            Algorithm::BoxRecursion => box_recursion::ln_urn_sum(urn, observer),
+        }
+    }
+}

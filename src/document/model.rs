@@ -1,0 +1,212 @@
+//! LDA and gamma-Poisson models: an urn, and the closed-form factor beside it.
+
+use crate::counts::Document;
+use crate::error::{Error, Result, check_all, check_positive};
+use crate::math::{ln_factorial, ln_rising};
+use crate::urn::Urn;
+
+/// How far from 1 a row of LDA's topic-word probabilities may sum.
+const ROW_SUM_TOLERANCE: f64 = 1e-6;
+
+/// What counts as the same document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// The ordered tokens.
+    Sequence,
+    /// The bag of words, with its multiplicity.
+    Counts,
+}
+
+/// The probability that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Query {
+    /// Ordered tokens or bag of words.
+    pub event: Event,
+    /// Whether to condition on the document's length. LDA always does.
+    pub given_length: bool,
+}
+
+/// A topic model whose document likelihood is a closed-form factor times an urn sum.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TopicModel {
+    urn: Urn,
+    law: Law,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Law {
+    /// θ ~ Dirichlet(α), tokens given.
+    Lda { alpha_sum: f64 },
+    /// θ_k ~ Gamma(r_k, scale p_k/(1-p_k)), y_w ~ Poisson(Σ_k θ_k φ_kw).
+    GammaPoisson { lengths: LengthLaw, theta_scale: Vec<f64> },
+}
+
+impl TopicModel {
+    /// Latent Dirichlet allocation; `phi` is row-major, topics x words, rows summing to 1.
+    ///
+    /// # Errors
+    /// Sizes that disagree, `alpha` not positive, `phi` negative or not normalised.
+    pub fn lda(alpha: Vec<f64>, phi: &[f64]) -> Result<Self> {
+        let n_words = check_topic_word(&alpha, "doc_topic_prior", phi)?;
+        for (topic, row) in phi.chunks_exact(n_words).enumerate() {
+            let sum: f64 = row.iter().sum();
+            if (sum - 1.0).abs() > ROW_SUM_TOLERANCE {
+                return Err(Error::NotNormalised { topic, sum });
+            }
+        }
+        let law = Law::Lda { alpha_sum: alpha.iter().sum() };
+        let q = word_major(phi, &vec![1.0; alpha.len()]);
+        Ok(TopicModel { urn: Urn::new(alpha, q)?, law })
+    }
+
+    /// Gamma-Poisson factor analysis; `phi` is row-major, topics x words, not negative.
+    ///
+    /// # Errors
+    /// Sizes that disagree, `r` not positive, `p` outside (0, 1), `phi` negative.
+    pub fn gamma_poisson(r: Vec<f64>, p: &[f64], phi: &[f64]) -> Result<Self> {
+        let n_words = check_topic_word(&r, "shape", phi)?;
+        if p.len() != r.len() {
+            return Err(Error::Length { name: "probability", found: p.len(), expected: r.len() });
+        }
+        check_all("probability", p, "strictly between 0 and 1", |x| x > 0.0 && x < 1.0)?;
+        let row_sums: Vec<f64> = phi.chunks_exact(n_words).map(|row| row.iter().sum()).collect();
+        // 1 / (1 - p + p Φ): the posterior scale of θ is p times this.
+        let shrink: Vec<f64> =
+            p.iter().zip(&row_sums).map(|(p, sum)| (1.0 - p + p * sum).recip()).collect();
+        let theta_scale: Vec<f64> = p.iter().zip(&shrink).map(|(p, s)| p * s).collect();
+        let ln_no_tokens = (r.iter().zip(p).zip(&shrink))
+            .map(|((r, p), s)| r * ((-p).ln_1p() + s.ln()))
+            .sum();
+        let lengths = LengthLaw {
+            shapes: r.clone(),
+            totals: theta_scale.iter().zip(&row_sums).map(|(s, sum)| s * sum).collect(),
+            ln_no_tokens,
+        };
+        let q = word_major(phi, &theta_scale);
+        Ok(TopicModel { urn: Urn::new(r, q)?, law: Law::GammaPoisson { lengths, theta_scale } })
+    }
+
+    /// The model's urn.
+    pub fn urn(&self) -> &Urn {
+        &self.urn
+    }
+
+    /// The law of the document's length; `None` for LDA, which takes the length as given.
+    pub fn lengths(&self) -> Option<&LengthLaw> {
+        match &self.law {
+            Law::Lda { .. } => None,
+            Law::GammaPoisson { lengths, .. } => Some(lengths),
+        }
+    }
+
+    /// ln of the factor that turns the urn sum of `document` into the probability asked for.
+    ///
+    /// `ln_length` is ln P(N) of the document's length where the query conditions on it and the
+    /// model does not do so by itself.
+    pub fn ln_prefactor(&self, document: Document<'_>, query: Query, ln_length: f64) -> f64 {
+        let n_tokens = document.n_tokens();
+        let ln_orders = || {
+            let ln_repeats: f64 =
+                document.counts().iter().map(|&y| ln_factorial(u64::from(y))).sum();
+            ln_factorial(n_tokens) - ln_repeats
+        };
+        match &self.law {
+            Law::Lda { alpha_sum } => {
+                let ln_sequence = -ln_rising(*alpha_sum, n_tokens);
+                match query.event {
+                    Event::Sequence => ln_sequence,
+                    Event::Counts => ln_sequence + ln_orders(),
+                }
+            }
+            Law::GammaPoisson { lengths, .. } => {
+                let ln_sequence = lengths.ln_no_tokens - ln_factorial(n_tokens);
+                let ln_given = if query.given_length { ln_length } else { 0.0 };
+                match query.event {
+                    Event::Sequence => ln_sequence - ln_given,
+                    Event::Counts => ln_sequence + ln_orders() - ln_given,
+                }
+            }
+        }
+    }
+
+    /// Turns balls a + n of a posterior sample into the posterior mean of the topic weights θ:
+    /// probabilities for LDA, Poisson rates for gamma-Poisson.
+    pub fn topic_weights(&self, balls: &mut [f64]) {
+        match &self.law {
+            Law::Lda { .. } => {
+                let total: f64 = balls.iter().sum();
+                balls.iter_mut().for_each(|x| *x /= total);
+            }
+            Law::GammaPoisson { theta_scale, .. } => {
+                for (x, scale) in balls.iter_mut().zip(theta_scale) {
+                    *x *= scale;
+                }
+            }
+        }
+    }
+}
+
+/// Distribution of a gamma-Poisson document's length: the sum of NB(r_k, Q_k).
+#[derive(Debug, Clone, PartialEq)]
+pub struct LengthLaw {
+    shapes: Vec<f64>,
+    /// Q_k.
+    totals: Vec<f64>,
+    /// ln P(N = 0) = Σ r_k ln(1 - Q_k).
+    ln_no_tokens: f64,
+}
+
+impl LengthLaw {
+    /// ln P(N = n) for n = 0..=`n_max`, at a cost of `n_max` x topics.
+    ///
+    /// From `P'(z)/P(z) = Σ_k r_k Q_k / (1 - Q_k z)`: with `d_k(n) = Σ_m Q_k^m P(n-m)`, kept by
+    /// `d_k(n) = P(n) + Q_k d_k(n-1)`, `n P(n) = Σ_k r_k Q_k d_k(n-1)`. All terms are positive.
+    pub fn ln_probabilities(&self, n_max: u64) -> Vec<f64> {
+        let mut ln_p = Vec::with_capacity(n_max as usize + 1);
+        let mut ln_scale = self.ln_no_tokens;
+        let mut sums = vec![1.0; self.shapes.len()];
+        ln_p.push(ln_scale);
+        for n in 1..=n_max {
+            let terms = self.shapes.iter().zip(&self.totals).zip(&sums);
+            let p = terms.map(|((r, q), d)| r * q * d).sum::<f64>() / n as f64;
+            ln_p.push(p.ln() + ln_scale);
+            let mut largest = 0.0f64;
+            for (d, q) in sums.iter_mut().zip(&self.totals) {
+                *d = p + q * *d;
+                largest = largest.max(*d);
+            }
+            if !(1e-100..1e100).contains(&largest) && largest > 0.0 {
+                sums.iter_mut().for_each(|d| *d /= largest);
+                ln_scale += largest.ln();
+            }
+        }
+        ln_p
+    }
+}
+
+/// Checks the prior and the topic-word matrix of a model; returns the number of words.
+fn check_topic_word(prior: &[f64], name: &'static str, phi: &[f64]) -> Result<usize> {
+    if prior.is_empty() {
+        return Err(Error::Empty { name: "number of topics" });
+    }
+    if phi.is_empty() || !phi.len().is_multiple_of(prior.len()) {
+        let expected = (phi.len() / prior.len()).max(1) * prior.len();
+        return Err(Error::Length { name: "topic_word", found: phi.len(), expected });
+    }
+    check_positive(name, prior)?;
+    check_all("topic_word", phi, "finite and not negative", |x| x >= 0.0 && x.is_finite())?;
+    Ok(phi.len() / prior.len())
+}
+
+/// Transposes topics x words to words x topics, multiplying topic k by `factors[k]`.
+fn word_major(phi: &[f64], factors: &[f64]) -> Vec<f64> {
+    let n_topics = factors.len();
+    let n_words = phi.len() / n_topics;
+    let mut q = vec![0.0; phi.len()];
+    for (k, (row, factor)) in phi.chunks_exact(n_words).zip(factors).enumerate() {
+        for (to, from) in q[k..].iter_mut().step_by(n_topics).zip(row) {
+            *to = from * factor;
+        }
+    }
+    q
+}

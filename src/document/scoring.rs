@@ -1,0 +1,256 @@
+//! Scoring a corpus: the choice of an estimator, its size, and documents in parallel.
+
+use rayon::prelude::*;
+
+use super::exact::Plan;
+use super::{Query, TopicModel, direct, smc};
+use crate::control::Observer;
+use crate::counts::{CountMatrix, Document};
+use crate::error::{Error, Result};
+use crate::estimate::Estimate;
+use crate::rng::{Key, Purpose, Rng};
+use crate::urn::LocalUrn;
+
+/// Multiply-adds up to which [`Method::Auto`] computes exactly: some milliseconds.
+const AUTO_EXACT: f64 = 1e7;
+
+/// Growth of the sample size between two attempts at a target error.
+const GROWTH: std::ops::RangeInclusive<f64> = 2.0..=16.0;
+
+/// Bytes that the particles of one document may take.
+const MAX_PARTICLE_BYTES: usize = 1 << 28;
+
+/// Estimator of a document's likelihood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Exact where that is cheap, else [`Method::SmcLookahead`].
+    Auto,
+    /// No error; refused above the budget.
+    Exact,
+    /// Topic weights from their prior.
+    Direct,
+    /// Particle filter with the locally optimal proposal.
+    Smc,
+    /// Particle filter that expects the tokens to come.
+    SmcLookahead,
+}
+
+/// How to score.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// The estimator.
+    pub method: Method,
+    /// The probability that is asked for.
+    pub query: Query,
+    /// Draws per replicate of [`Method::Direct`].
+    pub n_samples: usize,
+    /// Particles per replicate of the particle filters.
+    pub n_particles: usize,
+    /// Independent replicates behind the standard error.
+    pub n_replicates: usize,
+    /// Standard error to reach in every document by larger samples.
+    pub target_std_error: Option<f64>,
+    /// Multiply-adds that one document may cost, exactly or on the way to a target error.
+    pub budget: f64,
+}
+
+impl Settings {
+    /// Default sizes: 20 particles or 1,000 draws in each of 8 replicates, no target error, and
+    /// 10^9 multiply-adds a document.
+    pub fn new(query: Query) -> Self {
+        Settings {
+            method: Method::Auto,
+            query,
+            n_samples: 1000,
+            n_particles: 20,
+            n_replicates: 8,
+            target_std_error: None,
+            budget: 1e9,
+        }
+    }
+}
+
+/// The estimate of one document.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Score {
+    /// ln p, its error and effective size.
+    pub estimate: Estimate,
+    /// The estimator that gave it: never [`Method::Auto`].
+    pub method: Method,
+}
+
+/// Scores every document; `None` for those not reached when the observer stopped the work.
+///
+/// Runs on the current rayon pool. A document's random numbers depend on the seed and on its
+/// content only, and equal documents are scored once.
+///
+/// # Errors
+/// Words outside the model's vocabulary, sizes of zero, and, before any work, an exact request
+/// beyond the budget.
+pub fn score(
+    model: &TopicModel,
+    documents: &CountMatrix,
+    settings: &Settings,
+    seed: u64,
+    observer: &impl Observer,
+) -> Result<Vec<Option<Score>>> {
+    check(model, documents, settings)?;
+    let distinct = documents.distinct();
+    let mut multiplicity = vec![0u64; distinct.representatives.len()];
+    for &index in &distinct.index {
+        multiplicity[index] += 1;
+    }
+    if settings.method == Method::Exact {
+        check_budget(model, documents, &distinct.representatives, settings.budget)?;
+    }
+    let ln_lengths = match model.lengths() {
+        Some(law) if settings.query.given_length => {
+            let longest = documents.documents().map(Document::n_tokens).max().unwrap_or(0);
+            law.ln_probabilities(longest)
+        }
+        _ => Vec::new(),
+    };
+    let key = Key::new(seed, Purpose::Score);
+    let scores = (distinct.representatives.par_iter().zip(&multiplicity))
+        .with_max_len(1)
+        .map(|(&row, &copies)| {
+            let document = documents.document(row);
+            let ln_length = ln_lengths.get(document.n_tokens() as usize).copied().unwrap_or(0.0);
+            match score_document(model, document, settings, key, observer) {
+                Ok(score) => {
+                    observer.advance(copies);
+                    let ln_factor = model.ln_prefactor(document, settings.query, ln_length);
+                    Ok(Some(Score { estimate: score.estimate.scaled(ln_factor), ..score }))
+                }
+                Err(Error::Stopped) => Ok(None),
+                Err(error) => Err(error),
+            }
+        })
+        .collect::<Result<Vec<_>>>()?;
+    Ok(distinct.index.iter().map(|&index| scores[index]).collect())
+}
+
+fn check(model: &TopicModel, documents: &CountMatrix, settings: &Settings) -> Result<()> {
+    let n_words = model.urn().n_words();
+    if documents.n_words() != n_words {
+        return Err(Error::Length {
+            name: "vocabulary of the documents",
+            found: documents.n_words(),
+            expected: n_words,
+        });
+    }
+    let sizes = [
+        ("n_samples", settings.n_samples, 1),
+        ("n_particles", settings.n_particles, 1),
+        ("n_replicates", settings.n_replicates, 2),
+    ];
+    for (name, size, least) in sizes {
+        if size < least {
+            let domain = if least == 1 { "at least 1" } else { "at least 2" };
+            return Err(Error::Parameter { name, index: 0, value: size as f64, domain });
+        }
+    }
+    let positive = |name, value: f64| {
+        let domain = "positive";
+        if value > 0.0 { Ok(()) } else { Err(Error::Parameter { name, index: 0, value, domain }) }
+    };
+    positive("budget", settings.budget)?;
+    positive("target_std_error", settings.target_std_error.unwrap_or(1.0))
+}
+
+/// Refuses an exact request before any work when one of its documents is beyond the budget.
+fn check_budget(
+    model: &TopicModel,
+    documents: &CountMatrix,
+    rows: &[usize],
+    budget: f64,
+) -> Result<()> {
+    for &row in rows {
+        let document = documents.document(row);
+        let Some(urn) = LocalUrn::new(model.urn(), document) else { continue };
+        let plan = Plan::new(&urn);
+        if urn.n_tokens() > 0 && !plan.within(budget) {
+            return Err(Error::Budget {
+                document: row,
+                n_tokens: urn.n_tokens(),
+                n_distinct: urn.n_distinct(),
+                n_topics: urn.n_topics(),
+                operations: plan.operations,
+                bytes: plan.bytes,
+                budget,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The urn sum of one document.
+fn score_document(
+    model: &TopicModel,
+    document: Document<'_>,
+    settings: &Settings,
+    key: Key,
+    observer: &impl Observer,
+) -> Result<Score> {
+    let exact = |ln_value| Score { estimate: Estimate::exact(ln_value), method: Method::Exact };
+    if observer.stopped() {
+        return Err(Error::Stopped);
+    }
+    let Some(urn) = LocalUrn::new(model.urn(), document) else {
+        return Ok(exact(f64::NEG_INFINITY));
+    };
+    if urn.n_tokens() == 0 {
+        return Ok(exact(0.0));
+    }
+    let method = match settings.method {
+        Method::Auto | Method::Exact => {
+            let plan = Plan::new(&urn);
+            if settings.method == Method::Exact || plan.within(AUTO_EXACT.min(settings.budget)) {
+                return Ok(exact(plan.run(&urn, observer)?));
+            }
+            Method::SmcLookahead
+        }
+        method => method,
+    };
+    let mut rng = key.document(document).rng();
+    let estimate = sample(&urn, method, settings, &mut rng, observer)?;
+    Ok(Score { estimate, method })
+}
+
+/// Replicates of an estimator, repeated with larger samples until the target error is reached.
+///
+/// Only the last, independent attempt counts.
+fn sample(
+    urn: &LocalUrn,
+    method: Method,
+    settings: &Settings,
+    rng: &mut Rng,
+    observer: &impl Observer,
+) -> Result<Estimate> {
+    let n_runs = settings.n_replicates;
+    let (mut size, cost) = match method {
+        Method::Direct => (settings.n_samples, urn.n_topics() * urn.n_distinct()),
+        _ => (settings.n_particles, 8 * urn.n_tokens() as usize),
+    };
+    let mut largest = (settings.budget / (n_runs * cost) as f64) as usize;
+    if method != Method::Direct {
+        largest = largest.min(MAX_PARTICLE_BYTES / (6 * n_runs * urn.n_topics()));
+    }
+    loop {
+        let ln_sums = match method {
+            Method::Direct => direct::ln_urn_sums(urn, n_runs, size, rng, observer)?,
+            _ => {
+                let lookahead = method == Method::SmcLookahead;
+                smc::ln_urn_sums(urn, lookahead, n_runs, size, rng, observer)?
+            }
+        };
+        let estimate = Estimate::from_replicates(&ln_sums);
+        let Some(target) = settings.target_std_error else { return Ok(estimate) };
+        if estimate.std_error <= target || size >= largest {
+            return Ok(estimate);
+        }
+        let growth = 1.3 * (estimate.std_error / target).powi(2);
+        let growth = growth.clamp(*GROWTH.start(), *GROWTH.end());
+        size = ((size as f64 * growth) as usize).min(largest);
+    }
+}

@@ -1,0 +1,324 @@
+//! Particle filters over a document's tokens, plain and with a lookahead.
+//!
+//! The filter passes through the twisted targets
+//! `γ_l(k_1..k_l) = Π_{m<=l} (a + n) q · h_l(n)`, `h_l(n) = Π_k Γ(a_k + n_k + f_k)/Γ(a_k + n_k)`,
+//! f being a guess of the balls that the tokens after l will add, and `h_N = 1`. The locally
+//! optimal proposal is an urn with those balls added, `P(k) ∝ (a_k + n_k + f_k) q_k`; a particle's
+//! weight is that sum times `h_l(n)/h_{l-1}(n)`, n before the draw. f = 0 is the plain filter. Any
+//! f gives an unbiased estimate of Z, resampling included.
+//!
+//! Three things make a step cheap. All runs go through the tokens together and share what does
+//! not depend on a particle. The sum splits into a part without n, whose cumulative sums serve
+//! every particle, and one over the few topics that the particle has used. And h changes only in
+//! the topics that may have produced the token.
+
+use rand::RngExt;
+
+use super::mean_field;
+use crate::control::Observer;
+use crate::error::{Error, Result};
+use crate::math::{ln_gamma, pick, systematic_offspring};
+use crate::rng::Rng;
+use crate::urn::LocalUrn;
+
+/// Mean-field sweeps behind the lookahead.
+const MEAN_FIELD_ITERATIONS: usize = 5;
+
+/// Share of the expected future balls that the lookahead counts on: the mean field is too sure.
+const TRUST: f64 = 0.4;
+
+/// Responsibilities below this are left out of the lookahead.
+const NEGLIGIBLE: f64 = 0.05;
+
+/// ln Ẑ of `n_runs` independent filters of `n_particles` each.
+///
+/// # Errors
+/// [`Error::Stopped`] when the observer asks to stop.
+pub fn ln_urn_sums(
+    urn: &LocalUrn,
+    lookahead: bool,
+    n_runs: usize,
+    n_particles: usize,
+    rng: &mut Rng,
+    observer: &impl Observer,
+) -> Result<Vec<f64>> {
+    let guess = if lookahead { Lookahead::new(urn) } else { Lookahead::none(urn) };
+    let mut filter = Filter::new(urn, &guess, n_runs, n_particles);
+    for &cell in &guess.order {
+        for _ in 0..urn.counts()[cell] {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            filter.step(cell, rng);
+        }
+    }
+    let ln_start = filter.ln_start + urn.ln_scale();
+    Ok((0..n_runs).map(|run| ln_start + filter.runs[run] + filter.ln_mean_weight(run)).collect())
+}
+
+/// What each token is expected to do, and the order in which tokens are visited.
+struct Lookahead {
+    /// Per distinct word: topics with a noticeable responsibility, and λ times that.
+    support: Vec<Vec<(usize, f64)>>,
+    /// Distinct words, those with the clearest topic first.
+    order: Vec<usize>,
+}
+
+impl Lookahead {
+    fn none(urn: &LocalUrn) -> Self {
+        Lookahead {
+            support: vec![Vec::new(); urn.n_distinct()],
+            order: (0..urn.n_distinct()).collect(),
+        }
+    }
+
+    fn new(urn: &LocalUrn) -> Self {
+        let g = mean_field::responsibilities(urn, MEAN_FIELD_ITERATIONS);
+        let rows = || g.chunks_exact(urn.n_topics());
+        let support = rows()
+            .map(|row| {
+                let noticeable = row.iter().enumerate().filter(|&(_, &g)| g > NEGLIGIBLE);
+                noticeable.map(|(k, &g)| (k, TRUST * g)).collect()
+            })
+            .collect();
+        let clarity: Vec<f64> = rows().map(|row| row.iter().map(|g| g * g).sum()).collect();
+        let mut order: Vec<usize> = (0..urn.n_distinct()).collect();
+        order.sort_by(|&i, &j| clarity[j].total_cmp(&clarity[i]));
+        Lookahead { support, order }
+    }
+}
+
+/// All particles of all runs, one run after the other.
+struct Filter<'a> {
+    urn: &'a LocalUrn,
+    guess: &'a Lookahead,
+    n_topics: usize,
+    n_particles: usize,
+    /// ln h_0(0).
+    ln_start: f64,
+    /// Per run: ln of the estimate up to its last resampling.
+    runs: Vec<f64>,
+    /// a + f, and the tokens to come that still add to f.
+    expected: Vec<f64>,
+    pending: Vec<u64>,
+    n_seen: u64,
+    weights: Vec<f64>,
+    /// Balls n of each particle.
+    balls: Vec<u32>,
+    /// Topics with n > 0 of each particle, in order of first use.
+    used: Vec<u16>,
+    n_used: Vec<u16>,
+    // Buffers of a step.
+    cumulative: Vec<f64>,
+    changes: Vec<Change>,
+    offspring: Vec<u32>,
+}
+
+/// How the step changes one topic's factor of h.
+struct Change {
+    topic: usize,
+    /// a + f before and after the token.
+    before: f64,
+    after: f64,
+    lowest: u32,
+    /// Γ(n + after)/Γ(n + before) for n = lowest, lowest + 1, ...
+    ratios: Vec<f64>,
+}
+
+impl<'a> Filter<'a> {
+    fn new(urn: &'a LocalUrn, guess: &'a Lookahead, n_runs: usize, n_particles: usize) -> Self {
+        let n_topics = urn.n_topics();
+        let n = n_runs * n_particles;
+        let mut expected = urn.pseudo_counts().to_vec();
+        let mut pending = vec![0; n_topics];
+        for (support, &count) in guess.support.iter().zip(urn.counts()) {
+            for &(k, g) in support {
+                expected[k] += f64::from(count) * g;
+                pending[k] += u64::from(count);
+            }
+        }
+        let ln_start = (expected.iter().zip(urn.pseudo_counts()))
+            .filter(|(x, a)| x > a)
+            .map(|(x, a)| ln_gamma(*x) - ln_gamma(*a))
+            .sum();
+        Filter {
+            urn,
+            guess,
+            n_topics,
+            n_particles,
+            ln_start,
+            runs: vec![0.0; n_runs],
+            expected,
+            pending,
+            n_seen: 0,
+            weights: vec![1.0; n],
+            balls: vec![0; n * n_topics],
+            used: vec![0; n * n_topics],
+            n_used: vec![0; n],
+            cumulative: vec![0.0; n_topics],
+            changes: Vec::new(),
+            offspring: vec![0; n_particles],
+        }
+    }
+
+    /// One token of the distinct word `cell`.
+    fn step(&mut self, cell: usize, rng: &mut Rng) {
+        self.look_ahead(cell);
+        let q = self.urn.weights(cell);
+        let mut fresh = 0.0;
+        let mut all = self.n_seen as f64;
+        for ((sum, x), q) in self.cumulative.iter_mut().zip(&self.expected).zip(q) {
+            fresh += x * q;
+            all += x;
+            *sum = fresh;
+        }
+        // Any constant keeps the weights near 1; this one is the total number of balls.
+        let scale = all.recip();
+        for (particle, weight) in self.weights.iter_mut().enumerate() {
+            let balls = &mut self.balls[particle * self.n_topics..][..self.n_topics];
+            let used = &mut self.used[particle * self.n_topics..][..self.n_topics];
+            let n_used = usize::from(self.n_used[particle]);
+            let seen: f64 = used[..n_used]
+                .iter()
+                .map(|&k| f64::from(balls[usize::from(k)]) * q[usize::from(k)])
+                .sum();
+            *weight *= (fresh + seen) * scale;
+            for change in &self.changes {
+                *weight *= change.ratio(balls[change.topic]);
+            }
+            let u = rng.random::<f64>() * (fresh + seen);
+            let topic = if u < seen {
+                among_used(u, balls, &used[..n_used], q)
+            } else {
+                pick(&self.cumulative, (u - seen) / fresh)
+            };
+            if balls[topic] == 0 {
+                used[n_used] = topic as u16;
+                self.n_used[particle] += 1;
+            }
+            balls[topic] += 1;
+        }
+        self.n_seen += 1;
+        let ln_scale = all.ln();
+        for run in 0..self.runs.len() {
+            self.runs[run] += ln_scale;
+            self.resample_if_needed(run, rng);
+        }
+    }
+
+    /// Takes the token out of the expected balls and tabulates how that changes h.
+    fn look_ahead(&mut self, cell: usize) {
+        let support = &self.guess.support[cell];
+        self.changes.resize_with(support.len(), Change::default);
+        for (change, &(topic, g)) in self.changes.iter_mut().zip(support) {
+            let a = self.urn.pseudo_counts()[topic];
+            change.topic = topic;
+            change.before = self.expected[topic];
+            self.pending[topic] -= 1;
+            change.after = if self.pending[topic] == 0 { a } else { (change.before - g).max(a) };
+            self.expected[topic] = change.after;
+            let column = self.balls[topic..].iter().step_by(self.n_topics);
+            let (lowest, highest) =
+                column.fold((u32::MAX, 0), |(lo, hi), &n| (lo.min(n), hi.max(n)));
+            change.tabulate(lowest, highest, self.weights.len());
+        }
+    }
+
+    fn resample_if_needed(&mut self, run: usize, rng: &mut Rng) {
+        let first = run * self.n_particles;
+        let weights = &mut self.weights[first..][..self.n_particles];
+        let sum: f64 = weights.iter().sum();
+        let squares: f64 = weights.iter().map(|w| w * w).sum();
+        let n = self.n_particles as f64;
+        let uneven = 2.0 * sum * sum < n * squares;
+        if !uneven && (1e-100..1e100).contains(&sum) {
+            return;
+        }
+        let mean = sum / n;
+        self.runs[run] += mean.ln();
+        if !uneven {
+            weights.iter_mut().for_each(|w| *w /= mean);
+            return;
+        }
+        systematic_offspring(weights, &mut self.offspring, rng);
+        weights.fill(1.0);
+        self.replicate(first);
+    }
+
+    /// Overwrites particles without offspring by copies of those with several.
+    fn replicate(&mut self, first: usize) {
+        let k = self.n_topics;
+        let mut vacant = 0;
+        for parent in 0..self.n_particles {
+            for _ in 1..self.offspring[parent] {
+                while self.offspring[vacant] > 0 {
+                    vacant += 1;
+                }
+                let (from, to) = (first + parent, first + vacant);
+                self.balls.copy_within(from * k..(from + 1) * k, to * k);
+                let n_used = usize::from(self.n_used[from]);
+                self.used.copy_within(from * k..from * k + n_used, to * k);
+                self.n_used[to] = self.n_used[from];
+                vacant += 1;
+            }
+        }
+    }
+
+    fn ln_mean_weight(&self, run: usize) -> f64 {
+        let weights = &self.weights[run * self.n_particles..][..self.n_particles];
+        (weights.iter().sum::<f64>() / self.n_particles as f64).ln()
+    }
+}
+
+impl Default for Change {
+    fn default() -> Self {
+        Change { topic: 0, before: 0.0, after: 0.0, lowest: 0, ratios: Vec::new() }
+    }
+}
+
+impl Change {
+    /// Fills the table for n in lowest..=highest, unless it would outgrow the particles it serves.
+    fn tabulate(&mut self, lowest: u32, highest: u32, n_particles: usize) {
+        self.lowest = lowest;
+        self.ratios.clear();
+        if (highest - lowest) as usize > 4 * n_particles {
+            return;
+        }
+        let mut ratio = self.exact_ratio(lowest);
+        self.ratios.push(ratio);
+        for n in lowest..highest {
+            ratio *= (f64::from(n) + self.after) / (f64::from(n) + self.before);
+            self.ratios.push(ratio);
+        }
+    }
+
+    #[inline]
+    fn ratio(&self, n: u32) -> f64 {
+        match self.ratios.get((n - self.lowest) as usize) {
+            Some(&ratio) => ratio,
+            None => self.exact_ratio(n),
+        }
+    }
+
+    fn exact_ratio(&self, n: u32) -> f64 {
+        (ln_gamma(f64::from(n) + self.after) - ln_gamma(f64::from(n) + self.before)).exp()
+    }
+}
+
+/// The used topic at `u` of the cumulative sum of n q over the used topics.
+#[inline]
+fn among_used(mut u: f64, balls: &[u32], used: &[u16], q: &[f64]) -> usize {
+    let mut chosen = 0;
+    for &k in used {
+        let k = usize::from(k);
+        let weight = f64::from(balls[k]) * q[k];
+        if weight > 0.0 {
+            chosen = k;
+            if u < weight {
+                break;
+            }
+            u -= weight;
+        }
+    }
+    chosen
+}

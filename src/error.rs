@@ -1,0 +1,124 @@
+//! What can go wrong; every variant carries the offending value and its place.
+
+/// The error type of the crate.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A size that must be positive is zero.
+    #[error("{name} must be at least 1")]
+    Empty {
+        /// Name of the size.
+        name: &'static str,
+    },
+    /// Two arrays that must agree in length do not.
+    #[error("{name} has length {found}, expected {expected}")]
+    Length {
+        /// Name of the array.
+        name: &'static str,
+        /// Its length.
+        found: usize,
+        /// The length it should have.
+        expected: usize,
+    },
+    /// A parameter lies outside its domain.
+    #[error("{name}[{index}] = {value}: must be {domain}")]
+    Parameter {
+        /// Name of the parameter.
+        name: &'static str,
+        /// Position in the flattened array.
+        index: usize,
+        /// The offending value.
+        value: f64,
+        /// The domain in words.
+        domain: &'static str,
+    },
+    /// A row of topic-word probabilities does not sum to 1.
+    #[error("topic_word[{topic}] sums to {sum}, not to 1: divide each row by its sum")]
+    NotNormalised {
+        /// The row.
+        topic: usize,
+        /// Its sum.
+        sum: f64,
+    },
+    /// The offsets of a sparse matrix do not start at 0, decrease, or run past its cells.
+    #[error("row offsets are inconsistent at document {document}")]
+    Offsets {
+        /// The document whose offsets are wrong.
+        document: usize,
+    },
+    /// A word index lies outside the vocabulary.
+    #[error("document {document} holds word {word}, but the vocabulary has {n_words} words")]
+    WordOutOfRange {
+        /// The document.
+        document: usize,
+        /// The word index.
+        word: u64,
+        /// The size of the vocabulary.
+        n_words: usize,
+    },
+    /// The words of a document are not strictly increasing.
+    #[error("the word indices of document {document} are not strictly increasing at word {word}")]
+    Unsorted {
+        /// The document.
+        document: usize,
+        /// The word at which the order breaks.
+        word: u64,
+    },
+    /// A stored count is zero or does not fit into 32 bits.
+    #[error("document {document}, word {word}: count {count} is not between 1 and 4294967295")]
+    Count {
+        /// The document.
+        document: usize,
+        /// The word.
+        word: u64,
+        /// The count.
+        count: i64,
+    },
+    /// An exact computation would cost more than its budget.
+    #[error(
+        "exact likelihood of document {document} ({n_tokens} tokens, {n_distinct} distinct words, \
+         {n_topics} topics) would take about {operations:.1e} multiply-adds and {bytes:.1e} bytes, \
+         above the budget of {budget:.1e} multiply-adds: raise budget, or use method=\"auto\" or \
+         \"smc-lookahead\""
+    )]
+    Budget {
+        /// The document.
+        document: usize,
+        /// Its tokens.
+        n_tokens: u64,
+        /// Its distinct words.
+        n_distinct: usize,
+        /// The topics that can produce any of its words.
+        n_topics: usize,
+        /// Estimated multiply-adds of the cheaper algorithm.
+        operations: f64,
+        /// Its estimated memory.
+        bytes: f64,
+        /// The budget in multiply-adds.
+        budget: f64,
+    },
+    /// The work was asked to stop before it had a result.
+    #[error("stopped before the work was done")]
+    Stopped,
+}
+
+/// Result with this crate's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Checks that every value satisfies `valid`; the error names the first that does not.
+pub(crate) fn check_all(
+    name: &'static str,
+    values: &[f64],
+    domain: &'static str,
+    valid: impl Fn(f64) -> bool,
+) -> Result<()> {
+    match values.iter().position(|&x| !valid(x)) {
+        Some(index) => Err(Error::Parameter { name, index, value: values[index], domain }),
+        None => Ok(()),
+    }
+}
+
+/// Checks that every value is positive and finite.
+pub(crate) fn check_positive(name: &'static str, values: &[f64]) -> Result<()> {
+    check_all(name, values, "positive and finite", |x| x > 0.0 && x.is_finite())
+}

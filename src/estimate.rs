@@ -1,0 +1,46 @@
+//! What every estimator of a probability returns.
+
+use crate::math::LogSum;
+
+/// Estimate of a probability, on the log scale.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// ln of the estimate, in nats; `-inf` for an impossible event.
+    pub ln_value: f64,
+    /// Standard error of `ln_value` (delta method); 0 for exact values.
+    pub std_error: f64,
+    /// Effective number of replicates behind `std_error`; infinite for exact values.
+    pub n_eff: f64,
+    /// Number of independent replicates; 0 for exact values.
+    pub n_replicates: u32,
+}
+
+impl Estimate {
+    /// A value without error.
+    pub fn exact(ln_value: f64) -> Self {
+        Estimate { ln_value, std_error: 0.0, n_eff: f64::INFINITY, n_replicates: 0 }
+    }
+
+    /// The mean of independent unbiased replicates given by their logs.
+    ///
+    /// ln of the mean is low by about half its variance on average (Jensen).
+    pub fn from_replicates(ln_replicates: &[f64]) -> Self {
+        let sum: LogSum = ln_replicates.iter().copied().collect();
+        let ln_value = sum.ln_mean();
+        if ln_value == f64::NEG_INFINITY {
+            return Estimate { ln_value, std_error: f64::INFINITY, n_eff: 0.0, n_replicates: 0 };
+        }
+        Estimate {
+            ln_value,
+            std_error: sum.std_error(),
+            n_eff: sum.n_eff(),
+            n_replicates: ln_replicates.len() as u32,
+        }
+    }
+
+    /// The estimate of the probability times exp(`ln_factor`).
+    #[must_use]
+    pub fn scaled(self, ln_factor: f64) -> Self {
+        Estimate { ln_value: self.ln_value + ln_factor, ..self }
+    }
+}

@@ -1,0 +1,37 @@
+//! How probable are count data under a model?
+//!
+//! Everything here stands on one kernel, the Pólya [`urn`]. [`document`] computes the likelihood
+//! of documents under topic models exactly or without bias, with standard errors; [`training`]
+//! learns those models by Gibbs sampling. [`counts`] holds the data, [`rng`] gives every unit of
+//! work its own stream, [`control`] reports progress and stops work. All logarithms are natural.
+//!
+//! ```
+//! use polyabayes::{CountMatrix, Event, Method, Query, Settings, TopicModel, score};
+//!
+//! let phi = [0.5, 0.25, 0.125, 0.125, 0.1, 0.2, 0.3, 0.4];
+//! let model = TopicModel::lda(vec![0.1, 0.1], &phi)?;
+//! let documents = CountMatrix::from_dense(&[vec![1, 1, 1, 0]])?;
+//! let query = Query { event: Event::Sequence, given_length: true };
+//! let settings = Settings { method: Method::Auto, ..Settings::new(query) };
+//! let scores = score(&model, &documents, &settings, 0, &())?;
+//! let estimate = scores[0].expect("nobody stopped the work").estimate;
+//! assert!((estimate.ln_value - -4.474050553487056).abs() < 1e-13);
+//! assert_eq!(estimate.std_error, 0.0);
+//! # Ok::<(), polyabayes::Error>(())
+//! ```
+
+pub mod control;
+pub mod counts;
+pub mod document;
+pub mod error;
+pub mod estimate;
+pub mod math;
+pub mod rng;
+pub mod training;
+pub mod urn;
+
+pub use control::{Observer, Stop};
+pub use counts::CountMatrix;
+pub use document::{Event, Method, Query, Score, Settings, TopicModel, score, transform};
+pub use error::{Error, Result};
+pub use estimate::Estimate;

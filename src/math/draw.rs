@@ -1,0 +1,144 @@
+//! Draws that several samplers share.
+
+use rand::{Rng, RngExt};
+use rand_distr::{Distribution, Gamma, Open01};
+
+/// Index drawn with probability proportional to the increments of `cumulative`.
+///
+/// `u` is uniform on [0, 1). The last index with a positive increment is returned where rounding
+/// would run past the end.
+pub fn pick(cumulative: &[f64], u: f64) -> usize {
+    let total = cumulative[cumulative.len() - 1];
+    let target = u * total;
+    let index = cumulative.partition_point(|&c| c <= target);
+    if index < cumulative.len() {
+        index
+    } else {
+        cumulative.partition_point(|&c| c < total)
+    }
+}
+
+/// ln of a Gamma(shape, 1) variate; stays finite for shapes so small that the variate underflows.
+///
+/// Marsaglia and Tsang's boost: G(a) = G(a+1) U^(1/a).
+pub fn ln_gamma_variate<R: Rng + ?Sized>(shape: f64, rng: &mut R) -> f64 {
+    if shape >= 1.0 {
+        return gamma(shape, rng).ln();
+    }
+    let u: f64 = Open01.sample(rng);
+    gamma(shape + 1.0, rng).ln() + u.ln() / shape
+}
+
+/// (ln p, ln(1-p)) of a Beta(a, b) variate, finite however small a and b are.
+pub fn ln_beta_variate<R: Rng + ?Sized>(a: f64, b: f64, rng: &mut R) -> (f64, f64) {
+    let x = ln_gamma_variate(a, rng);
+    let y = ln_gamma_variate(b, rng);
+    let top = x.max(y);
+    let ln_sum = top + ((x - top).exp() + (y - top).exp()).ln();
+    (x - ln_sum, y - ln_sum)
+}
+
+/// Overwrites `out` by a Dirichlet(`shapes`) variate.
+pub fn dirichlet<R: Rng + ?Sized>(shapes: &[f64], out: &mut [f64], rng: &mut R) {
+    let mut top = f64::NEG_INFINITY;
+    for (x, &shape) in out.iter_mut().zip(shapes) {
+        *x = ln_gamma_variate(shape, rng);
+        top = top.max(*x);
+    }
+    let mut sum = 0.0;
+    for x in out.iter_mut() {
+        *x = (*x - top).exp();
+        sum += *x;
+    }
+    for x in out.iter_mut() {
+        *x /= sum;
+    }
+}
+
+/// Numbers of offspring by systematic resampling: floor or ceiling of n w_i / Σw, unbiased.
+pub fn systematic_offspring<R: Rng + ?Sized>(weights: &[f64], offspring: &mut [u32], rng: &mut R) {
+    let n = weights.len() as f64;
+    let scale = n / weights.iter().sum::<f64>();
+    let start: f64 = rng.random();
+    let mut cumulative = 0.0;
+    let mut drawn = 0;
+    for (children, &weight) in offspring.iter_mut().zip(weights) {
+        cumulative += weight * scale;
+        let upto = (cumulative - start).ceil().clamp(0.0, n) as u32;
+        *children = upto - drawn;
+        drawn = upto;
+    }
+    if let Some(last) = weights.iter().rposition(|&w| w > 0.0) {
+        offspring[last] += weights.len() as u32 - drawn;
+    }
+}
+
+fn gamma<R: Rng + ?Sized>(shape: f64, rng: &mut R) -> f64 {
+    match Gamma::new(shape, 1.0) {
+        Ok(law) => law.sample(rng),
+        Err(_) => f64::NAN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Key, Purpose};
+
+    #[test]
+    fn pick_inverts_the_cumulative_sum() {
+        let cumulative = [0.0, 0.25, 0.25, 1.0, 1.0];
+        assert_eq!(pick(&cumulative, 0.0), 1);
+        assert_eq!(pick(&cumulative, 0.249), 1);
+        assert_eq!(pick(&cumulative, 0.25), 3);
+        assert_eq!(pick(&cumulative, 1.0), 3);
+    }
+
+    #[test]
+    fn offspring_sum_to_n_and_have_the_right_mean() {
+        let weights = [0.1, 0.0, 2.0, 0.7, 0.2];
+        let total: f64 = weights.iter().sum();
+        let mut mean = [0.0; 5];
+        let mut rng = Key::new(1, Purpose::Score).rng();
+        let runs = 20_000;
+        for _ in 0..runs {
+            let mut offspring = [0; 5];
+            systematic_offspring(&weights, &mut offspring, &mut rng);
+            assert_eq!(offspring.iter().sum::<u32>(), 5);
+            for (m, c) in mean.iter_mut().zip(offspring) {
+                *m += f64::from(c) / f64::from(runs);
+            }
+        }
+        for (m, w) in mean.iter().zip(weights) {
+            assert!((m - 5.0 * w / total).abs() < 4.0 * 0.5 / f64::from(runs).sqrt());
+        }
+    }
+
+    #[test]
+    fn small_shapes_give_finite_logs_with_the_right_mean() {
+        // E ln G(a) = digamma(a), and digamma(1e-3) = -1000.5755719318103...
+        let mut rng = Key::new(2, Purpose::Score).rng();
+        let n = 200_000;
+        let mean = (0..n).map(|_| ln_gamma_variate(1e-3, &mut rng)).sum::<f64>() / f64::from(n);
+        let std_error = 1000.0 / f64::from(n).sqrt();
+        assert!((mean + 1_000.575_571_931_8).abs() < 4.0 * std_error, "{mean}");
+    }
+
+    #[test]
+    fn dirichlet_means_are_proportional_to_the_shapes() {
+        let shapes = [0.2, 1.0, 3.0];
+        let mut rng = Key::new(3, Purpose::Score).rng();
+        let (mut mean, mut x, n) = ([0.0; 3], [0.0; 3], 20_000);
+        for _ in 0..n {
+            dirichlet(&shapes, &mut x, &mut rng);
+            assert!((x.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            for (m, x) in mean.iter_mut().zip(x) {
+                *m += x / f64::from(n);
+            }
+        }
+        for (m, s) in mean.iter().zip(shapes) {
+            let p = s / 4.2;
+            assert!((m - p).abs() < 4.0 * (p * (1.0 - p) / 5.2 / f64::from(n)).sqrt());
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Streams of random numbers that belong to a unit of work.
+//!
+//! A stream is keyed by the seed, the purpose and whatever names the unit (the content of a
+//! document, the number of a sweep); never by a thread, a chunk or a row number of the input.
+//! Results are therefore the same bits for any number of threads and any order of documents.
+
+use rand::SeedableRng;
+
+use crate::counts::Document;
+
+/// The generator behind every stream.
+pub type Rng = rand_xoshiro::Xoshiro256PlusPlus;
+
+/// What a stream is for: streams of different purposes are independent under one seed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Purpose {
+    /// Estimating the likelihood of a document.
+    Score = 1,
+    /// Inferring the topic weights of a document.
+    Transform = 2,
+    /// Initial topic assignments of a sampler.
+    Initialise = 3,
+    /// Topic assignments within one sweep.
+    Assign = 4,
+    /// Parameters (topics, priors) within one sweep.
+    Parameters = 5,
+}
+
+/// Key of a stream; [`unit`](Key::unit) derives the keys of its parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key([u64; 2]);
+
+impl Key {
+    /// The key of all streams of one purpose under one seed.
+    pub fn new(seed: u64, purpose: Purpose) -> Self {
+        Key([0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03]).unit(seed).unit(purpose as u64)
+    }
+
+    /// The key of the part named `word`.
+    #[must_use]
+    pub fn unit(self, word: u64) -> Self {
+        let [x, y] = self.0;
+        let x = mix(x ^ word);
+        let y = mix(y.wrapping_add(word).rotate_left(23) ^ x);
+        Key([x.wrapping_add(y), y])
+    }
+
+    /// The key of a document, by its content.
+    #[must_use]
+    pub fn document(self, document: Document<'_>) -> Self {
+        document
+            .cells()
+            .fold(self, |key, (word, count)| key.unit(u64::from(word) << 32 | u64::from(count)))
+            .unit(document.n_distinct() as u64)
+    }
+
+    /// The stream itself, from its start.
+    pub fn rng(self) -> Rng {
+        let mut seed = [0u8; 32];
+        let mut key = self;
+        for bytes in seed.chunks_exact_mut(16) {
+            key = key.unit(0x5851_f42d_4c95_7f2d);
+            bytes[..8].copy_from_slice(&key.0[0].to_le_bytes());
+            bytes[8..].copy_from_slice(&key.0[1].to_le_bytes());
+        }
+        Rng::from_seed(seed)
+    }
+}
+
+/// The finaliser of `SplitMix64`: a bijection in which every input bit moves every output bit.
+fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use rand::Rng as _;
+
+    use super::*;
+
+    #[test]
+    fn keys_of_neighbouring_units_differ() {
+        let mut seen = HashSet::new();
+        for seed in 0..20 {
+            for purpose in [Purpose::Score, Purpose::Transform, Purpose::Assign] {
+                for unit in 0..50 {
+                    assert!(seen.insert(Key::new(seed, purpose).unit(unit).rng().next_u64()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_of_units_matters() {
+        let key = Key::new(7, Purpose::Score);
+        assert_ne!(key.unit(1).unit(2), key.unit(2).unit(1));
+        assert_ne!(key.unit(0), key.unit(0).unit(0));
+    }
+
+    #[test]
+    fn bits_of_a_stream_are_balanced() {
+        let n = 4096;
+        let ones: u32 =
+            (0..n).map(|u| Key::new(u, Purpose::Score).rng().next_u64().count_ones()).sum();
+        let deviation = (f64::from(ones) - 32.0 * n as f64) / (16.0 * n as f64).sqrt();
+        assert!(deviation.abs() < 4.0, "{deviation}");
+    }
+}

@@ -1,0 +1,1 @@
+//! Learning topic models by Gibbs sampling on the urn.

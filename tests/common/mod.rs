@@ -1,0 +1,86 @@
+#![allow(dead_code)]
+//! Cases with exact values (see `tests/vectors/generate.py`), and models to draw from.
+
+use polyabayes::rng::{Key, Purpose, Rng};
+use polyabayes::{CountMatrix, TopicModel};
+use rand::RngExt;
+use serde_json::Value;
+
+/// A document, a model, and the exact probabilities of the one under the other.
+pub struct Case {
+    pub name: String,
+    pub model: TopicModel,
+    pub documents: CountMatrix,
+    /// (event is the sequence, given length, exact value)
+    pub exact: Vec<(bool, bool, f64)>,
+}
+
+pub fn cases() -> Vec<Case> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/documents.json");
+    let text = std::fs::read_to_string(path).unwrap();
+    let cases: Value = serde_json::from_str(&text).unwrap();
+    cases.as_array().unwrap().iter().map(case).collect()
+}
+
+fn case(case: &Value) -> Case {
+    let phi: Vec<f64> = case["topic_word"].as_array().unwrap().iter().flat_map(floats).collect();
+    let counts = floats(&case["counts"]).iter().map(|&y| y as i64).collect();
+    let lda = case["model"] == "lda";
+    let model = if lda {
+        TopicModel::lda(floats(&case["doc_topic_prior"]), &phi)
+    } else {
+        TopicModel::gamma_poisson(floats(&case["shape"]), &floats(&case["probability"]), &phi)
+    };
+    let value = |key: &str| case[key].as_f64().unwrap();
+    let mut exact =
+        vec![(true, lda, value("log_sequence")), (false, lda, value("log_counts"))];
+    if !lda {
+        exact.push((true, true, value("log_sequence_given_length")));
+        exact.push((false, true, value("log_counts_given_length")));
+    }
+    Case {
+        name: case["name"].as_str().unwrap().to_owned(),
+        model: model.unwrap(),
+        documents: CountMatrix::from_dense(&[counts]).unwrap(),
+        exact,
+    }
+}
+
+fn floats(values: &Value) -> Vec<f64> {
+    values.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
+}
+
+/// An LDA model with sparse topics, and documents drawn from it.
+pub fn simulated(
+    n_topics: usize,
+    n_words: usize,
+    alpha: f64,
+    n_tokens: usize,
+    n_documents: usize,
+    seed: u64,
+) -> (TopicModel, CountMatrix) {
+    let mut rng = Key::new(seed, Purpose::Initialise).rng();
+    let mut phi = vec![0.0; n_topics * n_words];
+    for row in phi.chunks_exact_mut(n_words) {
+        polyabayes::math::dirichlet(&vec![0.05; n_words], row, &mut rng);
+    }
+    let alpha = vec![alpha; n_topics];
+    let mut theta = vec![0.0; n_topics];
+    let rows: Vec<Vec<i64>> = (0..n_documents)
+        .map(|_| {
+            polyabayes::math::dirichlet(&alpha, &mut theta, &mut rng);
+            let mut row = vec![0; n_words];
+            for _ in 0..n_tokens {
+                let topic = categorical(&theta, &mut rng);
+                row[categorical(&phi[topic * n_words..][..n_words], &mut rng)] += 1;
+            }
+            row
+        })
+        .collect();
+    (TopicModel::lda(alpha, &phi).unwrap(), CountMatrix::from_dense(&rows).unwrap())
+}
+
+fn categorical(p: &[f64], rng: &mut Rng) -> usize {
+    let mut u = rng.random::<f64>();
+    p.iter().position(|p| { u -= p; u < 0.0 }).unwrap_or(p.len() - 1)
+}

@@ -1,0 +1,209 @@
+//! Exact likelihoods: against exact rational arithmetic, against each other, against identities.
+
+mod common;
+
+use polyabayes::document::exact::{Plan, box_recursion, lattice};
+use polyabayes::urn::{LocalUrn, Urn};
+use polyabayes::{CountMatrix, Error, Event, Method, Query, Settings, TopicModel, score};
+use proptest::prelude::*;
+
+fn exact(model: &TopicModel, documents: &CountMatrix, query: Query) -> Vec<f64> {
+    let settings = Settings { method: Method::Exact, ..Settings::new(query) };
+    let scores = score(model, documents, &settings, 0, &()).unwrap();
+    scores.iter().map(|score| score.unwrap().estimate.ln_value).collect()
+}
+
+fn close(found: f64, expected: f64) -> bool {
+    (found - expected).abs() <= 1e-11 * expected.abs().max(1.0)
+}
+
+#[test]
+fn agrees_with_exact_rational_arithmetic() {
+    for case in common::cases() {
+        for &(sequence, given_length, expected) in &case.exact {
+            let event = if sequence { Event::Sequence } else { Event::Counts };
+            let found = exact(&case.model, &case.documents, Query { event, given_length })[0];
+            assert!(close(found, expected), "{}: {found} {expected}", case.name);
+        }
+    }
+}
+
+#[test]
+fn both_algorithms_agree_with_exact_rational_arithmetic() {
+    let mut boxed = 0;
+    for case in common::cases() {
+        let (sequence, given_length, expected) = case.exact[0];
+        let event = if sequence { Event::Sequence } else { Event::Counts };
+        let document = case.documents.document(0);
+        let query = Query { event, given_length };
+        let expected = expected - case.model.ln_prefactor(document, query, 0.0);
+        let urn = LocalUrn::new(case.model.urn(), document).unwrap();
+        let found = lattice::ln_urn_sum(&urn, &()).unwrap();
+        assert!(close(found, expected), "{} by lattice: {found} {expected}", case.name);
+        if box_recursion::plan(&urn).operations < 1e7 {
+            boxed += 1;
+            let found = box_recursion::ln_urn_sum(&urn, &()).unwrap();
+            assert!(close(found, expected), "{} by box: {found} {expected}", case.name);
+        }
+    }
+    assert!(boxed > 40, "{boxed}");
+}
+
+/// Σ over all paths, straight from the definition.
+fn brute_force(a: &[f64], q: &[Vec<f64>], tokens: &[usize], n: &mut [u32]) -> f64 {
+    let Some((&word, rest)) = tokens.split_first() else { return 1.0 };
+    (0..a.len())
+        .map(|k| {
+            let weight = (a[k] + f64::from(n[k])) * q[word][k];
+            n[k] += 1;
+            let value = weight * brute_force(a, q, rest, n);
+            n[k] -= 1;
+            value
+        })
+        .sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 300,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn lattice_box_and_brute_force_agree(
+        a in prop::collection::vec(0.01f64..3.0, 1..5),
+        counts in prop::collection::vec(0u32..4, 1..4),
+        weights in prop::collection::vec(1e-6f64..1.0, 12),
+        zero in 0usize..12,
+    ) {
+        let k = a.len();
+        let mut weights = weights[..k * counts.len()].to_vec();
+        if k > 1 && zero < weights.len() {
+            weights[zero] = 0.0;
+        }
+        let q: Vec<Vec<f64>> = weights.chunks_exact(k).map(<[f64]>::to_vec).collect();
+        let row = counts.iter().map(|&y| i64::from(y)).collect();
+        let documents = CountMatrix::from_dense(&[row]).unwrap();
+        let tokens: Vec<usize> = counts.iter().enumerate()
+            .flat_map(|(w, &y)| std::iter::repeat_n(w, y as usize)).collect();
+        let expected = brute_force(&a, &q, &tokens, &mut vec![0; k]).ln();
+        let urn = LocalUrn::new(&Urn::new(a, weights).unwrap(), documents.document(0)).unwrap();
+        let by_lattice = lattice::ln_urn_sum(&urn, &()).unwrap();
+        let by_box = box_recursion::ln_urn_sum(&urn, &()).unwrap();
+        prop_assert!((by_lattice - expected).abs() <= 1e-11, "{by_lattice} {expected}");
+        prop_assert!((by_box - expected).abs() <= 1e-11, "{by_box} {expected}");
+    }
+}
+
+fn all_documents(n_words: usize, n_tokens: i64) -> Vec<Vec<i64>> {
+    if n_words == 1 {
+        return vec![vec![n_tokens]];
+    }
+    (0..=n_tokens)
+        .flat_map(|first| {
+            all_documents(n_words - 1, n_tokens - first).into_iter().map(move |mut rest| {
+                rest.push(first);
+                rest
+            })
+        })
+        .collect()
+}
+
+#[test]
+fn probabilities_of_all_documents_of_a_length_sum_to_one() {
+    let phi = [0.5, 0.25, 0.125, 0.125, 0.1, 0.2, 0.3, 0.4, 0.0, 0.9, 0.1, 0.0];
+    let models = [
+        TopicModel::lda(vec![0.1, 0.7, 2.0], &phi).unwrap(),
+        TopicModel::gamma_poisson(vec![0.7, 1.3, 0.2], &[0.6, 0.25, 0.9], &phi).unwrap(),
+    ];
+    let documents = CountMatrix::from_dense(&all_documents(4, 7)).unwrap();
+    let query = Query { event: Event::Counts, given_length: true };
+    for model in &models {
+        let sum: f64 = exact(model, &documents, query).iter().map(|x| x.exp()).sum();
+        assert!((sum - 1.0).abs() < 1e-12, "{sum}");
+    }
+}
+
+#[test]
+fn lengths_follow_their_law() {
+    let phi = [0.5, 0.25, 0.6, 0.1, 0.2, 1.3];
+    let model = TopicModel::gamma_poisson(vec![0.7, 1.3], &[0.6, 0.25], &phi).unwrap();
+    let ln_lengths = model.lengths().unwrap().ln_probabilities(400);
+    assert!((ln_lengths.iter().map(|x| x.exp()).sum::<f64>() - 1.0).abs() < 1e-12);
+    let query = Query { event: Event::Counts, given_length: false };
+    for (n, expected) in (0..).zip(&ln_lengths).take(9) {
+        let documents = CountMatrix::from_dense(&all_documents(3, n)).unwrap();
+        let sum: f64 = exact(&model, &documents, query).iter().map(|x| x.exp()).sum();
+        assert!(close(sum.ln(), *expected), "{n}: {sum}");
+    }
+}
+
+#[test]
+fn unnormalised_topics_with_adjusted_probability_have_the_same_law() {
+    let phi = [0.5, 0.3, 0.2, 0.1, 0.2, 0.7];
+    let doubled: Vec<f64> = phi.iter().map(|x| 2.0 * x).collect();
+    let p = [0.6, 0.25];
+    // Doubling φ halves the scale p / (1 - p) of θ.
+    let halved = p.map(|p| p / (2.0 - p));
+    let documents = CountMatrix::from_dense(&[vec![3, 1, 4], vec![0, 0, 2]]).unwrap();
+    let query = Query { event: Event::Counts, given_length: false };
+    let shapes = vec![0.7, 1.3];
+    let one = TopicModel::gamma_poisson(shapes.clone(), &p, &phi).unwrap();
+    let other = TopicModel::gamma_poisson(shapes, &halved, &doubled).unwrap();
+    for (x, y) in exact(&one, &documents, query).iter().zip(exact(&other, &documents, query)) {
+        assert!(close(*x, y), "{x} {y}");
+    }
+}
+
+/// A state that would underflow plain doubles comes back: the first half of the document
+/// slightly prefers topic 0, the second half excludes it.
+#[test]
+fn long_documents_keep_states_that_doubles_would_lose() {
+    let n = 2_500;
+    let documents = CountMatrix::from_dense(&[vec![n, n]]).unwrap();
+    // Word 0 comes from topics 0 and 1 alike but for a factor of 2, word 1 from topic 1 almost
+    // always: nearly all of Z has every token in topic 1.
+    let urn = Urn::new(vec![0.5, 0.5], vec![1.0, 0.5, 1e-300, 1.0]).unwrap();
+    let urn = LocalUrn::new(&urn, documents.document(0)).unwrap();
+    let found = lattice::ln_urn_sum(&urn, &()).unwrap();
+    // With weight ~0 for topic 0 in the second half, Z = (a_1 + n)_n summed over the first half:
+    // Σ_j C(n, j) (1/2)_j (1/2)_{n-j} 2^-j (1/2 + j)_n, j balls of topic 1.
+    let ln_terms = (0..=n as u64).map(|j| {
+        let ln = polyabayes::math::ln_rising;
+        let n = n as u64;
+        polyabayes::math::ln_factorial(n)
+            - polyabayes::math::ln_factorial(j)
+            - polyabayes::math::ln_factorial(n - j)
+            + ln(0.5, j)
+            + ln(0.5, n - j)
+            - j as f64 * 2f64.ln()
+            + ln(0.5 + j as f64, n)
+    });
+    let terms: polyabayes::math::LogSum = ln_terms.collect();
+    let expected = terms.ln_mean() + ((n + 1) as f64).ln();
+    assert!(close(found, expected), "{found} {expected}");
+}
+
+#[test]
+fn a_request_beyond_the_budget_is_refused_before_any_work() {
+    let (model, documents) = common::simulated(50, 200, 0.1, 100, 3, 1);
+    let query = Query { event: Event::Sequence, given_length: true };
+    let settings = Settings { method: Method::Exact, ..Settings::new(query) };
+    match score(&model, &documents, &settings, 0, &()) {
+        Err(Error::Budget { document: 0, n_tokens: 100, operations, budget, .. }) => {
+            assert!(operations > budget);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn costs_are_estimated_in_the_right_order_of_magnitude() {
+    // K = 2: the lattice visits l states on level l.
+    let documents = CountMatrix::from_dense(&[vec![60, 40]]).unwrap();
+    let urn = Urn::new(vec![0.5, 0.5], vec![0.3, 0.7, 0.6, 0.4]).unwrap();
+    let plan = Plan::new(&LocalUrn::new(&urn, documents.document(0)).unwrap());
+    assert!((plan.operations - 2.0 * 100.0 * 101.0 / 2.0).abs() < 1.0, "{plan:?}");
+}

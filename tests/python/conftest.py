@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Folder of the real corpora."""
+    default = Path(__file__).parents[2].parent / "shared" / "data"
+    folder = Path(os.environ.get("POLYABAYES_DATA", default))
+    if not (folder / "ap.ldac.gz").is_file():
+        pytest.skip(f"no real corpora in {folder}; set POLYABAYES_DATA to their folder")
+    return folder
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+    """Write a file of this name and content and return its path."""
+
+    def write(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import re
+import sys
+from importlib.machinery import ModuleSpec
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from polyabayes.datasets import load_python_docs, make_gamma_poisson_corpus, make_lda_corpus
+from polyabayes.exceptions import InvalidArgumentError, MissingDependencyError
+
+MAKERS = [make_lda_corpus, make_gamma_poisson_corpus]
+
+
+def lengths(corpus):
+    return np.asarray(corpus.counts.sum(axis=1)).ravel()
+
+
+def assert_mean(samples, expected):
+    """The mean of independent samples lies within 4 of its standard errors."""
+    error = np.std(samples) / np.sqrt(len(samples))
+    assert abs(np.mean(samples) - expected) < 4 * error
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_shapes_and_truth(make):
+    made = make(30, 20, 4, random_state=0)
+    assert made.corpus.shape == (30, 20)
+    assert made.topic_word.shape == (4, 20)
+    assert made.doc_topic.shape == (30, 4)
+    np.testing.assert_allclose(made.topic_word.sum(axis=1), 1.0)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.corpus = None
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_same_random_state_same_corpus(make):
+    first, again, other = (make(30, 20, 4, random_state=seed).corpus for seed in (1, 1, 2))
+    assert (first.counts != again.counts).nnz == 0
+    assert (first.counts != other.counts).nnz > 0
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_large_vocabulary_needs_no_dense_table(make):
+    made = make(20_000, 1_000_000, 2, random_state=0)
+    assert made.corpus.shape == (20_000, 1_000_000)
+    assert made.corpus.n_tokens > 100_000
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_given_topics_are_used(make):
+    topics = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.2, 0.8]])
+    made = make(4000, topic_word=topics, random_state=0)
+    np.testing.assert_array_equal(made.topic_word, topics)
+    totals = np.asarray(made.corpus.counts.sum(axis=0)).ravel()
+    assert stats.binomtest(totals[0], totals[:2].sum(), 0.5).pvalue > 1e-4
+    assert stats.binomtest(totals[2], totals[2:].sum(), 0.2).pvalue > 1e-4
+
+
+def test_lda_lengths():
+    assert (lengths(make_lda_corpus(50, 20, 3, document_length=17).corpus) == 17).all()
+    wanted = np.arange(50)
+    made = make_lda_corpus(50, 20, 3, document_length=wanted)
+    np.testing.assert_array_equal(lengths(made.corpus), wanted)
+
+
+def test_lda_with_a_word_a_topic_is_dirichlet_multinomial():
+    prior, n_tokens = np.array([0.5, 1.0, 2.5]), 12
+    made = make_lda_corpus(
+        20_000,
+        topic_word=np.eye(3),
+        doc_topic_prior=prior,
+        document_length=n_tokens,
+        random_state=3,
+    )
+    np.testing.assert_array_equal(made.doc_topic_prior, prior)
+    counts = made.corpus.counts.toarray()
+    mean = prior / prior.sum()
+    variance = n_tokens * mean * (1 - mean) * (n_tokens + prior.sum()) / (1 + prior.sum())
+    for topic in range(3):
+        assert_mean(counts[:, topic], n_tokens * mean[topic])
+        assert_mean((counts[:, topic] - n_tokens * mean[topic]) ** 2, variance[topic])
+        assert_mean(counts[:, topic] - n_tokens * made.doc_topic[:, topic], 0.0)
+
+
+def test_gamma_poisson_with_a_word_a_topic_is_negative_binomial():
+    shape, probability = np.array([0.5, 3.0]), np.array([0.8, 0.3])
+    made = make_gamma_poisson_corpus(
+        20_000, topic_word=np.eye(2), shape=shape, probability=probability, random_state=4
+    )
+    counts = made.corpus.counts.toarray()
+    for topic in range(2):
+        law = stats.nbinom(shape[topic], 1 - probability[topic])
+        assert_mean(counts[:, topic], law.mean())
+        assert_mean((counts[:, topic] - law.mean()) ** 2, law.var())
+        assert_mean(counts[:, topic] == 0, law.pmf(0))
+        assert_mean(counts[:, topic] - made.doc_topic[:, topic], 0.0)
+
+
+def test_gamma_poisson_rates_need_not_sum_to_one():
+    made = make_gamma_poisson_corpus(
+        20_000, topic_word=[[3.0, 1.0]], shape=2.0, probability=0.5, random_state=5
+    )
+    counts = made.corpus.counts.toarray()
+    assert_mean(counts[:, 0], 6.0)
+    assert_mean(counts[:, 1], 2.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "says"),
+    [
+        (make_lda_corpus, {"n_documents": 0}, "n_documents must be a positive int, got 0"),
+        (make_lda_corpus, {"n_words": 2.5}, "n_words must be"),
+        (make_lda_corpus, {"n_topics": True}, "n_topics must be"),
+        (make_lda_corpus, {"topic_word_prior": 0}, "topic_word_prior must be positive"),
+        (make_lda_corpus, {"doc_topic_prior": [1, 2]}, "doc_topic_prior has shape"),
+        (make_lda_corpus, {"doc_topic_prior": -1}, "doc_topic_prior must be positive"),
+        (make_lda_corpus, {"document_length": [1, 2]}, "document_length has shape"),
+        (make_lda_corpus, {"document_length": -1}, "document_length must hold"),
+        (make_lda_corpus, {"document_length": 1.5}, "document_length must hold"),
+        (make_lda_corpus, {"topic_word": [[0.5, 0.6]]}, "must sum to 1"),
+        (make_lda_corpus, {"topic_word": [0.5, 0.5]}, "topic_word must have shape"),
+        (make_lda_corpus, {"topic_word": [[1.5, -0.5]]}, "topic_word must be finite"),
+        (make_lda_corpus, {"random_state": -1}, "random_state must be"),
+        (make_gamma_poisson_corpus, {"topic_word": [[0.0, 0.0]]}, "each topic needs a word"),
+        (make_gamma_poisson_corpus, {"shape": 0}, "shape must be positive"),
+        (make_gamma_poisson_corpus, {"probability": 1.0}, r"probability must be in \(0, 1\)"),
+        (make_gamma_poisson_corpus, {"probability": np.nan}, "probability must be positive"),
+    ],
+)
+def test_bad_argument_is_named(make, options, says):
+    with pytest.raises(InvalidArgumentError, match=says):
+        make(**{"n_documents": 5, "n_words": 6, "n_topics": 3, **options})
+
+
+@pytest.fixture(scope="module")
+def python_docs():
+    return load_python_docs()
+
+
+def test_python_docs_are_a_corpus_of_some_size(python_docs):
+    assert python_docs.n_documents > 700
+    assert python_docs.n_words > 1000
+    assert python_docs.n_tokens > 40_000
+    assert len(set(python_docs.ids)) == len(python_docs)
+    assert {"topic:if", "json.dumps", "collections.Counter"} <= set(python_docs.ids)
+
+
+def test_python_docs_follow_their_rules(python_docs):
+    words = python_docs.vocabulary
+    assert all(re.fullmatch("[a-z]{3,}", word) for word in words)
+    assert not {"the", "and", "with"} & set(words)
+    frequencies = np.asarray((python_docs.counts > 0).sum(axis=0)).ravel()
+    assert frequencies.min() >= 5
+    assert frequencies.max() <= 0.5 * len(python_docs)
+
+
+def test_python_docs_hold_the_counts_of_the_texts(python_docs):
+    from pydoc_data.topics import topics
+
+    expected = re.findall(r"\bstatement\b", topics["if"].lower())
+    row = python_docs.ids.tolist().index("topic:if")
+    column = python_docs.vocabulary.tolist().index("statement")
+    assert python_docs.counts[row, column] == len(expected) > 0
+
+
+def test_python_docs_repeat_and_are_silent(python_docs, capfd):
+    again = load_python_docs()
+    assert (again.counts != python_docs.counts).nnz == 0
+    assert again.ids.tolist() == python_docs.ids.tolist()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_python_docs_without_their_sources(monkeypatch):
+    spec = ModuleSpec("argparse", loader=None)
+    with monkeypatch.context() as patch:
+        patch.setattr(importlib.util, "find_spec", lambda _: spec)
+        with pytest.raises(MissingDependencyError, match="without the source of _pydecimal"):
+            load_python_docs()
+    monkeypatch.setitem(sys.modules, "pydoc_data.topics", None)
+    with pytest.raises(MissingDependencyError, match="without pydoc_data"):
+        load_python_docs()
+
+
+def test_python_docs_leave_out_modules_of_other_versions(monkeypatch, python_docs):
+    find_spec = importlib.util.find_spec
+
+    def find_fewer(name):
+        if name.startswith("xmlrpc"):
+            raise ModuleNotFoundError(name)
+        return None if name == "turtle" else find_spec(name)
+
+    monkeypatch.setattr(importlib.util, "find_spec", find_fewer)
+    left = set(load_python_docs().ids)
+    gone = {name.split(".")[0] for name in set(python_docs.ids) - left}
+    assert gone == {"turtle", "xmlrpc"}
