@@ -51,7 +51,9 @@ fn both_algorithms_agree_with_exact_rational_arithmetic() {
 
 /// Σ over all paths, straight from the definition.
 fn brute_force(a: &[f64], q: &[Vec<f64>], tokens: &[usize], n: &mut [u32]) -> f64 {
-    let Some((&word, rest)) = tokens.split_first() else { return 1.0 };
+    let Some((&word, rest)) = tokens.split_first() else {
+        return 1.0;
+    };
     (0..a.len())
         .map(|k| {
             let weight = (a[k] + f64::from(n[k])) * q[word][k];

@@ -1,7 +1,27 @@
 """How probable are count data under a model? Exact and unbiased likelihoods with error bars."""
 
-from polyabayes import datasets, exceptions
+from polyabayes import datasets, exceptions, plotting
 from polyabayes.corpus import Corpus
-from polyabayes.io import read_corpus
+from polyabayes.io import read_corpus, write_corpus
+from polyabayes.lda import LatentDirichletAllocation
+from polyabayes.likelihood import Comparison, LogLikelihood, compare, log_likelihood
+from polyabayes.pfa import PoissonFactorAnalysis
+from polyabayes.storage import load
 
-__all__ = ["Corpus", "datasets", "exceptions", "read_corpus"]
+__version__ = "0.1.0"
+
+__all__ = [
+    "Comparison",
+    "Corpus",
+    "LatentDirichletAllocation",
+    "LogLikelihood",
+    "PoissonFactorAnalysis",
+    "compare",
+    "datasets",
+    "exceptions",
+    "load",
+    "log_likelihood",
+    "plotting",
+    "read_corpus",
+    "write_corpus",
+]

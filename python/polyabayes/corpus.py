@@ -17,13 +17,10 @@ from polyabayes._counts import (
     checked_words,
     unpack_frame,
 )
+from polyabayes._random import RandomState, random_generator
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 __all__ = ["Corpus", "CorpusSummary", "as_corpus"]
-
-RandomState: TypeAlias = (
-    int | np.random.RandomState | np.random.Generator | np.random.SeedSequence | None
-)
 
 _NAMES_SHOWN = 5
 
@@ -345,21 +342,6 @@ def as_corpus(documents: Any, name: str = "documents") -> Corpus:
         As for :class:`Corpus`.
     """
     return _from_any(documents, name)
-
-
-def random_generator(random_state: RandomState) -> np.random.Generator:
-    """Make a NumPy generator from any accepted `random_state`; a generator is used as it is."""
-    if isinstance(random_state, np.random.RandomState):
-        random_state = np.random.SeedSequence(
-            random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
-        )
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError) as error:
-        raise InvalidArgumentError(
-            "random_state must be None, a non-negative int, a RandomState, a Generator or a "
-            f"SeedSequence, got {random_state!r}"
-        ) from error
 
 
 def _number_of_test_documents(test_size: float, n_documents: int) -> int:

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-from polyabayes.corpus import Corpus, RandomState, random_generator
+from polyabayes._random import RandomState, random_generator
+from polyabayes.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, MissingDependencyError
 
 __all__ = [

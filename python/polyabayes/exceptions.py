@@ -5,6 +5,8 @@ that a caller would catch anyway (``ValueError``, ``TypeError``, ``OSError``).
 A message names the argument, the place and the remedy.
 """
 
+from typing import Any
+
 from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
 
 __all__ = [
@@ -12,6 +14,7 @@ __all__ = [
     "FileAccessError",
     "FileFormatError",
     "ImpossibleDocumentWarning",
+    "Interrupted",
     "InvalidArgumentError",
     "InvalidCountsError",
     "InvalidTypeError",
@@ -56,8 +59,23 @@ class MissingDependencyError(PolyabayesError, ImportError):
     """An optional dependency is not installed; the message names the extra."""
 
 
-class NotFittedError(PolyabayesError, _SklearnNotFittedError):
+class NotFittedError(PolyabayesError, _SklearnNotFittedError):  # type: ignore[misc]
     """An estimator is used before ``fit`` or ``from_parameters``."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during long work; what the work had reached is not lost.
+
+    Attributes
+    ----------
+    partial : object
+        The partial result: the result object of a function, or the estimator itself, usable as
+        it is.
+    """
+
+    def __init__(self, message: str, partial: Any) -> None:
+        super().__init__(message)
+        self.partial = partial
 
 
 class PolyabayesWarning(UserWarning):

@@ -210,9 +210,15 @@ mod tests {
             new(2, &[0, 1, 2], &[0, 2], &[1, 1]),
             Err(Error::WordOutOfRange { document: 1, word: 2, n_words: 2 })
         );
-        assert_eq!(new(2, &[0, 2], &[1, 1], &[1, 1]), Err(Error::Unsorted { document: 0, word: 1 }));
+        assert_eq!(
+            new(2, &[0, 2], &[1, 1], &[1, 1]),
+            Err(Error::Unsorted { document: 0, word: 1 })
+        );
         for count in [0, -3, 1 << 40] {
-            assert_eq!(new(2, &[0, 1], &[1], &[count]), Err(Error::Count { document: 0, word: 1, count }));
+            assert_eq!(
+                new(2, &[0, 1], &[1], &[count]),
+                Err(Error::Count { document: 0, word: 1, count })
+            );
         }
     }
 

@@ -74,9 +74,8 @@ impl TopicModel {
         let shrink: Vec<f64> =
             p.iter().zip(&row_sums).map(|(p, sum)| (1.0 - p + p * sum).recip()).collect();
         let theta_scale: Vec<f64> = p.iter().zip(&shrink).map(|(p, s)| p * s).collect();
-        let ln_no_tokens = (r.iter().zip(p).zip(&shrink))
-            .map(|((r, p), s)| r * ((-p).ln_1p() + s.ln()))
-            .sum();
+        let ln_no_tokens =
+            (r.iter().zip(p).zip(&shrink)).map(|((r, p), s)| r * ((-p).ln_1p() + s.ln())).sum();
         let lengths = LengthLaw {
             shapes: r.clone(),
             totals: theta_scale.iter().zip(&row_sums).map(|(s, sum)| s * sum).collect(),

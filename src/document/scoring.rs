@@ -167,7 +167,9 @@ fn check_budget(
 ) -> Result<()> {
     for &row in rows {
         let document = documents.document(row);
-        let Some(urn) = LocalUrn::new(model.urn(), document) else { continue };
+        let Some(urn) = LocalUrn::new(model.urn(), document) else {
+            continue;
+        };
         let plan = Plan::new(&urn);
         if urn.n_tokens() > 0 && !plan.within(budget) {
             return Err(Error::Budget {
@@ -237,15 +239,16 @@ fn sample(
         largest = largest.min(MAX_PARTICLE_BYTES / (6 * n_runs * urn.n_topics()));
     }
     loop {
-        let ln_sums = match method {
-            Method::Direct => direct::ln_urn_sums(urn, n_runs, size, rng, observer)?,
-            _ => {
-                let lookahead = method == Method::SmcLookahead;
-                smc::ln_urn_sums(urn, lookahead, n_runs, size, rng, observer)?
-            }
+        let ln_sums = if method == Method::Direct {
+            direct::ln_urn_sums(urn, n_runs, size, rng, observer)?
+        } else {
+            let lookahead = method == Method::SmcLookahead;
+            smc::ln_urn_sums(urn, lookahead, n_runs, size, rng, observer)?
         };
         let estimate = Estimate::from_replicates(&ln_sums);
-        let Some(target) = settings.target_std_error else { return Ok(estimate) };
+        let Some(target) = settings.target_std_error else {
+            return Ok(estimate);
+        };
         if estimate.std_error <= target || size >= largest {
             return Ok(estimate);
         }

@@ -17,7 +17,7 @@ use rand::RngExt;
 use super::mean_field;
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::{ln_gamma, pick, systematic_offspring};
+use crate::math::{ln_gamma, systematic_offspring};
 use crate::rng::Rng;
 use crate::urn::LocalUrn;
 
@@ -25,7 +25,7 @@ use crate::urn::LocalUrn;
 const MEAN_FIELD_ITERATIONS: usize = 5;
 
 /// Share of the expected future balls that the lookahead counts on: the mean field is too sure.
-const TRUST: f64 = 0.4;
+const TRUST: f64 = 0.3;
 
 /// Responsibilities below this are left out of the lookahead.
 const NEGLIGIBLE: f64 = 0.05;
@@ -109,7 +109,10 @@ struct Filter<'a> {
     used: Vec<u16>,
     n_used: Vec<u16>,
     // Buffers of a step.
-    cumulative: Vec<f64>,
+    darts: Vec<f64>,
+    /// Per particle: cumulative sums of n q over its used topics.
+    sums: Vec<f64>,
+    cumulative: Cumulative,
     changes: Vec<Change>,
     offspring: Vec<u32>,
 }
@@ -155,7 +158,9 @@ impl<'a> Filter<'a> {
             balls: vec![0; n * n_topics],
             used: vec![0; n * n_topics],
             n_used: vec![0; n],
-            cumulative: vec![0.0; n_topics],
+            cumulative: Cumulative::new(n_topics),
+            darts: vec![0.0; n],
+            sums: vec![0.0; n * n_topics],
             changes: Vec::new(),
             offspring: vec![0; n_particles],
         }
@@ -165,44 +170,63 @@ impl<'a> Filter<'a> {
     fn step(&mut self, cell: usize, rng: &mut Rng) {
         self.look_ahead(cell);
         let q = self.urn.weights(cell);
-        let mut fresh = 0.0;
-        let mut all = self.n_seen as f64;
-        for ((sum, x), q) in self.cumulative.iter_mut().zip(&self.expected).zip(q) {
-            fresh += x * q;
-            all += x;
-            *sum = fresh;
-        }
+        let fresh = self.cumulative.fill(&self.expected, q);
+        let all = self.n_seen as f64 + self.expected.iter().sum::<f64>();
         // Any constant keeps the weights near 1; this one is the total number of balls.
         let scale = all.recip();
-        for (particle, weight) in self.weights.iter_mut().enumerate() {
-            let balls = &mut self.balls[particle * self.n_topics..][..self.n_topics];
-            let used = &mut self.used[particle * self.n_topics..][..self.n_topics];
-            let n_used = usize::from(self.n_used[particle]);
-            let seen: f64 = used[..n_used]
-                .iter()
-                .map(|&k| f64::from(balls[usize::from(k)]) * q[usize::from(k)])
-                .sum();
-            *weight *= (fresh + seen) * scale;
-            for change in &self.changes {
-                *weight *= change.ratio(balls[change.topic]);
-            }
-            let u = rng.random::<f64>() * (fresh + seen);
-            let topic = if u < seen {
-                among_used(u, balls, &used[..n_used], q)
-            } else {
-                pick(&self.cumulative, (u - seen) / fresh)
-            };
-            if balls[topic] == 0 {
-                used[n_used] = topic as u16;
-                self.n_used[particle] += 1;
-            }
-            balls[topic] += 1;
-        }
+        self.weigh(q, fresh, scale, rng);
+        self.draw();
         self.n_seen += 1;
         let ln_scale = all.ln();
         for run in 0..self.runs.len() {
             self.runs[run] += ln_scale;
             self.resample_if_needed(run, rng);
+        }
+    }
+
+    /// Updates the weights, and throws each particle's dart at its sum.
+    ///
+    /// Apart from `draw` so that nothing here waits for an unpredictable branch.
+    fn weigh(&mut self, q: &[f64], fresh: f64, scale: f64, rng: &mut Rng) {
+        let balls = self.balls.chunks_exact(self.n_topics);
+        let used = self.used.chunks_exact(self.n_topics).zip(&self.n_used);
+        let sums = self.sums.chunks_exact_mut(self.n_topics);
+        let below_fresh = fresh.next_down();
+        let particles = balls.zip(used).zip(sums).zip(&mut self.weights).zip(&mut self.darts);
+        for ((((balls, (used, &n_used)), sums), weight), dart) in particles {
+            let mut seen = 0.0;
+            for (sum, &k) in sums.iter_mut().zip(&used[..usize::from(n_used)]) {
+                seen += f64::from(balls[usize::from(k)]) * q[usize::from(k)];
+                *sum = seen;
+            }
+            *weight *= (fresh + seen) * scale;
+            for change in &self.changes {
+                *weight *= change.ratio(balls[change.topic]);
+            }
+            // Negative darts hit the balls that the particle has, at -dart of their sum.
+            *dart = (rng.random::<f64>() * (fresh + seen) - seen).min(below_fresh);
+        }
+    }
+
+    /// Draws each particle's colour where its dart fell.
+    fn draw(&mut self) {
+        let balls = self.balls.chunks_exact_mut(self.n_topics);
+        let used = self.used.chunks_exact_mut(self.n_topics).zip(&mut self.n_used);
+        let sums = self.sums.chunks_exact(self.n_topics);
+        for (((balls, (used, n_used)), sums), &dart) in balls.zip(used).zip(sums).zip(&self.darts) {
+            let end = usize::from(*n_used);
+            let topic = if dart < 0.0 {
+                let passed: usize = sums[..end].iter().map(|&s| usize::from(s < -dart)).sum();
+                usize::from(used[passed])
+            } else {
+                self.cumulative.find(dart)
+            };
+            // Without a branch: whether a topic is new cannot be predicted.
+            let new = balls[topic] == 0;
+            let slot = end.min(used.len() - 1);
+            used[slot] = if new { topic as u16 } else { used[slot] };
+            *n_used += u16::from(new);
+            balls[topic] += 1;
         }
     }
 
@@ -305,20 +329,41 @@ impl Change {
     }
 }
 
-/// The used topic at `u` of the cumulative sum of n q over the used topics.
-#[inline]
-fn among_used(mut u: f64, balls: &[u32], used: &[u16], q: &[f64]) -> usize {
-    let mut chosen = 0;
-    for &k in used {
-        let k = usize::from(k);
-        let weight = f64::from(balls[k]) * q[k];
-        if weight > 0.0 {
-            chosen = k;
-            if u < weight {
-                break;
-            }
-            u -= weight;
-        }
+/// Cumulative sums that are searched many times, without unpredictable branches: the number of
+/// block ends below a dart names the block, the number of sums below it the index.
+struct Cumulative {
+    sums: Vec<f64>,
+    ends: Vec<f64>,
+    block: usize,
+}
+
+impl Cumulative {
+    fn new(n: usize) -> Self {
+        let block = n.isqrt().next_multiple_of(4);
+        Cumulative { sums: vec![0.0; n], ends: vec![0.0; n.div_ceil(block)], block }
     }
-    chosen
+
+    /// Sets the sums to those of the products; returns their total.
+    fn fill(&mut self, x: &[f64], q: &[f64]) -> f64 {
+        let mut total = 0.0;
+        let products = x.iter().zip(q).map(|(x, q)| x * q);
+        for (sum, product) in self.sums.iter_mut().zip(products) {
+            total += product;
+            *sum = total;
+        }
+        for (end, block) in self.ends.iter_mut().zip(self.sums.chunks(self.block)) {
+            *end = block[block.len() - 1];
+        }
+        total
+    }
+
+    /// First index whose sum exceeds the dart, for darts from 0 up to the total.
+    #[inline]
+    fn find(&self, dart: f64) -> usize {
+        let below = |sums: &[f64]| sums.iter().map(|&sum| usize::from(sum <= dart)).sum::<usize>();
+        let last = self.ends.len() - 1;
+        let start = below(&self.ends[..last]) * self.block;
+        let end = (start + self.block).min(self.sums.len());
+        start + below(&self.sums[start..end - 1])
+    }
 }

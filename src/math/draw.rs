@@ -11,11 +11,7 @@ pub fn pick(cumulative: &[f64], u: f64) -> usize {
     let total = cumulative[cumulative.len() - 1];
     let target = u * total;
     let index = cumulative.partition_point(|&c| c <= target);
-    if index < cumulative.len() {
-        index
-    } else {
-        cumulative.partition_point(|&c| c < total)
-    }
+    if index < cumulative.len() { index } else { cumulative.partition_point(|&c| c < total) }
 }
 
 /// ln of a Gamma(shape, 1) variate; stays finite for shapes so small that the variate underflows.
@@ -23,10 +19,10 @@ pub fn pick(cumulative: &[f64], u: f64) -> usize {
 /// Marsaglia and Tsang's boost: G(a) = G(a+1) U^(1/a).
 pub fn ln_gamma_variate<R: Rng + ?Sized>(shape: f64, rng: &mut R) -> f64 {
     if shape >= 1.0 {
-        return gamma(shape, rng).ln();
+        return gamma_law(shape).sample(rng).ln();
     }
     let u: f64 = Open01.sample(rng);
-    gamma(shape + 1.0, rng).ln() + u.ln() / shape
+    gamma_law(shape + 1.0).sample(rng).ln() + u.ln() / shape
 }
 
 /// (ln p, ln(1-p)) of a Beta(a, b) variate, finite however small a and b are.
@@ -73,10 +69,14 @@ pub fn systematic_offspring<R: Rng + ?Sized>(weights: &[f64], offspring: &mut [u
     }
 }
 
-fn gamma<R: Rng + ?Sized>(shape: f64, rng: &mut R) -> f64 {
+/// The law Gamma(shape, 1); shapes are positive and finite by the checks of every caller.
+///
+/// # Panics
+/// For a shape that is not positive.
+pub fn gamma_law(shape: f64) -> Gamma<f64> {
     match Gamma::new(shape, 1.0) {
-        Ok(law) => law.sample(rng),
-        Err(_) => f64::NAN,
+        Ok(law) => law,
+        Err(error) => panic!("Gamma({shape}, 1): {error}"),
     }
 }
 

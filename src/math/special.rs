@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn rising_factorials_of_integers_are_products() {
-        assert_eq!(ln_rising(3.0, 0), 0.0);
+        assert!(ln_rising(3.0, 0).abs() < 1e-300);
         assert!((ln_rising(3.0, 4) - f64::ln(360.0)).abs() < 1e-14);
         assert!((ln_factorial(20) - f64::ln(2_432_902_008_176_640_000.0)).abs() < 1e-13);
     }

@@ -59,7 +59,8 @@ impl Sweeper {
             for j in 0..BLOCK {
                 out[j] = ball_blocks[i][j] * q_blocks[i][j];
             }
-            let sum = ((out[0] + out[4]) + (out[1] + out[5])) + ((out[2] + out[6]) + (out[3] + out[7]));
+            let sum =
+                ((out[0] + out[4]) + (out[1] + out[5])) + ((out[2] + out[6]) + (out[3] + out[7]));
             self.sums[i] = sum;
             total += sum;
         }

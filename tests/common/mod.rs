@@ -7,15 +7,15 @@ use rand::RngExt;
 use serde_json::Value;
 
 /// A document, a model, and the exact probabilities of the one under the other.
-pub struct Case {
-    pub name: String,
-    pub model: TopicModel,
-    pub documents: CountMatrix,
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) model: TopicModel,
+    pub(crate) documents: CountMatrix,
     /// (event is the sequence, given length, exact value)
-    pub exact: Vec<(bool, bool, f64)>,
+    pub(crate) exact: Vec<(bool, bool, f64)>,
 }
 
-pub fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/documents.json");
     let text = std::fs::read_to_string(path).unwrap();
     let cases: Value = serde_json::from_str(&text).unwrap();
@@ -32,8 +32,7 @@ fn case(case: &Value) -> Case {
         TopicModel::gamma_poisson(floats(&case["shape"]), &floats(&case["probability"]), &phi)
     };
     let value = |key: &str| case[key].as_f64().unwrap();
-    let mut exact =
-        vec![(true, lda, value("log_sequence")), (false, lda, value("log_counts"))];
+    let mut exact = vec![(true, lda, value("log_sequence")), (false, lda, value("log_counts"))];
     if !lda {
         exact.push((true, true, value("log_sequence_given_length")));
         exact.push((false, true, value("log_counts_given_length")));
@@ -51,7 +50,7 @@ fn floats(values: &Value) -> Vec<f64> {
 }
 
 /// An LDA model with sparse topics, and documents drawn from it.
-pub fn simulated(
+pub(crate) fn simulated(
     n_topics: usize,
     n_words: usize,
     alpha: f64,
@@ -82,5 +81,10 @@ pub fn simulated(
 
 fn categorical(p: &[f64], rng: &mut Rng) -> usize {
     let mut u = rng.random::<f64>();
-    p.iter().position(|p| { u -= p; u < 0.0 }).unwrap_or(p.len() - 1)
+    p.iter()
+        .position(|p| {
+            u -= p;
+            u < 0.0
+        })
+        .unwrap_or(p.len() - 1)
 }

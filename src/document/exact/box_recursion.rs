@@ -143,7 +143,9 @@ fn solve(
     scaled: &mut [f64],
     observer: &impl Observer,
 ) -> Result<()> {
-    let Some((axis, inner)) = axes.split_first() else { return Ok(()) };
+    let Some((axis, inner)) = axes.split_first() else {
+        return Ok(());
+    };
     let size = axis.stride;
     solve(inner, &ell[..size], &mut c[..size], scaled, observer)?;
     for v in 1..=axis.y {

@@ -229,7 +229,8 @@ impl Rows {
             rows.grades.push(grade as u32);
             rows.up_to_grade[grade] = rank + 1;
             n_values += n_levels - grade + 1;
-            let Some(i) = (0..d).rev().find(|&i| tails[i] < if i == 0 { n_levels } else { tails[i - 1] })
+            let Some(i) =
+                (0..d).rev().find(|&i| tails[i] < if i == 0 { n_levels } else { tails[i - 1] })
             else {
                 break;
             };

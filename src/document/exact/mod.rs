@@ -39,7 +39,9 @@ impl Plan {
     pub fn new(urn: &LocalUrn) -> Self {
         let lattice = lattice::plan(urn);
         let boxed = box_recursion::plan(urn);
-        let cost = |plan: &Plan| if plan.bytes > MAX_BYTES { f64::INFINITY } else { plan.operations };
+        let cost = |plan: &Plan| {
+            if plan.bytes > MAX_BYTES { f64::INFINITY } else { plan.operations }
+        };
         if cost(&boxed) < cost(&lattice) { boxed } else { lattice }
     }
 

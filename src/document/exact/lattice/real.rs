@@ -84,7 +84,8 @@ impl Real for Wide {
 
     #[inline]
     fn plus(self, other: Wide) -> Wide {
-        let (high, low) = if self.exponent >= other.exponent { (self, other) } else { (other, self) };
+        let (high, low) =
+            if self.exponent >= other.exponent { (self, other) } else { (other, self) };
         let mantissa = match high.exponent - low.exponent {
             0 => high.mantissa + low.mantissa,
             1 => high.mantissa + low.mantissa / STEP,

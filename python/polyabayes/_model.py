@@ -1,0 +1,260 @@
+"""What all topic models share: fitted state, data in and out, scores."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import validate_data
+
+from polyabayes import _checks, _core
+from polyabayes._progress import progress_bar
+from polyabayes._random import draw_seed
+from polyabayes.corpus import Corpus, as_corpus
+from polyabayes.exceptions import Interrupted, InvalidArgumentError, NotFittedError
+
+if TYPE_CHECKING:
+    from polyabayes.likelihood import LogLikelihood
+
+# The first sweeps set the topics to their mean: on AP this saves a quarter of the sweeps.
+_WARM_UP = 30
+_TRANSFORM_SWEEPS = 100
+
+
+class _Schedule(NamedTuple):
+    max_iter: int
+    burn_in: int
+    warm_up: int
+    thin: int
+    seed: int
+    n_jobs: int
+
+
+class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class of the topic models; not made directly."""
+
+    n_components: int
+    max_iter: int
+    burn_in: int | None
+    thin: int
+    n_jobs: int | None
+    random_state: Any
+    progress: bool
+
+    components_: NDArray[np.float64]
+    n_features_in_: int
+    n_iter_: int
+    vocabulary_: NDArray[np.object_] | None
+    seed_: int
+
+    _default_event: str
+    _conditions_on_length: bool
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+        """Train the model by Gibbs sampling.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents.
+        y : ignored
+            Present for scikit-learn.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        Interrupted
+            On Ctrl-C: a KeyboardInterrupt, raised when the state reached has been stored in the
+            model, which is usable.
+        """
+        corpus = as_corpus(X, "X")
+        n_components = _checks.whole_number("n_components", self.n_components, 1, 2**16)
+        schedule = self._schedule()
+        if not corpus.n_tokens:
+            raise InvalidArgumentError("X holds no tokens: every document is empty")
+        validate_data(self, X, reset=True, skip_check_array=True)
+        documents = self._core_documents(corpus)
+        with progress_bar(self.progress, schedule.max_iter, "sweep") as update:
+            result = self._run(documents, corpus, n_components, schedule, update)
+        self.components_ = _row_normalised(result.word_topic)
+        self.n_iter_ = result.n_iter
+        self.vocabulary_ = corpus.vocabulary
+        self.seed_ = schedule.seed
+        if isinstance(result.interruption, KeyboardInterrupt):
+            raise Interrupted(f"stopped after {self.n_iter_:,} of {self.max_iter:,} sweeps", self)
+        if result.interruption is not None:
+            raise result.interruption
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Posterior mean topic weights of documents.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_components)
+            E[theta | document, model], averaged over Gibbs sweeps of each document: for LDA,
+            probabilities; for gamma-Poisson, rates.
+        """
+        self._check_fitted()
+        corpus, _ = self._aligned(X, "X", "raise")
+        with progress_bar(self.progress, corpus.n_documents, "document") as update:
+            weights: NDArray[np.float64] = _core.transform(
+                self._core_model(),
+                self._core_documents(corpus),
+                n_sweeps=_TRANSFORM_SWEEPS,
+                seed=self.seed_,
+                n_jobs=_checks.n_threads(self.n_jobs),
+                progress=update,
+            )
+        return weights
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Log-likelihood of each document in nats, by :func:`log_likelihood` with its defaults.
+
+        Returns
+        -------
+        ndarray of shape (n_documents,)
+        """
+        return self._log_likelihood(X).values
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
+        """Mean log-likelihood in nats per token; higher is better."""
+        return self._log_likelihood(X).nats_per_token
+
+    def perplexity(self, X: Any) -> float:
+        """``exp(-score(X))``; lower is better."""
+        return self._log_likelihood(X).perplexity
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a safetensors file that :func:`polyabayes.load` reads.
+
+        The file takes its name only when it is complete.
+        """
+        from polyabayes.storage import save
+
+        save(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        # Of scikit-learn's kinds of input, the one that holds whole numbers.
+        tags.input_tags.categorical = True
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def _log_likelihood(self, X: Any) -> LogLikelihood:
+        from polyabayes.likelihood import log_likelihood
+
+        self._check_fitted()
+        return log_likelihood(self, X, random_state=self.seed_, n_jobs=self.n_jobs)
+
+    def _schedule(self) -> _Schedule:
+        max_iter = _checks.whole_number("max_iter", self.max_iter)
+        if self.burn_in is None:
+            burn_in = max_iter // 2
+        else:
+            burn_in = _checks.whole_number("burn_in", self.burn_in, 0, max_iter)
+        return _Schedule(
+            max_iter=max_iter,
+            burn_in=burn_in,
+            warm_up=min(_WARM_UP, burn_in // 2),
+            thin=_checks.whole_number("thin", self.thin),
+            seed=draw_seed(self.random_state),
+            n_jobs=_checks.n_threads(self.n_jobs),
+        )
+
+    def _set_topic_word(
+        self, topic_word: Any, vocabulary: Any, random_state: Any, *, normalised: bool
+    ) -> None:
+        """Take over topics that were made elsewhere."""
+        topics = _checks.matrix("topic_word", topic_word)
+        bad = np.argwhere(~(np.isfinite(topics) & (topics >= 0)))
+        if len(bad):
+            topic, word = bad[0]
+            raise InvalidArgumentError(
+                f"topic_word[{topic}, {word}] is {topics[topic, word]}: weights must be finite "
+                "and not negative"
+            )
+        sums = topics.sum(axis=1)
+        wrong = np.flatnonzero(~np.isclose(sums, 1.0, rtol=0, atol=1e-6))
+        if normalised and len(wrong):
+            raise InvalidArgumentError(
+                f"topic_word[{wrong[0]}] sums to {sums[wrong[0]]!r}, not to 1: divide each row by "
+                "its sum"
+            )
+        self.components_ = topics
+        self.n_features_in_ = topics.shape[1]
+        self.n_iter_ = 0
+        self.seed_ = draw_seed(random_state)
+        words = None
+        if vocabulary is not None:
+            words = Corpus(np.ones((1, topics.shape[1]), dtype=np.int64), vocabulary).vocabulary
+        self.vocabulary_ = words
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "components_"):
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet: call fit, or make it by "
+                "from_parameters"
+            )
+
+    def _aligned(self, documents: Any, name: str, unseen: str) -> tuple[Corpus, int]:
+        """The documents over the model's vocabulary, and the number of tokens dropped."""
+        self._check_fitted()
+        _checks.choice("unseen", unseen, ("raise", "drop"))
+        corpus = as_corpus(documents, name)
+        if hasattr(documents, "columns"):
+            validate_data(self, documents, reset=False, skip_check_array=True)
+        if corpus.vocabulary is not None and self.vocabulary_ is not None:
+            return corpus.aligned_to(self.vocabulary_, unseen)
+        if corpus.n_words != self.n_features_in_:
+            raise InvalidArgumentError(
+                f"{name} has {corpus.n_words} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input: the words of the documents must be "
+                "those of the model"
+            )
+        return corpus, 0
+
+    @staticmethod
+    def _core_documents(corpus: Corpus) -> _core.Documents:
+        counts = corpus.counts
+        return _core.Documents(
+            corpus.n_words,
+            np.asarray(counts.indptr, dtype=np.int64),
+            np.asarray(counts.indices, dtype=np.int64),
+            np.asarray(counts.data, dtype=np.int64),
+        )
+
+    def _core_model(self) -> _core.Model:
+        raise NotImplementedError
+
+    def _run(
+        self,
+        documents: _core.Documents,
+        corpus: Corpus,
+        n_components: int,
+        schedule: _Schedule,
+        progress: Any,
+    ) -> _core.FitResult:
+        raise NotImplementedError
+
+
+def _row_normalised(word_topic: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Topics x words; the sums of rows, 1 but for rounding, are made exact."""
+    topics = np.ascontiguousarray(word_topic.T)
+    return topics / topics.sum(axis=1, keepdims=True)

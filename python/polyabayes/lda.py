@@ -1,0 +1,151 @@
+"""Latent Dirichlet allocation as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes import _checks, _core
+from polyabayes._model import TopicModel, _Schedule
+from polyabayes.corpus import Corpus
+
+__all__ = ["LatentDirichletAllocation"]
+
+
+class LatentDirichletAllocation(TopicModel):  # type: ignore[misc]
+    """Latent Dirichlet allocation, trained by Gibbs sampling.
+
+    theta_d ~ Dirichlet(doc_topic_prior), phi_k ~ Dirichlet(topic_word_prior); a token's topic is
+    drawn from theta_d, its word from that topic's phi. Training alternates the topics of all
+    tokens given phi (theta integrated out, documents in parallel) and phi given those topics: an
+    exact sampler, the same bits for any number of threads. A sweep costs tokens x topics.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of topics K.
+    doc_topic_prior : float or array of shape (n_components,), optional
+        Dirichlet parameter of the topic weights; None means 1 / n_components.
+    topic_word_prior : float, optional
+        Dirichlet parameter of the topics; None means 0.05.
+    max_iter : int, default=200
+        Gibbs sweeps.
+    burn_in : int, optional
+        Sweeps that are not averaged over; None means half of `max_iter`.
+    thin : int, default=5
+        Average over one sweep in this many.
+    n_jobs : int, optional
+        Threads; None means all cores.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Equal seeds give equal bits.
+    progress : bool, default=False
+        Show a progress bar (needs tqdm).
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_words)
+        phi: posterior mean word probabilities of each topic; rows sum to 1.
+    doc_topic_prior_ : ndarray of shape (n_components,)
+        The prior used.
+    topic_word_prior_ : float
+        The prior used.
+    n_iter_ : int
+        Sweeps completed.
+    n_features_in_ : int
+        Size of the vocabulary.
+    vocabulary_ : ndarray of str or None
+        The words, where the training data named them.
+    seed_ : int
+        Seed that the random state gave; it also serves ``transform`` and ``score``.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> data = pb.datasets.make_lda_corpus(200, 50, 3, random_state=0)
+    >>> lda = pb.LatentDirichletAllocation(3, max_iter=50, random_state=0).fit(data.corpus)
+    >>> lda.components_.shape
+    (3, 50)
+    """
+
+    _default_event = "sequence"
+    _conditions_on_length = True
+
+    doc_topic_prior_: NDArray[np.float64]
+    topic_word_prior_: float
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        doc_topic_prior: Any = None,
+        topic_word_prior: float | None = None,
+        max_iter: int = 200,
+        burn_in: int | None = None,
+        thin: int = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        progress: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.max_iter = max_iter
+        self.burn_in = burn_in
+        self.thin = thin
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+
+    @classmethod
+    def from_parameters(
+        cls,
+        *,
+        doc_topic_prior: Any,
+        topic_word: Any,
+        vocabulary: Any = None,
+        random_state: Any = None,
+    ) -> Self:
+        """Make a fitted model from known parameters.
+
+        Parameters
+        ----------
+        doc_topic_prior : float or array of shape (n_components,)
+            Dirichlet parameter alpha of the topic weights; positive.
+        topic_word : array of shape (n_components, n_words)
+            Word probabilities of each topic; rows sum to 1.
+        vocabulary : sequence of str of length n_words, optional
+            The words.
+        random_state : None, int, RandomState, Generator or SeedSequence
+            Seed of ``transform`` and ``score``.
+
+        Returns
+        -------
+        LatentDirichletAllocation
+        """
+        n_components = len(_checks.matrix("topic_word", topic_word))
+        model = cls(n_components, doc_topic_prior=doc_topic_prior, random_state=random_state)
+        prior = _checks.positive_vector("doc_topic_prior", doc_topic_prior, n_components)
+        model._set_topic_word(topic_word, vocabulary, random_state, normalised=True)
+        model.doc_topic_prior_ = prior
+        return model
+
+    def _core_model(self) -> _core.Model:
+        return _core.Model.lda(self.doc_topic_prior_, self.components_)
+
+    def _run(
+        self,
+        documents: _core.Documents,
+        corpus: Corpus,  # noqa: ARG002
+        n_components: int,
+        schedule: _Schedule,
+        progress: Any,
+    ) -> _core.FitResult:
+        alpha = 1.0 / n_components if self.doc_topic_prior is None else self.doc_topic_prior
+        beta = 0.05 if self.topic_word_prior is None else self.topic_word_prior
+        alpha = _checks.positive_vector("doc_topic_prior", alpha, n_components)
+        beta = _checks.positive_number("topic_word_prior", beta)
+        result = _core.fit_lda(documents, alpha, beta, schedule, progress=progress)
+        self.doc_topic_prior_, self.topic_word_prior_ = alpha, beta
+        return result

@@ -1,0 +1,563 @@
+"""How probable documents are under a model: exact or unbiased, with standard errors."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from polyabayes import _checks, _core
+from polyabayes._model import TopicModel
+from polyabayes._progress import progress_bar
+from polyabayes._random import RandomState, draw_seed
+from polyabayes.exceptions import (
+    ImpossibleDocumentWarning,
+    Interrupted,
+    InvalidArgumentError,
+    InvalidTypeError,
+    MissingDependencyError,
+    UnreliableErrorWarning,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+__all__ = ["Comparison", "LogLikelihood", "compare", "log_likelihood"]
+
+METHODS = ("auto", "exact", "direct", "smc", "smc-lookahead")
+EVENTS = ("sequence", "counts")
+
+_DEFAULT_SAMPLES = 1_000
+_DEFAULT_PARTICLES = 20
+_DEFAULT_REPLICATES = 16
+_DEFAULT_BUDGET = 1e9
+
+# With fewer effective replicates than this, one of them makes up most of the estimate.
+_RELIABLE_REPLICATES = 2.0
+
+
+class _Settings(NamedTuple):
+    method: str
+    event: str
+    given_length: bool
+    n_samples: int
+    n_particles: int
+    n_replicates: int
+    target_std_error: float | None
+    budget: float
+
+
+@dataclass(frozen=True, repr=False)
+class LogLikelihood:
+    """Log-likelihood of documents under a model, with standard errors, in nats.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_documents,)
+        ln p of each document; ``-inf`` where the model cannot produce it, NaN where an
+        interrupted run did not reach it.
+    std_errors : ndarray of shape (n_documents,)
+        Standard error of each value (delta method over replicates); 0 where exact.
+    n_effs : ndarray of shape (n_documents,)
+        Effective number of replicates behind each error; ``inf`` where exact.
+    methods : ndarray of str, shape (n_documents,)
+        The estimator that gave each value.
+    n_tokens : ndarray of int, shape (n_documents,)
+        Length of each document.
+    method : str
+        The method asked for.
+    event : {"sequence", "counts"}
+        Whether a document is its ordered tokens or its bag of words.
+    given_length : bool
+        Whether the values are conditional on the documents' lengths.
+    n_replicates : int
+        Replicates behind each error.
+    n_unseen_tokens : int
+        Tokens dropped because the model does not know their words.
+    ids : ndarray of str or None
+        Names of the documents.
+    """
+
+    values: NDArray[np.float64]
+    std_errors: NDArray[np.float64]
+    n_effs: NDArray[np.float64]
+    methods: NDArray[np.str_]
+    n_tokens: NDArray[np.int64]
+    method: str
+    event: str
+    given_length: bool
+    n_replicates: int
+    n_unseen_tokens: int
+    ids: NDArray[Any] | None
+    groups: NDArray[np.int64]
+
+    @property
+    def is_unbiased(self) -> bool:
+        """Whether p itself is estimated without bias; ln p is then low by about half its variance.
+
+        True of every method so far.
+        """
+        return True
+
+    @property
+    def total(self) -> float:
+        """Sum of the values: ln p of the whole corpus."""
+        return float(self.values.sum())
+
+    @property
+    def total_std_error(self) -> float:
+        """Standard error of :attr:`total`.
+
+        Equal documents are estimated once, so their errors add up before they are squared.
+        """
+        errors = np.where(np.isfinite(self.values), self.std_errors, 0.0)
+        per_group = np.bincount(self.groups, weights=errors)
+        return float(np.sqrt((per_group**2).sum()))
+
+    @property
+    def nats_per_token(self) -> float:
+        """:attr:`total` over the number of tokens; NaN without tokens."""
+        n_tokens = int(self.n_tokens.sum())
+        return self.total / n_tokens if n_tokens else float("nan")
+
+    @property
+    def nats_per_token_std_error(self) -> float:
+        """Standard error of :attr:`nats_per_token`."""
+        n_tokens = int(self.n_tokens.sum())
+        return self.total_std_error / n_tokens if n_tokens else float("nan")
+
+    @property
+    def perplexity(self) -> float:
+        """``exp(-nats_per_token)``."""
+        return float(np.exp(-self.nats_per_token))
+
+    def interval(self, confidence: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Confidence interval of each document's value.
+
+        Student's t with one degree of freedom less than there are replicates.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Probability that the interval holds the true value.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_documents,)
+            Bounds in nats; equal where the value is exact.
+        """
+        _checks.share("confidence", confidence)
+        quantile = stats.t.ppf(0.5 + confidence / 2, self.n_replicates - 1)
+        errors = np.where(np.isfinite(self.values), self.std_errors, 0.0)
+        return self.values - quantile * errors, self.values + quantile * errors
+
+    def total_interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Confidence interval of :attr:`total`, from its standard error and the normal law."""
+        _checks.share("confidence", confidence)
+        half_width = float(stats.norm.ppf(0.5 + confidence / 2)) * self.total_std_error
+        return self.total - half_width, self.total + half_width
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a document: its id, length, value, error, effective replicates and method."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingDependencyError(
+                "to_frame needs pandas: pip install 'polyabayes[frames]'"
+            ) from error
+        return pd.DataFrame(self._columns())
+
+    def to_arrow(self) -> pa.Table:
+        """As :meth:`to_frame`, as an Arrow table."""
+        try:
+            import pyarrow as pa
+        except ImportError as error:
+            raise MissingDependencyError(
+                "to_arrow needs pyarrow: pip install 'polyabayes[frames]'"
+            ) from error
+        return pa.table(self._columns())
+
+    def _columns(self) -> dict[str, Any]:
+        ids = np.arange(len(self.values)) if self.ids is None else self.ids
+        return {
+            "document": ids,
+            "n_tokens": self.n_tokens,
+            "log_likelihood": self.values,
+            "std_error": self.std_errors,
+            "n_eff": self.n_effs,
+            "method": self.methods,
+        }
+
+    def __repr__(self) -> str:
+        used = ", ".join(f"{name} {n:,}" for name, n in _tally(self.methods))
+        return (
+            f"<LogLikelihood: {len(self.values):,} documents ({used}), "
+            f"{self.total:,.2f} +- {self.total_std_error:.2g} nats, "
+            f"{self.nats_per_token:.4f} a token, perplexity {self.perplexity:,.1f}>"
+        )
+
+
+def log_likelihood(
+    model: TopicModel,
+    documents: Any,
+    method: str = "auto",
+    *,
+    n_samples: int | None = None,
+    n_particles: int | None = None,
+    n_replicates: int | None = None,
+    target_std_error: float | None = None,
+    event: str | None = None,
+    given_length: bool | None = None,
+    unseen: str = "raise",
+    budget: float | None = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> LogLikelihood:
+    """Log-likelihood of documents under a topic model, topic weights integrated out.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation or PoissonFactorAnalysis
+        A model that is fitted or made by ``from_parameters``.
+    documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+        The documents. Equal documents are scored once.
+    method : str, default="auto"
+        ========================  ============================================  ==============
+        method                    what it does                                  cost, document
+        ========================  ============================================  ==============
+        ``"auto"``                exact up to 10^7 multiply-adds, else          as chosen
+                                  ``"smc-lookahead"``
+        ``"exact"``               the cheaper of two dynamic programmes, over   K C(N+K-1, K),
+                                  topic totals or over partial documents; a     or
+                                  relative error near 1e-13                     Π C(y_w+2, 2)
+        ``"direct"``              topic weights from their prior (Capdevila     S W K
+                                  et al. 2018, eq. 9); unbiased, huge variance
+        ``"smc"``                 particle filter over the tokens, locally      P N K
+                                  optimal proposal, systematic resampling when
+                                  fewer than half are effective; unbiased
+        ``"smc-lookahead"``       the same filter, which expects the tokens to  P N K
+                                  come by their mean field; unbiased
+        ========================  ============================================  ==============
+
+        N is the number of tokens, W that of distinct words, K of topics, S of samples and P of
+        particles, each in every replicate.
+    n_samples : int, default=1000
+        Draws a replicate of ``"direct"``.
+    n_particles : int, default=20
+        Particles a replicate of the particle filters.
+    n_replicates : int, default=16
+        Independent replicates; their mean is the estimate, their spread its standard error.
+    target_std_error : float, optional
+        Raise the sample size of each document until its standard error is at most this, or
+        until `budget` is spent. Only the last, independent attempt counts; look at
+        ``std_errors`` for the documents that did not reach it.
+    event : {"sequence", "counts"}, optional
+        The ordered tokens (default for LDA), or the bag of words with its multiplicity
+        (default for gamma-Poisson).
+    given_length : bool, optional
+        Condition on the document's length. LDA always does; gamma-Poisson does not by default.
+    unseen : {"raise", "drop"}, default="raise"
+        What to do with words that the model's vocabulary lacks, where model and documents both
+        have one. Dropped tokens are counted in the result.
+    budget : float, default=1e9
+        Multiply-adds that one document may cost.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Equal seeds give equal bits, for any number of threads and any order of documents.
+    n_jobs : int, optional
+        Threads; None means all cores.
+    progress : bool, default=False
+        Show a progress bar (needs tqdm).
+
+    Returns
+    -------
+    LogLikelihood
+        Values and standard errors by document, and their total, in nats.
+
+    Raises
+    ------
+    BudgetExceededError
+        If an exact request would cost more than `budget`; before any work.
+    InvalidArgumentError, InvalidCountsError, InvalidTypeError
+        If an argument is bad; before any work.
+    Interrupted
+        A KeyboardInterrupt whose ``partial`` is the result so far.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> model = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1,
+    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+    ... )
+    >>> result = pb.log_likelihood(model, [[1, 1, 1, 0]])
+    >>> print(f"{result.total:.12f} {result.methods[0]}")
+    -4.474050553487 exact
+    """
+    if not isinstance(model, TopicModel):
+        raise InvalidTypeError(
+            f"model must be a LatentDirichletAllocation or a PoissonFactorAnalysis, got "
+            f"{type(model).__name__}; bring other models in by from_parameters"
+        )
+    event = model._default_event if event is None else _checks.choice("event", event, EVENTS)
+    settings = _Settings(
+        method=_checks.choice("method", method, METHODS),
+        event=event,
+        given_length=_given_length(model, given_length),
+        n_samples=_size("n_samples", n_samples, _DEFAULT_SAMPLES),
+        n_particles=_size("n_particles", n_particles, _DEFAULT_PARTICLES),
+        n_replicates=_size("n_replicates", n_replicates, _DEFAULT_REPLICATES, least=2),
+        target_std_error=None
+        if target_std_error is None
+        else _checks.positive_number("target_std_error", target_std_error),
+        budget=_DEFAULT_BUDGET if budget is None else _checks.positive_number("budget", budget),
+    )
+    n_threads = _checks.n_threads(n_jobs)
+    corpus, n_unseen = model._aligned(documents, "documents", unseen)
+    core_model, core_documents = model._core_model(), model._core_documents(corpus)
+    with progress_bar(progress, corpus.n_documents, "document") as update:
+        scores = _core.score(
+            core_model,
+            core_documents,
+            settings,
+            seed=draw_seed(random_state),
+            n_jobs=n_threads,
+            progress=update,
+        )
+    result = LogLikelihood(
+        values=scores.values,
+        std_errors=scores.std_errors,
+        n_effs=scores.n_effs,
+        methods=np.array(scores.methods),
+        n_tokens=np.asarray(corpus.counts.sum(axis=1), dtype=np.int64).ravel(),
+        method=method,
+        event=event,
+        given_length=settings.given_length,
+        n_replicates=settings.n_replicates,
+        n_unseen_tokens=n_unseen,
+        ids=corpus.ids,
+        groups=core_documents.groups(),
+    )
+    if scores.interruption is not None:
+        raise _interrupted(scores.interruption, result)
+    _warn(result)
+    return result
+
+
+def _interrupted(interruption: BaseException, partial: LogLikelihood) -> BaseException:
+    """Hand over the partial result with Ctrl-C; any other exception passes as it is."""
+    if isinstance(interruption, KeyboardInterrupt):
+        done = int((partial.methods != "").sum())
+        return Interrupted(f"{done:,} of {len(partial.values):,} documents are scored", partial)
+    return interruption
+
+
+def _given_length(model: TopicModel, given_length: bool | None) -> bool:
+    if given_length is None:
+        return model._conditions_on_length
+    if not isinstance(given_length, (bool, np.bool_)):
+        raise InvalidTypeError(f"given_length must be a bool or None, got {given_length!r}")
+    if model._conditions_on_length and not given_length:
+        raise InvalidArgumentError(
+            "given_length=False: LDA has no law of the document's length and always conditions "
+            "on it; leave given_length out, or set it for the gamma-Poisson model instead"
+        )
+    return bool(given_length)
+
+
+def _size(name: str, value: int | None, default: int, least: int = 1) -> int:
+    return default if value is None else _checks.whole_number(name, value, least, 10**9)
+
+
+def _tally(methods: NDArray[np.str_]) -> list[tuple[str, int]]:
+    names, numbers = np.unique(methods, return_counts=True)
+    return [(str(name) or "not scored", int(n)) for name, n in zip(names, numbers, strict=True)]
+
+
+def _name(result: LogLikelihood, row: int) -> str:
+    return f"document {row}" if result.ids is None else f"document {row} ({result.ids[row]!r})"
+
+
+def _warn(result: LogLikelihood) -> None:
+    """Warn of impossible documents, and of errors that rest on one replicate."""
+    zero = np.isneginf(result.values)
+    impossible = np.flatnonzero(zero & (result.methods == "exact"))
+    if len(impossible):
+        warnings.warn(
+            f"{len(impossible):,} documents have probability zero, {_name(result, impossible[0])} "
+            "first: they hold a word that no topic can produce",
+            ImpossibleDocumentWarning,
+            stacklevel=3,
+        )
+    shaky = np.flatnonzero((result.n_effs < _RELIABLE_REPLICATES) & (result.methods != "exact"))
+    if len(shaky):
+        warnings.warn(
+            f"the standard errors of {len(shaky):,} documents rest on one dominating replicate, "
+            f"{_name(result, shaky[0])} first: raise n_particles or n_samples, or use "
+            "method='smc-lookahead'",
+            UnreliableErrorWarning,
+            stacklevel=3,
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Models compared on the same documents, best first.
+
+    Attributes
+    ----------
+    results : dict of str to LogLikelihood
+        Every model's result, in the order of decreasing total.
+    event : {"sequence", "counts"}
+        The event that all models were asked about.
+    given_length : bool
+        Whether all are conditional on the documents' lengths.
+    """
+
+    results: dict[str, LogLikelihood]
+    event: str
+    given_length: bool
+
+    @property
+    def best(self) -> str:
+        """Name of the model with the highest total."""
+        return next(iter(self.results))
+
+    def difference(self, first: str, second: str) -> tuple[float, float]:
+        """Nats per token that `first` is ahead of `second`, and the standard error.
+
+        The error is that of a ratio estimator over paired documents: it holds for new documents
+        from the same source, and includes the error of the estimates.
+        """
+        one, other = self._result(first), self._result(second)
+        n_tokens = one.n_tokens.astype(np.float64)
+        total = n_tokens.sum()
+        if first == second or not total:
+            return 0.0, 0.0
+        with np.errstate(invalid="ignore"):
+            ahead = one.values - other.values
+            mean = float(ahead.sum() / total)
+            residuals = ahead - mean * n_tokens
+            n = len(ahead)
+            variance = (residuals**2).sum() * n / (n - 1) if n > 1 else np.nan
+        return mean, float(np.sqrt(variance) / total)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a model: nats per token, perplexity, and how far behind the best it is.
+
+        ``std_error`` is the error of the estimate on these documents;
+        ``behind_best_std_error`` that of the paired difference for new documents;
+        ``p_better`` the probability, by the normal law, that it beats the best on those.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingDependencyError(
+                "to_frame needs pandas: pip install 'polyabayes[frames]'"
+            ) from error
+        return pd.DataFrame(self._rows()).set_index("model")
+
+    def _rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for name, result in self.results.items():
+            behind, std_error = self.difference(self.best, name)
+            rows.append(
+                {
+                    "model": name,
+                    "nats_per_token": result.nats_per_token,
+                    "std_error": result.nats_per_token_std_error,
+                    "perplexity": result.perplexity,
+                    "behind_best": behind,
+                    "behind_best_std_error": std_error,
+                    "p_better": float(stats.norm.sf(behind / std_error)) if std_error else 0.5,
+                }
+            )
+        return rows
+
+    def _result(self, name: str) -> LogLikelihood:
+        if name not in self.results:
+            known = ", ".join(repr(known) for known in self.results)
+            raise InvalidArgumentError(f"no model {name!r} in this comparison; there are {known}")
+        return self.results[name]
+
+    def __str__(self) -> str:
+        width = max(len("model"), *(len(name) for name in self.results))
+        lines = [
+            f"{'model':<{width}}  {'nats/token':>10}  {'+-':>7}  {'perplexity':>10}  "
+            f"{'behind best':>11}  {'+-':>7}  {'P(better)':>9}"
+        ]
+        lines += [
+            f"{row['model']:<{width}}  {row['nats_per_token']:>10.4f}  {row['std_error']:>7.4f}  "
+            f"{row['perplexity']:>10,.1f}  {row['behind_best']:>11.4f}  "
+            f"{row['behind_best_std_error']:>7.4f}  {row['p_better']:>9.3g}"
+            for row in self._rows()
+        ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        given = ", given the length" if self.given_length else ""
+        return f"<Comparison of {len(self.results)} models on {self.event}{given}>\n{self}"
+
+
+def compare(
+    models: Mapping[str, TopicModel],
+    documents: Any,
+    *,
+    method: str = "auto",
+    event: str = "counts",
+    given_length: bool | None = None,
+    random_state: RandomState = None,
+    **options: Any,
+) -> Comparison:
+    """Compare models by the probability of the same event on the same documents.
+
+    Parameters
+    ----------
+    models : mapping of str to model
+        The models by name.
+    documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+        Documents that no model was trained on.
+    method : str, default="auto"
+        As for :func:`log_likelihood`.
+    event : {"sequence", "counts"}, default="counts"
+        Asked of all models alike; differences between models do not depend on it.
+    given_length : bool, optional
+        By default, condition on the length of the documents if any model can only do that.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        One seed serves all models.
+    **options
+        Further arguments of :func:`log_likelihood`.
+
+    Returns
+    -------
+    Comparison
+        The models by decreasing likelihood, with paired differences.
+    """
+    if not isinstance(models, Mapping) or not models:
+        raise InvalidTypeError("models must be a mapping from names to at least one model")
+    for name, model in models.items():
+        if not isinstance(model, TopicModel):
+            raise InvalidTypeError(f"models[{name!r}] is a {type(model).__name__}, not a model")
+    if given_length is None:
+        given_length = any(model._conditions_on_length for model in models.values())
+    seed = draw_seed(random_state)
+    results = {
+        str(name): log_likelihood(
+            model,
+            documents,
+            method,
+            event=event,
+            given_length=given_length,
+            random_state=seed,
+            **options,
+        )
+        for name, model in models.items()
+    }
+    best_first = sorted(results, key=lambda name: -results[name].total)
+    return Comparison({name: results[name] for name in best_first}, event, given_length)

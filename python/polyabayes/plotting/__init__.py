@@ -1,0 +1,1 @@
+"""Pictures of models and comparisons; every function takes and returns a Matplotlib Axes."""

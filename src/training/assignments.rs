@@ -1,0 +1,170 @@
+//! The topic of every token, drawn document by document and counted word by word.
+
+use std::ops::Range;
+
+use rand::RngExt;
+use rayon::prelude::*;
+
+use crate::control::Observer;
+use crate::counts::CountMatrix;
+use crate::error::{Error, Result};
+use crate::rng::{Key, Rng};
+use crate::urn::{Sweeper, fill};
+
+/// Tokens per unit of parallel work.
+const CHUNK_TOKENS: usize = 4096;
+
+/// The topic of every token, in the order of the documents' cells.
+pub(super) struct Assignments<'a> {
+    counts: &'a CountMatrix,
+    n_topics: usize,
+    topics: Vec<u16>,
+    /// First token of each document.
+    document_starts: Vec<usize>,
+    /// Cells of each word: (first token, count), and where each word's cells start.
+    cells_by_word: Vec<(usize, u32)>,
+    word_starts: Vec<usize>,
+}
+
+impl<'a> Assignments<'a> {
+    /// Topics drawn uniformly.
+    pub(super) fn new(counts: &'a CountMatrix, n_topics: usize, key: Key) -> Self {
+        let mut document_starts = vec![0];
+        let mut word_starts = vec![0usize; counts.n_words() + 1];
+        let mut n_tokens = 0;
+        for document in counts.documents() {
+            n_tokens += document.n_tokens() as usize;
+            document_starts.push(n_tokens);
+        }
+        for &word in counts.words() {
+            word_starts[word as usize + 1] += 1;
+        }
+        for word in 0..counts.n_words() {
+            word_starts[word + 1] += word_starts[word];
+        }
+        let mut next = word_starts.clone();
+        let mut cells_by_word = vec![(0, 0); counts.words().len()];
+        let mut token = 0;
+        for (&word, &count) in counts.words().iter().zip(counts.counts()) {
+            cells_by_word[next[word as usize]] = (token, count);
+            next[word as usize] += 1;
+            token += count as usize;
+        }
+        let mut rng = key.rng();
+        let topics = (0..n_tokens).map(|_| rng.random_range(0..n_topics) as u16).collect();
+        Assignments { counts, n_topics, topics, document_starts, cells_by_word, word_starts }
+    }
+
+    pub(super) fn n_documents(&self) -> usize {
+        self.counts.n_documents()
+    }
+
+    pub(super) fn n_words(&self) -> usize {
+        self.counts.n_words()
+    }
+
+    pub(super) fn topics(&self) -> &[u16] {
+        &self.topics
+    }
+
+    /// One Gibbs sweep over all documents given pseudo-counts `a` and word-major weights `q`.
+    ///
+    /// Where `tables` is set, also draws, and sums over documents, the number of tables
+    /// CRT(n_dk, a_k) that seat the tokens of topic k (PFA notes, eq. 20 corrected).
+    pub(super) fn sweep(
+        &mut self,
+        a: &[f64],
+        q: &[f64],
+        tables: bool,
+        key: Key,
+        observer: &impl Observer,
+    ) -> Result<Vec<u64>> {
+        let (counts, n_topics) = (self.counts, self.n_topics);
+        let chunks = split_by_documents(&mut self.topics, &self.document_starts);
+        let new_worker = || Worker {
+            sweeper: Sweeper::new(n_topics),
+            balls: vec![0.0; n_topics],
+            n_tables: vec![0; n_topics],
+        };
+        let n_tables = (chunks.into_par_iter().with_max_len(1))
+            .try_fold(new_worker, |mut worker, (documents, mut topics)| {
+                for doc_ix in documents {
+                    if observer.stopped() {
+                        return Err(Error::Stopped);
+                    }
+                    let document = counts.document(doc_ix);
+                    let (own, rest) = topics.split_at_mut(document.n_tokens() as usize);
+                    topics = rest;
+                    let mut rng = key.unit(doc_ix as u64).rng();
+                    fill(&mut worker.balls, a, own);
+                    let cells = document
+                        .cells()
+                        .map(|(word, count)| (&q[word as usize * n_topics..][..n_topics], count));
+                    worker.sweeper.sweep(cells, own, &mut worker.balls, &mut rng);
+                    if tables {
+                        worker.seat(a, &mut rng);
+                    }
+                }
+                Ok(worker)
+            })
+            .map(|worker| worker.map(|worker| worker.n_tables))
+            .try_reduce(
+                || vec![0; n_topics],
+                |mut sum, other| {
+                    sum.iter_mut().zip(other).for_each(|(sum, n)| *sum += n);
+                    Ok(sum)
+                },
+            )?;
+        Ok(n_tables)
+    }
+
+    /// Sets `out` to the number of tokens of `word` in each topic.
+    pub(super) fn count_word(&self, word: usize, out: &mut [u32]) {
+        out.fill(0);
+        for &(start, count) in
+            &self.cells_by_word[self.word_starts[word]..self.word_starts[word + 1]]
+        {
+            for &topic in &self.topics[start..start + count as usize] {
+                out[usize::from(topic)] += 1;
+            }
+        }
+    }
+}
+
+/// One thread's buffers.
+struct Worker {
+    sweeper: Sweeper,
+    balls: Vec<f64>,
+    n_tables: Vec<u64>,
+}
+
+impl Worker {
+    /// Adds CRT(n_k, a_k) draws for the document whose a + n the balls hold.
+    fn seat(&mut self, a: &[f64], rng: &mut Rng) {
+        for ((n_tables, &balls), &a) in self.n_tables.iter_mut().zip(&self.balls).zip(a) {
+            let n = (balls - a).round() as u64;
+            *n_tables +=
+                (0..n).filter(|&i| rng.random::<f64>() * (a + i as f64) < a).count() as u64;
+        }
+    }
+}
+
+/// Splits the tokens into runs of whole documents of about [`CHUNK_TOKENS`].
+fn split_by_documents<'t>(
+    topics: &'t mut [u16],
+    document_starts: &[usize],
+) -> Vec<(Range<usize>, &'t mut [u16])> {
+    let n_documents = document_starts.len() - 1;
+    let mut chunks = Vec::with_capacity(topics.len() / CHUNK_TOKENS + 1);
+    let (mut first, mut rest) = (0, topics);
+    for end in 1..=n_documents {
+        let size = document_starts[end] - document_starts[first];
+        if size >= CHUNK_TOKENS || end == n_documents {
+            let (chunk, after) = rest.split_at_mut(size);
+            chunks.push((first..end, chunk));
+            rest = after;
+            first = end;
+        }
+    }
+    chunks
+}

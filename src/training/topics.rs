@@ -1,0 +1,97 @@
+//! The topics φ given the topic of every token.
+
+use rand_distr::Distribution as _;
+use rayon::prelude::*;
+
+use super::assignments::Assignments;
+use crate::math::gamma_law;
+use crate::rng::{Key, Rng};
+
+/// Words per unit of parallel work; fixed, so that sums do not depend on the threads.
+const CHUNK_WORDS: usize = 128;
+
+/// What a sweep does with the topics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TopicStep {
+    /// Draws φ_k ~ Dirichlet(β + n_k·): exact Gibbs.
+    Draw,
+    /// Sets φ to its conditional mean: a faster start, not a sampler.
+    Mean,
+}
+
+/// Word-major topics, and the number of tokens of each.
+pub(super) struct Topics {
+    /// φ_kw, `n_words` x `n_topics`, times a factor per topic.
+    pub(super) weights: Vec<f64>,
+    /// Tokens of each topic.
+    pub(super) n_tokens: Vec<u64>,
+    /// Dirichlet parameter β.
+    pub(super) prior: f64,
+}
+
+impl Topics {
+    pub(super) fn new(n_words: usize, n_topics: usize, prior: f64) -> Self {
+        Topics { weights: vec![0.0; n_words * n_topics], n_tokens: vec![0; n_topics], prior }
+    }
+
+    /// Gamma variates (or means) whose normalised columns are φ, and the tokens of each topic;
+    /// [`normalise`](Topics::normalise) must follow.
+    pub(super) fn update(
+        &mut self,
+        tokens: &Assignments<'_>,
+        step: TopicStep,
+        key: Key,
+    ) -> Vec<f64> {
+        let n_topics = self.n_tokens.len();
+        let prior = self.prior;
+        let chunks = self.weights.par_chunks_mut(CHUNK_WORDS * n_topics).enumerate();
+        let sums: Vec<(Vec<f64>, Vec<u64>)> = chunks
+            .map(|(chunk, weights)| {
+                let unused = gamma_law(prior);
+                let (mut sums, mut n_tokens) = (vec![0.0; n_topics], vec![0; n_topics]);
+                let mut counts = vec![0; n_topics];
+                for (word, row) in (chunk * CHUNK_WORDS..).zip(weights.chunks_exact_mut(n_topics)) {
+                    tokens.count_word(word, &mut counts);
+                    let mut rng = key.unit(word as u64).rng();
+                    let draw = |n: u32, rng: &mut Rng| match (step, n) {
+                        (TopicStep::Mean, _) => prior + f64::from(n),
+                        (TopicStep::Draw, 0) => unused.sample(rng),
+                        (TopicStep::Draw, _) => gamma_law(prior + f64::from(n)).sample(rng),
+                    };
+                    for (k, (weight, &n)) in row.iter_mut().zip(&counts).enumerate() {
+                        *weight = draw(n, &mut rng);
+                        sums[k] += *weight;
+                        n_tokens[k] += u64::from(n);
+                    }
+                }
+                (sums, n_tokens)
+            })
+            .collect();
+        let mut totals = vec![0.0; n_topics];
+        self.n_tokens.fill(0);
+        for (sums, n_tokens) in sums {
+            totals.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
+            self.n_tokens.iter_mut().zip(n_tokens).for_each(|(total, n)| *total += n);
+        }
+        totals
+    }
+
+    /// Multiplies the weights of topic k by `factors[k]`.
+    pub(super) fn normalise(&mut self, factors: &[f64]) {
+        self.weights.par_chunks_mut(CHUNK_WORDS * factors.len()).for_each(|weights| {
+            for row in weights.chunks_exact_mut(factors.len()) {
+                row.iter_mut().zip(factors).for_each(|(weight, factor)| *weight *= factor);
+            }
+        });
+    }
+
+    /// E[φ | topics of all tokens] = (β + n_kw) / (V β + n_k), word-major.
+    pub(super) fn expected(&self, tokens: &Assignments<'_>) -> Vec<f64> {
+        let n_topics = self.n_tokens.len();
+        let mut counts = Topics::new(tokens.n_words(), n_topics, self.prior);
+        let key = Key::new(0, crate::rng::Purpose::Parameters);
+        let totals = counts.update(tokens, TopicStep::Mean, key);
+        counts.normalise(&totals.iter().map(|total| total.recip()).collect::<Vec<_>>());
+        counts.weights
+    }
+}

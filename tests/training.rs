@@ -1,0 +1,231 @@
+//! Samplers against full enumeration of their posteriors, and the same bits on any threads.
+
+mod common;
+
+use std::collections::HashMap;
+
+use polyabayes::math::{ln_gamma, ln_rising};
+use polyabayes::training::{
+    LdaPrior, LdaSampler, PfaPrior, PfaSampler, Sampler, Schedule, TopicStep, fit,
+};
+use polyabayes::{CountMatrix, Stop};
+
+/// Three documents, six tokens, three words.
+fn tiny() -> CountMatrix {
+    CountMatrix::from_dense(&[vec![2, 0, 0], vec![1, 0, 1], vec![0, 1, 1]]).unwrap()
+}
+
+const DOCUMENT: [usize; 6] = [0, 0, 1, 1, 2, 2];
+const WORD: [usize; 6] = [0, 0, 0, 2, 1, 2];
+
+/// Topic counts by document and by word of one assignment.
+fn tallies(z: &[u16]) -> ([[u64; 2]; 3], [[u64; 2]; 3]) {
+    let (mut by_document, mut by_word) = ([[0; 2]; 3], [[0; 2]; 3]);
+    for (token, &topic) in z.iter().enumerate() {
+        by_document[DOCUMENT[token]][usize::from(topic)] += 1;
+        by_word[WORD[token]][usize::from(topic)] += 1;
+    }
+    (by_document, by_word)
+}
+
+/// ln Π_k [Π_w (β)_{n_kw} / (V β)_{n_k}].
+fn ln_topics(by_word: &[[u64; 2]; 3], beta: f64) -> f64 {
+    (0..2)
+        .map(|k| {
+            let total: u64 = by_word.iter().map(|row| row[k]).sum();
+            by_word.iter().map(|row| ln_rising(beta, row[k])).sum::<f64>()
+                - ln_rising(3.0 * beta, total)
+        })
+        .sum()
+}
+
+fn ln_beta(a: f64, b: f64) -> f64 {
+    ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b)
+}
+
+/// Visit frequencies of all 2^6 assignments against their exact probabilities.
+///
+/// The error of a frequency is judged from batch means, whose spread knows the autocorrelation.
+fn check_visits<S: Sampler>(
+    sampler: &mut S,
+    assignments: impl Fn(&S) -> Vec<u16>,
+    ln_weight: impl Fn(&[u16]) -> f64,
+) {
+    const BATCHES: usize = 50;
+    const SWEEPS: usize = 4_000;
+    let states: Vec<Vec<u16>> =
+        (0..64u16).map(|state| (0..6).map(|token| state >> token & 1).collect()).collect();
+    let weights: Vec<f64> = states.iter().map(|z| ln_weight(z).exp()).collect();
+    let total: f64 = weights.iter().sum();
+    let mut batches = vec![HashMap::<Vec<u16>, f64>::new(); BATCHES];
+    for batch in &mut batches {
+        for _ in 0..SWEEPS {
+            sampler.sweep(TopicStep::Draw, &()).unwrap();
+            *batch.entry(assignments(sampler)).or_default() += 1.0 / SWEEPS as f64;
+        }
+    }
+    let mut chi_squared = 0.0;
+    for (z, weight) in states.iter().zip(weights) {
+        let expected = weight / total;
+        let frequencies: Vec<f64> =
+            batches.iter().map(|batch| batch.get(z).copied().unwrap_or(0.0)).collect();
+        let mean = frequencies.iter().sum::<f64>() / BATCHES as f64;
+        let variance = frequencies.iter().map(|f| (f - mean).powi(2)).sum::<f64>()
+            / (BATCHES * (BATCHES - 1)) as f64;
+        let deviation = (mean - expected) / variance.sqrt();
+        assert!(deviation.abs() < 4.5, "{z:?}: {mean} {expected} ({deviation:.1} errors)");
+        chi_squared += deviation * deviation;
+    }
+    // Sum of 64 squared t(49) variates: mean 67, standard deviation about 12.
+    assert!(chi_squared < 67.0 + 4.0 * 12.0, "{chi_squared}");
+}
+
+#[test]
+fn lda_visits_assignments_as_often_as_their_posterior_says() {
+    let counts = tiny();
+    let (alpha, beta) = (vec![0.3, 0.8], 0.4);
+    let prior = LdaPrior { alpha: alpha.clone(), beta };
+    let mut sampler = LdaSampler::new(&counts, prior, 1).unwrap();
+    check_visits(
+        &mut sampler,
+        |sampler| sampler.assignments().to_vec(),
+        |z| {
+            let (by_document, by_word) = tallies(z);
+            let ln_documents: f64 = by_document
+                .iter()
+                .flat_map(|row| row.iter().zip(&alpha))
+                .map(|(&n, &alpha)| ln_rising(alpha, n))
+                .sum();
+            ln_documents + ln_topics(&by_word, beta)
+        },
+    );
+}
+
+fn check_pfa(learn_p: bool, learn_r: bool, seed: u64) {
+    let counts = tiny();
+    let (beta, (first, second), (shape, rate)) = (0.4, (0.5, 0.5), (1.5, 2.0));
+    let (r, p) = (vec![0.7, 1.4], vec![0.6, 0.3]);
+    let prior = PfaPrior {
+        topic_word: beta,
+        probability: learn_p.then_some((first, second)),
+        shape: learn_r.then_some((shape, rate)),
+    };
+    let mut sampler = PfaSampler::new(&counts, prior, r.clone(), p.clone(), seed).unwrap();
+    // The law of a topic's counts given r_k, p_k integrated out.
+    let ln_given_shape = |k: usize, n: [u64; 3], r: f64| {
+        let total = n.iter().sum::<u64>() as f64;
+        let ln_p = if learn_p {
+            ln_beta(first + total, second + 3.0 * r) - ln_beta(first, second)
+        } else {
+            total * p[k].ln() + 3.0 * r * (1.0 - p[k]).ln()
+        };
+        ln_p + n.iter().map(|&n| ln_rising(r, n)).sum::<f64>()
+    };
+    // Integral over r by the trapezoid rule in ln r, whose ends carry nothing.
+    let integrated = |k: usize, n: [u64; 3]| -> f64 {
+        let step = 0.02;
+        (-1000..400)
+            .map(|i| {
+                let r = (f64::from(i) * step).exp();
+                (ln_given_shape(k, n, r) + shape * r.ln() - rate * r).exp() * step
+            })
+            .sum()
+    };
+    check_visits(
+        &mut sampler,
+        |sampler| sampler.assignments().to_vec(),
+        |z| {
+            let (by_document, by_word) = tallies(z);
+            let ln_shapes: f64 = (0..2)
+                .map(|k| {
+                    let n = [by_document[0][k], by_document[1][k], by_document[2][k]];
+                    if learn_r { integrated(k, n).ln() } else { ln_given_shape(k, n, r[k]) }
+                })
+                .sum();
+            ln_shapes + ln_topics(&by_word, beta)
+        },
+    );
+}
+
+#[test]
+fn beta_gamma_pfa_visits_assignments_as_often_as_their_posterior_says() {
+    check_pfa(true, false, 2);
+}
+
+#[test]
+fn gamma_pfa_visits_assignments_as_often_as_their_posterior_says() {
+    check_pfa(false, true, 3);
+}
+
+#[test]
+fn beta_gamma_gamma_pfa_visits_assignments_as_often_as_their_posterior_says() {
+    check_pfa(true, true, 4);
+}
+
+#[test]
+fn gap_visits_assignments_as_often_as_their_posterior_says() {
+    check_pfa(false, false, 5);
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    let (_, counts) = common::simulated(5, 300, 0.3, 80, 200, 1);
+    let schedule = Schedule { max_iter: 8, burn_in: 4, warm_up: 2, thin: 2 };
+    let run = |n_threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+        pool.install(|| {
+            let prior = LdaPrior { alpha: vec![0.1; 6], beta: 0.05 };
+            let mut lda = LdaSampler::new(&counts, prior, 7).unwrap();
+            let prior = PfaPrior {
+                topic_word: 0.1,
+                probability: Some((0.2, 0.8)),
+                shape: Some((1.0, 1.0)),
+            };
+            let mut pfa = PfaSampler::new(&counts, prior, vec![1.0; 6], vec![0.5; 6], 7).unwrap();
+            (fit(&mut lda, schedule, &()).unwrap(), fit(&mut pfa, schedule, &()).unwrap())
+        })
+    };
+    let one = run(1);
+    assert_eq!(one.0.n_kept, 2);
+    for n_threads in [2, 8] {
+        assert!(run(n_threads) == one);
+    }
+}
+
+#[test]
+fn topics_of_a_synthetic_corpus_are_recovered() {
+    let (truth, counts) = common::simulated(4, 100, 0.2, 100, 400, 3);
+    let prior = LdaPrior { alpha: vec![0.2; 4], beta: 0.05 };
+    let mut sampler = LdaSampler::new(&counts, prior, 1).unwrap();
+    let schedule = Schedule { max_iter: 120, burn_in: 60, warm_up: 20, thin: 5 };
+    let phi = fit(&mut sampler, schedule, &()).unwrap().parameters.phi;
+    let cosine = |true_topic: usize, topic: usize| {
+        let (mut dot, mut x2, mut y2) = (0.0, 0.0, 0.0);
+        for word in 0..100 {
+            let x = truth.urn().weights(word)[true_topic];
+            let y = phi[word as usize * 4 + topic];
+            (dot, x2, y2) = (dot + x * y, x2 + x * x, y2 + y * y);
+        }
+        dot / f64::sqrt(x2 * y2)
+    };
+    for true_topic in 0..4 {
+        let best = (0..4).map(|topic| cosine(true_topic, topic)).fold(0.0, f64::max);
+        assert!(best > 0.95, "topic {true_topic}: {best}");
+    }
+}
+
+#[test]
+fn a_stopped_fit_keeps_what_it_has() {
+    let counts = tiny();
+    let prior = LdaPrior { alpha: vec![0.3, 0.8], beta: 0.4 };
+    let mut sampler = LdaSampler::new(&counts, prior, 1).unwrap();
+    let stop = Stop::default();
+    stop.raise();
+    let schedule = Schedule { max_iter: 10, burn_in: 5, warm_up: 0, thin: 1 };
+    let fitted = fit(&mut sampler, schedule, &stop).unwrap();
+    assert_eq!((fitted.n_iter, fitted.n_kept), (0, 0));
+    for topic in 0..2 {
+        let sum: f64 = fitted.parameters.phi.iter().skip(topic).step_by(2).sum();
+        assert!((sum - 1.0).abs() < 1e-12);
+    }
+}
