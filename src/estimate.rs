@@ -2,6 +2,9 @@
 
 use crate::math::LogSum;
 
+/// Rounding error of a log-probability, relative to its size: no standard error is smaller.
+const ROUNDING: f64 = 1e-13;
+
 /// Estimate of a probability, on the log scale.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
@@ -32,7 +35,7 @@ impl Estimate {
         }
         Estimate {
             ln_value,
-            std_error: sum.std_error(),
+            std_error: sum.std_error().max(ROUNDING * ln_value.abs().max(1.0)),
             n_eff: sum.n_eff(),
             n_replicates: ln_replicates.len() as u32,
         }

@@ -18,26 +18,29 @@ def whole_number(name: str, value: Any, least: int = 1, most: int | None = None)
     """`value` as an int of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise InvalidTypeError(f"{name} must be an int, got {value!r}")
-    if value < least or (most is not None and value > most):
+    number = int(value)
+    if number < least or (most is not None and number > most):
         limit = f"at least {least}" if most is None else f"between {least} and {most}"
         raise InvalidArgumentError(f"{name} must be {limit}, got {value}")
-    return int(value)
+    return number
 
 
 def positive_number(name: str, value: Any) -> float:
     """`value` as a positive, finite float."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InvalidTypeError(f"{name} must be a number, got {value!r}")
-    if not (value > 0 and np.isfinite(float(value))):
+    number = float(value)
+    if not (number > 0 and np.isfinite(number)):
         raise InvalidArgumentError(f"{name} must be positive and finite, got {value!r}")
-    return float(value)
+    return number
 
 
 def share(name: str, value: Any) -> float:
     """`value` as a float strictly between 0 and 1."""
-    if not positive_number(name, value) < 1:
+    number = positive_number(name, value)
+    if not number < 1:
         raise InvalidArgumentError(f"{name} must be strictly between 0 and 1, got {value!r}")
-    return float(value)
+    return number
 
 
 def choice(name: str, value: Any, choices: tuple[str, ...]) -> str:

@@ -216,12 +216,12 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _aligned(self, documents: Any, name: str, unseen: str) -> tuple[Corpus, int]:
         """The documents over the model's vocabulary, and the number of tokens dropped."""
         self._check_fitted()
-        _checks.choice("unseen", unseen, ("raise", "drop"))
         corpus = as_corpus(documents, name)
         if hasattr(documents, "columns"):
             validate_data(self, documents, reset=False, skip_check_array=True)
+        policy = _checks.choice("unseen", unseen, ("raise", "drop"))
         if corpus.vocabulary is not None and self.vocabulary_ is not None:
-            return corpus.aligned_to(self.vocabulary_, unseen)
+            return corpus.aligned_to(self.vocabulary_, policy)
         if corpus.n_words != self.n_features_in_:
             raise InvalidArgumentError(
                 f"{name} has {corpus.n_words} features, but {type(self).__name__} is expecting "
@@ -257,4 +257,5 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 def _row_normalised(word_topic: NDArray[np.float64]) -> NDArray[np.float64]:
     """Topics x words; the sums of rows, 1 but for rounding, are made exact."""
     topics = np.ascontiguousarray(word_topic.T)
-    return topics / topics.sum(axis=1, keepdims=True)
+    topics /= topics.sum(axis=1, keepdims=True)
+    return topics

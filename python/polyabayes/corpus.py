@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -237,7 +237,7 @@ class Corpus:
     def aligned_to(
         self,
         vocabulary: Sequence[str] | NDArray[Any],
-        unseen: Literal["raise", "drop"] = "raise",
+        unseen: str = "raise",
     ) -> tuple[Corpus, int]:
         """Order the columns by another vocabulary, such as that of a model.
 

@@ -14,7 +14,7 @@ from polyabayes.corpus import Corpus
 __all__ = ["LatentDirichletAllocation"]
 
 
-class LatentDirichletAllocation(TopicModel):  # type: ignore[misc]
+class LatentDirichletAllocation(TopicModel):
     """Latent Dirichlet allocation, trained by Gibbs sampling.
 
     theta_d ~ Dirichlet(doc_topic_prior), phi_k ~ Dirichlet(topic_word_prior); a token's topic is
@@ -27,9 +27,9 @@ class LatentDirichletAllocation(TopicModel):  # type: ignore[misc]
     n_components : int, default=10
         Number of topics K.
     doc_topic_prior : float or array of shape (n_components,), optional
-        Dirichlet parameter of the topic weights; None means 1 / n_components.
+        Dirichlet parameter of the topic weights; None means 5 / n_components.
     topic_word_prior : float, optional
-        Dirichlet parameter of the topics; None means 0.05.
+        Dirichlet parameter of the topics; None means 0.1.
     max_iter : int, default=200
         Gibbs sweeps.
     burn_in : int, optional
@@ -142,8 +142,8 @@ class LatentDirichletAllocation(TopicModel):  # type: ignore[misc]
         schedule: _Schedule,
         progress: Any,
     ) -> _core.FitResult:
-        alpha = 1.0 / n_components if self.doc_topic_prior is None else self.doc_topic_prior
-        beta = 0.05 if self.topic_word_prior is None else self.topic_word_prior
+        alpha = 5.0 / n_components if self.doc_topic_prior is None else self.doc_topic_prior
+        beta = 0.1 if self.topic_word_prior is None else self.topic_word_prior
         alpha = _checks.positive_vector("doc_topic_prior", alpha, n_components)
         beta = _checks.positive_number("topic_word_prior", beta)
         result = _core.fit_lda(documents, alpha, beta, schedule, progress=progress)

@@ -34,12 +34,14 @@ METHODS = ("auto", "exact", "direct", "smc", "smc-lookahead")
 EVENTS = ("sequence", "counts")
 
 _DEFAULT_SAMPLES = 1_000
-_DEFAULT_PARTICLES = 20
+_DEFAULT_PARTICLES = 50
 _DEFAULT_REPLICATES = 16
 _DEFAULT_BUDGET = 1e9
 
-# With fewer effective replicates than this, one of them makes up most of the estimate.
+# With fewer effective replicates than this (or than this share of two or three), one of them
+# makes up most of the estimate.
 _RELIABLE_REPLICATES = 2.0
+_RELIABLE_SHARE = 0.75
 
 
 class _Settings(NamedTuple):
@@ -250,7 +252,7 @@ def log_likelihood(
         particles, each in every replicate.
     n_samples : int, default=1000
         Draws a replicate of ``"direct"``.
-    n_particles : int, default=20
+    n_particles : int, default=50
         Particles a replicate of the particle filters.
     n_replicates : int, default=16
         Independent replicates; their mean is the estimate, their spread its standard error.
@@ -395,7 +397,8 @@ def _warn(result: LogLikelihood) -> None:
             ImpossibleDocumentWarning,
             stacklevel=3,
         )
-    shaky = np.flatnonzero((result.n_effs < _RELIABLE_REPLICATES) & (result.methods != "exact"))
+    enough = min(_RELIABLE_REPLICATES, _RELIABLE_SHARE * result.n_replicates)
+    shaky = np.flatnonzero((result.n_effs < enough) & (result.methods != "exact"))
     if len(shaky):
         warnings.warn(
             f"the standard errors of {len(shaky):,} documents rest on one dominating replicate, "

@@ -17,7 +17,7 @@ __all__ = ["PoissonFactorAnalysis"]
 PRIORS = ("gap", "gamma", "beta-gamma", "beta-gamma-gamma")
 
 
-class PoissonFactorAnalysis(TopicModel):  # type: ignore[misc]
+class PoissonFactorAnalysis(TopicModel):
     """Gamma-Poisson factor analysis, trained by collapsed Gibbs sampling.
 
     theta_dk ~ Gamma(shape r_k, scale p_k / (1 - p_k)), phi_k ~ Dirichlet(topic_word_prior),
@@ -158,9 +158,7 @@ class PoissonFactorAnalysis(TopicModel):  # type: ignore[misc]
         PoissonFactorAnalysis
         """
         n_components = len(_checks.matrix("topic_word", topic_word))
-        model = cls(
-            n_components, shape=shape, probability=probability, random_state=random_state
-        )
+        model = cls(n_components, shape=shape, probability=probability, random_state=random_state)
         r = _checks.positive_vector("shape", shape, n_components)
         p = _probabilities(probability, n_components)
         model._set_topic_word(topic_word, vocabulary, random_state, normalised=False)
@@ -195,7 +193,8 @@ class PoissonFactorAnalysis(TopicModel):  # type: ignore[misc]
             schedule,
             progress=progress,
         )
-        assert result.shape is not None and result.probability is not None
+        assert result.shape is not None
+        assert result.probability is not None
         self.shape_, self.probability_ = result.shape, result.probability
         return result
 

@@ -1,6 +1,9 @@
 //! The Python binding of polyabayes. It converts and nothing else: the mathematics is in the core
 //! crate, the user's interface in the Python package.
 
+// PyO3 hands arguments over by value.
+#![allow(clippy::needless_pass_by_value)]
+
 mod convert;
 mod detach;
 mod errors;
@@ -15,7 +18,7 @@ mod _core {
     #[pymodule_export]
     use super::convert::{Documents, Model};
     #[pymodule_export]
-    use super::scoring::{score, transform};
+    use super::scoring::{Scores, score, transform};
     #[pymodule_export]
-    use super::training::{fit_lda, fit_pfa};
+    use super::training::{FitResult, fit_lda, fit_pfa};
 }

@@ -55,15 +55,15 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Default sizes: 20 particles or 1,000 draws in each of 8 replicates, no target error, and
+    /// Default sizes: 50 particles or 1,000 draws in each of 16 replicates, no target error, and
     /// 10^9 multiply-adds a document.
     pub fn new(query: Query) -> Self {
         Settings {
             method: Method::Auto,
             query,
             n_samples: 1000,
-            n_particles: 20,
-            n_replicates: 8,
+            n_particles: 50,
+            n_replicates: 16,
             target_std_error: None,
             budget: 1e9,
         }

@@ -66,8 +66,6 @@ pub fn ln_urn_sum(urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
 struct Lattice<T> {
     /// Rows one after the other.
     values: Vec<T>,
-    /// One row's values before its update, with a zero on either side.
-    previous: Vec<T>,
     rows: Rows,
     /// Coefficients `(a + n - 1) q` of the last topic, by descending n, and of the last but one.
     last: Vec<f64>,
@@ -96,7 +94,6 @@ impl<T: Real> Lattice<T> {
         values[0] = T::ONE;
         Lattice {
             values,
-            previous: vec![T::ZERO; n_levels + 2],
             rows,
             last: vec![0.0; n_levels + 1],
             along: vec![0.0; n_levels + 1],
@@ -143,11 +140,13 @@ impl<T: Real> Lattice<T> {
             let len = level - grade;
             let (before, from_row) = self.values.split_at_mut(self.rows.starts[row]);
             let values = &mut from_row[..=len];
-            self.previous[1..=len].copy_from_slice(&values[..len]);
-            self.previous[len + 1] = T::ZERO;
-            let (along, last) = (&self.along[..=len], &self.last[grade..=level]);
-            for (n, value) in values.iter_mut().enumerate() {
-                *value = self.previous[n].times(along[n]).plus(self.previous[n + 1].times(last[n]));
+            // The last value is still the zero it began with.
+            let mut before_it = T::ZERO;
+            let coefficients = self.along.iter().zip(&self.last[grade..=level]);
+            for (value, (&along, &last)) in values.iter_mut().zip(coefficients) {
+                let old = *value;
+                *value = before_it.times(along).plus(old.times(last));
+                before_it = old;
             }
             let named = row * n_named..(row + 1) * n_named;
             let links = self.rows.predecessors[named.clone()].iter().zip(&self.rows.balls[named]);

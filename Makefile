@@ -1,0 +1,52 @@
+# Everything a fresh machine needs is set up by the first target that asks for it.
+PYTHON ?= python3
+BIN := .venv/bin
+RUST := $(shell find src python/src -name '*.rs') Cargo.toml Cargo.lock python/Cargo.toml
+
+.PHONY: demo test check test-slow bench docs clean
+.DELETE_ON_ERROR:
+
+demo: .venv/built
+	$(BIN)/polyabayes demo
+
+test: .venv/built
+	cargo test --quiet
+	$(BIN)/python -m pytest --quiet
+
+check: .venv/built
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" cargo doc --quiet --no-deps --package polyabayes
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest polyabayes._core
+
+# Laws of large samples: release build, minutes.
+test-slow: .venv/built
+	cargo test --quiet --release -- --include-ignored
+	$(BIN)/python -m pytest --quiet -m slow
+
+# Kernels by criterion, then the figures of docs/benchmarks.md, then the peers.
+bench: .venv/built
+	cargo bench
+	$(BIN)/python benches/figures.py
+	$(BIN)/python benches/peers.py
+
+docs: .venv/built
+	cargo doc --no-deps --package polyabayes
+	$(BIN)/pip install --quiet pdoc
+	$(BIN)/pdoc --docformat numpy --output-directory target/doc-python polyabayes
+
+.venv/built: .venv/made $(RUST)
+	. $(BIN)/activate && maturin develop --release --quiet
+	touch $@
+
+.venv/made: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --upgrade pip 'maturin>=1.8,<2'
+	. $(BIN)/activate && maturin develop --release --quiet --extras dev
+	touch $@
+
+clean:
+	rm -rf .venv target demo-output

@@ -1,0 +1,147 @@
+"""The arguments of the command line.
+
+Options are called like the keywords of the API (``dest``) and have no defaults of their own: what
+the user leaves out is left to the API.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NoReturn
+
+from polyabayes.exceptions import InvalidArgumentError
+
+MODELS = ("lda", "pfa")
+CORPUS_SUFFIXES = (".npz", ".ldac", ".ldac.gz", ".mtx", ".mtx.gz")
+
+GENERAL = ("random_state", "n_jobs", "progress")
+TRAINING = ("n_components", "max_iter", "burn_in", "prior", *GENERAL)
+SCORING = (
+    "method",
+    "event",
+    "given_length",
+    "n_particles",
+    "n_samples",
+    "n_replicates",
+    "target_std_error",
+    "unseen",
+    "budget",
+    *GENERAL,
+)
+
+
+def given(arguments: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:
+    """Keywords for the API: those options of `names` that the user gave."""
+    values = {name: getattr(arguments, name, None) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise InvalidArgumentError(f"{message}; see {self.prog} --help")
+
+
+def make_parser(version: str) -> argparse.ArgumentParser:
+    """Make the parser; it raises InvalidArgumentError and names the command in ``command``."""
+    parser = _Parser(
+        prog="polyabayes",
+        description="How probable are count data under a model? Exact and unbiased likelihoods "
+        "with error bars.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"polyabayes {version}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    general = _Parser(add_help=False)
+    general.add_argument("--seed", dest="random_state", type=int, help="equal seeds, equal bits")
+    general.add_argument("--jobs", dest="n_jobs", type=int, help="threads; all cores by default")
+    general.add_argument("--progress", action="store_true", default=None, help="show a bar")
+
+    def command(name: str, text: str, *parents: _Parser) -> _Parser:
+        added = commands.add_parser(
+            name, help=text, description=text, parents=[*parents, general], allow_abbrev=False
+        )
+        added.set_defaults(command=name)
+        return added
+
+    scoring = _scoring_options()
+    _fit_options(command("fit", "train a model"))
+    _score_options(command("score", "score documents with standard errors", scoring))
+    _compare_options(command("compare", "compare models on the same documents", scoring))
+    _split_options(command("split", "hold documents out"))
+    demo = command("demo", "train, score and compare on made-up and on real documents")
+    demo.add_argument("-o", "--output", default="demo-output", metavar="DIR", help="%(default)s")
+    return parser
+
+
+def _corpus_options(parser: argparse.ArgumentParser, name: str = "corpus", **options: Any) -> None:
+    text = (
+        "documents: .ldac, .npz, .mtx, .svmlight, docword*.txt, .csv, .parquet, .txt, a folder of "
+        "text, or '-' for LDA-C from standard input"
+    )
+    parser.add_argument(name, metavar="CORPUS", help=text, **options)
+    parser.add_argument("--vocabulary", metavar="FILE", help="the words, one a line")
+
+
+def _fit_options(parser: _Parser) -> None:
+    parser.add_argument("model", choices=MODELS, help="the kind of model")
+    _corpus_options(parser)
+    parser.add_argument(
+        "-k", dest="n_components", type=int, required=True, metavar="K", help="number of topics"
+    )
+    parser.add_argument("-o", "--output", required=True, metavar="MODEL.safetensors")
+    parser.add_argument("--max-iter", type=int, metavar="N", help="sweeps")
+    parser.add_argument("--burn-in", type=int, metavar="N", help="sweeps not averaged over")
+    parser.add_argument("--prior", help="pfa: gap, gamma, beta-gamma or beta-gamma-gamma")
+
+
+def _scoring_options() -> _Parser:
+    parser = _Parser(add_help=False)
+    add = parser.add_argument
+    add("--method", help="auto, exact, smc, ...; see polyabayes.log_likelihood")
+    add("--event", help="sequence (ordered tokens) or counts (bag of words)")
+    add(
+        "--given-length",
+        action=argparse.BooleanOptionalAction,
+        help="condition on the lengths of the documents",
+    )
+    add("--particles", dest="n_particles", type=int, metavar="N", help="per replicate")
+    add("--samples", dest="n_samples", type=int, metavar="N", help="per replicate")
+    add("--replicates", dest="n_replicates", type=int, metavar="N", help="per document")
+    add("--target-std-error", type=float, metavar="X", help="of every document, in nats")
+    add("--unseen", help="words that the model does not know: raise or drop")
+    add("--budget", type=float, metavar="X", help="multiply-adds that a document may cost")
+    return parser
+
+
+def _score_options(parser: _Parser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="what 'fit' wrote")
+    _corpus_options(parser)
+    text = "one row a document; '-' is CSV on standard output"
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="SCORES.csv|SCORES.parquet", help=text
+    )
+
+
+def _compare_options(parser: _Parser) -> None:
+    parser.add_argument("models", nargs="+", metavar="MODEL", help="what 'fit' wrote")
+    _corpus_options(parser, "--on", dest="corpus", required=True)
+    parser.add_argument("--plot", metavar="FILE.png", help="draw the table; also .pdf and .svg")
+
+
+def _share_or_number(text: str) -> float:
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+
+
+def _split_options(parser: _Parser) -> None:
+    _corpus_options(parser)
+    parser.add_argument(
+        "--test-size",
+        type=_share_or_number,
+        metavar="X",
+        help="a share, as 0.2, or a number of documents",
+    )
+    for part in ("--train", "--test"):
+        parser.add_argument(part, required=True, metavar="FILE", help=", ".join(CORPUS_SUFFIXES))

@@ -1,0 +1,133 @@
+"""The compiled core of polyabayes."""
+
+from collections.abc import Callable
+from typing import Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Documents",
+    "FitResult",
+    "Model",
+    "Scores",
+    "fit_lda",
+    "fit_pfa",
+    "score",
+    "transform",
+]
+
+_Floats = NDArray[np.float64]
+_Integers = NDArray[np.int64]
+
+class _ScoreSettings(Protocol):
+    @property
+    def method(self) -> str: ...
+    @property
+    def event(self) -> str: ...
+    @property
+    def given_length(self) -> bool: ...
+    @property
+    def n_samples(self) -> int: ...
+    @property
+    def n_particles(self) -> int: ...
+    @property
+    def n_replicates(self) -> int: ...
+    @property
+    def target_std_error(self) -> float | None: ...
+    @property
+    def budget(self) -> float: ...
+
+class _FitSchedule(Protocol):
+    @property
+    def max_iter(self) -> int: ...
+    @property
+    def burn_in(self) -> int: ...
+    @property
+    def warm_up(self) -> int: ...
+    @property
+    def thin(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def n_jobs(self) -> int: ...
+
+@final
+class Documents:
+    def __new__(
+        cls, n_words: int, indptr: _Integers, indices: _Integers, data: _Integers
+    ) -> Documents: ...
+    def groups(self) -> _Integers: ...
+
+@final
+class Model:
+    @staticmethod
+    def lda(alpha: _Floats, phi: _Floats) -> Model: ...
+    @staticmethod
+    def gamma_poisson(r: _Floats, p: _Floats, phi: _Floats) -> Model: ...
+
+@final
+class Scores:
+    @property
+    def values(self) -> _Floats: ...
+    @property
+    def std_errors(self) -> _Floats: ...
+    @property
+    def n_effs(self) -> _Floats: ...
+    @property
+    def methods(self) -> list[str]: ...
+    @property
+    def interruption(self) -> BaseException | None: ...
+
+@final
+class FitResult:
+    @property
+    def word_topic(self) -> _Floats: ...
+    @property
+    def shape(self) -> _Floats | None: ...
+    @property
+    def probability(self) -> _Floats | None: ...
+    @property
+    def n_iter(self) -> int: ...
+    @property
+    def n_kept(self) -> int: ...
+    @property
+    def interruption(self) -> BaseException | None: ...
+
+def score(
+    model: Model,
+    documents: Documents,
+    settings: _ScoreSettings,
+    *,
+    seed: int,
+    n_jobs: int,
+    progress: Callable[[int], None] | None = None,
+) -> Scores: ...
+def transform(
+    model: Model,
+    documents: Documents,
+    *,
+    n_sweeps: int,
+    seed: int,
+    n_jobs: int,
+    progress: Callable[[int], None] | None = None,
+) -> _Floats: ...
+def fit_lda(
+    documents: Documents,
+    alpha: _Floats,
+    beta: float,
+    schedule: _FitSchedule,
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> FitResult: ...
+def fit_pfa(
+    documents: Documents,
+    shape: _Floats,
+    probability: _Floats,
+    topic_word_prior: float,
+    probability_prior: tuple[float, float] | None,
+    shape_prior: tuple[float, float] | None,
+    schedule: _FitSchedule,
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> FitResult: ...

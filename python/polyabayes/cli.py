@@ -1,0 +1,293 @@
+"""The command line: every subcommand is a thin call of the public API.
+
+Results go to files or to standard output, everything else to standard error. The exit status is
+2 after a mistake of the user, with one line that says which, and 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import importlib.util
+import io
+import os
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+import polyabayes as pb
+from polyabayes._cli_options import CORPUS_SUFFIXES, GENERAL, SCORING, TRAINING, given, make_parser
+from polyabayes.demo import run_demo
+from polyabayes.exceptions import (
+    FileAccessError,
+    Interrupted,
+    InvalidArgumentError,
+    MissingDependencyError,
+    PolyabayesError,
+    PolyabayesWarning,
+)
+from polyabayes.io._files import replacing
+
+__all__ = ["main"]
+
+_USER_ERROR = 2
+_INTERRUPTED = 130
+_BROKEN_PIPE = 141
+
+_MODELS = {"lda": pb.LatentDirichletAllocation, "pfa": pb.PoissonFactorAnalysis}
+_PICTURE_SUFFIXES = (".png", ".pdf", ".svg")
+# These formats do not tell the number of words, only the largest that occurs.
+_FORMATS_WITHOUT_WIDTH = (".ldac", ".dat", ".lda-c", ".svmlight", ".libsvm")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments; None takes those of the process.
+
+    Returns
+    -------
+    int
+        Exit status: 0, 2 after a mistake of the user, 130 after Ctrl-C, 141 when the reader of
+        standard output has gone.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", PolyabayesWarning)
+        warnings.showwarning = _show_warning
+        try:
+            arguments = make_parser(pb.__version__).parse_args(argv)
+            status = _COMMANDS[arguments.command](arguments)
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            _say("interrupted")
+            return _INTERRUPTED
+        except BrokenPipeError:
+            _discard_output()
+            return _BROKEN_PIPE
+        except PolyabayesError as error:
+            return _fail(str(error))
+        except OSError as error:
+            _discard_output()
+            place = error.filename or "the output"
+            return _fail(f"cannot write {place}: {error.strerror or error}")
+    return status
+
+
+def _fit(arguments: argparse.Namespace) -> int:
+    if arguments.model != "pfa" and arguments.prior is not None:
+        raise InvalidArgumentError("--prior is an option of pfa, not of lda")
+    output = _output(arguments.output, (".safetensors",))
+    model = _MODELS[arguments.model](**given(arguments, TRAINING))
+    corpus = pb.read_corpus(arguments.corpus, vocabulary=arguments.vocabulary)
+    _say(f"training on {_size(corpus)}")
+    start = time.perf_counter()
+    try:
+        model.fit(corpus)
+    except Interrupted as interrupted:
+        interrupted.partial.save(output)
+        _say(f"interrupted: {interrupted}; {output} holds the model reached")
+        return _INTERRUPTED
+    model.save(output)
+    _say(f"{model.n_iter_:,} sweeps in {time.perf_counter() - start:.1f} s; wrote {output}")
+    return 0
+
+
+def _score(arguments: argparse.Namespace) -> int:
+    if arguments.output != "-":
+        output = _output(arguments.output, (".csv", ".parquet"), "; '-' is CSV on standard output")
+        if output.suffix.lower() == ".parquet":
+            _need("pandas", "frames", "writing Parquet files")
+            _need("pyarrow", "frames", "writing Parquet files")
+    model = pb.load(arguments.model)
+    corpus = _read_for(model, arguments)
+    try:
+        result = pb.log_likelihood(model, corpus, **given(arguments, SCORING))
+    except Interrupted as interrupted:
+        _write_scores(interrupted.partial, arguments.output)
+        place = "the output" if arguments.output == "-" else arguments.output
+        _say(f"interrupted: {interrupted}, the others are empty in {place}")
+        return _INTERRUPTED
+    _write_scores(result, arguments.output)
+    print(_summary(result), file=sys.stderr)
+    return 0
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    plot = arguments.plot and _output(arguments.plot, _PICTURE_SUFFIXES)
+    if plot:
+        _need("matplotlib", "plot", "--plot")
+    models = {
+        name: pb.load(path)
+        for name, path in zip(_model_names(arguments.models), arguments.models, strict=True)
+    }
+    corpus = _read_for(next(iter(models.values())), arguments)
+    _say(f"comparing on {_size(corpus)}")
+    comparison = pb.compare(models, corpus, **given(arguments, SCORING))
+    print(comparison)
+    if plot:
+        _save_picture(pb.plotting.plot_comparison(comparison), plot)
+        _say(f"wrote {plot}")
+    return 0
+
+
+def _split(arguments: argparse.Namespace) -> int:
+    parts = [_output(path, CORPUS_SUFFIXES) for path in (arguments.train, arguments.test)]
+    if parts[0].resolve() == parts[1].resolve():
+        raise InvalidArgumentError("--train and --test are the same file; give two names")
+    corpus = pb.read_corpus(arguments.corpus, vocabulary=arguments.vocabulary)
+    halves = corpus.split(**given(arguments, ("test_size", "random_state")))
+    for path, half in zip(parts, halves, strict=True):
+        pb.write_corpus(half, path)
+        _say(f"wrote {_size(half)} to {path}")
+    return 0
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    folder = Path(arguments.output)
+    _need("pandas", "frames", "the demo")
+    _need("matplotlib", "plot", "the demo")
+    folder.mkdir(parents=True, exist_ok=True)
+    _refuse_unwritable(folder)
+    run_demo(folder, **given(arguments, GENERAL))
+    return 0
+
+
+def _read_for(model: Any, arguments: argparse.Namespace) -> pb.Corpus:
+    """Read a corpus whose words are those of the model where its format does not tell them."""
+    path, vocabulary = arguments.corpus, arguments.vocabulary
+    name = path.lower().removesuffix(".gz")
+    if vocabulary is None and (path == "-" or name.endswith(_FORMATS_WITHOUT_WIDTH)):
+        return pb.read_corpus(path, n_words=model.n_features_in_)
+    return pb.read_corpus(path, vocabulary=vocabulary)
+
+
+def _model_names(paths: list[str]) -> list[str]:
+    """Stems of the files; where those are equal, whole paths, numbered if those are equal too."""
+    stems = Counter(Path(path).stem for path in paths)
+    names: list[str] = []
+    for path in paths:
+        stem = Path(path).stem
+        name = wanted = stem if stems[stem] == 1 else path.removesuffix(".safetensors")
+        number = 1
+        while name in names:
+            number += 1
+            name = f"{wanted} ({number})"
+        names.append(name)
+    return names
+
+
+def _output(path: str, suffixes: tuple[str, ...], also: str = "") -> Path:
+    """Path of a file to write; refuse what cannot be written before any work is done."""
+    file = Path(path)
+    if not file.name.lower().endswith(suffixes):
+        raise InvalidArgumentError(
+            f"cannot write {path}: its name must end in {' or '.join(suffixes)}{also}"
+        )
+    if file.is_dir():
+        raise FileAccessError(f"cannot write {path}: it is a folder")
+    _refuse_unwritable(file.parent)
+    return file
+
+
+def _refuse_unwritable(folder: Path) -> None:
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        reason = error.strerror or error
+        raise FileAccessError(f"cannot write to the folder {folder}: {reason}") from error
+
+
+def _need(module: str, extra: str, purpose: str) -> None:
+    if importlib.util.find_spec(module) is None:
+        raise MissingDependencyError(f"{purpose} needs {module}: pip install 'polyabayes[{extra}]'")
+
+
+def _write_scores(result: pb.LogLikelihood, output: str) -> None:
+    if output == "-":
+        _write_csv(result, sys.stdout)
+        sys.stdout.flush()
+        return
+    with replacing(Path(output)) as stream:
+        if output.lower().endswith(".parquet"):
+            result.to_frame().to_parquet(stream)
+            return
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+        _write_csv(result, text)
+        text.detach()
+
+
+def _write_csv(result: pb.LogLikelihood, stream: TextIO) -> None:
+    """One row a document; a document that was not reached has no values."""
+    columns = {name: np.asarray(column) for name, column in result._columns().items()}
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+        # NaN is the one value that differs from itself.
+        writer.writerow("" if value != value else value for value in row)
+    stream.flush()
+
+
+def _save_picture(ax: Any, path: Path) -> None:
+    with replacing(path) as stream:
+        ax.figure.savefig(stream, format=path.suffix[1:].lower(), dpi=150)
+
+
+def _summary(result: pb.LogLikelihood) -> str:
+    used = ", ".join(f"{method} {n:,}" for method, n in Counter(result.methods.tolist()).items())
+    lines = [
+        f"documents       {len(result.values):,} ({used})",
+        f"event           {result.event}{', given the length' if result.given_length else ''}",
+        f"total           {result.total:,.2f} +- {result.total_std_error:.2g} nats",
+        f"nats per token  {result.nats_per_token:.6f} +- {result.nats_per_token_std_error:.2g}",
+        f"perplexity      {result.perplexity:,.2f}",
+    ]
+    if result.n_unseen_tokens:
+        lines.append(f"unseen words    {result.n_unseen_tokens:,} tokens left out")
+    return "\n".join(lines)
+
+
+def _size(corpus: pb.Corpus) -> str:
+    return f"{corpus.n_documents:,} documents, {corpus.n_words:,} words, {corpus.n_tokens:,} tokens"
+
+
+def _say(message: str) -> None:
+    print(f"polyabayes: {message}", file=sys.stderr, flush=True)
+
+
+def _fail(message: str) -> int:
+    _say(f"error: {' '.join(message.split())}")
+    return _USER_ERROR
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,  # noqa: ARG001
+    line: str | None = None,  # noqa: ARG001
+) -> None:
+    if issubclass(category, PolyabayesWarning):
+        _say(f"warning: {' '.join(str(message).split())}")
+    else:
+        print(warnings.formatwarning(message, category, filename, lineno), end="", file=sys.stderr)
+
+
+def _discard_output() -> None:
+    """Send what is left in the buffer nowhere, or Python would complain of it when it exits."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+_COMMANDS = {"fit": _fit, "score": _score, "compare": _compare, "split": _split, "demo": _demo}

@@ -1,0 +1,189 @@
+//! Estimators against exact values: unbiased, with errors that can be trusted, the same bits.
+
+mod common;
+
+use polyabayes::document::{exact::Plan, smc};
+use polyabayes::rng::{Key, Purpose};
+use polyabayes::urn::LocalUrn;
+use polyabayes::{CountMatrix, Event, Method, Query, Score, Settings, Stop, TopicModel, score};
+
+const QUERY: Query = Query { event: Event::Sequence, given_length: true };
+
+fn settings(method: Method) -> Settings {
+    Settings { method, ..Settings::new(QUERY) }
+}
+
+/// (mean of p̂/p - 1) in standard errors, over `n_runs` runs on each case of some size.
+fn bias_in_errors(method: Method, n_particles: usize, n_samples: usize, n_runs: u64) -> f64 {
+    let mut ratios = Vec::new();
+    for case in common::cases() {
+        let document = case.documents.document(0);
+        if !(3..=60).contains(&document.n_tokens()) || case.model.urn().n_topics() < 2 {
+            continue;
+        }
+        let exact = score(&case.model, &case.documents, &settings(Method::Exact), 0, &()).unwrap();
+        let exact = exact[0].unwrap().estimate.ln_value;
+        let settings = Settings { n_particles, n_samples, n_replicates: 2, ..settings(method) };
+        // The mean over one case counts once, so that no case outweighs the others.
+        let mean: f64 = (0..n_runs)
+            .map(|seed| {
+                let scores = score(&case.model, &case.documents, &settings, seed, &()).unwrap();
+                (scores[0].unwrap().estimate.ln_value - exact).exp() / n_runs as f64
+            })
+            .sum();
+        ratios.push(mean);
+    }
+    assert!(ratios.len() > 25, "{}", ratios.len());
+    let n = ratios.len() as f64;
+    let mean = ratios.iter().sum::<f64>() / n;
+    let variance = ratios.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean - 1.0) / (variance / n).sqrt()
+}
+
+#[test]
+fn particle_filters_are_unbiased_with_few_particles() {
+    for (method, n_particles) in [
+        (Method::Smc, 2),
+        (Method::Smc, 8),
+        (Method::SmcLookahead, 1),
+        (Method::SmcLookahead, 2),
+        (Method::SmcLookahead, 8),
+    ] {
+        let bias = bias_in_errors(method, n_particles, 1, 1_000);
+        assert!(bias.abs() < 3.0, "{method:?} with {n_particles}: {bias} standard errors");
+    }
+}
+
+#[test]
+fn direct_sampling_is_unbiased() {
+    let bias = bias_in_errors(Method::Direct, 1, 200, 300);
+    assert!(bias.abs() < 3.0, "{bias} standard errors");
+}
+
+/// 500 documents with exact values: K = 5, 40 tokens.
+fn coverage(method: Method) -> f64 {
+    let (model, documents) = common::simulated(5, 500, 0.1, 40, 500, 4);
+    let exact = Settings { budget: 1e10, ..settings(Method::Exact) };
+    let exact = score(&model, &documents, &exact, 0, &()).unwrap();
+    let found = score(&model, &documents, &settings(method), 1, &()).unwrap();
+    let covered = exact.iter().zip(&found).filter(|(exact, found)| {
+        let (exact, found) = (exact.unwrap().estimate, found.unwrap().estimate);
+        assert_eq!(found.n_replicates, 16);
+        // 2.131: the 97.5 % quantile of Student's t with 15 degrees of freedom.
+        (found.ln_value - exact.ln_value).abs() <= 2.131 * found.std_error
+    });
+    covered.count() as f64 / 500.0
+}
+
+#[test]
+fn intervals_cover_the_exact_value() {
+    for method in [Method::Smc, Method::SmcLookahead] {
+        let coverage = coverage(method);
+        assert!((0.92..=0.98).contains(&coverage), "{method:?}: {coverage}");
+    }
+}
+
+#[test]
+fn looking_ahead_cuts_the_error_to_a_quarter() {
+    let (model, documents) = common::simulated(50, 1_000, 0.1, 100, 40, 5);
+    let rms = |lookahead: bool| {
+        let squares = documents.documents().enumerate().map(|(row, document)| {
+            let urn = LocalUrn::new(model.urn(), document).unwrap();
+            let mut rng = Key::new(1, Purpose::Score).unit(row as u64).rng();
+            // 8 runs of 1,000 particles with lookahead: an error near 0.03 nats.
+            let truth = smc::ln_urn_sums(&urn, true, 8, 1_000, &mut rng, &()).unwrap();
+            let truth = polyabayes::Estimate::from_replicates(&truth).ln_value;
+            let runs = smc::ln_urn_sums(&urn, lookahead, 8, 20, &mut rng, &()).unwrap();
+            runs.iter().map(|run| (run - truth).powi(2)).sum::<f64>() / 8.0
+        });
+        (squares.sum::<f64>() / documents.n_documents() as f64).sqrt()
+    };
+    let (plain, ahead) = (rms(false), rms(true));
+    assert!(ahead < plain / 4.0, "smc {plain}, smc-lookahead {ahead}");
+}
+
+#[test]
+fn bits_depend_on_neither_threads_nor_order_nor_company() {
+    let (model, documents) = common::simulated(20, 300, 0.1, 60, 30, 6);
+    let run = |documents: &CountMatrix, n_threads: usize| -> Vec<Score> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+        let settings = settings(Method::SmcLookahead);
+        let scores = pool.install(|| score(&model, documents, &settings, 9, &())).unwrap();
+        scores.into_iter().map(Option::unwrap).collect()
+    };
+    let one = run(&documents, 1);
+    for n_threads in [2, 8] {
+        assert_eq!(run(&documents, n_threads), one);
+    }
+    let dense = |row: usize| {
+        let mut counts = vec![0; 300];
+        for (word, count) in documents.document(row).cells() {
+            counts[word as usize] = i64::from(count);
+        }
+        counts
+    };
+    let reversed: Vec<Vec<i64>> = (0..30).rev().map(dense).collect();
+    let mut scores = run(&CountMatrix::from_dense(&reversed).unwrap(), 2);
+    scores.reverse();
+    assert_eq!(scores, one);
+    assert_eq!(run(&CountMatrix::from_dense(&[dense(7)]).unwrap(), 1)[0], one[7]);
+}
+
+#[test]
+fn auto_is_exact_where_that_is_cheap() {
+    let (model, documents) = common::simulated(50, 200, 0.1, 8, 5, 7);
+    for score in score(&model, &documents, &settings(Method::Auto), 0, &()).unwrap() {
+        let score = score.unwrap();
+        assert_eq!((score.method, score.estimate.std_error), (Method::Exact, 0.0));
+    }
+    let (model, documents) = common::simulated(50, 1_000, 0.1, 200, 2, 7);
+    for score in score(&model, &documents, &settings(Method::Auto), 0, &()).unwrap() {
+        assert_eq!(score.unwrap().method, Method::SmcLookahead);
+    }
+}
+
+#[test]
+fn a_target_error_is_reached_by_more_particles() {
+    let (model, documents) = common::simulated(20, 300, 0.1, 60, 20, 8);
+    let plain = settings(Method::SmcLookahead);
+    let before = score(&model, &documents, &plain, 0, &()).unwrap();
+    let target = 0.02;
+    assert!(before.iter().any(|score| score.unwrap().estimate.std_error > 2.0 * target));
+    let settings = Settings { target_std_error: Some(target), ..plain };
+    for score in score(&model, &documents, &settings, 0, &()).unwrap() {
+        assert!(score.unwrap().estimate.std_error <= target);
+    }
+}
+
+#[test]
+fn a_document_that_no_topic_can_produce_has_probability_zero() {
+    let model = TopicModel::lda(vec![0.5, 0.5], &[0.6, 0.4, 0.0, 0.3, 0.7, 0.0]).unwrap();
+    let documents = CountMatrix::from_dense(&[vec![1, 0, 1], vec![2, 1, 0]]).unwrap();
+    for method in [Method::Auto, Method::Exact, Method::Direct, Method::Smc, Method::SmcLookahead] {
+        let scores = score(&model, &documents, &settings(method), 0, &()).unwrap();
+        let [impossible, possible] = [0, 1].map(|row| scores[row].unwrap().estimate);
+        assert!(impossible.ln_value == f64::NEG_INFINITY && impossible.std_error == 0.0);
+        assert!(possible.ln_value.is_finite(), "{method:?}");
+    }
+}
+
+#[test]
+fn a_very_long_document_is_scored_in_linear_time() {
+    let (model, documents) = common::simulated(10, 50, 0.5, 100_000, 1, 9);
+    let settings = Settings { n_particles: 5, n_replicates: 2, ..settings(Method::SmcLookahead) };
+    let found = score(&model, &documents, &settings, 0, &()).unwrap()[0].unwrap().estimate;
+    // Each token costs between 0 and ln 50 nats.
+    assert!(found.ln_value < 0.0 && found.ln_value > -100_000.0 * 50f64.ln());
+}
+
+#[test]
+fn stopped_work_returns_what_it_has() {
+    let (model, documents) = common::simulated(20, 300, 0.1, 60, 5, 10);
+    let stop = Stop::default();
+    stop.raise();
+    let scores = score(&model, &documents, &settings(Method::Smc), 0, &stop).unwrap();
+    assert_eq!(scores, vec![None; 5]);
+    let (model, documents) = common::simulated(3, 300, 0.1, 60, 1, 10);
+    let urn = LocalUrn::new(model.urn(), documents.document(0)).unwrap();
+    assert_eq!(Plan::new(&urn).run(&urn, &stop), Err(polyabayes::Error::Stopped));
+}

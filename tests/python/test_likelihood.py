@@ -1,0 +1,542 @@
+from __future__ import annotations
+
+import _thread
+import importlib.util
+import json
+import pickle
+import re
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse, stats
+from scipy.special import gammaln
+
+import polyabayes as pb
+from polyabayes import exceptions as errors
+
+VECTORS = Path(__file__).parents[1] / "vectors"
+CASES = json.loads((VECTORS / "documents.json").read_text(encoding="utf-8"))
+TOPICS = np.array([[0.5, 0.25, 0.125, 0.125], [0.125, 0.25, 0.25, 0.375]])
+WORDS = ["urn", "ball", "größe", "🎲"]
+COUNTS = np.array([[2, 1, 0, 3], [0, 0, 0, 0], [1, 0, 4, 1]])
+SAMPLERS = ["smc", "smc-lookahead", "direct"]
+
+
+def lda(prior=0.5, topics=TOPICS, **options):
+    return pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=prior, topic_word=topics, **options
+    )
+
+
+def gamma_poisson(shape=(0.7, 1.3), probability=(0.6, 0.25), topics=TOPICS, **options):
+    return pb.PoissonFactorAnalysis.from_parameters(
+        topic_word=topics, shape=shape, probability=probability, **options
+    )
+
+
+def model_of(case):
+    if case["model"] == "lda":
+        return lda(case["doc_topic_prior"], case["topic_word"])
+    return gamma_poisson(case["shape"], case["probability"], case["topic_word"])
+
+
+def corpus_and_model(n_documents, length, prior, n_topics=4, topic_word_prior=0.1):
+    data = pb.datasets.make_lda_corpus(
+        n_documents,
+        60,
+        n_topics,
+        document_length=length,
+        doc_topic_prior=prior,
+        topic_word_prior=topic_word_prior,
+        random_state=3,
+    )
+    return data.corpus, lda(data.doc_topic_prior, data.topic_word)
+
+
+@pytest.fixture(scope="module")
+def dense():
+    """Documents that mix their topics, and their exact values."""
+    corpus, model = corpus_and_model(60, 30, [0.6, 1.0, 1.5], 3, topic_word_prior=0.5)
+    return corpus, model, pb.log_likelihood(model, corpus, "exact", budget=1e10)
+
+
+@contextmanager
+def interrupted_after(seconds):
+    """Ctrl-C from another thread; gives a list that gets the time at which it came."""
+    times = []
+
+    def interrupt():
+        times.append(time.perf_counter())
+        _thread.interrupt_main()
+
+    timer = threading.Timer(seconds, interrupt)
+    timer.start()
+    try:
+        yield times
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_exact_values_of_every_event(case):
+    model = model_of(case)
+    for key in ("log_sequence", "log_counts"):
+        for given_length in (True,) if case["model"] == "lda" else (False, True):
+            conditional = given_length and case["model"] != "lda"
+            result = pb.log_likelihood(
+                model,
+                [case["counts"]],
+                "exact",
+                event=key.removeprefix("log_"),
+                given_length=given_length,
+            )
+            expected = case[f"{key}_given_length" if conditional else key]
+            assert result.values[0] == pytest.approx(expected, rel=1e-11, abs=1e-11)
+            assert (result.std_errors[0], result.n_effs[0]) == (0, np.inf)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-100, 1e-20, 1e-12, 1e-8, 1e-3, 1e3, 1e8])
+def test_exact_values_for_small_and_large_priors(size):
+    spec = importlib.util.spec_from_file_location("generate", VECTORS / "generate.py")
+    oracle = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(oracle)
+    prior, topics = [size, 2 * size, 0.5 * size], [*TOPICS.tolist(), [0.25, 0.5, 0.125, 0.125]]
+    for counts in ([1, 3, 1, 2], [9, 0, 0, 4]):
+        expected = oracle.ln(oracle.lda_sequence(counts, oracle.exact(prior), oracle.exact(topics)))
+        value = pb.log_likelihood(lda(prior, topics), [counts], "exact").values[0]
+        assert value == pytest.approx(float(expected), abs=1e-11)
+
+
+def test_shared_vectors(shared_data):
+    path = shared_data.parent / "vectors" / "documents.json"
+    if not path.is_file():
+        pytest.skip("no shared vectors")
+    vectors = json.loads(path.read_text(encoding="utf-8"))
+    for case in vectors["lda"]:
+        counts = [np.bincount(case["tokens"], minlength=4)]
+        value = pb.log_likelihood(model_of(case | {"model": "lda"}), counts).total
+        assert value == pytest.approx(case["log_probability_of_sequence"], abs=1e-11)
+    for case in vectors["gamma_poisson"]:
+        value = pb.log_likelihood(model_of(case | {"model": "pfa"}), [case["counts"]]).total
+        assert value == pytest.approx(case["log_probability_of_counts"], abs=1e-11)
+
+
+def test_exact_values_of_a_published_corpus(shared_data):
+    trained = json.loads((shared_data / "l2r_twitter100.model.json").read_text())
+    table = np.loadtxt(shared_data / "l2r_twitter100.exact.csv", delimiter=",", skiprows=1)
+    corpus = pb.read_corpus(shared_data / "l2r_twitter100.ldac.gz", n_words=trained["W"])
+    model = gamma_poisson(trained["r"], trained["p"], trained["phi"])
+    result = pb.log_likelihood(model, corpus.counts[table[:, 0].astype(int)], "exact")
+    assert len(result.values) == 10
+    np.testing.assert_allclose(result.values, table[:, 1], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        pb.Corpus(COUNTS),
+        pb.Corpus(COUNTS, WORDS),
+        sparse.csr_matrix(COUNTS),
+        sparse.csc_array(COUNTS),
+        sparse.coo_matrix(COUNTS),
+        COUNTS.astype(np.uint8),
+        COUNTS.astype(float),
+        COUNTS.tolist(),
+        pd.DataFrame(COUNTS),
+        pd.DataFrame(COUNTS, columns=WORDS),
+        pd.DataFrame(COUNTS, columns=WORDS)[WORDS[::-1]],
+        pb.Corpus(COUNTS[:, [2, 0, 3, 1]], [WORDS[i] for i in (2, 0, 3, 1)]),
+    ],
+    ids=lambda documents: type(documents).__name__,
+)
+def test_every_kind_of_documents_gives_the_same(documents):
+    expected = pb.log_likelihood(gamma_poisson(), COUNTS)
+    result = pb.log_likelihood(gamma_poisson(vocabulary=WORDS), documents)
+    np.testing.assert_array_equal(result.values, expected.values)
+    np.testing.assert_array_equal(result.n_tokens, [6, 0, 6])
+    assert result.n_unseen_tokens == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "event", "given_length"),
+    [(lda(), "sequence", True), (gamma_poisson(), "counts", False)],
+)
+def test_defaults_of_the_event(model, event, given_length):
+    result = pb.log_likelihood(model, COUNTS)
+    explicit = pb.log_likelihood(model, COUNTS, event=event, given_length=given_length)
+    assert (result.event, result.given_length) == (event, given_length)
+    np.testing.assert_array_equal(result.values, explicit.values)
+    other = {"sequence": "counts", "counts": "sequence"}[event]
+    assert (pb.log_likelihood(model, COUNTS, event=other).values != result.values).sum() == 2
+
+
+@pytest.mark.parametrize("method", ["exact", *SAMPLERS])
+@pytest.mark.parametrize("model", [lda(), gamma_poisson()], ids=["lda", "gamma-poisson"])
+def test_sequence_and_counts_differ_by_the_number_of_orders(model, method):
+    bag = pb.log_likelihood(model, COUNTS, method, event="counts", random_state=1)
+    tokens = pb.log_likelihood(model, COUNTS, method, event="sequence", random_state=1)
+    orders = gammaln(COUNTS.sum(axis=1) + 1) - gammaln(COUNTS + 1).sum(axis=1)
+    np.testing.assert_allclose(bag.values - tokens.values, orders, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("event", ["sequence", "counts"])
+def test_equal_probabilities_make_gamma_poisson_an_lda_with_a_random_length(event):
+    shape = np.array([0.7, 1.3])
+    joint, conditional = (
+        pb.log_likelihood(gamma_poisson(shape, 0.3), COUNTS, event=event, given_length=given)
+        for given in (False, True)
+    )
+    expected = pb.log_likelihood(lda(shape), COUNTS, event=event)
+    np.testing.assert_allclose(conditional.values, expected.values, rtol=0, atol=1e-12)
+    lengths = stats.nbinom(shape.sum(), 0.7).logpmf(COUNTS.sum(axis=1))
+    np.testing.assert_allclose(joint.values, expected.values + lengths, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", SAMPLERS)
+def test_estimates_are_within_their_errors_of_the_exact_values(dense, method):
+    corpus, model, exact = dense
+    result = pb.log_likelihood(model, corpus, method, n_samples=5_000, random_state=0)
+    assert set(result.methods) == {method}
+    assert result.is_unbiased
+    assert (np.abs(result.values - exact.values) < 6 * result.std_errors).all()
+    assert np.median(result.std_errors) < {"smc-lookahead": 0.02}.get(method, 0.2)
+    assert result.total == pytest.approx(exact.total, abs=4 * result.total_std_error)
+    assert (result.n_effs <= 16 + 1e-9).all()
+
+
+@pytest.mark.parametrize("prior", [1.0, 0.1, 0.01])
+def test_intervals_cover_the_exact_values(prior):
+    corpus, model = corpus_and_model(500, 30, prior)
+    exact = pb.log_likelihood(model, corpus, "exact")
+    lower, upper = pb.log_likelihood(model, corpus, "smc-lookahead", random_state=0).interval(0.95)
+    covered = (lower <= exact.values) & (exact.values <= upper)
+    assert 0.90 <= covered.mean() <= 0.99
+
+
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
+@pytest.mark.parametrize("method", SAMPLERS)
+def test_probabilities_are_unbiased(dense, method):
+    corpus, model, exact = dense
+    ratios = []
+    for seed in range(60):
+        result = pb.log_likelihood(
+            model, corpus, method, n_samples=20, n_particles=3, n_replicates=2, random_state=seed
+        )
+        ratios.append(np.exp(result.values - exact.values))
+    std_error = np.std(ratios) / np.sqrt(np.size(ratios))
+    assert std_error < 0.05
+    assert np.mean(ratios) == pytest.approx(1, abs=4 * std_error)
+    assert np.mean(np.log(ratios)) < -4 * np.std(np.log(ratios)) / np.sqrt(np.size(ratios))
+
+
+@pytest.mark.parametrize("method", SAMPLERS)
+def test_bits_depend_on_nothing_but_seed_and_document(dense, method):
+    corpus, model, _ = dense
+
+    def values(counts, n_jobs=1, seed=5):
+        result = pb.log_likelihood(
+            model, counts, method, n_samples=50, random_state=seed, n_jobs=n_jobs
+        )
+        return np.column_stack([result.values, result.std_errors, result.n_effs])
+
+    expected = values(corpus)
+    for n_jobs in (2, 4, -1):
+        np.testing.assert_array_equal(values(corpus, n_jobs), expected)
+    order = np.random.default_rng(0).permutation(corpus.n_documents)
+    np.testing.assert_array_equal(values(corpus.counts[order], 2), expected[order])
+    np.testing.assert_array_equal(values(corpus.counts[[7]]), expected[[7]])
+    assert (values(corpus, seed=6)[:, 0] != expected[:, 0]).all()
+
+
+def test_equal_documents_share_one_estimate_and_its_error():
+    result = pb.log_likelihood(lda(), COUNTS[[0, 2, 0, 1, 0]], "smc", random_state=0)
+    first, other, *_ = errors_of_each = result.std_errors
+    np.testing.assert_array_equal(result.values[[0, 2, 4]], result.values[0])
+    np.testing.assert_array_equal(errors_of_each, [first, other, first, 0, first])
+    assert result.total_std_error == pytest.approx(np.hypot(3 * first, other), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: 7,
+        lambda: np.int64(7),
+        lambda: np.random.RandomState(7),
+        lambda: np.random.default_rng(7),
+        lambda: np.random.SeedSequence(7),
+    ],
+)
+def test_every_random_state_can_be_repeated(make):
+    first, again = (
+        pb.log_likelihood(lda(), COUNTS, "smc", random_state=make()).values for _ in range(2)
+    )
+    np.testing.assert_array_equal(first, again)
+    state = make()
+    one, two = (pb.log_likelihood(lda(), COUNTS, "smc", random_state=state).total for _ in "12")
+    is_stream = isinstance(state, (np.random.RandomState, np.random.Generator))
+    assert (one != two) == is_stream
+
+
+def test_no_random_state_means_fresh_randomness():
+    assert (
+        pb.log_likelihood(lda(), COUNTS, "smc").total
+        != pb.log_likelihood(lda(), COUNTS, "smc").total
+    )
+
+
+@pytest.mark.parametrize("method", SAMPLERS)
+def test_target_error_is_reached_unless_the_budget_ends(dense, method):
+    corpus, model, exact = dense
+    options = {"n_samples": 100, "n_particles": 5, "random_state": 0}
+    without = pb.log_likelihood(model, corpus, method, **options)
+    target = float(np.quantile(without.std_errors, 0.2))
+    result = pb.log_likelihood(model, corpus, method, target_std_error=target, **options)
+    assert (without.std_errors > target).sum() > 40
+    assert (result.std_errors <= target).all()
+    assert (np.abs(result.values - exact.values) < 6 * result.std_errors).all()
+    poor = pb.log_likelihood(model, corpus, method, target_std_error=1e-9, budget=1e5, **options)
+    assert (poor.std_errors > 1e-9).all()
+
+
+def test_auto_is_exact_where_that_is_cheap():
+    rng = np.random.default_rng(0)
+    model = lda(0.1, rng.dirichlet(np.ones(200), 30))
+    documents = np.zeros((3, 200), dtype=int)
+    documents[0, :3] = 1
+    documents[1] = rng.poisson(1, 200)
+    result = pb.log_likelihood(model, documents, random_state=0)
+    assert result.methods.tolist() == ["exact", "smc-lookahead", "exact"]
+    assert result.method == "auto"
+    assert result.std_errors[0] == result.std_errors[2] == 0 < result.std_errors[1] < 1
+    sampled = pb.log_likelihood(model, documents, "smc-lookahead", random_state=0)
+    assert sampled.values[1] == result.values[1]
+    assert pb.log_likelihood(lda(), COUNTS, budget=1).methods[0] == "smc-lookahead"
+
+
+@pytest.mark.parametrize("method", ["auto", "exact", *SAMPLERS])
+def test_empty_documents(method):
+    result = pb.log_likelihood(lda(), [[0] * 4], method)
+    assert (result.total, result.std_errors[0], result.methods[0]) == (0, 0, "exact")
+    assert np.isnan(
+        [result.nats_per_token, result.nats_per_token_std_error, result.perplexity]
+    ).all()
+    model = gamma_poisson()
+    nothing = 0.7 * np.log(0.4) + 1.3 * np.log(0.75)
+    assert pb.log_likelihood(model, [[0] * 4], method).total == pytest.approx(nothing, rel=1e-14)
+    given = pb.log_likelihood(model, [[0] * 4], method, given_length=True)
+    assert given.total == pytest.approx(0, abs=1e-14)
+
+
+@pytest.mark.parametrize("method", ["auto", "exact", *SAMPLERS])
+@pytest.mark.parametrize("make", [lda, gamma_poisson])
+def test_impossible_words_give_minus_infinity_and_a_warning(make, method):
+    model = make(topics=[[0.5, 0.5, 0.0], [0.25, 0.75, 0.0]])
+    documents = pb.Corpus([[1, 0, 1], [1, 2, 0]], ids=["strange", "fine"])
+    with pytest.warns(errors.ImpossibleDocumentWarning, match="'strange'"):
+        result = pb.log_likelihood(model, documents, method, random_state=0)
+    lower, upper = result.interval()
+    assert result.values[0] == lower[0] == upper[0] == -np.inf
+    assert result.std_errors[0] == 0
+    assert np.isfinite(result.values[1])
+    assert result.total == result.nats_per_token == -np.inf
+    assert result.total_interval() == (-np.inf, -np.inf)
+    assert result.perplexity == np.inf
+    assert np.isfinite([result.total_std_error, result.nats_per_token_std_error]).all()
+
+
+@pytest.mark.parametrize("method", ["exact", *SAMPLERS])
+def test_one_topic_has_a_closed_form(method):
+    phi = np.array([0.5, 0.25, 0.125, 0.125])
+    result = pb.log_likelihood(lda(0.3, [phi]), COUNTS, method, random_state=0)
+    np.testing.assert_allclose(result.values, COUNTS @ np.log(phi), rtol=1e-12)
+    # Scale p / (1 - p) times the topic's total rate 3: the length is negative binomial.
+    model = gamma_poisson(0.7, 0.25, [3 * phi])
+    result = pb.log_likelihood(model, COUNTS, method, event="sequence", random_state=0)
+    lengths = stats.nbinom(0.7, 0.75 / (0.75 + 0.25 * 3)).logpmf(COUNTS.sum(axis=1))
+    np.testing.assert_allclose(result.values, COUNTS @ np.log(phi) + lengths, rtol=1e-12)
+
+
+def test_long_documents_are_quick_and_finite():
+    started = time.perf_counter()
+    options = {"n_particles": 20, "n_replicates": 4, "random_state": 0}
+    topics = [[0.999, 0.001, 0.0], [0.001, 0.0, 0.999]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.UnreliableErrorWarning)
+        result = pb.log_likelihood(
+            lda([0.2, 0.6], topics), [[50_000, 50, 49_950]], "smc-lookahead", **options
+        )
+    assert time.perf_counter() - started < 20
+    # Were every token's topic known: 50,050 of the first and 49,950 of the second.
+    rising = gammaln(50_050.2) - gammaln(0.2) + gammaln(49_950.6) - gammaln(0.6)
+    known = 99_950 * np.log(0.999) + 50 * np.log(0.001) + rising - gammaln(100_000.8) + gammaln(0.8)
+    assert result.total == pytest.approx(known, abs=60)
+    assert 0 < result.std_errors[0] < 2
+
+
+def test_exact_requests_above_the_budget_say_what_they_cost():
+    corpus, model = corpus_and_model(3, 60, 0.1)
+    with pytest.raises(errors.BudgetExceededError) as caught:
+        pb.log_likelihood(model, corpus, "exact", budget=1000)
+    for part in ("document 0", "60 tokens", "4 topics", "multiply-adds", "budget", "smc-lookahead"):
+        assert part in str(caught.value)
+    estimate = float(re.search(r"about ([\d.e+]+) multiply-adds", str(caught.value))[1])
+    assert np.isfinite(pb.log_likelihood(model, corpus, "exact", budget=1.1 * estimate).total)
+
+
+def test_sizes_beyond_the_memory_are_refused_and_do_not_end_the_process():
+    resource = pytest.importorskip("resource")
+    code = (
+        "import polyabayes as pb\n"
+        "model = pb.LatentDirichletAllocation.from_parameters(\n"
+        "    doc_topic_prior=1.0, topic_word=[[0.5, 0.5], [0.1, 0.9]])\n"
+        "try:\n"
+        "    pb.log_likelihood(model, [[2, 1]], 'smc', n_particles=10**9)\n"
+        "except (pb.exceptions.PolyabayesError, MemoryError) as error:\n"
+        "    print('refused')\n"
+    )
+    limit = (4 << 30, 4 << 30)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit),
+    )
+    assert (done.returncode, done.stdout) == (0, "refused\n")
+
+
+def test_derived_quantities():
+    documents = pb.Corpus(COUNTS, ids=["a", "b", "c"])
+    result = pb.log_likelihood(gamma_poisson(), documents, "smc", n_replicates=8, random_state=0)
+    n_tokens = COUNTS.sum()
+    assert result.total == pytest.approx(result.values.sum(), rel=1e-15)
+    assert result.nats_per_token == pytest.approx(result.total / n_tokens, rel=1e-15)
+    assert result.nats_per_token_std_error == result.total_std_error / n_tokens
+    assert result.perplexity == pytest.approx(np.exp(-result.total / n_tokens), rel=1e-14)
+    for confidence in (0.5, 0.95):
+        t = stats.t(7).ppf((1 + confidence) / 2)
+        for bound, sign in zip(result.interval(confidence), (-1, 1), strict=True):
+            np.testing.assert_allclose(
+                bound, result.values + sign * t * result.std_errors, rtol=1e-14
+            )
+        z = stats.norm.ppf((1 + confidence) / 2)
+        expected = result.total + np.array([-z, z]) * result.total_std_error
+        np.testing.assert_allclose(result.total_interval(confidence), expected, rtol=1e-14)
+    for bad, error in ((0, ValueError), (1, ValueError), ("x", TypeError)):
+        with pytest.raises(error, match="confidence"):
+            result.interval(bad)
+    assert "3 documents (exact 1, smc 2)" in repr(result)
+    copy = pickle.loads(pickle.dumps(result))
+    assert (copy.total, copy.method, list(copy.ids)) == (result.total, "smc", ["a", "b", "c"])
+
+
+def test_tables_hold_every_document():
+    documents = pb.Corpus(COUNTS, ids=["a", "b", "ü"])
+    result = pb.log_likelihood(lda(), documents, "smc", random_state=0)
+    frame = result.to_frame()
+    assert frame["document"].tolist() == ["a", "b", "ü"]
+    assert frame["method"].tolist() == ["smc", "exact", "smc"]
+    columns = {"n_tokens": result.n_tokens, "n_eff": result.n_effs}
+    columns |= {"log_likelihood": result.values, "std_error": result.std_errors}
+    for name, values in columns.items():
+        np.testing.assert_array_equal(frame[name], values)
+    assert result.to_arrow().to_pydict() == frame.to_dict("list")
+    assert pb.log_likelihood(lda(), COUNTS).to_frame()["document"].tolist() == [0, 1, 2]
+
+
+def test_results_can_be_compared():
+    one, other = (pb.log_likelihood(lda(), COUNTS, "smc", random_state=seed) for seed in (0, 1))
+    assert one != other
+    assert one == one  # noqa: PLR0124
+
+
+def test_huge_perplexity_is_infinite():
+    assert pb.log_likelihood(gamma_poisson(1e5, 0.5), [[1, 0, 0, 0]]).perplexity == np.inf
+
+
+def test_unreliable_errors_are_reported():
+    topics = [[0.9, 0.1, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
+    with pytest.warns(errors.UnreliableErrorWarning, match="document 1 .*smc-lookahead"):
+        result = pb.log_likelihood(
+            lda(0.1, topics), [[1, 0, 0, 0], [300] * 4], "direct", n_samples=5, random_state=0
+        )
+    assert result.n_effs[1] < 2
+
+
+@pytest.mark.parametrize("method", ["smc-lookahead", "direct", "exact"])
+def test_interrupts_keep_the_documents_done(method):
+    corpus, model = corpus_and_model(5_000, 120, 0.1, n_topics=5 if method == "exact" else 50)
+    options = {"n_particles": 200, "n_samples": 3_000, "budget": 1e12, "random_state": 4}
+    with interrupted_after(0.7) as times, pytest.raises(errors.Interrupted) as caught:
+        pb.log_likelihood(model, corpus, method, **options)
+    assert time.perf_counter() - times[0] < 1
+    partial = caught.value.partial
+    done = np.flatnonzero(partial.methods != "")
+    assert f"{len(done):,} of 5,000 documents" in str(caught.value)
+    assert 0 < len(done) < 5_000 or method == "exact"
+    np.testing.assert_array_equal(np.isfinite(partial.values), partial.methods != "")
+    np.testing.assert_array_equal(np.isnan(partial.std_errors), partial.methods == "")
+    again = (
+        pb.log_likelihood(model, corpus.counts[done[:50]], method, **options)
+        if len(done)
+        else partial
+    )
+    np.testing.assert_array_equal(
+        again.values[:50], partial.values[done[:50]] if len(done) else again.values[:50]
+    )
+    assert np.isnan(partial.total)
+    assert "not scored" in repr(partial)
+
+
+class RecordingBar:
+    def __init__(self, total, unit):
+        self.total, self.unit, self.n, self.seen = total, unit, 0, []
+        RecordingBar.last = self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *failure):
+        self.closed = True
+
+    def update(self, n):
+        self.n += n
+        self.seen.append(self.n)
+
+    def refresh(self):
+        pass
+
+
+def test_progress_counts_documents_up_to_the_last(monkeypatch, dense):
+    monkeypatch.setattr("tqdm.auto.tqdm", RecordingBar)
+    corpus, model, _ = dense
+    pb.log_likelihood(model, corpus, "direct", n_samples=20_000, progress=True)
+    bar = RecordingBar.last
+    assert (bar.total, bar.unit, bar.n) == (60, "document", 60)
+    assert bar.seen == sorted(bar.seen)
+    assert len(bar.seen) > 3
+
+
+def test_failing_progress_stops_the_work(monkeypatch, dense):
+    monkeypatch.setattr("tqdm.auto.tqdm", RecordingBar)
+    monkeypatch.setattr(RecordingBar, "update", lambda *_: 1 / 0)
+    corpus, model, _ = dense
+    started = time.perf_counter()
+    with pytest.raises(ZeroDivisionError):
+        pb.log_likelihood(model, corpus, "direct", n_samples=10**8, progress=True)
+    assert time.perf_counter() - started < 5
+
+
+def test_progress_without_tqdm_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with pytest.raises(errors.MissingDependencyError, match=r"polyabayes\[progress\]"):
+        pb.log_likelihood(lda(), COUNTS, progress=True)
