@@ -97,6 +97,17 @@ pub enum Error {
         /// The budget in multiply-adds.
         budget: f64,
     },
+    /// The particles of one document would not fit into memory.
+    #[error(
+        "n_particles = {n_particles} is too many for this number of topics and replicates: at most \
+         {most}"
+    )]
+    TooManyParticles {
+        /// Particles asked for, a replicate.
+        n_particles: usize,
+        /// The largest number.
+        most: usize,
+    },
     /// The work was asked to stop before it had a result.
     #[error("stopped before the work was done")]
     Stopped,

@@ -60,6 +60,20 @@ fn direct_sampling_is_unbiased() {
     assert!(bias.abs() < 3.0, "{bias} standard errors");
 }
 
+#[test]
+#[ignore = "takes minutes: make test-slow"]
+fn estimators_are_unbiased_over_many_runs() {
+    for (method, n_particles) in [
+        (Method::Smc, 3),
+        (Method::SmcLookahead, 1),
+        (Method::SmcLookahead, 4),
+        (Method::Direct, 1),
+    ] {
+        let bias = bias_in_errors(method, n_particles, 200, 20_000);
+        assert!(bias.abs() < 3.3, "{method:?} with {n_particles}: {bias} standard errors");
+    }
+}
+
 /// 500 documents with exact values: K = 5, 40 tokens.
 fn coverage(method: Method) -> f64 {
     let (model, documents) = common::simulated(5, 500, 0.1, 40, 500, 4);

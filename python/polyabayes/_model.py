@@ -74,7 +74,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             model, which is usable.
         """
         corpus = as_corpus(X, "X")
-        n_components = _checks.whole_number("n_components", self.n_components, 1, 2**16)
+        n_components = _checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
         schedule = self._schedule()
         if not corpus.n_tokens:
             raise InvalidArgumentError("X holds no tokens: every document is empty")

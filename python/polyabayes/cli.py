@@ -159,7 +159,10 @@ def _demo(arguments: argparse.Namespace) -> int:
     _need("matplotlib", "plot", "the demo")
     folder.mkdir(parents=True, exist_ok=True)
     _refuse_unwritable(folder)
-    run_demo(folder, **given(arguments, GENERAL))
+    options = given(arguments, GENERAL)
+    if "random_state" in options:
+        options["seed"] = options.pop("random_state")
+    run_demo(folder, **options)
     return 0
 
 

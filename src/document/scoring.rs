@@ -18,7 +18,7 @@ const AUTO_EXACT: f64 = 1e7;
 const GROWTH: std::ops::RangeInclusive<f64> = 2.0..=16.0;
 
 /// Bytes that the particles of one document may take.
-const MAX_PARTICLE_BYTES: usize = 1 << 28;
+const MAX_PARTICLE_BYTES: usize = 1 << 30;
 
 /// Estimator of a document's likelihood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,12 +150,22 @@ fn check(model: &TopicModel, documents: &CountMatrix, settings: &Settings) -> Re
             return Err(Error::Parameter { name, index: 0, value: size as f64, domain });
         }
     }
+    let most = most_particles(settings.n_replicates, model.urn().n_topics());
+    let filters = matches!(settings.method, Method::Smc | Method::SmcLookahead | Method::Auto);
+    if filters && settings.n_particles > most.max(1) {
+        return Err(Error::TooManyParticles { n_particles: settings.n_particles, most });
+    }
     let positive = |name, value: f64| {
         let domain = "positive";
         if value > 0.0 { Ok(()) } else { Err(Error::Parameter { name, index: 0, value, domain }) }
     };
     positive("budget", settings.budget)?;
     positive("target_std_error", settings.target_std_error.unwrap_or(1.0))
+}
+
+/// Particles a run of which the memory of one document has room for.
+fn most_particles(n_runs: usize, n_topics: usize) -> usize {
+    MAX_PARTICLE_BYTES / smc::BYTES_PER_TOPIC / n_runs / n_topics
 }
 
 /// Refuses an exact request before any work when one of its documents is beyond the budget.
@@ -236,7 +246,7 @@ fn sample(
     };
     let mut largest = (settings.budget / (n_runs * cost) as f64) as usize;
     if method != Method::Direct {
-        largest = largest.min(MAX_PARTICLE_BYTES / (6 * n_runs * urn.n_topics()));
+        largest = largest.min(most_particles(n_runs, urn.n_topics()));
     }
     loop {
         let ln_sums = if method == Method::Direct {

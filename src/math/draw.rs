@@ -3,17 +3,6 @@
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Gamma, Open01};
 
-/// Index drawn with probability proportional to the increments of `cumulative`.
-///
-/// `u` is uniform on [0, 1). The last index with a positive increment is returned where rounding
-/// would run past the end.
-pub fn pick(cumulative: &[f64], u: f64) -> usize {
-    let total = cumulative[cumulative.len() - 1];
-    let target = u * total;
-    let index = cumulative.partition_point(|&c| c <= target);
-    if index < cumulative.len() { index } else { cumulative.partition_point(|&c| c < total) }
-}
-
 /// ln of a Gamma(shape, 1) variate; stays finite for shapes so small that the variate underflows.
 ///
 /// Marsaglia and Tsang's boost: G(a) = G(a+1) U^(1/a).
@@ -84,15 +73,6 @@ pub fn gamma_law(shape: f64) -> Gamma<f64> {
 mod tests {
     use super::*;
     use crate::rng::{Key, Purpose};
-
-    #[test]
-    fn pick_inverts_the_cumulative_sum() {
-        let cumulative = [0.0, 0.25, 0.25, 1.0, 1.0];
-        assert_eq!(pick(&cumulative, 0.0), 1);
-        assert_eq!(pick(&cumulative, 0.249), 1);
-        assert_eq!(pick(&cumulative, 0.25), 3);
-        assert_eq!(pick(&cumulative, 1.0), 3);
-    }
 
     #[test]
     fn offspring_sum_to_n_and_have_the_right_mean() {

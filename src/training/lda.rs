@@ -38,7 +38,7 @@ impl<'a> LdaSampler<'a> {
     /// A sampler that starts from uniform topics of tokens, and φ at its mean given them.
     ///
     /// # Errors
-    /// No topics or more than 2^16; priors that are not positive.
+    /// No topics or more than 65,535; priors that are not positive.
     pub fn new(counts: &'a CountMatrix, prior: LdaPrior, seed: u64) -> Result<Self> {
         check_n_topics(prior.alpha.len())?;
         check_positive("doc_topic_prior", &prior.alpha)?;
@@ -102,7 +102,7 @@ pub(super) fn check_n_topics(n_topics: usize) -> Result<()> {
             name: "n_components",
             index: 0,
             value: n_topics as f64,
-            domain: "at most 65536",
+            domain: "at most 65535",
         }),
     }
 }

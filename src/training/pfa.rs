@@ -54,7 +54,7 @@ impl<'a> PfaSampler<'a> {
     /// A sampler that starts from uniform topics of tokens and from the given r and p.
     ///
     /// # Errors
-    /// No topics or more than 2^16, sizes that disagree, parameters outside their domains.
+    /// No topics or more than 65,535, sizes that disagree, parameters outside their domains.
     pub fn new(
         counts: &'a CountMatrix,
         prior: PfaPrior,

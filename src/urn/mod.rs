@@ -18,8 +18,8 @@ pub use local::LocalUrn;
 
 use crate::error::{Error, Result, check_all, check_positive};
 
-/// Largest number of topics: assignments are stored in 16 bits.
-pub const MAX_TOPICS: usize = 1 << 16;
+/// Largest number of topics: assignments, and numbers of topics used, are stored in 16 bits.
+pub const MAX_TOPICS: usize = u16::MAX as usize;
 
 /// Pseudo-counts and weights of an urn over a vocabulary.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +33,7 @@ impl Urn {
     /// An urn with pseudo-counts `a` (positive) and word-major weights `q` (not negative).
     ///
     /// # Errors
-    /// No topics or more than 2^16, a length of `q` that is no multiple of that of `a`, values
+    /// No topics or more than [`MAX_TOPICS`], a length of `q` that is no multiple of that of `a`, values
     /// outside their domain.
     pub fn new(a: Vec<f64>, q: Vec<f64>) -> Result<Self> {
         if a.is_empty() {

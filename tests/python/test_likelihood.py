@@ -1,16 +1,12 @@
 from __future__ import annotations
 
-import _thread
 import importlib.util
 import json
-import pickle
 import re
 import subprocess
 import sys
-import threading
 import time
 import warnings
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -66,24 +62,6 @@ def dense():
     """Documents that mix their topics, and their exact values."""
     corpus, model = corpus_and_model(60, 30, [0.6, 1.0, 1.5], 3, topic_word_prior=0.5)
     return corpus, model, pb.log_likelihood(model, corpus, "exact", budget=1e10)
-
-
-@contextmanager
-def interrupted_after(seconds):
-    """Ctrl-C from another thread; gives a list that gets the time at which it came."""
-    times = []
-
-    def interrupt():
-        times.append(time.perf_counter())
-        _thread.interrupt_main()
-
-    timer = threading.Timer(seconds, interrupt)
-    timer.start()
-    try:
-        yield times
-    finally:
-        timer.cancel()
-        timer.join()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
@@ -414,55 +392,6 @@ def test_sizes_beyond_the_memory_are_refused_and_do_not_end_the_process():
     assert (done.returncode, done.stdout) == (0, "refused\n")
 
 
-def test_derived_quantities():
-    documents = pb.Corpus(COUNTS, ids=["a", "b", "c"])
-    result = pb.log_likelihood(gamma_poisson(), documents, "smc", n_replicates=8, random_state=0)
-    n_tokens = COUNTS.sum()
-    assert result.total == pytest.approx(result.values.sum(), rel=1e-15)
-    assert result.nats_per_token == pytest.approx(result.total / n_tokens, rel=1e-15)
-    assert result.nats_per_token_std_error == result.total_std_error / n_tokens
-    assert result.perplexity == pytest.approx(np.exp(-result.total / n_tokens), rel=1e-14)
-    for confidence in (0.5, 0.95):
-        t = stats.t(7).ppf((1 + confidence) / 2)
-        for bound, sign in zip(result.interval(confidence), (-1, 1), strict=True):
-            np.testing.assert_allclose(
-                bound, result.values + sign * t * result.std_errors, rtol=1e-14
-            )
-        z = stats.norm.ppf((1 + confidence) / 2)
-        expected = result.total + np.array([-z, z]) * result.total_std_error
-        np.testing.assert_allclose(result.total_interval(confidence), expected, rtol=1e-14)
-    for bad, error in ((0, ValueError), (1, ValueError), ("x", TypeError)):
-        with pytest.raises(error, match="confidence"):
-            result.interval(bad)
-    assert "3 documents (exact 1, smc 2)" in repr(result)
-    copy = pickle.loads(pickle.dumps(result))
-    assert (copy.total, copy.method, list(copy.ids)) == (result.total, "smc", ["a", "b", "c"])
-
-
-def test_tables_hold_every_document():
-    documents = pb.Corpus(COUNTS, ids=["a", "b", "ü"])
-    result = pb.log_likelihood(lda(), documents, "smc", random_state=0)
-    frame = result.to_frame()
-    assert frame["document"].tolist() == ["a", "b", "ü"]
-    assert frame["method"].tolist() == ["smc", "exact", "smc"]
-    columns = {"n_tokens": result.n_tokens, "n_eff": result.n_effs}
-    columns |= {"log_likelihood": result.values, "std_error": result.std_errors}
-    for name, values in columns.items():
-        np.testing.assert_array_equal(frame[name], values)
-    assert result.to_arrow().to_pydict() == frame.to_dict("list")
-    assert pb.log_likelihood(lda(), COUNTS).to_frame()["document"].tolist() == [0, 1, 2]
-
-
-def test_results_can_be_compared():
-    one, other = (pb.log_likelihood(lda(), COUNTS, "smc", random_state=seed) for seed in (0, 1))
-    assert one != other
-    assert one == one  # noqa: PLR0124
-
-
-def test_huge_perplexity_is_infinite():
-    assert pb.log_likelihood(gamma_poisson(1e5, 0.5), [[1, 0, 0, 0]]).perplexity == np.inf
-
-
 def test_unreliable_errors_are_reported():
     topics = [[0.9, 0.1, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
     with pytest.warns(errors.UnreliableErrorWarning, match="document 1 .*smc-lookahead"):
@@ -470,73 +399,3 @@ def test_unreliable_errors_are_reported():
             lda(0.1, topics), [[1, 0, 0, 0], [300] * 4], "direct", n_samples=5, random_state=0
         )
     assert result.n_effs[1] < 2
-
-
-@pytest.mark.parametrize("method", ["smc-lookahead", "direct", "exact"])
-def test_interrupts_keep_the_documents_done(method):
-    corpus, model = corpus_and_model(5_000, 120, 0.1, n_topics=5 if method == "exact" else 50)
-    options = {"n_particles": 200, "n_samples": 3_000, "budget": 1e12, "random_state": 4}
-    with interrupted_after(0.7) as times, pytest.raises(errors.Interrupted) as caught:
-        pb.log_likelihood(model, corpus, method, **options)
-    assert time.perf_counter() - times[0] < 1
-    partial = caught.value.partial
-    done = np.flatnonzero(partial.methods != "")
-    assert f"{len(done):,} of 5,000 documents" in str(caught.value)
-    assert 0 < len(done) < 5_000 or method == "exact"
-    np.testing.assert_array_equal(np.isfinite(partial.values), partial.methods != "")
-    np.testing.assert_array_equal(np.isnan(partial.std_errors), partial.methods == "")
-    again = (
-        pb.log_likelihood(model, corpus.counts[done[:50]], method, **options)
-        if len(done)
-        else partial
-    )
-    np.testing.assert_array_equal(
-        again.values[:50], partial.values[done[:50]] if len(done) else again.values[:50]
-    )
-    assert np.isnan(partial.total)
-    assert "not scored" in repr(partial)
-
-
-class RecordingBar:
-    def __init__(self, total, unit):
-        self.total, self.unit, self.n, self.seen = total, unit, 0, []
-        RecordingBar.last = self
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *failure):
-        self.closed = True
-
-    def update(self, n):
-        self.n += n
-        self.seen.append(self.n)
-
-    def refresh(self):
-        pass
-
-
-def test_progress_counts_documents_up_to_the_last(monkeypatch, dense):
-    monkeypatch.setattr("tqdm.auto.tqdm", RecordingBar)
-    corpus, model, _ = dense
-    pb.log_likelihood(model, corpus, "direct", n_samples=20_000, progress=True)
-    bar = RecordingBar.last
-    assert (bar.total, bar.unit, bar.n) == (60, "document", 60)
-    assert bar.seen == sorted(bar.seen)
-    assert len(bar.seen) > 3
-
-
-def test_failing_progress_stops_the_work(monkeypatch, dense):
-    monkeypatch.setattr("tqdm.auto.tqdm", RecordingBar)
-    monkeypatch.setattr(RecordingBar, "update", lambda *_: 1 / 0)
-    corpus, model, _ = dense
-    started = time.perf_counter()
-    with pytest.raises(ZeroDivisionError):
-        pb.log_likelihood(model, corpus, "direct", n_samples=10**8, progress=True)
-    assert time.perf_counter() - started < 5
-
-
-def test_progress_without_tqdm_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(errors.MissingDependencyError, match=r"polyabayes\[progress\]"):
-        pb.log_likelihood(lda(), COUNTS, progress=True)

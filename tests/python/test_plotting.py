@@ -64,9 +64,8 @@ def widths(container: BarContainer) -> list[float]:
 
 def test_bars_are_the_largest_weights_in_decreasing_order() -> None:
     ax = plot_topics(lda(), n_words=4)
-    assert [widths(topic) for topic in bars(ax)] == [
-        sorted(row, reverse=True)[:4] for row in PHI.tolist()
-    ]
+    for topic, row in zip(bars(ax), PHI, strict=True):
+        assert widths(topic) == pytest.approx(np.sort(row)[:1:-1], rel=1e-12)
 
 
 def test_bars_carry_their_words_and_numbers() -> None:
@@ -153,7 +152,9 @@ def test_chosen_topics_come_in_the_order_given() -> None:
 
 def test_a_long_word_is_shortened() -> None:
     words = ["x" * 60, *WORDS[1:]]
-    (shown,) = [text for text in texts(plot_topics(lda(vocabulary=words))) if "xx" in text]
+    (shown,) = [
+        text for text in texts(plot_topics(lda(vocabulary=words), topics=[0])) if "xx" in text
+    ]
     assert shown == "x" * 25 + "…"
 
 
@@ -194,7 +195,7 @@ def comparison() -> pb.Comparison:
         for name, noise in (("far", 0.6), ("true", 0.0), ("near", 0.2))
     }
     return pb.compare(
-        models, data.corpus, method="smc", n_particles=4, n_replicates=8, random_state=3
+        models, data.corpus, method="smc", n_particles=20, n_replicates=8, random_state=3
     )
 
 

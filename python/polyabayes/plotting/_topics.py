@@ -144,7 +144,9 @@ def _topic_weights(model: TopicModel) -> NDArray[np.float64]:
 
 def _chosen(topics: Any, weights: NDArray[np.float64]) -> list[int]:
     if topics is None:
-        return [int(topic) for topic in np.argsort(-weights, kind="stable")[:_DEFAULT_TOPICS]]
+        # Rounded, or equal topics would be in the order of their rounding errors.
+        order = np.argsort(-np.round(weights / weights.max(), 9), kind="stable")
+        return [int(topic) for topic in order[:_DEFAULT_TOPICS]]
     rows = np.asarray(topics)
     if rows.ndim != 1 or not rows.size or rows.dtype.kind not in "iu":
         raise InvalidTypeError(f"topics must be a sequence of ints, at least one, got {topics!r}")

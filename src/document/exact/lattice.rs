@@ -92,12 +92,7 @@ impl<T: Real> Lattice<T> {
         let (rows, n_values) = Rows::new(urn.pseudo_counts(), n_levels);
         let mut values = vec![T::ZERO; n_values];
         values[0] = T::ONE;
-        Lattice {
-            values,
-            rows,
-            last: vec![0.0; n_levels + 1],
-            along: vec![0.0; n_levels + 1],
-        }
+        Lattice { values, rows, last: vec![0.0; n_levels + 1], along: vec![0.0; n_levels + 1] }
     }
 
     fn run(mut self, urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {

@@ -12,23 +12,20 @@
 //! every particle, and one over the few topics that the particle has used. And h changes only in
 //! the topics that may have produced the token.
 
+mod lookahead;
+
 use rand::RngExt;
 
-use super::mean_field;
+use lookahead::Lookahead;
+
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::{ln_gamma, systematic_offspring};
+use crate::math::{Cumulative, ln_gamma, systematic_offspring};
 use crate::rng::Rng;
 use crate::urn::LocalUrn;
 
-/// Mean-field sweeps behind the lookahead.
-const MEAN_FIELD_ITERATIONS: usize = 5;
-
-/// Share of the expected future balls that the lookahead counts on: the mean field is too sure.
-const TRUST: f64 = 0.3;
-
-/// Responsibilities below this are left out of the lookahead.
-const NEGLIGIBLE: f64 = 0.05;
+/// Bytes that a particle takes for every topic of its document.
+pub(super) const BYTES_PER_TOPIC: usize = 14;
 
 /// ln Ẑ of `n_runs` independent filters of `n_particles` each.
 ///
@@ -54,38 +51,6 @@ pub fn ln_urn_sums(
     }
     let ln_start = filter.ln_start + urn.ln_scale();
     Ok((0..n_runs).map(|run| ln_start + filter.runs[run] + filter.ln_mean_weight(run)).collect())
-}
-
-/// What each token is expected to do, and the order in which tokens are visited.
-struct Lookahead {
-    /// Per distinct word: topics with a noticeable responsibility, and λ times that.
-    support: Vec<Vec<(usize, f64)>>,
-    /// Distinct words, those with the clearest topic first.
-    order: Vec<usize>,
-}
-
-impl Lookahead {
-    fn none(urn: &LocalUrn) -> Self {
-        Lookahead {
-            support: vec![Vec::new(); urn.n_distinct()],
-            order: (0..urn.n_distinct()).collect(),
-        }
-    }
-
-    fn new(urn: &LocalUrn) -> Self {
-        let g = mean_field::responsibilities(urn, MEAN_FIELD_ITERATIONS);
-        let rows = || g.chunks_exact(urn.n_topics());
-        let support = rows()
-            .map(|row| {
-                let noticeable = row.iter().enumerate().filter(|&(_, &g)| g > NEGLIGIBLE);
-                noticeable.map(|(k, &g)| (k, TRUST * g)).collect()
-            })
-            .collect();
-        let clarity: Vec<f64> = rows().map(|row| row.iter().map(|g| g * g).sum()).collect();
-        let mut order: Vec<usize> = (0..urn.n_distinct()).collect();
-        order.sort_by(|&i, &j| clarity[j].total_cmp(&clarity[i]));
-        Lookahead { support, order }
-    }
 }
 
 /// All particles of all runs, one run after the other.
@@ -118,6 +83,7 @@ struct Filter<'a> {
 }
 
 /// How the step changes one topic's factor of h.
+#[derive(Default)]
 struct Change {
     topic: usize,
     /// a + f before and after the token.
@@ -294,12 +260,6 @@ impl<'a> Filter<'a> {
     }
 }
 
-impl Default for Change {
-    fn default() -> Self {
-        Change { topic: 0, before: 0.0, after: 0.0, lowest: 0, ratios: Vec::new() }
-    }
-}
-
 impl Change {
     /// Fills the table for n in lowest..=highest, unless it would outgrow the particles it serves.
     fn tabulate(&mut self, lowest: u32, highest: u32, n_particles: usize) {
@@ -326,44 +286,5 @@ impl Change {
 
     fn exact_ratio(&self, n: u32) -> f64 {
         (ln_gamma(f64::from(n) + self.after) - ln_gamma(f64::from(n) + self.before)).exp()
-    }
-}
-
-/// Cumulative sums that are searched many times, without unpredictable branches: the number of
-/// block ends below a dart names the block, the number of sums below it the index.
-struct Cumulative {
-    sums: Vec<f64>,
-    ends: Vec<f64>,
-    block: usize,
-}
-
-impl Cumulative {
-    fn new(n: usize) -> Self {
-        let block = n.isqrt().next_multiple_of(4);
-        Cumulative { sums: vec![0.0; n], ends: vec![0.0; n.div_ceil(block)], block }
-    }
-
-    /// Sets the sums to those of the products; returns their total.
-    fn fill(&mut self, x: &[f64], q: &[f64]) -> f64 {
-        let mut total = 0.0;
-        let products = x.iter().zip(q).map(|(x, q)| x * q);
-        for (sum, product) in self.sums.iter_mut().zip(products) {
-            total += product;
-            *sum = total;
-        }
-        for (end, block) in self.ends.iter_mut().zip(self.sums.chunks(self.block)) {
-            *end = block[block.len() - 1];
-        }
-        total
-    }
-
-    /// First index whose sum exceeds the dart, for darts from 0 up to the total.
-    #[inline]
-    fn find(&self, dart: f64) -> usize {
-        let below = |sums: &[f64]| sums.iter().map(|&sum| usize::from(sum <= dart)).sum::<usize>();
-        let last = self.ends.len() - 1;
-        let start = below(&self.ends[..last]) * self.block;
-        let end = (start + self.block).min(self.sums.len());
-        start + below(&self.sums[start..end - 1])
     }
 }
