@@ -52,8 +52,12 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"polyabayes {version}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     general = _Parser(add_help=False)
-    general.add_argument("--seed", dest="random_state", type=int, help="equal seeds, equal bits")
-    general.add_argument("--jobs", dest="n_jobs", type=int, help="threads; all cores by default")
+    general.add_argument(
+        "--seed", dest="random_state", type=int, metavar="N", help="equal seeds, equal bits"
+    )
+    general.add_argument(
+        "--jobs", dest="n_jobs", type=int, metavar="N", help="threads; all cores by default"
+    )
     general.add_argument("--progress", action="store_true", default=None, help="show a bar")
 
     def command(name: str, text: str, *parents: _Parser) -> _Parser:

@@ -402,8 +402,7 @@ def _warn(result: LogLikelihood) -> None:
     if len(shaky):
         warnings.warn(
             f"the standard errors of {len(shaky):,} documents rest on one dominating replicate, "
-            f"{_name(result, shaky[0])} first: raise n_particles or n_samples, or use "
-            "method='smc-lookahead'",
+            f"{_name(result, shaky[0])} first: raise n_particles or n_samples",
             UnreliableErrorWarning,
             stacklevel=3,
         )
@@ -513,7 +512,7 @@ def compare(
     documents: Any,
     *,
     method: str = "auto",
-    event: str = "counts",
+    event: str = "sequence",
     given_length: bool | None = None,
     random_state: RandomState = None,
     **options: Any,
@@ -528,8 +527,9 @@ def compare(
         Documents that no model was trained on.
     method : str, default="auto"
         As for :func:`log_likelihood`.
-    event : {"sequence", "counts"}, default="counts"
-        Asked of all models alike; differences between models do not depend on it.
+    event : {"sequence", "counts"}, default="sequence"
+        Asked of all models alike. Differences between models do not depend on it; perplexity
+        has its usual meaning for the sequence.
     given_length : bool, optional
         By default, condition on the length of the documents if any model can only do that.
     random_state : None, int, RandomState, Generator or SeedSequence

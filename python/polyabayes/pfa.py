@@ -30,8 +30,8 @@ class PoissonFactorAnalysis(TopicModel):
     ----------
     n_components : int, default=10
         Number of topics K.
-    prior : {"gap", "gamma", "beta-gamma", "beta-gamma-gamma"}, default="beta-gamma"
-        What is learned beside phi: nothing, r, p, or both. ``"beta-gamma"`` with its defaults is
+    prior : {"gap", "gamma", "beta-gamma", "beta-gamma-gamma"}, default="beta-gamma-gamma"
+        What is learned beside phi: nothing, r, p, or both. ``"beta-gamma"``, r fixed at 1, is
         the model of Capdevila et al. 2018.
     shape : float or array of shape (n_components,), default=1.0
         r: where it starts, or its fixed value.
@@ -97,7 +97,7 @@ class PoissonFactorAnalysis(TopicModel):
         self,
         n_components: int = 10,
         *,
-        prior: str = "beta-gamma",
+        prior: str = "beta-gamma-gamma",
         shape: Any = 1.0,
         probability: Any = None,
         topic_word_prior: float = 0.1,

@@ -3,10 +3,6 @@ from __future__ import annotations
 import csv
 import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

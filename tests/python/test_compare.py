@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import pickle
+import re
+import subprocess
+import sys
 from functools import partial
 
 import numpy as np
@@ -30,11 +33,11 @@ def gamma_poisson(shape=(0.7, 1.3), probability=(0.6, 0.25), topics=TOPICS, **op
 def test_all_models_are_asked_about_the_same_event():
     models = {"lda": lda(), "gamma-poisson": gamma_poisson()}
     comparison = pb.compare(models, COUNTS)
-    assert (comparison.event, comparison.given_length) == ("counts", True)
+    assert (comparison.event, comparison.given_length) == ("sequence", True)
     for name, model in models.items():
         result = comparison.results[name]
-        expected = pb.log_likelihood(model, COUNTS, event="counts", given_length=True)
-        assert (result.event, result.given_length) == ("counts", True)
+        expected = pb.log_likelihood(model, COUNTS, event="sequence", given_length=True)
+        assert (result.event, result.given_length) == ("sequence", True)
         np.testing.assert_array_equal(result.values, expected.values)
 
 
@@ -119,7 +122,7 @@ def test_tables_name_every_model():
     lines = str(comparison).splitlines()
     assert [line.split("  ")[0].strip() for line in lines] == ["model", best, other]
     assert f"{row['nats_per_token']:.4f}" in lines[2]
-    assert "2 models on counts, given the length" in repr(comparison)
+    assert "2 models on sequence, given the length" in repr(comparison)
 
 
 def test_one_seed_serves_all_models_and_repeats():
@@ -311,3 +314,83 @@ def test_results_can_be_compared():
 
 def test_huge_perplexity_is_infinite():
     assert pb.log_likelihood(gamma_poisson(1e5, 0.5), [[1, 0, 0, 0]]).perplexity == np.inf
+
+
+def test_unreliable_errors_are_reported():
+    topics = [[0.9, 0.1, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
+    with pytest.warns(errors.UnreliableErrorWarning, match="document 1 .*smc-lookahead"):
+        result = pb.log_likelihood(
+            lda(0.1, topics), [[1, 0, 0, 0], [300] * 4], "direct", n_samples=5, random_state=0
+        )
+    assert result.n_effs[1] < 2
+
+
+@pytest.mark.parametrize("method", ["auto", "exact", "smc", "smc-lookahead", "direct"])
+def test_empty_documents(method):
+    result = pb.log_likelihood(lda(), [[0] * 4], method)
+    assert (result.total, result.std_errors[0], result.methods[0]) == (0, 0, "exact")
+    assert np.isnan(
+        [result.nats_per_token, result.nats_per_token_std_error, result.perplexity]
+    ).all()
+    model = gamma_poisson()
+    nothing = 0.7 * np.log(0.4) + 1.3 * np.log(0.75)
+    assert pb.log_likelihood(model, [[0] * 4], method).total == pytest.approx(nothing, rel=1e-14)
+    given = pb.log_likelihood(model, [[0] * 4], method, given_length=True)
+    assert given.total == pytest.approx(0, abs=1e-14)
+
+
+@pytest.mark.parametrize("method", ["auto", "exact", "smc", "smc-lookahead", "direct"])
+@pytest.mark.parametrize("make", [lda, gamma_poisson])
+def test_impossible_words_give_minus_infinity_and_a_warning(make, method):
+    model = make(topics=[[0.5, 0.5, 0.0], [0.25, 0.75, 0.0]])
+    documents = pb.Corpus([[1, 0, 1], [1, 2, 0]], ids=["strange", "fine"])
+    with pytest.warns(errors.ImpossibleDocumentWarning, match="'strange'"):
+        result = pb.log_likelihood(model, documents, method, random_state=0)
+    lower, upper = result.interval()
+    assert result.values[0] == lower[0] == upper[0] == -np.inf
+    assert result.std_errors[0] == 0
+    assert np.isfinite(result.values[1])
+    assert result.total == result.nats_per_token == -np.inf
+    assert result.total_interval() == (-np.inf, -np.inf)
+    assert result.perplexity == np.inf
+    assert np.isfinite([result.total_std_error, result.nats_per_token_std_error]).all()
+
+
+def test_exact_requests_above_the_budget_say_what_they_cost():
+    data = pb.datasets.make_lda_corpus(3, 40, 4, document_length=60, random_state=0)
+    corpus, model = data.corpus, lda(0.1, data.topic_word)
+    with pytest.raises(errors.BudgetExceededError) as caught:
+        pb.log_likelihood(model, corpus, "exact", budget=1000)
+    for part in ("document 0", "60 tokens", "4 topics", "multiply-adds", "budget", "smc-lookahead"):
+        assert part in str(caught.value)
+    estimate = float(re.search(r"about ([\d.e+]+) multiply-adds", str(caught.value))[1])
+    assert np.isfinite(pb.log_likelihood(model, corpus, "exact", budget=1.1 * estimate).total)
+
+
+def test_exact_requests_above_the_memory_do_not_blame_the_budget():
+    data = pb.datasets.make_lda_corpus(1, 40, 6, document_length=150, random_state=0)
+    with pytest.raises(errors.BudgetExceededError, match="bytes") as caught:
+        pb.log_likelihood(lda(0.1, data.topic_word), data.corpus, "exact", budget=1e300)
+    assert "raise budget" not in str(caught.value)
+
+
+def test_sizes_beyond_the_memory_are_refused_and_do_not_end_the_process():
+    resource = pytest.importorskip("resource")
+    code = (
+        "import polyabayes as pb\n"
+        "model = pb.LatentDirichletAllocation.from_parameters(\n"
+        "    doc_topic_prior=1.0, topic_word=[[0.5, 0.5], [0.1, 0.9]])\n"
+        "try:\n"
+        "    pb.log_likelihood(model, [[2, 1]], 'smc', n_particles=10**9)\n"
+        "except (pb.exceptions.PolyabayesError, MemoryError) as error:\n"
+        "    print('refused')\n"
+    )
+    limit = (4 << 30, 4 << 30)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit),
+    )
+    assert (done.returncode, done.stdout) == (0, "refused\n")

@@ -102,7 +102,7 @@ def test_grid_search_prefers_the_true_number_of_topics():
     assert search.best_params_ == {"n_components": 4}
     best = search.best_estimator_
     assert search.score(data.corpus.counts) == best.score(data.corpus.counts)
-    assert search.cv_results_["mean_test_score"][2] == pytest.approx(-np.log(8 * 4), abs=1.2)
+    assert -np.log(4 * 8) < search.cv_results_["mean_test_score"][2] < -np.log(8)
 
 
 @pytest.mark.parametrize("cls", ESTIMATORS)
@@ -365,4 +365,4 @@ def test_interrupted_training_leaves_a_usable_model(cls, seconds):
     assert caught.value.partial is model
     assert f"stopped after {model.n_iter_:,} of 1,000,000" in str(caught.value)
     np.testing.assert_allclose(model.components_.sum(axis=1), 1, rtol=1e-12)
-    assert np.isfinite(model.score(corpus.counts[:2]))
+    assert np.isfinite(model.score(np.eye(2, 300, dtype=int)))

@@ -195,7 +195,13 @@ def comparison() -> pb.Comparison:
         for name, noise in (("far", 0.6), ("true", 0.0), ("near", 0.2))
     }
     return pb.compare(
-        models, data.corpus, method="smc", n_particles=20, n_replicates=8, random_state=3
+        models,
+        data.corpus,
+        method="smc",
+        event="counts",
+        n_particles=20,
+        n_replicates=8,
+        random_state=3,
     )
 
 
@@ -301,6 +307,12 @@ def test_impossible_documents_are_told_not_drawn() -> None:
     assert np.isfinite(ax.get_xlim()).all()
     alone = plot_comparison(pb.compare({"zero": lda(phi=without)}, documents))
     assert texts(alone) == ["probability zero: 1 of 2 documents"]
+
+
+def test_empty_documents_have_no_nats_per_token() -> None:
+    ax = plot_comparison(pb.compare({"one": lda(), "two": lda(prior=3.0)}, [[0] * 6]))
+    assert points(ax) == []
+    assert texts(ax) == ["no tokens", "no tokens"]
 
 
 def test_bad_arguments_of_plot_comparison(comparison: pb.Comparison) -> None:

@@ -104,6 +104,8 @@ def _annotate(ax: Axes, comparison: Comparison, quantile: float) -> None:
         if not np.isfinite(value):
             zero = int(np.isneginf(result.values).sum())
             text = f"probability zero: {zero:,} of {len(result.values):,} documents"
+            if not zero:
+                text = "no tokens"
             ax.annotate(
                 text, (0, y), (6, 0), ax.get_yaxis_transform(), "offset points", va="center"
             )

@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+import polyabayes as pb
+from polyabayes import exceptions as errors
+
+LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
+WORDS = ["urn", "größe", "🎲", 'quo"te\n', "", "漢字"]
+COUNTS = np.random.default_rng(0).poisson(1.5, (20, 6))
+TOPICS = np.random.default_rng(1).dirichlet(np.ones(6), 2)
+ARRAYS = ("components_", "doc_topic_prior_", "shape_", "probability_")
+SCALARS = ("n_iter_", "seed_", "n_features_in_", "topic_word_prior_")
+
+
+def known_lda(**options):
+    return LDA.from_parameters(
+        doc_topic_prior=[0.1, 0.7], topic_word=TOPICS, random_state=5, **options
+    )
+
+
+def known_pfa(**options):
+    return PFA.from_parameters(
+        topic_word=3 * TOPICS, shape=[0.5, 2.0], probability=0.3, random_state=5, **options
+    )
+
+
+def rewrite(path: Path, change):
+    """Apply `change` to the arrays and the metadata of a model file."""
+    with safe_open(path, framework="numpy") as content:
+        metadata = content.metadata()
+        arrays = {key: content.get_tensor(key) for key in content.keys()}  # noqa: SIM118
+    change(arrays, metadata)
+    save_file(arrays, path, metadata)
+
+
+MODELS = {
+    "known LDA": known_lda,
+    "known PFA": known_pfa,
+    "known words": lambda: known_pfa(vocabulary=WORDS),
+    "fitted LDA": lambda: LDA(3, max_iter=8, random_state=1).fit(COUNTS),
+    "fitted PFA": lambda: PFA(3, max_iter=8, prior="beta-gamma-gamma", random_state=1).fit(COUNTS),
+    "fitted on words": lambda: LDA(3, max_iter=8).fit(pb.Corpus(COUNTS, WORDS)),
+    "array priors": lambda: LDA(
+        2, doc_topic_prior=np.array([0.2, 0.9]), topic_word_prior=np.float64(0.3), max_iter=4
+    ).fit(COUNTS),
+    "array start": lambda: PFA(
+        2, shape=np.float32([1.0, 2.0]), probability=(0.2, 0.4), prior="gap", max_iter=4
+    ).fit(COUNTS),
+    "generator": lambda: LDA(2, random_state=np.random.default_rng(3), max_iter=4).fit(COUNTS),
+    "random state": lambda: PFA(2, random_state=np.random.RandomState(3), max_iter=4).fit(COUNTS),
+    "seed sequence": lambda: LDA(2, random_state=np.random.SeedSequence(3), max_iter=4).fit(COUNTS),
+    "numpy sizes": lambda: LDA(np.int64(2), max_iter=np.int32(4), random_state=np.uint8(3)).fit(
+        COUNTS
+    ),
+}
+
+
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_models_come_back_bit_by_bit(make, tmp_path):
+    model, path = make(), tmp_path / "modèle 🎲.safetensors"
+    model.save(path)
+    loaded = pb.load(str(path))
+    assert type(loaded) is type(model)
+    for name in ARRAYS:
+        assert hasattr(loaded, name) == hasattr(model, name)
+        if hasattr(model, name):
+            np.testing.assert_array_equal(getattr(loaded, name), getattr(model, name))
+            assert getattr(loaded, name).dtype == np.float64
+    for name in SCALARS:
+        assert getattr(loaded, name, None) == getattr(model, name, None)
+    words = None if model.vocabulary_ is None else model.vocabulary_.tolist()
+    assert (None if loaded.vocabulary_ is None else loaded.vocabulary_.tolist()) == words
+    np.testing.assert_array_equal(loaded.score_samples(COUNTS), model.score_samples(COUNTS))
+    np.testing.assert_array_equal(loaded.transform(COUNTS), model.transform(COUNTS))
+    sampled = (pb.log_likelihood(m, COUNTS, "smc", random_state=0) for m in (model, loaded))
+    assert next(sampled).total == next(sampled).total
+    for name, value in model.get_params().items():
+        if name != "random_state" or value is None or isinstance(value, (int, np.integer)):
+            np.testing.assert_array_equal(getattr(loaded, name), value)
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("cls", [LDA, PFA])
+def test_loaded_models_can_be_trained_again(cls, tmp_path):
+    model = cls(2, max_iter=4, random_state=2).fit(COUNTS)
+    model.save(tmp_path / "m")
+    again = pb.load(tmp_path / "m").fit(COUNTS)
+    np.testing.assert_array_equal(again.components_, model.components_)
+
+
+@pytest.mark.parametrize("cls", [LDA, PFA])
+def test_models_of_a_frame_still_take_frames(cls, tmp_path):
+    frame = pd.DataFrame(COUNTS, columns=list("abcdef"))
+    model = cls(2, max_iter=4, random_state=2).fit(frame)
+    model.save(tmp_path / "m")
+    loaded = pb.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.transform(frame), model.transform(frame))
+    assert loaded.score(frame) == model.score(frame)
+
+
+def test_a_model_file_is_open_to_other_tools(tmp_path):
+    path = tmp_path / "m.safetensors"
+    known_pfa(vocabulary=WORDS).save(path)
+    with safe_open(path, framework="numpy") as content:
+        np.testing.assert_array_equal(content.get_tensor("components_"), 3 * TOPICS)
+        assert json.loads(content.get_tensor("vocabulary").tobytes()) == WORDS
+        assert content.metadata()["class"] == "PoissonFactorAnalysis"
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.999])
+def test_files_that_are_cut_short(share, tmp_path):
+    path = tmp_path / "m.safetensors"
+    known_lda(vocabulary=WORDS).save(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(errors.FileFormatError, match=r"m\.safetensors is not a whole"):
+        pb.load(path)
+
+
+@pytest.mark.parametrize("content", [b"{}", b"word,count\n" * 50, b"\x00" * 64, b"\xff" * 64])
+def test_files_of_another_format(content, tmp_path):
+    path = tmp_path / "model"
+    path.write_bytes(content)
+    with pytest.raises(errors.FileFormatError, match="model"):
+        pb.load(path)
+
+
+def test_safetensors_of_something_else(tmp_path):
+    save_file({"weight": np.zeros(3)}, tmp_path / "a")
+    with pytest.raises(errors.FileFormatError, match="not a model of this version"):
+        pb.load(tmp_path / "a")
+    save_file({"weight": np.zeros(3)}, tmp_path / "b", {"format": "pt"})
+    with pytest.raises(errors.FileFormatError, match="'pt'"):
+        pb.load(tmp_path / "b")
+
+
+def set_array(name, value):
+    return lambda arrays, _: arrays.__setitem__(name, np.ascontiguousarray(value))
+
+
+def drop_array(name):
+    return lambda arrays, _: arrays.pop(name)
+
+
+def set_text(key, value):
+    return lambda _, metadata: metadata.__setitem__(key, value)
+
+
+def set_scalar(name, value):
+    def change(_, metadata):
+        metadata["scalars"] = json.dumps(json.loads(metadata["scalars"]) | {name: value})
+
+    return change
+
+
+TAMPERED = {
+    "negative weight": set_array("components_", TOPICS * [[-1], [1]]),
+    "rows that do not sum to 1": set_array("components_", 2 * TOPICS),
+    "NaN": set_array("components_", np.where(TOPICS > 0.3, np.nan, TOPICS)),
+    "flat topics": set_array("components_", TOPICS.ravel()),
+    "no topics": drop_array("components_"),
+    "negative prior": set_array("doc_topic_prior_", [0.1, -0.1]),
+    "infinite prior": set_array("doc_topic_prior_", [0.1, np.inf]),
+    "prior too long": set_array("doc_topic_prior_", [0.1] * 4),
+    "prior of two axes": set_array("doc_topic_prior_", [[0.1, 0.7]]),
+    "no prior": drop_array("doc_topic_prior_"),
+    "prior of whole numbers": set_array("doc_topic_prior_", [1, 2]),
+    "too few words": set_array("vocabulary", np.frombuffer(b'["a", "b"]', np.uint8)),
+    "broken words": set_array("vocabulary", np.frombuffer(b'["a", \xff', np.uint8)),
+    "numbers as words": set_array("vocabulary", np.frombuffer(b"[1, 2, 3, 4, 5, 6]", np.uint8)),
+    "unknown class": set_text("class", "Pipeline"),
+    "no class": lambda _, metadata: metadata.pop("class"),
+    "unknown parameter": set_text("parameters", '{"evil": 1}'),
+    "parameters of another kind": set_text("parameters", "[1, 2]"),
+    "parameters that are not JSON": set_text("parameters", "{"),
+    "scalars of another kind": set_text("scalars", "[1, 2]"),
+    "seed that is no number": set_scalar("seed_", "x"),
+    "seed too large": set_scalar("seed_", 2**64),
+    "method in place of a scalar": set_scalar("fit", 1),
+}
+
+
+@pytest.mark.parametrize("change", TAMPERED.values(), ids=TAMPERED)
+def test_tampered_models_are_refused(change, tmp_path):
+    path = tmp_path / "m.safetensors"
+    known_lda(vocabulary=WORDS).save(path)
+    rewrite(path, change)
+    with pytest.raises(errors.FileFormatError, match=r"m\.safetensors"):
+        pb.load(path)
+
+
+@pytest.mark.parametrize(("name", "value"), [("shape_", [1.0, 0.0]), ("probability_", [0.5, 1.0])])
+def test_tampered_rates_are_refused(name, value, tmp_path):
+    path = tmp_path / "m.safetensors"
+    known_pfa().save(path)
+    rewrite(path, set_array(name, value))
+    with pytest.raises(errors.FileFormatError, match=name.rstrip("_")):
+        pb.load(path)
+
+
+def test_missing_files_and_folders(tmp_path):
+    for path in (tmp_path / "missing", tmp_path, tmp_path / "no" / "model"):
+        with pytest.raises(errors.FileAccessError, match="cannot read") as caught:
+            pb.load(path)
+        assert str(path) in str(caught.value)
+    file = tmp_path / "file"
+    file.write_text("not a folder")
+    for path in (tmp_path / "no" / "model", file / "model", tmp_path):
+        with pytest.raises(errors.FileAccessError, match="cannot write"):
+            known_lda().save(path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_failed_writing_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "m.safetensors"
+    known_lda().save(path)
+    old = path.read_bytes()
+
+    def full_disk(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", full_disk)
+        with pytest.raises(errors.FileAccessError, match="No space left"):
+            known_pfa().save(path)
+    assert path.read_bytes() == old
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+    known_pfa().save(path)
+    assert isinstance(pb.load(path), PFA)
+
+
+def test_only_fitted_models_are_saved(tmp_path):
+    for model in (LDA(), PFA()):
+        with pytest.raises(errors.NotFittedError):
+            model.save(tmp_path / "m")
+
+    class Derived(LDA):
+        pass
+
+    derived = Derived.from_parameters(doc_topic_prior=1.0, topic_word=TOPICS)
+    with pytest.raises(errors.InvalidTypeError, match="Derived"):
+        derived.save(tmp_path / "m")
+    assert not list(tmp_path.iterdir())
+
+
+def test_interrupted_models_come_back(tmp_path):
+    model = LDA(2, max_iter=50, random_state=0).fit(COUNTS)
+    model.n_iter_ = 7
+    model.save(tmp_path / "m")
+    assert pb.load(tmp_path / "m").n_iter_ == 7
