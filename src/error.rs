@@ -1,5 +1,8 @@
 //! What can go wrong; every variant carries the offending value and its place.
 
+/// Memory above which no exact computation is attempted, in bytes.
+pub(crate) const MAX_EXACT_BYTES: f64 = (1u64 << 30) as f64;
+
 /// The error type of the crate.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -78,8 +81,8 @@ pub enum Error {
     #[error(
         "exact likelihood of document {document} ({n_tokens} tokens, {n_distinct} distinct words, \
          {n_topics} topics) would take about {operations:.1e} multiply-adds and {bytes:.1e} bytes, \
-         above the budget of {budget:.1e} multiply-adds: raise budget, or use method=\"auto\" or \
-         \"smc-lookahead\""
+         above the budget of {budget:.1e} multiply-adds and 1 GiB: {}use method=\"auto\" or \
+         \"smc-lookahead\"", if *bytes <= MAX_EXACT_BYTES { "raise budget, or " } else { "" }
     )]
     Budget {
         /// The document.

@@ -2,9 +2,6 @@
 
 use crate::math::LogSum;
 
-/// Rounding error of a log-probability, relative to its size: no standard error is smaller.
-const ROUNDING: f64 = 1e-13;
-
 /// Estimate of a probability, on the log scale.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
@@ -24,10 +21,13 @@ impl Estimate {
         Estimate { ln_value, std_error: 0.0, n_eff: f64::INFINITY, n_replicates: 0 }
     }
 
-    /// The mean of independent unbiased replicates given by their logs.
+    /// The mean of independent unbiased replicates given by their logs, of `n_draws` draws in all.
     ///
-    /// ln of the mean is low by about half its variance on average (Jensen).
-    pub fn from_replicates(ln_replicates: &[f64]) -> Self {
+    /// ln of the mean is low by about half its variance on average (Jensen). The standard error
+    /// is that of the replicates and, beside it, of what they could not see: an event that none
+    /// of n draws hit has a probability of about 1/(√2 n), the standard deviation under Jeffreys'
+    /// prior. It matters where the draws are so sure that all replicates agree.
+    pub fn from_replicates(ln_replicates: &[f64], n_draws: usize) -> Self {
         let sum: LogSum = ln_replicates.iter().copied().collect();
         let ln_value = sum.ln_mean();
         if ln_value == f64::NEG_INFINITY {
@@ -35,7 +35,7 @@ impl Estimate {
         }
         Estimate {
             ln_value,
-            std_error: sum.std_error().max(ROUNDING * ln_value.abs().max(1.0)),
+            std_error: sum.std_error().hypot(std::f64::consts::FRAC_1_SQRT_2 / n_draws as f64),
             n_eff: sum.n_eff(),
             n_replicates: ln_replicates.len() as u32,
         }

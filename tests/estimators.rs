@@ -106,7 +106,7 @@ fn looking_ahead_cuts_the_error_to_a_quarter() {
             let mut rng = Key::new(1, Purpose::Score).unit(row as u64).rng();
             // 8 runs of 1,000 particles with lookahead: an error near 0.03 nats.
             let truth = smc::ln_urn_sums(&urn, true, 8, 1_000, &mut rng, &()).unwrap();
-            let truth = polyabayes::Estimate::from_replicates(&truth).ln_value;
+            let truth = polyabayes::Estimate::from_replicates(&truth, 8_000).ln_value;
             let runs = smc::ln_urn_sums(&urn, lookahead, 8, 20, &mut rng, &()).unwrap();
             runs.iter().map(|run| (run - truth).powi(2)).sum::<f64>() / 8.0
         });

@@ -13,6 +13,8 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 Vector = NDArray[np.float64]
 
+_MOST_THREADS = 1024
+
 
 def whole_number(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
     """`value` as an int of at least `least`."""
@@ -29,7 +31,10 @@ def positive_number(name: str, value: Any) -> float:
     """`value` as a positive, finite float."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InvalidTypeError(f"{name} must be a number, got {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = np.inf
     if not (number > 0 and np.isfinite(number)):
         raise InvalidArgumentError(f"{name} must be positive and finite, got {value!r}")
     return number
@@ -45,10 +50,10 @@ def share(name: str, value: Any) -> float:
 
 def choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """`value` if it is one of `choices`."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         known = ", ".join(repr(known) for known in choices)
         raise InvalidArgumentError(f"{name} must be one of {known}; got {value!r}")
-    return str(value)
+    return value
 
 
 def vector(name: str, value: Any, size: int) -> Vector:
@@ -87,7 +92,7 @@ def n_threads(n_jobs: Any) -> int:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if n_jobs is None:
         return cores or 1
-    wanted = whole_number("n_jobs", n_jobs, least=-(cores or 1))
+    wanted = whole_number("n_jobs", n_jobs, least=-(cores or 1), most=_MOST_THREADS)
     if wanted == 0:
         raise InvalidArgumentError("n_jobs must not be 0; None means all cores")
     return wanted if wanted > 0 else (cores or 1) + 1 + wanted

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +16,22 @@ from polyabayes import _checks, _core
 from polyabayes._progress import progress_bar
 from polyabayes._random import draw_seed
 from polyabayes.corpus import Corpus, as_corpus
-from polyabayes.exceptions import Interrupted, InvalidArgumentError, NotFittedError
-
-if TYPE_CHECKING:
-    from polyabayes.likelihood import LogLikelihood
+from polyabayes.exceptions import (
+    FileFormatError,
+    Interrupted,
+    InvalidArgumentError,
+    NotFittedError,
+)
+from polyabayes.likelihood import LogLikelihood, log_likelihood
+from polyabayes.storage import read_arrays, write_arrays
 
 # The first sweeps set the topics to their mean: on AP this saves a quarter of the sweeps.
 _WARM_UP = 30
 _TRANSFORM_SWEEPS = 100
+_MOST_SWEEPS = 10**9
+
+# Parameters that belong to the machine a model was trained on, not to the model.
+_OF_THE_MACHINE = ("n_jobs", "progress")
 
 
 class _Schedule(NamedTuple):
@@ -52,6 +62,13 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     _default_event: str
     _conditions_on_length: bool
+    _arrays: ClassVar[tuple[str, ...]]
+    _scalars: ClassVar[tuple[str, ...]] = ("n_iter_", "seed_")
+    _classes: ClassVar[dict[str, type[TopicModel]]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        TopicModel._classes[cls.__name__] = cls
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Train the model by Gibbs sampling.
@@ -79,7 +96,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if not corpus.n_tokens:
             raise InvalidArgumentError("X holds no tokens: every document is empty")
         validate_data(self, X, reset=True, skip_check_array=True)
-        documents = self._core_documents(corpus)
+        documents = corpus._core_documents()
         with progress_bar(self.progress, schedule.max_iter, "sweep") as update:
             result = self._run(documents, corpus, n_components, schedule, update)
         self.components_ = _row_normalised(result.word_topic)
@@ -111,7 +128,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         with progress_bar(self.progress, corpus.n_documents, "document") as update:
             weights: NDArray[np.float64] = _core.transform(
                 self._core_model(),
-                self._core_documents(corpus),
+                corpus._core_documents(),
                 n_sweeps=_TRANSFORM_SWEEPS,
                 seed=self.seed_,
                 n_jobs=_checks.n_threads(self.n_jobs),
@@ -137,13 +154,32 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return self._log_likelihood(X).perplexity
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a safetensors file that :func:`polyabayes.load` reads.
+        """Write the fitted model to a safetensors file that :func:`polyabayes.load` reads.
 
-        The file takes its name only when it is complete.
+        Parameters
+        ----------
+        path : str or path-like
+            The file, by custom ``*.safetensors``; it takes its name only when it is complete.
+
+        Raises
+        ------
+        FileAccessError
+            If the file cannot be written.
+        NotFittedError
+            If there is nothing to write.
         """
-        from polyabayes.storage import save
-
-        save(self, path)
+        self._check_fitted()
+        parameters = self.get_params()
+        header = {
+            "class": type(self).__name__,
+            "parameters": {k: v for k, v in parameters.items() if k not in _OF_THE_MACHINE},
+            "scalars": {key: getattr(self, key) for key in self._scalars if hasattr(self, key)},
+        }
+        arrays = {name: getattr(self, name) for name in self._arrays}
+        if self.vocabulary_ is not None:
+            words = json.dumps(self.vocabulary_.tolist(), ensure_ascii=False).encode()
+            arrays["vocabulary"] = np.frombuffer(words, dtype=np.uint8)
+        write_arrays(Path(path), header, arrays)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -158,13 +194,11 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return int(self.components_.shape[0])
 
     def _log_likelihood(self, X: Any) -> LogLikelihood:
-        from polyabayes.likelihood import log_likelihood
-
         self._check_fitted()
         return log_likelihood(self, X, random_state=self.seed_, n_jobs=self.n_jobs)
 
     def _schedule(self) -> _Schedule:
-        max_iter = _checks.whole_number("max_iter", self.max_iter)
+        max_iter = _checks.whole_number("max_iter", self.max_iter, 1, _MOST_SWEEPS)
         if self.burn_in is None:
             burn_in = max_iter // 2
         else:
@@ -173,7 +207,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             max_iter=max_iter,
             burn_in=burn_in,
             warm_up=min(_WARM_UP, burn_in // 2),
-            thin=_checks.whole_number("thin", self.thin),
+            thin=_checks.whole_number("thin", self.thin, 1, _MOST_SWEEPS),
             seed=draw_seed(self.random_state),
             n_jobs=_checks.n_threads(self.n_jobs),
         )
@@ -230,16 +264,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             )
         return corpus, 0
 
-    @staticmethod
-    def _core_documents(corpus: Corpus) -> _core.Documents:
-        counts = corpus.counts
-        return _core.Documents(
-            corpus.n_words,
-            np.asarray(counts.indptr, dtype=np.int64),
-            np.asarray(counts.indices, dtype=np.int64),
-            np.asarray(counts.data, dtype=np.int64),
-        )
-
     def _core_model(self) -> _core.Model:
         raise NotImplementedError
 
@@ -252,6 +276,44 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         progress: Any,
     ) -> _core.FitResult:
         raise NotImplementedError
+
+
+def load(path: str | os.PathLike[str]) -> TopicModel:
+    """Read a model that ``save`` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    LatentDirichletAllocation or PoissonFactorAnalysis
+        The fitted model.
+
+    Raises
+    ------
+    FileAccessError
+        If the file is missing or unreadable.
+    FileFormatError
+        If it is not a whole polyabayes model.
+    """
+    header, arrays = read_arrays(Path(path))
+    try:
+        model = TopicModel._classes[header["class"]](**header["parameters"])
+        words = arrays.pop("vocabulary", None)
+        vocabulary = None if words is None else json.loads(words.tobytes().decode())
+        normalised = model._conditions_on_length
+        model._set_topic_word(arrays["components_"], vocabulary, None, normalised=normalised)
+        for name in model._arrays:
+            setattr(model, name, arrays[name])
+        for name in model._scalars:
+            if name in header["scalars"]:
+                setattr(model, name, header["scalars"][name])
+        model._core_model()
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(f"{path} does not hold a whole model: {error}") from error
+    return model
 
 
 def _row_normalised(word_topic: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -26,5 +26,3 @@ def progress_bar(show: bool, total: int, unit: str) -> Generator[Callable[[int],
             bar.update(done - bar.n)
 
         yield update
-        if bar.n < total:
-            bar.refresh()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyabayes import _core
 from polyabayes._counts import (
     CountMatrix,
     checked_counts,
@@ -99,6 +100,15 @@ class Corpus:
         corpus = cls.__new__(cls)
         corpus.counts, corpus.vocabulary, corpus.ids = counts, vocabulary, ids
         return corpus
+
+    def _core_documents(self) -> _core.Documents:
+        """The counts as the compiled core reads them."""
+        return _core.Documents(
+            self.n_words,
+            np.asarray(self.counts.indptr, dtype=np.int64),
+            np.asarray(self.counts.indices, dtype=np.int64),
+            np.asarray(self.counts.data, dtype=np.int64),
+        )
 
     @property
     def n_documents(self) -> int:

@@ -23,7 +23,6 @@ __all__ = [
     "PolyabayesError",
     "PolyabayesWarning",
     "UnreliableErrorWarning",
-    "UnseenWordsWarning",
 ]
 
 
@@ -88,7 +87,3 @@ class ImpossibleDocumentWarning(PolyabayesWarning):
 
 class UnreliableErrorWarning(PolyabayesWarning):
     """A standard error rests on too few effective replicates to be trusted."""
-
-
-class UnseenWordsWarning(PolyabayesWarning):
-    """Words outside the model's vocabulary were dropped."""

@@ -71,6 +71,8 @@ class LatentDirichletAllocation(TopicModel):
 
     _default_event = "sequence"
     _conditions_on_length = True
+    _arrays = ("components_", "doc_topic_prior_")
+    _scalars = ("n_iter_", "seed_", "topic_word_prior_")
 
     doc_topic_prior_: NDArray[np.float64]
     topic_word_prior_: float

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from polyabayes import _checks, _core
-from polyabayes._model import TopicModel
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, draw_seed
+from polyabayes.corpus import Corpus
 from polyabayes.exceptions import (
     ImpossibleDocumentWarning,
     Interrupted,
     InvalidArgumentError,
     InvalidTypeError,
     MissingDependencyError,
+    PolyabayesWarning,
     UnreliableErrorWarning,
 )
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["Comparison", "LogLikelihood", "compare", "log_likelihood"]
+__all__ = ["LogLikelihood", "Scorable", "log_likelihood"]
 
 METHODS = ("auto", "exact", "direct", "smc", "smc-lookahead")
 EVENTS = ("sequence", "counts")
@@ -44,6 +44,20 @@ _RELIABLE_REPLICATES = 2.0
 _RELIABLE_SHARE = 0.75
 
 
+@runtime_checkable
+class Scorable(Protocol):
+    """A fitted model whose document likelihood is an urn sum: what the estimators need of it."""
+
+    _default_event: str
+    _conditions_on_length: bool
+
+    def _aligned(self, documents: Any, name: str, unseen: str) -> tuple[Corpus, int]:
+        """The documents over the model's vocabulary, and the number of tokens dropped."""
+
+    def _core_model(self) -> _core.Model:
+        """The model as the compiled core reads it."""
+
+
 class _Settings(NamedTuple):
     method: str
     event: str
@@ -55,7 +69,7 @@ class _Settings(NamedTuple):
     budget: float
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class LogLikelihood:
     """Log-likelihood of documents under a model, with standard errors, in nats.
 
@@ -136,8 +150,9 @@ class LogLikelihood:
 
     @property
     def perplexity(self) -> float:
-        """``exp(-nats_per_token)``."""
-        return float(np.exp(-self.nats_per_token))
+        """``exp(-nats_per_token)``; infinite where that overflows."""
+        with np.errstate(over="ignore"):
+            return float(np.exp(-self.nats_per_token))
 
     def interval(self, confidence: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Confidence interval of each document's value.
@@ -206,7 +221,7 @@ class LogLikelihood:
 
 
 def log_likelihood(
-    model: TopicModel,
+    model: Scorable,
     documents: Any,
     method: str = "auto",
     *,
@@ -302,11 +317,7 @@ def log_likelihood(
     >>> print(f"{result.total:.12f} {result.methods[0]}")
     -4.474050553487 exact
     """
-    if not isinstance(model, TopicModel):
-        raise InvalidTypeError(
-            f"model must be a LatentDirichletAllocation or a PoissonFactorAnalysis, got "
-            f"{type(model).__name__}; bring other models in by from_parameters"
-        )
+    check_model("model", model)
     event = model._default_event if event is None else _checks.choice("event", event, EVENTS)
     settings = _Settings(
         method=_checks.choice("method", method, METHODS),
@@ -322,7 +333,7 @@ def log_likelihood(
     )
     n_threads = _checks.n_threads(n_jobs)
     corpus, n_unseen = model._aligned(documents, "documents", unseen)
-    core_model, core_documents = model._core_model(), model._core_documents(corpus)
+    core_model, core_documents = model._core_model(), corpus._core_documents()
     with progress_bar(progress, corpus.n_documents, "document") as update:
         scores = _core.score(
             core_model,
@@ -348,8 +359,18 @@ def log_likelihood(
     )
     if scores.interruption is not None:
         raise _interrupted(scores.interruption, result)
-    _warn(result)
+    for category, message in doubts(result):
+        warnings.warn(message, category, stacklevel=2)
     return result
+
+
+def check_model(name: str, model: object) -> None:
+    """Refuse what is not one of our models."""
+    if isinstance(model, type) or not isinstance(model, Scorable):
+        raise InvalidTypeError(
+            f"{name} must be a LatentDirichletAllocation or a PoissonFactorAnalysis, got "
+            f"{model!r}; bring other models in by from_parameters"
+        )
 
 
 def _interrupted(interruption: BaseException, partial: LogLikelihood) -> BaseException:
@@ -360,7 +381,7 @@ def _interrupted(interruption: BaseException, partial: LogLikelihood) -> BaseExc
     return interruption
 
 
-def _given_length(model: TopicModel, given_length: bool | None) -> bool:
+def _given_length(model: Scorable, given_length: bool | None) -> bool:
     if given_length is None:
         return model._conditions_on_length
     if not isinstance(given_length, (bool, np.bool_)):
@@ -386,181 +407,26 @@ def _name(result: LogLikelihood, row: int) -> str:
     return f"document {row}" if result.ids is None else f"document {row} ({result.ids[row]!r})"
 
 
-def _warn(result: LogLikelihood) -> None:
-    """Warn of impossible documents, and of errors that rest on one replicate."""
-    zero = np.isneginf(result.values)
-    impossible = np.flatnonzero(zero & (result.methods == "exact"))
+def doubts(result: LogLikelihood) -> list[tuple[type[PolyabayesWarning], str]]:
+    """Warnings of impossible documents, and of errors that rest on one replicate."""
+    found: list[tuple[type[PolyabayesWarning], str]] = []
+    impossible = np.flatnonzero(np.isneginf(result.values) & (result.methods == "exact"))
     if len(impossible):
-        warnings.warn(
-            f"{len(impossible):,} documents have probability zero, {_name(result, impossible[0])} "
-            "first: they hold a word that no topic can produce",
-            ImpossibleDocumentWarning,
-            stacklevel=3,
+        found.append(
+            (
+                ImpossibleDocumentWarning,
+                f"documents of probability zero: {len(impossible):,}, "
+                f"{_name(result, impossible[0])} first; they hold a word that no topic can produce",
+            )
         )
     enough = min(_RELIABLE_REPLICATES, _RELIABLE_SHARE * result.n_replicates)
     shaky = np.flatnonzero((result.n_effs < enough) & (result.methods != "exact"))
     if len(shaky):
-        warnings.warn(
-            f"the standard errors of {len(shaky):,} documents rest on one dominating replicate, "
-            f"{_name(result, shaky[0])} first: raise n_particles or n_samples",
-            UnreliableErrorWarning,
-            stacklevel=3,
-        )
-
-
-@dataclass(frozen=True, repr=False)
-class Comparison:
-    """Models compared on the same documents, best first.
-
-    Attributes
-    ----------
-    results : dict of str to LogLikelihood
-        Every model's result, in the order of decreasing total.
-    event : {"sequence", "counts"}
-        The event that all models were asked about.
-    given_length : bool
-        Whether all are conditional on the documents' lengths.
-    """
-
-    results: dict[str, LogLikelihood]
-    event: str
-    given_length: bool
-
-    @property
-    def best(self) -> str:
-        """Name of the model with the highest total."""
-        return next(iter(self.results))
-
-    def difference(self, first: str, second: str) -> tuple[float, float]:
-        """Nats per token that `first` is ahead of `second`, and the standard error.
-
-        The error is that of a ratio estimator over paired documents: it holds for new documents
-        from the same source, and includes the error of the estimates.
-        """
-        one, other = self._result(first), self._result(second)
-        n_tokens = one.n_tokens.astype(np.float64)
-        total = n_tokens.sum()
-        if first == second or not total:
-            return 0.0, 0.0
-        with np.errstate(invalid="ignore"):
-            ahead = one.values - other.values
-            mean = float(ahead.sum() / total)
-            residuals = ahead - mean * n_tokens
-            n = len(ahead)
-            variance = (residuals**2).sum() * n / (n - 1) if n > 1 else np.nan
-        return mean, float(np.sqrt(variance) / total)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row a model: nats per token, perplexity, and how far behind the best it is.
-
-        ``std_error`` is the error of the estimate on these documents;
-        ``behind_best_std_error`` that of the paired difference for new documents;
-        ``p_better`` the probability, by the normal law, that it beats the best on those.
-        """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingDependencyError(
-                "to_frame needs pandas: pip install 'polyabayes[frames]'"
-            ) from error
-        return pd.DataFrame(self._rows()).set_index("model")
-
-    def _rows(self) -> list[dict[str, Any]]:
-        rows = []
-        for name, result in self.results.items():
-            behind, std_error = self.difference(self.best, name)
-            rows.append(
-                {
-                    "model": name,
-                    "nats_per_token": result.nats_per_token,
-                    "std_error": result.nats_per_token_std_error,
-                    "perplexity": result.perplexity,
-                    "behind_best": behind,
-                    "behind_best_std_error": std_error,
-                    "p_better": float(stats.norm.sf(behind / std_error)) if std_error else 0.5,
-                }
+        found.append(
+            (
+                UnreliableErrorWarning,
+                f"documents whose standard error rests on one dominating replicate: "
+                f"{len(shaky):,}, {_name(result, shaky[0])} first; raise n_particles or n_samples",
             )
-        return rows
-
-    def _result(self, name: str) -> LogLikelihood:
-        if name not in self.results:
-            known = ", ".join(repr(known) for known in self.results)
-            raise InvalidArgumentError(f"no model {name!r} in this comparison; there are {known}")
-        return self.results[name]
-
-    def __str__(self) -> str:
-        width = max(len("model"), *(len(name) for name in self.results))
-        lines = [
-            f"{'model':<{width}}  {'nats/token':>10}  {'+-':>7}  {'perplexity':>10}  "
-            f"{'behind best':>11}  {'+-':>7}  {'P(better)':>9}"
-        ]
-        lines += [
-            f"{row['model']:<{width}}  {row['nats_per_token']:>10.4f}  {row['std_error']:>7.4f}  "
-            f"{row['perplexity']:>10,.1f}  {row['behind_best']:>11.4f}  "
-            f"{row['behind_best_std_error']:>7.4f}  {row['p_better']:>9.3g}"
-            for row in self._rows()
-        ]
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        given = ", given the length" if self.given_length else ""
-        return f"<Comparison of {len(self.results)} models on {self.event}{given}>\n{self}"
-
-
-def compare(
-    models: Mapping[str, TopicModel],
-    documents: Any,
-    *,
-    method: str = "auto",
-    event: str = "sequence",
-    given_length: bool | None = None,
-    random_state: RandomState = None,
-    **options: Any,
-) -> Comparison:
-    """Compare models by the probability of the same event on the same documents.
-
-    Parameters
-    ----------
-    models : mapping of str to model
-        The models by name.
-    documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-        Documents that no model was trained on.
-    method : str, default="auto"
-        As for :func:`log_likelihood`.
-    event : {"sequence", "counts"}, default="sequence"
-        Asked of all models alike. Differences between models do not depend on it; perplexity
-        has its usual meaning for the sequence.
-    given_length : bool, optional
-        By default, condition on the length of the documents if any model can only do that.
-    random_state : None, int, RandomState, Generator or SeedSequence
-        One seed serves all models.
-    **options
-        Further arguments of :func:`log_likelihood`.
-
-    Returns
-    -------
-    Comparison
-        The models by decreasing likelihood, with paired differences.
-    """
-    if not isinstance(models, Mapping) or not models:
-        raise InvalidTypeError("models must be a mapping from names to at least one model")
-    for name, model in models.items():
-        if not isinstance(model, TopicModel):
-            raise InvalidTypeError(f"models[{name!r}] is a {type(model).__name__}, not a model")
-    if given_length is None:
-        given_length = any(model._conditions_on_length for model in models.values())
-    seed = draw_seed(random_state)
-    results = {
-        str(name): log_likelihood(
-            model,
-            documents,
-            method,
-            event=event,
-            given_length=given_length,
-            random_state=seed,
-            **options,
         )
-        for name, model in models.items()
-    }
-    best_first = sorted(results, key=lambda name: -results[name].total)
-    return Comparison({name: results[name] for name in best_first}, event, given_length)
+    return found

@@ -89,6 +89,7 @@ class PoissonFactorAnalysis(TopicModel):
 
     _default_event = "counts"
     _conditions_on_length = False
+    _arrays = ("components_", "shape_", "probability_")
 
     shape_: NDArray[np.float64]
     probability_: NDArray[np.float64]

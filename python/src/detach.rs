@@ -74,7 +74,12 @@ pub(crate) fn run<T: Send>(
     let value = value.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let value = value.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     match value {
-        Ok(value) => Ok(Outcome { value, interruption }),
+        Ok(value) => {
+            if let (None, Some(progress)) = (&interruption, &progress) {
+                progress.call1(py, (watch.done.load(Ordering::Relaxed),))?;
+            }
+            Ok(Outcome { value, interruption })
+        }
         Err(error) => Err(interruption.unwrap_or_else(|| errors::to_python(py, &error))),
     }
 }

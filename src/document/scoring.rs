@@ -255,7 +255,7 @@ fn sample(
             let lookahead = method == Method::SmcLookahead;
             smc::ln_urn_sums(urn, lookahead, n_runs, size, rng, observer)?
         };
-        let estimate = Estimate::from_replicates(&ln_sums);
+        let estimate = Estimate::from_replicates(&ln_sums, n_runs * size);
         let Some(target) = settings.target_std_error else {
             return Ok(estimate);
         };

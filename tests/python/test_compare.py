@@ -45,7 +45,8 @@ def test_lengths_count_unless_a_model_has_no_law_of_them():
     models = {"a": gamma_poisson(), "b": gamma_poisson(probability=0.5)}
     free = pb.compare(models, COUNTS)
     assert not free.given_length
-    assert free.results["a"].total == pb.log_likelihood(models["a"], COUNTS).total
+    expected = pb.log_likelihood(models["a"], COUNTS, event=free.event)
+    assert free.results["a"].total == expected.total
     given = pb.compare(models, COUNTS, given_length=True, event="sequence")
     expected = pb.log_likelihood(models["b"], COUNTS, event="sequence", given_length=True)
     assert given.results["b"].total == expected.total
@@ -318,7 +319,7 @@ def test_huge_perplexity_is_infinite():
 
 def test_unreliable_errors_are_reported():
     topics = [[0.9, 0.1, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
-    with pytest.warns(errors.UnreliableErrorWarning, match="document 1 .*smc-lookahead"):
+    with pytest.warns(errors.UnreliableErrorWarning, match=r"document 1 .*n_samples"):
         result = pb.log_likelihood(
             lda(0.1, topics), [[1, 0, 0, 0], [300] * 4], "direct", n_samples=5, random_state=0
         )

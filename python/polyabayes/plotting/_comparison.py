@@ -9,7 +9,7 @@ from scipy import stats
 
 from polyabayes import _checks
 from polyabayes.exceptions import InvalidTypeError
-from polyabayes.likelihood import Comparison
+from polyabayes.comparison import Comparison
 from polyabayes.plotting._axes import axes_or_new
 
 if TYPE_CHECKING:

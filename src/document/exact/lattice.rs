@@ -80,8 +80,8 @@ struct Rows {
     grades: Vec<u32>,
     /// Per row and named topic: start of the row with one ball less; `usize::MAX` where none.
     predecessors: Vec<usize>,
-    /// Per row and named topic: `a_k + n_k - 1`.
-    balls: Vec<f64>,
+    /// Per row and named topic: n_k.
+    totals: Vec<f64>,
     /// Number of rows of at most each grade.
     up_to_grade: Vec<usize>,
 }
@@ -89,7 +89,7 @@ struct Rows {
 impl<T: Real> Lattice<T> {
     fn new(urn: &LocalUrn) -> Self {
         let n_levels = urn.n_tokens() as usize - 1;
-        let (rows, n_values) = Rows::new(urn.pseudo_counts(), n_levels);
+        let (rows, n_values) = Rows::new(urn.n_topics() - 2, n_levels);
         let mut values = vec![T::ZERO; n_values];
         values[0] = T::ONE;
         Lattice { values, rows, last: vec![0.0; n_levels + 1], along: vec![0.0; n_levels + 1] }
@@ -127,8 +127,9 @@ impl<T: Real> Lattice<T> {
         let (a_along, q_along) = (a[n_named], q[n_named] * scale);
         let (a_last, q_last) = (a[n_named + 1], q[n_named + 1] * scale);
         for n in 0..=level {
-            self.along[n] = (a_along + n as f64 - 1.0) * q_along;
-            self.last[level - n] = (a_last + n as f64 - 1.0) * q_last;
+            // Whole numbers first: a may be too small to survive next to 1.
+            self.along[n] = (a_along + (n as f64 - 1.0)) * q_along;
+            self.last[level - n] = (a_last + (n as f64 - 1.0)) * q_last;
         }
         for row in (0..self.rows.up_to_grade[level]).rev() {
             let grade = self.rows.grades[row] as usize;
@@ -144,9 +145,9 @@ impl<T: Real> Lattice<T> {
                 before_it = old;
             }
             let named = row * n_named..(row + 1) * n_named;
-            let links = self.rows.predecessors[named.clone()].iter().zip(&self.rows.balls[named]);
-            for ((&predecessor, &balls), &q) in links.zip(q) {
-                let coefficient = balls * q * scale;
+            let links = self.rows.predecessors[named.clone()].iter().zip(&self.rows.totals[named]);
+            for ((&predecessor, &total), (&a, &q)) in links.zip(a.iter().zip(q)) {
+                let coefficient = (a + (total - 1.0)) * q * scale;
                 if predecessor != usize::MAX && coefficient > 0.0 {
                     let source = &before[predecessor..=predecessor + len];
                     for (value, from) in values.iter_mut().zip(source) {
@@ -163,8 +164,9 @@ impl<T: Real> Lattice<T> {
         let n_named = self.rows.n_named;
         let mut total = T::ZERO;
         for (row, &grade) in self.rows.grades.iter().enumerate() {
-            let named = &self.rows.balls[row * n_named..(row + 1) * n_named];
-            let of_row: f64 = named.iter().zip(q).map(|(balls, q)| (balls + 1.0) * q).sum();
+            let totals = &self.rows.totals[row * n_named..(row + 1) * n_named];
+            let of_row: f64 =
+                totals.iter().zip(a).zip(q).map(|((total, a), q)| (a + total) * q).sum();
             let len = level - grade as usize;
             let start = self.rows.starts[row];
             for (n, value) in self.values[start..=start + len].iter().enumerate() {
@@ -189,18 +191,17 @@ impl<T: Real> Lattice<T> {
 }
 
 impl Rows {
-    /// The rows of all levels up to `n_levels`, and the number of values they hold.
+    /// The rows of `d` totals for all levels up to `n_levels`, and the number of values they hold.
     ///
     /// With tail sums t_i = n_i + ... + n_d, rows in lexicographic order of (t_1, ..., t_d) are in
     /// graded order, and the rank of a row is Σ_i C(t_i + d - i, d - i + 1).
-    fn new(a: &[f64], n_levels: usize) -> (Self, usize) {
-        let d = a.len() - 2;
+    fn new(d: usize, n_levels: usize) -> (Self, usize) {
         let mut rows = Rows {
             n_named: d,
             starts: Vec::new(),
             grades: Vec::new(),
             predecessors: Vec::new(),
-            balls: Vec::new(),
+            totals: Vec::new(),
             up_to_grade: vec![1; n_levels + 1],
         };
         let steps = binomials(n_levels, d);
@@ -217,7 +218,7 @@ impl Rows {
                 }
                 let predecessor = if n > 0 { rows.starts[rank - back] } else { usize::MAX };
                 rows.predecessors.push(predecessor);
-                rows.balls.push(a[i] + n as f64 - 1.0);
+                rows.totals.push(n as f64);
             }
             rows.starts.push(n_values);
             rows.grades.push(grade as u32);

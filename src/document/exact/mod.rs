@@ -8,11 +8,8 @@ pub mod box_recursion;
 pub mod lattice;
 
 use crate::control::Observer;
-use crate::error::Result;
+use crate::error::{MAX_EXACT_BYTES, Result};
 use crate::urn::LocalUrn;
-
-/// Memory above which no exact computation is attempted, in bytes.
-const MAX_BYTES: f64 = (1u64 << 30) as f64;
 
 /// Which algorithm a plan runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,14 +37,14 @@ impl Plan {
         let lattice = lattice::plan(urn);
         let boxed = box_recursion::plan(urn);
         let cost = |plan: &Plan| {
-            if plan.bytes > MAX_BYTES { f64::INFINITY } else { plan.operations }
+            if plan.bytes > MAX_EXACT_BYTES { f64::INFINITY } else { plan.operations }
         };
         if cost(&boxed) < cost(&lattice) { boxed } else { lattice }
     }
 
     /// Whether the plan stays within `budget` multiply-adds and within memory.
     pub fn within(&self, budget: f64) -> bool {
-        self.operations <= budget && self.bytes <= MAX_BYTES
+        self.operations <= budget && self.bytes <= MAX_EXACT_BYTES
     }
 
     /// ln Z of the document, with a relative error near 1e-13.
