@@ -111,6 +111,14 @@ pub enum Error {
         /// The largest number.
         most: usize,
     },
+    /// There is no memory for an array.
+    #[error("{name} would take {bytes:.1e} bytes, more than there is")]
+    Memory {
+        /// What the array holds.
+        name: &'static str,
+        /// Its size.
+        bytes: f64,
+    },
     /// The work was asked to stop before it had a result.
     #[error("stopped before the work was done")]
     Stopped,
@@ -118,6 +126,15 @@ pub enum Error {
 
 /// Result with this crate's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
+
+/// An array of `n` copies of `value`, or an error where memory cannot hold it.
+pub(crate) fn array_of<T: Clone>(name: &'static str, n: usize, value: T) -> Result<Vec<T>> {
+    let mut array = Vec::new();
+    let bytes = n as f64 * size_of::<T>() as f64;
+    array.try_reserve_exact(n).map_err(|_| Error::Memory { name, bytes })?;
+    array.resize(n, value);
+    Ok(array)
+}
 
 /// Checks that every value satisfies `valid`; the error names the first that does not.
 pub(crate) fn check_all(

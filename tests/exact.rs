@@ -132,8 +132,12 @@ fn probabilities_of_all_documents_of_a_length_sum_to_one() {
 fn lengths_follow_their_law() {
     let phi = [0.5, 0.25, 0.6, 0.1, 0.2, 1.3];
     let model = TopicModel::gamma_poisson(vec![0.7, 1.3], &[0.6, 0.25], &phi).unwrap();
-    let ln_lengths = model.lengths().unwrap().ln_probabilities(400);
+    let law = model.lengths().unwrap();
+    let lengths: Vec<u64> = (0..=400).collect();
+    let ln_odds = law.ln_odds(&lengths, &()).unwrap();
+    let ln_lengths: Vec<f64> = ln_odds.iter().map(|x| x + law.ln_no_tokens()).collect();
     assert!((ln_lengths.iter().map(|x| x.exp()).sum::<f64>() - 1.0).abs() < 1e-12);
+    assert_eq!(law.ln_odds(&[3, 77], &()).unwrap(), [ln_odds[3], ln_odds[77]]);
     let query = Query { event: Event::Counts, given_length: false };
     for (n, expected) in (0..).zip(&ln_lengths).take(9) {
         let documents = CountMatrix::from_dense(&all_documents(3, n)).unwrap();

@@ -100,6 +100,9 @@ def n_threads(n_jobs: Any) -> int:
 
 def _floats(name: str, value: Any) -> NDArray[np.float64]:
     try:
-        return np.asarray(value, dtype=np.float64)
+        array = np.asarray(value)
+        if array.dtype.kind in "iufO":
+            return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidTypeError(f"{name} must hold numbers, got {value!r}") from error
+    raise InvalidTypeError(f"{name} must hold numbers, got {value!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -63,7 +64,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     _default_event: str
     _conditions_on_length: bool
     _arrays: ClassVar[tuple[str, ...]]
-    _scalars: ClassVar[tuple[str, ...]] = ("n_iter_", "seed_")
     _classes: ClassVar[dict[str, type[TopicModel]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -95,10 +95,12 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         schedule = self._schedule()
         if not corpus.n_tokens:
             raise InvalidArgumentError("X holds no tokens: every document is empty")
+        train = self._training(corpus, n_components)
         validate_data(self, X, reset=True, skip_check_array=True)
         documents = corpus._core_documents()
         with progress_bar(self.progress, schedule.max_iter, "sweep") as update:
-            result = self._run(documents, corpus, n_components, schedule, update)
+            result = train(documents, schedule=schedule, progress=update)
+        self._take_parameters(result, train.keywords)
         self.components_ = _row_normalised(result.word_topic)
         self.n_iter_ = result.n_iter
         self.vocabulary_ = corpus.vocabulary
@@ -123,8 +125,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             E[theta | document, model], averaged over Gibbs sweeps of each document: for LDA,
             probabilities; for gamma-Poisson, rates.
         """
-        self._check_fitted()
-        corpus, _ = self._aligned(X, "X", "raise")
+        corpus = self._checked(X)
         with progress_bar(self.progress, corpus.n_documents, "document") as update:
             weights: NDArray[np.float64] = _core.transform(
                 self._core_model(),
@@ -173,7 +174,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         header = {
             "class": type(self).__name__,
             "parameters": {k: v for k, v in parameters.items() if k not in _OF_THE_MACHINE},
-            "scalars": {key: getattr(self, key) for key in self._scalars if hasattr(self, key)},
+            "scalars": {"n_iter_": self.n_iter_, "seed_": self.seed_},
         }
         arrays = {name: getattr(self, name) for name in self._arrays}
         if self.vocabulary_ is not None:
@@ -194,8 +195,14 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return int(self.components_.shape[0])
 
     def _log_likelihood(self, X: Any) -> LogLikelihood:
+        return log_likelihood(self, self._checked(X), random_state=self.seed_, n_jobs=self.n_jobs)
+
+    def _checked(self, X: Any) -> Corpus:
+        """Documents for the estimator's own methods: columns as in ``fit``, if those had names."""
         self._check_fitted()
-        return log_likelihood(self, X, random_state=self.seed_, n_jobs=self.n_jobs)
+        if hasattr(self, "feature_names_in_") and hasattr(X, "columns"):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return self._aligned(X, "X", "raise")[0]
 
     def _schedule(self) -> _Schedule:
         max_iter = _checks.whole_number("max_iter", self.max_iter, 1, _MOST_SWEEPS)
@@ -251,8 +258,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """The documents over the model's vocabulary, and the number of tokens dropped."""
         self._check_fitted()
         corpus = as_corpus(documents, name)
-        if hasattr(documents, "columns"):
-            validate_data(self, documents, reset=False, skip_check_array=True)
         policy = _checks.choice("unseen", unseen, ("raise", "drop"))
         if corpus.vocabulary is not None and self.vocabulary_ is not None:
             return corpus.aligned_to(self.vocabulary_, policy)
@@ -267,14 +272,12 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _core_model(self) -> _core.Model:
         raise NotImplementedError
 
-    def _run(
-        self,
-        documents: _core.Documents,
-        corpus: Corpus,
-        n_components: int,
-        schedule: _Schedule,
-        progress: Any,
-    ) -> _core.FitResult:
+    def _training(self, corpus: Corpus, n_components: int) -> partial[_core.FitResult]:
+        """Check the parameters; give the sampler, which lacks documents, schedule and progress."""
+        raise NotImplementedError
+
+    def _take_parameters(self, result: _core.FitResult, given: dict[str, Any]) -> None:
+        """Store what training learned beside the topics."""
         raise NotImplementedError
 
 
@@ -307,12 +310,12 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
         model._set_topic_word(arrays["components_"], vocabulary, None, normalised=normalised)
         for name in model._arrays:
             setattr(model, name, arrays[name])
-        for name in model._scalars:
-            if name in header["scalars"]:
-                setattr(model, name, header["scalars"][name])
+        scalars = header["scalars"]
+        model.n_iter_ = _checks.whole_number("n_iter_", scalars["n_iter_"], 0)
+        model.seed_ = _checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
         model._core_model()
-    except (KeyError, TypeError, ValueError) as error:
-        raise FileFormatError(f"{path} does not hold a whole model: {error}") from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(f"{path} does not hold a whole model: {error!r}") from error
     return model
 
 

@@ -20,6 +20,8 @@ def random_generator(random_state: RandomState) -> np.random.Generator:
             random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
         )
     try:
+        if isinstance(random_state, bool):
+            raise TypeError
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
         raise InvalidArgumentError(
@@ -29,5 +31,5 @@ def random_generator(random_state: RandomState) -> np.random.Generator:
 
 
 def draw_seed(random_state: RandomState) -> int:
-    """Draw one 64-bit seed from any accepted `random_state`; fresh entropy for None."""
+    """One 64-bit seed from any accepted `random_state`; fresh entropy for None."""
     return int(random_generator(random_state).integers(2**64, dtype=np.uint64))

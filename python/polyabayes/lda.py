@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes import _checks, _core
-from polyabayes._model import TopicModel, _Schedule
+from polyabayes._model import TopicModel
 from polyabayes.corpus import Corpus
 
 __all__ = ["LatentDirichletAllocation"]
@@ -49,8 +50,6 @@ class LatentDirichletAllocation(TopicModel):
         phi: posterior mean word probabilities of each topic; rows sum to 1.
     doc_topic_prior_ : ndarray of shape (n_components,)
         The prior used.
-    topic_word_prior_ : float
-        The prior used.
     n_iter_ : int
         Sweeps completed.
     n_features_in_ : int
@@ -72,10 +71,8 @@ class LatentDirichletAllocation(TopicModel):
     _default_event = "sequence"
     _conditions_on_length = True
     _arrays = ("components_", "doc_topic_prior_")
-    _scalars = ("n_iter_", "seed_", "topic_word_prior_")
 
     doc_topic_prior_: NDArray[np.float64]
-    topic_word_prior_: float
 
     def __init__(
         self,
@@ -136,18 +133,22 @@ class LatentDirichletAllocation(TopicModel):
     def _core_model(self) -> _core.Model:
         return _core.Model.lda(self.doc_topic_prior_, self.components_)
 
-    def _run(
+    def _training(
         self,
-        documents: _core.Documents,
         corpus: Corpus,  # noqa: ARG002
         n_components: int,
-        schedule: _Schedule,
-        progress: Any,
-    ) -> _core.FitResult:
+    ) -> partial[_core.FitResult]:
         alpha = 5.0 / n_components if self.doc_topic_prior is None else self.doc_topic_prior
         beta = 0.1 if self.topic_word_prior is None else self.topic_word_prior
-        alpha = _checks.positive_vector("doc_topic_prior", alpha, n_components)
-        beta = _checks.positive_number("topic_word_prior", beta)
-        result = _core.fit_lda(documents, alpha, beta, schedule, progress=progress)
-        self.doc_topic_prior_, self.topic_word_prior_ = alpha, beta
-        return result
+        return partial(
+            _core.fit_lda,
+            alpha=_checks.positive_vector("doc_topic_prior", alpha, n_components),
+            beta=_checks.positive_number("topic_word_prior", beta),
+        )
+
+    def _take_parameters(
+        self,
+        result: _core.FitResult,  # noqa: ARG002
+        given: dict[str, Any],
+    ) -> None:
+        self.doc_topic_prior_ = given["alpha"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes import _checks, _core
-from polyabayes._model import TopicModel, _Schedule
+from polyabayes._model import TopicModel
 from polyabayes.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
 
@@ -169,14 +170,7 @@ class PoissonFactorAnalysis(TopicModel):
     def _core_model(self) -> _core.Model:
         return _core.Model.gamma_poisson(self.shape_, self.probability_, self.components_)
 
-    def _run(
-        self,
-        documents: _core.Documents,
-        corpus: Corpus,
-        n_components: int,
-        schedule: _Schedule,
-        progress: Any,
-    ) -> _core.FitResult:
+    def _training(self, corpus: Corpus, n_components: int) -> partial[_core.FitResult]:
         prior = _checks.choice("prior", self.prior, PRIORS)
         r = _checks.positive_vector("shape", self.shape, n_components)
         if self.probability is None:
@@ -184,20 +178,24 @@ class PoissonFactorAnalysis(TopicModel):
             p = np.full(n_components, mean_length / (mean_length + r.sum()))
         else:
             p = _probabilities(self.probability, n_components)
-        result = _core.fit_pfa(
-            documents,
-            r,
-            p,
-            _checks.positive_number("topic_word_prior", self.topic_word_prior),
-            self._probability_prior(n_components) if prior.startswith("beta") else None,
-            self._shape_prior() if prior in ("gamma", "beta-gamma-gamma") else None,
-            schedule,
-            progress=progress,
+        learns_p, learns_r = prior.startswith("beta"), prior in ("gamma", "beta-gamma-gamma")
+        return partial(
+            _core.fit_pfa,
+            shape=r,
+            probability=p,
+            topic_word_prior=_checks.positive_number("topic_word_prior", self.topic_word_prior),
+            probability_prior=self._probability_prior(n_components) if learns_p else None,
+            shape_prior=self._shape_prior() if learns_r else None,
         )
+
+    def _take_parameters(
+        self,
+        result: _core.FitResult,
+        given: dict[str, Any],  # noqa: ARG002
+    ) -> None:
         assert result.shape is not None
         assert result.probability is not None
         self.shape_, self.probability_ = result.shape, result.probability
-        return result
 
     def _probability_prior(self, n_components: int) -> tuple[float, float]:
         c = _checks.positive_number("probability_concentration", self.probability_concentration)

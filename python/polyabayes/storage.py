@@ -42,14 +42,15 @@ def read_arrays(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             f"{path} is a safetensors file, but not one of this version of polyabayes "
             f"(format {metadata.get('format')!r}, expected {_FORMAT!r})"
         )
-    header: dict[str, Any] = json.loads(metadata["header"])
+    try:
+        header = json.loads(metadata["header"])
+    except (KeyError, ValueError) as error:
+        raise FileFormatError(f"{path} has a damaged header: {error!r}") from error
+    if not isinstance(header, dict):
+        raise FileFormatError(f"{path} has a damaged header: {header!r}")
     return header, arrays
 
 
 def _plain(value: Any) -> Any:
     """Parameters as JSON: arrays as lists; a random state that is no number is left out."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    return None
+    return np.asarray(value).tolist() if hasattr(value, "__array__") else None

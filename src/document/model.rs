@@ -1,5 +1,6 @@
 //! LDA and gamma-Poisson models: an urn, and the closed-form factor beside it.
 
+use crate::control::Observer;
 use crate::counts::Document;
 use crate::error::{Error, Result, check_all, check_positive};
 use crate::math::{ln_factorial, ln_rising};
@@ -100,9 +101,9 @@ impl TopicModel {
 
     /// ln of the factor that turns the urn sum of `document` into the probability asked for.
     ///
-    /// `ln_length` is ln P(N) of the document's length where the query conditions on it and the
-    /// model does not do so by itself.
-    pub fn ln_prefactor(&self, document: Document<'_>, query: Query, ln_length: f64) -> f64 {
+    /// `ln_odds` is ln P(N)/P(0) of the document's length where the query conditions on it and
+    /// the model does not do so by itself.
+    pub fn ln_prefactor(&self, document: Document<'_>, query: Query, ln_odds: f64) -> f64 {
         let n_tokens = document.n_tokens();
         let ln_orders = || {
             let ln_repeats: f64 =
@@ -118,11 +119,12 @@ impl TopicModel {
                 }
             }
             Law::GammaPoisson { lengths, .. } => {
-                let ln_sequence = lengths.ln_no_tokens - ln_factorial(n_tokens);
-                let ln_given = if query.given_length { ln_length } else { 0.0 };
+                // P(0) is part of P(N) too, and cancels where the length is given.
+                let ln_length = if query.given_length { -ln_odds } else { lengths.ln_no_tokens };
+                let ln_sequence = ln_length - ln_factorial(n_tokens);
                 match query.event {
-                    Event::Sequence => ln_sequence - ln_given,
-                    Event::Counts => ln_sequence + ln_orders() - ln_given,
+                    Event::Sequence => ln_sequence,
+                    Event::Counts => ln_sequence + ln_orders(),
                 }
             }
         }
@@ -156,30 +158,45 @@ pub struct LengthLaw {
 }
 
 impl LengthLaw {
-    /// ln P(N = n) for n = 0..=`n_max`, at a cost of `n_max` x topics.
+    /// ln P(N = 0).
+    pub fn ln_no_tokens(&self) -> f64 {
+        self.ln_no_tokens
+    }
+
+    /// ln P(N = n)/P(N = 0) for each of `lengths`, which must increase, at a cost of the largest
+    /// times the number of topics.
     ///
     /// From `P'(z)/P(z) = Σ_k r_k Q_k / (1 - Q_k z)`: with `d_k(n) = Σ_m Q_k^m P(n-m)`, kept by
     /// `d_k(n) = P(n) + Q_k d_k(n-1)`, `n P(n) = Σ_k r_k Q_k d_k(n-1)`. All terms are positive.
-    pub fn ln_probabilities(&self, n_max: u64) -> Vec<f64> {
-        let mut ln_p = Vec::with_capacity(n_max as usize + 1);
-        let mut ln_scale = self.ln_no_tokens;
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the observer asks to stop.
+    pub fn ln_odds(&self, lengths: &[u64], observer: &impl Observer) -> Result<Vec<f64>> {
         let mut sums = vec![1.0; self.shapes.len()];
-        ln_p.push(ln_scale);
-        for n in 1..=n_max {
-            let terms = self.shapes.iter().zip(&self.totals).zip(&sums);
-            let p = terms.map(|((r, q), d)| r * q * d).sum::<f64>() / n as f64;
-            ln_p.push(p.ln() + ln_scale);
-            let mut largest = 0.0f64;
-            for (d, q) in sums.iter_mut().zip(&self.totals) {
-                *d = p + q * *d;
-                largest = largest.max(*d);
+        let (mut n, mut p, mut ln_scale) = (0, 1.0f64, 0.0);
+        let mut odds = Vec::with_capacity(lengths.len());
+        for &length in lengths {
+            while n < length {
+                n += 1;
+                if n % 4096 == 0 && observer.stopped() {
+                    return Err(Error::Stopped);
+                }
+                let terms = self.shapes.iter().zip(&self.totals).zip(&sums);
+                p = terms.map(|((r, q), d)| r * q * d).sum::<f64>() / n as f64;
+                let mut largest = 0.0f64;
+                for (d, q) in sums.iter_mut().zip(&self.totals) {
+                    *d = p + q * *d;
+                    largest = largest.max(*d);
+                }
+                if !(1e-100..1e100).contains(&largest) && largest > 0.0 {
+                    sums.iter_mut().for_each(|d| *d /= largest);
+                    p /= largest;
+                    ln_scale += largest.ln();
+                }
             }
-            if !(1e-100..1e100).contains(&largest) && largest > 0.0 {
-                sums.iter_mut().for_each(|d| *d /= largest);
-                ln_scale += largest.ln();
-            }
+            odds.push(p.ln() + ln_scale);
         }
-        ln_p
+        Ok(odds)
     }
 }
 

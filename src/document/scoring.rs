@@ -1,5 +1,7 @@
 //! Scoring a corpus: the choice of an estimator, its size, and documents in parallel.
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 
 use super::exact::Plan;
@@ -16,6 +18,9 @@ const AUTO_EXACT: f64 = 1e7;
 
 /// Growth of the sample size between two attempts at a target error.
 const GROWTH: std::ops::RangeInclusive<f64> = 2.0..=16.0;
+
+/// Largest number of replicates.
+const MAX_REPLICATES: usize = 10_000;
 
 /// Bytes that the particles of one document may take.
 const MAX_PARTICLE_BYTES: usize = 1 << 30;
@@ -103,23 +108,20 @@ pub fn score(
     if settings.method == Method::Exact {
         check_budget(model, documents, &distinct.representatives, settings.budget)?;
     }
-    let ln_lengths = match model.lengths() {
-        Some(law) if settings.query.given_length => {
-            let longest = documents.documents().map(Document::n_tokens).max().unwrap_or(0);
-            law.ln_probabilities(longest)
-        }
-        _ => Vec::new(),
+    let ln_odds = match ln_odds_of_lengths(model, documents, settings, observer) {
+        Err(Error::Stopped) => return Ok(vec![None; documents.n_documents()]),
+        result => result?,
     };
     let key = Key::new(seed, Purpose::Score);
     let scores = (distinct.representatives.par_iter().zip(&multiplicity))
         .with_max_len(1)
         .map(|(&row, &copies)| {
             let document = documents.document(row);
-            let ln_length = ln_lengths.get(document.n_tokens() as usize).copied().unwrap_or(0.0);
             match score_document(model, document, settings, key, observer) {
                 Ok(score) => {
                     observer.advance(copies);
-                    let ln_factor = model.ln_prefactor(document, settings.query, ln_length);
+                    let ln_odds = ln_odds.get(&document.n_tokens()).copied().unwrap_or(0.0);
+                    let ln_factor = model.ln_prefactor(document, settings.query, ln_odds);
                     Ok(Some(Score { estimate: score.estimate.scaled(ln_factor), ..score }))
                 }
                 Err(Error::Stopped) => Ok(None),
@@ -128,6 +130,23 @@ pub fn score(
         })
         .collect::<Result<Vec<_>>>()?;
     Ok(distinct.index.iter().map(|&index| scores[index]).collect())
+}
+
+/// ln P(N)/P(0) of every length that occurs, where the query conditions on it.
+fn ln_odds_of_lengths(
+    model: &TopicModel,
+    documents: &CountMatrix,
+    settings: &Settings,
+    observer: &impl Observer,
+) -> Result<BTreeMap<u64, f64>> {
+    let Some(law) = model.lengths().filter(|_| settings.query.given_length) else {
+        return Ok(BTreeMap::new());
+    };
+    let mut lengths: Vec<u64> = documents.documents().map(Document::n_tokens).collect();
+    lengths.sort_unstable();
+    lengths.dedup();
+    let ln_odds = law.ln_odds(&lengths, observer)?;
+    Ok(lengths.into_iter().zip(ln_odds).collect())
 }
 
 fn check(model: &TopicModel, documents: &CountMatrix, settings: &Settings) -> Result<()> {
@@ -140,13 +159,12 @@ fn check(model: &TopicModel, documents: &CountMatrix, settings: &Settings) -> Re
         });
     }
     let sizes = [
-        ("n_samples", settings.n_samples, 1),
-        ("n_particles", settings.n_particles, 1),
-        ("n_replicates", settings.n_replicates, 2),
+        ("n_samples", settings.n_samples, 1..=usize::MAX, "at least 1"),
+        ("n_particles", settings.n_particles, 1..=usize::MAX, "at least 1"),
+        ("n_replicates", settings.n_replicates, 2..=MAX_REPLICATES, "between 2 and 10000"),
     ];
-    for (name, size, least) in sizes {
-        if size < least {
-            let domain = if least == 1 { "at least 1" } else { "at least 2" };
+    for (name, size, range, domain) in sizes {
+        if !range.contains(&size) {
             return Err(Error::Parameter { name, index: 0, value: size as f64, domain });
         }
     }

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::TopicModel;
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, array_of};
 use crate::rng::{Key, Purpose, Rng};
 use crate::urn::{Sweeper, fill};
 
@@ -68,7 +68,7 @@ fn mean_weights(
         return Ok(());
     }
     let cells = || cells.iter().map(|&(word, count)| (model.urn().weights(word), count));
-    let mut assignments = vec![0u16; n_tokens];
+    let mut assignments = array_of("topics of a document", n_tokens, 0u16)?;
     let mut balls = a.to_vec();
     let mut sweeper = Sweeper::new(a.len());
     sweeper.sequence(cells(), &mut assignments, &mut balls, rng);

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::control::Observer;
 use crate::counts::CountMatrix;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, array_of};
 use crate::rng::{Key, Rng};
 use crate::urn::{Sweeper, fill};
 
@@ -28,7 +28,7 @@ pub(super) struct Assignments<'a> {
 
 impl<'a> Assignments<'a> {
     /// Topics drawn uniformly.
-    pub(super) fn new(counts: &'a CountMatrix, n_topics: usize, key: Key) -> Self {
+    pub(super) fn new(counts: &'a CountMatrix, n_topics: usize, key: Key) -> Result<Self> {
         let mut document_starts = vec![0];
         let mut word_starts = vec![0usize; counts.n_words() + 1];
         let mut n_tokens = 0;
@@ -51,8 +51,9 @@ impl<'a> Assignments<'a> {
             token += count as usize;
         }
         let mut rng = key.rng();
-        let topics = (0..n_tokens).map(|_| rng.random_range(0..n_topics) as u16).collect();
-        Assignments { counts, n_topics, topics, document_starts, cells_by_word, word_starts }
+        let mut topics = array_of("topics of all tokens", n_tokens, 0u16)?;
+        topics.iter_mut().for_each(|topic| *topic = rng.random_range(0..n_topics) as u16);
+        Ok(Assignments { counts, n_topics, topics, document_starts, cells_by_word, word_starts })
     }
 
     pub(super) fn n_documents(&self) -> usize {

@@ -44,8 +44,8 @@ impl<'a> LdaSampler<'a> {
         check_positive("doc_topic_prior", &prior.alpha)?;
         check_positive("topic_word_prior", &[prior.beta])?;
         let n_topics = prior.alpha.len();
-        let tokens = Assignments::new(counts, n_topics, Key::new(seed, Purpose::Initialise));
-        let topics = Topics::new(counts.n_words(), n_topics, prior.beta);
+        let tokens = Assignments::new(counts, n_topics, Key::new(seed, Purpose::Initialise))?;
+        let topics = Topics::new(counts.n_words(), n_topics, prior.beta)?;
         let mut sampler = LdaSampler { tokens, topics, alpha: prior.alpha, seed, n_sweeps: 0 };
         sampler.update_topics(TopicStep::Mean);
         Ok(sampler)
@@ -80,8 +80,8 @@ impl Sampler for LdaSampler<'_> {
         Ok(())
     }
 
-    fn expected_parameters(&self) -> LdaParameters {
-        LdaParameters { phi: self.topics.expected(&self.tokens) }
+    fn expected_parameters(&self) -> Result<LdaParameters> {
+        Ok(LdaParameters { phi: self.topics.expected(&self.tokens)? })
     }
 
     fn add(sum: &mut LdaParameters, other: &LdaParameters) {

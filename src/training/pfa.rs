@@ -73,8 +73,8 @@ impl<'a> PfaSampler<'a> {
         check_positive("probability_prior", &prior.probability.map_or([1.0; 2], pair))?;
         check_positive("shape_prior", &prior.shape.map_or([1.0; 2], pair))?;
         let n_topics = r.len();
-        let tokens = Assignments::new(counts, n_topics, Key::new(seed, Purpose::Initialise));
-        let topics = Topics::new(counts.n_words(), n_topics, prior.topic_word);
+        let tokens = Assignments::new(counts, n_topics, Key::new(seed, Purpose::Initialise))?;
+        let topics = Topics::new(counts.n_words(), n_topics, prior.topic_word)?;
         let ln_complement = p.iter().map(|p| (-p).ln_1p()).collect();
         let n_tables = vec![0; n_topics];
         let mut sampler =
@@ -162,7 +162,7 @@ impl Sampler for PfaSampler<'_> {
         Ok(())
     }
 
-    fn expected_parameters(&self) -> PfaParameters {
+    fn expected_parameters(&self) -> Result<PfaParameters> {
         let n_documents = self.tokens.n_documents() as f64;
         let p = |k: usize| match self.prior.probability {
             Some((first, second)) => {
@@ -171,11 +171,11 @@ impl Sampler for PfaSampler<'_> {
             }
             None => self.p[k],
         };
-        PfaParameters {
-            phi: self.topics.expected(&self.tokens),
+        Ok(PfaParameters {
+            phi: self.topics.expected(&self.tokens)?,
             r: self.r.clone(),
             p: (0..self.r.len()).map(p).collect(),
-        }
+        })
     }
 
     fn add(sum: &mut PfaParameters, other: &PfaParameters) {

@@ -17,7 +17,10 @@ pub trait Sampler {
     fn sweep(&mut self, step: TopicStep, observer: &impl Observer) -> Result<()>;
 
     /// Expected parameters given the current topics of all tokens.
-    fn expected_parameters(&self) -> Self::Parameters;
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) where there is no room for them.
+    fn expected_parameters(&self) -> Result<Self::Parameters>;
 
     /// Adds `other` to `sum`, element by element.
     fn add(sum: &mut Self::Parameters, other: &Self::Parameters);
@@ -72,7 +75,7 @@ pub fn fit<S: Sampler>(
         n_iter += 1;
         observer.advance(1);
         if n_iter > schedule.burn_in && (n_iter - schedule.burn_in).is_multiple_of(schedule.thin) {
-            let parameters = sampler.expected_parameters();
+            let parameters = sampler.expected_parameters()?;
             match &mut mean {
                 Some(sum) => S::add(sum, &parameters),
                 None => mean = Some(parameters),
@@ -85,7 +88,7 @@ pub fn fit<S: Sampler>(
             S::scale(&mut sum, (n_kept as f64).recip());
             sum
         }
-        None => sampler.expected_parameters(),
+        None => sampler.expected_parameters()?,
     };
     Ok(Fit { parameters, n_iter, n_kept })
 }

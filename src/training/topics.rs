@@ -4,6 +4,7 @@ use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
 use super::assignments::Assignments;
+use crate::error::{Result, array_of};
 use crate::math::gamma_law;
 use crate::rng::{Key, Rng};
 
@@ -30,8 +31,9 @@ pub(super) struct Topics {
 }
 
 impl Topics {
-    pub(super) fn new(n_words: usize, n_topics: usize, prior: f64) -> Self {
-        Topics { weights: vec![0.0; n_words * n_topics], n_tokens: vec![0; n_topics], prior }
+    pub(super) fn new(n_words: usize, n_topics: usize, prior: f64) -> Result<Self> {
+        let weights = array_of("topic-word probabilities", n_words * n_topics, 0.0)?;
+        Ok(Topics { weights, n_tokens: vec![0; n_topics], prior })
     }
 
     /// Gamma variates (or means) whose normalised columns are φ, and the tokens of each topic;
@@ -86,12 +88,12 @@ impl Topics {
     }
 
     /// E[φ | topics of all tokens] = (β + n_kw) / (V β + n_k), word-major.
-    pub(super) fn expected(&self, tokens: &Assignments<'_>) -> Vec<f64> {
+    pub(super) fn expected(&self, tokens: &Assignments<'_>) -> Result<Vec<f64>> {
         let n_topics = self.n_tokens.len();
-        let mut counts = Topics::new(tokens.n_words(), n_topics, self.prior);
+        let mut counts = Topics::new(tokens.n_words(), n_topics, self.prior)?;
         let key = Key::new(0, crate::rng::Purpose::Parameters);
         let totals = counts.update(tokens, TopicStep::Mean, key);
         counts.normalise(&totals.iter().map(|total| total.recip()).collect::<Vec<_>>());
-        counts.weights
+        Ok(counts.weights)
     }
 }

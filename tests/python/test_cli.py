@@ -255,7 +255,7 @@ def test_impossible_documents_score_minus_infinity(
     assert run("score", tmp_path / "m.safetensors", tmp_path / "c.npz", "-o", "-") == 0
     captured = capsys.readouterr()
     assert [row["log_likelihood"] for row in table(captured.out)] == ["-0.6931471805599453", "-inf"]
-    assert "polyabayes: warning: 1 documents have probability zero" in captured.err
+    assert "polyabayes: warning: documents of probability zero: 1," in captured.err
     assert "total           -inf" in captured.err
 
 

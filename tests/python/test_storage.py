@@ -17,7 +17,7 @@ WORDS = ["urn", "größe", "🎲", 'quo"te\n', "", "漢字"]
 COUNTS = np.random.default_rng(0).poisson(1.5, (20, 6))
 TOPICS = np.random.default_rng(1).dirichlet(np.ones(6), 2)
 ARRAYS = ("components_", "doc_topic_prior_", "shape_", "probability_")
-SCALARS = ("n_iter_", "seed_", "n_features_in_", "topic_word_prior_")
+SCALARS = ("n_iter_", "seed_", "n_features_in_")
 
 
 def known_lda(**options):

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import stats
 
 from polyabayes import _checks
-from polyabayes.exceptions import InvalidTypeError
 from polyabayes.comparison import Comparison
+from polyabayes.exceptions import InvalidTypeError
 from polyabayes.plotting._axes import axes_or_new
 
 if TYPE_CHECKING:

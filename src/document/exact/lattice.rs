@@ -18,12 +18,11 @@ use crate::error::{Error, Result};
 use crate::math::{ln_binomial, ln_rising};
 use crate::urn::LocalUrn;
 
-/// From this length on, states of one level may differ by more than doubles can span.
+/// Range, as a logarithm, that plain doubles offer to the states of one level.
 ///
-/// The urn can raise a state against another by at most about 2^N later on. Plain doubles hold
-/// values from the level's maximum (kept near e^600) down to e^-708; beyond 1,500 tokens a state
-/// that underflows could come back, so each value gets an exponent of its own.
-const WIDE_FROM: u64 = 1_500;
+/// They hold values from the level's maximum (kept near e^600) down to e^-708, of which the levels
+/// between two looks at that maximum may use some.
+const LN_RANGE: f64 = 1_150.0;
 
 /// Levels between two looks at the largest value.
 const RESCALE_EVERY: u64 = 4;
@@ -37,9 +36,18 @@ pub fn plan(urn: &LocalUrn) -> Plan {
         (k * ln_binomial(n + k - 1.0, k).exp(), ln_binomial(n + k - 2.0, k - 1.0).exp())
     };
     let rows = if k > 2.0 { ln_binomial(n + k - 3.0, k - 2.0).exp() } else { 1.0 };
-    let value = if urn.n_tokens() < WIDE_FROM { size_of::<f64>() } else { size_of::<Wide>() };
+    let value = if fits_doubles(urn) { size_of::<f64>() } else { size_of::<Wide>() };
     let bytes = states * value as f64 + rows * ((k - 2.0).max(0.0) * 16.0 + 16.0);
     Plan { algorithm: Algorithm::Lattice, operations, bytes }
+}
+
+/// Whether no state that plain doubles would lose can matter: the urn can raise a state against
+/// another by at most about 2^N later on, and opening a topic costs a factor of a/N or more.
+fn fits_doubles(urn: &LocalUrn) -> bool {
+    let n = urn.n_tokens() as f64;
+    let least = urn.pseudo_counts().iter().copied().fold(1.0, f64::min);
+    let n_opened = n.min(urn.n_topics() as f64);
+    n * std::f64::consts::LN_2 + n_opened * (n / least).ln() < LN_RANGE
 }
 
 /// ln Z of one document.
@@ -54,7 +62,7 @@ pub fn ln_urn_sum(urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
     if urn.n_topics() == 1 {
         return Ok(urn.ln_scale() + ln_rising(urn.pseudo_counts()[0], n_tokens));
     }
-    let ln_sum = if n_tokens < WIDE_FROM {
+    let ln_sum = if fits_doubles(urn) {
         Lattice::<f64>::new(urn).run(urn, observer)?
     } else {
         Lattice::<Wide>::new(urn).run(urn, observer)?

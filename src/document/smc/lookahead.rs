@@ -12,8 +12,18 @@ const TRUST: f64 = 0.3;
 /// Responsibilities below this are left out of the lookahead.
 const NEGLIGIBLE: f64 = 0.05;
 
+/// Pseudo-counts below this, or below an equal share of [`RAISED_TOTAL`] where there are many
+/// topics, are raised to it: a filter that hardly ever opens a topic cannot see what it misses,
+/// and its replicates agree on too little.
+const RAISED: f64 = 0.02;
+
+/// Largest sum of raised pseudo-counts.
+const RAISED_TOTAL: f64 = 1.0;
+
 /// What each token is expected to do, and the order in which tokens are visited.
 pub(super) struct Lookahead {
+    /// What the filter takes for a; its weights are put right at the end.
+    pub(super) pseudo_counts: Vec<f64>,
     /// Per distinct word: topics with a noticeable responsibility, and λ times that.
     pub(super) support: Vec<Vec<(usize, f64)>>,
     /// Distinct words, those with the clearest topic first.
@@ -21,9 +31,10 @@ pub(super) struct Lookahead {
 }
 
 impl Lookahead {
-    /// Expects nothing; words in their own order.
+    /// Expects nothing; words in their own order, pseudo-counts as they are.
     pub(super) fn none(urn: &LocalUrn) -> Self {
         Lookahead {
+            pseudo_counts: urn.pseudo_counts().to_vec(),
             support: vec![Vec::new(); urn.n_distinct()],
             order: (0..urn.n_distinct()).collect(),
         }
@@ -42,6 +53,8 @@ impl Lookahead {
         let clarity: Vec<f64> = rows().map(|row| row.iter().map(|g| g * g).sum()).collect();
         let mut order: Vec<usize> = (0..urn.n_distinct()).collect();
         order.sort_by(|&i, &j| clarity[j].total_cmp(&clarity[i]));
-        Lookahead { support, order }
+        let least = (RAISED_TOTAL / urn.n_topics() as f64).min(RAISED);
+        let pseudo_counts = urn.pseudo_counts().iter().map(|a| a.max(least)).collect();
+        Lookahead { pseudo_counts, support, order }
     }
 }

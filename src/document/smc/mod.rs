@@ -20,7 +20,7 @@ use lookahead::Lookahead;
 
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::{Cumulative, ln_gamma, systematic_offspring};
+use crate::math::{Cumulative, LogSum, ln_gamma, ln_rising, systematic_offspring};
 use crate::rng::Rng;
 use crate::urn::LocalUrn;
 
@@ -98,7 +98,7 @@ impl<'a> Filter<'a> {
     fn new(urn: &'a LocalUrn, guess: &'a Lookahead, n_runs: usize, n_particles: usize) -> Self {
         let n_topics = urn.n_topics();
         let n = n_runs * n_particles;
-        let mut expected = urn.pseudo_counts().to_vec();
+        let mut expected = guess.pseudo_counts.clone();
         let mut pending = vec![0; n_topics];
         for (support, &count) in guess.support.iter().zip(urn.counts()) {
             for &(k, g) in support {
@@ -106,7 +106,7 @@ impl<'a> Filter<'a> {
                 pending[k] += u64::from(count);
             }
         }
-        let ln_start = (expected.iter().zip(urn.pseudo_counts()))
+        let ln_start = (expected.iter().zip(&guess.pseudo_counts))
             .filter(|(x, a)| x > a)
             .map(|(x, a)| ln_gamma(*x) - ln_gamma(*a))
             .sum();
@@ -201,7 +201,7 @@ impl<'a> Filter<'a> {
         let support = &self.guess.support[cell];
         self.changes.resize_with(support.len(), Change::default);
         for (change, &(topic, g)) in self.changes.iter_mut().zip(support) {
-            let a = self.urn.pseudo_counts()[topic];
+            let a = self.guess.pseudo_counts[topic];
             change.topic = topic;
             change.before = self.expected[topic];
             self.pending[topic] -= 1;
@@ -254,9 +254,22 @@ impl<'a> Filter<'a> {
         }
     }
 
+    /// ln of the mean weight of a run's particles, each put right for the pseudo-counts that the
+    /// filter raised: Π_k (a_k)_{n_k} / (raised a_k)_{n_k}.
     fn ln_mean_weight(&self, run: usize) -> f64 {
-        let weights = &self.weights[run * self.n_particles..][..self.n_particles];
-        (weights.iter().sum::<f64>() / self.n_particles as f64).ln()
+        let particles = run * self.n_particles..(run + 1) * self.n_particles;
+        let ln_weights = particles.map(|particle| {
+            let balls = &self.balls[particle * self.n_topics..][..self.n_topics];
+            let priors = self.guess.pseudo_counts.iter().zip(self.urn.pseudo_counts());
+            let raised = balls.iter().zip(priors).filter(|&(&n, (raised, a))| n > 0 && raised > a);
+            let ln_correction: f64 = raised
+                .map(|(&n, (&raised, &a))| {
+                    ln_rising(a, u64::from(n)) - ln_rising(raised, u64::from(n))
+                })
+                .sum();
+            self.weights[particle].ln() + ln_correction
+        });
+        ln_weights.collect::<LogSum>().ln_mean()
     }
 }
 
