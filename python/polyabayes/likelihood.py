@@ -325,7 +325,7 @@ def log_likelihood(
         given_length=_given_length(model, given_length),
         n_samples=_size("n_samples", n_samples, _DEFAULT_SAMPLES),
         n_particles=_size("n_particles", n_particles, _DEFAULT_PARTICLES),
-        n_replicates=_size("n_replicates", n_replicates, _DEFAULT_REPLICATES, least=2),
+        n_replicates=_size("n_replicates", n_replicates, _DEFAULT_REPLICATES, 2, 10_000),
         target_std_error=None
         if target_std_error is None
         else _checks.positive_number("target_std_error", target_std_error),
@@ -394,8 +394,8 @@ def _given_length(model: Scorable, given_length: bool | None) -> bool:
     return bool(given_length)
 
 
-def _size(name: str, value: int | None, default: int, least: int = 1) -> int:
-    return default if value is None else _checks.whole_number(name, value, least, 10**9)
+def _size(name: str, value: int | None, default: int, least: int = 1, most: int = 10**9) -> int:
+    return default if value is None else _checks.whole_number(name, value, least, most)
 
 
 def _tally(methods: NDArray[np.str_]) -> list[tuple[str, int]]:
