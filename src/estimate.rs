@@ -21,6 +21,11 @@ impl Estimate {
         Estimate { ln_value, std_error: 0.0, n_eff: f64::INFINITY, n_replicates: 0 }
     }
 
+    /// A value whose error is not known.
+    pub fn without_error(ln_value: f64) -> Self {
+        Estimate { ln_value, std_error: f64::NAN, n_eff: f64::NAN, n_replicates: 0 }
+    }
+
     /// The mean of independent unbiased replicates given by their logs, of `n_draws` draws in all.
     ///
     /// ln of the mean is low by about half its variance on average (Jensen). The standard error

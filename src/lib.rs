@@ -32,6 +32,8 @@ pub mod urn;
 
 pub use control::{Observer, Stop};
 pub use counts::CountMatrix;
-pub use document::{Event, Method, Query, Score, Settings, TopicModel, score, transform};
+pub use document::{
+    Event, Form, Method, Query, Sampler, Score, Settings, TopicModel, score, transform,
+};
 pub use error::{Error, Result};
 pub use estimate::Estimate;

@@ -5,7 +5,22 @@ mod common;
 use polyabayes::document::{exact::Plan, smc};
 use polyabayes::rng::{Key, Purpose};
 use polyabayes::urn::LocalUrn;
-use polyabayes::{CountMatrix, Event, Method, Query, Score, Settings, Stop, TopicModel, score};
+use polyabayes::{
+    CountMatrix, Event, Form, Method, Query, Sampler, Score, Settings, Stop, TopicModel, score,
+};
+
+const SAMPLERS: [Sampler; 10] = [
+    Sampler::Direct,
+    Sampler::Harmonic,
+    Sampler::MeanField,
+    Sampler::LeftToRight(Form::MeanOfProducts),
+    Sampler::LeftToRight(Form::ProductOfMeans),
+    Sampler::LeftToRight(Form::Sequential),
+    Sampler::Smc,
+    Sampler::SmcLookahead,
+    Sampler::Annealed,
+    Sampler::Chib,
+];
 
 const QUERY: Query = Query { event: Event::Sequence, given_length: true };
 
@@ -13,8 +28,12 @@ fn settings(method: Method) -> Settings {
     Settings { method, ..Settings::new(QUERY) }
 }
 
+fn sampling(sampler: Sampler) -> Settings {
+    settings(Method::Sample(sampler))
+}
+
 /// (mean of p̂/p - 1) in standard errors, over `n_runs` runs on each case of some size.
-fn bias_in_errors(method: Method, n_particles: usize, n_samples: usize, n_runs: u64) -> f64 {
+fn bias_in_errors(sampler: Sampler, n_particles: usize, n_samples: usize, n_runs: u64) -> f64 {
     let mut ratios = Vec::new();
     for case in common::cases() {
         let document = case.documents.document(0);
@@ -23,7 +42,7 @@ fn bias_in_errors(method: Method, n_particles: usize, n_samples: usize, n_runs: 
         }
         let exact = score(&case.model, &case.documents, &settings(Method::Exact), 0, &()).unwrap();
         let exact = exact[0].unwrap().estimate.ln_value;
-        let settings = Settings { n_particles, n_samples, n_replicates: 2, ..settings(method) };
+        let settings = Settings { n_particles, n_samples, n_replicates: 2, ..sampling(sampler) };
         // The mean over one case counts once, so that no case outweighs the others.
         let mean: f64 = (0..n_runs)
             .map(|seed| {
@@ -43,11 +62,11 @@ fn bias_in_errors(method: Method, n_particles: usize, n_samples: usize, n_runs: 
 #[test]
 fn particle_filters_are_unbiased_with_few_particles() {
     for (method, n_particles) in [
-        (Method::Smc, 2),
-        (Method::Smc, 8),
-        (Method::SmcLookahead, 1),
-        (Method::SmcLookahead, 2),
-        (Method::SmcLookahead, 8),
+        (Sampler::Smc, 2),
+        (Sampler::Smc, 8),
+        (Sampler::SmcLookahead, 1),
+        (Sampler::SmcLookahead, 2),
+        (Sampler::SmcLookahead, 8),
     ] {
         let bias = bias_in_errors(method, n_particles, 1, 1_000);
         assert!(bias.abs() < 3.0, "{method:?} with {n_particles}: {bias} standard errors");
@@ -56,18 +75,78 @@ fn particle_filters_are_unbiased_with_few_particles() {
 
 #[test]
 fn direct_sampling_is_unbiased() {
-    let bias = bias_in_errors(Method::Direct, 1, 200, 300);
+    let bias = bias_in_errors(Sampler::Direct, 1, 200, 300);
     assert!(bias.abs() < 3.0, "{bias} standard errors");
+}
+
+#[test]
+fn samplers_that_say_so_are_unbiased_at_any_size() {
+    for (sampler, size, n_runs) in [
+        (Sampler::MeanField, 20, 500),
+        (Sampler::LeftToRight(Form::MeanOfProducts), 1, 300),
+        (Sampler::LeftToRight(Form::MeanOfProducts), 4, 100),
+        (Sampler::Annealed, 20, 300),
+        (Sampler::Chib, 1, 300),
+        (Sampler::Chib, 20, 100),
+    ] {
+        assert!(sampler.is_unbiased());
+        let bias = bias_in_errors(sampler, size, size, n_runs);
+        assert!(bias.abs() < 3.0, "{sampler:?} of {size}: {bias} standard errors");
+    }
+}
+
+/// Mean over the cases of ln p̂ - ln p, of one run of many replicates each.
+fn mean_log_error(method: Method, size: usize) -> f64 {
+    let errors: Vec<f64> = common::cases()
+        .iter()
+        .filter(|case| (8..=60).contains(&case.documents.n_tokens()))
+        .map(|case| {
+            let exact = settings(Method::Exact);
+            let sampled = Settings {
+                n_particles: size,
+                n_samples: size,
+                n_replicates: 400,
+                ..settings(method)
+            };
+            let [exact, found] = [exact, sampled].map(|settings| {
+                let scores = score(&case.model, &case.documents, &settings, 3, &()).unwrap();
+                scores[0].unwrap().estimate.ln_value
+            });
+            found - exact
+        })
+        .collect();
+    errors.iter().sum::<f64>() / errors.len() as f64
+}
+
+#[test]
+fn biased_forms_are_wrong_as_the_literature_has_them() {
+    // The product of means stays low, however many replicates are averaged.
+    let particle = Sampler::LeftToRight(Form::ProductOfMeans);
+    let unbiased = Sampler::LeftToRight(Form::MeanOfProducts);
+    let low = mean_log_error(Method::Sample(particle), 20);
+    let right = mean_log_error(Method::Sample(unbiased), 20);
+    assert!(low.abs() > 5.0 * right.abs(), "particle {low}, mean of products {right}");
+    // One chain is nearly unbiased already with a few sweeps a position.
+    let sequential = Sampler::LeftToRight(Form::Sequential);
+    assert!(mean_log_error(Method::Sample(sequential), 5).abs() < 0.05);
+    // The harmonic mean overestimates.
+    assert!(mean_log_error(Method::Sample(Sampler::Harmonic), 20) > 0.05);
+    // The recursion is off by a tenth of a nat and more, but not by ten.
+    let recursive = mean_log_error(Method::Recursive, 1);
+    assert!((0.01..5.0).contains(&recursive.abs()), "{recursive}");
+    for sampler in [particle, sequential, Sampler::Harmonic] {
+        assert!(!sampler.is_unbiased());
+    }
 }
 
 #[test]
 #[ignore = "takes minutes: make test-slow"]
 fn estimators_are_unbiased_over_many_runs() {
     for (method, n_particles) in [
-        (Method::Smc, 3),
-        (Method::SmcLookahead, 1),
-        (Method::SmcLookahead, 4),
-        (Method::Direct, 1),
+        (Sampler::Smc, 3),
+        (Sampler::SmcLookahead, 1),
+        (Sampler::SmcLookahead, 4),
+        (Sampler::Direct, 1),
     ] {
         let bias = bias_in_errors(method, n_particles, 200, 20_000);
         assert!(bias.abs() < 3.3, "{method:?} with {n_particles}: {bias} standard errors");
@@ -75,11 +154,11 @@ fn estimators_are_unbiased_over_many_runs() {
 }
 
 /// 500 documents with exact values: K = 5, 40 tokens.
-fn coverage(method: Method) -> f64 {
+fn coverage(sampler: Sampler) -> f64 {
     let (model, documents) = common::simulated(5, 500, 0.1, 40, 500, 4);
     let exact = Settings { budget: 1e10, ..settings(Method::Exact) };
     let exact = score(&model, &documents, &exact, 0, &()).unwrap();
-    let found = score(&model, &documents, &settings(method), 1, &()).unwrap();
+    let found = score(&model, &documents, &sampling(sampler), 1, &()).unwrap();
     let covered = exact.iter().zip(&found).filter(|(exact, found)| {
         let (exact, found) = (exact.unwrap().estimate, found.unwrap().estimate);
         assert_eq!(found.n_replicates, 16);
@@ -91,7 +170,7 @@ fn coverage(method: Method) -> f64 {
 
 #[test]
 fn intervals_cover_the_exact_value() {
-    for method in [Method::Smc, Method::SmcLookahead] {
+    for method in [Sampler::Smc, Sampler::SmcLookahead] {
         let coverage = coverage(method);
         assert!((0.92..=0.98).contains(&coverage), "{method:?}: {coverage}");
     }
@@ -121,7 +200,7 @@ fn bits_depend_on_neither_threads_nor_order_nor_company() {
     let (model, documents) = common::simulated(20, 300, 0.1, 60, 30, 6);
     let run = |documents: &CountMatrix, n_threads: usize| -> Vec<Score> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-        let settings = settings(Method::SmcLookahead);
+        let settings = sampling(Sampler::SmcLookahead);
         let scores = pool.install(|| score(&model, documents, &settings, 9, &())).unwrap();
         scores.into_iter().map(Option::unwrap).collect()
     };
@@ -152,14 +231,14 @@ fn auto_is_exact_where_that_is_cheap() {
     }
     let (model, documents) = common::simulated(50, 1_000, 0.1, 200, 2, 7);
     for score in score(&model, &documents, &settings(Method::Auto), 0, &()).unwrap() {
-        assert_eq!(score.unwrap().method, Method::SmcLookahead);
+        assert_eq!(score.unwrap().method, Method::Sample(Sampler::SmcLookahead));
     }
 }
 
 #[test]
 fn a_target_error_is_reached_by_more_particles() {
     let (model, documents) = common::simulated(20, 300, 0.1, 60, 20, 8);
-    let plain = settings(Method::SmcLookahead);
+    let plain = sampling(Sampler::SmcLookahead);
     let before = score(&model, &documents, &plain, 0, &()).unwrap();
     let target = 0.02;
     assert!(before.iter().any(|score| score.unwrap().estimate.std_error > 2.0 * target));
@@ -173,7 +252,8 @@ fn a_target_error_is_reached_by_more_particles() {
 fn a_document_that_no_topic_can_produce_has_probability_zero() {
     let model = TopicModel::lda(vec![0.5, 0.5], &[0.6, 0.4, 0.0, 0.3, 0.7, 0.0]).unwrap();
     let documents = CountMatrix::from_dense(&[vec![1, 0, 1], vec![2, 1, 0]]).unwrap();
-    for method in [Method::Auto, Method::Exact, Method::Direct, Method::Smc, Method::SmcLookahead] {
+    let methods = [Method::Auto, Method::Exact, Method::Recursive];
+    for method in methods.into_iter().chain(SAMPLERS.map(Method::Sample)) {
         let scores = score(&model, &documents, &settings(method), 0, &()).unwrap();
         let [impossible, possible] = [0, 1].map(|row| scores[row].unwrap().estimate);
         assert!(impossible.ln_value == f64::NEG_INFINITY && impossible.std_error == 0.0);
@@ -184,7 +264,7 @@ fn a_document_that_no_topic_can_produce_has_probability_zero() {
 #[test]
 fn a_very_long_document_is_scored_in_linear_time() {
     let (model, documents) = common::simulated(10, 50, 0.5, 100_000, 1, 9);
-    let settings = Settings { n_particles: 5, n_replicates: 2, ..settings(Method::SmcLookahead) };
+    let settings = Settings { n_particles: 5, n_replicates: 2, ..sampling(Sampler::SmcLookahead) };
     let found = score(&model, &documents, &settings, 0, &()).unwrap()[0].unwrap().estimate;
     // Each token costs between 0 and ln 50 nats.
     assert!(found.ln_value < 0.0 && found.ln_value > -100_000.0 * 50f64.ln());
@@ -195,7 +275,7 @@ fn stopped_work_returns_what_it_has() {
     let (model, documents) = common::simulated(20, 300, 0.1, 60, 5, 10);
     let stop = Stop::default();
     stop.raise();
-    let scores = score(&model, &documents, &settings(Method::Smc), 0, &stop).unwrap();
+    let scores = score(&model, &documents, &sampling(Sampler::Smc), 0, &stop).unwrap();
     assert_eq!(scores, vec![None; 5]);
     let (model, documents) = common::simulated(3, 300, 0.1, 60, 1, 10);
     let urn = LocalUrn::new(model.urn(), documents.document(0)).unwrap();

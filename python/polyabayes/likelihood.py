@@ -30,11 +30,20 @@ if TYPE_CHECKING:
 
 __all__ = ["LogLikelihood", "Scorable", "log_likelihood"]
 
-METHODS = ("auto", "exact", "direct", "smc", "smc-lookahead")
+# Methods by name, with the default size of a replicate of those that sample.
+_SAMPLES = {"direct": 1_000, "harmonic": 200, "mean-field": 1_000, "annealed": 200, "chib": 50}
+_PARTICLES = {
+    "left-to-right": 10,
+    "left-to-right-particle": 20,
+    "left-to-right-sequential": 20,
+    "smc": 50,
+    "smc-lookahead": 50,
+    "auto": 50,
+}
+METHODS = (*sorted({*_SAMPLES, *_PARTICLES, "exact"}), "recursive")
+_BIASED = ("harmonic", "left-to-right-particle", "left-to-right-sequential", "recursive")
 EVENTS = ("sequence", "counts")
 
-_DEFAULT_SAMPLES = 1_000
-_DEFAULT_PARTICLES = 50
 _DEFAULT_REPLICATES = 16
 _DEFAULT_BUDGET = 1e9
 
@@ -115,11 +124,8 @@ class LogLikelihood:
 
     @property
     def is_unbiased(self) -> bool:
-        """Whether p itself is estimated without bias; ln p is then low by about half its variance.
-
-        True of every method so far.
-        """
-        return True
+        """Whether p itself is estimated without bias: ln p is then low by half its variance."""
+        return not np.isin(self.methods, _BIASED).any()
 
     @property
     def total(self) -> float:
@@ -246,34 +252,54 @@ def log_likelihood(
     documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
         The documents. Equal documents are scored once.
     method : str, default="auto"
-        ========================  ============================================  ==============
-        method                    what it does                                  cost, document
-        ========================  ============================================  ==============
-        ``"auto"``                exact up to 10^7 multiply-adds, else          as chosen
-                                  ``"smc-lookahead"``
-        ``"exact"``               the cheaper of two dynamic programmes, over   K C(N+K-1, K),
-                                  topic totals or over partial documents; a     or
-                                  relative error near 1e-13                     Π C(y_w+2, 2)
-        ``"direct"``              topic weights from their prior (Capdevila     S W K
-                                  et al. 2018, eq. 9); unbiased, huge variance
-        ``"smc"``                 particle filter over the tokens, locally      P N K
-                                  optimal proposal, systematic resampling when
-                                  fewer than half are effective; unbiased
-        ``"smc-lookahead"``       the same filter, which expects the tokens to  P N K
-                                  come by their mean field; unbiased
-        ========================  ============================================  ==============
+        ==============================  =========================================  =============
+        method                          what it does                               cost
+        ==============================  =========================================  =============
+        ``"auto"``                      exact up to 10^7 multiply-adds, else       as chosen
+                                        ``"smc-lookahead"``
+        ``"exact"``                     the cheaper of two dynamic programmes,     K C(N+K-1, K)
+                                        over topic totals or partial documents;    or
+                                        relative error near 1e-13                  Π C(y_w+2, 2)
+        ``"smc-lookahead"``             particle filter that expects the tokens    P N K
+                                        to come by their mean field; unbiased
+        ``"smc"``                       particle filter, locally optimal           P N K
+                                        proposal, adaptive systematic
+                                        resampling; unbiased
+        ``"left-to-right"``             mean over P particles of the product over  P N² K
+                                        positions; unbiased
+        ``"left-to-right-particle"``    product over positions of the mean over P  P N² K
+                                        particles (Wallach 2008, MALLET); biased
+                                        however large P
+        ``"left-to-right-sequential"``  one chain, P sweeps a position (Buntine    P N² K
+                                        2009, 3.6); biased, consistent
+        ``"annealed"``                  annealed importance sampling, S            S N K
+                                        temperatures (Neal 2001); unbiased
+        ``"chib"``                      Chib-style, a chain of S states (Murray &  S N K
+                                        Salakhutdinov 2009); unbiased
+        ``"mean-field"``                importance sampling by the mean field      S N
+                                        (Buntine 2009, 3.3); unbiased
+        ``"direct"``                    topic weights from their prior (Capdevila  S W K
+                                        et al. 2018, eq. 9); unbiased, huge
+                                        variance
+        ``"harmonic"``                  harmonic mean over S posterior samples     S N K
+                                        (Buntine 2009, 3.2); too high, errors
+                                        not to be trusted, for comparison only
+        ``"recursive"``                 deterministic screen (Scott & Baldridge);  N K
+                                        no error known
+        ==============================  =========================================  =============
 
-        N is the number of tokens, W that of distinct words, K of topics, S of samples and P of
-        particles, each in every replicate.
-    n_samples : int, default=1000
-        Draws a replicate of ``"direct"``.
-    n_particles : int, default=50
-        Particles a replicate of the particle filters.
+        The cost is that of a replicate of one document: N tokens, W distinct words, K topics, S
+        samples, P particles.
+    n_samples : int, optional
+        S. Default: 1000 for ``"direct"`` and ``"mean-field"``, 200 for ``"harmonic"`` and
+        ``"annealed"``, 50 for ``"chib"``.
+    n_particles : int, optional
+        P. Default: 50 for the filters, 10 for ``"left-to-right"``, 20 for its other forms.
     n_replicates : int, default=16
         Independent replicates; their mean is the estimate, their spread its standard error.
     target_std_error : float, optional
         Raise the sample size of each document until its standard error is at most this, or
-        until `budget` is spent. Only the last, independent attempt counts; look at
+        until an attempt has spent `budget`. Only the last, independent attempt counts; look at
         ``std_errors`` for the documents that did not reach it.
     event : {"sequence", "counts"}, optional
         The ordered tokens (default for LDA), or the bag of words with its multiplicity
@@ -323,8 +349,8 @@ def log_likelihood(
         method=_checks.choice("method", method, METHODS),
         event=event,
         given_length=_given_length(model, given_length),
-        n_samples=_size("n_samples", n_samples, _DEFAULT_SAMPLES),
-        n_particles=_size("n_particles", n_particles, _DEFAULT_PARTICLES),
+        n_samples=_size("n_samples", n_samples, _SAMPLES.get(method, 1)),
+        n_particles=_size("n_particles", n_particles, _PARTICLES.get(method, 1)),
         n_replicates=_size("n_replicates", n_replicates, _DEFAULT_REPLICATES, 2, 10_000),
         target_std_error=None
         if target_std_error is None

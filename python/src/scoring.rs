@@ -1,7 +1,7 @@
 //! Likelihoods and topic weights of documents.
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
-use polyabayes::{Event, Method, Query, Settings};
+use polyabayes::{Event, Form, Method, Query, Sampler, Settings};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -9,12 +9,20 @@ use crate::convert::{Documents, Model};
 use crate::detach;
 
 /// The names of the methods, in the order of their codes.
-const METHODS: [(&str, Method); 5] = [
+const METHODS: [(&str, Method); 13] = [
     ("auto", Method::Auto),
     ("exact", Method::Exact),
-    ("direct", Method::Direct),
-    ("smc", Method::Smc),
-    ("smc-lookahead", Method::SmcLookahead),
+    ("direct", Method::Sample(Sampler::Direct)),
+    ("harmonic", Method::Sample(Sampler::Harmonic)),
+    ("mean-field", Method::Sample(Sampler::MeanField)),
+    ("left-to-right", Method::Sample(Sampler::LeftToRight(Form::MeanOfProducts))),
+    ("left-to-right-particle", Method::Sample(Sampler::LeftToRight(Form::ProductOfMeans))),
+    ("left-to-right-sequential", Method::Sample(Sampler::LeftToRight(Form::Sequential))),
+    ("smc", Method::Sample(Sampler::Smc)),
+    ("smc-lookahead", Method::Sample(Sampler::SmcLookahead)),
+    ("annealed", Method::Sample(Sampler::Annealed)),
+    ("chib", Method::Sample(Sampler::Chib)),
+    ("recursive", Method::Recursive),
 ];
 
 /// How to score: read from an object with these attributes.

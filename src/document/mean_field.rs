@@ -1,6 +1,66 @@
-//! Mean-field responsibilities of a document's tokens (ELTM 3.3, first-order rewrite rule).
+//! Mean-field responsibilities of a document's tokens, and importance sampling by them (ELTM 3.3).
 
+use rand::RngExt;
+
+use crate::control::Observer;
+use crate::error::{Error, Result};
+use crate::math::{Cumulative, LogSum, ln_rising};
+use crate::rng::Rng;
 use crate::urn::LocalUrn;
+
+/// Iterations behind the proposal of [`ln_urn_sums`].
+const PROPOSAL_ITERATIONS: usize = 20;
+
+/// ln Ẑ of `n_runs` independent importance samples of `n_samples` draws: the tokens' topics are
+/// drawn independently by their responsibilities.
+///
+/// Unbiased. Cost: (iterations + samples) x tokens x topics.
+///
+/// # Errors
+/// [`Error::Stopped`] when the observer asks to stop.
+pub fn ln_urn_sums(
+    urn: &LocalUrn,
+    n_runs: usize,
+    n_samples: usize,
+    rng: &mut Rng,
+    observer: &impl Observer,
+) -> Result<Vec<f64>> {
+    let n_topics = urn.n_topics();
+    let g = responsibilities(urn, PROPOSAL_ITERATIONS);
+    let ones = vec![1.0; n_topics];
+    let proposals: Vec<(Cumulative, f64)> = g
+        .chunks_exact(n_topics)
+        .map(|g| {
+            let mut cumulative = Cumulative::new(n_topics);
+            let total = cumulative.fill(g, &ones);
+            (cumulative, total)
+        })
+        .collect();
+    let mut n = vec![0u64; n_topics];
+    let mut run = || {
+        let mut sum = LogSum::default();
+        for _ in 0..n_samples {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            n.fill(0);
+            let mut ln_weight = 0.0;
+            for (cell, (q, count)) in urn.cells().enumerate() {
+                let (cumulative, total) = &proposals[cell];
+                for _ in 0..count {
+                    let dart = (rng.random::<f64>() * total).min(total.next_down());
+                    let topic = cumulative.find(dart);
+                    ln_weight += (q[topic] * total / g[cell * n_topics + topic]).ln();
+                    n[topic] += 1;
+                }
+            }
+            let colours = urn.pseudo_counts().iter().zip(&n);
+            sum.push(ln_weight + colours.map(|(&a, &n)| ln_rising(a, n)).sum::<f64>());
+        }
+        Ok(urn.ln_scale() + sum.ln_mean())
+    };
+    (0..n_runs).map(|_| run()).collect()
+}
 
 /// Responsibilities g of the topics for each distinct word, `n_distinct` x `n_topics`.
 ///

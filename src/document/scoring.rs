@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::exact::Plan;
-use super::{Query, TopicModel, direct, smc};
+use super::{Method, Query, Sampler, TopicModel, recursive, smc};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result};
@@ -25,21 +25,6 @@ const MAX_REPLICATES: usize = 10_000;
 /// Bytes that the particles of one document may take.
 const MAX_PARTICLE_BYTES: usize = 1 << 30;
 
-/// Estimator of a document's likelihood.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// Exact where that is cheap, else [`Method::SmcLookahead`].
-    Auto,
-    /// No error; refused above the budget.
-    Exact,
-    /// Topic weights from their prior.
-    Direct,
-    /// Particle filter with the locally optimal proposal.
-    Smc,
-    /// Particle filter that expects the tokens to come.
-    SmcLookahead,
-}
-
 /// How to score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
@@ -47,9 +32,9 @@ pub struct Settings {
     pub method: Method,
     /// The probability that is asked for.
     pub query: Query,
-    /// Draws per replicate of [`Method::Direct`].
+    /// Draws, states or temperatures per replicate of the samplers that have those.
     pub n_samples: usize,
-    /// Particles per replicate of the particle filters.
+    /// Particles per replicate of the samplers that have those.
     pub n_particles: usize,
     /// Independent replicates behind the standard error.
     pub n_replicates: usize,
@@ -169,7 +154,11 @@ fn check(model: &TopicModel, documents: &CountMatrix, settings: &Settings) -> Re
         }
     }
     let most = most_particles(settings.n_replicates, model.urn().n_topics());
-    let filters = matches!(settings.method, Method::Smc | Method::SmcLookahead | Method::Auto);
+    let filters = match settings.method {
+        Method::Auto => true,
+        Method::Exact | Method::Recursive => false,
+        Method::Sample(sampler) => sampler.is_filter(),
+    };
     if filters && settings.n_particles > most.max(1) {
         return Err(Error::TooManyParticles { n_particles: settings.n_particles, most });
     }
@@ -232,19 +221,23 @@ fn score_document(
     if urn.n_tokens() == 0 {
         return Ok(exact(0.0));
     }
-    let method = match settings.method {
+    let sampler = match settings.method {
         Method::Auto | Method::Exact => {
             let plan = Plan::new(&urn);
             if settings.method == Method::Exact || plan.within(AUTO_EXACT.min(settings.budget)) {
                 return Ok(exact(plan.run(&urn, observer)?));
             }
-            Method::SmcLookahead
+            Sampler::SmcLookahead
         }
-        method => method,
+        Method::Recursive => {
+            let estimate = Estimate::without_error(recursive::ln_urn_sum(&urn));
+            return Ok(Score { estimate, method: Method::Recursive });
+        }
+        Method::Sample(sampler) => sampler,
     };
     let mut rng = key.document(document).rng();
-    let estimate = sample(&urn, method, settings, &mut rng, observer)?;
-    Ok(Score { estimate, method })
+    let estimate = sample(&urn, sampler, settings, &mut rng, observer)?;
+    Ok(Score { estimate, method: Method::Sample(sampler) })
 }
 
 /// Replicates of an estimator, repeated with larger samples until the target error is reached.
@@ -252,31 +245,21 @@ fn score_document(
 /// Only the last, independent attempt counts.
 fn sample(
     urn: &LocalUrn,
-    method: Method,
+    sampler: Sampler,
     settings: &Settings,
     rng: &mut Rng,
     observer: &impl Observer,
 ) -> Result<Estimate> {
     let n_runs = settings.n_replicates;
-    let (mut size, cost) = match method {
-        Method::Direct => (settings.n_samples, urn.n_topics() * urn.n_distinct()),
-        _ => (settings.n_particles, 8 * urn.n_tokens() as usize),
-    };
-    let mut largest = (settings.budget / (n_runs * cost) as f64) as usize;
-    if method != Method::Direct {
+    let mut size = sampler.size(settings);
+    let mut largest = (settings.budget / (n_runs as f64 * sampler.cost(urn))) as usize;
+    if sampler.is_filter() {
         largest = largest.min(most_particles(n_runs, urn.n_topics()));
     }
     loop {
-        let ln_sums = if method == Method::Direct {
-            direct::ln_urn_sums(urn, n_runs, size, rng, observer)?
-        } else {
-            let lookahead = method == Method::SmcLookahead;
-            smc::ln_urn_sums(urn, lookahead, n_runs, size, rng, observer)?
-        };
+        let ln_sums = sampler.ln_urn_sums(urn, n_runs, size, rng, observer)?;
         let estimate = Estimate::from_replicates(&ln_sums, n_runs * size);
-        let Some(target) = settings.target_std_error else {
-            return Ok(estimate);
-        };
+        let Some(target) = settings.target_std_error else { return Ok(estimate) };
         if estimate.std_error <= target || size >= largest {
             return Ok(estimate);
         }

@@ -7,7 +7,7 @@ use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, array_of};
 use crate::rng::{Key, Purpose, Rng};
-use crate::urn::{Sweeper, fill};
+use crate::urn::{Balls, Sweeper};
 
 /// Gibbs sweeps before the first that counts.
 const BURN_IN: usize = 20;
@@ -69,17 +69,16 @@ fn mean_weights(
     }
     let cells = || cells.iter().map(|&(word, count)| (model.urn().weights(word), count));
     let mut assignments = array_of("topics of a document", n_tokens, 0u16)?;
-    let mut balls = a.to_vec();
+    let mut balls = Balls::new(a);
     let mut sweeper = Sweeper::new(a.len());
     sweeper.sequence(cells(), &mut assignments, &mut balls, rng);
     for sweep in 0..BURN_IN + n_sweeps {
         if observer.stopped() {
             return Err(Error::Stopped);
         }
-        fill(&mut balls, a, &assignments);
         sweeper.sweep(cells(), &mut assignments, &mut balls, rng);
         if sweep >= BURN_IN {
-            for (sum, x) in out.iter_mut().zip(&balls) {
+            for (sum, x) in out.iter_mut().zip(balls.totals()) {
                 *sum += x / n_sweeps as f64;
             }
         }

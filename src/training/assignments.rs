@@ -9,7 +9,7 @@ use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result, array_of};
 use crate::rng::{Key, Rng};
-use crate::urn::{Sweeper, fill};
+use crate::urn::{Balls, Sweeper};
 
 /// Tokens per unit of parallel work.
 const CHUNK_TOKENS: usize = 4096;
@@ -84,7 +84,7 @@ impl<'a> Assignments<'a> {
         let chunks = split_by_documents(&mut self.topics, &self.document_starts);
         let new_worker = || Worker {
             sweeper: Sweeper::new(n_topics),
-            balls: vec![0.0; n_topics],
+            balls: Balls::new(a),
             n_tables: vec![0; n_topics],
         };
         let n_tables = (chunks.into_par_iter().with_max_len(1))
@@ -97,7 +97,7 @@ impl<'a> Assignments<'a> {
                     let (own, rest) = topics.split_at_mut(document.n_tokens() as usize);
                     topics = rest;
                     let mut rng = key.unit(doc_ix as u64).rng();
-                    fill(&mut worker.balls, a, own);
+                    worker.balls.refill(own);
                     let cells = document
                         .cells()
                         .map(|(word, count)| (&q[word as usize * n_topics..][..n_topics], count));
@@ -135,17 +135,16 @@ impl<'a> Assignments<'a> {
 /// One thread's buffers.
 struct Worker {
     sweeper: Sweeper,
-    balls: Vec<f64>,
+    balls: Balls,
     n_tables: Vec<u64>,
 }
 
 impl Worker {
-    /// Adds CRT(n_k, a_k) draws for the document whose a + n the balls hold.
+    /// Adds CRT(n_k, a_k) draws for the document whose tokens the balls hold.
     fn seat(&mut self, a: &[f64], rng: &mut Rng) {
-        for ((n_tables, &balls), &a) in self.n_tables.iter_mut().zip(&self.balls).zip(a) {
-            let n = (balls - a).round() as u64;
-            *n_tables +=
-                (0..n).filter(|&i| rng.random::<f64>() * (a + i as f64) < a).count() as u64;
+        for ((n_tables, &n), &a) in self.n_tables.iter_mut().zip(self.balls.drawn()).zip(a) {
+            let seated = |i: &u32| rng.random::<f64>() * (a + f64::from(*i)) < a;
+            *n_tables += (0..n).filter(seated).count() as u64;
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use rand::RngExt;
 
+use super::Balls;
 use crate::rng::Rng;
 
 /// Topics per block of a draw: partial sums over a block have no serial dependence.
@@ -79,22 +80,22 @@ impl Sweeper {
     /// One Gibbs sweep: every token in turn leaves the urn and is drawn again given the others.
     ///
     /// `cells` gives (weights, count) of every distinct word; `assignments` the colour of every
-    /// token, cell after cell; `balls` holds a + n and is kept in step. Leaves the posterior of
-    /// the colours given the weights invariant. Cost: tokens x topics.
+    /// token, cell after cell, which must be those in `balls`. Leaves the posterior of the colours
+    /// given the weights invariant. Cost: tokens x topics.
     pub fn sweep<'q>(
         &mut self,
         cells: impl Iterator<Item = (&'q [f64], u32)>,
         assignments: &mut [u16],
-        balls: &mut [f64],
+        balls: &mut Balls,
         rng: &mut Rng,
     ) {
         let mut rest = assignments;
         for (q, count) in cells {
             let (tokens, after) = rest.split_at_mut(count as usize);
             for token in tokens {
-                balls[usize::from(*token)] -= 1.0;
-                let topic = self.draw(balls, q, rng);
-                balls[topic] += 1.0;
+                balls.remove(usize::from(*token));
+                let topic = self.draw(balls.totals(), q, rng);
+                balls.add(topic);
                 *token = topic as u16;
             }
             rest = after;
@@ -103,32 +104,24 @@ impl Sweeper {
 
     /// Draws the colours of all tokens in sequence, each given those before it.
     ///
-    /// Arguments as for [`sweep`](Sweeper::sweep); `balls` starts at a and ends at a + n.
+    /// Arguments as for [`sweep`](Sweeper::sweep), but that `balls` lacks the tokens.
     pub fn sequence<'q>(
         &mut self,
         cells: impl Iterator<Item = (&'q [f64], u32)>,
         assignments: &mut [u16],
-        balls: &mut [f64],
+        balls: &mut Balls,
         rng: &mut Rng,
     ) {
         let mut rest = assignments;
         for (q, count) in cells {
             let (tokens, after) = rest.split_at_mut(count as usize);
             for token in tokens {
-                let topic = self.draw(balls, q, rng);
-                balls[topic] += 1.0;
+                let topic = self.draw(balls.totals(), q, rng);
+                balls.add(topic);
                 *token = topic as u16;
             }
             rest = after;
         }
-    }
-}
-
-/// Sets `balls` to a + n of the given assignments.
-pub fn fill(balls: &mut [f64], a: &[f64], assignments: &[u16]) {
-    balls.copy_from_slice(a);
-    for &topic in assignments {
-        balls[usize::from(topic)] += 1.0;
     }
 }
 

@@ -10,10 +10,12 @@
 //!
 //! is its likelihood under LDA and gamma-Poisson models up to a closed-form factor.
 
+mod balls;
 mod gibbs;
 mod local;
 
-pub use gibbs::{Sweeper, fill};
+pub use balls::Balls;
+pub use gibbs::Sweeper;
 pub use local::LocalUrn;
 
 use crate::error::{Error, Result, check_all, check_positive};
