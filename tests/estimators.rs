@@ -9,13 +9,14 @@ use polyabayes::{
     CountMatrix, Event, Form, Method, Query, Sampler, Score, Settings, Stop, TopicModel, score,
 };
 
-const SAMPLERS: [Sampler; 10] = [
+const SAMPLERS: [Sampler; 11] = [
     Sampler::Direct,
     Sampler::Harmonic,
     Sampler::MeanField,
     Sampler::LeftToRight(Form::MeanOfProducts),
     Sampler::LeftToRight(Form::ProductOfMeans),
     Sampler::LeftToRight(Form::Sequential),
+    Sampler::L2r,
     Sampler::Smc,
     Sampler::SmcLookahead,
     Sampler::Annealed,
@@ -85,6 +86,8 @@ fn samplers_that_say_so_are_unbiased_at_any_size() {
         (Sampler::MeanField, 20, 500),
         (Sampler::LeftToRight(Form::MeanOfProducts), 1, 300),
         (Sampler::LeftToRight(Form::MeanOfProducts), 4, 100),
+        (Sampler::L2r, 1, 300),
+        (Sampler::L2r, 4, 100),
         (Sampler::Annealed, 20, 300),
         (Sampler::Chib, 1, 300),
         (Sampler::Chib, 20, 100),

@@ -36,6 +36,7 @@ _PARTICLES = {
     "left-to-right": 10,
     "left-to-right-particle": 20,
     "left-to-right-sequential": 20,
+    "l2r": 10,
     "smc": 50,
     "smc-lookahead": 50,
     "auto": 50,
@@ -272,6 +273,9 @@ def log_likelihood(
                                         however large P
         ``"left-to-right-sequential"``  one chain, P sweeps a position (Buntine    P N² K
                                         2009, 3.6); biased, consistent
+        ``"l2r"``                       left-to-right by word type, exact          P W² K
+                                        conditionals (Capdevila et al. 2018,
+                                        alg. 1), mean of products; unbiased
         ``"annealed"``                  annealed importance sampling, S            S N K
                                         temperatures (Neal 2001); unbiased
         ``"chib"``                      Chib-style, a chain of S states (Murray &  S N K
@@ -294,7 +298,8 @@ def log_likelihood(
         S. Default: 1000 for ``"direct"`` and ``"mean-field"``, 200 for ``"harmonic"`` and
         ``"annealed"``, 50 for ``"chib"``.
     n_particles : int, optional
-        P. Default: 50 for the filters, 10 for ``"left-to-right"``, 20 for its other forms.
+        P. Default: 50 for the filters, 10 for ``"left-to-right"`` and ``"l2r"``, 20 for the other
+        forms of left-to-right.
     n_replicates : int, default=16
         Independent replicates; their mean is the estimate, their spread its standard error.
     target_std_error : float, optional

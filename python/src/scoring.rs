@@ -9,7 +9,7 @@ use crate::convert::{Documents, Model};
 use crate::detach;
 
 /// The names of the methods, in the order of their codes.
-const METHODS: [(&str, Method); 13] = [
+const METHODS: [(&str, Method); 14] = [
     ("auto", Method::Auto),
     ("exact", Method::Exact),
     ("direct", Method::Sample(Sampler::Direct)),
@@ -18,6 +18,7 @@ const METHODS: [(&str, Method); 13] = [
     ("left-to-right", Method::Sample(Sampler::LeftToRight(Form::MeanOfProducts))),
     ("left-to-right-particle", Method::Sample(Sampler::LeftToRight(Form::ProductOfMeans))),
     ("left-to-right-sequential", Method::Sample(Sampler::LeftToRight(Form::Sequential))),
+    ("l2r", Method::Sample(Sampler::L2r)),
     ("smc", Method::Sample(Sampler::Smc)),
     ("smc-lookahead", Method::Sample(Sampler::SmcLookahead)),
     ("annealed", Method::Sample(Sampler::Annealed)),

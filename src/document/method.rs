@@ -1,7 +1,7 @@
 //! The estimators by name, with what each is made of.
 
 use super::left_to_right::{self, Form};
-use super::{Settings, annealed, chib, direct, harmonic, mean_field, smc};
+use super::{Settings, annealed, chib, direct, harmonic, l2r, mean_field, smc};
 use crate::control::Observer;
 use crate::error::Result;
 use crate::rng::Rng;
@@ -31,6 +31,8 @@ pub enum Sampler {
     MeanField,
     /// Left-to-right in one of its forms.
     LeftToRight(Form),
+    /// Left-to-right by word type.
+    L2r,
     /// Particle filter with the locally optimal proposal.
     Smc,
     /// Particle filter that expects the tokens to come.
@@ -58,7 +60,9 @@ impl Sampler {
     /// Its sample size.
     pub(super) fn size(self, settings: &Settings) -> usize {
         match self {
-            Sampler::LeftToRight(_) | Sampler::Smc | Sampler::SmcLookahead => settings.n_particles,
+            Sampler::LeftToRight(_) | Sampler::L2r | Sampler::Smc | Sampler::SmcLookahead => {
+                settings.n_particles
+            }
             _ => settings.n_samples,
         }
     }
@@ -70,7 +74,7 @@ impl Sampler {
             Sampler::Direct => urn.n_distinct() as f64 * k,
             Sampler::MeanField | Sampler::Smc | Sampler::SmcLookahead => 8.0 * n,
             Sampler::Harmonic | Sampler::Annealed | Sampler::Chib => 2.0 * n * k,
-            Sampler::LeftToRight(_) => n * n * k / 2.0,
+            Sampler::LeftToRight(_) | Sampler::L2r => n * n * k / 2.0,
         }
     }
 
@@ -90,6 +94,7 @@ impl Sampler {
             Sampler::LeftToRight(form) => {
                 left_to_right::ln_urn_sums(urn, form, n_runs, size, rng, observer)
             }
+            Sampler::L2r => l2r::ln_urn_sums(urn, n_runs, size, rng, observer),
             Sampler::Smc => smc::ln_urn_sums(urn, false, n_runs, size, rng, observer),
             Sampler::SmcLookahead => smc::ln_urn_sums(urn, true, n_runs, size, rng, observer),
             Sampler::Annealed => annealed::ln_urn_sums(urn, n_runs, size, rng, observer),

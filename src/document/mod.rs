@@ -9,6 +9,7 @@ pub mod chib;
 pub mod direct;
 pub mod exact;
 pub mod harmonic;
+pub mod l2r;
 pub mod left_to_right;
 pub mod mean_field;
 mod method;

@@ -15,6 +15,7 @@ UNBIASED = {
     "chib",
     "direct",
     "exact",
+    "l2r",
     "left-to-right",
     "mean-field",
     "smc",
