@@ -24,7 +24,7 @@ pub enum Error {
         expected: usize,
     },
     /// A parameter lies outside its domain.
-    #[error("{name}[{index}] = {value}: must be {domain}")]
+    #[error("{name}[{index}] = {value:?}: must be {domain}")]
     Parameter {
         /// Name of the parameter.
         name: &'static str,
@@ -149,7 +149,8 @@ pub(crate) fn check_all(
     }
 }
 
-/// Checks that every value is positive and finite.
+/// Checks that every value is positive, and neither so small nor so large that products of a few
+/// leave the range of doubles.
 pub(crate) fn check_positive(name: &'static str, values: &[f64]) -> Result<()> {
-    check_all(name, values, "positive and finite", |x| x > 0.0 && x.is_finite())
+    check_all(name, values, "between 1e-100 and 1e100", |x| (1e-100..=1e100).contains(&x))
 }

@@ -31,7 +31,9 @@ impl Estimate {
     /// ln of the mean is low by about half its variance on average (Jensen). The standard error
     /// is that of the replicates and, beside it, of what they could not see: an event that none
     /// of n draws hit has a probability of about 1/(√2 n), the standard deviation under Jeffreys'
-    /// prior. It matters where the draws are so sure that all replicates agree.
+    /// prior. It matters where the draws are so sure that all replicates agree. Where they differ
+    /// by a nat and more, the largest may still be missing: the spread is then at least that of
+    /// log-normal replicates.
     pub fn from_replicates(ln_replicates: &[f64], n_draws: usize) -> Self {
         let sum: LogSum = ln_replicates.iter().copied().collect();
         let ln_value = sum.ln_mean();
@@ -40,7 +42,8 @@ impl Estimate {
         }
         Estimate {
             ln_value,
-            std_error: sum.std_error().hypot(std::f64::consts::FRAC_1_SQRT_2 / n_draws as f64),
+            std_error: (sum.std_error().max(tail_error(ln_replicates)))
+                .hypot(std::f64::consts::FRAC_1_SQRT_2 / n_draws as f64),
             n_eff: sum.n_eff(),
             n_replicates: ln_replicates.len() as u32,
         }
@@ -51,4 +54,14 @@ impl Estimate {
     pub fn scaled(self, ln_factor: f64) -> Self {
         Estimate { ln_value: self.ln_value + ln_factor, ..self }
     }
+}
+
+/// Standard error of ln of the mean, were the replicates log-normal: √((exp s² - 1)/R), at most s,
+/// s being the standard deviation of their logs. 0 where a replicate is zero.
+fn tail_error(ln_replicates: &[f64]) -> f64 {
+    let n = ln_replicates.len() as f64;
+    let mean = ln_replicates.iter().sum::<f64>() / n;
+    let squares: f64 = ln_replicates.iter().map(|x| (x - mean).powi(2)).sum();
+    let variance = squares / (n - 1.0);
+    if variance.is_finite() { (variance.exp_m1() / n).sqrt().min(variance.sqrt()) } else { 0.0 }
 }

@@ -229,3 +229,17 @@ fn a_stopped_fit_keeps_what_it_has() {
         assert!((sum - 1.0).abs() < 1e-12);
     }
 }
+
+#[test]
+fn a_tiny_topic_prior_leaves_topics_that_sum_to_one() {
+    let counts = CountMatrix::from_dense(&vec![vec![4, 3, 2, 1, 0, 0, 0, 0]; 5]).unwrap();
+    let prior = LdaPrior { alpha: vec![0.5; 10], beta: 1e-5 };
+    let mut sampler = LdaSampler::new(&counts, prior, 1).unwrap();
+    for _ in 0..200 {
+        sampler.sweep(TopicStep::Draw, &()).unwrap();
+        for topic in 0..10 {
+            let sum: f64 = sampler.phi().iter().skip(topic).step_by(10).sum();
+            assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+        }
+    }
+}

@@ -147,11 +147,16 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return self._log_likelihood(X).values
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
-        """Mean log-likelihood in nats per token; higher is better."""
+        """Mean log-likelihood in nats per token; higher is better.
+
+        Of the event that :func:`log_likelihood` asks the model about by default: the sequence for
+        LDA, the counts with their length for gamma-Poisson. To compare the two, use
+        :func:`compare`, which asks both the same.
+        """
         return self._log_likelihood(X).nats_per_token
 
     def perplexity(self, X: Any) -> float:
-        """``exp(-score(X))``; lower is better."""
+        """``exp(-score(X))``; lower is better, and comparable within one class of models only."""
         return self._log_likelihood(X).perplexity
 
     def save(self, path: str | os.PathLike[str]) -> None:

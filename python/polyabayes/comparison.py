@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
 
 from polyabayes._random import RandomState, draw_seed
+from polyabayes.corpus import as_corpus
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
@@ -180,7 +182,9 @@ def compare(
         check_model(f"models[{name!r}]", model)
     if given_length is None:
         given_length = any(model._conditions_on_length for model in models.values())
-    seed = draw_seed(random_state)
+    # A number is the seed that log_likelihood would be given; anything else is drawn from once.
+    seed = random_state if isinstance(random_state, int) else draw_seed(random_state)
+    documents, n_unseen = _known_to_all(models, documents, options.get("unseen", "raise"))
     results: dict[str, LogLikelihood] = {}
     for name, model in models.items():
         try:
@@ -198,7 +202,20 @@ def compare(
         except Interrupted as interruption:
             results[str(name)] = interruption.partial
             raise Interrupted(f"while scoring {name!r}: {interruption}", results) from None
+        if n_unseen:
+            results[str(name)] = replace(results[str(name)], n_unseen_tokens=n_unseen)
         for category, message in doubts(results[str(name)]):
             warnings.warn(f"{name}: {message}", category, stacklevel=2)
     best_first = sorted(results, key=lambda name: -results[name].total)
     return Comparison({name: results[name] for name in best_first}, event, given_length)
+
+
+def _known_to_all(models: Mapping[str, Scorable], documents: Any, unseen: str) -> tuple[Any, int]:
+    """Documents without the words that some model lacks: every model must score the same tokens."""
+    vocabularies = [getattr(model, "vocabulary_", None) for model in models.values()]
+    words = [set(vocabulary.tolist()) for vocabulary in vocabularies if vocabulary is not None]
+    corpus = as_corpus(documents)
+    if unseen != "drop" or not words or corpus.vocabulary is None:
+        return corpus, 0
+    common = reduce(set.__and__, words)
+    return corpus.aligned_to([word for word in corpus.vocabulary if word in common], unseen)

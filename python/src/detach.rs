@@ -56,7 +56,7 @@ pub(crate) fn run<T: Send>(
             let watch = &watch;
             let worker = scope.spawn(move || {
                 let _finished = finished;
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(n_jobs).use_current_thread();
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(n_jobs);
                 pool.build().map(|pool| pool.install(|| work(watch)))
             });
             let mut interruption = None;

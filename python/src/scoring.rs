@@ -33,7 +33,7 @@ pub(crate) struct ScoreSettings {
     event: String,
     given_length: bool,
     n_samples: usize,
-    n_particles: usize,
+    n_particles: Option<usize>,
     n_replicates: usize,
     target_std_error: Option<f64>,
     budget: f64,

@@ -7,6 +7,9 @@ use crate::error::Result;
 use crate::rng::Rng;
 use crate::urn::LocalUrn;
 
+/// Particles of a quadratic estimator where none are asked for.
+const DEFAULT_PARTICLES: usize = 10;
+
 /// How a document's likelihood is computed or estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
@@ -57,13 +60,14 @@ impl Sampler {
         matches!(self, Sampler::Smc | Sampler::SmcLookahead)
     }
 
-    /// Its sample size.
-    pub(super) fn size(self, settings: &Settings) -> usize {
+    /// Its sample size; `None` where it is for a pilot to find.
+    pub(super) fn size(self, settings: &Settings) -> Option<usize> {
         match self {
-            Sampler::LeftToRight(_) | Sampler::L2r | Sampler::Smc | Sampler::SmcLookahead => {
-                settings.n_particles
+            Sampler::Smc | Sampler::SmcLookahead => settings.n_particles,
+            Sampler::LeftToRight(_) | Sampler::L2r => {
+                Some(settings.n_particles.unwrap_or(DEFAULT_PARTICLES))
             }
-            _ => settings.n_samples,
+            _ => Some(settings.n_samples),
         }
     }
 

@@ -19,6 +19,16 @@ const AUTO_EXACT: f64 = 1e7;
 /// Growth of the sample size between two attempts at a target error.
 const GROWTH: std::ops::RangeInclusive<f64> = 2.0..=16.0;
 
+/// Standard deviation of ln Ẑ that a single run of a filter is given particles for: from there on,
+/// the mean of some runs is far from normal and its error cannot be read off them.
+const RUN_DEVIATION: f64 = 0.4;
+
+/// The pilot that measures it, and the particles it may ask for.
+const PILOT_RUNS: usize = 8;
+const PILOT_PARTICLES: usize = 50;
+const LEAST_PARTICLES: usize = 50;
+const MOST_PARTICLES: usize = 5_000;
+
 /// Largest number of replicates.
 const MAX_REPLICATES: usize = 10_000;
 
@@ -34,8 +44,9 @@ pub struct Settings {
     pub query: Query,
     /// Draws, states or temperatures per replicate of the samplers that have those.
     pub n_samples: usize,
-    /// Particles per replicate of the samplers that have those.
-    pub n_particles: usize,
+    /// Particles per replicate of the samplers that have those; `None` lets the filters choose by
+    /// document, and gives the others 10.
+    pub n_particles: Option<usize>,
     /// Independent replicates behind the standard error.
     pub n_replicates: usize,
     /// Standard error to reach in every document by larger samples.
@@ -45,14 +56,14 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Default sizes: 50 particles or 1,000 draws in each of 16 replicates, no target error, and
-    /// 10^9 multiply-adds a document.
+    /// Default sizes: particles by document or 1,000 draws in each of 16 replicates, no target
+    /// error, and 10^9 multiply-adds a document.
     pub fn new(query: Query) -> Self {
         Settings {
             method: Method::Auto,
             query,
             n_samples: 1000,
-            n_particles: 50,
+            n_particles: None,
             n_replicates: 16,
             target_std_error: None,
             budget: 1e9,
@@ -105,6 +116,9 @@ pub fn score(
             match score_document(model, document, settings, key, observer) {
                 Ok(score) => {
                     observer.advance(copies);
+                    if score.estimate.ln_value == f64::NEG_INFINITY {
+                        return Ok(Some(score));
+                    }
                     let ln_odds = ln_odds.get(&document.n_tokens()).copied().unwrap_or(0.0);
                     let ln_factor = model.ln_prefactor(document, settings.query, ln_odds);
                     Ok(Some(Score { estimate: score.estimate.scaled(ln_factor), ..score }))
@@ -145,7 +159,7 @@ fn check(model: &TopicModel, documents: &CountMatrix, settings: &Settings) -> Re
     }
     let sizes = [
         ("n_samples", settings.n_samples, 1..=usize::MAX, "at least 1"),
-        ("n_particles", settings.n_particles, 1..=usize::MAX, "at least 1"),
+        ("n_particles", settings.n_particles.unwrap_or(1), 1..=usize::MAX, "at least 1"),
         ("n_replicates", settings.n_replicates, 2..=MAX_REPLICATES, "between 2 and 10000"),
     ];
     for (name, size, range, domain) in sizes {
@@ -159,8 +173,9 @@ fn check(model: &TopicModel, documents: &CountMatrix, settings: &Settings) -> Re
         Method::Exact | Method::Recursive => false,
         Method::Sample(sampler) => sampler.is_filter(),
     };
-    if filters && settings.n_particles > most.max(1) {
-        return Err(Error::TooManyParticles { n_particles: settings.n_particles, most });
+    let n_particles = settings.n_particles.unwrap_or(1);
+    if filters && n_particles > most.max(1) {
+        return Err(Error::TooManyParticles { n_particles, most });
     }
     let positive = |name, value: f64| {
         let domain = "positive";
@@ -240,9 +255,8 @@ fn score_document(
     Ok(Score { estimate, method: Method::Sample(sampler) })
 }
 
-/// Replicates of an estimator, repeated with larger samples until the target error is reached.
-///
-/// Only the last, independent attempt counts.
+/// Replicates of a sampler, of a size that earlier, independent replicates have chosen where it is
+/// not given: the estimate is accepted whatever it is, and so remains unbiased.
 fn sample(
     urn: &LocalUrn,
     sampler: Sampler,
@@ -251,20 +265,48 @@ fn sample(
     observer: &impl Observer,
 ) -> Result<Estimate> {
     let n_runs = settings.n_replicates;
-    let mut size = sampler.size(settings);
     let mut largest = (settings.budget / (n_runs as f64 * sampler.cost(urn))) as usize;
     if sampler.is_filter() {
         largest = largest.min(most_particles(n_runs, urn.n_topics()));
     }
+    let mut size = if let Some(size) = sampler.size(settings) {
+        size
+    } else {
+        let pilot = sampler.ln_urn_sums(urn, PILOT_RUNS, PILOT_PARTICLES, rng, observer)?;
+        let share = ln_std_deviation(&pilot) / RUN_DEVIATION;
+        let wanted = PILOT_PARTICLES as f64 * share * share;
+        (wanted as usize).clamp(LEAST_PARTICLES, MOST_PARTICLES).min(largest.max(1))
+    };
+    if let Some(target) = settings.target_std_error {
+        size = size_for(target, size, largest, |size| {
+            let pilot = sampler.ln_urn_sums(urn, n_runs, size, rng, observer)?;
+            Ok(Estimate::from_replicates(&pilot, n_runs * size).std_error)
+        })?;
+    }
+    let ln_sums = sampler.ln_urn_sums(urn, n_runs, size, rng, observer)?;
+    Ok(Estimate::from_replicates(&ln_sums, n_runs * size))
+}
+
+/// Size at which a pilot has reached the target error, and half as much again.
+fn size_for(
+    target: f64,
+    mut size: usize,
+    largest: usize,
+    mut pilot: impl FnMut(usize) -> Result<f64>,
+) -> Result<usize> {
     loop {
-        let ln_sums = sampler.ln_urn_sums(urn, n_runs, size, rng, observer)?;
-        let estimate = Estimate::from_replicates(&ln_sums, n_runs * size);
-        let Some(target) = settings.target_std_error else { return Ok(estimate) };
-        if estimate.std_error <= target || size >= largest {
-            return Ok(estimate);
+        let std_error = pilot(size)?;
+        if std_error <= target || size >= largest {
+            return Ok((size + size / 2).min(largest.max(size)));
         }
-        let growth = 1.3 * (estimate.std_error / target).powi(2);
-        let growth = growth.clamp(*GROWTH.start(), *GROWTH.end());
+        let growth = (1.3 * (std_error / target).powi(2)).clamp(*GROWTH.start(), *GROWTH.end());
         size = ((size as f64 * growth) as usize).min(largest);
     }
+}
+
+/// Standard deviation of the logarithms.
+fn ln_std_deviation(ln_values: &[f64]) -> f64 {
+    let n = ln_values.len() as f64;
+    let mean = ln_values.iter().sum::<f64>() / n;
+    (ln_values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt()
 }

@@ -28,6 +28,11 @@ pub fn ln_rising(x: f64, n: u64) -> f64 {
     ln_product(x, head) + ln_ratio(x + head as f64, (n - head) as f64)
 }
 
+/// ln Γ(x+d)/Γ(x) for x > 0 and d >= 0, without the cancellation of two large log-gammas.
+pub fn ln_gamma_ratio(x: f64, d: f64) -> f64 {
+    if x >= STIRLING_FROM { ln_ratio(x, d) } else { ln_gamma(x + d) - ln_gamma(x) }
+}
+
 /// ln x (x+1) ... (x+n-1), factor by factor.
 fn ln_product(x: f64, n: u64) -> f64 {
     let mut ln_value = 0.0;

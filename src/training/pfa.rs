@@ -117,7 +117,7 @@ impl<'a> PfaSampler<'a> {
         let Some((first, second)) = self.prior.probability else {
             return;
         };
-        let mut rng = self.parameters_key().unit(u64::MAX).rng();
+        let mut rng = self.parameters_key().unit(u64::MAX - 2).rng();
         let n_documents = self.tokens.n_documents() as f64;
         for k in 0..self.r.len() {
             let successes = first + self.topics.n_tokens[k] as f64;

@@ -5,11 +5,14 @@ use rayon::prelude::*;
 
 use super::assignments::Assignments;
 use crate::error::{Result, array_of};
-use crate::math::gamma_law;
+use crate::math::{dirichlet, gamma_law};
 use crate::rng::{Key, Rng};
 
 /// Words per unit of parallel work; fixed, so that sums do not depend on the threads.
 const CHUNK_WORDS: usize = 128;
+
+/// Sum of gamma variates below which their ratios have lost their precision.
+const VANISHED: f64 = 1e-280;
 
 /// What a sweep does with the topics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +78,21 @@ impl Topics {
             totals.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
             self.n_tokens.iter_mut().zip(n_tokens).for_each(|(total, n)| *total += n);
         }
+        for (k, total) in totals.iter_mut().enumerate().filter(|(_, total)| **total < VANISHED) {
+            self.redraw(k, key.unit(u64::MAX).unit(k as u64));
+            *total = 1.0;
+        }
         totals
+    }
+
+    /// Draws the topic of no tokens whose gamma variates have all underflown.
+    fn redraw(&mut self, topic: usize, key: Key) {
+        let n_topics = self.n_tokens.len();
+        let mut phi = vec![0.0; self.weights.len() / n_topics];
+        dirichlet(&vec![self.prior; phi.len()], &mut phi, &mut key.rng());
+        for (weight, phi) in self.weights[topic..].iter_mut().step_by(n_topics).zip(phi) {
+            *weight = phi;
+        }
     }
 
     /// Multiplies the weights of topic k by `factors[k]`.

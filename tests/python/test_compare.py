@@ -395,3 +395,28 @@ def test_sizes_beyond_the_memory_are_refused_and_do_not_end_the_process():
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit),
     )
     assert (done.returncode, done.stdout) == (0, "refused\n")
+
+
+def test_models_of_different_vocabularies_score_the_same_tokens():
+    words = ["a", "b", "c", "d"]
+    topics = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
+    part = topics[:, :2] / topics[:, :2].sum(axis=1, keepdims=True)
+    make = pb.LatentDirichletAllocation.from_parameters
+    models = {
+        "four words": make(doc_topic_prior=0.5, topic_word=topics, vocabulary=words),
+        "two words": make(doc_topic_prior=0.5, topic_word=part, vocabulary=words[:2]),
+    }
+    documents = pb.Corpus([[3, 1, 2, 0], [0, 2, 1, 5]], vocabulary=words)
+    comparison = pb.compare(models, documents, unseen="drop")
+    for result in comparison.results.values():
+        assert result.n_tokens.tolist() == [4, 2]
+        assert result.n_unseen_tokens == 8
+    with pytest.raises(errors.InvalidArgumentError, match="unseen"):
+        pb.compare(models, documents)
+
+
+def test_compare_and_log_likelihood_agree_under_one_seed():
+    model = lda()
+    alone = pb.log_likelihood(model, COUNTS, "smc", random_state=5)
+    together = pb.compare({"one": model}, COUNTS, method="smc", random_state=5)
+    np.testing.assert_array_equal(together.results["one"].values, alone.values)

@@ -250,7 +250,8 @@ def test_topics_are_recovered(cls):
     np.testing.assert_allclose(model.components_[order], topics, rtol=0, atol=0.015)
     assert np.corrcoef(model.transform(data.corpus)[:, order[0]], data.doc_topic[:, 0])[0, 1] > 0.95
     if cls is PFA:
-        np.testing.assert_allclose(model.shape_, 0.4, rtol=0.25)
+        # A relative standard error near 1 / sqrt(tables), some 60 tables a topic.
+        np.testing.assert_allclose(model.shape_, 0.4, rtol=0.4)
         np.testing.assert_allclose(model.probability_, 0.98, atol=0.01)
 
 

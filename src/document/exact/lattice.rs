@@ -24,6 +24,9 @@ use crate::urn::LocalUrn;
 /// between two looks at that maximum may use some.
 const LN_RANGE: f64 = 1_150.0;
 
+/// Fall of the largest value that plain doubles bear between two looks at it.
+const LN_FALL: f64 = 500.0;
+
 /// Levels between two looks at the largest value.
 const RESCALE_EVERY: u64 = 4;
 
@@ -47,7 +50,10 @@ fn fits_doubles(urn: &LocalUrn) -> bool {
     let n = urn.n_tokens() as f64;
     let least = urn.pseudo_counts().iter().copied().fold(1.0, f64::min);
     let n_opened = n.min(urn.n_topics() as f64);
-    n * std::f64::consts::LN_2 + n_opened * (n / least).ln() < LN_RANGE
+    let a_sum: f64 = urn.pseudo_counts().iter().sum();
+    // Between two looks, the level's maximum itself may fall by what its tokens cost.
+    let ln_fall = RESCALE_EVERY as f64 * ((a_sum + n) / least).ln();
+    n * std::f64::consts::LN_2 + n_opened * (n / least).ln() < LN_RANGE && ln_fall < LN_FALL
 }
 
 /// ln Z of one document.
@@ -99,7 +105,7 @@ impl<T: Real> Lattice<T> {
         let n_levels = urn.n_tokens() as usize - 1;
         let (rows, n_values) = Rows::new(urn.n_topics() - 2, n_levels);
         let mut values = vec![T::ZERO; n_values];
-        values[0] = T::ONE;
+        values[0] = T::START;
         Lattice { values, rows, last: vec![0.0; n_levels + 1], along: vec![0.0; n_levels + 1] }
     }
 
@@ -107,7 +113,7 @@ impl<T: Real> Lattice<T> {
         let a = urn.pseudo_counts();
         let a_sum: f64 = a.iter().sum();
         let n_tokens = urn.n_tokens();
-        let mut ln_value = 0.0;
+        let mut ln_value = -T::START.ln();
         let mut level = 0;
         for (q, count) in urn.cells() {
             for _ in 0..count {

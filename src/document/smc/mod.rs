@@ -20,7 +20,7 @@ use lookahead::Lookahead;
 
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::{Cumulative, LogSum, ln_gamma, ln_rising, systematic_offspring};
+use crate::math::{Cumulative, LogSum, ln_gamma_ratio, ln_rising, systematic_offspring};
 use crate::rng::Rng;
 use crate::urn::LocalUrn;
 
@@ -108,7 +108,7 @@ impl<'a> Filter<'a> {
         }
         let ln_start = (expected.iter().zip(&guess.pseudo_counts))
             .filter(|(x, a)| x > a)
-            .map(|(x, a)| ln_gamma(*x) - ln_gamma(*a))
+            .map(|(x, a)| ln_gamma_ratio(*a, x - a))
             .sum();
         Filter {
             urn,
@@ -298,6 +298,6 @@ impl Change {
     }
 
     fn exact_ratio(&self, n: u32) -> f64 {
-        (ln_gamma(f64::from(n) + self.after) - ln_gamma(f64::from(n) + self.before)).exp()
+        (-ln_gamma_ratio(f64::from(n) + self.after, self.before - self.after)).exp()
     }
 }

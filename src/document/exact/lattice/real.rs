@@ -6,7 +6,8 @@ pub(super) const TARGET: f64 = 3.773_020_300_9e260;
 /// A non-negative number.
 pub(super) trait Real: Copy {
     const ZERO: Self;
-    const ONE: Self;
+    /// Where the programme starts: the top of the range.
+    const START: Self;
     /// Whether levels must be rescaled to stay in range.
     const NEEDS_SCALING: bool;
 
@@ -18,7 +19,7 @@ pub(super) trait Real: Copy {
 
 impl Real for f64 {
     const ZERO: f64 = 0.0;
-    const ONE: f64 = 1.0;
+    const START: f64 = TARGET;
     const NEEDS_SCALING: bool = true;
 
     #[inline]
@@ -59,22 +60,24 @@ const fn two_to(power: i64) -> f64 {
 impl Wide {
     #[inline]
     fn normalised(self) -> Self {
-        let Wide { mantissa, exponent } = self;
+        let Wide { mut mantissa, mut exponent } = self;
         if mantissa >= UPPER {
-            Wide { mantissa: mantissa / STEP, exponent: exponent + 1 }
-        } else if mantissa >= LOWER {
-            self
-        } else if mantissa > 0.0 {
-            Wide { mantissa: mantissa * STEP, exponent: exponent - 1 }
-        } else {
-            Self::ZERO
+            mantissa /= STEP;
+            exponent += 1;
+        } else if mantissa <= 0.0 {
+            return Self::ZERO;
         }
+        while mantissa < LOWER {
+            mantissa *= STEP;
+            exponent -= 1;
+        }
+        Wide { mantissa, exponent }
     }
 }
 
 impl Real for Wide {
     const ZERO: Wide = Wide { mantissa: 0.0, exponent: i64::MIN / 2 };
-    const ONE: Wide = Wide { mantissa: 1.0, exponent: 0 };
+    const START: Wide = Wide { mantissa: 1.0, exponent: 0 };
     const NEEDS_SCALING: bool = false;
 
     #[inline]
@@ -109,11 +112,11 @@ mod tests {
 
     #[test]
     fn wide_numbers_add_across_exponents() {
-        let small = Wide::ONE.times(1e-200).times(1e-200);
-        let sum = Wide::ONE.plus(small.times(1e250).times(1e150));
+        let small = Wide::START.times(1e-200).times(1e-200);
+        let sum = Wide::START.plus(small.times(1e200).times(1e200));
         assert!((sum.ln() - 2f64.ln()).abs() < 1e-12);
         assert!((small.ln() + 400.0 * 10f64.ln()).abs() < 1e-9);
-        assert_eq!(Wide::ZERO.plus(Wide::ONE), Wide::ONE);
-        assert_eq!(Wide::ONE.times(0.0).plus(small), small);
+        assert_eq!(Wide::ZERO.plus(Wide::START), Wide::START);
+        assert_eq!(Wide::START.times(0.0).plus(small), small);
     }
 }
