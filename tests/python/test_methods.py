@@ -131,7 +131,8 @@ def test_errors_hold_for_many_documents(n_topics):
     result = pb.log_likelihood(model, data.corpus, "smc-lookahead", random_state=4)
     lower, upper = result.interval(0.95)
     covered = ((lower <= exact.values) & (exact.values <= upper)).mean()
-    assert 0.92 <= covered <= 0.98
+    # The part of the error for what the draws cannot see errs on the safe side.
+    assert 0.92 <= covered <= 0.99
     assert abs(result.total - exact.total) < 3 * result.total_std_error
 
 
