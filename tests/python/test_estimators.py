@@ -250,9 +250,18 @@ def test_topics_are_recovered(cls):
     np.testing.assert_allclose(model.components_[order], topics, rtol=0, atol=0.015)
     assert np.corrcoef(model.transform(data.corpus)[:, order[0]], data.doc_topic[:, 0])[0, 1] > 0.95
     if cls is PFA:
-        # A relative standard error near 1 / sqrt(tables), some 60 tables a topic.
-        np.testing.assert_allclose(model.shape_, 0.4, rtol=0.4)
         np.testing.assert_allclose(model.probability_, 0.98, atol=0.01)
+
+
+def test_shapes_are_recovered_where_topics_share_no_word():
+    # Over such data sets the relative error of r has mean -0.01 and standard deviation 0.07. With
+    # overlapping topics r is confounded with how sharp the topics are, and comes out too high.
+    topics = np.kron(np.eye(3), np.full(10, 0.1))
+    data = pb.datasets.make_gamma_poisson_corpus(
+        400, topic_word=topics, shape=0.4, probability=0.98, random_state=1
+    )
+    model = PFA(3, prior="beta-gamma-gamma", max_iter=100, random_state=0).fit(data.corpus)
+    np.testing.assert_allclose(model.shape_, 0.4, rtol=0.25)
 
 
 def test_what_a_prior_does_not_learn_stays():
