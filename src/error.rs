@@ -100,6 +100,24 @@ pub enum Error {
         /// The budget in multiply-adds.
         budget: f64,
     },
+    /// A sampler of the size asked for would cost more than its budget.
+    #[error(
+        "document {document} ({n_tokens} tokens, {n_topics} topics) would take about \
+         {operations:.1e} multiply-adds by this method, above the budget of {budget:.1e}: lower the \
+         number of samples, particles or replicates, raise budget, or use method=\"auto\""
+    )]
+    SamplingBudget {
+        /// The document.
+        document: usize,
+        /// Its tokens.
+        n_tokens: u64,
+        /// The topics of the model.
+        n_topics: usize,
+        /// Estimated multiply-adds.
+        operations: f64,
+        /// The budget in multiply-adds.
+        budget: f64,
+    },
     /// The particles of one document would not fit into memory.
     #[error(
         "n_particles = {n_particles} is too many for this number of topics and replicates: at most \
@@ -111,6 +129,15 @@ pub enum Error {
         /// The largest number.
         most: usize,
     },
+    /// The topics given for the tokens of a document cannot have produced them.
+    #[error("the topics given for document {row} cannot have produced its words")]
+    TopicPath {
+        /// The document.
+        row: usize,
+    },
+    /// The estimator cannot run backwards.
+    #[error("only particle filters and annealing have a reverse")]
+    NoReverse,
     /// There is no memory for an array.
     #[error("{name} would take {bytes:.1e} bytes, more than there is")]
     Memory {

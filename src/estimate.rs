@@ -43,9 +43,35 @@ impl Estimate {
         Estimate {
             ln_value,
             std_error: (sum.std_error().max(tail_error(ln_replicates)))
-                .hypot(std::f64::consts::FRAC_1_SQRT_2 / n_draws as f64),
+                .hypot(unseen(n_draws)),
             n_eff: sum.n_eff(),
             n_replicates: ln_replicates.len() as u32,
+        }
+    }
+
+    /// The ratio of the means of paired replicates: what goes wrong in both cancels.
+    pub fn ratio(ln_above: &[f64], ln_below: &[f64], n_draws: usize) -> Self {
+        let [above, below] =
+            [ln_above, ln_below].map(|ln_x| Estimate::from_replicates(ln_x, n_draws));
+        let n = ln_above.len() as f64;
+        let terms = ln_above.iter().zip(ln_below);
+        let squares: f64 = terms
+            .map(|(x, y)| ((x - above.ln_value).exp() - (y - below.ln_value).exp()).powi(2))
+            .sum();
+        Estimate {
+            std_error: (squares / (n * (n - 1.0))).sqrt().hypot(unseen(n_draws)),
+            ..above.over(below)
+        }
+    }
+
+    /// The ratio of two independent estimates.
+    #[must_use]
+    pub fn over(self, below: Self) -> Self {
+        Estimate {
+            ln_value: self.ln_value - below.ln_value,
+            std_error: self.std_error.hypot(below.std_error),
+            n_eff: self.n_eff.min(below.n_eff),
+            n_replicates: self.n_replicates,
         }
     }
 
@@ -54,6 +80,11 @@ impl Estimate {
     pub fn scaled(self, ln_factor: f64) -> Self {
         Estimate { ln_value: self.ln_value + ln_factor, ..self }
     }
+}
+
+/// Standard error of what none of `n_draws` draws has seen.
+fn unseen(n_draws: usize) -> f64 {
+    std::f64::consts::FRAC_1_SQRT_2 / n_draws as f64
 }
 
 /// Standard error of ln of the mean, were the replicates log-normal: √((exp s² - 1)/R), at most s,

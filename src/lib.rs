@@ -14,7 +14,7 @@
 //! let query = Query { event: Event::Sequence, given_length: true };
 //! let settings = Settings { method: Method::Auto, ..Settings::new(query) };
 //! let scores = score(&model, &documents, &settings, 0, &())?;
-//! let estimate = scores[0].expect("nobody stopped the work").estimate;
+//! let estimate = scores[0].as_ref().expect("nobody stopped the work").estimate;
 //! assert!((estimate.ln_value - -4.474050553487056).abs() < 1e-13);
 //! assert_eq!(estimate.std_error, 0.0);
 //! # Ok::<(), polyabayes::Error>(())
@@ -33,7 +33,8 @@ pub mod urn;
 pub use control::{Observer, Stop};
 pub use counts::CountMatrix;
 pub use document::{
-    Event, Form, Method, Query, Sampler, Score, Settings, TopicModel, score, transform,
+    Bounds, Conditionals, Event, Form, MeanField, Method, Query, Sampler, Score, Settings, Start,
+    TopicModel, TracePoint, bidirectional, completion, score, transform,
 };
 pub use error::{Error, Result};
 pub use estimate::Estimate;

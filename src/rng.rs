@@ -4,12 +4,68 @@
 //! document, the number of a sweep); never by a thread, a chunk or a row number of the input.
 //! Results are therefore the same bits for any number of threads and any order of documents.
 
-use rand::SeedableRng;
+use rand::{Rng as _, SeedableRng};
 
 use crate::counts::Document;
 
 /// The generator behind every stream.
 pub type Rng = rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Number of chains that go in lockstep, each with a stream of its own.
+pub const LANES: usize = 16;
+
+/// One number for every lane.
+pub type Lanes = [f64; LANES];
+
+/// What an estimator draws from. Code that draws from any stream can be checked against all the
+/// choices it might have made.
+pub trait Stream: rand::Rng {
+    /// Streams for every lane.
+    type Lanes: UniformLanes;
+
+    /// New streams for every lane, independent of each other and of what comes after.
+    fn lanes(&mut self) -> Self::Lanes;
+}
+
+/// Numbers uniform on [0, 1), one for every lane at a time.
+pub trait UniformLanes {
+    /// The next number of every lane.
+    fn next(&mut self) -> Lanes;
+}
+
+impl Stream for Rng {
+    type Lanes = Uniforms;
+
+    fn lanes(&mut self) -> Uniforms {
+        Uniforms(std::array::from_fn(|_| std::array::from_fn(|_| self.next_u64())))
+    }
+}
+
+/// xoshiro256++ in every lane, 52 bits a number.
+#[derive(Debug, Clone)]
+pub struct Uniforms([[u64; LANES]; 4]);
+
+impl UniformLanes for Uniforms {
+    #[inline]
+    fn next(&mut self) -> Lanes {
+        let [s0, s1, s2, s3] = &mut self.0;
+        let mut uniforms = [0.0; LANES];
+        for lane in 0..LANES {
+            let sum = s0[lane].wrapping_add(s3[lane]);
+            let bits = sum.rotate_left(23).wrapping_add(s0[lane]);
+            let t = s1[lane] << 17;
+            s2[lane] ^= s0[lane];
+            s3[lane] ^= s1[lane];
+            s1[lane] ^= s2[lane];
+            s0[lane] ^= s3[lane];
+            s2[lane] ^= t;
+            s3[lane] = s3[lane].rotate_left(45);
+            // The mantissa of a number between 1 and 2.
+            uniforms[lane] = f64::from_bits(bits >> 12 | 0x3ff0_0000_0000_0000) - 1.0;
+        }
+        uniforms
+    }
+}
 
 /// What a stream is for: streams of different purposes are independent under one seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,8 +135,6 @@ fn mix(mut x: u64) -> u64 {
 mod tests {
     use std::collections::HashSet;
 
-    use rand::Rng as _;
-
     use super::*;
 
     #[test]
@@ -100,6 +154,30 @@ mod tests {
         let key = Key::new(7, Purpose::Score);
         assert_ne!(key.unit(1).unit(2), key.unit(2).unit(1));
         assert_ne!(key.unit(0), key.unit(0).unit(0));
+    }
+
+    #[test]
+    fn lanes_are_the_generator_itself() {
+        use rand::RngExt;
+
+        let mut rng = Key::new(3, Purpose::Score).rng();
+        let seeds: [[u64; LANES]; 4] =
+            std::array::from_fn(|_| std::array::from_fn(|_| rng.next_u64()));
+        let mut lanes = Key::new(3, Purpose::Score).rng().lanes();
+        let mut scalar: [Rng; LANES] = std::array::from_fn(|lane| {
+            let mut seed = [0u8; 32];
+            for (bytes, words) in seed.chunks_exact_mut(8).zip(&seeds) {
+                bytes.copy_from_slice(&words[lane].to_le_bytes());
+            }
+            Rng::from_seed(seed)
+        });
+        for _ in 0..100 {
+            for (lane, x) in lanes.next().into_iter().enumerate() {
+                // 52 bits of the 53 that a scalar draw has.
+                let expected: f64 = scalar[lane].random();
+                assert!((0.0..f64::EPSILON).contains(&(expected - x)));
+            }
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 fn exact(model: &TopicModel, documents: &CountMatrix, query: Query) -> Vec<f64> {
     let settings = Settings { method: Method::Exact, ..Settings::new(query) };
     let scores = score(model, documents, &settings, 0, &()).unwrap();
-    scores.iter().map(|score| score.unwrap().estimate.ln_value).collect()
+    scores.iter().map(|score| score.as_ref().unwrap().estimate.ln_value).collect()
 }
 
 fn close(found: f64, expected: f64) -> bool {

@@ -3,26 +3,47 @@
 from polyabayes import datasets, exceptions, plotting
 from polyabayes._model import load
 from polyabayes.comparison import Comparison, compare
+from polyabayes.completion import (
+    Perplexity,
+    completion_perplexity,
+    log_completion,
+    plug_in_perplexity,
+    split_tokens,
+)
 from polyabayes.corpus import Corpus
+from polyabayes.diagnostics import (
+    BidirectionalBounds,
+    bidirectional_bounds,
+    estimator_divergence,
+)
 from polyabayes.io import read_corpus, write_corpus
 from polyabayes.lda import LatentDirichletAllocation
-from polyabayes.likelihood import LogLikelihood, log_likelihood
+from polyabayes.likelihood import LogLikelihood, Trace, log_likelihood
 from polyabayes.pfa import PoissonFactorAnalysis
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BidirectionalBounds",
     "Comparison",
     "Corpus",
     "LatentDirichletAllocation",
     "LogLikelihood",
+    "Perplexity",
     "PoissonFactorAnalysis",
+    "Trace",
+    "bidirectional_bounds",
     "compare",
+    "completion_perplexity",
     "datasets",
+    "estimator_divergence",
     "exceptions",
     "load",
+    "log_completion",
     "log_likelihood",
     "plotting",
+    "plug_in_perplexity",
     "read_corpus",
+    "split_tokens",
     "write_corpus",
 ]

@@ -11,6 +11,8 @@ __all__ = [
     "FitResult",
     "Model",
     "Scores",
+    "bidirectional",
+    "completion",
     "fit_lda",
     "fit_pfa",
     "score",
@@ -28,7 +30,7 @@ class _ScoreSettings(Protocol):
     @property
     def given_length(self) -> bool: ...
     @property
-    def n_samples(self) -> int: ...
+    def n_samples(self) -> int | None: ...
     @property
     def n_particles(self) -> int | None: ...
     @property
@@ -36,7 +38,17 @@ class _ScoreSettings(Protocol):
     @property
     def target_std_error(self) -> float | None: ...
     @property
-    def budget(self) -> float: ...
+    def budget(self) -> float | None: ...
+    @property
+    def trace(self) -> bool: ...
+    @property
+    def order(self) -> int: ...
+    @property
+    def n_iterations(self) -> int: ...
+    @property
+    def n_conditional_samples(self) -> int | None: ...
+    @property
+    def start(self) -> str: ...
 
 class _FitSchedule(Protocol):
     @property
@@ -77,6 +89,12 @@ class Scores:
     @property
     def methods(self) -> list[str]: ...
     @property
+    def sizes(self) -> _Integers: ...
+    @property
+    def reached(self) -> NDArray[np.bool_]: ...
+    @property
+    def trace(self) -> list[_Floats]: ...
+    @property
     def interruption(self) -> BaseException | None: ...
 
 @final
@@ -103,6 +121,26 @@ def score(
     n_jobs: int,
     progress: Callable[[int], None] | None = None,
 ) -> Scores: ...
+def completion(
+    model: Model,
+    observed: Documents,
+    held_out: Documents,
+    settings: _ScoreSettings,
+    *,
+    seed: int,
+    n_jobs: int,
+    progress: Callable[[int], None] | None = None,
+) -> Scores: ...
+def bidirectional(
+    model: Model,
+    documents: Documents,
+    topics: NDArray[np.uint16],
+    settings: _ScoreSettings,
+    *,
+    seed: int,
+    n_jobs: int,
+    progress: Callable[[int], None] | None = None,
+) -> _Floats: ...
 def transform(
     model: Model,
     documents: Documents,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from polyabayes import _checks, _core
+from polyabayes._methods import METHODS, Method, Settings, check_settings
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, draw_seed
 from polyabayes.corpus import Corpus
@@ -28,31 +30,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["LogLikelihood", "Scorable", "log_likelihood"]
+__all__ = ["LogLikelihood", "Scorable", "Trace", "log_likelihood"]
 
-# Methods by name, with the default size of a replicate of those that sample.
-_SAMPLES = {"direct": 1_000, "harmonic": 200, "mean-field": 1_000, "annealed": 200, "chib": 50}
-METHODS = (
-    "auto",
-    "exact",
-    "smc-lookahead",
-    "smc",
-    "left-to-right",
-    "left-to-right-particle",
-    "left-to-right-sequential",
-    "l2r",
-    "annealed",
-    "chib",
-    "mean-field",
-    "direct",
-    "harmonic",
-    "recursive",
-)
-_BIASED = ("harmonic", "left-to-right-particle", "left-to-right-sequential", "recursive")
 EVENTS = ("sequence", "counts")
-
-_DEFAULT_REPLICATES = 16
-_DEFAULT_BUDGET = 1e9
 
 # The share of log-normal replicates that is effective when their logs deviate by 1.
 _RELIABLE_SHARE = 0.37
@@ -72,15 +52,23 @@ class Scorable(Protocol):
         """The model as the compiled core reads it."""
 
 
-class _Settings(NamedTuple):
-    method: str
-    event: str
-    given_length: bool
-    n_samples: int
-    n_particles: int | None
-    n_replicates: int
-    target_std_error: float | None
-    budget: float
+class Trace(NamedTuple):
+    """Estimates as a function of the number of samples, from one run.
+
+    Attributes
+    ----------
+    n_samples : ndarray of shape (n_documents, n_points)
+        Samples, particles, states or temperatures behind each estimate, all replicates together;
+        0 where exact.
+    values : ndarray of shape (n_documents, n_points)
+        ln p, in nats.
+    std_errors : ndarray of shape (n_documents, n_points)
+        Standard error of each value.
+    """
+
+    n_samples: NDArray[np.float64]
+    values: NDArray[np.float64]
+    std_errors: NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -108,6 +96,14 @@ class LogLikelihood:
         Whether the values are conditional on the documents' lengths.
     n_replicates : int
         Replicates behind each error.
+    sizes : ndarray of int, shape (n_documents,)
+        Particles, samples, states or temperatures of each replicate, as chosen for the document; 0
+        where there is none.
+    reached : ndarray of bool, shape (n_documents,)
+        Whether a pilot reached ``target_std_error`` within the budget; True where none was asked
+        for, False where an interrupted run did not get to the document.
+    trace : Trace or None
+        Estimates on the way, where asked for.
     n_unseen_tokens : int
         Tokens dropped because the model does not know their words.
     ids : ndarray of str or None
@@ -123,6 +119,9 @@ class LogLikelihood:
     event: str
     given_length: bool
     n_replicates: int
+    sizes: NDArray[np.int64]
+    reached: NDArray[np.bool_]
+    trace: Trace | None
     n_unseen_tokens: int
     ids: NDArray[Any] | None
     groups: NDArray[np.int64]
@@ -130,7 +129,28 @@ class LogLikelihood:
     @property
     def is_unbiased(self) -> bool:
         """Whether p itself is estimated without bias: ln p is then low by half its variance."""
-        return not np.isin(self.methods, _BIASED).any()
+        return all(method.is_unbiased for method in self._used())
+
+    @property
+    def is_biased(self) -> bool:
+        """Whether some estimate of p is biased at this sample size."""
+        return not self.is_unbiased
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether the estimates tend to p as the samples grow."""
+        return all(method.is_consistent for method in self._used())
+
+    @property
+    def cost(self) -> dict[str, str]:
+        """Multiply-adds of a replicate, by method used.
+
+        N tokens, W distinct words, K topics, S samples, P particles.
+        """
+        return {name: METHODS[name].cost for name in np.unique(self.methods).tolist() if name}
+
+    def _used(self) -> list[Method]:
+        return [METHODS[name] for name in np.unique(self.methods).tolist() if name]
 
     @property
     def total(self) -> float:
@@ -233,6 +253,7 @@ class LogLikelihood:
             "log_likelihood": self.values,
             "std_error": self.std_errors,
             "n_eff": self.n_effs,
+            "size": self.sizes,
             "method": self.methods,
         }
 
@@ -261,6 +282,8 @@ def log_likelihood(
     random_state: RandomState = None,
     n_jobs: int | None = None,
     progress: bool = False,
+    trace: bool = False,
+    options: Mapping[str, Any] | None = None,
 ) -> LogLikelihood:
     """Log-likelihood of documents under a topic model, topic weights integrated out.
 
@@ -275,10 +298,14 @@ def log_likelihood(
         method                          what it does                               cost
         ==============================  =========================================  =============
         ``"auto"``                      exact up to 10^7 multiply-adds, else       as chosen
-                                        ``"smc-lookahead"``
+                                        ``"smc-lookahead"`` on short and clear
+                                        documents, ``"annealed"`` on the others
         ``"exact"``                     the cheaper of two dynamic programmes,     K C(N+K-1, K)
                                         over topic totals or partial documents;    or
                                         relative error near 1e-13                  Π C(y_w+2, 2)
+        ``"annealed"``                  annealed importance sampling (Neal 2001)   S N K
+                                        along urns, S temperatures, from the
+                                        mean field or from the prior; unbiased
         ``"smc-lookahead"``             particle filter that expects the tokens    P N K
                                         to come by their mean field; unbiased
         ``"smc"``                       particle filter, locally optimal           P N K
@@ -291,11 +318,9 @@ def log_likelihood(
                                         however large P
         ``"left-to-right-sequential"``  one chain, P sweeps a position (Buntine    P N² K
                                         2009, 3.6); biased, consistent
-        ``"l2r"``                       left-to-right by word type, exact          P W² K
-                                        conditionals (Capdevila et al. 2018,
-                                        alg. 1), mean of products; unbiased
-        ``"annealed"``                  annealed importance sampling, S            S N K
-                                        temperatures (Neal 2001); unbiased
+        ``"l2r"``                       left-to-right by word type (Capdevila et   P W N K
+                                        al. 2018, alg. 1), exact or sampled
+                                        conditionals, mean of products; unbiased
         ``"chib"``                      Chib-style, a chain of S states (Murray &  S N K
                                         Salakhutdinov 2009); unbiased
         ``"mean-field"``                importance sampling by the mean field      S N
@@ -313,19 +338,20 @@ def log_likelihood(
         The cost is that of a replicate of one document: N tokens, W distinct words, K topics, S
         samples, P particles.
     n_samples : int, optional
-        S. Default: 1000 for ``"direct"`` and ``"mean-field"``, 200 for ``"harmonic"`` and
-        ``"annealed"``, 50 for ``"chib"``.
+        S. Default: by document for ``"annealed"``, 1000 for ``"direct"`` and ``"mean-field"``, 200
+        for ``"harmonic"``, 50 for ``"chib"``.
     n_particles : int, optional
-        P. Default: 10 for left-to-right and l2r; for the filters, by document: as many (50 to
-        5000) as bring the standard deviation of ln p in one replicate down to about 0.4, which
-        a pilot of 400 particles predicts. With fewer, long documents come out low, and their
-        errors too small.
+        P. Default: 10 for left-to-right and l2r; by document for the filters. By document means as
+        many particles (50 to 5000) or temperatures (10 to 5000) as bring the standard deviation of
+        ln p in one replicate down to about 0.4, which a pilot predicts. With fewer, long documents
+        come out low, and their errors too small. With ``"auto"``, a number of particles asks for
+        ``"smc-lookahead"`` wherever exact is too expensive.
     n_replicates : int, default=16
         Independent replicates; their mean is the estimate, their spread its standard error.
     target_std_error : float, optional
         Sample size of each document at which pilots reach this standard error, or have spent
         `budget`. The estimate itself is made afresh and accepted whatever its error is, so that
-        it stays unbiased; ``std_errors`` tells which documents did not reach the target.
+        it stays unbiased; ``reached`` tells in which documents no pilot got there.
     event : {"sequence", "counts"}, optional
         The ordered tokens (default for LDA), or the bag of words with its multiplicity
         (default for gamma-Poisson).
@@ -334,14 +360,24 @@ def log_likelihood(
     unseen : {"raise", "drop"}, default="raise"
         What to do with words that the model's vocabulary lacks, where model and documents both
         have one. Dropped tokens are counted in the result.
-    budget : float, default=1e9
-        Multiply-adds that one document may cost.
+    budget : float, optional
+        Multiply-adds that one document may cost. Default: 1e9 (about a second) exactly or on the
+        way to a target, 1e11 by a method of given size.
     random_state : None, int, RandomState, Generator or SeedSequence
         Equal seeds give equal bits, for any number of threads and any order of documents.
     n_jobs : int, optional
         Threads; None means all cores.
     progress : bool, default=False
         Show a progress bar (needs tqdm).
+    trace : bool, default=False
+        Keep the estimates on the way: after some of the samples of every replicate, or, for the
+        filters, annealing and Chib, whose replicates are one piece, after some of the replicates.
+    options : mapping, optional
+        ``{"order": 1 or 2, "n_iterations": 20}`` for ``"mean-field"``: the order of its update and
+        their number. ``{"n_conditional_samples": 10}`` for ``"l2r"``: conditionals by as many draws
+        from a multinomial (eq. 20) in place of exact ones. ``{"start": "prior"}`` for
+        ``"annealed"``: anneal the words' weights, from the prior, in place of the urn, from the
+        mean field; far worse, for comparison.
 
     Returns
     -------
@@ -351,7 +387,7 @@ def log_likelihood(
     Raises
     ------
     BudgetExceededError
-        If an exact request would cost more than `budget`; before any work.
+        If a request would cost more than `budget`; before any work.
     InvalidArgumentError, InvalidCountsError, InvalidTypeError
         If an argument is bad; before any work.
     Interrupted
@@ -370,17 +406,17 @@ def log_likelihood(
     """
     check_model("model", model)
     event = model._default_event if event is None else _checks.choice("event", event, EVENTS)
-    settings = _Settings(
-        method=_checks.choice("method", method, METHODS),
+    settings = check_settings(
+        method=method,
         event=event,
         given_length=_given_length(model, given_length),
-        n_samples=_size("n_samples", n_samples, _SAMPLES.get(method, 1)),
-        n_particles=None if n_particles is None else _size("n_particles", n_particles, 1),
-        n_replicates=_size("n_replicates", n_replicates, _DEFAULT_REPLICATES, 2, 10_000),
-        target_std_error=None
-        if target_std_error is None
-        else _checks.positive_number("target_std_error", target_std_error),
-        budget=_DEFAULT_BUDGET if budget is None else _checks.positive_number("budget", budget),
+        n_samples=n_samples,
+        n_particles=n_particles,
+        n_replicates=n_replicates,
+        target_std_error=target_std_error,
+        budget=budget,
+        trace=trace,
+        options=options,
     )
     n_threads = _checks.n_threads(n_jobs)
     corpus, n_unseen = model._aligned(documents, "documents", unseen)
@@ -394,25 +430,48 @@ def log_likelihood(
             n_jobs=n_threads,
             progress=update,
         )
-    result = LogLikelihood(
-        values=scores.values,
-        std_errors=scores.std_errors,
-        n_effs=scores.n_effs,
-        methods=np.array(scores.methods),
-        n_tokens=np.asarray(corpus.counts.sum(axis=1), dtype=np.int64).ravel(),
-        method=method,
-        event=event,
-        given_length=settings.given_length,
-        n_replicates=settings.n_replicates,
+    result = collect(
+        scores,
+        settings,
+        n_tokens=corpus.counts.sum(axis=1),
         n_unseen_tokens=n_unseen,
         ids=corpus.ids,
         groups=core_documents.groups(),
     )
     if scores.interruption is not None:
-        raise _interrupted(scores.interruption, result)
+        raise interrupted(scores.interruption, result)
     for category, message in doubts(result):
         warnings.warn(message, category, stacklevel=2)
     return result
+
+
+def collect(
+    scores: _core.Scores,
+    settings: Settings,
+    *,
+    n_tokens: Any,
+    n_unseen_tokens: int,
+    ids: NDArray[Any] | None,
+    groups: NDArray[np.int64],
+) -> LogLikelihood:
+    """Dress the scores of the compiled core."""
+    return LogLikelihood(
+        values=scores.values,
+        std_errors=scores.std_errors,
+        n_effs=scores.n_effs,
+        methods=np.array(scores.methods),
+        n_tokens=np.asarray(n_tokens, dtype=np.int64).ravel(),
+        method=settings.method,
+        event=settings.event,
+        given_length=settings.given_length,
+        n_replicates=settings.n_replicates,
+        sizes=scores.sizes,
+        reached=scores.reached,
+        trace=Trace(*scores.trace) if settings.trace else None,
+        n_unseen_tokens=n_unseen_tokens,
+        ids=ids,
+        groups=groups,
+    )
 
 
 def check_model(name: str, model: object) -> None:
@@ -424,7 +483,7 @@ def check_model(name: str, model: object) -> None:
         )
 
 
-def _interrupted(interruption: BaseException, partial: LogLikelihood) -> BaseException:
+def interrupted(interruption: BaseException, partial: LogLikelihood) -> BaseException:
     """Hand over the partial result with Ctrl-C; any other exception passes as it is."""
     if isinstance(interruption, KeyboardInterrupt):
         done = int((partial.methods != "").sum())
@@ -443,10 +502,6 @@ def _given_length(model: Scorable, given_length: bool | None) -> bool:
             "on it; leave given_length out, or set it for the gamma-Poisson model instead"
         )
     return bool(given_length)
-
-
-def _size(name: str, value: int | None, default: int, least: int = 1, most: int = 10**9) -> int:
-    return default if value is None else _checks.whole_number(name, value, least, most)
 
 
 def _tally(methods: NDArray[np.str_]) -> list[tuple[str, int]]:

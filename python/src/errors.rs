@@ -11,7 +11,7 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
         | Error::WordOutOfRange { .. }
         | Error::Unsorted { .. }
         | Error::Count { .. } => "InvalidCountsError",
-        Error::Budget { .. } => "BudgetExceededError",
+        Error::Budget { .. } | Error::SamplingBudget { .. } => "BudgetExceededError",
         _ => "InvalidArgumentError",
     };
     let class = py

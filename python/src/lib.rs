@@ -18,7 +18,7 @@ mod _core {
     #[pymodule_export]
     use super::convert::{Documents, Model};
     #[pymodule_export]
-    use super::scoring::{Scores, score, transform};
+    use super::scoring::{Scores, bidirectional, completion, score, transform};
     #[pymodule_export]
     use super::training::{FitResult, fit_lda, fit_pfa};
 }

@@ -1,30 +1,17 @@
 //! Likelihoods and topic weights of documents.
 
-use numpy::{PyArray1, PyArray2, PyArrayMethods};
-use polyabayes::{Event, Form, Method, Query, Sampler, Settings};
+use numpy::ndarray::Array2;
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use polyabayes::document::mean_field::Order;
+use polyabayes::{
+    Bounds, Conditionals, Estimate, Event, Form, MeanField, Method, Query, Sampler, Score, Settings,
+    Start,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::convert::{Documents, Model};
 use crate::detach;
-
-/// The names of the methods, in the order of their codes.
-const METHODS: [(&str, Method); 14] = [
-    ("auto", Method::Auto),
-    ("exact", Method::Exact),
-    ("direct", Method::Sample(Sampler::Direct)),
-    ("harmonic", Method::Sample(Sampler::Harmonic)),
-    ("mean-field", Method::Sample(Sampler::MeanField)),
-    ("left-to-right", Method::Sample(Sampler::LeftToRight(Form::MeanOfProducts))),
-    ("left-to-right-particle", Method::Sample(Sampler::LeftToRight(Form::ProductOfMeans))),
-    ("left-to-right-sequential", Method::Sample(Sampler::LeftToRight(Form::Sequential))),
-    ("l2r", Method::Sample(Sampler::L2r)),
-    ("smc", Method::Sample(Sampler::Smc)),
-    ("smc-lookahead", Method::Sample(Sampler::SmcLookahead)),
-    ("annealed", Method::Sample(Sampler::Annealed)),
-    ("chib", Method::Sample(Sampler::Chib)),
-    ("recursive", Method::Recursive),
-];
 
 /// How to score: read from an object with these attributes.
 #[derive(FromPyObject)]
@@ -32,31 +19,86 @@ pub(crate) struct ScoreSettings {
     method: String,
     event: String,
     given_length: bool,
-    n_samples: usize,
+    n_samples: Option<usize>,
     n_particles: Option<usize>,
     n_replicates: usize,
     target_std_error: Option<f64>,
-    budget: f64,
+    budget: Option<f64>,
+    trace: bool,
+    // Of the mean field.
+    order: usize,
+    n_iterations: usize,
+    /// Of l2r; None for exact conditionals.
+    n_conditional_samples: Option<usize>,
+    /// Of annealing.
+    start: String,
 }
 
 impl ScoreSettings {
     fn to_core(&self) -> PyResult<Settings> {
         let unknown = |what: &str, name: &str| PyValueError::new_err(format!("{what} {name:?}"));
-        let method = METHODS.iter().find(|(name, _)| *name == self.method);
         let event = match self.event.as_str() {
             "sequence" => Event::Sequence,
             "counts" => Event::Counts,
             other => return Err(unknown("unknown event", other)),
         };
         Ok(Settings {
-            method: method.ok_or_else(|| unknown("unknown method", &self.method))?.1,
+            method: self.method().ok_or_else(|| unknown("unknown method", &self.method))?,
             query: Query { event, given_length: self.given_length },
             n_samples: self.n_samples,
             n_particles: self.n_particles,
             n_replicates: self.n_replicates,
             target_std_error: self.target_std_error,
             budget: self.budget,
+            trace: self.trace,
         })
+    }
+
+    fn method(&self) -> Option<Method> {
+        let order = if self.order == 2 { Order::Second } else { Order::First };
+        let conditionals =
+            self.n_conditional_samples.map_or(Conditionals::Exact, Conditionals::Sampled);
+        let start = if self.start == "prior" { Start::Prior } else { Start::MeanField };
+        Some(Method::Sample(match self.method.as_str() {
+            "auto" => return Some(Method::Auto),
+            "exact" => return Some(Method::Exact),
+            "recursive" => return Some(Method::Recursive),
+            "direct" => Sampler::Direct,
+            "harmonic" => Sampler::Harmonic,
+            "mean-field" => {
+                Sampler::MeanField(MeanField { order, n_iterations: self.n_iterations })
+            }
+            "left-to-right" => Sampler::LeftToRight(Form::MeanOfProducts),
+            "left-to-right-particle" => Sampler::LeftToRight(Form::ProductOfMeans),
+            "left-to-right-sequential" => Sampler::LeftToRight(Form::Sequential),
+            "l2r" => Sampler::L2r(conditionals),
+            "smc" => Sampler::Smc,
+            "smc-lookahead" => Sampler::SmcLookahead,
+            "annealed" => Sampler::Annealed(start),
+            "chib" => Sampler::Chib,
+            _ => return None,
+        }))
+    }
+}
+
+fn name(method: Method) -> &'static str {
+    match method {
+        Method::Auto => "auto",
+        Method::Exact => "exact",
+        Method::Recursive => "recursive",
+        Method::Sample(sampler) => match sampler {
+            Sampler::Direct => "direct",
+            Sampler::Harmonic => "harmonic",
+            Sampler::MeanField(_) => "mean-field",
+            Sampler::LeftToRight(Form::MeanOfProducts) => "left-to-right",
+            Sampler::LeftToRight(Form::ProductOfMeans) => "left-to-right-particle",
+            Sampler::LeftToRight(Form::Sequential) => "left-to-right-sequential",
+            Sampler::L2r(_) => "l2r",
+            Sampler::Smc => "smc",
+            Sampler::SmcLookahead => "smc-lookahead",
+            Sampler::Annealed(_) => "annealed",
+            Sampler::Chib => "chib",
+        },
     }
 }
 
@@ -68,8 +110,46 @@ pub(crate) struct Scores {
     n_effs: Py<PyArray1<f64>>,
     /// Name of the estimator that scored each document; empty where none did.
     methods: Vec<&'static str>,
+    /// Particles, draws, states or temperatures of each replicate.
+    sizes: Py<PyArray1<i64>>,
+    /// Whether the target error was reached.
+    reached: Py<PyArray1<bool>>,
+    /// Samples, values and standard errors on the way, (3, D, T).
+    trace: [Py<PyArray2<f64>>; 3],
     /// What cut the work short.
     interruption: Option<Py<PyAny>>,
+}
+
+impl Scores {
+    fn new(py: Python<'_>, outcome: detach::Outcome<Vec<Option<Score>>>) -> Self {
+        let scores = &outcome.value;
+        let column = |of: fn(&Estimate) -> f64| {
+            let values = scores.iter().map(|s| s.as_ref().map_or(f64::NAN, |s| of(&s.estimate)));
+            PyArray1::from_iter(py, values).unbind()
+        };
+        let sizes = scores.iter().map(|score| score.as_ref().map_or(0, |s| s.size as i64));
+        let reached = scores.iter().map(|score| score.as_ref().is_some_and(|s| s.reached));
+        let methods = scores.iter().map(|score| score.as_ref().map_or("", |s| name(s.method)));
+        let n_points = scores.iter().flatten().map(|s| s.trace.len()).max().unwrap_or(0);
+        let table = |of: fn(&Score, usize) -> f64| {
+            let cell = |(row, point): (usize, usize)| scores[row].as_ref().map_or(f64::NAN, |s| of(s, point));
+            Array2::from_shape_fn((scores.len(), n_points), cell).into_pyarray(py).unbind()
+        };
+        Scores {
+            values: column(|estimate| estimate.ln_value),
+            std_errors: column(|estimate| estimate.std_error),
+            n_effs: column(|estimate| estimate.n_eff),
+            methods: methods.collect(),
+            sizes: PyArray1::from_iter(py, sizes).unbind(),
+            reached: PyArray1::from_iter(py, reached).unbind(),
+            trace: [
+                table(|score, i| score.trace.get(i).map_or(0.0, |p| p.n_samples as f64)),
+                table(|score, i| score.trace.get(i).map_or(score.estimate, |p| p.estimate).ln_value),
+                table(|score, i| score.trace.get(i).map_or(score.estimate, |p| p.estimate).std_error),
+            ],
+            interruption: outcome.interruption.map(|error| error.into_value(py).into_any()),
+        }
+    }
 }
 
 /// ln p of every document under the model.
@@ -88,19 +168,65 @@ pub(crate) fn score(
     let outcome = detach::run(py, n_jobs, progress, |watch| {
         polyabayes::score(&model.0, &documents.0, &settings, seed, watch)
     })?;
-    let scores = &outcome.value;
-    let column = |of: fn(&polyabayes::Estimate) -> f64| {
-        let values = scores.iter().map(|score| score.map_or(f64::NAN, |s| of(&s.estimate)));
-        PyArray1::from_iter(py, values).unbind()
+    Ok(Scores::new(py, outcome))
+}
+
+/// ln p of held-out tokens given the observed tokens of every document.
+#[pyfunction]
+#[pyo3(signature = (model, observed, held_out, settings, *, seed, n_jobs, progress = None))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn completion(
+    py: Python<'_>,
+    model: &Model,
+    observed: &Documents,
+    held_out: &Documents,
+    settings: ScoreSettings,
+    seed: u64,
+    n_jobs: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Scores> {
+    let settings = settings.to_core()?;
+    let outcome = detach::run(py, n_jobs, progress, |watch| {
+        polyabayes::completion(&model.0, &observed.0, &held_out.0, &settings, seed, watch)
+    })?;
+    Ok(Scores::new(py, outcome))
+}
+
+/// Stochastic lower and upper bounds of documents simulated from the model: values and standard
+/// errors of either, and the sizes of the replicates.
+#[pyfunction]
+#[pyo3(signature = (model, documents, topics, settings, *, seed, n_jobs, progress = None))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn bidirectional(
+    py: Python<'_>,
+    model: &Model,
+    documents: &Documents,
+    topics: PyReadonlyArray1<'_, u16>,
+    settings: ScoreSettings,
+    seed: u64,
+    n_jobs: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Py<PyArray2<f64>>> {
+    let settings = settings.to_core()?;
+    let topics = topics.as_slice()?;
+    let outcome = detach::run(py, n_jobs, progress, |watch| {
+        polyabayes::bidirectional(&model.0, &documents.0, topics, &settings, seed, watch)
+    })?;
+    if let Some(interruption) = outcome.interruption {
+        return Err(interruption);
+    }
+    let columns: [fn(&Bounds) -> f64; 5] = [
+        |bounds| bounds.lower.ln_value,
+        |bounds| bounds.lower.std_error,
+        |bounds| bounds.upper.ln_value,
+        |bounds| bounds.upper.std_error,
+        |bounds| bounds.size as f64,
+    ];
+    let cell = |(column, row): (usize, usize)| -> f64 {
+        outcome.value[row].as_ref().map_or(f64::NAN, columns[column])
     };
-    let name = |method| METHODS.iter().find(|(_, m)| *m == method).map_or("", |(name, _)| *name);
-    Ok(Scores {
-        values: column(|estimate| estimate.ln_value),
-        std_errors: column(|estimate| estimate.std_error),
-        n_effs: column(|estimate| estimate.n_eff),
-        methods: scores.iter().map(|score| score.map_or("", |s| name(s.method))).collect(),
-        interruption: outcome.interruption.map(|error| error.into_value(py).into_any()),
-    })
+    let table = Array2::from_shape_fn((columns.len(), outcome.value.len()), cell);
+    Ok(table.into_pyarray(py).unbind())
 }
 
 /// Posterior mean topic weights of every document, (D, K).

@@ -1,12 +1,13 @@
 //! Direct sampling: topic weights from their prior (L2R eq. 9).
 
+use super::runs::Runs;
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::{LogSum, dirichlet, ln_rising};
-use crate::rng::Rng;
+use crate::math::{dirichlet, ln_rising};
+use crate::rng::Stream;
 use crate::urn::LocalUrn;
 
-/// ln Ẑ of `n_runs` independent means over `n_samples` draws each.
+/// ln Ẑ of independent means over some draws, at each of the sizes.
 ///
 /// With θ_k ~ Gamma(a_k, 1), `Z = E Π_l Σ_k θ_k q_{k w_l}`. The product is homogeneous of degree
 /// N, so the total of θ integrates out: `Z = (a_+)_N E_{Dirichlet(a)} Π_l Σ_k θ_k q_{k w_l}`.
@@ -16,27 +17,28 @@ use crate::urn::LocalUrn;
 /// [`Error::Stopped`] when the observer asks to stop.
 pub fn ln_urn_sums(
     urn: &LocalUrn,
-    n_runs: usize,
-    n_samples: usize,
-    rng: &mut Rng,
+    runs: Runs<'_>,
+    rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
     let a = urn.pseudo_counts();
     let ln_factor = ln_rising(a.iter().sum(), urn.n_tokens()) + urn.ln_scale();
     let mut theta = vec![0.0; a.len()];
-    let mut runs = Vec::with_capacity(n_runs);
-    for _ in 0..n_runs {
-        let mut sum = LogSum::default();
-        for _ in 0..n_samples {
+    let mut ln_values = Vec::with_capacity(runs.n * runs.sizes.len());
+    for _ in 0..runs.n {
+        let mut mean = runs.growing();
+        for _ in 0..runs.size() {
             if observer.stopped() {
                 return Err(Error::Stopped);
             }
             dirichlet(a, &mut theta, rng);
-            sum.push(urn.cells().map(|(q, y)| f64::from(y) * ln_mixture(&theta, q)).sum());
+            let ln_product: f64 =
+                urn.cells().map(|(q, y)| f64::from(y) * ln_mixture(&theta, q)).sum();
+            mean.push(ln_factor + ln_product);
         }
-        runs.push(ln_factor + sum.ln_mean());
+        ln_values.append(&mut mean.ln_means);
     }
-    Ok(runs)
+    Ok(ln_values)
 }
 
 fn ln_mixture(theta: &[f64], q: &[f64]) -> f64 {

@@ -1,14 +1,14 @@
 //! The harmonic mean over posterior samples of the topics (ELTM 3.2), for comparison only.
 
-use super::chain::Chain;
+use super::runs::{Runs, in_lanes};
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::{LogSum, ln_rising};
-use crate::rng::Rng;
-use crate::urn::LocalUrn;
+use crate::math::ln_rising;
+use crate::rng::{LANES, Stream};
+use crate::urn::{Chains, LocalUrn, Order, Target};
 
-/// ln Ẑ of `n_runs` independent harmonic means over `n_samples` Gibbs sweeps, after a fifth as
-/// many that are left out.
+/// ln Ẑ of independent harmonic means over some Gibbs sweeps, after a fifth as many that are left
+/// out.
 ///
 /// `(a_+)_N / Z` is the posterior mean of `1 / Π_l q_{k_l w_l}`, whose variance is infinite for
 /// practical purposes: the estimate is too high by many nats. Cost: samples x tokens x topics.
@@ -17,32 +17,27 @@ use crate::urn::LocalUrn;
 /// [`Error::Stopped`] when the observer asks to stop.
 pub fn ln_urn_sums(
     urn: &LocalUrn,
-    n_runs: usize,
-    n_samples: usize,
-    rng: &mut Rng,
+    runs: Runs<'_>,
+    rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
     let ln_factor = urn.ln_scale() + ln_rising(urn.pseudo_counts().iter().sum(), urn.n_tokens());
-    let mut runs = Vec::with_capacity(n_runs);
-    for _ in 0..n_runs {
-        let mut chain = Chain::sequence(urn, rng);
-        let mut inverse = LogSum::default();
-        for sweep in 0..n_samples + n_samples.div_ceil(5) {
+    let ln_q: Vec<f64> = urn.all_weights().iter().map(|q| q.ln()).collect();
+    let target = Target::of(urn);
+    in_lanes(runs.n, || {
+        let mut chains = Chains::sequence(urn, rng);
+        let mut inverse: [_; LANES] = std::array::from_fn(|_| runs.growing());
+        for sweep in 0..runs.size() + runs.size().div_ceil(5) {
             if observer.stopped() {
                 return Err(Error::Stopped);
             }
-            chain.sweep(rng);
-            if sweep >= n_samples.div_ceil(5) {
-                inverse.push(-ln_emission(urn, chain.topics()));
+            chains.sweep(target, Order::Forward);
+            if sweep >= runs.size().div_ceil(5) {
+                let ln_emission = chains.ln_emission(&ln_q);
+                inverse.iter_mut().zip(ln_emission).for_each(|(mean, x)| mean.push(-x));
             }
         }
-        runs.push(ln_factor - inverse.ln_mean());
-    }
-    Ok(runs)
-}
-
-/// Σ_l ln q_{k_l w_l} for the topics of all tokens.
-pub(super) fn ln_emission(urn: &LocalUrn, topics: &[u16]) -> f64 {
-    let weights = urn.cells().flat_map(|(q, count)| std::iter::repeat_n(q, count as usize));
-    weights.zip(topics).map(|(q, &topic)| q[usize::from(topic)].ln()).sum()
+        let at = |size: usize| inverse.each_ref().map(|mean| ln_factor - mean.ln_means[size]);
+        Ok((0..runs.sizes.len()).map(at).collect())
+    })
 }

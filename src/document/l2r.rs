@@ -1,94 +1,138 @@
-//! Left-to-right by word type, with exact conditionals (L2R, algorithm 1, eqs. 17 and 19).
+//! Left-to-right by word type (L2R, algorithm 1).
 //!
-//! All tokens of a word are one step: their partition over topics has, given the other words', the
-//! law of K independent negative binomials conditioned on their sum. With `b = a + n`, the generating
-//! function Π_k (1 - q_k z)^{-b_k} has coefficients `m e_m = Σ_j s_j e_{m-j}`, `s_j = Σ_k b_k q_k^j`;
-//! y! e_y is the weight of y tokens. Read as cluster sizes, the same sum draws the partition: a
-//! cluster of j tokens has probability s_j e_{m-j} / (m e_m), and topic k with b_k q_k^j / s_j.
+//! All tokens of a word are one step. Their partition over topics has, given the other words', the
+//! law of K independent negative binomials conditioned on their sum (L2R eqs. 17 and 19). With
+//! `b = a + n`, the generating function Π_k (1 - q_k z)^{-b_k} has coefficients
+//! `m e_m = Σ_j s_j e_{m-j}`, `s_j = Σ_k b_k q_k^j`; y! e_y is the weight of y tokens. Read as
+//! cluster sizes, the same sum draws the partition: a cluster of j tokens has probability
+//! s_j e_{m-j} / (m e_m), and topic k with b_k q_k^j / s_j.
 
-use rand::RngExt;
+use rand::{Rng, RngExt};
 
+use super::runs::{Runs, in_lanes};
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::{LogSum, ln_factorial};
-use crate::rng::Rng;
-use crate::urn::{Balls, LocalUrn};
+use crate::math::ln_factorial;
+use crate::rng::{LANES, Lanes, Stream, UniformLanes};
+use crate::urn::{Chains, LocalUrn, Order, Target};
 
 /// Coefficients above this are scaled down together.
 const LARGE: f64 = 1e200;
 
-/// ln Ẑ of `n_runs` independent means over `n_particles` particles.
+/// How the weight and the partition of a word's tokens are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conditionals {
+    /// By the power series.
+    Exact,
+    /// By this number of draws from the multinomial with probabilities ∝ (a_k + n_k) q_k, which
+    /// ignores what the word's tokens add to each other (L2R eq. 20): their mean weight is the
+    /// word's, and one of them, by its weight, its partition.
+    Sampled(usize),
+}
+
+/// ln Ẑ of independent means over some particles, at each of the sizes.
 ///
-/// A particle goes through the distinct words; at each it draws the partitions of the words before
-/// it again, given each other only, takes the word's weight, and draws its partition. The mean of
-/// the products is unbiased. Cost: particles x distinct words² x (K + y) y.
+/// A particle goes through the distinct words; at each it sweeps the topics of the tokens before
+/// it, given each other only, takes the word's weight, and draws its partition. The mean of the
+/// products is unbiased, with sampled conditionals too. Cost: particles x distinct words x (tokens
+/// + y) x topics.
 ///
 /// # Errors
 /// [`Error::Stopped`] when the observer asks to stop.
 pub fn ln_urn_sums(
     urn: &LocalUrn,
-    n_runs: usize,
-    n_particles: usize,
-    rng: &mut Rng,
+    conditionals: Conditionals,
+    runs: Runs<'_>,
+    rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let mut runs = Vec::with_capacity(n_runs);
-    let mut particle = Particle::new(urn);
-    for _ in 0..n_runs {
-        let mut products = LogSum::default();
-        for _ in 0..n_particles {
-            products.push(particle.ln_product(rng, observer)?);
-        }
-        runs.push(urn.ln_scale() + products.ln_mean());
-    }
-    Ok(runs)
-}
-
-struct Particle<'a> {
-    urn: &'a LocalUrn,
-    balls: Balls,
-    /// The topics of all tokens, word after word.
-    topics: Vec<u16>,
-    series: Series,
-}
-
-impl<'a> Particle<'a> {
-    fn new(urn: &'a LocalUrn) -> Self {
-        Particle {
-            urn,
-            balls: Balls::new(urn.pseudo_counts()),
-            topics: vec![0; urn.n_tokens() as usize],
-            series: Series::default(),
-        }
-    }
-
-    fn ln_product(&mut self, rng: &mut Rng, observer: &impl Observer) -> Result<f64> {
-        self.balls.refill(&[]);
-        let mut ln_value = 0.0;
-        let mut end = 0;
-        for (cell, (q, count)) in self.urn.cells().enumerate() {
-            let mut start = 0;
-            for earlier in 0..cell {
-                if observer.stopped() {
-                    return Err(Error::Stopped);
-                }
-                let (q, y) = (self.urn.weights(earlier), self.urn.counts()[earlier] as usize);
-                let topics = &mut self.topics[start..start + y];
-                topics.iter().for_each(|&topic| self.balls.remove(usize::from(topic)));
-                self.series.expand(self.balls.totals(), q, y);
-                self.series.draw(self.balls.totals(), q, topics, rng);
-                topics.iter().for_each(|&topic| self.balls.add(usize::from(topic)));
-                start += y;
+    let target = Target::of(urn);
+    let mut series = Series::default();
+    let ln_products = in_lanes(runs.n * runs.size(), || {
+        let mut chains = Chains::new(urn, rng);
+        let mut ln_product = [urn.ln_scale(); LANES];
+        for (cell, &count) in urn.counts().iter().enumerate() {
+            if observer.stopped() {
+                return Err(Error::Stopped);
             }
-            let topics = &mut self.topics[end..end + count as usize];
-            self.series.expand(self.balls.totals(), q, topics.len());
-            ln_value += ln_factorial(u64::from(count)) + self.series.ln_last();
-            self.series.draw(self.balls.totals(), q, topics, rng);
-            topics.iter().for_each(|&topic| self.balls.add(usize::from(topic)));
-            end += count as usize;
+            chains.sweep(target, Order::Forward);
+            let q = urn.weights(cell);
+            let ln_weights = match conditionals {
+                _ if count == 1 => chains.extend(target).map(f64::ln),
+                Conditionals::Exact => {
+                    extend_exactly(&mut chains, urn.pseudo_counts(), q, count, &mut series, rng)
+                }
+                Conditionals::Sampled(n_draws) => {
+                    extend_by_draws(&mut chains, target, count, n_draws)
+                }
+            };
+            ln_product.iter_mut().zip(ln_weights).for_each(|(sum, x)| *sum += x);
         }
-        Ok(ln_value)
+        Ok(vec![ln_product])
+    })?;
+    Ok(runs.ln_means(&ln_products))
+}
+
+/// Draws the partition of a word's tokens; returns ln of their weight.
+fn extend_exactly<U: UniformLanes>(
+    chains: &mut Chains<U>,
+    a: &[f64],
+    q: &[f64],
+    count: u32,
+    series: &mut Series,
+    rng: &mut impl Rng,
+) -> Lanes {
+    let mut topics = vec![[0; LANES]; count as usize];
+    let mut ln_weights = [ln_factorial(u64::from(count)); LANES];
+    let mut partition = vec![0; count as usize];
+    let mut b = vec![0.0; q.len()];
+    for lane in 0..LANES {
+        for ((b, balls), a) in b.iter_mut().zip(chains.balls()).zip(a) {
+            *b = a + balls[lane];
+        }
+        series.expand(&b, q, partition.len());
+        ln_weights[lane] += series.ln_last();
+        series.draw(&b, q, &mut partition, rng);
+        topics.iter_mut().zip(&partition).for_each(|(to, &topic)| to[lane] = topic);
     }
+    topics.into_iter().for_each(|topics| chains.put(topics));
+    ln_weights
+}
+/// The same by draws from the multinomial; the mean of their weights, one of them taken by weight.
+fn extend_by_draws<U: UniformLanes>(
+    chains: &mut Chains<U>,
+    target: Target<'_>,
+    count: u32,
+    n_draws: usize,
+) -> Lanes {
+    let totals = chains.weigh(target);
+    let mut taken = vec![[0; LANES]; count as usize];
+    let mut draw = taken.clone();
+    let mut sum = [0.0; LANES];
+    for _ in 0..n_draws {
+        let mut weights = [1.0; LANES];
+        for token in 0..draw.len() {
+            draw[token] = chains.pick();
+            for lane in 0..LANES {
+                let topic = draw[token][lane];
+                let earlier = draw[..token].iter().filter(|topics| topics[lane] == topic).count();
+                let balls =
+                    target.base[usize::from(topic)] + chains.balls()[usize::from(topic)][lane];
+                weights[lane] *= 1.0 + earlier as f64 / balls;
+            }
+        }
+        let uniforms = chains.uniforms();
+        for lane in 0..LANES {
+            sum[lane] += weights[lane];
+            if uniforms[lane] * sum[lane] < weights[lane] {
+                taken.iter_mut().zip(&draw).for_each(|(taken, draw)| taken[lane] = draw[lane]);
+            }
+        }
+    }
+    taken.into_iter().for_each(|topics| chains.put(topics));
+    let ln_weight =
+        |lane: usize| f64::from(count) * f64::ln(totals[lane]) + (sum[lane] / n_draws as f64).ln();
+    std::array::from_fn(ln_weight)
 }
 
 /// The power series of one word given the balls of the others.
@@ -125,7 +169,7 @@ impl Series {
     }
 
     /// Draws the topics of the y tokens, cluster by cluster.
-    fn draw(&self, b: &[f64], q: &[f64], topics: &mut [u16], rng: &mut Rng) {
+    fn draw(&self, b: &[f64], q: &[f64], topics: &mut [u16], rng: &mut impl Rng) {
         let mut rest = topics;
         while !rest.is_empty() {
             let m = rest.len();
@@ -141,7 +185,7 @@ impl Series {
 }
 
 /// Index drawn with probability proportional to the weights, never one of weight zero.
-fn choose(weights: impl Iterator<Item = f64> + Clone, rng: &mut Rng) -> usize {
+fn choose(weights: impl Iterator<Item = f64> + Clone, rng: &mut impl Rng) -> usize {
     let mut u = rng.random::<f64>() * weights.clone().sum::<f64>();
     let mut chosen = 0;
     for (index, weight) in weights.enumerate() {

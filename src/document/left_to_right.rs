@@ -4,12 +4,11 @@
 //! token's weight Σ_k (a_k + n_k) q_k is taken, and then its topic is drawn. Cost: tokens² x
 //! topics a particle.
 
-use super::chain::Chain;
+use super::runs::{Runs, add, in_lanes};
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::LogSum;
-use crate::rng::Rng;
-use crate::urn::LocalUrn;
+use crate::rng::{LANES, Stream, UniformLanes};
+use crate::urn::{Chains, LocalUrn, Order, Target};
 
 /// What is averaged over what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,86 +23,108 @@ pub enum Form {
     Sequential,
 }
 
-/// ln Ẑ of `n_runs` independent runs of `n_particles` particles or sweeps each.
+/// ln Ẑ of independent runs of some particles or sweeps, at each of the sizes.
 ///
 /// # Errors
 /// [`Error::Stopped`] when the observer asks to stop.
 pub fn ln_urn_sums(
     urn: &LocalUrn,
     form: Form,
-    n_runs: usize,
-    n_particles: usize,
-    rng: &mut Rng,
+    runs: Runs<'_>,
+    rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let run = |rng: &mut Rng| match form {
-        Form::MeanOfProducts => mean_of_products(urn, n_particles, rng, observer),
-        Form::ProductOfMeans => product_of_means(urn, n_particles, rng, observer),
-        Form::Sequential => sequential(urn, n_particles, rng, observer),
-    };
-    (0..n_runs).map(|_| Ok(urn.ln_scale() + run(rng)?)).collect()
+    match form {
+        Form::MeanOfProducts => mean_of_products(urn, runs, rng, observer),
+        Form::ProductOfMeans => {
+            let means = (0..runs.n).map(|_| product_of_means(urn, runs, rng, observer));
+            Ok(means.collect::<Result<Vec<_>>>()?.concat())
+        }
+        Form::Sequential => sequential(urn, runs, rng, observer),
+    }
 }
 
 fn mean_of_products(
     urn: &LocalUrn,
-    n_particles: usize,
-    rng: &mut Rng,
+    runs: Runs<'_>,
+    rng: &mut impl Stream,
     observer: &impl Observer,
-) -> Result<f64> {
-    let particles = (0..n_particles).map(|_| product_of_means(urn, 1, rng, observer));
-    Ok(particles.collect::<Result<LogSum>>()?.ln_mean())
+) -> Result<Vec<f64>> {
+    let target = Target::of(urn);
+    let ln_products = in_lanes(runs.n * runs.size(), || {
+        let mut chains = Chains::new(urn, rng);
+        let mut ln_product = [urn.ln_scale(); LANES];
+        for _ in 0..urn.n_tokens() {
+            sweep(&mut chains, target, observer)?;
+            add(&mut ln_product, chains.extend(target).map(f64::ln));
+        }
+        Ok(vec![ln_product])
+    })?;
+    Ok(runs.ln_means(&ln_products))
 }
 
+/// One run: all its particles go through the tokens together.
 fn product_of_means(
     urn: &LocalUrn,
-    n_particles: usize,
-    rng: &mut Rng,
+    runs: Runs<'_>,
+    rng: &mut impl Stream,
     observer: &impl Observer,
-) -> Result<f64> {
-    let mut chains: Vec<Chain<'_>> = (0..n_particles).map(|_| Chain::new(urn)).collect();
-    ln_product(urn, observer, |q| {
-        let mut sum = 0.0;
-        for chain in &mut chains {
-            chain.sweep(rng);
-            sum += chain.predictive(q);
-            chain.extend(q, rng);
+) -> Result<Vec<f64>> {
+    let target = Target::of(urn);
+    let n_batches = runs.size().div_ceil(LANES);
+    let mut particles: Vec<_> = (0..n_batches).map(|_| Chains::new(urn, rng)).collect();
+    let mut ln_values = vec![urn.ln_scale(); runs.sizes.len()];
+    let mut weights = Vec::with_capacity(n_batches * LANES);
+    for _ in 0..urn.n_tokens() {
+        weights.clear();
+        for chains in &mut particles {
+            sweep(chains, target, observer)?;
+            weights.extend(chains.extend(target));
         }
-        sum / n_particles as f64
-    })
+        let (mut sum, mut n) = (0.0, 0);
+        for (ln_value, &size) in ln_values.iter_mut().zip(runs.sizes) {
+            sum += weights[n..size].iter().sum::<f64>();
+            n = size;
+            *ln_value += (sum / n as f64).ln();
+        }
+    }
+    Ok(ln_values)
 }
 
 fn sequential(
     urn: &LocalUrn,
-    n_sweeps: usize,
-    rng: &mut Rng,
+    runs: Runs<'_>,
+    rng: &mut impl Stream,
     observer: &impl Observer,
-) -> Result<f64> {
-    let mut chain = Chain::new(urn);
-    ln_product(urn, observer, |q| {
-        let mut sum = 0.0;
-        for _ in 0..n_sweeps {
-            chain.sweep(rng);
-            sum += chain.predictive(q);
+) -> Result<Vec<f64>> {
+    let target = Target::of(urn);
+    in_lanes(runs.n, || {
+        let mut chains = Chains::new(urn, rng);
+        let mut ln_values = vec![[urn.ln_scale(); LANES]; runs.sizes.len()];
+        for _ in 0..urn.n_tokens() {
+            let (mut sum, mut n) = ([0.0; LANES], 0);
+            for (ln_value, &size) in ln_values.iter_mut().zip(runs.sizes) {
+                while n < size {
+                    sweep(&mut chains, target, observer)?;
+                    add(&mut sum, chains.weigh(target));
+                    n += 1;
+                }
+                add(ln_value, sum.map(|sum| (sum / n as f64).ln()));
+            }
+            chains.extend(target);
         }
-        chain.extend(q, rng);
-        sum / n_sweeps as f64
+        Ok(ln_values)
     })
 }
 
-/// ln of the product of the weights of all tokens in turn.
-fn ln_product(
-    urn: &LocalUrn,
+fn sweep<U: UniformLanes>(
+    chains: &mut Chains<U>,
+    target: Target<'_>,
     observer: &impl Observer,
-    mut weight: impl FnMut(&[f64]) -> f64,
-) -> Result<f64> {
-    let mut ln_value = 0.0;
-    for (q, count) in urn.cells() {
-        for _ in 0..count {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
-            ln_value += weight(q).ln();
-        }
+) -> Result<()> {
+    if observer.stopped() {
+        return Err(Error::Stopped);
     }
-    Ok(ln_value)
+    chains.sweep(target, Order::Forward);
+    Ok(())
 }

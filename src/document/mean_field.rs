@@ -2,17 +2,44 @@
 
 use rand::RngExt;
 
+use super::runs::Runs;
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::{Cumulative, LogSum, ln_rising};
-use crate::rng::Rng;
+use crate::math::Cumulative;
+use crate::rng::Stream;
 use crate::urn::LocalUrn;
 
-/// Iterations behind the proposal of [`ln_urn_sums`].
-const PROPOSAL_ITERATIONS: usize = 20;
+/// Products outside are carried on as logarithms.
+const RANGE: std::ops::Range<f64> = 1e-200..1e200;
 
-/// ln Ẑ of `n_runs` independent importance samples of `n_samples` draws: the tokens' topics are
-/// drawn independently by their responsibilities.
+/// How the responsibilities are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MeanField {
+    /// The rule of an update.
+    pub order: Order,
+    /// Number of updates of every token.
+    pub n_iterations: usize,
+}
+
+/// With x = a_k + Σ_{l' ≠ l} g_{l'}(k), the balls that the other tokens are expected to leave:
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// g ∝ q x.
+    First,
+    /// g ∝ q x exp(-σ²/(2x²)), σ² = Σ_{l' ≠ l} g_{l'} (1 - g_{l'}): the mean of ln x to the second
+    /// order.
+    Second,
+}
+
+impl MeanField {
+    /// Updates of the first order.
+    pub(super) fn first_order(n_iterations: usize) -> Self {
+        MeanField { order: Order::First, n_iterations }
+    }
+}
+
+/// ln Ẑ of independent importance samples of some draws, at each of the sizes: the tokens' topics
+/// are drawn independently by their responsibilities.
 ///
 /// Unbiased. Cost: (iterations + samples) x tokens x topics.
 ///
@@ -20,74 +47,116 @@ const PROPOSAL_ITERATIONS: usize = 20;
 /// [`Error::Stopped`] when the observer asks to stop.
 pub fn ln_urn_sums(
     urn: &LocalUrn,
-    n_runs: usize,
-    n_samples: usize,
-    rng: &mut Rng,
+    mean_field: MeanField,
+    runs: Runs<'_>,
+    rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
     let n_topics = urn.n_topics();
-    let g = responsibilities(urn, PROPOSAL_ITERATIONS);
-    let ones = vec![1.0; n_topics];
-    let proposals: Vec<(Cumulative, f64)> = g
-        .chunks_exact(n_topics)
-        .map(|g| {
-            let mut cumulative = Cumulative::new(n_topics);
-            let total = cumulative.fill(g, &ones);
-            (cumulative, total)
-        })
-        .collect();
-    let mut n = vec![0u64; n_topics];
-    let mut run = || {
-        let mut sum = LogSum::default();
-        for _ in 0..n_samples {
+    let g = responsibilities(urn, mean_field);
+    let proposals: Vec<Proposal> =
+        g.chunks_exact(n_topics).zip(urn.cells()).map(|(g, (q, _))| Proposal::new(g, q)).collect();
+    let mut balls = vec![0.0; n_topics];
+    let mut ln_values = Vec::with_capacity(runs.n * runs.sizes.len());
+    for _ in 0..runs.n {
+        let mut mean = runs.growing();
+        for _ in 0..runs.size() {
             if observer.stopped() {
                 return Err(Error::Stopped);
             }
-            n.fill(0);
-            let mut ln_weight = 0.0;
-            for (cell, (q, count)) in urn.cells().enumerate() {
-                let (cumulative, total) = &proposals[cell];
+            balls.copy_from_slice(urn.pseudo_counts());
+            let (mut ln_weight, mut product) = (urn.ln_scale(), 1.0);
+            for (proposal, &count) in proposals.iter().zip(urn.counts()) {
                 for _ in 0..count {
-                    let dart = (rng.random::<f64>() * total).min(total.next_down());
-                    let topic = cumulative.find(dart);
-                    ln_weight += (q[topic] * total / g[cell * n_topics + topic]).ln();
-                    n[topic] += 1;
+                    let topic = proposal.draw(rng);
+                    product *= balls[topic] * proposal.ratios[topic];
+                    balls[topic] += 1.0;
+                    if !RANGE.contains(&product) {
+                        ln_weight += f64::ln(product);
+                        product = 1.0;
+                    }
                 }
             }
-            let colours = urn.pseudo_counts().iter().zip(&n);
-            sum.push(ln_weight + colours.map(|(&a, &n)| ln_rising(a, n)).sum::<f64>());
+            mean.push(ln_weight + product.ln());
         }
-        Ok(urn.ln_scale() + sum.ln_mean())
-    };
-    (0..n_runs).map(|_| run()).collect()
+        ln_values.append(&mut mean.ln_means);
+    }
+    Ok(ln_values)
 }
 
-/// Responsibilities g of the topics for each distinct word, `n_distinct` x `n_topics`.
+/// The topics of a word's tokens, drawn by their responsibilities.
+struct Proposal {
+    cumulative: Cumulative,
+    total: f64,
+    /// q / g.
+    ratios: Vec<f64>,
+}
+
+impl Proposal {
+    fn new(g: &[f64], q: &[f64]) -> Self {
+        let mut cumulative = Cumulative::new(g.len());
+        let total = cumulative.fill(g, &vec![1.0; g.len()]);
+        Proposal {
+            cumulative,
+            total,
+            ratios: q.iter().zip(g).map(|(q, g)| q * total / g).collect(),
+        }
+    }
+
+    fn draw(&self, rng: &mut impl Stream) -> usize {
+        let dart = (rng.random::<f64>() * self.total).min(self.total.next_down());
+        self.cumulative.find(dart)
+    }
+}
+
+/// Responsibilities g of the topics for each distinct word, `n_distinct` x `n_topics`, word by
+/// word; tokens of one word share theirs.
 ///
-/// `g_l(k) ∝ q_{k w_l} (a_k + Σ_{l' ≠ l} g_{l'}(k))`, word by word; tokens of one word share
-/// theirs. The start looks at the pseudo-counts only. Cost: iterations x distinct words x topics.
-pub fn responsibilities(urn: &LocalUrn, n_iterations: usize) -> Vec<f64> {
+/// The start looks at the pseudo-counts only. Cost: iterations x distinct words x topics.
+pub fn responsibilities(urn: &LocalUrn, mean_field: MeanField) -> Vec<f64> {
     let n_topics = urn.n_topics();
     let mut g = vec![0.0; urn.n_distinct() * n_topics];
-    let mut others = urn.pseudo_counts().to_vec();
     for (g, (q, _)) in g.chunks_exact_mut(n_topics).zip(urn.cells()) {
-        update(g, &others, q);
+        update(g, urn.pseudo_counts(), q);
     }
-    let mut balls = urn.pseudo_counts().to_vec();
-    for (g, &count) in g.chunks_exact(n_topics).zip(urn.counts()) {
-        add(&mut balls, g, f64::from(count));
+    let mut balls = expected_balls(urn, &g);
+    let mut spread = vec![0.0; n_topics];
+    if mean_field.order == Order::Second {
+        for (g, &count) in g.chunks_exact(n_topics).zip(urn.counts()) {
+            add_spread(&mut spread, g, f64::from(count));
+        }
     }
-    for _ in 0..n_iterations {
+    let mut others = vec![0.0; n_topics];
+    for _ in 0..mean_field.n_iterations {
         for (g, (q, count)) in g.chunks_exact_mut(n_topics).zip(urn.cells()) {
             for ((other, ball), g) in others.iter_mut().zip(&balls).zip(&*g) {
-                *other = (ball - g).max(0.0);
+                *other = (ball - g).max(f64::MIN_POSITIVE);
+            }
+            if mean_field.order == Order::Second {
+                add_spread(&mut spread, g, -1.0);
+                for (x, variance) in others.iter_mut().zip(&spread) {
+                    *x *= (-0.5 * variance.max(0.0) / (*x * *x)).exp();
+                }
+                add_spread(&mut spread, g, 1.0 - f64::from(count));
             }
             add(&mut balls, g, -f64::from(count));
             update(g, &others, q);
             add(&mut balls, g, f64::from(count));
+            if mean_field.order == Order::Second {
+                add_spread(&mut spread, g, f64::from(count));
+            }
         }
     }
     g
+}
+
+/// Balls that tokens of these responsibilities are expected to leave: `a_k + Σ_l g_l(k)`.
+pub(super) fn expected_balls(urn: &LocalUrn, g: &[f64]) -> Vec<f64> {
+    let mut balls = urn.pseudo_counts().to_vec();
+    for (g, &count) in g.chunks_exact(urn.n_topics()).zip(urn.counts()) {
+        add(&mut balls, g, f64::from(count));
+    }
+    balls
 }
 
 /// Sets g to the normalised product of `balls` and q.
@@ -109,6 +178,13 @@ fn add(balls: &mut [f64], g: &[f64], count: f64) {
     }
 }
 
+/// Adds g (1 - g) for `count` tokens.
+fn add_spread(spread: &mut [f64], g: &[f64], count: f64) {
+    for (x, g) in spread.iter_mut().zip(g) {
+        *x += count * g * (1.0 - g);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,19 +197,27 @@ mod tests {
         let q = vec![0.5, 0.1, 0.2, 0.1, 0.6, 0.0, 0.4, 0.3, 0.8];
         let counts = CountMatrix::from_dense(&[vec![3, 1, 2]]).unwrap();
         let urn = LocalUrn::new(&Urn::new(a.clone(), q).unwrap(), counts.document(0)).unwrap();
-        let g = responsibilities(&urn, 500);
-        for (cell, (q, _)) in urn.cells().enumerate() {
-            let own = &g[cell * 3..][..3];
-            let expected: Vec<f64> = (0..3)
-                .map(|k| {
-                    let total: f64 =
-                        (0..3).map(|c| f64::from(urn.counts()[c]) * g[c * 3 + k]).sum();
-                    q[k] * (a[k] + total - own[k])
-                })
-                .collect();
-            let sum: f64 = expected.iter().sum();
-            for (g, x) in own.iter().zip(expected) {
-                assert!((g - x / sum).abs() < 1e-10);
+        for order in [Order::First, Order::Second] {
+            let g = responsibilities(&urn, MeanField { order, n_iterations: 2_000 });
+            let over_others = |cell: usize, k: usize, term: fn(f64) -> f64| {
+                let all: f64 =
+                    (0..3).map(|c| f64::from(urn.counts()[c]) * term(g[c * 3 + k])).sum();
+                all - term(g[cell * 3 + k])
+            };
+            for (cell, (q, _)) in urn.cells().enumerate() {
+                let expected: Vec<f64> = (0..3)
+                    .map(|k| {
+                        let x = a[k] + over_others(cell, k, |g| g);
+                        let variance = over_others(cell, k, |g| g * (1.0 - g));
+                        let correction = -variance / (2.0 * x * x);
+                        let second = order == Order::Second;
+                        q[k] * x * if second { correction.exp() } else { 1.0 }
+                    })
+                    .collect();
+                let sum: f64 = expected.iter().sum();
+                for (g, x) in g[cell * 3..][..3].iter().zip(expected) {
+                    assert!((g - x / sum).abs() < 1e-8, "{order:?}: {g} {}", x / sum);
+                }
             }
         }
     }

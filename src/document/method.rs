@@ -1,11 +1,15 @@
 //! The estimators by name, with what each is made of.
 
+use super::annealed::{self, Start};
+use super::l2r::{self, Conditionals};
 use super::left_to_right::{self, Form};
-use super::{Settings, annealed, chib, direct, harmonic, l2r, mean_field, smc};
+use super::mean_field::{self, MeanField};
+use super::runs::Runs;
+use super::{Settings, chib, direct, harmonic, smc};
 use crate::control::Observer;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::rng::Rng;
-use crate::urn::LocalUrn;
+use crate::urn::{Extent, LocalUrn};
 
 /// Particles of a quadratic estimator where none are asked for.
 const DEFAULT_PARTICLES: usize = 10;
@@ -13,7 +17,7 @@ const DEFAULT_PARTICLES: usize = 10;
 /// How a document's likelihood is computed or estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Exact where that is cheap, else [`Sampler::SmcLookahead`].
+    /// Exact where that is cheap, else [`Sampler::SmcLookahead`] or [`Sampler::Annealed`].
     Auto,
     /// No error; refused above the budget.
     Exact,
@@ -31,17 +35,17 @@ pub enum Sampler {
     /// Harmonic mean over posterior samples: biased, for comparison only.
     Harmonic,
     /// Importance sampling by the mean field.
-    MeanField,
+    MeanField(MeanField),
     /// Left-to-right in one of its forms.
     LeftToRight(Form),
     /// Left-to-right by word type.
-    L2r,
+    L2r(Conditionals),
     /// Particle filter with the locally optimal proposal.
     Smc,
     /// Particle filter that expects the tokens to come.
     SmcLookahead,
     /// Annealed importance sampling.
-    Annealed,
+    Annealed(Start),
     /// Chib-style estimation.
     Chib,
 }
@@ -55,54 +59,115 @@ impl Sampler {
         )
     }
 
-    /// Whether it holds all its particles in memory at once.
-    pub(super) fn is_filter(self) -> bool {
-        matches!(self, Sampler::Smc | Sampler::SmcLookahead)
+    /// Whether a replicate can be looked at while it grows.
+    pub fn grows(self) -> bool {
+        !matches!(self, Sampler::Smc | Sampler::SmcLookahead | Sampler::Annealed(_) | Sampler::Chib)
     }
 
-    /// Its sample size; `None` where it is for a pilot to find.
+    /// What a pilot may choose the size of; `None` where the size is given or has a default.
+    pub(super) fn pilot(self) -> Option<Pilot> {
+        match self {
+            Sampler::Smc | Sampler::SmcLookahead => Some(Pilot { n_runs: 8, size: 50, least: 50 }),
+            Sampler::Annealed(_) => Some(Pilot { n_runs: 16, size: 20, least: 10 }),
+            _ => None,
+        }
+    }
+
+    /// The size that is asked for, or the default.
     pub(super) fn size(self, settings: &Settings) -> Option<usize> {
         match self {
             Sampler::Smc | Sampler::SmcLookahead => settings.n_particles,
-            Sampler::LeftToRight(_) | Sampler::L2r => {
+            Sampler::Annealed(_) => settings.n_samples,
+            Sampler::LeftToRight(_) | Sampler::L2r(_) => {
                 Some(settings.n_particles.unwrap_or(DEFAULT_PARTICLES))
             }
-            _ => Some(settings.n_samples),
+            Sampler::Direct | Sampler::MeanField(_) => Some(settings.n_samples.unwrap_or(1_000)),
+            Sampler::Harmonic => Some(settings.n_samples.unwrap_or(200)),
+            Sampler::Chib => Some(settings.n_samples.unwrap_or(50)),
         }
     }
 
     /// Multiply-adds of one draw or particle.
-    pub(super) fn cost(self, urn: &LocalUrn) -> f64 {
-        let (n, k) = (urn.n_tokens() as f64, urn.n_topics() as f64);
+    pub(super) fn cost(self, extent: Extent) -> f64 {
+        let (n, k) = (extent.n_tokens as f64, extent.n_topics as f64);
+        let distinct = extent.n_distinct as f64;
         match self {
-            Sampler::Direct => urn.n_distinct() as f64 * k,
-            Sampler::MeanField | Sampler::Smc | Sampler::SmcLookahead => 8.0 * n,
-            Sampler::Harmonic | Sampler::Annealed | Sampler::Chib => 2.0 * n * k,
-            Sampler::LeftToRight(_) | Sampler::L2r => n * n * k / 2.0,
+            Sampler::Direct => distinct * k,
+            Sampler::MeanField(_) | Sampler::Smc | Sampler::SmcLookahead => 8.0 * n,
+            Sampler::Harmonic | Sampler::Annealed(_) | Sampler::Chib => n * k,
+            Sampler::LeftToRight(_) => n * n * k / 2.0,
+            Sampler::L2r(Conditionals::Exact) => n * distinct * k / 2.0,
+            Sampler::L2r(Conditionals::Sampled(draws)) => n * (distinct / 2.0 + draws as f64) * k,
         }
     }
 
-    /// ln Ẑ of `n_runs` independent replicates.
+    /// Bytes that a particle, state or chain takes while the others are there.
+    pub(super) fn bytes(self, extent: Extent) -> usize {
+        let tokens = 2 * extent.n_tokens as usize;
+        match self {
+            Sampler::Smc | Sampler::SmcLookahead => smc::BYTES_PER_TOPIC * extent.n_topics,
+            Sampler::LeftToRight(Form::ProductOfMeans) => tokens + 16 * extent.n_topics,
+            Sampler::LeftToRight(Form::MeanOfProducts) | Sampler::L2r(_) => 8,
+            _ => 0,
+        }
+    }
+
+    /// ln Ẑ of independent replicates, at each of the sizes; at the last only, where they do not
+    /// [grow](Sampler::grows).
     pub(super) fn ln_urn_sums(
         self,
         urn: &LocalUrn,
-        n_runs: usize,
+        runs: Runs<'_>,
+        rng: &mut Rng,
+        observer: &impl Observer,
+    ) -> Result<Vec<f64>> {
+        let (n, size) = (runs.n, runs.size());
+        match self {
+            Sampler::Direct => direct::ln_urn_sums(urn, runs, rng, observer),
+            Sampler::Harmonic => harmonic::ln_urn_sums(urn, runs, rng, observer),
+            Sampler::MeanField(mean_field) => {
+                mean_field::ln_urn_sums(urn, mean_field, runs, rng, observer)
+            }
+            Sampler::LeftToRight(form) => {
+                left_to_right::ln_urn_sums(urn, form, runs, rng, observer)
+            }
+            Sampler::L2r(conditionals) => l2r::ln_urn_sums(urn, conditionals, runs, rng, observer),
+            Sampler::Smc => smc::ln_urn_sums(urn, false, n, size, rng, observer),
+            Sampler::SmcLookahead => smc::ln_urn_sums(urn, true, n, size, rng, observer),
+            Sampler::Annealed(start) => annealed::ln_urn_sums(urn, start, n, size, rng, observer),
+            Sampler::Chib => chib::ln_urn_sums(urn, n, size, rng, observer),
+        }
+    }
+
+    /// ln of estimates of Z whose inverses are unbiased for 1/Z, from topics that are a draw of
+    /// their posterior; an error for the samplers that have no reverse.
+    pub(super) fn ln_urn_sums_reversed(
+        self,
+        urn: &LocalUrn,
+        topics: &[u16],
+        n: usize,
         size: usize,
         rng: &mut Rng,
         observer: &impl Observer,
     ) -> Result<Vec<f64>> {
         match self {
-            Sampler::Direct => direct::ln_urn_sums(urn, n_runs, size, rng, observer),
-            Sampler::Harmonic => harmonic::ln_urn_sums(urn, n_runs, size, rng, observer),
-            Sampler::MeanField => mean_field::ln_urn_sums(urn, n_runs, size, rng, observer),
-            Sampler::LeftToRight(form) => {
-                left_to_right::ln_urn_sums(urn, form, n_runs, size, rng, observer)
+            Sampler::Smc | Sampler::SmcLookahead => {
+                let lookahead = self == Sampler::SmcLookahead;
+                smc::ln_urn_sums_conditional(urn, lookahead, topics, n, size, rng, observer)
             }
-            Sampler::L2r => l2r::ln_urn_sums(urn, n_runs, size, rng, observer),
-            Sampler::Smc => smc::ln_urn_sums(urn, false, n_runs, size, rng, observer),
-            Sampler::SmcLookahead => smc::ln_urn_sums(urn, true, n_runs, size, rng, observer),
-            Sampler::Annealed => annealed::ln_urn_sums(urn, n_runs, size, rng, observer),
-            Sampler::Chib => chib::ln_urn_sums(urn, n_runs, size, rng, observer),
+            Sampler::Annealed(start) => {
+                annealed::ln_urn_sums_reversed(urn, start, topics, n, size, rng, observer)
+            }
+            _ => Err(Error::NoReverse),
         }
     }
+}
+
+/// A few small replicates that measure how large the others must be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pilot {
+    pub(super) n_runs: usize,
+    pub(super) size: usize,
+    /// Smallest size that it may choose.
+    pub(super) least: usize,
 }

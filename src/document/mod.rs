@@ -4,8 +4,9 @@
 //! estimator over a corpus, [`transform`] infers topic weights. Each estimator has a file.
 
 pub mod annealed;
-mod chain;
+mod bidirectional;
 pub mod chib;
+mod completion;
 pub mod direct;
 pub mod exact;
 pub mod harmonic;
@@ -15,12 +16,20 @@ pub mod mean_field;
 mod method;
 mod model;
 pub mod recursive;
+mod runs;
+mod sampling;
 mod scoring;
 pub mod smc;
 mod transforming;
 
+pub use annealed::Start;
+pub use bidirectional::{Bounds, bidirectional};
+pub use completion::completion;
+pub use l2r::Conditionals;
 pub use left_to_right::Form;
+pub use mean_field::MeanField;
 pub use method::{Method, Sampler};
 pub use model::{Event, LengthLaw, Query, TopicModel};
-pub use scoring::{Score, Settings, score};
+pub use runs::Runs;
+pub use scoring::{Score, Settings, TracePoint, score};
 pub use transforming::transform;

@@ -158,6 +158,11 @@ pub struct LengthLaw {
 }
 
 impl LengthLaw {
+    /// Q_k, the weight of a token of any word.
+    pub fn totals(&self) -> &[f64] {
+        &self.totals
+    }
+
     /// ln P(N = 0).
     pub fn ln_no_tokens(&self) -> f64 {
         self.ln_no_tokens

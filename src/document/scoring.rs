@@ -1,39 +1,28 @@
-//! Scoring a corpus: the choice of an estimator, its size, and documents in parallel.
+//! Scoring a corpus: checks before any work, and documents in parallel.
 
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
 use super::exact::Plan;
-use super::{Method, Query, Sampler, TopicModel, recursive, smc};
+use super::{Method, Query, Sampler, TopicModel, recursive, sampling};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
-use crate::rng::{Key, Purpose, Rng};
-use crate::urn::LocalUrn;
+use crate::rng::{Key, Purpose};
+use crate::urn::{Extent, LocalUrn};
 
 /// Multiply-adds up to which [`Method::Auto`] computes exactly: some milliseconds.
-const AUTO_EXACT: f64 = 1e7;
+pub(super) const AUTO_EXACT: f64 = 1e7;
 
-/// Growth of the sample size between two attempts at a target error.
-const GROWTH: std::ops::RangeInclusive<f64> = 2.0..=16.0;
-
-/// Standard deviation of ln Ẑ that a single run of a filter is given particles for: from there on,
-/// the mean of some runs is far from normal and its error cannot be read off them.
-const RUN_DEVIATION: f64 = 0.4;
-
-/// The pilot that measures it, and the particles it may ask for.
-const PILOT_RUNS: usize = 8;
-const PILOT_PARTICLES: usize = 50;
-const LEAST_PARTICLES: usize = 50;
-const MOST_PARTICLES: usize = 5_000;
+/// Multiply-adds that one document may cost by default: exactly or on the way to a target error,
+/// and by a sampler of a given size.
+pub(super) const BUDGET: f64 = 1e9;
+const SAMPLING_BUDGET: f64 = 1e11;
 
 /// Largest number of replicates.
 const MAX_REPLICATES: usize = 10_000;
-
-/// Bytes that the particles of one document may take.
-const MAX_PARTICLE_BYTES: usize = 1 << 30;
 
 /// How to score.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,8 +31,9 @@ pub struct Settings {
     pub method: Method,
     /// The probability that is asked for.
     pub query: Query,
-    /// Draws, states or temperatures per replicate of the samplers that have those.
-    pub n_samples: usize,
+    /// Draws, states or temperatures per replicate of the samplers that have those; `None` lets
+    /// annealing choose by document, and the others take their default.
+    pub n_samples: Option<usize>,
     /// Particles per replicate of the samplers that have those; `None` lets the filters choose by
     /// document, and gives the others 10.
     pub n_particles: Option<usize>,
@@ -51,33 +41,67 @@ pub struct Settings {
     pub n_replicates: usize,
     /// Standard error to reach in every document by larger samples.
     pub target_std_error: Option<f64>,
-    /// Multiply-adds that one document may cost, exactly or on the way to a target error.
-    pub budget: f64,
+    /// Multiply-adds that one document may cost; by default 10^9 exactly or on the way to a target
+    /// error, 10^11 by a sampler of given size.
+    pub budget: Option<f64>,
+    /// Whether to keep the estimate as a function of the sample size.
+    pub trace: bool,
 }
 
 impl Settings {
-    /// Default sizes: particles by document or 1,000 draws in each of 16 replicates, no target
-    /// error, and 10^9 multiply-adds a document.
+    /// Default sizes and budget, 16 replicates, no target error, no trace.
     pub fn new(query: Query) -> Self {
         Settings {
             method: Method::Auto,
             query,
-            n_samples: 1000,
+            n_samples: None,
             n_particles: None,
             n_replicates: 16,
             target_std_error: None,
-            budget: 1e9,
+            budget: None,
+            trace: false,
         }
     }
 }
 
 /// The estimate of one document.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Score {
     /// ln p, its error and effective size.
     pub estimate: Estimate,
     /// The estimator that gave it: never [`Method::Auto`].
     pub method: Method,
+    /// Particles, draws, states or temperatures of each replicate; 0 where there is none.
+    pub size: usize,
+    /// Whether the target error was reached within the budget; true where there is none.
+    pub reached: bool,
+    /// Estimates from smaller samples, where the settings ask for them.
+    pub trace: Vec<TracePoint>,
+}
+
+/// An estimate from part of the samples.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TracePoint {
+    /// Samples in all replicates.
+    pub n_samples: usize,
+    /// The estimate from them.
+    pub estimate: Estimate,
+}
+
+impl Score {
+    /// A value without replicates.
+    pub(super) fn of(estimate: Estimate, method: Method) -> Self {
+        Score { estimate, method, size: 0, reached: true, trace: Vec::new() }
+    }
+
+    /// The score of the probability times exp(`ln_factor`).
+    pub(super) fn scaled(mut self, ln_factor: f64) -> Self {
+        self.estimate = self.estimate.scaled(ln_factor);
+        for point in &mut self.trace {
+            point.estimate = point.estimate.scaled(ln_factor);
+        }
+        self
+    }
 }
 
 /// Scores every document; `None` for those not reached when the observer stopped the work.
@@ -101,9 +125,7 @@ pub fn score(
     for &index in &distinct.index {
         multiplicity[index] += 1;
     }
-    if settings.method == Method::Exact {
-        check_budget(model, documents, &distinct.representatives, settings.budget)?;
-    }
+    check_budget(model, documents, &distinct.representatives, settings)?;
     let ln_odds = match ln_odds_of_lengths(model, documents, settings, observer) {
         Err(Error::Stopped) => return Ok(vec![None; documents.n_documents()]),
         result => result?,
@@ -121,14 +143,14 @@ pub fn score(
                     }
                     let ln_odds = ln_odds.get(&document.n_tokens()).copied().unwrap_or(0.0);
                     let ln_factor = model.ln_prefactor(document, settings.query, ln_odds);
-                    Ok(Some(Score { estimate: score.estimate.scaled(ln_factor), ..score }))
+                    Ok(Some(score.scaled(ln_factor)))
                 }
                 Err(Error::Stopped) => Ok(None),
                 Err(error) => Err(error),
             }
         })
         .collect::<Result<Vec<_>>>()?;
-    Ok(distinct.index.iter().map(|&index| scores[index]).collect())
+    Ok(distinct.index.iter().map(|&index| scores[index].clone()).collect())
 }
 
 /// ln P(N)/P(0) of every length that occurs, where the query conditions on it.
@@ -148,7 +170,7 @@ fn ln_odds_of_lengths(
     Ok(lengths.into_iter().zip(ln_odds).collect())
 }
 
-fn check(model: &TopicModel, documents: &CountMatrix, settings: &Settings) -> Result<()> {
+pub(super) fn check(model: &TopicModel, documents: &CountMatrix, settings: &Settings) -> Result<()> {
     let n_words = model.urn().n_words();
     if documents.n_words() != n_words {
         return Err(Error::Length {
@@ -158,7 +180,7 @@ fn check(model: &TopicModel, documents: &CountMatrix, settings: &Settings) -> Re
         });
     }
     let sizes = [
-        ("n_samples", settings.n_samples, 1..=usize::MAX, "at least 1"),
+        ("n_samples", settings.n_samples.unwrap_or(1), 1..=usize::MAX, "at least 1"),
         ("n_particles", settings.n_particles.unwrap_or(1), 1..=usize::MAX, "at least 1"),
         ("n_replicates", settings.n_replicates, 2..=MAX_REPLICATES, "between 2 and 10000"),
     ];
@@ -167,55 +189,68 @@ fn check(model: &TopicModel, documents: &CountMatrix, settings: &Settings) -> Re
             return Err(Error::Parameter { name, index: 0, value: size as f64, domain });
         }
     }
-    let most = most_particles(settings.n_replicates, model.urn().n_topics());
-    let filters = match settings.method {
-        Method::Auto => true,
-        Method::Exact | Method::Recursive => false,
-        Method::Sample(sampler) => sampler.is_filter(),
-    };
-    let n_particles = settings.n_particles.unwrap_or(1);
-    if filters && n_particles > most.max(1) {
-        return Err(Error::TooManyParticles { n_particles, most });
-    }
     let positive = |name, value: f64| {
         let domain = "positive";
         if value > 0.0 { Ok(()) } else { Err(Error::Parameter { name, index: 0, value, domain }) }
     };
-    positive("budget", settings.budget)?;
+    positive("budget", settings.budget.unwrap_or(BUDGET))?;
     positive("target_std_error", settings.target_std_error.unwrap_or(1.0))
 }
 
-/// Particles a run of which the memory of one document has room for.
-fn most_particles(n_runs: usize, n_topics: usize) -> usize {
-    MAX_PARTICLE_BYTES / smc::BYTES_PER_TOPIC / n_runs / n_topics
-}
-
-/// Refuses an exact request before any work when one of its documents is beyond the budget.
+/// Refuses before any work what one of the documents would make too expensive.
 fn check_budget(
     model: &TopicModel,
     documents: &CountMatrix,
     rows: &[usize],
-    budget: f64,
+    settings: &Settings,
 ) -> Result<()> {
-    for &row in rows {
-        let document = documents.document(row);
-        let Some(urn) = LocalUrn::new(model.urn(), document) else {
-            continue;
-        };
-        let plan = Plan::new(&urn);
-        if urn.n_tokens() > 0 && !plan.within(budget) {
-            return Err(Error::Budget {
-                document: row,
-                n_tokens: urn.n_tokens(),
-                n_distinct: urn.n_distinct(),
-                n_topics: urn.n_topics(),
-                operations: plan.operations,
-                bytes: plan.bytes,
-                budget,
-            });
+    match settings.method {
+        Method::Exact => {
+            let budget = settings.budget.unwrap_or(BUDGET);
+            rows.iter().try_for_each(|&row| {
+                let urn = LocalUrn::new(model.urn(), documents.document(row));
+                urn.map_or(Ok(()), |urn| check_exact(&urn, row, budget))
+            })
         }
+        Method::Sample(sampler) => rows.iter().try_for_each(|&row| {
+            let document = documents.document(row);
+            let n_topics = model.urn().n_topics();
+            let (n_tokens, n_distinct) = (document.n_tokens(), document.n_distinct());
+            check_sampler(sampler, row, Extent { n_tokens, n_distinct, n_topics }, settings)
+        }),
+        Method::Auto | Method::Recursive => Ok(()),
+    }
+}
+
+fn check_sampler(
+    sampler: Sampler,
+    document: usize,
+    extent: Extent,
+    settings: &Settings,
+) -> Result<()> {
+    let size = sampler.size(settings).unwrap_or(1);
+    let most = sampling::most(sampler, extent, settings.n_replicates);
+    if size > most.max(1) {
+        return Err(Error::TooManyParticles { n_particles: size, most });
+    }
+    let operations = settings.n_replicates as f64 * size as f64 * sampler.cost(extent);
+    let budget = settings.budget.unwrap_or(SAMPLING_BUDGET);
+    if settings.target_std_error.is_none() && operations > budget {
+        let Extent { n_tokens, n_topics, .. } = extent;
+        return Err(Error::SamplingBudget { document, n_tokens, n_topics, operations, budget });
     }
     Ok(())
+}
+
+/// Refuses an exact computation beyond the budget or beyond memory.
+pub(super) fn check_exact(urn: &LocalUrn, document: usize, budget: f64) -> Result<()> {
+    let plan = Plan::new(urn);
+    if urn.n_tokens() == 0 || plan.within(budget) {
+        return Ok(());
+    }
+    let Plan { operations, bytes, .. } = plan;
+    let Extent { n_tokens, n_distinct, n_topics } = urn.extent();
+    Err(Error::Budget { document, n_tokens, n_distinct, n_topics, operations, bytes, budget })
 }
 
 /// The urn sum of one document.
@@ -226,7 +261,7 @@ fn score_document(
     key: Key,
     observer: &impl Observer,
 ) -> Result<Score> {
-    let exact = |ln_value| Score { estimate: Estimate::exact(ln_value), method: Method::Exact };
+    let exact = |ln_value| Score::of(Estimate::exact(ln_value), Method::Exact);
     if observer.stopped() {
         return Err(Error::Stopped);
     }
@@ -239,74 +274,18 @@ fn score_document(
     let sampler = match settings.method {
         Method::Auto | Method::Exact => {
             let plan = Plan::new(&urn);
-            if settings.method == Method::Exact || plan.within(AUTO_EXACT.min(settings.budget)) {
+            let budget = AUTO_EXACT.min(settings.budget.unwrap_or(BUDGET));
+            if settings.method == Method::Exact || plan.within(budget) {
                 return Ok(exact(plan.run(&urn, observer)?));
             }
-            Sampler::SmcLookahead
+            None
         }
         Method::Recursive => {
             let estimate = Estimate::without_error(recursive::ln_urn_sum(&urn));
-            return Ok(Score { estimate, method: Method::Recursive });
+            return Ok(Score::of(estimate, Method::Recursive));
         }
-        Method::Sample(sampler) => sampler,
+        Method::Sample(sampler) => Some(sampler),
     };
     let mut rng = key.document(document).rng();
-    let estimate = sample(&urn, sampler, settings, &mut rng, observer)?;
-    Ok(Score { estimate, method: Method::Sample(sampler) })
-}
-
-/// Replicates of a sampler, of a size that earlier, independent replicates have chosen where it is
-/// not given: the estimate is accepted whatever it is, and so remains unbiased.
-fn sample(
-    urn: &LocalUrn,
-    sampler: Sampler,
-    settings: &Settings,
-    rng: &mut Rng,
-    observer: &impl Observer,
-) -> Result<Estimate> {
-    let n_runs = settings.n_replicates;
-    let mut largest = (settings.budget / (n_runs as f64 * sampler.cost(urn))) as usize;
-    if sampler.is_filter() {
-        largest = largest.min(most_particles(n_runs, urn.n_topics()));
-    }
-    let mut size = if let Some(size) = sampler.size(settings) {
-        size
-    } else {
-        let pilot = sampler.ln_urn_sums(urn, PILOT_RUNS, PILOT_PARTICLES, rng, observer)?;
-        let share = ln_std_deviation(&pilot) / RUN_DEVIATION;
-        let wanted = PILOT_PARTICLES as f64 * share * share;
-        (wanted as usize).clamp(LEAST_PARTICLES, MOST_PARTICLES).min(largest.max(1))
-    };
-    if let Some(target) = settings.target_std_error {
-        size = size_for(target, size, largest, |size| {
-            let pilot = sampler.ln_urn_sums(urn, n_runs, size, rng, observer)?;
-            Ok(Estimate::from_replicates(&pilot, n_runs * size).std_error)
-        })?;
-    }
-    let ln_sums = sampler.ln_urn_sums(urn, n_runs, size, rng, observer)?;
-    Ok(Estimate::from_replicates(&ln_sums, n_runs * size))
-}
-
-/// Size at which a pilot has reached the target error, and half as much again.
-fn size_for(
-    target: f64,
-    mut size: usize,
-    largest: usize,
-    mut pilot: impl FnMut(usize) -> Result<f64>,
-) -> Result<usize> {
-    loop {
-        let std_error = pilot(size)?;
-        if std_error <= target || size >= largest {
-            return Ok((size + size / 2).min(largest.max(size)));
-        }
-        let growth = (1.3 * (std_error / target).powi(2)).clamp(*GROWTH.start(), *GROWTH.end());
-        size = ((size as f64 * growth) as usize).min(largest);
-    }
-}
-
-/// Standard deviation of the logarithms.
-fn ln_std_deviation(ln_values: &[f64]) -> f64 {
-    let n = ln_values.len() as f64;
-    let mean = ln_values.iter().sum::<f64>() / n;
-    (ln_values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt()
+    sampling::estimate(&urn, sampler, settings, &mut rng, observer)
 }

@@ -1,6 +1,6 @@
 //! Draws that several samplers share.
 
-use rand::{Rng, RngExt};
+use rand::Rng;
 use rand_distr::{Distribution, Gamma, Open01};
 
 /// ln of a Gamma(shape, 1) variate; stays finite for shapes so small that the variate underflows.
@@ -40,11 +40,11 @@ pub fn dirichlet<R: Rng + ?Sized>(shapes: &[f64], out: &mut [f64], rng: &mut R) 
     }
 }
 
-/// Numbers of offspring by systematic resampling: floor or ceiling of n w_i / Σw, unbiased.
-pub fn systematic_offspring<R: Rng + ?Sized>(weights: &[f64], offspring: &mut [u32], rng: &mut R) {
+/// Numbers of offspring by systematic resampling: floor or ceiling of n w_i / Σw, unbiased where
+/// `start` is uniform on [0, 1).
+pub fn systematic_offspring(weights: &[f64], offspring: &mut [u32], start: f64) {
     let n = weights.len() as f64;
     let scale = n / weights.iter().sum::<f64>();
-    let start: f64 = rng.random();
     let mut cumulative = 0.0;
     let mut drawn = 0;
     for (children, &weight) in offspring.iter_mut().zip(weights) {
@@ -71,6 +71,8 @@ pub fn gamma_law(shape: f64) -> Gamma<f64> {
 
 #[cfg(test)]
 mod tests {
+    use rand::RngExt;
+
     use super::*;
     use crate::rng::{Key, Purpose};
 
@@ -83,7 +85,7 @@ mod tests {
         let runs = 20_000;
         for _ in 0..runs {
             let mut offspring = [0; 5];
-            systematic_offspring(&weights, &mut offspring, &mut rng);
+            systematic_offspring(&weights, &mut offspring, rng.random());
             assert_eq!(offspring.iter().sum::<u32>(), 5);
             for (m, c) in mean.iter_mut().zip(offspring) {
                 *m += f64::from(c) / f64::from(runs);

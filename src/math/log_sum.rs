@@ -33,6 +33,11 @@ impl LogSum {
         self.sum_of_squares += x * x;
     }
 
+    /// Number of terms.
+    pub fn n_terms(&self) -> u64 {
+        self.n
+    }
+
     /// ln of the mean of the terms.
     pub fn ln_mean(&self) -> f64 {
         self.ln_max + (self.sum / self.n as f64).ln()

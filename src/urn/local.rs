@@ -15,6 +15,18 @@ pub struct LocalUrn {
     counts: Vec<u32>,
     n_tokens: u64,
     ln_scale: f64,
+    ln_scales: Vec<f64>,
+}
+
+/// How large the urn sum of a document is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Number of tokens.
+    pub n_tokens: u64,
+    /// Number of distinct words.
+    pub n_distinct: usize,
+    /// Number of topics.
+    pub n_topics: usize,
 }
 
 impl LocalUrn {
@@ -22,32 +34,43 @@ impl LocalUrn {
     ///
     /// A topic that cannot produce any of the words never gets a ball and drops out of Z.
     pub fn new(urn: &Urn, document: Document<'_>) -> Option<Self> {
-        let mut reachable = vec![false; urn.n_topics()];
-        for &word in document.words() {
-            for (reached, &q) in reachable.iter_mut().zip(urn.weights(word)) {
+        let rows: Vec<_> = document.cells().map(|(w, count)| (urn.weights(w), count)).collect();
+        Self::of_rows(urn.pseudo_counts(), &rows)
+    }
+
+    /// As [`new`](LocalUrn::new), from the weights and the count of each distinct word.
+    pub fn of_rows(a: &[f64], rows: &[(&[f64], u32)]) -> Option<Self> {
+        let mut reachable = vec![false; a.len()];
+        for (weights, _) in rows {
+            for (reached, &q) in reachable.iter_mut().zip(*weights) {
                 *reached |= q > 0.0;
             }
         }
         let topics: Vec<u32> = (0..).zip(&reachable).filter(|(_, r)| **r).map(|(k, _)| k).collect();
-        let mut q = Vec::with_capacity(topics.len() * document.n_distinct());
-        let mut ln_scale = 0.0;
-        for (word, count) in document.cells() {
-            let weights = urn.weights(word);
+        let mut q = Vec::with_capacity(topics.len() * rows.len());
+        let mut ln_scales = Vec::with_capacity(rows.len());
+        for &(weights, count) in rows {
             let top = topics.iter().map(|&k| weights[k as usize]).fold(0.0, f64::max);
             if top == 0.0 {
                 return None;
             }
-            ln_scale += f64::from(count) * top.ln();
+            ln_scales.push(f64::from(count) * top.ln());
             q.extend(topics.iter().map(|&k| weights[k as usize] / top));
         }
         Some(LocalUrn {
-            a: topics.iter().map(|&k| urn.pseudo_counts()[k as usize]).collect(),
+            a: topics.iter().map(|&k| a[k as usize]).collect(),
             q,
-            counts: document.counts().to_vec(),
-            n_tokens: document.n_tokens(),
-            ln_scale,
+            counts: rows.iter().map(|&(_, count)| count).collect(),
+            n_tokens: rows.iter().map(|&(_, count)| u64::from(count)).sum(),
+            ln_scale: ln_scales.iter().sum(),
+            ln_scales,
             topics,
         })
+    }
+
+    /// How large the urn sum is.
+    pub fn extent(&self) -> Extent {
+        Extent { n_tokens: self.n_tokens, n_distinct: self.n_distinct(), n_topics: self.n_topics() }
     }
 
     /// Number of topics that can produce a word of the document.
@@ -85,12 +108,22 @@ impl LocalUrn {
         &self.q[cell * self.a.len()..][..self.a.len()]
     }
 
+    /// Scaled weights of all distinct words, one row after the other.
+    pub fn all_weights(&self) -> &[f64] {
+        &self.q
+    }
+
     /// (scaled weights, count) of every distinct word.
     pub fn cells(&self) -> impl Iterator<Item = (&[f64], u32)> {
         (0..self.n_distinct()).map(|cell| (self.weights(cell), self.counts[cell]))
     }
 
-    /// ln of the factor taken out of the weights.
+    /// ln of the factor taken out of the weights of the tokens of one distinct word.
+    pub fn ln_scale_of(&self, cell: usize) -> f64 {
+        self.ln_scales[cell]
+    }
+
+    /// ln of the factor taken out of the weights of all tokens.
     pub fn ln_scale(&self) -> f64 {
         self.ln_scale
     }

@@ -11,12 +11,14 @@
 //! is its likelihood under LDA and gamma-Poisson models up to a closed-form factor.
 
 mod balls;
+mod chains;
 mod gibbs;
 mod local;
 
 pub use balls::Balls;
+pub use chains::{Chains, Order, Target};
 pub use gibbs::Sweeper;
-pub use local::LocalUrn;
+pub use local::{Extent, LocalUrn};
 
 use crate::error::{Error, Result, check_all, check_positive};
 

@@ -1,6 +1,7 @@
 """Pictures of models and comparisons; every function takes and returns a Matplotlib Axes."""
 
 from polyabayes.plotting._comparison import plot_comparison
+from polyabayes.plotting._convergence import plot_convergence
 from polyabayes.plotting._topics import plot_topics
 
-__all__ = ["plot_comparison", "plot_topics"]
+__all__ = ["plot_comparison", "plot_convergence", "plot_topics"]

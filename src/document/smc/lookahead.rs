@@ -1,6 +1,6 @@
 //! What a particle filter may expect of the tokens to come.
 
-use crate::document::mean_field;
+use crate::document::mean_field::{self, MeanField};
 use crate::urn::LocalUrn;
 
 /// Mean-field sweeps behind the lookahead.
@@ -42,7 +42,7 @@ impl Lookahead {
 
     /// Expects what the mean field expects, discounted.
     pub(super) fn new(urn: &LocalUrn) -> Self {
-        let g = mean_field::responsibilities(urn, MEAN_FIELD_ITERATIONS);
+        let g = mean_field::responsibilities(urn, MeanField::first_order(MEAN_FIELD_ITERATIONS));
         let rows = || g.chunks_exact(urn.n_topics());
         let support = rows()
             .map(|row| {

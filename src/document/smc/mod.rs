@@ -14,14 +14,13 @@
 
 mod lookahead;
 
-use rand::RngExt;
+use rand::{Rng, RngExt};
 
 use lookahead::Lookahead;
 
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::math::{Cumulative, LogSum, ln_gamma_ratio, ln_rising, systematic_offspring};
-use crate::rng::Rng;
 use crate::urn::LocalUrn;
 
 /// Bytes that a particle takes for every topic of its document.
@@ -36,21 +35,61 @@ pub fn ln_urn_sums(
     lookahead: bool,
     n_runs: usize,
     n_particles: usize,
-    rng: &mut Rng,
+    rng: &mut impl Rng,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
     let guess = if lookahead { Lookahead::new(urn) } else { Lookahead::none(urn) };
     let mut filter = Filter::new(urn, &guess, n_runs, n_particles);
-    for &cell in &guess.order {
-        for _ in 0..urn.counts()[cell] {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
-            filter.step(cell, rng);
-        }
+    filter.run(&guess.order, rng, observer)?;
+    Ok(filter.ln_values())
+}
+
+/// ln Ẑ of filters in each of which one particle follows given topics of all tokens, a draw of
+/// their posterior: the mean of 1/Ẑ is 1/Z (conditional SMC; Andrieu, Doucet & Holenstein 2010).
+///
+/// # Errors
+/// [`Error::Stopped`] when the observer asks to stop.
+pub fn ln_urn_sums_conditional(
+    urn: &LocalUrn,
+    lookahead: bool,
+    topics: &[u16],
+    n_runs: usize,
+    n_particles: usize,
+    rng: &mut impl Rng,
+    observer: &impl Observer,
+) -> Result<Vec<f64>> {
+    let guess = if lookahead { Lookahead::new(urn) } else { Lookahead::none(urn) };
+    let mut filter = Filter::new(urn, &guess, n_runs, n_particles);
+    let mut rest = topics;
+    for &count in urn.counts() {
+        let (own, after) = rest.split_at(count as usize);
+        filter.path.push(own);
+        rest = after;
     }
-    let ln_start = filter.ln_start + urn.ln_scale();
-    Ok((0..n_runs).map(|run| ln_start + filter.runs[run] + filter.ln_mean_weight(run)).collect())
+    filter.reference = (0..n_runs).map(|_| rng.random_range(0..n_particles)).collect();
+    filter.run(&guess.order, rng, observer)?;
+    Ok(filter.ln_values())
+}
+
+/// ln Ẑ of the first `n_first` distinct words alone and of all, from the same particles.
+///
+/// # Errors
+/// [`Error::Stopped`] when the observer asks to stop.
+pub fn ln_urn_sums_of_part_and_all(
+    urn: &LocalUrn,
+    n_first: usize,
+    n_runs: usize,
+    n_particles: usize,
+    rng: &mut impl Rng,
+    observer: &impl Observer,
+) -> Result<(Vec<f64>, Vec<f64>)> {
+    let guess = Lookahead::new(urn);
+    let (first, second): (Vec<_>, Vec<_>) = guess.order.iter().partition(|&&cell| cell < n_first);
+    let mut filter = Filter::new(urn, &guess, n_runs, n_particles);
+    filter.run(&first, rng, observer)?;
+    let part = filter.ln_values();
+    filter.run(&second, rng, observer)?;
+    Ok((part, filter.ln_values()))
 }
 
 /// All particles of all runs, one run after the other.
@@ -59,14 +98,19 @@ struct Filter<'a> {
     guess: &'a Lookahead,
     n_topics: usize,
     n_particles: usize,
-    /// ln h_0(0).
+    /// ln h_0(0), and ln of what was taken out of the weights of the tokens so far.
     ln_start: f64,
+    ln_scale: f64,
     /// Per run: ln of the estimate up to its last resampling.
     runs: Vec<f64>,
     /// a + f, and the tokens to come that still add to f.
     expected: Vec<f64>,
     pending: Vec<u64>,
     n_seen: u64,
+    /// Topics of the tokens of each distinct word that the reference particle of every run follows;
+    /// empty where there is none.
+    path: Vec<&'a [u16]>,
+    reference: Vec<usize>,
     weights: Vec<f64>,
     /// Balls n of each particle.
     balls: Vec<u32>,
@@ -116,10 +160,13 @@ impl<'a> Filter<'a> {
             n_topics,
             n_particles,
             ln_start,
+            ln_scale: 0.0,
             runs: vec![0.0; n_runs],
             expected,
             pending,
             n_seen: 0,
+            path: Vec::new(),
+            reference: Vec::new(),
             weights: vec![1.0; n],
             balls: vec![0; n * n_topics],
             used: vec![0; n * n_topics],
@@ -132,8 +179,27 @@ impl<'a> Filter<'a> {
         }
     }
 
+    /// All tokens of these distinct words.
+    fn run(
+        &mut self,
+        cells: &[usize],
+        rng: &mut impl Rng,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        for &cell in cells {
+            for token in 0..self.urn.counts()[cell] as usize {
+                if observer.stopped() {
+                    return Err(Error::Stopped);
+                }
+                self.step(cell, token, rng);
+            }
+            self.ln_scale += self.urn.ln_scale_of(cell);
+        }
+        Ok(())
+    }
+
     /// One token of the distinct word `cell`.
-    fn step(&mut self, cell: usize, rng: &mut Rng) {
+    fn step(&mut self, cell: usize, token: usize, rng: &mut impl Rng) {
         self.look_ahead(cell);
         let q = self.urn.weights(cell);
         let fresh = self.cumulative.fill(&self.expected, q);
@@ -141,7 +207,7 @@ impl<'a> Filter<'a> {
         // Any constant keeps the weights near 1; this one is the total number of balls.
         let scale = all.recip();
         self.weigh(q, fresh, scale, rng);
-        self.draw();
+        self.draw(self.path.get(cell).map(|topics| topics[token]));
         self.n_seen += 1;
         let ln_scale = all.ln();
         for run in 0..self.runs.len() {
@@ -153,7 +219,7 @@ impl<'a> Filter<'a> {
     /// Updates the weights, and throws each particle's dart at its sum.
     ///
     /// Apart from `draw` so that nothing here waits for an unpredictable branch.
-    fn weigh(&mut self, q: &[f64], fresh: f64, scale: f64, rng: &mut Rng) {
+    fn weigh(&mut self, q: &[f64], fresh: f64, scale: f64, rng: &mut impl Rng) {
         let balls = self.balls.chunks_exact(self.n_topics);
         let used = self.used.chunks_exact(self.n_topics).zip(&self.n_used);
         let sums = self.sums.chunks_exact_mut(self.n_topics);
@@ -174,25 +240,32 @@ impl<'a> Filter<'a> {
         }
     }
 
-    /// Draws each particle's colour where its dart fell.
-    fn draw(&mut self) {
+    /// Draws each particle's colour where its dart fell; the reference particles take theirs.
+    fn draw(&mut self, of_reference: Option<u16>) {
         let balls = self.balls.chunks_exact_mut(self.n_topics);
         let used = self.used.chunks_exact_mut(self.n_topics).zip(&mut self.n_used);
         let sums = self.sums.chunks_exact(self.n_topics);
-        for (((balls, (used, n_used)), sums), &dart) in balls.zip(used).zip(sums).zip(&self.darts) {
-            let end = usize::from(*n_used);
-            let topic = if dart < 0.0 {
-                let passed: usize = sums[..end].iter().map(|&s| usize::from(s < -dart)).sum();
-                usize::from(used[passed])
-            } else {
-                self.cumulative.find(dart)
-            };
-            // Without a branch: whether a topic is new cannot be predicted.
-            let new = balls[topic] == 0;
-            let slot = end.min(used.len() - 1);
-            used[slot] = if new { topic as u16 } else { used[slot] };
-            *n_used += u16::from(new);
-            balls[topic] += 1;
+        let mut particles = balls.zip(used).zip(sums).zip(&self.darts);
+        for run in 0..self.runs.len() {
+            let reference = of_reference.map(|topic| (self.reference[run], usize::from(topic)));
+            let particles = particles.by_ref().take(self.n_particles).enumerate();
+            for (particle, (((balls, (used, n_used)), sums), &dart)) in particles {
+                let end = usize::from(*n_used);
+                let topic = match reference {
+                    Some((place, topic)) if place == particle => topic,
+                    _ if dart < 0.0 => {
+                        let passed: usize = sums[..end].iter().map(|&s| usize::from(s < -dart)).sum();
+                        usize::from(used[passed])
+                    }
+                    _ => self.cumulative.find(dart),
+                };
+                // Without a branch: whether a topic is new cannot be predicted.
+                let new = balls[topic] == 0;
+                let slot = end.min(used.len() - 1);
+                used[slot] = if new { topic as u16 } else { used[slot] };
+                *n_used += u16::from(new);
+                balls[topic] += 1;
+            }
         }
     }
 
@@ -214,7 +287,7 @@ impl<'a> Filter<'a> {
         }
     }
 
-    fn resample_if_needed(&mut self, run: usize, rng: &mut Rng) {
+    fn resample_if_needed(&mut self, run: usize, rng: &mut impl Rng) {
         let first = run * self.n_particles;
         let weights = &mut self.weights[first..][..self.n_particles];
         let sum: f64 = weights.iter().sum();
@@ -230,15 +303,30 @@ impl<'a> Filter<'a> {
             weights.iter_mut().for_each(|w| *w /= mean);
             return;
         }
-        systematic_offspring(weights, &mut self.offspring, rng);
+        let dart = match self.reference.get(run) {
+            // A dart that hits the reference particle, uniformly, and the others a step apart.
+            Some(&place) => {
+                let before: f64 = weights[..place].iter().sum();
+                (before + rng.random::<f64>() * weights[place]) / mean
+            }
+            None => rng.random(),
+        };
+        systematic_offspring(weights, &mut self.offspring, dart.fract());
         weights.fill(1.0);
-        self.replicate(first);
+        let copies = self.replicate(first, self.reference.get(run).copied());
+        if !copies.is_empty() {
+            // Any of the children may be the one that goes on.
+            let child = rng.random_range(0..=copies.len());
+            self.reference[run] = copies.get(child).copied().unwrap_or(self.reference[run]);
+        }
     }
 
-    /// Overwrites particles without offspring by copies of those with several.
-    fn replicate(&mut self, first: usize) {
+    /// Overwrites particles without offspring by copies of those with several; returns the places
+    /// of the copies of the one that is asked for.
+    fn replicate(&mut self, first: usize, asked: Option<usize>) -> Vec<usize> {
         let k = self.n_topics;
         let mut vacant = 0;
+        let mut copies = Vec::new();
         for parent in 0..self.n_particles {
             for _ in 1..self.offspring[parent] {
                 while self.offspring[vacant] > 0 {
@@ -249,25 +337,41 @@ impl<'a> Filter<'a> {
                 let n_used = usize::from(self.n_used[from]);
                 self.used.copy_within(from * k..from * k + n_used, to * k);
                 self.n_used[to] = self.n_used[from];
+                if asked == Some(parent) {
+                    copies.push(vacant);
+                }
                 vacant += 1;
             }
         }
+        copies
     }
 
-    /// ln of the mean weight of a run's particles, each put right for the pseudo-counts that the
-    /// filter raised: Π_k (a_k)_{n_k} / (raised a_k)_{n_k}.
+    /// ln of every run's estimate from the tokens so far.
+    fn ln_values(&self) -> Vec<f64> {
+        let ln_start = self.ln_start + self.ln_scale;
+        let run = |run: usize| ln_start + self.runs[run] + self.ln_mean_weight(run);
+        (0..self.runs.len()).map(run).collect()
+    }
+
+    /// ln of the mean weight of a run's particles, without h, and put right for the pseudo-counts
+    /// that the filter raised: Π_k (a_k)_{n_k} / (raised a_k)_{n_k}.
     fn ln_mean_weight(&self, run: usize) -> f64 {
         let particles = run * self.n_particles..(run + 1) * self.n_particles;
         let ln_weights = particles.map(|particle| {
             let balls = &self.balls[particle * self.n_topics..][..self.n_topics];
-            let priors = self.guess.pseudo_counts.iter().zip(self.urn.pseudo_counts());
-            let raised = balls.iter().zip(priors).filter(|&(&n, (raised, a))| n > 0 && raised > a);
-            let ln_correction: f64 = raised
-                .map(|(&n, (&raised, &a))| {
-                    ln_rising(a, u64::from(n)) - ln_rising(raised, u64::from(n))
-                })
-                .sum();
-            self.weights[particle].ln() + ln_correction
+            let mut ln_weight = self.weights[particle].ln();
+            for (topic, &n) in balls.iter().enumerate() {
+                let a = self.urn.pseudo_counts()[topic];
+                let raised = self.guess.pseudo_counts[topic];
+                if n > 0 && raised > a {
+                    ln_weight += ln_rising(a, u64::from(n)) - ln_rising(raised, u64::from(n));
+                }
+                if self.expected[topic] > raised {
+                    let to_come = self.expected[topic] - raised;
+                    ln_weight -= ln_gamma_ratio(raised + f64::from(n), to_come);
+                }
+            }
+            ln_weight
         });
         ln_weights.collect::<LogSum>().ln_mean()
     }

@@ -1,0 +1,124 @@
+//! Forward and reverse estimates that bracket ln p where nothing is exact (bidirectional Monte
+//! Carlo; Grosse, Ghahramani & Adams 2015).
+
+use rayon::prelude::*;
+
+use super::runs::Runs;
+use super::sampling::Sizing;
+use super::{Method, Settings, TopicModel};
+use crate::control::Observer;
+use crate::counts::CountMatrix;
+use crate::error::{Error, Result};
+use crate::estimate::Estimate;
+use crate::rng::{Key, Purpose};
+use crate::urn::LocalUrn;
+
+/// Stochastic bounds of ln p of one document.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// ln of an unbiased estimate of p: low on average.
+    pub lower: Estimate,
+    /// Minus ln of an unbiased estimate of 1/p: high on average.
+    pub upper: Estimate,
+    /// Particles or temperatures of each replicate.
+    pub size: usize,
+}
+
+/// Brackets ln p of documents whose topics are known draws of their posterior, as they are where
+/// the documents are simulated from the model.
+///
+/// `topics` holds the topics of all tokens, in the order of the documents and of their distinct
+/// words. The forward runs of a particle filter or of annealing do not look at them; the reverse
+/// runs start from them. `None` for the documents not reached when the observer stopped the work.
+///
+/// # Errors
+/// Topics that disagree with the documents, a method without a reverse, and what
+/// [`score`](super::score) refuses.
+pub fn bidirectional(
+    model: &TopicModel,
+    documents: &CountMatrix,
+    topics: &[u16],
+    settings: &Settings,
+    seed: u64,
+    observer: &impl Observer,
+) -> Result<Vec<Option<Bounds>>> {
+    super::scoring::check(model, documents, settings)?;
+    let expected = documents.n_tokens() as usize;
+    if topics.len() != expected {
+        return Err(Error::Length { name: "topics", found: topics.len(), expected });
+    }
+    let mut rest = topics;
+    let paths: Vec<&[u16]> = documents
+        .documents()
+        .map(|document| {
+            let (own, after) = rest.split_at(document.n_tokens() as usize);
+            rest = after;
+            own
+        })
+        .collect();
+    let key = Key::new(seed, Purpose::Score);
+    (paths.par_iter().enumerate())
+        .with_max_len(1)
+        .map(|(row, path)| {
+            let document = documents.document(row);
+            let urn = LocalUrn::new(model.urn(), document).ok_or(Error::TopicPath { row })?;
+            let path = local_topics(&urn, path).ok_or(Error::TopicPath { row })?;
+            let key = key.document(document).unit(row as u64);
+            match bounds(&urn, &path, settings, key, observer) {
+                Ok(bounds) => {
+                    observer.advance(1);
+                    let ln_factor = model.ln_prefactor(document, settings.query, 0.0);
+                    Ok(Some(bounds.scaled(ln_factor)))
+                }
+                Err(Error::Stopped) => Ok(None),
+                Err(error) => Err(error),
+            }
+        })
+        .collect()
+}
+
+/// The topics by their place among those of the document; `None` where one cannot produce its word.
+fn local_topics(urn: &LocalUrn, topics: &[u16]) -> Option<Vec<u16>> {
+    let cells = urn.cells().flat_map(|(q, count)| std::iter::repeat_n(q, count as usize));
+    let place = |(q, &topic): (&[f64], &u16)| {
+        let place = urn.topics().binary_search(&u32::from(topic)).ok()?;
+        (q[place] > 0.0).then_some(place as u16)
+    };
+    cells.zip(topics).map(place).collect()
+}
+
+fn bounds(
+    urn: &LocalUrn,
+    path: &[u16],
+    settings: &Settings,
+    key: Key,
+    observer: &impl Observer,
+) -> Result<Bounds> {
+    if path.is_empty() {
+        let exact = Estimate::exact(0.0);
+        return Ok(Bounds { lower: exact, upper: exact, size: 0 });
+    }
+    let mut rng = key.rng();
+    let sizing = Sizing { urn, settings, observer };
+    let (sampler, size) = match settings.method {
+        Method::Sample(sampler) => (sampler, sizing.first(sampler, &mut rng)?),
+        _ => sizing.best(&mut rng)?,
+    };
+    let n = settings.n_replicates;
+    let forward = sampler.ln_urn_sums(urn, Runs { n, sizes: &[size] }, &mut rng, observer)?;
+    let reverse = sampler.ln_urn_sums_reversed(urn, path, n, size, &mut rng, observer)?;
+    let ln_inverse: Vec<f64> = reverse.iter().map(|x| -x).collect();
+    let inverse = Estimate::from_replicates(&ln_inverse, n * size);
+    Ok(Bounds {
+        lower: Estimate::from_replicates(&forward, n * size),
+        upper: Estimate { ln_value: -inverse.ln_value, ..inverse },
+        size,
+    })
+}
+
+impl Bounds {
+    fn scaled(self, ln_factor: f64) -> Self {
+        let Bounds { lower, upper, size } = self;
+        Bounds { lower: lower.scaled(ln_factor), upper: upper.scaled(ln_factor), size }
+    }
+}

@@ -1,0 +1,281 @@
+//! Gibbs chains over the tokens of one document, many in lockstep.
+//!
+//! The chains share the document, so that a step reads each weight once for all of them, and the
+//! arithmetic of a step has no branch: it runs in vector registers, as wide as the processor has
+//! them. The results are the same bits whatever their width.
+
+// Each kernel is compiled for several instruction sets, with all its parts in it.
+#![allow(clippy::inline_always)]
+
+use super::LocalUrn;
+use crate::rng::{LANES, Lanes, Stream, UniformLanes};
+
+/// The order in which a sweep visits the tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// From the first to the last.
+    Forward,
+    /// From the last to the first: the reversal of a forward sweep.
+    Backward,
+}
+
+/// What a sweep leaves invariant: `Π_l (base_k + unit n_k) q_{k w_l}`.
+#[derive(Debug, Clone, Copy)]
+pub struct Target<'a> {
+    /// Balls of each topic before the first draw.
+    pub base: &'a [f64],
+    /// Balls that a token adds.
+    pub unit: f64,
+    /// Weights of the distinct words, one row each.
+    pub q: &'a [f64],
+}
+
+impl<'a> Target<'a> {
+    /// The urn itself.
+    pub fn of(urn: &'a LocalUrn) -> Self {
+        Target { base: urn.pseudo_counts(), unit: 1.0, q: urn.all_weights() }
+    }
+
+    fn row(&self, cell: u32) -> &'a [f64] {
+        let n_topics = self.base.len();
+        &self.q[cell as usize * n_topics..][..n_topics]
+    }
+}
+
+/// The topics of the first tokens of a document, in [`LANES`] independent chains.
+#[derive(Debug, Clone)]
+pub struct Chains<U> {
+    /// Distinct word of each token.
+    cells: Vec<u32>,
+    /// Topics of the tokens so far.
+    topics: Vec<[u16; LANES]>,
+    /// Tokens so far of each topic.
+    balls: Vec<Lanes>,
+    /// Cumulative weights of the topics, the buffer of a draw.
+    sums: Vec<Lanes>,
+    uniforms: U,
+}
+
+impl<U: UniformLanes> Chains<U> {
+    /// Chains without tokens.
+    pub fn new(urn: &LocalUrn, rng: &mut impl Stream<Lanes = U>) -> Self {
+        let counts = (0..).zip(urn.counts());
+        Chains {
+            cells: counts.flat_map(|(cell, &y)| std::iter::repeat_n(cell, y as usize)).collect(),
+            topics: Vec::with_capacity(urn.n_tokens() as usize),
+            balls: vec![[0.0; LANES]; urn.n_topics()],
+            sums: vec![[0.0; LANES]; urn.n_topics()],
+            uniforms: rng.lanes(),
+        }
+    }
+
+    /// Chains of all tokens, drawn in sequence.
+    pub fn sequence(urn: &LocalUrn, rng: &mut impl Stream<Lanes = U>) -> Self {
+        let mut chains = Chains::new(urn, rng);
+        for _ in 0..urn.n_tokens() {
+            chains.extend(Target::of(urn));
+        }
+        chains
+    }
+
+    /// Takes all tokens out.
+    pub fn clear(&mut self) {
+        self.topics.clear();
+        self.balls.fill([0.0; LANES]);
+    }
+
+    /// Distinct word of each token of the document.
+    pub fn cells(&self) -> &[u32] {
+        &self.cells
+    }
+
+    /// Topics of the tokens so far.
+    pub fn topics(&self) -> &[[u16; LANES]] {
+        &self.topics
+    }
+
+    /// Tokens so far of each topic.
+    pub fn balls(&self) -> &[Lanes] {
+        &self.balls
+    }
+
+    /// Gives the next token these topics.
+    pub fn put(&mut self, topics: [u16; LANES]) {
+        put(&mut self.balls, &topics);
+        self.topics.push(topics);
+    }
+
+    /// Puts these topics in the place of those of all tokens.
+    pub fn refill(&mut self, topics: &[[u16; LANES]]) {
+        self.clear();
+        topics.iter().for_each(|&topics| self.put(topics));
+    }
+
+    /// Σ_l x_{k_l w_l} over the tokens so far, x being a table with a row for each distinct word.
+    pub fn ln_emission(&self, ln_q: &[f64]) -> Lanes {
+        let n_topics = self.balls.len();
+        let mut sum = [0.0; LANES];
+        for (&cell, topics) in self.cells.iter().zip(&self.topics) {
+            let row = &ln_q[cell as usize * n_topics..][..n_topics];
+            for (sum, &topic) in sum.iter_mut().zip(topics) {
+                *sum += row[usize::from(topic)];
+            }
+        }
+        sum
+    }
+
+    /// Weight of the next token, without drawing its topic.
+    pub fn weigh(&mut self, target: Target<'_>) -> Lanes {
+        accumulate(&mut self.sums, &self.balls, target, self.cells[self.topics.len()])
+    }
+
+    /// ln of the probability that a forward sweep from the present topics leads to these.
+    pub fn ln_transition(&mut self, target: Target<'_>, to: &[[u16; LANES]]) -> Lanes {
+        let balls = self.balls.clone();
+        let mut ln_value = [0.0; LANES];
+        for ((&cell, old), new) in self.cells.iter().zip(&self.topics).zip(to) {
+            take(&mut self.balls, old);
+            let totals = accumulate(&mut self.sums, &self.balls, target, cell);
+            let q = target.row(cell);
+            for (lane, ln_value) in ln_value.iter_mut().enumerate() {
+                let topic = usize::from(new[lane]);
+                let weight = target.base[topic] + target.unit * self.balls[topic][lane];
+                *ln_value += (weight * q[topic] / totals[lane]).ln();
+            }
+            put(&mut self.balls, new);
+        }
+        self.balls = balls;
+        ln_value
+    }
+
+    /// Draws topics in proportion to the weights last computed, without putting them in.
+    pub fn pick(&mut self) -> [u16; LANES] {
+        pick(&self.sums, &mut self.uniforms)
+    }
+
+    /// A uniform number for every chain.
+    pub fn uniforms(&mut self) -> Lanes {
+        self.uniforms.next()
+    }
+
+    /// Draws the topic of the next token, which must be there; returns the weights of the token.
+    pub fn extend(&mut self, target: Target<'_>) -> Lanes {
+        let cell = self.cells[self.topics.len()];
+        let (topics, weights) =
+            draw(&mut self.sums, &mut self.balls, target, cell, &mut self.uniforms);
+        self.topics.push(topics);
+        weights
+    }
+
+    /// One Gibbs sweep over the tokens so far.
+    pub fn sweep(&mut self, target: Target<'_>, order: Order) {
+        let cells = &self.cells[..self.topics.len()];
+        sweep(
+            &mut self.sums,
+            &mut self.balls,
+            &mut self.topics,
+            cells,
+            target,
+            order,
+            &mut self.uniforms,
+        );
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx2"))]
+fn accumulate(sums: &mut [Lanes], balls: &[Lanes], target: Target<'_>, cell: u32) -> Lanes {
+    accumulate_row(sums, balls, target, cell)
+}
+
+#[multiversion::multiversion(targets("x86_64+avx2"))]
+fn draw(
+    sums: &mut [Lanes],
+    balls: &mut [Lanes],
+    target: Target<'_>,
+    cell: u32,
+    uniforms: &mut impl UniformLanes,
+) -> ([u16; LANES], Lanes) {
+    draw_row(sums, balls, target, cell, uniforms)
+}
+
+#[multiversion::multiversion(targets("x86_64+avx2"))]
+fn sweep(
+    sums: &mut [Lanes],
+    balls: &mut [Lanes],
+    topics: &mut [[u16; LANES]],
+    cells: &[u32],
+    target: Target<'_>,
+    order: Order,
+    uniforms: &mut impl UniformLanes,
+) {
+    for step in 0..topics.len() {
+        let token = if order == Order::Forward { step } else { topics.len() - 1 - step };
+        take(balls, &topics[token]);
+        topics[token] = draw_row(sums, balls, target, cells[token], uniforms).0;
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx2"))]
+fn pick(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> [u16; LANES] {
+    pick_topics(sums, uniforms)
+}
+
+/// Draws a topic and puts its ball in.
+#[inline(always)]
+fn draw_row(
+    sums: &mut [Lanes],
+    balls: &mut [Lanes],
+    target: Target<'_>,
+    cell: u32,
+    uniforms: &mut impl UniformLanes,
+) -> ([u16; LANES], Lanes) {
+    let totals = accumulate_row(sums, balls, target, cell);
+    let topics = pick_topics(sums, uniforms);
+    put(balls, &topics);
+    (topics, totals)
+}
+
+/// Topics where a dart falls on the cumulative weights.
+#[inline(always)]
+fn pick_topics(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> [u16; LANES] {
+    let totals = sums[sums.len() - 1];
+    let mut darts = uniforms.next();
+    for lane in 0..LANES {
+        darts[lane] = (darts[lane] * totals[lane]).min(totals[lane].next_down());
+    }
+    let mut passed = [0.0; LANES];
+    for sums in sums {
+        for lane in 0..LANES {
+            passed[lane] += if sums[lane] <= darts[lane] { 1.0 } else { 0.0 };
+        }
+    }
+    passed.map(|n| n as u16)
+}
+
+/// Fills the cumulative weights of the topics; returns the totals.
+#[inline(always)]
+fn accumulate_row(sums: &mut [Lanes], balls: &[Lanes], target: Target<'_>, cell: u32) -> Lanes {
+    let mut total = [0.0; LANES];
+    let topics = target.base.iter().zip(target.row(cell));
+    for ((sums, balls), (base, q)) in sums.iter_mut().zip(balls).zip(topics) {
+        for lane in 0..LANES {
+            total[lane] += (base + target.unit * balls[lane]) * q;
+        }
+        *sums = total;
+    }
+    total
+}
+
+#[inline(always)]
+fn put(balls: &mut [Lanes], topics: &[u16; LANES]) {
+    for (lane, &topic) in topics.iter().enumerate() {
+        balls[usize::from(topic)][lane] += 1.0;
+    }
+}
+
+#[inline(always)]
+fn take(balls: &mut [Lanes], topics: &[u16; LANES]) {
+    for (lane, &topic) in topics.iter().enumerate() {
+        balls[usize::from(topic)][lane] -= 1.0;
+    }
+}
