@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := $(shell find src python/src -name '*.rs') Cargo.toml Cargo.lock python/Cargo.toml
 
-.PHONY: demo test check test-slow bench docs clean
+.PHONY: demo test check test-slow bench bench-estimators docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/built
@@ -32,6 +32,10 @@ bench: .venv/built
 	cargo bench
 	$(BIN)/python benches/figures.py
 	$(BIN)/python benches/peers.py
+
+# Every estimator against the truth; ten minutes on one thread.
+bench-estimators: .venv/built
+	$(BIN)/python benches/estimators.py
 
 docs: .venv/built
 	cargo doc --no-deps --package polyabayes

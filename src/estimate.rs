@@ -42,8 +42,7 @@ impl Estimate {
         }
         Estimate {
             ln_value,
-            std_error: (sum.std_error().max(tail_error(ln_replicates)))
-                .hypot(unseen(n_draws)),
+            std_error: (sum.std_error().max(tail_error(ln_replicates))).hypot(unseen(n_draws)),
             n_eff: sum.n_eff(),
             n_replicates: ln_replicates.len() as u32,
         }

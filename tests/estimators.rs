@@ -170,27 +170,74 @@ fn estimators_are_unbiased_over_many_runs() {
     }
 }
 
-/// 500 documents with exact values: K = 5, 40 tokens.
-fn coverage(sampler: Sampler) -> f64 {
-    let (model, documents) = common::simulated(5, 500, 0.1, 40, 500, 4);
-    let exact = Settings { budget: Some(1e10), ..settings(Method::Exact) };
+/// Share of 95 % intervals that hold the exact value: K = 5, 40 tokens.
+fn coverage(settings: &Settings, n_documents: usize) -> f64 {
+    let (model, documents) = common::simulated(5, 500, 0.1, 40, n_documents, 4);
+    let exact = Settings { method: Method::Exact, budget: Some(1e10), ..*settings };
     let exact = score(&model, &documents, &exact, 0, &()).unwrap();
-    let found = score(&model, &documents, &sampling(sampler), 1, &()).unwrap();
+    let found = score(&model, &documents, settings, 1, &()).unwrap();
     let covered = exact.iter().zip(&found).filter(|(exact, found)| {
         let (exact, found) = (exact.as_ref().unwrap().estimate, found.as_ref().unwrap().estimate);
         assert_eq!(found.n_replicates, 16);
         // 2.131: the 97.5 % quantile of Student's t with 15 degrees of freedom.
         (found.ln_value - exact.ln_value).abs() <= 2.131 * found.std_error
     });
-    covered.count() as f64 / 500.0
+    covered.count() as f64 / n_documents as f64
 }
 
 #[test]
 fn intervals_cover_the_exact_value() {
-    for method in [Sampler::Smc, Sampler::SmcLookahead] {
-        let coverage = coverage(method);
-        assert!((0.92..=0.98).contains(&coverage), "{method:?}: {coverage}");
+    for sampler in [Sampler::Smc, Sampler::SmcLookahead, Sampler::Annealed(Start::MeanField)] {
+        let coverage = coverage(&sampling(sampler), 500);
+        assert!((0.92..=0.98).contains(&coverage), "{sampler:?}: {coverage}");
     }
+}
+
+#[test]
+#[ignore = "takes minutes: make test-slow"]
+fn intervals_of_every_method_cover_the_exact_value() {
+    let of_size = |sampler, size| Settings { n_particles: Some(size), ..sampling(sampler) };
+    for settings in [
+        sampling(Sampler::Annealed(Start::MeanField)),
+        sampling(Sampler::SmcLookahead),
+        of_size(Sampler::SmcLookahead, 20),
+        sampling(Sampler::Smc),
+        sampling(Sampler::Chib),
+        sampling(Sampler::Direct),
+        of_size(Sampler::LeftToRight(Form::MeanOfProducts), 20),
+        of_size(Sampler::LeftToRight(Form::Sequential), 20),
+        of_size(Sampler::L2r(Conditionals::Exact), 20),
+        of_size(Sampler::L2r(Conditionals::Sampled(10)), 20),
+    ] {
+        let coverage = coverage(&settings, 1_000);
+        assert!((0.92..=0.98).contains(&coverage), "{:?}: {coverage}", settings.method);
+    }
+}
+
+#[test]
+fn auto_anneals_what_the_filter_gets_wrong() {
+    // Blurred topics: 500 words, weights near even.
+    let mut rng = Key::new(3, Purpose::Initialise).rng();
+    let (n_topics, n_words) = (20, 500);
+    let mut phi = vec![0.0; n_topics * n_words];
+    for row in phi.chunks_exact_mut(n_words) {
+        polyabayes::math::dirichlet(&vec![1.0; n_words], row, &mut rng);
+    }
+    let model = TopicModel::lda(vec![0.2; n_topics], &phi).unwrap();
+    let counts: Vec<i64> = (0..n_words).map(|word| i64::from(word % 2 == 0)).collect();
+    let documents = CountMatrix::from_dense(&[counts]).unwrap();
+    let run = |settings: Settings| {
+        let scores = score(&model, &documents, &settings, 1, &()).unwrap();
+        scores[0].clone().unwrap()
+    };
+    let long = Settings { n_samples: Some(4_000), ..sampling(Sampler::Annealed(Start::MeanField)) };
+    let truth = run(long).estimate;
+    let auto = run(settings(Method::Auto));
+    assert_eq!(auto.method, Method::Sample(Sampler::Annealed(Start::MeanField)));
+    let error = auto.estimate.std_error.hypot(truth.std_error);
+    assert!((auto.estimate.ln_value - truth.ln_value).abs() < 4.0 * error);
+    let filter = run(Settings { n_particles: Some(50), ..sampling(Sampler::SmcLookahead) });
+    assert!(filter.estimate.std_error > 3.0 * auto.estimate.std_error);
 }
 
 #[test]
@@ -248,7 +295,7 @@ fn auto_is_exact_where_that_is_cheap() {
     }
     let (model, documents) = common::simulated(50, 1_000, 0.1, 200, 2, 7);
     for score in score(&model, &documents, &settings(Method::Auto), 0, &()).unwrap() {
-        assert_eq!(score.unwrap().method, Method::Sample(Sampler::SmcLookahead));
+        assert_eq!(score.unwrap().method, Method::Sample(Sampler::Annealed(Start::MeanField)));
     }
 }
 

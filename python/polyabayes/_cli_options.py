@@ -26,6 +26,7 @@ SCORING = (
     "target_std_error",
     "unseen",
     "budget",
+    "options",
     *GENERAL,
 )
 
@@ -34,6 +35,14 @@ def given(arguments: argparse.Namespace, names: tuple[str, ...]) -> dict[str, An
     """Keywords for the API: those options of `names` that the user gave."""
     values = {name: getattr(arguments, name, None) for name in names}
     return {name: value for name, value in values.items() if value is not None}
+
+
+class _Collect(argparse.Action):
+    """Gathers pairs of name and value in a dictionary."""
+
+    def __call__(self, _parser: Any, namespace: Any, pair: Any, _flag: Any = None) -> None:
+        name, value = pair
+        setattr(namespace, self.dest, {**(getattr(namespace, self.dest) or {}), name: value})
 
 
 class _Parser(argparse.ArgumentParser):
@@ -114,6 +123,14 @@ def _scoring_options() -> _Parser:
     add("--target-std-error", type=float, metavar="X", help="of every document, in nats")
     add("--unseen", help="words that the model does not know: raise or drop")
     add("--budget", type=float, metavar="X", help="multiply-adds that a document may cost")
+    add(
+        "--option",
+        dest="options",
+        type=_named_value,
+        action=_Collect,
+        metavar="NAME=VALUE",
+        help="of the method, as order=2 of mean-field; may be repeated",
+    )
     return parser
 
 
@@ -130,6 +147,13 @@ def _compare_options(parser: _Parser) -> None:
     parser.add_argument("models", nargs="+", metavar="MODEL", help="what 'fit' wrote")
     _corpus_options(parser, "--on", dest="corpus", required=True)
     parser.add_argument("--plot", metavar="FILE.png", help="draw the table; also .pdf and .svg")
+
+
+def _named_value(text: str) -> tuple[str, int | str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
+    return name, int(value) if value.isdecimal() else value
 
 
 def _share_or_number(text: str) -> float:

@@ -143,7 +143,7 @@ def compare(
     event: str = "sequence",
     given_length: bool | None = None,
     random_state: RandomState = None,
-    **options: Any,
+    **scoring: Any,
 ) -> Comparison:
     """Compare models by the probability of the same event on the same documents.
 
@@ -162,7 +162,7 @@ def compare(
         By default, condition on the length of the documents if any model can only do that.
     random_state : None, int, RandomState, Generator or SeedSequence
         One seed serves all models.
-    **options
+    **scoring
         Further arguments of :func:`log_likelihood`.
 
     Returns
@@ -184,7 +184,7 @@ def compare(
         given_length = any(model._conditions_on_length for model in models.values())
     # A number is the seed that log_likelihood would be given; anything else is drawn from once.
     seed = random_state if isinstance(random_state, int) else draw_seed(random_state)
-    documents, n_unseen = _known_to_all(models, documents, options.get("unseen", "raise"))
+    documents, n_unseen = _known_to_all(models, documents, scoring.get("unseen", "raise"))
     results: dict[str, LogLikelihood] = {}
     for name, model in models.items():
         try:
@@ -197,7 +197,7 @@ def compare(
                     event=event,
                     given_length=given_length,
                     random_state=seed,
-                    **options,
+                    **scoring,
                 )
         except Interrupted as interruption:
             results[str(name)] = interruption.partial

@@ -4,8 +4,8 @@ use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use polyabayes::document::mean_field::Order;
 use polyabayes::{
-    Bounds, Conditionals, Estimate, Event, Form, MeanField, Method, Query, Sampler, Score, Settings,
-    Start,
+    Bounds, Conditionals, Estimate, Event, Form, MeanField, Method, Query, Sampler, Score,
+    Settings, Start,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -132,7 +132,9 @@ impl Scores {
         let methods = scores.iter().map(|score| score.as_ref().map_or("", |s| name(s.method)));
         let n_points = scores.iter().flatten().map(|s| s.trace.len()).max().unwrap_or(0);
         let table = |of: fn(&Score, usize) -> f64| {
-            let cell = |(row, point): (usize, usize)| scores[row].as_ref().map_or(f64::NAN, |s| of(s, point));
+            let cell = |(row, point): (usize, usize)| {
+                scores[row].as_ref().map_or(f64::NAN, |s| of(s, point))
+            };
             Array2::from_shape_fn((scores.len(), n_points), cell).into_pyarray(py).unbind()
         };
         Scores {
@@ -144,8 +146,12 @@ impl Scores {
             reached: PyArray1::from_iter(py, reached).unbind(),
             trace: [
                 table(|score, i| score.trace.get(i).map_or(0.0, |p| p.n_samples as f64)),
-                table(|score, i| score.trace.get(i).map_or(score.estimate, |p| p.estimate).ln_value),
-                table(|score, i| score.trace.get(i).map_or(score.estimate, |p| p.estimate).std_error),
+                table(|score, i| {
+                    score.trace.get(i).map_or(score.estimate, |p| p.estimate).ln_value
+                }),
+                table(|score, i| {
+                    score.trace.get(i).map_or(score.estimate, |p| p.estimate).std_error
+                }),
             ],
             interruption: outcome.interruption.map(|error| error.into_value(py).into_any()),
         }

@@ -59,17 +59,15 @@ pub fn completion(
     (0..observed.n_documents())
         .into_par_iter()
         .with_max_len(1)
-        .map(|row| {
-            match pair(row).score(settings, key, observer) {
-                Ok(score) => {
-                    observer.advance(1);
-                    let orders = settings.query.event == Event::Counts;
-                    let ln_factor = if orders { ln_orders(held_out.document(row)) } else { 0.0 };
-                    Ok(Some(score.scaled(ln_factor)))
-                }
-                Err(Error::Stopped) => Ok(None),
-                Err(error) => Err(error),
+        .map(|row| match pair(row).score(settings, key, observer) {
+            Ok(score) => {
+                observer.advance(1);
+                let orders = settings.query.event == Event::Counts;
+                let ln_factor = if orders { ln_orders(held_out.document(row)) } else { 0.0 };
+                Ok(Some(score.scaled(ln_factor)))
             }
+            Err(Error::Stopped) => Ok(None),
+            Err(error) => Err(error),
         })
         .collect()
 }

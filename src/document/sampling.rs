@@ -23,8 +23,8 @@ const MOST: usize = 5_000;
 
 /// Tokens above which annealing is the better choice, whatever a pilot of the filter may say, and
 /// the deviation of a pilot run from which it is.
-const FILTER_TOKENS: u64 = 300;
-const FILTER_DEVIATION: f64 = 0.6;
+const FILTER_TOKENS: u64 = 150;
+const FILTER_DEVIATION: f64 = 0.4;
 
 /// Bytes that the particles of one document may take.
 const MAX_BYTES: usize = 1 << 30;

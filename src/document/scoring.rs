@@ -170,7 +170,11 @@ fn ln_odds_of_lengths(
     Ok(lengths.into_iter().zip(ln_odds).collect())
 }
 
-pub(super) fn check(model: &TopicModel, documents: &CountMatrix, settings: &Settings) -> Result<()> {
+pub(super) fn check(
+    model: &TopicModel,
+    documents: &CountMatrix,
+    settings: &Settings,
+) -> Result<()> {
     let n_words = model.urn().n_words();
     if documents.n_words() != n_words {
         return Err(Error::Length {

@@ -180,12 +180,7 @@ impl<'a> Filter<'a> {
     }
 
     /// All tokens of these distinct words.
-    fn run(
-        &mut self,
-        cells: &[usize],
-        rng: &mut impl Rng,
-        observer: &impl Observer,
-    ) -> Result<()> {
+    fn run(&mut self, cells: &[usize], rng: &mut impl Rng, observer: &impl Observer) -> Result<()> {
         for &cell in cells {
             for token in 0..self.urn.counts()[cell] as usize {
                 if observer.stopped() {
@@ -254,7 +249,8 @@ impl<'a> Filter<'a> {
                 let topic = match reference {
                     Some((place, topic)) if place == particle => topic,
                     _ if dart < 0.0 => {
-                        let passed: usize = sums[..end].iter().map(|&s| usize::from(s < -dart)).sum();
+                        let passed: usize =
+                            sums[..end].iter().map(|&s| usize::from(s < -dart)).sum();
                         usize::from(used[passed])
                     }
                     _ => self.cumulative.find(dart),
