@@ -182,14 +182,82 @@ fn any_number_of_threads_gives_the_same_bits() {
                 shape: Some((1.0, 1.0)),
             };
             let mut pfa = PfaSampler::new(&counts, prior, vec![1.0; 6], vec![0.5; 6], 7).unwrap();
-            (fit(&mut lda, schedule, &()).unwrap(), fit(&mut pfa, schedule, &()).unwrap())
+            (
+                fit(&mut lda, schedule, None, u64::MAX, &()).unwrap(),
+                fit(&mut pfa, schedule, None, u64::MAX, &()).unwrap(),
+            )
         })
     };
     let one = run(1);
-    assert_eq!(one.0.n_kept, 2);
+    assert_eq!(one.0.progress.n_kept, 2);
     for n_threads in [2, 8] {
         assert!(run(n_threads) == one);
     }
+}
+
+/// Fits in one go and in parts, each part by a sampler of its own.
+fn check_parts<S: Sampler>(mut new: impl FnMut() -> S)
+where
+    S::Parameters: Clone + PartialEq + std::fmt::Debug,
+{
+    let schedule = Schedule { max_iter: 12, burn_in: 6, warm_up: 3, thin: 2 };
+    let whole = fit(&mut new(), schedule, None, u64::MAX, &()).unwrap();
+    let mut start = None;
+    for until in [0, 1, 2, 3, 5, 8, 11, 12] {
+        let part = fit(&mut new(), schedule, start, until, &()).unwrap();
+        assert_eq!(part.progress.state.n_sweeps, until);
+        start = Some(part.progress.clone());
+        if until == 12 {
+            assert_eq!(part, whole);
+        }
+    }
+}
+
+#[test]
+fn a_run_in_parts_is_the_same_to_the_bit() {
+    let (_, counts) = common::simulated(5, 300, 0.3, 80, 100, 1);
+    check_parts(|| {
+        let prior = LdaPrior { alpha: vec![0.1; 6], beta: 0.05 };
+        LdaSampler::new(&counts, prior, 7).unwrap()
+    });
+    check_parts(|| {
+        let prior =
+            PfaPrior { topic_word: 0.1, probability: Some((0.2, 0.8)), shape: Some((1.0, 1.0)) };
+        PfaSampler::new(&counts, prior, vec![1.0; 6], vec![0.5; 6], 7).unwrap()
+    });
+}
+
+#[test]
+fn a_state_of_other_documents_is_refused() {
+    let (tiny, (_, other)) = (tiny(), common::simulated(2, 30, 0.3, 8, 3, 1));
+    let sampler =
+        |counts| LdaSampler::new(counts, LdaPrior { alpha: vec![0.3, 0.8], beta: 0.4 }, 1).unwrap();
+    let state = sampler(&other).state();
+    assert!(sampler(&tiny).resume(&state, TopicStep::Draw).is_err());
+    let mut state = sampler(&tiny).state();
+    state.assignments[3] = 2;
+    assert!(sampler(&tiny).resume(&state, TopicStep::Draw).is_err());
+    state.assignments[3] = 1;
+    state.parameters.push(1.0);
+    assert!(sampler(&tiny).resume(&state, TopicStep::Draw).is_err());
+}
+
+#[test]
+fn the_log_joint_is_that_of_the_enumeration() {
+    let counts = tiny();
+    let (alpha, beta) = (vec![0.3, 0.8], 0.4);
+    let prior = LdaPrior { alpha: alpha.clone(), beta };
+    let mut sampler = LdaSampler::new(&counts, prior, 1).unwrap();
+    sampler.sweep(TopicStep::Draw, &()).unwrap();
+    let (by_document, by_word) = tallies(sampler.assignments());
+    let ln_documents: f64 = by_document
+        .iter()
+        .map(|row| {
+            let drawn = row.iter().zip(&alpha).map(|(&n, &alpha)| ln_rising(alpha, n));
+            drawn.sum::<f64>() - ln_rising(1.1, 2)
+        })
+        .sum();
+    assert!((sampler.ln_joint() - ln_documents - ln_topics(&by_word, beta)).abs() < 1e-12);
 }
 
 #[test]
@@ -198,7 +266,7 @@ fn topics_of_a_synthetic_corpus_are_recovered() {
     let prior = LdaPrior { alpha: vec![0.2; 4], beta: 0.05 };
     let mut sampler = LdaSampler::new(&counts, prior, 1).unwrap();
     let schedule = Schedule { max_iter: 120, burn_in: 60, warm_up: 20, thin: 5 };
-    let phi = fit(&mut sampler, schedule, &()).unwrap().parameters.phi;
+    let phi = fit(&mut sampler, schedule, None, u64::MAX, &()).unwrap().parameters.phi;
     let cosine = |true_topic: usize, topic: usize| {
         let (mut dot, mut x2, mut y2) = (0.0, 0.0, 0.0);
         for word in 0..100 {
@@ -222,8 +290,8 @@ fn a_stopped_fit_keeps_what_it_has() {
     let stop = Stop::default();
     stop.raise();
     let schedule = Schedule { max_iter: 10, burn_in: 5, warm_up: 0, thin: 1 };
-    let fitted = fit(&mut sampler, schedule, &stop).unwrap();
-    assert_eq!((fitted.n_iter, fitted.n_kept), (0, 0));
+    let fitted = fit(&mut sampler, schedule, None, u64::MAX, &stop).unwrap();
+    assert_eq!((fitted.progress.state.n_sweeps, fitted.progress.n_kept), (0, 0));
     for topic in 0..2 {
         let sum: f64 = fitted.parameters.phi.iter().skip(topic).step_by(2).sum();
         assert!((sum - 1.0).abs() < 1e-12);

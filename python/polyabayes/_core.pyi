@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 __all__ = [
     "Documents",
     "FitResult",
+    "FitState",
     "Model",
     "Scores",
     "bidirectional",
@@ -106,11 +107,32 @@ class FitResult:
     @property
     def probability(self) -> _Floats | None: ...
     @property
-    def n_iter(self) -> int: ...
+    def ln_joint(self) -> float: ...
+    @property
+    def state(self) -> FitState: ...
+    @property
+    def interruption(self) -> BaseException | None: ...
+
+@final
+class FitState:
+    def __new__(
+        cls,
+        n_sweeps: int,
+        n_kept: int,
+        assignments: NDArray[np.uint16],
+        parameters: _Floats,
+        kept_sum: _Floats | None,
+    ) -> FitState: ...
+    @property
+    def n_sweeps(self) -> int: ...
     @property
     def n_kept(self) -> int: ...
     @property
-    def interruption(self) -> BaseException | None: ...
+    def assignments(self) -> NDArray[np.uint16]: ...
+    @property
+    def parameters(self) -> _Floats: ...
+    @property
+    def kept_sum(self) -> _Floats | None: ...
 
 def score(
     model: Model,
@@ -156,6 +178,8 @@ def fit_lda(
     beta: float,
     schedule: _FitSchedule,
     *,
+    until: int,
+    state: FitState | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> FitResult: ...
 def fit_pfa(
@@ -167,5 +191,7 @@ def fit_pfa(
     shape_prior: tuple[float, float] | None,
     schedule: _FitSchedule,
     *,
+    until: int,
+    state: FitState | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> FitResult: ...

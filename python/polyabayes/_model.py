@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
+from collections.abc import Callable
 from functools import partial
+from importlib import metadata
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import validate_data
 
 from polyabayes import _checks, _core
+from polyabayes._fitting import Checkpoint, Looks, Schedule, TrainingTrace, fingerprint, run
 from polyabayes._progress import progress_bar
 from polyabayes._random import draw_seed
 from polyabayes.corpus import Corpus, as_corpus
@@ -22,6 +26,7 @@ from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
     NotFittedError,
+    PolyabayesWarning,
 )
 from polyabayes.likelihood import LogLikelihood, log_likelihood
 from polyabayes.storage import read_arrays, write_arrays
@@ -31,17 +36,12 @@ _WARM_UP = 30
 _TRANSFORM_SWEEPS = 100
 _MOST_SWEEPS = 10**9
 
+# What a look at held-out documents costs: some tenths of a nat a document are enough for a trace.
+_EVALUATION_TEMPERATURES = 20
+_EVALUATION_RUNS = 16
+
 # Parameters that belong to the machine a model was trained on, not to the model.
-_OF_THE_MACHINE = ("n_jobs", "progress")
-
-
-class _Schedule(NamedTuple):
-    max_iter: int
-    burn_in: int
-    warm_up: int
-    thin: int
-    seed: int
-    n_jobs: int
+_OF_THE_MACHINE = ("n_jobs", "progress", "checkpoint", "checkpoint_every")
 
 
 class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -54,12 +54,16 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     n_jobs: int | None
     random_state: Any
     progress: bool
+    checkpoint: Any
+    checkpoint_every: int
 
     components_: NDArray[np.float64]
     n_features_in_: int
     n_iter_: int
     vocabulary_: NDArray[np.object_] | None
     seed_: int
+    topic_counts_: NDArray[np.int64]
+    trace_: TrainingTrace
 
     _default_event: str
     _conditions_on_length: bool
@@ -70,7 +74,15 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         super().__init_subclass__(**options)
         TopicModel._classes[cls.__name__] = cls
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002
+        *,
+        eval_corpus: Any = None,
+        eval_every: int = 10,
+        callback: Callable[[Self], Any] | None = None,
+    ) -> Self:
         """Train the model by Gibbs sampling.
 
         Parameters
@@ -79,6 +91,15 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             The documents.
         y : ignored
             Present for scikit-learn.
+        eval_corpus : like `X`, optional
+            Held-out documents whose nats per token go to ``trace_``, by a few short annealing
+            runs each.
+        eval_every : int, default=10
+            Sweeps between two looks: entries of ``trace_``, and calls of `callback`.
+        callback : callable, optional
+            Called with the model as it would be returned then; training ends early where it
+            returns True. An exception from it ends training and passes on; the model stays
+            usable.
 
         Returns
         -------
@@ -86,6 +107,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
         Raises
         ------
+        FileAccessError, FileFormatError, InvalidArgumentError
+            If `checkpoint` is of another run, or unreadable; before any work.
         Interrupted
             On Ctrl-C: a KeyboardInterrupt, raised when the state reached has been stored in the
             model, which is usable.
@@ -93,22 +116,44 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         corpus = as_corpus(X, "X")
         n_components = _checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
         schedule = self._schedule()
+        every = _checks.whole_number("checkpoint_every", self.checkpoint_every)
         if not corpus.n_tokens:
             raise InvalidArgumentError("X holds no tokens: every document is empty")
         train = self._training(corpus, n_components)
         validate_data(self, X, reset=True, skip_check_array=True)
-        documents = corpus._core_documents()
-        with progress_bar(self.progress, schedule.max_iter, "sweep") as update:
-            result = train(documents, schedule=schedule, progress=update)
-        self._take_parameters(result, train.keywords)
-        self.components_ = _row_normalised(result.word_topic)
-        self.n_iter_ = result.n_iter
-        self.vocabulary_ = corpus.vocabulary
-        self.seed_ = schedule.seed
-        if isinstance(result.interruption, KeyboardInterrupt):
+        checkpoint = None
+        if self.checkpoint is not None:
+            checkpoint = Checkpoint(self.checkpoint, self._identity(corpus, schedule, train))
+        self.vocabulary_, self.seed_ = corpus.vocabulary, schedule.seed
+
+        def take(result: _core.FitResult) -> None:
+            self._take_parameters(result, train.keywords)
+            self.components_ = _row_normalised(result.word_topic)
+            self.topic_counts_ = np.bincount(result.state.assignments, minlength=n_components)
+            self.n_iter_ = result.state.n_sweeps
+
+        evaluate = None
+        if eval_corpus is not None:
+            held_out = as_corpus(eval_corpus, "eval_corpus")
+            evaluate = partial(self._evaluate, held_out)
+        looks = Looks(
+            eval_every, take, evaluate, None if callback is None else partial(callback, self)
+        )
+        result, interruption = run(
+            train,
+            corpus._core_documents(),
+            schedule,
+            looks,
+            checkpoint,
+            every,
+            progress=self.progress,
+        )
+        take(result)
+        self.trace_ = looks.trace()
+        if isinstance(interruption, KeyboardInterrupt):
             raise Interrupted(f"stopped after {self.n_iter_:,} of {self.max_iter:,} sweeps", self)
-        if result.interruption is not None:
-            raise result.interruption
+        if interruption is not None:
+            raise interruption
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
@@ -209,13 +254,44 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             validate_data(self, X, reset=False, skip_check_array=True)
         return self._aligned(X, "X", "raise")[0]
 
-    def _schedule(self) -> _Schedule:
+    def _evaluate(self, held_out: Corpus) -> tuple[float, float]:
+        """Nats per token, and their error, from a few short runs."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PolyabayesWarning)
+            result = log_likelihood(
+                self,
+                held_out,
+                "annealed",
+                n_samples=_EVALUATION_TEMPERATURES,
+                n_replicates=_EVALUATION_RUNS,
+                event="sequence",
+                given_length=True,
+                random_state=self.seed_,
+                n_jobs=self.n_jobs,
+            )
+        return result.nats_per_token, result.nats_per_token_std_error
+
+    def _identity(
+        self, corpus: Corpus, schedule: Schedule, train: partial[_core.FitResult]
+    ) -> dict[str, Any]:
+        """What two runs must agree on for one to go on where the other was."""
+        parameters = {name: _plain(value) for name, value in train.keywords.items()}
+        kept = {name: getattr(schedule, name) for name in ("burn_in", "warm_up", "thin", "seed")}
+        return {
+            "model": type(self).__name__,
+            "version of polyabayes": metadata.version("polyabayes"),
+            "corpus": fingerprint(corpus),
+            **parameters,
+            **kept,
+        }
+
+    def _schedule(self) -> Schedule:
         max_iter = _checks.whole_number("max_iter", self.max_iter, 1, _MOST_SWEEPS)
         if self.burn_in is None:
             burn_in = max_iter // 2
         else:
             burn_in = _checks.whole_number("burn_in", self.burn_in, 0, max_iter)
-        return _Schedule(
+        return Schedule(
             max_iter=max_iter,
             burn_in=burn_in,
             warm_up=min(_WARM_UP, burn_in // 2),
@@ -322,6 +398,11 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise FileFormatError(f"{path} does not hold a whole model: {error!r}") from error
     return model
+
+
+def _plain(value: Any) -> Any:
+    """Make of arrays and tuples what JSON gives back."""
+    return np.asarray(value).tolist() if isinstance(value, (np.ndarray, tuple)) else value
 
 
 def _row_normalised(word_topic: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -85,5 +85,9 @@ class ImpossibleDocumentWarning(PolyabayesWarning):
     """A document holds a word that no topic can produce: its log-likelihood is ``-inf``."""
 
 
+class CheckpointWarning(PolyabayesWarning):
+    """A checkpoint could not be written; training goes on, the last good one stays."""
+
+
 class UnreliableErrorWarning(PolyabayesWarning):
     """A standard error rests on too few effective replicates to be trusted."""

@@ -43,6 +43,12 @@ class LatentDirichletAllocation(TopicModel):
         Equal seeds give equal bits.
     progress : bool, default=False
         Show a progress bar (needs tqdm).
+    checkpoint : path-like, optional
+        Folder for the state of the run, replaced whole every `checkpoint_every` sweeps and at the
+        end. Where it holds the state of a run of the same corpus, model and schedule, ``fit`` goes
+        on from there and ends bit-equal to a run without a break; that of another run is refused.
+    checkpoint_every : int, default=100
+        Sweeps between two checkpoints.
 
     Attributes
     ----------
@@ -52,6 +58,10 @@ class LatentDirichletAllocation(TopicModel):
         The prior used.
     n_iter_ : int
         Sweeps completed.
+    topic_counts_ : ndarray of int, shape (n_components,)
+        Tokens of each topic in the last state.
+    trace_ : TrainingTrace
+        ln of the joint density, and the held-out nats per token, every ``eval_every`` sweeps.
     n_features_in_ : int
         Size of the vocabulary.
     vocabulary_ : ndarray of str or None
@@ -86,6 +96,8 @@ class LatentDirichletAllocation(TopicModel):
         n_jobs: int | None = None,
         random_state: Any = None,
         progress: bool = False,
+        checkpoint: Any = None,
+        checkpoint_every: int = 100,
     ) -> None:
         self.n_components = n_components
         self.doc_topic_prior = doc_topic_prior
@@ -96,6 +108,8 @@ class LatentDirichletAllocation(TopicModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     @classmethod
     def from_parameters(

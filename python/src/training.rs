@@ -2,8 +2,10 @@
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use polyabayes::training::{
-    Fit, LdaParameters, LdaPrior, LdaSampler, PfaParameters, PfaPrior, PfaSampler, Schedule, fit,
+    Fit, LdaParameters, LdaPrior, LdaSampler, PfaParameters, PfaPrior, PfaSampler, Progress,
+    Schedule, State, fit,
 };
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::convert::Documents;
@@ -31,6 +33,102 @@ impl FitSchedule {
     }
 }
 
+/// Where a run stands: all that it takes to go on.
+#[pyclass(frozen, get_all, module = "polyabayes._core")]
+pub(crate) struct FitState {
+    n_sweeps: u64,
+    n_kept: u64,
+    /// The topic of every token.
+    assignments: Py<PyArray1<u16>>,
+    /// The other parameters of the sampler.
+    parameters: Py<PyArray1<f64>>,
+    /// Sum over the kept sweeps of φ (V, K), and of r and p (K,) where there are any.
+    kept_sum: Option<Py<PyArray1<f64>>>,
+}
+
+#[pymethods]
+impl FitState {
+    #[new]
+    fn new(
+        n_sweeps: u64,
+        n_kept: u64,
+        assignments: Py<PyArray1<u16>>,
+        parameters: Py<PyArray1<f64>>,
+        kept_sum: Option<Py<PyArray1<f64>>>,
+    ) -> Self {
+        FitState { n_sweeps, n_kept, assignments, parameters, kept_sum }
+    }
+}
+
+impl FitState {
+    fn to_core<P: Flat>(
+        &self,
+        py: Python<'_>,
+        n_words: usize,
+        n_topics: usize,
+    ) -> PyResult<Progress<P>> {
+        let floats =
+            |array: &Py<PyArray1<f64>>| array.bind(py).readonly().as_slice().map(<[f64]>::to_vec);
+        let sum = self.kept_sum.as_ref().map(floats).transpose()?;
+        let state = State {
+            n_sweeps: self.n_sweeps,
+            assignments: self.assignments.bind(py).readonly().as_slice()?.to_vec(),
+            parameters: floats(&self.parameters)?,
+        };
+        let sum = match sum.map(|sum| P::from_flat(sum, n_words, n_topics)) {
+            Some(None) => {
+                return Err(PyValueError::new_err("the sums of the state have another size"));
+            }
+            sum => sum.flatten(),
+        };
+        Ok(Progress { state, n_kept: self.n_kept, sum })
+    }
+
+    fn of<P: Flat>(py: Python<'_>, progress: Progress<P>) -> Self {
+        let Progress { state, n_kept, sum } = progress;
+        FitState {
+            n_sweeps: state.n_sweeps,
+            n_kept,
+            assignments: PyArray1::from_vec(py, state.assignments).unbind(),
+            parameters: PyArray1::from_vec(py, state.parameters).unbind(),
+            kept_sum: sum.map(|sum| PyArray1::from_vec(py, sum.into_flat()).unbind()),
+        }
+    }
+}
+
+/// Parameters as one array.
+trait Flat: Sized {
+    fn into_flat(self) -> Vec<f64>;
+
+    /// `None` where the array has another size.
+    fn from_flat(flat: Vec<f64>, n_words: usize, n_topics: usize) -> Option<Self>;
+}
+
+impl Flat for LdaParameters {
+    fn into_flat(self) -> Vec<f64> {
+        self.phi
+    }
+
+    fn from_flat(flat: Vec<f64>, n_words: usize, n_topics: usize) -> Option<Self> {
+        (flat.len() == n_words * n_topics).then_some(LdaParameters { phi: flat })
+    }
+}
+
+impl Flat for PfaParameters {
+    fn into_flat(self) -> Vec<f64> {
+        [self.phi, self.r, self.p].concat()
+    }
+
+    fn from_flat(mut flat: Vec<f64>, n_words: usize, n_topics: usize) -> Option<Self> {
+        if flat.len() != (n_words + 2) * n_topics {
+            return None;
+        }
+        let p = flat.split_off((n_words + 1) * n_topics);
+        let r = flat.split_off(n_words * n_topics);
+        Some(PfaParameters { phi: flat, r, p })
+    }
+}
+
 /// What a run of a sampler gives.
 #[pyclass(frozen, get_all, module = "polyabayes._core")]
 pub(crate) struct FitResult {
@@ -40,20 +138,22 @@ pub(crate) struct FitResult {
     shape: Option<Py<PyArray1<f64>>>,
     /// p, (K,); None for LDA.
     probability: Option<Py<PyArray1<f64>>>,
-    n_iter: u64,
-    n_kept: u64,
+    /// ln of the joint density of the last state.
+    ln_joint: f64,
+    /// Where to go on.
+    state: Py<FitState>,
     /// What cut the work short.
     interruption: Option<Py<PyAny>>,
 }
 
 impl FitResult {
-    fn new<P>(
+    fn new<P: Flat>(
         py: Python<'_>,
         outcome: detach::Outcome<Fit<P>>,
         n_words: usize,
         arrays: impl FnOnce(P) -> (Vec<f64>, Option<(Vec<f64>, Vec<f64>)>),
     ) -> PyResult<Self> {
-        let Fit { parameters, n_iter, n_kept } = outcome.value;
+        let Fit { parameters, progress, ln_joint } = outcome.value;
         let (phi, shape_and_probability) = arrays(parameters);
         let n_topics = phi.len() / n_words;
         let array = |values| PyArray1::from_vec(py, values).unbind();
@@ -62,36 +162,42 @@ impl FitResult {
             word_topic: PyArray1::from_vec(py, phi).reshape([n_words, n_topics])?.unbind(),
             shape,
             probability,
-            n_iter,
-            n_kept,
+            ln_joint,
+            state: Py::new(py, FitState::of(py, progress))?,
             interruption: outcome.interruption.map(|error| error.into_value(py).into_any()),
         })
     }
 }
 
-/// Gibbs sampling of latent Dirichlet allocation.
+/// Gibbs sampling of latent Dirichlet allocation, from `state` where it is given, until there are
+/// `until` sweeps in all.
 #[pyfunction]
-#[pyo3(signature = (documents, alpha, beta, schedule, *, progress = None))]
+#[pyo3(signature = (documents, alpha, beta, schedule, *, until, state = None, progress = None))]
+#[expect(clippy::too_many_arguments, reason = "the model's priors, by name")]
 pub(crate) fn fit_lda(
     py: Python<'_>,
     documents: &Documents,
     alpha: PyReadonlyArray1<'_, f64>,
     beta: f64,
     schedule: FitSchedule,
+    until: u64,
+    state: Option<&FitState>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<FitResult> {
     let prior = LdaPrior { alpha: alpha.as_slice()?.to_vec(), beta };
+    let (n_words, n_topics) = (documents.0.n_words(), prior.alpha.len());
+    let start = state.map(|state| state.to_core(py, n_words, n_topics)).transpose()?;
     let outcome = detach::run(py, schedule.n_jobs, progress, |watch| {
         let mut sampler = LdaSampler::new(&documents.0, prior, schedule.seed)?;
-        fit(&mut sampler, schedule.to_core(), watch)
+        fit(&mut sampler, schedule.to_core(), start, until, watch)
     })?;
-    FitResult::new(py, outcome, documents.0.n_words(), |LdaParameters { phi }| (phi, None))
+    FitResult::new(py, outcome, n_words, |LdaParameters { phi }| (phi, None))
 }
 
 /// Gibbs sampling of Poisson factor analysis; priors that are None keep their parameter fixed.
 #[pyfunction]
 #[pyo3(signature = (documents, shape, probability, topic_word_prior, probability_prior, shape_prior,
-                    schedule, *, progress = None))]
+                    schedule, *, until, state = None, progress = None))]
 #[expect(clippy::too_many_arguments, reason = "the model's parameters and priors, by name")]
 pub(crate) fn fit_pfa(
     py: Python<'_>,
@@ -102,6 +208,8 @@ pub(crate) fn fit_pfa(
     probability_prior: Option<(f64, f64)>,
     shape_prior: Option<(f64, f64)>,
     schedule: FitSchedule,
+    until: u64,
+    state: Option<&FitState>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<FitResult> {
     let (r, p) = (shape.as_slice()?.to_vec(), probability.as_slice()?.to_vec());
@@ -110,11 +218,11 @@ pub(crate) fn fit_pfa(
         probability: probability_prior,
         shape: shape_prior,
     };
+    let (n_words, n_topics) = (documents.0.n_words(), r.len());
+    let start = state.map(|state| state.to_core(py, n_words, n_topics)).transpose()?;
     let outcome = detach::run(py, schedule.n_jobs, progress, |watch| {
         let mut sampler = PfaSampler::new(&documents.0, prior, r, p, schedule.seed)?;
-        fit(&mut sampler, schedule.to_core(), watch)
+        fit(&mut sampler, schedule.to_core(), start, until, watch)
     })?;
-    FitResult::new(py, outcome, documents.0.n_words(), |PfaParameters { phi, r, p }| {
-        (phi, Some((r, p)))
-    })
+    FitResult::new(py, outcome, n_words, |PfaParameters { phi, r, p }| (phi, Some((r, p))))
 }

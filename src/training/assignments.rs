@@ -6,8 +6,9 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 use crate::control::Observer;
-use crate::counts::CountMatrix;
+use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, array_of};
+use crate::math::ln_rising;
 use crate::rng::{Key, Rng};
 use crate::urn::{Balls, Sweeper};
 
@@ -66,6 +67,41 @@ impl<'a> Assignments<'a> {
 
     pub(super) fn topics(&self) -> &[u16] {
         &self.topics
+    }
+
+    /// Takes up the topics of an earlier run.
+    pub(super) fn restore(&mut self, topics: &[u16]) -> Result<()> {
+        if topics.len() != self.topics.len() {
+            let (found, expected) = (topics.len(), self.topics.len());
+            return Err(Error::Length { name: "topics of all tokens", found, expected });
+        }
+        let beyond = |&topic: &u16| usize::from(topic) >= self.n_topics;
+        if let Some(index) = topics.iter().position(beyond) {
+            return Err(Error::Parameter {
+                name: "topics of all tokens",
+                index,
+                value: f64::from(topics[index]),
+                domain: "below the number of topics",
+            });
+        }
+        self.topics.copy_from_slice(topics);
+        Ok(())
+    }
+
+    /// Σ_d Σ_k ln (a_k)_{n_dk}: the urns of all documents, without the words.
+    pub(super) fn ln_urns(&self, a: &[f64]) -> f64 {
+        let mut balls = Balls::new(a);
+        let ln_urn = |tokens: &[usize]| -> f64 {
+            balls.refill(&self.topics[tokens[0]..tokens[1]]);
+            let drawn = balls.drawn().iter().zip(a).filter(|(n, _)| **n > 0);
+            drawn.map(|(&n, &a)| ln_rising(a, u64::from(n))).sum()
+        };
+        self.document_starts.windows(2).map(ln_urn).sum()
+    }
+
+    /// Lengths of the documents.
+    pub(super) fn lengths(&self) -> impl Iterator<Item = u64> {
+        self.counts.documents().map(Document::n_tokens)
     }
 
     /// One Gibbs sweep over all documents given pseudo-counts `a` and word-major weights `q`.

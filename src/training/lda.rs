@@ -2,10 +2,11 @@
 
 use super::assignments::Assignments;
 use super::topics::Topics;
-use super::{Sampler, TopicStep};
+use super::{Sampler, State, TopicStep};
 use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result, check_positive};
+use crate::math::ln_rising;
 use crate::rng::{Key, Purpose};
 use crate::urn::MAX_TOPICS;
 
@@ -72,6 +73,25 @@ impl<'a> LdaSampler<'a> {
 impl Sampler for LdaSampler<'_> {
     type Parameters = LdaParameters;
 
+    fn state(&self) -> State {
+        let assignments = self.tokens.topics().to_vec();
+        State { n_sweeps: self.n_sweeps, assignments, parameters: Vec::new() }
+    }
+
+    fn resume(&mut self, state: &State, step: TopicStep) -> Result<()> {
+        check_parameters(state, 0)?;
+        self.tokens.restore(&state.assignments)?;
+        self.n_sweeps = state.n_sweeps;
+        self.update_topics(step);
+        Ok(())
+    }
+
+    fn ln_joint(&self) -> f64 {
+        let alpha_sum: f64 = self.alpha.iter().sum();
+        let ln_lengths: f64 = self.tokens.lengths().map(|n| ln_rising(alpha_sum, n)).sum();
+        self.tokens.ln_urns(&self.alpha) - ln_lengths + self.topics.ln_words(&self.tokens)
+    }
+
     fn sweep(&mut self, step: TopicStep, observer: &impl Observer) -> Result<()> {
         self.n_sweeps += 1;
         let key = Key::new(self.seed, Purpose::Assign).unit(self.n_sweeps);
@@ -90,6 +110,16 @@ impl Sampler for LdaSampler<'_> {
 
     fn scale(sum: &mut LdaParameters, factor: f64) {
         sum.phi.iter_mut().for_each(|x| *x *= factor);
+    }
+}
+
+/// Checks that a state has that many parameters beside the topics of all tokens.
+pub(super) fn check_parameters(state: &State, expected: usize) -> Result<()> {
+    match state.parameters.len() {
+        found if found != expected => {
+            Err(Error::Length { name: "parameters of the state", found, expected })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -13,5 +13,5 @@ mod topics;
 
 pub use lda::{LdaParameters, LdaPrior, LdaSampler};
 pub use pfa::{PfaParameters, PfaPrior, PfaSampler};
-pub use schedule::{Fit, Sampler, Schedule, fit};
+pub use schedule::{Fit, Progress, Sampler, Schedule, State, fit};
 pub use topics::TopicStep;

@@ -3,9 +3,9 @@
 use rand_distr::Distribution as _;
 
 use super::assignments::Assignments;
-use super::lda::check_n_topics;
+use super::lda::{check_n_topics, check_parameters};
 use super::topics::Topics;
-use super::{Sampler, TopicStep};
+use super::{Sampler, State, TopicStep};
 use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result, check_all, check_positive};
@@ -108,7 +108,12 @@ impl<'a> PfaSampler<'a> {
         if self.n_sweeps > 0 {
             self.update_probability();
         }
-        let factors: Vec<f64> = self.p.iter().zip(&totals).map(|(p, total)| p / total).collect();
+        self.scale_topics(&totals);
+    }
+
+    /// Turns gamma variates of these totals into p φ.
+    fn scale_topics(&mut self, totals: &[f64]) {
+        let factors: Vec<f64> = self.p.iter().zip(totals).map(|(p, total)| p / total).collect();
         self.topics.normalise(&factors);
     }
 
@@ -149,6 +154,42 @@ impl<'a> PfaSampler<'a> {
 
 impl Sampler for PfaSampler<'_> {
     type Parameters = PfaParameters;
+
+    fn state(&self) -> State {
+        let assignments = self.tokens.topics().to_vec();
+        let parameters = [&self.r[..], &self.p, &self.ln_complement].concat();
+        State { n_sweeps: self.n_sweeps, assignments, parameters }
+    }
+
+    fn resume(&mut self, state: &State, step: TopicStep) -> Result<()> {
+        let n_topics = self.r.len();
+        check_parameters(state, 3 * n_topics)?;
+        self.tokens.restore(&state.assignments)?;
+        self.n_sweeps = state.n_sweeps;
+        let arrays = [&mut self.r, &mut self.p, &mut self.ln_complement];
+        for (to, from) in arrays.into_iter().zip(state.parameters.chunks_exact(n_topics)) {
+            to.copy_from_slice(from);
+        }
+        let totals = self.topics.update(&self.tokens, step, self.parameters_key());
+        self.scale_topics(&totals);
+        Ok(())
+    }
+
+    fn ln_joint(&self) -> f64 {
+        let n_documents = self.tokens.n_documents() as f64;
+        let mut ln_value = self.tokens.ln_urns(&self.r) + self.topics.ln_words(&self.tokens);
+        for (k, (&r, &n)) in self.r.iter().zip(&self.topics.n_tokens).enumerate() {
+            let (ln_p, ln_complement) = (self.p[k].ln(), self.ln_complement[k]);
+            ln_value += n as f64 * ln_p + n_documents * r * ln_complement;
+            if let Some((first, second)) = self.prior.probability {
+                ln_value += (first - 1.0) * ln_p + (second - 1.0) * ln_complement;
+            }
+            if let Some((shape, rate)) = self.prior.shape {
+                ln_value += (shape - 1.0) * r.ln() - rate * r;
+            }
+        }
+        ln_value
+    }
 
     fn sweep(&mut self, step: TopicStep, observer: &impl Observer) -> Result<()> {
         self.n_sweeps += 1;

@@ -2,24 +2,36 @@
 
 use super::TopicStep;
 use crate::control::Observer;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A Gibbs sampler over the parameters of a topic model.
 pub trait Sampler {
     /// What it estimates.
     type Parameters;
 
+    /// What the sampler must remember, beside its seed, to go on as if nothing had happened.
+    fn state(&self) -> State;
+
+    /// Takes up a state in which the last sweep left the topics by `step`.
+    ///
+    /// # Errors
+    /// A state of other documents or of another model.
+    fn resume(&mut self, state: &State, step: TopicStep) -> Result<()>;
+
+    /// ln p(words, topics of all tokens, parameters | priors), θ and φ integrated out.
+    fn ln_joint(&self) -> f64;
+
     /// One sweep over all tokens and all parameters.
     ///
     /// # Errors
-    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop; the state is then
+    /// [`Error::Stopped`] when the observer asks to stop; the state is then
     /// a valid one, from within the sweep.
     fn sweep(&mut self, step: TopicStep, observer: &impl Observer) -> Result<()>;
 
     /// Expected parameters given the current topics of all tokens.
     ///
     /// # Errors
-    /// [`Error::Memory`](crate::Error::Memory) where there is no room for them.
+    /// [`Error::Memory`] where there is no room for them.
     fn expected_parameters(&self) -> Result<Self::Parameters>;
 
     /// Adds `other` to `sum`, element by element.
@@ -29,7 +41,32 @@ pub trait Sampler {
     fn scale(sum: &mut Self::Parameters, factor: f64);
 }
 
+/// A sampler between two sweeps. Random numbers are keyed by the sweep: there is no generator to
+/// save.
+#[derive(Debug, Clone, PartialEq)]
+pub struct State {
+    /// Sweeps done.
+    pub n_sweeps: u64,
+    /// The topic of every token, cell after cell, document after document.
+    pub assignments: Vec<u16>,
+    /// The model's other parameters, one array after the other; none for LDA.
+    pub parameters: Vec<f64>,
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress<P> {
+    /// The sampler.
+    pub state: State,
+    /// Sweeps kept.
+    pub n_kept: u64,
+    /// Sum of the expected parameters over the kept sweeps.
+    pub sum: Option<P>,
+}
+
 /// How long to sample, and what to keep.
+///
+/// The first `warm_up` sweeps, at most the burn-in, set the topics to their mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
     /// Sweeps in all.
@@ -43,52 +80,83 @@ pub struct Schedule {
     pub thin: u64,
 }
 
+impl Schedule {
+    /// What the sweep after `n_iter` others does with the topics.
+    fn step(&self, n_iter: u64) -> TopicStep {
+        let warm = n_iter < self.warm_up.min(self.burn_in);
+        if warm { TopicStep::Mean } else { TopicStep::Draw }
+    }
+
+    /// Whether the sweep that makes `n_iter` in all is kept.
+    fn keeps(&self, n_iter: u64) -> bool {
+        n_iter > self.burn_in && (n_iter - self.burn_in).is_multiple_of(self.thin)
+    }
+}
+
 /// What a run of a sampler gives.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit<P> {
     /// Posterior mean over the kept sweeps; of the last state when none was kept.
     pub parameters: P,
-    /// Sweeps completed.
-    pub n_iter: u64,
-    /// Sweeps kept.
-    pub n_kept: u64,
+    /// Where to go on.
+    pub progress: Progress<P>,
+    /// ln of the joint density of the last state.
+    pub ln_joint: f64,
 }
 
-/// Runs a sampler by a schedule. Ends early, with what it has, when the observer asks to stop.
+/// Runs a sampler by a schedule, from where an earlier run ended if it is given, until there are
+/// `until` sweeps in all. Ends early, with what it has, when the observer asks to stop.
+///
+/// A run in parts is the same, to the bit, as one in one go.
 ///
 /// # Errors
 /// None but the sampler's own; a stop is not an error.
 pub fn fit<S: Sampler>(
     sampler: &mut S,
     schedule: Schedule,
+    start: Option<Progress<S::Parameters>>,
+    until: u64,
     observer: &impl Observer,
-) -> Result<Fit<S::Parameters>> {
-    let mut mean: Option<S::Parameters> = None;
-    let (mut n_iter, mut n_kept) = (0, 0);
-    while n_iter < schedule.max_iter {
-        let warm = n_iter < schedule.warm_up.min(schedule.burn_in);
-        let step = if warm { TopicStep::Mean } else { TopicStep::Draw };
-        match sampler.sweep(step, observer) {
-            Err(crate::Error::Stopped) => break,
+) -> Result<Fit<S::Parameters>>
+where
+    S::Parameters: Clone,
+{
+    let (mut n_kept, mut sum) = (0, None);
+    let mut n_iter = 0;
+    if let Some(progress) = start {
+        n_iter = progress.state.n_sweeps;
+        if n_iter > 0 {
+            sampler.resume(&progress.state, schedule.step(n_iter - 1))?;
+        }
+        (n_kept, sum) = (progress.n_kept, progress.sum);
+    }
+    while n_iter < until.min(schedule.max_iter) {
+        match sampler.sweep(schedule.step(n_iter), observer) {
+            Err(Error::Stopped) => break,
             result => result?,
         }
         n_iter += 1;
         observer.advance(1);
-        if n_iter > schedule.burn_in && (n_iter - schedule.burn_in).is_multiple_of(schedule.thin) {
+        if schedule.keeps(n_iter) {
             let parameters = sampler.expected_parameters()?;
-            match &mut mean {
+            match &mut sum {
                 Some(sum) => S::add(sum, &parameters),
-                None => mean = Some(parameters),
+                None => sum = Some(parameters),
             }
             n_kept += 1;
         }
     }
-    let parameters = match mean {
-        Some(mut sum) => {
-            S::scale(&mut sum, (n_kept as f64).recip());
-            sum
+    let parameters = match &sum {
+        Some(sum) => {
+            let mut mean = sum.clone();
+            S::scale(&mut mean, (n_kept as f64).recip());
+            mean
         }
         None => sampler.expected_parameters()?,
     };
-    Ok(Fit { parameters, n_iter, n_kept })
+    let mut state = sampler.state();
+    // A sweep that was cut short is not counted.
+    state.n_sweeps = n_iter;
+    let ln_joint = sampler.ln_joint();
+    Ok(Fit { parameters, progress: Progress { state, n_kept, sum }, ln_joint })
 }

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::assignments::Assignments;
 use crate::error::{Result, array_of};
-use crate::math::{dirichlet, gamma_law};
+use crate::math::{dirichlet, gamma_law, ln_rising};
 use crate::rng::{Key, Rng};
 
 /// Words per unit of parallel work; fixed, so that sums do not depend on the threads.
@@ -102,6 +102,19 @@ impl Topics {
                 row.iter_mut().zip(factors).for_each(|(weight, factor)| *weight *= factor);
             }
         });
+    }
+
+    /// Σ_k [Σ_w ln (β)_{n_kw} - ln (V β)_{n_k}]: the words given the topics of all tokens.
+    pub(super) fn ln_words(&self, tokens: &Assignments<'_>) -> f64 {
+        let mut counts = vec![0; self.n_tokens.len()];
+        let mut ln_value = 0.0;
+        for word in 0..tokens.n_words() {
+            tokens.count_word(word, &mut counts);
+            let seen = counts.iter().filter(|&&n| n > 0);
+            ln_value += seen.map(|&n| ln_rising(self.prior, u64::from(n))).sum::<f64>();
+        }
+        let total = self.prior * tokens.n_words() as f64;
+        ln_value - self.n_tokens.iter().map(|&n| ln_rising(total, n)).sum::<f64>()
     }
 
     /// E[φ | topics of all tokens] = (β + n_kw) / (V β + n_k), word-major.
