@@ -98,6 +98,11 @@ impl<'a> PfaSampler<'a> {
         &self.p
     }
 
+    /// p φ of the current state, word-major.
+    pub fn weights(&self) -> &[f64] {
+        &self.topics.weights
+    }
+
     fn parameters_key(&self) -> Key {
         Key::new(self.seed, Purpose::Parameters).unit(self.n_sweeps)
     }

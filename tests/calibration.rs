@@ -1,0 +1,207 @@
+//! Simulation-based calibration of the samplers (Talts et al. 2018).
+//!
+//! Parameters are drawn from their prior and documents from the model. The rank of any function of
+//! the true parameters among draws of their posterior is then uniform, whatever the amount of data:
+//! every conditional, prior and hyper-parameter of a sampler has to be right for that.
+
+use polyabayes::CountMatrix;
+use polyabayes::math::{dirichlet, gamma_law, ln_beta_variate};
+use polyabayes::rng::{Key, Purpose, Rng};
+use polyabayes::training::{LdaPrior, LdaSampler, PfaPrior, PfaSampler, Sampler, TopicStep};
+use rand::RngExt;
+use rand_distr::{Distribution, Poisson};
+
+const N_DOCUMENTS: usize = 15;
+const N_TOPICS: usize = 3;
+const N_WORDS: usize = 8;
+
+/// Posterior draws that a true value is ranked among.
+const N_DRAWS: usize = 19;
+
+/// Sweeps between two of them: topics change their labels slowly, where the prior tells them apart.
+const THIN: usize = 25;
+const THIN_WITH_LABELS: usize = 400;
+
+fn topics(beta: f64, rng: &mut Rng) -> Vec<Vec<f64>> {
+    (0..N_TOPICS)
+        .map(|_| {
+            let mut row = vec![0.0; N_WORDS];
+            dirichlet(&[beta; N_WORDS], &mut row, rng);
+            row
+        })
+        .collect()
+}
+
+fn word(phi: &[f64], rng: &mut Rng) -> usize {
+    let mut u: f64 = rng.random();
+    let found = phi.iter().position(|p| {
+        u -= p;
+        u < 0.0
+    });
+    found.unwrap_or(phi.len() - 1)
+}
+
+/// Functions of φ that do not know the labels of the topics.
+fn of_topics(phi: &[f64]) -> Vec<f64> {
+    let largest = (0..N_WORDS).map(|word| phi[word * N_TOPICS..][..N_TOPICS].iter().sum::<f64>());
+    vec![phi.iter().map(|x| x * x).sum(), largest.fold(0.0, f64::max)]
+}
+
+/// φ of a sampler from weights that are φ times a factor of the topic.
+fn normalised(weights: &[f64]) -> Vec<f64> {
+    let mut phi = weights.to_vec();
+    for topic in 0..N_TOPICS {
+        let total: f64 = phi[topic..].iter().step_by(N_TOPICS).sum();
+        phi[topic..].iter_mut().step_by(N_TOPICS).for_each(|x| *x /= total);
+    }
+    phi
+}
+
+fn word_major(topics: &[Vec<f64>]) -> Vec<f64> {
+    (0..N_WORDS).flat_map(|word| topics.iter().map(move |row| row[word])).collect()
+}
+
+/// Ranks of the true values among draws of a sampler.
+fn ranks<S: Sampler>(
+    truth: &[f64],
+    sampler: &mut S,
+    thin: usize,
+    of_state: impl Fn(&S) -> Vec<f64>,
+) -> Vec<usize> {
+    for _ in 0..12 * thin {
+        sampler.sweep(TopicStep::Draw, &()).unwrap();
+    }
+    let mut ranks = vec![0; truth.len()];
+    for _ in 0..N_DRAWS {
+        for _ in 0..thin {
+            sampler.sweep(TopicStep::Draw, &()).unwrap();
+        }
+        for ((rank, x), truth) in ranks.iter_mut().zip(of_state(sampler)).zip(truth) {
+            *rank += usize::from(x < *truth);
+        }
+    }
+    ranks
+}
+
+/// Checks that the ranks of every function are uniform on 0..=`N_DRAWS`.
+fn check_uniform(names: &[&str], ranks: &[Vec<usize>]) {
+    let n = ranks.len() as f64;
+    for (function, name) in names.iter().enumerate() {
+        let mut histogram = [0.0; N_DRAWS + 1];
+        ranks.iter().for_each(|ranks| histogram[ranks[function]] += 1.0);
+        let expected = n / (N_DRAWS + 1) as f64;
+        let chi_squared: f64 = histogram.iter().map(|x| (x - expected).powi(2) / expected).sum();
+        // The 99.9 % quantile of chi-squared with 19 degrees of freedom.
+        assert!(chi_squared < 43.8, "{name}: {chi_squared}, {histogram:?}");
+        // The mean rank sees a shift that the histogram would spread over its bins.
+        let mean = ranks.iter().map(|ranks| ranks[function] as f64).sum::<f64>() / n;
+        let centre = N_DRAWS as f64 / 2.0;
+        let std_error = ((N_DRAWS * (N_DRAWS + 2)) as f64 / 12.0 / n).sqrt();
+        let deviation = (mean - centre) / std_error;
+        assert!(deviation.abs() < 3.3, "{name}: mean rank {deviation:.1} errors from the centre");
+    }
+}
+
+fn pfa_ranks(prior: &PfaPrior, seed: u64) -> Vec<usize> {
+    let mut rng = Key::new(seed, Purpose::Initialise).rng();
+    let phi = topics(prior.topic_word, &mut rng);
+    let (mut r, mut p) = (vec![0.8; N_TOPICS], vec![0.7; N_TOPICS]);
+    for k in 0..N_TOPICS {
+        if let Some((shape, rate)) = prior.shape {
+            r[k] = gamma_law(shape).sample(&mut rng) / rate;
+        }
+        if let Some((first, second)) = prior.probability {
+            p[k] = ln_beta_variate(first, second, &mut rng).0.exp();
+        }
+    }
+    let mut documents = vec![vec![0; N_WORDS]; N_DOCUMENTS];
+    for document in &mut documents {
+        for k in 0..N_TOPICS {
+            let theta = gamma_law(r[k]).sample(&mut rng) * p[k] / (1.0 - p[k]);
+            let n = Poisson::new(theta).map_or(0.0, |law| law.sample(&mut rng));
+            (0..n as u64).for_each(|_| document[word(&phi[k], &mut rng)] += 1);
+        }
+    }
+    let largest = |x: &[f64]| x.iter().copied().fold(0.0, f64::max);
+    let functions = |r: &[f64], p: &[f64], phi: &[f64]| {
+        let rest = vec![r.iter().sum(), largest(r), p.iter().sum(), largest(p)];
+        [of_topics(phi), rest].concat()
+    };
+    let counts = CountMatrix::from_dense(&documents).unwrap();
+    // It starts from values drawn from the prior, which the sampler must forget.
+    let mut start = Key::new(seed, Purpose::Transform).rng();
+    let mut r_start = r.clone();
+    if let Some((shape, rate)) = prior.shape {
+        r_start.iter_mut().for_each(|r| *r = gamma_law(shape).sample(&mut start) / rate);
+    }
+    let mut sampler = PfaSampler::new(&counts, prior.clone(), r_start, p.clone(), seed).unwrap();
+    ranks(&functions(&r, &p, &word_major(&phi)), &mut sampler, THIN, |sampler| {
+        functions(sampler.shape(), sampler.probability(), &normalised(sampler.weights()))
+    })
+}
+
+fn check_pfa(shape: Option<(f64, f64)>, probability: Option<(f64, f64)>, seed: u64) {
+    let prior = PfaPrior { topic_word: 0.5, probability, shape };
+    let ranks: Vec<_> = (0..400).map(|run| pfa_ranks(&prior, seed + run)).collect();
+    let names = ["Σ φ²", "likeliest word", "Σ r", "max r", "Σ p", "max p"];
+    let learned = [true, true, shape.is_some(), shape.is_some()];
+    let learned = [&learned[..], &[probability.is_some(); 2]].concat();
+    let kept: Vec<usize> = (0..names.len()).filter(|&i| learned[i]).collect();
+    let names: Vec<&str> = kept.iter().map(|&i| names[i]).collect();
+    let ranks: Vec<Vec<usize>> =
+        ranks.iter().map(|ranks| kept.iter().map(|&i| ranks[i]).collect()).collect();
+    check_uniform(&names, &ranks);
+}
+
+#[test]
+#[ignore = "takes minutes: make test-slow"]
+fn beta_gamma_gamma_pfa_is_calibrated() {
+    check_pfa(Some((2.0, 2.0)), Some((2.0, 1.0)), 1_000);
+}
+
+#[test]
+#[ignore = "takes minutes: make test-slow"]
+fn gamma_pfa_is_calibrated() {
+    check_pfa(Some((2.0, 2.0)), None, 2_000);
+}
+
+#[test]
+#[ignore = "takes minutes: make test-slow"]
+fn beta_gamma_pfa_is_calibrated() {
+    check_pfa(None, Some((2.0, 1.0)), 3_000);
+}
+
+#[test]
+#[ignore = "takes minutes: make test-slow"]
+fn gap_is_calibrated() {
+    check_pfa(None, None, 4_000);
+}
+
+#[test]
+#[ignore = "takes minutes: make test-slow"]
+fn lda_is_calibrated() {
+    let (alpha, beta) = (vec![0.3, 0.8, 0.5], 0.5);
+    let run = |seed: u64| {
+        let mut rng = Key::new(seed, Purpose::Initialise).rng();
+        let phi = topics(beta, &mut rng);
+        let mut documents = vec![vec![0; N_WORDS]; N_DOCUMENTS];
+        let mut theta = vec![0.0; N_TOPICS];
+        for document in &mut documents {
+            dirichlet(&alpha, &mut theta, &mut rng);
+            for _ in 0..8 {
+                let topic = word(&theta, &mut rng);
+                document[word(&phi[topic], &mut rng)] += 1;
+            }
+        }
+        // α is not symmetric: the topics keep their labels.
+        let functions = |phi: &[f64]| [of_topics(phi), phi[..2].to_vec()].concat();
+        let counts = CountMatrix::from_dense(&documents).unwrap();
+        let prior = LdaPrior { alpha: alpha.clone(), beta };
+        let mut sampler = LdaSampler::new(&counts, prior, seed).unwrap();
+        ranks(&functions(&word_major(&phi)), &mut sampler, THIN_WITH_LABELS, |sampler| {
+            functions(sampler.phi())
+        })
+    };
+    let ranks: Vec<_> = (5_000..5_400).map(run).collect();
+    check_uniform(&["Σ φ²", "likeliest word", "φ of topic 0", "φ of topic 1"], &ranks);
+}
