@@ -207,3 +207,49 @@ def test_topic_counts_add_up(data):
 def test_bad_periods_are_refused(data, value):
     with pytest.raises(errors.PolyabayesError, match="eval_every"):
         pb.LatentDirichletAllocation(4).fit(data.corpus, eval_every=value)
+
+
+@pytest.fixture(scope="module")
+def trained(data):
+    model = pb.LatentDirichletAllocation(4, max_iter=30, random_state=1)
+    return model.fit(data.corpus[:100], eval_corpus=data.corpus[100:])
+
+
+def test_plot_trace_draws_what_the_trace_holds(trained, data):
+    ax = pb.plotting.plot_trace(trained)
+    line = ax.lines[0]
+    np.testing.assert_array_equal(line.get_xdata(), trained.trace_.n_iter)
+    np.testing.assert_array_equal(line.get_ydata(), trained.trace_.held_out)
+    alone = pb.LatentDirichletAllocation(4, max_iter=30, random_state=1).fit(data.corpus)
+    ax = pb.plotting.plot_trace({"a": alone, "b": trained}, against="seconds")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), alone.trace_.log_joint)
+    with pytest.raises(errors.InvalidArgumentError, match="eval_corpus"):
+        pb.plotting.plot_trace(alone, "held_out")
+    with pytest.raises(errors.InvalidArgumentError, match="what"):
+        pb.plotting.plot_trace(trained, "loss")
+
+
+def test_plot_topic_weights_are_shares_in_order(trained):
+    heights = [bar.get_height() for bar in pb.plotting.plot_topic_weights(trained).patches]
+    assert heights == sorted(heights, reverse=True)
+    assert sum(heights) == pytest.approx(1)
+
+
+def test_plot_topic_similarity_is_one_on_the_diagonal(trained):
+    image = pb.plotting.plot_topic_similarity(trained).images[0].get_array()
+    np.testing.assert_allclose(np.diag(image), 1, atol=1e-6)
+    np.testing.assert_allclose(image, image.T, atol=1e-12)
+    apart = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word=np.eye(3))
+    image = pb.plotting.plot_topic_similarity(apart).images[0].get_array()
+    np.testing.assert_array_equal(image, np.eye(3))
+
+
+def test_plots_of_models_without_a_trace_are_refused(trained, tmp_path):
+    trained.save(tmp_path / "m.safetensors")
+    loaded = pb.load(tmp_path / "m.safetensors")
+    for plot in (pb.plotting.plot_trace, pb.plotting.plot_topic_weights):
+        with pytest.raises(errors.InvalidArgumentError, match="fit"):
+            plot(loaded)
+        with pytest.raises((TypeError, errors.InvalidTypeError)):
+            plot(3)

@@ -3,5 +3,13 @@
 from polyabayes.plotting._comparison import plot_comparison
 from polyabayes.plotting._convergence import plot_convergence
 from polyabayes.plotting._topics import plot_topics
+from polyabayes.plotting._training import plot_topic_similarity, plot_topic_weights, plot_trace
 
-__all__ = ["plot_comparison", "plot_convergence", "plot_topics"]
+__all__ = [
+    "plot_comparison",
+    "plot_convergence",
+    "plot_topic_similarity",
+    "plot_topic_weights",
+    "plot_topics",
+    "plot_trace",
+]
