@@ -34,7 +34,7 @@ fn sweeps(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("sweep, one thread");
     group.sample_size(10).throughput(Throughput::Elements((N_DOCUMENTS * LENGTH) as u64));
     for n_topics in [20, 100] {
-        let prior = LdaPrior { alpha: vec![0.1; n_topics], beta: 0.1 };
+        let prior = LdaPrior { alpha: vec![0.1; n_topics], beta: 0.1, learned: false };
         let mut lda = LdaSampler::new(&corpus, prior, 1).expect("priors are valid");
         group.bench_function(BenchmarkId::new("LDA", n_topics), |bencher| {
             bencher.iter(|| pool.install(|| lda.sweep(TopicStep::Draw, &())));

@@ -48,21 +48,6 @@ impl Estimate {
         }
     }
 
-    /// The ratio of the means of paired replicates: what goes wrong in both cancels.
-    pub fn ratio(ln_above: &[f64], ln_below: &[f64], n_draws: usize) -> Self {
-        let [above, below] =
-            [ln_above, ln_below].map(|ln_x| Estimate::from_replicates(ln_x, n_draws));
-        let n = ln_above.len() as f64;
-        let terms = ln_above.iter().zip(ln_below);
-        let squares: f64 = terms
-            .map(|(x, y)| ((x - above.ln_value).exp() - (y - below.ln_value).exp()).powi(2))
-            .sum();
-        Estimate {
-            std_error: (squares / (n * (n - 1.0))).sqrt().hypot(unseen(n_draws)),
-            ..above.over(below)
-        }
-    }
-
     /// The ratio of two independent estimates.
     #[must_use]
     pub fn over(self, below: Self) -> Self {
@@ -70,7 +55,7 @@ impl Estimate {
             ln_value: self.ln_value - below.ln_value,
             std_error: self.std_error.hypot(below.std_error),
             n_eff: self.n_eff.min(below.n_eff),
-            n_replicates: self.n_replicates,
+            n_replicates: self.n_replicates.max(below.n_replicates),
         }
     }
 

@@ -177,31 +177,55 @@ fn gap_is_calibrated() {
     check_pfa(None, None, 4_000);
 }
 
+/// Ranks of an LDA model whose priors are fixed, or drawn and learned.
+fn lda_ranks(alpha: &[f64], learned: bool, thin: usize, seed: u64) -> Vec<usize> {
+    let mut rng = Key::new(seed, Purpose::Initialise).rng();
+    let prior = LdaPrior { alpha: alpha.to_vec(), beta: 0.5, learned };
+    let mut truth = prior.clone();
+    if learned {
+        truth.alpha.iter_mut().for_each(|x| *x *= gamma_law(1.0).sample(&mut rng));
+        truth.beta *= gamma_law(1.0).sample(&mut rng);
+    }
+    let phi = topics(truth.beta, &mut rng);
+    let mut documents = vec![vec![0; N_WORDS]; N_DOCUMENTS];
+    let mut theta = vec![0.0; N_TOPICS];
+    for document in &mut documents {
+        dirichlet(&truth.alpha, &mut theta, &mut rng);
+        for _ in 0..8 {
+            let topic = word(&theta, &mut rng);
+            document[word(&phi[topic], &mut rng)] += 1;
+        }
+    }
+    let functions = |phi: &[f64], alpha: &[f64], beta: f64| {
+        let rest = if learned {
+            vec![alpha.iter().sum(), alpha.iter().copied().fold(0.0, f64::max), beta]
+        } else {
+            phi[..2].to_vec()
+        };
+        [of_topics(phi), rest].concat()
+    };
+    let counts = CountMatrix::from_dense(&documents).unwrap();
+    let mut sampler = LdaSampler::new(&counts, prior, seed).unwrap();
+    let truth = functions(&word_major(&phi), &truth.alpha, truth.beta);
+    ranks(&truth, &mut sampler, thin, |sampler| {
+        functions(sampler.phi(), sampler.alpha(), sampler.beta())
+    })
+}
+
 #[test]
 #[ignore = "takes minutes: make test-slow"]
 fn lda_is_calibrated() {
-    let (alpha, beta) = (vec![0.3, 0.8, 0.5], 0.5);
-    let run = |seed: u64| {
-        let mut rng = Key::new(seed, Purpose::Initialise).rng();
-        let phi = topics(beta, &mut rng);
-        let mut documents = vec![vec![0; N_WORDS]; N_DOCUMENTS];
-        let mut theta = vec![0.0; N_TOPICS];
-        for document in &mut documents {
-            dirichlet(&alpha, &mut theta, &mut rng);
-            for _ in 0..8 {
-                let topic = word(&theta, &mut rng);
-                document[word(&phi[topic], &mut rng)] += 1;
-            }
-        }
-        // α is not symmetric: the topics keep their labels.
-        let functions = |phi: &[f64]| [of_topics(phi), phi[..2].to_vec()].concat();
-        let counts = CountMatrix::from_dense(&documents).unwrap();
-        let prior = LdaPrior { alpha: alpha.clone(), beta };
-        let mut sampler = LdaSampler::new(&counts, prior, seed).unwrap();
-        ranks(&functions(&word_major(&phi)), &mut sampler, THIN_WITH_LABELS, |sampler| {
-            functions(sampler.phi())
-        })
-    };
+    // α is not symmetric: the topics keep their labels.
+    let alpha = [0.3, 0.8, 0.5];
+    let run = |seed| lda_ranks(&alpha, false, THIN_WITH_LABELS, seed);
     let ranks: Vec<_> = (5_000..5_400).map(run).collect();
     check_uniform(&["Σ φ²", "likeliest word", "φ of topic 0", "φ of topic 1"], &ranks);
+}
+
+#[test]
+#[ignore = "takes minutes: make test-slow"]
+fn lda_with_learned_priors_is_calibrated() {
+    let run = |seed| lda_ranks(&[0.6; N_TOPICS], true, 100, seed);
+    let ranks: Vec<_> = (6_000..6_400).map(run).collect();
+    check_uniform(&["Σ φ²", "likeliest word", "Σ α", "max α", "β"], &ranks);
 }

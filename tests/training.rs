@@ -84,7 +84,7 @@ fn check_visits<S: Sampler>(
 fn lda_visits_assignments_as_often_as_their_posterior_says() {
     let counts = tiny();
     let (alpha, beta) = (vec![0.3, 0.8], 0.4);
-    let prior = LdaPrior { alpha: alpha.clone(), beta };
+    let prior = LdaPrior { alpha: alpha.clone(), beta, learned: false };
     let mut sampler = LdaSampler::new(&counts, prior, 1).unwrap();
     check_visits(
         &mut sampler,
@@ -174,7 +174,7 @@ fn any_number_of_threads_gives_the_same_bits() {
     let run = |n_threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
         pool.install(|| {
-            let prior = LdaPrior { alpha: vec![0.1; 6], beta: 0.05 };
+            let prior = LdaPrior { alpha: vec![0.1; 6], beta: 0.05, learned: false };
             let mut lda = LdaSampler::new(&counts, prior, 7).unwrap();
             let prior = PfaPrior {
                 topic_word: 0.1,
@@ -217,7 +217,7 @@ where
 fn a_run_in_parts_is_the_same_to_the_bit() {
     let (_, counts) = common::simulated(5, 300, 0.3, 80, 100, 1);
     check_parts(|| {
-        let prior = LdaPrior { alpha: vec![0.1; 6], beta: 0.05 };
+        let prior = LdaPrior { alpha: vec![0.1; 6], beta: 0.05, learned: false };
         LdaSampler::new(&counts, prior, 7).unwrap()
     });
     check_parts(|| {
@@ -230,8 +230,10 @@ fn a_run_in_parts_is_the_same_to_the_bit() {
 #[test]
 fn a_state_of_other_documents_is_refused() {
     let (tiny, (_, other)) = (tiny(), common::simulated(2, 30, 0.3, 8, 3, 1));
-    let sampler =
-        |counts| LdaSampler::new(counts, LdaPrior { alpha: vec![0.3, 0.8], beta: 0.4 }, 1).unwrap();
+    let sampler = |counts| {
+        LdaSampler::new(counts, LdaPrior { alpha: vec![0.3, 0.8], beta: 0.4, learned: false }, 1)
+            .unwrap()
+    };
     let state = sampler(&other).state();
     assert!(sampler(&tiny).resume(&state, TopicStep::Draw).is_err());
     let mut state = sampler(&tiny).state();
@@ -246,7 +248,7 @@ fn a_state_of_other_documents_is_refused() {
 fn the_log_joint_is_that_of_the_enumeration() {
     let counts = tiny();
     let (alpha, beta) = (vec![0.3, 0.8], 0.4);
-    let prior = LdaPrior { alpha: alpha.clone(), beta };
+    let prior = LdaPrior { alpha: alpha.clone(), beta, learned: false };
     let mut sampler = LdaSampler::new(&counts, prior, 1).unwrap();
     sampler.sweep(TopicStep::Draw, &()).unwrap();
     let (by_document, by_word) = tallies(sampler.assignments());
@@ -263,7 +265,7 @@ fn the_log_joint_is_that_of_the_enumeration() {
 #[test]
 fn topics_of_a_synthetic_corpus_are_recovered() {
     let (truth, counts) = common::simulated(4, 100, 0.2, 100, 400, 3);
-    let prior = LdaPrior { alpha: vec![0.2; 4], beta: 0.05 };
+    let prior = LdaPrior { alpha: vec![0.2; 4], beta: 0.05, learned: false };
     let mut sampler = LdaSampler::new(&counts, prior, 1).unwrap();
     let schedule = Schedule { max_iter: 120, burn_in: 60, warm_up: 20, thin: 5 };
     let phi = fit(&mut sampler, schedule, None, u64::MAX, &()).unwrap().parameters.phi;
@@ -285,7 +287,7 @@ fn topics_of_a_synthetic_corpus_are_recovered() {
 #[test]
 fn a_stopped_fit_keeps_what_it_has() {
     let counts = tiny();
-    let prior = LdaPrior { alpha: vec![0.3, 0.8], beta: 0.4 };
+    let prior = LdaPrior { alpha: vec![0.3, 0.8], beta: 0.4, learned: false };
     let mut sampler = LdaSampler::new(&counts, prior, 1).unwrap();
     let stop = Stop::default();
     stop.raise();
@@ -301,7 +303,7 @@ fn a_stopped_fit_keeps_what_it_has() {
 #[test]
 fn a_tiny_topic_prior_leaves_topics_that_sum_to_one() {
     let counts = CountMatrix::from_dense(&vec![vec![4, 3, 2, 1, 0, 0, 0, 0]; 5]).unwrap();
-    let prior = LdaPrior { alpha: vec![0.5; 10], beta: 1e-5 };
+    let prior = LdaPrior { alpha: vec![0.5; 10], beta: 1e-5, learned: false };
     let mut sampler = LdaSampler::new(&counts, prior, 1).unwrap();
     for _ in 0..200 {
         sampler.sweep(TopicStep::Draw, &()).unwrap();

@@ -103,9 +103,7 @@ class FitResult:
     @property
     def word_topic(self) -> _Floats: ...
     @property
-    def shape(self) -> _Floats | None: ...
-    @property
-    def probability(self) -> _Floats | None: ...
+    def others(self) -> list[_Floats]: ...
     @property
     def ln_joint(self) -> float: ...
     @property
@@ -176,6 +174,7 @@ def fit_lda(
     documents: Documents,
     alpha: _Floats,
     beta: float,
+    learned: bool,
     schedule: _FitSchedule,
     *,
     until: int,

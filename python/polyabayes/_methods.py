@@ -37,7 +37,7 @@ METHODS = {
     "left-to-right-particle": Method(False, False, "P N² K"),
     "left-to-right-sequential": Method(False, True, "P N² K"),
     "l2r": Method(True, True, "P W N K"),
-    "chib": Method(True, True, "S N K"),
+    "chib": Method(True, True, "4 S N K"),
     "mean-field": Method(True, True, "S N"),
     "direct": Method(True, True, "S W K"),
     "harmonic": Method(False, True, "S N K"),

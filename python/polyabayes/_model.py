@@ -127,7 +127,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.vocabulary_, self.seed_ = corpus.vocabulary, schedule.seed
 
         def take(result: _core.FitResult) -> None:
-            self._take_parameters(result, train.keywords)
+            self._take_parameters(result)
             self.components_ = _row_normalised(result.word_topic)
             self.topic_counts_ = np.bincount(result.state.assignments, minlength=n_components)
             self.n_iter_ = result.state.n_sweeps
@@ -357,7 +357,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Check the parameters; give the sampler, which lacks documents, schedule and progress."""
         raise NotImplementedError
 
-    def _take_parameters(self, result: _core.FitResult, given: dict[str, Any]) -> None:
+    def _take_parameters(self, result: _core.FitResult) -> None:
         """Store what training learned beside the topics."""
         raise NotImplementedError
 

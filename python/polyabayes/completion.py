@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -33,6 +34,11 @@ __all__ = [
     "plug_in_perplexity",
     "split_tokens",
 ]
+
+
+# What NumPy's hypergeometric law can count, and what a product with a share may lose.
+_LONGEST = 10**9
+_ROUNDING = 1e-9
 
 
 class Perplexity(NamedTuple):
@@ -82,10 +88,14 @@ def split_tokens(
     taken = np.zeros_like(counts.data)
     for start, end in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
         own = counts.data[start:end]
-        if len(own):
-            taken[start:end] = rng.multivariate_hypergeometric(
-                own, int(share * own.sum()), method="marginals"
+        if own.sum() >= _LONGEST:
+            row = int(np.searchsorted(counts.indptr, start, side="right")) - 1
+            raise InvalidArgumentError(
+                f"document {row} has {own.sum():,} tokens, at most {_LONGEST - 1:,} can be divided"
             )
+        if len(own):
+            n_taken = math.floor(share * own.sum() + _ROUNDING)
+            taken[start:end] = rng.multivariate_hypergeometric(own, n_taken, method="marginals")
     parts = []
     for data in (counts.data - taken, taken):
         part = sparse.csr_matrix((data, counts.indices, counts.indptr), counts.shape, copy=True)
@@ -114,9 +124,8 @@ def log_completion(
     """Log-probability of the held-out tokens of documents given their observed tokens.
 
     The ratio of two urn sums, Z(observed and held-out tokens) over Z(observed tokens and as many
-    tokens of any word): conditional on the numbers of both. Under LDA and ``"smc-lookahead"`` both
-    come from the same particles, so that most of their error cancels; else they are estimated
-    independently. An estimated ratio is consistent but not unbiased.
+    tokens of any word): conditional on the numbers of both. They are estimated independently; the
+    ratio is consistent but not unbiased.
 
     Parameters
     ----------
@@ -170,11 +179,12 @@ def log_completion(
     first, n_unseen_first = model._aligned(observed, "observed", unseen)
     second, n_unseen_second = model._aligned(held_out, "held_out", unseen)
     _refuse_other_documents(first, second)
+    core_first, core_second = first._core_documents(), second._core_documents()
     with progress_bar(progress, first.n_documents, "document") as update:
         scores = _core.completion(
             model._core_model(),
-            first._core_documents(),
-            second._core_documents(),
+            core_first,
+            core_second,
             settings,
             seed=draw_seed(random_state),
             n_jobs=n_threads,
@@ -186,7 +196,8 @@ def log_completion(
         n_tokens=second.counts.sum(axis=1),
         n_unseen_tokens=n_unseen_first + n_unseen_second,
         ids=second.ids,
-        groups=np.arange(second.n_documents),
+        groups=_groups_of_pairs(core_first.groups(), core_second.groups()),
+        is_ratio=True,
     )
     if scores.interruption is not None:
         raise interrupted(scores.interruption, result)
@@ -274,6 +285,13 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any) -> float:
     rates = np.einsum("ik,ki->i", theta[cells.row], model.components_[:, cells.col])
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         return float(np.exp(-np.sum(cells.data * np.log(rates)) / cells.data.sum()))
+
+
+def _groups_of_pairs(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Which of the different pairs each document is: equal pairs have equal estimates."""
+    pairs = np.stack([first, second], axis=1)
+    groups: NDArray[np.int64] = np.unique(pairs, axis=0, return_inverse=True)[1].ravel()
+    return groups
 
 
 def _refuse_other_documents(observed: Corpus, held_out: Corpus) -> None:

@@ -192,11 +192,14 @@ def _simulate(
     words = np.empty(len(topics), dtype=np.int64)
     for topic, row in enumerate(phi):
         own = np.flatnonzero(topics == topic)
-        words[own] = rng.choice(len(row), size=len(own), p=row / row.sum())
+        if len(own):
+            words[own] = rng.choice(len(row), size=len(own), p=row / row.sum())
+    # The tokens of a word are in no order: only then are their topics a draw of their posterior.
+    order = np.lexsort((rng.random(len(words)), words, documents))
     counts = sparse.coo_matrix(
         (np.ones(len(words), dtype=np.int64), (documents, words)), (n_documents, phi.shape[1])
     )
-    return Corpus(counts.tocsr()), topics[np.lexsort((words, documents))].astype(np.uint16)
+    return Corpus(counts.tocsr()), topics[order].astype(np.uint16)
 
 
 def _lengths(document_length: Any, n_documents: int) -> NDArray[np.int64]:

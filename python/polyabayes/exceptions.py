@@ -51,7 +51,7 @@ class FileAccessError(PolyabayesError, OSError):
 
 
 class BudgetExceededError(PolyabayesError, ValueError):
-    """An exact computation would cost more than its budget allows."""
+    """A computation would cost more than its budget allows."""
 
 
 class MissingDependencyError(PolyabayesError, ImportError):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from polyabayes import _checks, _core
 from polyabayes._model import TopicModel
 from polyabayes.corpus import Corpus
+from polyabayes.exceptions import InvalidTypeError
 
 __all__ = ["LatentDirichletAllocation"]
 
@@ -31,6 +32,9 @@ class LatentDirichletAllocation(TopicModel):
         Dirichlet parameter of the topic weights; None means 5 / n_components.
     topic_word_prior : float, optional
         Dirichlet parameter of the topics; None means 0.1.
+    learn_priors : bool, default=False
+        Learn both priors, one doc_topic_prior a topic and one topic_word_prior for all: they get
+        exponential priors whose means are the values above.
     max_iter : int, default=200
         Gibbs sweeps.
     burn_in : int, optional
@@ -55,7 +59,9 @@ class LatentDirichletAllocation(TopicModel):
     components_ : ndarray of shape (n_components, n_words)
         phi: posterior mean word probabilities of each topic; rows sum to 1.
     doc_topic_prior_ : ndarray of shape (n_components,)
-        The prior used.
+        The prior used, or its posterior mean where it is learned.
+    topic_word_prior_ : float
+        The same; after ``fit`` only.
     n_iter_ : int
         Sweeps completed.
     topic_counts_ : ndarray of int, shape (n_components,)
@@ -83,6 +89,7 @@ class LatentDirichletAllocation(TopicModel):
     _arrays = ("components_", "doc_topic_prior_")
 
     doc_topic_prior_: NDArray[np.float64]
+    topic_word_prior_: float
 
     def __init__(
         self,
@@ -90,6 +97,7 @@ class LatentDirichletAllocation(TopicModel):
         *,
         doc_topic_prior: Any = None,
         topic_word_prior: float | None = None,
+        learn_priors: bool = False,
         max_iter: int = 200,
         burn_in: int | None = None,
         thin: int = 5,
@@ -102,6 +110,7 @@ class LatentDirichletAllocation(TopicModel):
         self.n_components = n_components
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
+        self.learn_priors = learn_priors
         self.max_iter = max_iter
         self.burn_in = burn_in
         self.thin = thin
@@ -154,15 +163,15 @@ class LatentDirichletAllocation(TopicModel):
     ) -> partial[_core.FitResult]:
         alpha = 5.0 / n_components if self.doc_topic_prior is None else self.doc_topic_prior
         beta = 0.1 if self.topic_word_prior is None else self.topic_word_prior
+        if not isinstance(self.learn_priors, bool):
+            raise InvalidTypeError(f"learn_priors must be a bool, got {self.learn_priors!r}")
         return partial(
             _core.fit_lda,
             alpha=_checks.positive_vector("doc_topic_prior", alpha, n_components),
             beta=_checks.positive_number("topic_word_prior", beta),
+            learned=self.learn_priors,
         )
 
-    def _take_parameters(
-        self,
-        result: _core.FitResult,  # noqa: ARG002
-        given: dict[str, Any],
-    ) -> None:
-        self.doc_topic_prior_ = given["alpha"]
+    def _take_parameters(self, result: _core.FitResult) -> None:
+        self.doc_topic_prior_, beta = result.others
+        self.topic_word_prior_ = float(beta[0])

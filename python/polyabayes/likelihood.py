@@ -104,6 +104,9 @@ class LogLikelihood:
         for, False where an interrupted run did not get to the document.
     trace : Trace or None
         Estimates on the way, where asked for.
+    is_ratio : bool
+        Whether the values are ratios of two estimates, as those of ``log_completion``: consistent,
+        not unbiased.
     n_unseen_tokens : int
         Tokens dropped because the model does not know their words.
     ids : ndarray of str or None
@@ -125,11 +128,13 @@ class LogLikelihood:
     n_unseen_tokens: int
     ids: NDArray[Any] | None
     groups: NDArray[np.int64]
+    is_ratio: bool = False
 
     @property
     def is_unbiased(self) -> bool:
         """Whether p itself is estimated without bias: ln p is then low by half its variance."""
-        return all(method.is_unbiased for method in self._used())
+        known = not self.is_ratio or set(self.methods.tolist()) <= {"exact"}
+        return known and all(method.is_unbiased for method in self._used())
 
     @property
     def is_biased(self) -> bool:
@@ -171,7 +176,12 @@ class LogLikelihood:
 
     @property
     def log_bias(self) -> NDArray[np.float64]:
-        """Bias of each value to second order, minus half the squared standard error (Jensen)."""
+        """Bias of each value to second order, minus half the squared standard error (Jensen).
+
+        0 for ratios, whose two biases have opposite signs.
+        """
+        if self.is_ratio:
+            return np.zeros_like(self.values)
         bias: NDArray[np.float64] = -0.5 * self._errors() ** 2
         return bias
 
@@ -342,7 +352,7 @@ def log_likelihood(
         for ``"harmonic"``, 50 for ``"chib"``.
     n_particles : int, optional
         P. Default: 10 for left-to-right and l2r; by document for the filters. By document means as
-        many particles (50 to 5000) or temperatures (10 to 5000) as bring the standard deviation of
+        many particles (50 to 5000) or temperatures (100 to 5000) as bring the standard deviation of
         ln p in one replicate down to about 0.4, which a pilot predicts. With fewer, long documents
         come out low, and their errors too small. With ``"auto"``, a number of particles asks for
         ``"smc-lookahead"`` wherever exact is too expensive.
@@ -453,6 +463,7 @@ def collect(
     n_unseen_tokens: int,
     ids: NDArray[Any] | None,
     groups: NDArray[np.int64],
+    is_ratio: bool = False,
 ) -> LogLikelihood:
     """Dress the scores of the compiled core."""
     return LogLikelihood(
@@ -471,6 +482,7 @@ def collect(
         n_unseen_tokens=n_unseen_tokens,
         ids=ids,
         groups=groups,
+        is_ratio=is_ratio,
     )
 
 
@@ -526,7 +538,8 @@ def doubts(result: LogLikelihood) -> list[tuple[type[PolyabayesWarning], str]]:
             )
         )
     enough = _RELIABLE_SHARE * result.n_replicates
-    shaky = np.flatnonzero((result.n_effs < enough) & (result.methods != "exact"))
+    without_error = np.isin(result.methods, ("exact", "recursive", ""))
+    shaky = np.flatnonzero(~(result.n_effs >= enough) & ~without_error)
     if len(shaky):
         found.append(
             (

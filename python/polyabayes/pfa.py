@@ -202,14 +202,8 @@ class PoissonFactorAnalysis(TopicModel):
             shape_prior=self._shape_prior() if learns_r else None,
         )
 
-    def _take_parameters(
-        self,
-        result: _core.FitResult,
-        given: dict[str, Any],  # noqa: ARG002
-    ) -> None:
-        assert result.shape is not None
-        assert result.probability is not None
-        self.shape_, self.probability_ = result.shape, result.probability
+    def _take_parameters(self, result: _core.FitResult) -> None:
+        self.shape_, self.probability_ = result.others
 
     def _probability_prior(self, n_components: int) -> tuple[float, float]:
         c = _checks.positive_number("probability_concentration", self.probability_concentration)

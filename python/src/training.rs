@@ -42,7 +42,7 @@ pub(crate) struct FitState {
     assignments: Py<PyArray1<u16>>,
     /// The other parameters of the sampler.
     parameters: Py<PyArray1<f64>>,
-    /// Sum over the kept sweeps of φ (V, K), and of r and p (K,) where there are any.
+    /// Sum over the kept sweeps of φ (V, K) and the other parameters, flat.
     kept_sum: Option<Py<PyArray1<f64>>>,
 }
 
@@ -106,11 +106,16 @@ trait Flat: Sized {
 
 impl Flat for LdaParameters {
     fn into_flat(self) -> Vec<f64> {
-        self.phi
+        [self.phi, self.alpha, vec![self.beta]].concat()
     }
 
-    fn from_flat(flat: Vec<f64>, n_words: usize, n_topics: usize) -> Option<Self> {
-        (flat.len() == n_words * n_topics).then_some(LdaParameters { phi: flat })
+    fn from_flat(mut flat: Vec<f64>, n_words: usize, n_topics: usize) -> Option<Self> {
+        if flat.len() != (n_words + 1) * n_topics + 1 {
+            return None;
+        }
+        let beta = flat.pop()?;
+        let alpha = flat.split_off(n_words * n_topics);
+        Some(LdaParameters { phi: flat, alpha, beta })
     }
 }
 
@@ -134,10 +139,8 @@ impl Flat for PfaParameters {
 pub(crate) struct FitResult {
     /// φ, (V, K).
     word_topic: Py<PyArray2<f64>>,
-    /// r, (K,); None for LDA.
-    shape: Option<Py<PyArray1<f64>>>,
-    /// p, (K,); None for LDA.
-    probability: Option<Py<PyArray1<f64>>>,
+    /// α and β of LDA, r and p of gamma-Poisson: (K,) and (1,) or (K,).
+    others: [Py<PyArray1<f64>>; 2],
     /// ln of the joint density of the last state.
     ln_joint: f64,
     /// Where to go on.
@@ -151,17 +154,14 @@ impl FitResult {
         py: Python<'_>,
         outcome: detach::Outcome<Fit<P>>,
         n_words: usize,
-        arrays: impl FnOnce(P) -> (Vec<f64>, Option<(Vec<f64>, Vec<f64>)>),
+        arrays: impl FnOnce(P) -> (Vec<f64>, [Vec<f64>; 2]),
     ) -> PyResult<Self> {
         let Fit { parameters, progress, ln_joint } = outcome.value;
-        let (phi, shape_and_probability) = arrays(parameters);
+        let (phi, others) = arrays(parameters);
         let n_topics = phi.len() / n_words;
-        let array = |values| PyArray1::from_vec(py, values).unbind();
-        let (shape, probability) = shape_and_probability.map(|(r, p)| (array(r), array(p))).unzip();
         Ok(FitResult {
             word_topic: PyArray1::from_vec(py, phi).reshape([n_words, n_topics])?.unbind(),
-            shape,
-            probability,
+            others: others.map(|values| PyArray1::from_vec(py, values).unbind()),
             ln_joint,
             state: Py::new(py, FitState::of(py, progress))?,
             interruption: outcome.interruption.map(|error| error.into_value(py).into_any()),
@@ -172,26 +172,29 @@ impl FitResult {
 /// Gibbs sampling of latent Dirichlet allocation, from `state` where it is given, until there are
 /// `until` sweeps in all.
 #[pyfunction]
-#[pyo3(signature = (documents, alpha, beta, schedule, *, until, state = None, progress = None))]
+#[pyo3(signature = (documents, alpha, beta, learned, schedule, *, until, state = None, progress = None))]
 #[expect(clippy::too_many_arguments, reason = "the model's priors, by name")]
 pub(crate) fn fit_lda(
     py: Python<'_>,
     documents: &Documents,
     alpha: PyReadonlyArray1<'_, f64>,
     beta: f64,
+    learned: bool,
     schedule: FitSchedule,
     until: u64,
     state: Option<&FitState>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<FitResult> {
-    let prior = LdaPrior { alpha: alpha.as_slice()?.to_vec(), beta };
+    let prior = LdaPrior { alpha: alpha.as_slice()?.to_vec(), beta, learned };
     let (n_words, n_topics) = (documents.0.n_words(), prior.alpha.len());
     let start = state.map(|state| state.to_core(py, n_words, n_topics)).transpose()?;
     let outcome = detach::run(py, schedule.n_jobs, progress, |watch| {
         let mut sampler = LdaSampler::new(&documents.0, prior, schedule.seed)?;
         fit(&mut sampler, schedule.to_core(), start, until, watch)
     })?;
-    FitResult::new(py, outcome, n_words, |LdaParameters { phi }| (phi, None))
+    FitResult::new(py, outcome, n_words, |LdaParameters { phi, alpha, beta }| {
+        (phi, [alpha, vec![beta]])
+    })
 }
 
 /// Gibbs sampling of Poisson factor analysis; priors that are None keep their parameter fixed.
@@ -224,5 +227,5 @@ pub(crate) fn fit_pfa(
         let mut sampler = PfaSampler::new(&documents.0, prior, r, p, schedule.seed)?;
         fit(&mut sampler, schedule.to_core(), start, until, watch)
     })?;
-    FitResult::new(py, outcome, n_words, |PfaParameters { phi, r, p }| (phi, Some((r, p))))
+    FitResult::new(py, outcome, n_words, |PfaParameters { phi, r, p }| (phi, [r, p]))
 }

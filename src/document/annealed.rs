@@ -10,6 +10,10 @@ use crate::urn::{Chains, LocalUrn, Order, Target};
 /// Mean-field sweeps behind [`Start::MeanField`].
 const MEAN_FIELD_ITERATIONS: usize = 20;
 
+/// Balls that every topic is expected to have at least, or an equal share where there are fewer
+/// tokens: the mean field settles on one mode, and the start must not rule out the others.
+const LEAST_EXPECTED: f64 = 0.5;
+
 /// Where the annealing starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
@@ -74,8 +78,7 @@ pub fn ln_urn_sums_reversed(
 ) -> Result<Vec<f64>> {
     let mut path = Path::new(urn, start, n_temperatures);
     in_lanes(n_runs, || {
-        let mut chains = Chains::new(urn, rng);
-        topics.iter().for_each(|&topic| chains.put([topic; LANES]));
+        let mut chains = Chains::of_posterior(urn, topics, rng);
         let mut ln_values = [urn.ln_scale(); LANES];
         for t in (1..=n_temperatures).rev() {
             if observer.stopped() {
@@ -131,6 +134,8 @@ impl<'a> Path<'a> {
                 let mean_field = MeanField::first_order(MEAN_FIELD_ITERATIONS);
                 let g = mean_field::responsibilities(urn, mean_field);
                 path.expected = mean_field::expected_balls(urn, &g);
+                let share = urn.n_tokens() as f64 / urn.n_topics() as f64;
+                path.expected.iter_mut().for_each(|m| *m = m.max(share.min(LEAST_EXPECTED)));
             }
         }
         path

@@ -11,7 +11,7 @@ use crate::counts::CountMatrix;
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::rng::{Key, Purpose};
-use crate::urn::LocalUrn;
+use crate::urn::{Extent, LocalUrn};
 
 /// Stochastic bounds of ln p of one document.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,6 +43,10 @@ pub fn bidirectional(
     observer: &impl Observer,
 ) -> Result<Vec<Option<Bounds>>> {
     super::scoring::check(model, documents, settings)?;
+    for (row, document) in documents.documents().enumerate() {
+        let extent = Extent::of(document.counts(), model.urn().n_topics());
+        super::scoring::check_sampler(extent, row, settings)?;
+    }
     let expected = documents.n_tokens() as usize;
     if topics.len() != expected {
         return Err(Error::Length { name: "topics", found: topics.len(), expected });

@@ -3,24 +3,21 @@
 use rayon::prelude::*;
 
 use super::exact::Plan;
-use super::runs::Runs;
-use super::sampling::Sizing;
-use super::scoring::{AUTO_EXACT, BUDGET, check, check_exact};
-use super::{Event, Method, Sampler, Score, Settings, TopicModel, recursive, smc};
+use super::scoring::{AUTO_EXACT, BUDGET, check, check_exact, check_sampler};
+use super::{Event, Method, Score, Settings, TopicModel, recursive, sampling};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::math::{ln_factorial, ln_rising};
-use crate::rng::{Key, Purpose, Rng};
+use crate::rng::{Key, Purpose};
 use crate::urn::LocalUrn;
 
 /// ln p(held-out tokens | observed tokens, numbers of both), document by document.
 ///
 /// `Z(observed, held out) / Z(observed, as many tokens of any word)`: the denominator has a closed
 /// form beyond Z(observed) where all topics are equally productive, as they are in LDA. Numerator
-/// and denominator come from the same particles where the filter estimates them under LDA, else
-/// from independent runs. NaN where the observed tokens are impossible.
+/// and denominator are estimated independently. NaN where the observed tokens are impossible.
 ///
 /// # Errors
 /// What [`score`](super::score) refuses, and matrices that disagree in size.
@@ -46,12 +43,13 @@ pub fn completion(
         observed: observed.document(row),
         held_out: held_out.document(row),
     };
-    if settings.method == Method::Exact {
-        let budget = settings.budget.unwrap_or(BUDGET);
-        for row in 0..observed.n_documents() {
-            let all = pair(row).rows_of_all();
-            if let Some(urn) = LocalUrn::of_rows(model.urn().pseudo_counts(), &all) {
-                check_exact(&urn, row, budget)?;
+    for row in 0..observed.n_documents() {
+        if let Urns::Two { all, first, .. } = pair(row).urns()? {
+            for urn in [&all, &first] {
+                match settings.method {
+                    Method::Exact => check_exact(urn, row, settings)?,
+                    _ => check_sampler(urn.extent(), row, settings)?,
+                }
             }
         }
     }
@@ -84,103 +82,86 @@ struct Pair<'a> {
     held_out: Document<'a>,
 }
 
+/// What the completion of a document takes.
+enum Urns {
+    /// Nothing: its value.
+    None(f64),
+    /// Z of all tokens over Z of the first, and ln of what the latter lacks.
+    Two { all: Box<LocalUrn>, first: Box<LocalUrn>, ln_rest: f64 },
+}
+
 impl<'a> Pair<'a> {
     fn rows(&self, document: Document<'a>) -> Vec<(&'a [f64], u32)> {
         document.cells().map(|(word, y)| (self.model.urn().weights(word), y)).collect()
     }
 
-    /// Those of the observed tokens first.
-    fn rows_of_all(&self) -> Vec<(&'a [f64], u32)> {
-        [self.rows(self.observed), self.rows(self.held_out)].concat()
+    fn urns(&self) -> Result<Urns> {
+        let a = self.model.urn().pseudo_counts();
+        let n_held_out = self.held_out.n_tokens();
+        if n_held_out == 0 {
+            return Ok(Urns::None(0.0));
+        }
+        let mut rows = self.rows(self.observed);
+        if LocalUrn::of_rows(a, &rows).is_none() {
+            return Ok(Urns::None(f64::NAN));
+        }
+        let all = [&rows[..], &self.rows(self.held_out)].concat();
+        let ln_rest = if let Some(lengths) = self.model.lengths() {
+            let n = u32::try_from(n_held_out).map_err(|_| Error::Memory {
+                name: "held-out tokens of a document",
+                bytes: n_held_out as f64,
+            })?;
+            rows.push((lengths.totals(), n));
+            0.0
+        } else {
+            ln_rising(a.iter().sum::<f64>() + self.observed.n_tokens() as f64, n_held_out)
+        };
+        Ok(match (LocalUrn::of_rows(a, &all), LocalUrn::of_rows(a, &rows)) {
+            (Some(all), Some(first)) => {
+                Urns::Two { all: Box::new(all), first: Box::new(first), ln_rest }
+            }
+            _ => Urns::None(f64::NEG_INFINITY),
+        })
     }
 
     fn score(&self, settings: &Settings, key: Key, observer: &impl Observer) -> Result<Score> {
-        let a = self.model.urn().pseudo_counts();
-        let n_held_out = self.held_out.n_tokens();
-        let constant = |x| Score::of(Estimate::exact(x), Method::Exact);
-        let mut first = self.rows(self.observed);
-        if n_held_out == 0 {
-            return Ok(constant(0.0));
-        }
-        if LocalUrn::of_rows(a, &first).is_none() {
-            return Ok(constant(f64::NAN));
-        }
-        let Some(all) = LocalUrn::of_rows(a, &self.rows_of_all()) else {
-            return Ok(constant(f64::NEG_INFINITY));
+        let (all, first, ln_rest) = match self.urns()? {
+            Urns::None(value) => return Ok(Score::of(Estimate::exact(value), Method::Exact)),
+            Urns::Two { all, first, ln_rest } => (all, first, ln_rest),
         };
-        let n_first = first.len();
-        let lengths = self.model.lengths();
-        let n_anything = u32::try_from(n_held_out).map_err(|_| Error::Memory {
-            name: "held-out tokens of a document",
-            bytes: n_held_out as f64,
-        })?;
-        if let Some(lengths) = lengths {
-            first.push((lengths.totals(), n_anything));
-        }
-        let Some(first) = LocalUrn::of_rows(a, &first) else { return Ok(constant(f64::NAN)) };
-        let ln_anything = match lengths {
-            Some(_) => 0.0,
-            None => ln_rising(a.iter().sum::<f64>() + self.observed.n_tokens() as f64, n_held_out),
-        };
-        let shared = lengths.is_none().then_some(n_first);
         let mut rng = key.document(self.observed).document(self.held_out).rng();
-        let score = ratio(&all, &first, shared, settings, &mut rng, observer)?;
-        Ok(score.scaled(-ln_anything))
-    }
-}
-
-/// Z of all over Z of the first words.
-fn ratio(
-    all: &LocalUrn,
-    first: &LocalUrn,
-    shared: Option<usize>,
-    settings: &Settings,
-    rng: &mut Rng,
-    observer: &impl Observer,
-) -> Result<Score> {
-    let empty = first.n_tokens() == 0;
-    let sampler = match settings.method {
-        Method::Recursive => {
-            let ln_value = recursive::ln_urn_sum(all) - recursive::ln_urn_sum(first);
-            return Ok(Score::of(Estimate::without_error(ln_value), Method::Recursive));
-        }
-        Method::Auto | Method::Exact => {
-            let plan = Plan::new(all);
-            let budget = AUTO_EXACT.min(settings.budget.unwrap_or(BUDGET));
-            if settings.method == Method::Exact || plan.within(budget) {
-                let below = if empty { 0.0 } else { Plan::new(first).run(first, observer)? };
-                let ln_value = plan.run(all, observer)? - below;
+        let plans = [&all, &first].map(|urn| (urn, Plan::new(urn)));
+        let exact = match settings.method {
+            Method::Exact => true,
+            Method::Auto => {
+                let budget = AUTO_EXACT.min(settings.budget.unwrap_or(BUDGET));
+                plans.iter().all(|(_, plan)| plan.within(budget))
+            }
+            _ => false,
+        };
+        let mut ln_sum = |index: usize| -> Result<Score> {
+            let (urn, plan) = &plans[index];
+            if urn.n_tokens() == 0 {
+                return Ok(Score::of(Estimate::exact(0.0), Method::Exact));
+            }
+            if exact {
+                let ln_value = plan.run(urn, observer)?;
                 return Ok(Score::of(Estimate::exact(ln_value), Method::Exact));
             }
-            None
-        }
-        Method::Sample(sampler) => Some(sampler),
-    };
-    let sizing = Sizing { urn: all, settings, observer };
-    let (sampler, size) = match sampler {
-        Some(sampler) => (sampler, sizing.first(sampler, rng)?),
-        None => sizing.best(rng)?,
-    };
-    let n = settings.n_replicates;
-    let n_samples = n * size;
-    let estimate = match shared {
-        Some(n_first) if sampler == Sampler::SmcLookahead => {
-            let (below, above) =
-                smc::ln_urn_sums_of_part_and_all(all, n_first, n, size, rng, observer)?;
-            Estimate::ratio(&above, &below, n_samples)
-        }
-        _ => {
-            let runs = Runs { n, sizes: &[size] };
-            let above = sampler.ln_urn_sums(all, runs, rng, observer)?;
-            let above = Estimate::from_replicates(&above, n_samples);
-            if empty {
-                above
-            } else {
-                let below = sampler.ln_urn_sums(first, runs, rng, observer)?;
-                above.over(Estimate::from_replicates(&below, n_samples))
+            match settings.method {
+                Method::Recursive => {
+                    let estimate = Estimate::without_error(recursive::ln_urn_sum(urn));
+                    Ok(Score::of(estimate, Method::Recursive))
+                }
+                Method::Sample(sampler) => {
+                    sampling::estimate(urn, Some(sampler), settings, &mut rng, observer)
+                }
+                _ => sampling::estimate(urn, None, settings, &mut rng, observer),
             }
-        }
-    };
-    let method = Method::Sample(sampler);
-    Ok(Score { estimate, method, size, reached: true, trace: Vec::new() })
+        };
+        let above = ln_sum(0)?;
+        let below = ln_sum(1)?;
+        let estimate = above.estimate.over(below.estimate).scaled(-ln_rest);
+        Ok(Score { estimate, ..above })
+    }
 }

@@ -12,11 +12,11 @@ use rand::{Rng, RngExt};
 use super::runs::{Runs, in_lanes};
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::ln_factorial;
+use crate::math::{LogSum, ln_factorial};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 use crate::urn::{Chains, LocalUrn, Order, Target};
 
-/// Coefficients above this are scaled down together.
+/// Coefficients above this are scaled down.
 const LARGE: f64 = 1e200;
 
 /// How the weight and the partition of a word's tokens are found.
@@ -108,9 +108,9 @@ fn extend_by_draws<U: UniformLanes>(
     let totals = chains.weigh(target);
     let mut taken = vec![[0; LANES]; count as usize];
     let mut draw = taken.clone();
-    let mut sum = [0.0; LANES];
+    let mut sums = [LogSum::default(); LANES];
     for _ in 0..n_draws {
-        let mut weights = [1.0; LANES];
+        let (mut weights, mut ln_weights) = ([1.0; LANES], [0.0; LANES]);
         for token in 0..draw.len() {
             draw[token] = chains.pick();
             for lane in 0..LANES {
@@ -119,20 +119,23 @@ fn extend_by_draws<U: UniformLanes>(
                 let balls =
                     target.base[usize::from(topic)] + chains.balls()[usize::from(topic)][lane];
                 weights[lane] *= 1.0 + earlier as f64 / balls;
+                if weights[lane] > LARGE {
+                    ln_weights[lane] += f64::ln(weights[lane]);
+                    weights[lane] = 1.0;
+                }
             }
         }
         let uniforms = chains.uniforms();
         for lane in 0..LANES {
-            sum[lane] += weights[lane];
-            if uniforms[lane] * sum[lane] < weights[lane] {
+            let ln_weight = ln_weights[lane] + weights[lane].ln();
+            sums[lane].push(ln_weight);
+            if uniforms[lane] < (ln_weight - sums[lane].ln_sum()).exp() {
                 taken.iter_mut().zip(&draw).for_each(|(taken, draw)| taken[lane] = draw[lane]);
             }
         }
     }
     taken.into_iter().for_each(|topics| chains.put(topics));
-    let ln_weight =
-        |lane: usize| f64::from(count) * f64::ln(totals[lane]) + (sum[lane] / n_draws as f64).ln();
-    std::array::from_fn(ln_weight)
+    std::array::from_fn(|lane| f64::from(count) * f64::ln(totals[lane]) + sums[lane].ln_mean())
 }
 
 /// The power series of one word given the balls of the others.
@@ -140,9 +143,9 @@ fn extend_by_draws<U: UniformLanes>(
 struct Series {
     /// s_1, s_2, ...
     sums: Vec<f64>,
-    /// e_0, e_1, ... times exp(-`ln_scale`).
+    /// e_0, e_1, ..., each divided by [`LARGE`] as often as its exponent says.
     coefficients: Vec<f64>,
-    ln_scale: f64,
+    exponents: Vec<i32>,
 }
 
 impl Series {
@@ -150,31 +153,46 @@ impl Series {
         self.sums.clear();
         self.coefficients.clear();
         self.coefficients.push(1.0);
-        self.ln_scale = 0.0;
+        self.exponents.clear();
+        self.exponents.push(0);
         for m in 1..=y {
             self.sums.push(b.iter().zip(q).map(|(b, q)| b * q.powi(m as i32)).sum());
-            let products = self.sums.iter().zip(self.coefficients.iter().rev());
-            let coefficient = products.map(|(s, e)| s * e).sum::<f64>() / m as f64;
-            self.coefficients.push(coefficient);
+            let mut coefficient = self.clusters(m).sum::<f64>() / m as f64;
+            let mut exponent = self.exponents[m - 1];
             if coefficient > LARGE {
-                self.coefficients.iter_mut().for_each(|e| *e /= LARGE);
-                self.ln_scale += LARGE.ln();
+                coefficient /= LARGE;
+                exponent += 1;
             }
+            self.coefficients.push(coefficient);
+            self.exponents.push(exponent);
         }
+    }
+
+    /// s_j e_{m-j} for j = 1, 2, ..., m, on the scale of e_{m-1}.
+    fn clusters(&self, m: usize) -> impl Iterator<Item = f64> + Clone {
+        let scale = self.exponents[m - 1];
+        let earlier = self.coefficients[..m].iter().zip(&self.exponents).rev();
+        self.sums[..m].iter().zip(earlier).map(move |(s, (e, &exponent))| {
+            // Two scales below is nothing in sight of this one.
+            match scale - exponent {
+                0 => s * e,
+                1 => s * (e / LARGE),
+                _ => 0.0,
+            }
+        })
     }
 
     /// ln e_y.
     fn ln_last(&self) -> f64 {
-        self.coefficients[self.coefficients.len() - 1].ln() + self.ln_scale
+        let y = self.coefficients.len() - 1;
+        self.coefficients[y].ln() + f64::from(self.exponents[y]) * LARGE.ln()
     }
 
     /// Draws the topics of the y tokens, cluster by cluster.
     fn draw(&self, b: &[f64], q: &[f64], topics: &mut [u16], rng: &mut impl Rng) {
         let mut rest = topics;
         while !rest.is_empty() {
-            let m = rest.len();
-            let clusters = self.sums[..m].iter().zip(self.coefficients[..m].iter().rev());
-            let size = 1 + choose(clusters.map(|(s, e)| s * e), rng);
+            let size = 1 + choose(self.clusters(rest.len()), rng);
             let weights = b.iter().zip(q).map(|(b, q)| b * q.powi(size as i32));
             let topic = choose(weights, rng) as u16;
             let (cluster, after) = rest.split_at_mut(size);

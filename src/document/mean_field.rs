@@ -9,6 +9,10 @@ use crate::math::Cumulative;
 use crate::rng::Stream;
 use crate::urn::LocalUrn;
 
+/// Where the second-order term is cut: beyond, the expansion means nothing, and a topic that is
+/// possible must keep a responsibility.
+const LARGEST_CORRECTION: f64 = -1.0;
+
 /// Products outside are carried on as logarithms.
 const RANGE: std::ops::Range<f64> = 1e-200..1e200;
 
@@ -27,7 +31,7 @@ pub enum Order {
     /// g ∝ q x.
     First,
     /// g ∝ q x exp(-σ²/(2x²)), σ² = Σ_{l' ≠ l} g_{l'} (1 - g_{l'}): the mean of ln x to the second
-    /// order.
+    /// order, the exponent cut at -1.
     Second,
 }
 
@@ -135,7 +139,8 @@ pub fn responsibilities(urn: &LocalUrn, mean_field: MeanField) -> Vec<f64> {
             if mean_field.order == Order::Second {
                 add_spread(&mut spread, g, -1.0);
                 for (x, variance) in others.iter_mut().zip(&spread) {
-                    *x *= (-0.5 * variance.max(0.0) / (*x * *x)).exp();
+                    let ratio = variance.max(0.0).sqrt() / *x;
+                    *x *= (-0.5 * ratio * ratio).max(LARGEST_CORRECTION).exp();
                 }
                 add_spread(&mut spread, g, 1.0 - f64::from(count));
             }
@@ -209,7 +214,7 @@ mod tests {
                     .map(|k| {
                         let x = a[k] + over_others(cell, k, |g| g);
                         let variance = over_others(cell, k, |g| g * (1.0 - g));
-                        let correction = -variance / (2.0 * x * x);
+                        let correction = (-variance / (2.0 * x * x)).max(LARGEST_CORRECTION);
                         let second = order == Order::Second;
                         q[k] * x * if second { correction.exp() } else { 1.0 }
                     })

@@ -8,8 +8,8 @@ use super::runs::Runs;
 use super::{Settings, chib, direct, harmonic, smc};
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::rng::Rng;
-use crate::urn::{Extent, LocalUrn};
+use crate::rng::{LANES, Rng};
+use crate::urn::{Chains, Extent, LocalUrn};
 
 /// Particles of a quadratic estimator where none are asked for.
 const DEFAULT_PARTICLES: usize = 10;
@@ -68,7 +68,7 @@ impl Sampler {
     pub(super) fn pilot(self) -> Option<Pilot> {
         match self {
             Sampler::Smc | Sampler::SmcLookahead => Some(Pilot { n_runs: 8, size: 50, least: 50 }),
-            Sampler::Annealed(_) => Some(Pilot { n_runs: 16, size: 20, least: 10 }),
+            Sampler::Annealed(_) => Some(Pilot { n_runs: 16, size: 20, least: 100 }),
             _ => None,
         }
     }
@@ -94,10 +94,27 @@ impl Sampler {
         match self {
             Sampler::Direct => distinct * k,
             Sampler::MeanField(_) | Sampler::Smc | Sampler::SmcLookahead => 8.0 * n,
-            Sampler::Harmonic | Sampler::Annealed(_) | Sampler::Chib => n * k,
+            Sampler::Harmonic | Sampler::Annealed(_) => n * k,
+            // All lanes go as far as the longest, both ways.
+            Sampler::Chib => 4.0 * n * k,
             Sampler::LeftToRight(_) => n * n * k / 2.0,
-            Sampler::L2r(Conditionals::Exact) => n * distinct * k / 2.0,
-            Sampler::L2r(Conditionals::Sampled(draws)) => n * (distinct / 2.0 + draws as f64) * k,
+            Sampler::L2r(Conditionals::Exact) => {
+                n * (distinct / 2.0 + 1.0) * k + extent.sum_of_squares
+            }
+            Sampler::L2r(Conditionals::Sampled(draws)) => {
+                let draws = draws as f64;
+                n * (distinct / 2.0 + draws) * k + draws * extent.sum_of_squares
+            }
+        }
+    }
+
+    /// Multiply-adds before the first draw.
+    pub(super) fn fixed_cost(self, extent: Extent) -> f64 {
+        match self {
+            Sampler::MeanField(MeanField { n_iterations, .. }) => {
+                4.0 * n_iterations as f64 * (extent.n_distinct * extent.n_topics) as f64
+            }
+            _ => 0.0,
         }
     }
 
@@ -152,8 +169,14 @@ impl Sampler {
     ) -> Result<Vec<f64>> {
         match self {
             Sampler::Smc | Sampler::SmcLookahead => {
+                let mut paths = Vec::with_capacity(n);
+                while paths.len() < n {
+                    let chains = Chains::of_posterior(urn, topics, rng);
+                    let of_lane = |lane: usize| chains.topics().iter().map(|x| x[lane]).collect();
+                    paths.extend((0..LANES.min(n - paths.len())).map(of_lane));
+                }
                 let lookahead = self == Sampler::SmcLookahead;
-                smc::ln_urn_sums_conditional(urn, lookahead, topics, n, size, rng, observer)
+                smc::ln_urn_sums_conditional(urn, lookahead, &paths, size, rng, observer)
             }
             Sampler::Annealed(start) => {
                 annealed::ln_urn_sums_reversed(urn, start, topics, n, size, rng, observer)

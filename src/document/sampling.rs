@@ -96,6 +96,9 @@ impl<O: Observer> Sizing<'_, O> {
         if let Some(n_particles) = self.settings.n_particles {
             return Ok((filter, n_particles));
         }
+        if let Some(n_samples) = self.settings.n_samples {
+            return Ok((annealed, n_samples));
+        }
         if let (true, Some(pilot)) = (self.urn.n_tokens() <= FILTER_TOKENS, filter.pilot()) {
             let deviation = self.deviation(filter, pilot, rng)?;
             if deviation <= FILTER_DEVIATION {
@@ -129,7 +132,8 @@ impl<O: Observer> Sizing<'_, O> {
     /// The variance falls with the size.
     fn size_from(&self, sampler: Sampler, pilot: Pilot, deviation: f64) -> usize {
         let wanted = pilot.size as f64 * (deviation / RUN_DEVIATION).powi(2);
-        (wanted as usize).clamp(pilot.least, MOST).min(self.largest(sampler))
+        let most = self.largest(sampler).clamp(pilot.least, MOST);
+        (wanted as usize).clamp(pilot.least, most)
     }
 
     /// Size at which a pilot has reached the target error, and half as much again; whether one has.

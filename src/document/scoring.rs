@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
+use super::annealed::Start;
 use super::exact::Plan;
 use super::{Method, Query, Sampler, TopicModel, recursive, sampling};
 use crate::control::Observer;
@@ -208,38 +209,40 @@ fn check_budget(
     rows: &[usize],
     settings: &Settings,
 ) -> Result<()> {
-    match settings.method {
+    let n_topics = model.urn().n_topics();
+    rows.iter().try_for_each(|&row| match settings.method {
         Method::Exact => {
-            let budget = settings.budget.unwrap_or(BUDGET);
-            rows.iter().try_for_each(|&row| {
-                let urn = LocalUrn::new(model.urn(), documents.document(row));
-                urn.map_or(Ok(()), |urn| check_exact(&urn, row, budget))
-            })
+            let urn = LocalUrn::new(model.urn(), documents.document(row));
+            urn.map_or(Ok(()), |urn| check_exact(&urn, row, settings))
         }
-        Method::Sample(sampler) => rows.iter().try_for_each(|&row| {
-            let document = documents.document(row);
-            let n_topics = model.urn().n_topics();
-            let (n_tokens, n_distinct) = (document.n_tokens(), document.n_distinct());
-            check_sampler(sampler, row, Extent { n_tokens, n_distinct, n_topics }, settings)
-        }),
-        Method::Auto | Method::Recursive => Ok(()),
-    }
+        _ => check_sampler(Extent::of(documents.document(row).counts(), n_topics), row, settings),
+    })
 }
 
-fn check_sampler(
-    sampler: Sampler,
-    document: usize,
-    extent: Extent,
-    settings: &Settings,
-) -> Result<()> {
+/// Refuses a sampler of a size beyond the budget or beyond memory.
+pub(super) fn check_sampler(extent: Extent, document: usize, settings: &Settings) -> Result<()> {
+    let sampler = match settings.method {
+        Method::Sample(sampler) => sampler,
+        Method::Auto if settings.n_particles.is_some() => Sampler::SmcLookahead,
+        Method::Auto if settings.n_samples.is_some() => Sampler::Annealed(Start::MeanField),
+        Method::Auto | Method::Exact | Method::Recursive => return Ok(()),
+    };
     let size = sampler.size(settings).unwrap_or(1);
     let most = sampling::most(sampler, extent, settings.n_replicates);
     if size > most.max(1) {
         return Err(Error::TooManyParticles { n_particles: size, most });
     }
-    let operations = settings.n_replicates as f64 * size as f64 * sampler.cost(extent);
-    let budget = settings.budget.unwrap_or(SAMPLING_BUDGET);
-    if settings.target_std_error.is_none() && operations > budget {
+    if settings.target_std_error.is_some() {
+        return Ok(());
+    }
+    let draws = settings.n_replicates as f64 * size as f64;
+    let operations = sampler.fixed_cost(extent) + draws * sampler.cost(extent);
+    let budget = match settings.budget {
+        // Here the budget says how far to be exact.
+        Some(budget) if settings.method == Method::Auto => budget.max(SAMPLING_BUDGET),
+        budget => budget.unwrap_or(SAMPLING_BUDGET),
+    };
+    if operations > budget {
         let Extent { n_tokens, n_topics, .. } = extent;
         return Err(Error::SamplingBudget { document, n_tokens, n_topics, operations, budget });
     }
@@ -247,13 +250,14 @@ fn check_sampler(
 }
 
 /// Refuses an exact computation beyond the budget or beyond memory.
-pub(super) fn check_exact(urn: &LocalUrn, document: usize, budget: f64) -> Result<()> {
+pub(super) fn check_exact(urn: &LocalUrn, document: usize, settings: &Settings) -> Result<()> {
+    let budget = settings.budget.unwrap_or(BUDGET);
     let plan = Plan::new(urn);
     if urn.n_tokens() == 0 || plan.within(budget) {
         return Ok(());
     }
     let Plan { operations, bytes, .. } = plan;
-    let Extent { n_tokens, n_distinct, n_topics } = urn.extent();
+    let Extent { n_tokens, n_distinct, n_topics, .. } = urn.extent();
     Err(Error::Budget { document, n_tokens, n_distinct, n_topics, operations, bytes, budget })
 }
 

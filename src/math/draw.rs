@@ -1,6 +1,6 @@
 //! Draws that several samplers share.
 
-use rand::Rng;
+use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Gamma, Open01};
 
 /// ln of a Gamma(shape, 1) variate; stays finite for shapes so small that the variate underflows.
@@ -58,6 +58,12 @@ pub fn systematic_offspring(weights: &[f64], offspring: &mut [u32], start: f64) 
     }
 }
 
+/// Tables of a Chinese restaurant with n customers and concentration a:
+/// Σ_{i<n} Bernoulli(a/(a+i)).
+pub fn crt<R: Rng + ?Sized>(n: u32, a: f64, rng: &mut R) -> u64 {
+    (0..n).filter(|&i| rng.random::<f64>() * (a + f64::from(i)) < a).count() as u64
+}
+
 /// The law Gamma(shape, 1); shapes are positive and finite by the checks of every caller.
 ///
 /// # Panics
@@ -71,8 +77,6 @@ pub fn gamma_law(shape: f64) -> Gamma<f64> {
 
 #[cfg(test)]
 mod tests {
-    use rand::RngExt;
-
     use super::*;
     use crate::rng::{Key, Purpose};
 

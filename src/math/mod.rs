@@ -6,6 +6,8 @@ pub mod log_sum;
 pub mod special;
 
 pub use cumulative::Cumulative;
-pub use draw::{dirichlet, gamma_law, ln_beta_variate, ln_gamma_variate, systematic_offspring};
+pub use draw::{
+    crt, dirichlet, gamma_law, ln_beta_variate, ln_gamma_variate, systematic_offspring,
+};
 pub use log_sum::LogSum;
 pub use special::{ln_binomial, ln_factorial, ln_gamma, ln_gamma_ratio, ln_rising};

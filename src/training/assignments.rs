@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, array_of};
-use crate::math::ln_rising;
+use crate::math::{crt, ln_rising};
 use crate::rng::{Key, Rng};
 use crate::urn::{Balls, Sweeper};
 
@@ -179,8 +179,7 @@ impl Worker {
     /// Adds CRT(n_k, a_k) draws for the document whose tokens the balls hold.
     fn seat(&mut self, a: &[f64], rng: &mut Rng) {
         for ((n_tables, &n), &a) in self.n_tables.iter_mut().zip(self.balls.drawn()).zip(a) {
-            let seated = |i: &u32| rng.random::<f64>() * (a + f64::from(*i)) < a;
-            *n_tables += (0..n).filter(seated).count() as u64;
+            *n_tables += crt(n, a, rng);
         }
     }
 }

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::assignments::Assignments;
 use crate::error::{Result, array_of};
-use crate::math::{dirichlet, gamma_law, ln_rising};
+use crate::math::{crt, dirichlet, gamma_law, ln_beta_variate, ln_rising};
 use crate::rng::{Key, Rng};
 
 /// Words per unit of parallel work; fixed, so that sums do not depend on the threads.
@@ -13,6 +13,9 @@ const CHUNK_WORDS: usize = 128;
 
 /// Sum of gamma variates below which their ratios have lost their precision.
 const VANISHED: f64 = 1e-280;
+
+/// Least value of a learned β.
+const LEAST_PRIOR: f64 = 1e-100;
 
 /// What a sweep does with the topics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +105,40 @@ impl Topics {
                 row.iter_mut().zip(factors).for_each(|(weight, factor)| *weight *= factor);
             }
         });
+    }
+
+    /// β ~ Gamma(1 + Σ_kw l_kw, rate - V Σ_k ln q_k), with the tables l_kw ~ CRT(n_kw, β) and
+    /// q_k ~ Beta(V β, n_k): φ is integrated out, and must be drawn next.
+    pub(super) fn update_prior(&mut self, tokens: &Assignments<'_>, rate: f64, key: Key) {
+        let n_topics = self.n_tokens.len();
+        let (n_words, beta) = (tokens.n_words(), self.prior);
+        let chunks: Vec<(u64, Vec<u64>)> = (0..n_words.div_ceil(CHUNK_WORDS))
+            .into_par_iter()
+            .map(|chunk| {
+                let (mut n_tables, mut n_tokens) = (0, vec![0; n_topics]);
+                let mut counts = vec![0; n_topics];
+                for word in chunk * CHUNK_WORDS..((chunk + 1) * CHUNK_WORDS).min(n_words) {
+                    tokens.count_word(word, &mut counts);
+                    let mut rng = key.unit(word as u64).rng();
+                    n_tables += counts.iter().map(|&n| crt(n, beta, &mut rng)).sum::<u64>();
+                    n_tokens.iter_mut().zip(&counts).for_each(|(sum, &n)| *sum += u64::from(n));
+                }
+                (n_tables, n_tokens)
+            })
+            .collect();
+        let mut rng = key.unit(u64::MAX).rng();
+        let total = beta * n_words as f64;
+        let mut ln_q = 0.0;
+        for topic in 0..n_topics {
+            let n: u64 = chunks.iter().map(|(_, n_tokens)| n_tokens[topic]).sum();
+            if n > 0 {
+                ln_q += ln_beta_variate(total, n as f64, &mut rng).0;
+            }
+        }
+        let n_tables: u64 = chunks.iter().map(|(n_tables, _)| n_tables).sum();
+        let rate = rate - n_words as f64 * ln_q;
+        let drawn = gamma_law(1.0 + n_tables as f64).sample(&mut rng) / rate;
+        self.prior = drawn.max(LEAST_PRIOR);
     }
 
     /// Σ_k [Σ_w ln (β)_{n_kw} - ln (V β)_{n_k}]: the words given the topics of all tokens.

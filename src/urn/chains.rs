@@ -10,6 +10,9 @@
 use super::LocalUrn;
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
+/// Sweeps after which a chain is taken to have forgotten its start.
+const FORGETTING_SWEEPS: usize = 50;
+
 /// The order in which a sweep visits the tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
@@ -74,6 +77,17 @@ impl<U: UniformLanes> Chains<U> {
         let mut chains = Chains::new(urn, rng);
         for _ in 0..urn.n_tokens() {
             chains.extend(Target::of(urn));
+        }
+        chains
+    }
+
+    /// Chains of all tokens that start from one draw of their posterior and go on for some sweeps, so
+    /// that each is a draw of the posterior, and they hardly depend on each other.
+    pub fn of_posterior(urn: &LocalUrn, draw: &[u16], rng: &mut impl Stream<Lanes = U>) -> Self {
+        let mut chains = Chains::new(urn, rng);
+        draw.iter().for_each(|&topic| chains.put([topic; LANES]));
+        for _ in 0..FORGETTING_SWEEPS {
+            chains.sweep(Target::of(urn), Order::Forward);
         }
         chains
     }

@@ -15,11 +15,10 @@ pub struct LocalUrn {
     counts: Vec<u32>,
     n_tokens: u64,
     ln_scale: f64,
-    ln_scales: Vec<f64>,
 }
 
 /// How large the urn sum of a document is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Extent {
     /// Number of tokens.
     pub n_tokens: u64,
@@ -27,6 +26,20 @@ pub struct Extent {
     pub n_distinct: usize,
     /// Number of topics.
     pub n_topics: usize,
+    /// Σ y² over the distinct words.
+    pub sum_of_squares: f64,
+}
+
+impl Extent {
+    /// The extent of a document of these counts.
+    pub fn of(counts: &[u32], n_topics: usize) -> Self {
+        Extent {
+            n_tokens: counts.iter().map(|&y| u64::from(y)).sum(),
+            n_distinct: counts.len(),
+            n_topics,
+            sum_of_squares: counts.iter().map(|&y| f64::from(y) * f64::from(y)).sum(),
+        }
+    }
 }
 
 impl LocalUrn {
@@ -48,13 +61,13 @@ impl LocalUrn {
         }
         let topics: Vec<u32> = (0..).zip(&reachable).filter(|(_, r)| **r).map(|(k, _)| k).collect();
         let mut q = Vec::with_capacity(topics.len() * rows.len());
-        let mut ln_scales = Vec::with_capacity(rows.len());
+        let mut ln_scale = 0.0;
         for &(weights, count) in rows {
             let top = topics.iter().map(|&k| weights[k as usize]).fold(0.0, f64::max);
             if top == 0.0 {
                 return None;
             }
-            ln_scales.push(f64::from(count) * top.ln());
+            ln_scale += f64::from(count) * top.ln();
             q.extend(topics.iter().map(|&k| weights[k as usize] / top));
         }
         Some(LocalUrn {
@@ -62,15 +75,14 @@ impl LocalUrn {
             q,
             counts: rows.iter().map(|&(_, count)| count).collect(),
             n_tokens: rows.iter().map(|&(_, count)| u64::from(count)).sum(),
-            ln_scale: ln_scales.iter().sum(),
-            ln_scales,
+            ln_scale,
             topics,
         })
     }
 
     /// How large the urn sum is.
     pub fn extent(&self) -> Extent {
-        Extent { n_tokens: self.n_tokens, n_distinct: self.n_distinct(), n_topics: self.n_topics() }
+        Extent::of(&self.counts, self.n_topics())
     }
 
     /// Number of topics that can produce a word of the document.
@@ -118,12 +130,17 @@ impl LocalUrn {
         (0..self.n_distinct()).map(|cell| (self.weights(cell), self.counts[cell]))
     }
 
-    /// ln of the factor taken out of the weights of the tokens of one distinct word.
-    pub fn ln_scale_of(&self, cell: usize) -> f64 {
-        self.ln_scales[cell]
+    /// First token of each distinct word, the tokens being in the order of the words.
+    pub fn starts(&self) -> Vec<usize> {
+        let mut next = 0;
+        let start = |&count: &u32| {
+            next += count as usize;
+            next - count as usize
+        };
+        self.counts.iter().map(start).collect()
     }
 
-    /// ln of the factor taken out of the weights of all tokens.
+    /// ln of the factor taken out of the weights.
     pub fn ln_scale(&self) -> f64 {
         self.ln_scale
     }

@@ -64,10 +64,15 @@ def plot_convergence(
             )
     ax = axes_or_new(ax, 7.0, 4.2)
     for name, trace in traces.items():
-        rows = slice(None) if document is None else slice(document, document + 1)
-        n_samples = trace.n_samples[rows].mean(axis=0)
+        rows = np.arange(len(trace.values)) if document is None else np.array([document])
+        sampled = rows[trace.n_samples[rows, -1] > 0]
+        n_samples = trace.n_samples[sampled].mean(axis=0)
         values = trace.values[rows].sum(axis=0)
-        errors = np.sqrt((trace.std_errors[rows] ** 2).sum(axis=0))
+        # Equal documents are estimated once: their errors add up before they are squared.
+        groups = named[name].groups[rows]
+        per_group = np.zeros((groups.max() + 1, len(values)))
+        np.add.at(per_group, groups, trace.std_errors[rows])
+        errors = np.sqrt((per_group**2).sum(axis=0))
         (line,) = ax.plot(n_samples, values, label=name or None)
         band = quantile * np.where(np.isfinite(errors), errors, np.nan)
         ax.fill_between(

@@ -13,7 +13,7 @@
 use super::{Algorithm, Plan};
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::{ln_binomial, ln_factorial};
+use crate::math::{ln_factorial, ln_rising};
 use crate::urn::LocalUrn;
 
 /// |ln c_v| up to which plain doubles carry the recursion.
@@ -48,7 +48,8 @@ fn fits_doubles(urn: &LocalUrn) -> bool {
     let w = urn.n_distinct() as f64;
     let a_sum: f64 = urn.pseudo_counts().iter().sum();
     let a_min = urn.pseudo_counts().iter().copied().fold(1.0, f64::min);
-    let ln_upper = ln_binomial(n + a_sum, n) + n * w.max(1.0).ln();
+    let ln_paths = ln_rising(a_sum, urn.n_tokens()) - ln_factorial(urn.n_tokens());
+    let ln_upper = ln_paths.max(0.0) + n * w.max(1.0).ln();
     let ln_lower = w * (a_min / n.max(1.0)).ln();
     ln_upper < LN_RANGE && ln_lower > -LN_RANGE
 }

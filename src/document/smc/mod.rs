@@ -47,49 +47,24 @@ pub fn ln_urn_sums(
 /// ln Ẑ of filters in each of which one particle follows given topics of all tokens, a draw of
 /// their posterior: the mean of 1/Ẑ is 1/Z (conditional SMC; Andrieu, Doucet & Holenstein 2010).
 ///
+/// `paths` has the topics of all tokens for each of the runs.
+///
 /// # Errors
 /// [`Error::Stopped`] when the observer asks to stop.
 pub fn ln_urn_sums_conditional(
     urn: &LocalUrn,
     lookahead: bool,
-    topics: &[u16],
-    n_runs: usize,
+    paths: &[Vec<u16>],
     n_particles: usize,
     rng: &mut impl Rng,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
     let guess = if lookahead { Lookahead::new(urn) } else { Lookahead::none(urn) };
-    let mut filter = Filter::new(urn, &guess, n_runs, n_particles);
-    let mut rest = topics;
-    for &count in urn.counts() {
-        let (own, after) = rest.split_at(count as usize);
-        filter.path.push(own);
-        rest = after;
-    }
-    filter.reference = (0..n_runs).map(|_| rng.random_range(0..n_particles)).collect();
+    let mut filter = Filter::new(urn, &guess, paths.len(), n_particles);
+    filter.paths = paths;
+    filter.reference = (0..paths.len()).map(|_| rng.random_range(0..n_particles)).collect();
     filter.run(&guess.order, rng, observer)?;
     Ok(filter.ln_values())
-}
-
-/// ln Ẑ of the first `n_first` distinct words alone and of all, from the same particles.
-///
-/// # Errors
-/// [`Error::Stopped`] when the observer asks to stop.
-pub fn ln_urn_sums_of_part_and_all(
-    urn: &LocalUrn,
-    n_first: usize,
-    n_runs: usize,
-    n_particles: usize,
-    rng: &mut impl Rng,
-    observer: &impl Observer,
-) -> Result<(Vec<f64>, Vec<f64>)> {
-    let guess = Lookahead::new(urn);
-    let (first, second): (Vec<_>, Vec<_>) = guess.order.iter().partition(|&&cell| cell < n_first);
-    let mut filter = Filter::new(urn, &guess, n_runs, n_particles);
-    filter.run(&first, rng, observer)?;
-    let part = filter.ln_values();
-    filter.run(&second, rng, observer)?;
-    Ok((part, filter.ln_values()))
 }
 
 /// All particles of all runs, one run after the other.
@@ -98,19 +73,20 @@ struct Filter<'a> {
     guess: &'a Lookahead,
     n_topics: usize,
     n_particles: usize,
-    /// ln h_0(0), and ln of what was taken out of the weights of the tokens so far.
+    /// ln h_0(0).
     ln_start: f64,
-    ln_scale: f64,
     /// Per run: ln of the estimate up to its last resampling.
     runs: Vec<f64>,
     /// a + f, and the tokens to come that still add to f.
     expected: Vec<f64>,
     pending: Vec<u64>,
     n_seen: u64,
-    /// Topics of the tokens of each distinct word that the reference particle of every run follows;
-    /// empty where there is none.
-    path: Vec<&'a [u16]>,
+    /// Topics of all tokens that the reference particle of every run follows, and its place; empty
+    /// where there is none.
+    paths: &'a [Vec<u16>],
     reference: Vec<usize>,
+    /// First token of each distinct word.
+    starts: Vec<usize>,
     weights: Vec<f64>,
     /// Balls n of each particle.
     balls: Vec<u32>,
@@ -160,13 +136,13 @@ impl<'a> Filter<'a> {
             n_topics,
             n_particles,
             ln_start,
-            ln_scale: 0.0,
             runs: vec![0.0; n_runs],
             expected,
             pending,
             n_seen: 0,
-            path: Vec::new(),
+            paths: &[],
             reference: Vec::new(),
+            starts: urn.starts(),
             weights: vec![1.0; n],
             balls: vec![0; n * n_topics],
             used: vec![0; n * n_topics],
@@ -188,7 +164,6 @@ impl<'a> Filter<'a> {
                 }
                 self.step(cell, token, rng);
             }
-            self.ln_scale += self.urn.ln_scale_of(cell);
         }
         Ok(())
     }
@@ -202,7 +177,7 @@ impl<'a> Filter<'a> {
         // Any constant keeps the weights near 1; this one is the total number of balls.
         let scale = all.recip();
         self.weigh(q, fresh, scale, rng);
-        self.draw(self.path.get(cell).map(|topics| topics[token]));
+        self.draw(self.starts[cell] + token);
         self.n_seen += 1;
         let ln_scale = all.ln();
         for run in 0..self.runs.len() {
@@ -235,14 +210,15 @@ impl<'a> Filter<'a> {
         }
     }
 
-    /// Draws each particle's colour where its dart fell; the reference particles take theirs.
-    fn draw(&mut self, of_reference: Option<u16>) {
+    /// Draws each particle's colour where its dart fell; the reference particles follow their paths.
+    fn draw(&mut self, token: usize) {
         let balls = self.balls.chunks_exact_mut(self.n_topics);
         let used = self.used.chunks_exact_mut(self.n_topics).zip(&mut self.n_used);
         let sums = self.sums.chunks_exact(self.n_topics);
         let mut particles = balls.zip(used).zip(sums).zip(&self.darts);
         for run in 0..self.runs.len() {
-            let reference = of_reference.map(|topic| (self.reference[run], usize::from(topic)));
+            let path = self.paths.get(run);
+            let reference = path.map(|path| (self.reference[run], usize::from(path[token])));
             let particles = particles.by_ref().take(self.n_particles).enumerate();
             for (particle, (((balls, (used, n_used)), sums), &dart)) in particles {
                 let end = usize::from(*n_used);
@@ -342,32 +318,27 @@ impl<'a> Filter<'a> {
         copies
     }
 
-    /// ln of every run's estimate from the tokens so far.
+    /// ln of every run's estimate.
     fn ln_values(&self) -> Vec<f64> {
-        let ln_start = self.ln_start + self.ln_scale;
+        let ln_start = self.ln_start + self.urn.ln_scale();
         let run = |run: usize| ln_start + self.runs[run] + self.ln_mean_weight(run);
         (0..self.runs.len()).map(run).collect()
     }
 
-    /// ln of the mean weight of a run's particles, without h, and put right for the pseudo-counts
-    /// that the filter raised: Π_k (a_k)_{n_k} / (raised a_k)_{n_k}.
+    /// ln of the mean weight of a run's particles, each put right for the pseudo-counts that the
+    /// filter raised: Π_k (a_k)_{n_k} / (raised a_k)_{n_k}.
     fn ln_mean_weight(&self, run: usize) -> f64 {
         let particles = run * self.n_particles..(run + 1) * self.n_particles;
         let ln_weights = particles.map(|particle| {
             let balls = &self.balls[particle * self.n_topics..][..self.n_topics];
-            let mut ln_weight = self.weights[particle].ln();
-            for (topic, &n) in balls.iter().enumerate() {
-                let a = self.urn.pseudo_counts()[topic];
-                let raised = self.guess.pseudo_counts[topic];
-                if n > 0 && raised > a {
-                    ln_weight += ln_rising(a, u64::from(n)) - ln_rising(raised, u64::from(n));
-                }
-                if self.expected[topic] > raised {
-                    let to_come = self.expected[topic] - raised;
-                    ln_weight -= ln_gamma_ratio(raised + f64::from(n), to_come);
-                }
-            }
-            ln_weight
+            let priors = self.guess.pseudo_counts.iter().zip(self.urn.pseudo_counts());
+            let raised = balls.iter().zip(priors).filter(|&(&n, (raised, a))| n > 0 && raised > a);
+            let ln_correction: f64 = raised
+                .map(|(&n, (&raised, &a))| {
+                    ln_rising(a, u64::from(n)) - ln_rising(raised, u64::from(n))
+                })
+                .sum();
+            self.weights[particle].ln() + ln_correction
         });
         ln_weights.collect::<LogSum>().ln_mean()
     }
