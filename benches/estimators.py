@@ -1,9 +1,9 @@
 """Every estimator against the truth: bias, error, time and efficiency, one table a regime.
 
-`python benches/estimators.py [regimes|calibration|buntine|growth|speed]`; all without an argument.
-One thread. Efficiency is the mean squared error of ln p times the time: halving it halves the time
-to a given error. The truth is exact, or annealing with 64 replicates of 1,000 temperatures, whose
-error is a fraction of what is measured.
+`python benches/estimators.py [regimes|calibration|priors|buntine|growth|speed]`; without arguments
+all of them. One thread. Efficiency is the mean squared error of ln p times the time: halving it
+halves the time to a given error. The truth is exact, or annealing with 64 replicates of 1,000
+temperatures, whose error is a fraction of what is measured.
 """
 
 from __future__ import annotations
@@ -226,6 +226,39 @@ def calibration() -> None:
             )
 
 
+def priors() -> None:
+    """Held-out documents of Python's own documentation under priors that expect fewer topics."""
+    train, test = pb.datasets.load_python_docs().split(test_size=0.2, random_state=0)
+    lengths = np.asarray(test.counts.sum(axis=1)).ravel()
+    documents = test[np.flatnonzero((lengths > 30) & (lengths < 150))]
+    print(f"\n{documents.n_documents} documents of 31 to 149 tokens, K = 4, two seeds")
+    print(
+        f"{'prior':<8}{'method':<16}{'cover':>7}{'off by 5 errors, unwarned':>27}"
+        f"{'rms':>8}{'total':>14}"
+    )
+    for prior in (0.25, 0.05, 0.01, 0.001):
+        model = pb.LatentDirichletAllocation(
+            4, doc_topic_prior=prior, max_iter=60, burn_in=30, random_state=0
+        ).fit(train)
+        exact = pb.log_likelihood(model, documents, "exact", budget=3e10).values
+        for method in ("annealed", "smc-lookahead"):
+            covered, far, squares, totals = [], 0, [], []
+            for seed in (1, 2):
+                result = pb.log_likelihood(model, documents, method, random_state=seed)
+                lower, upper = result.interval(0.95)
+                covered.append((lower <= exact) & (exact <= upper))
+                error = result.values - exact
+                trusted = result.n_effs >= 0.37 * result.n_replicates
+                far += int(((np.abs(error) > 5 * result.std_errors) & trusted).sum())
+                squares.append(error**2)
+                totals.append(error.sum() / result.total_std_error)
+            rms = np.sqrt(np.mean(squares))
+            of_totals = ", ".join(f"{total:+.1f}" for total in totals)
+            print(
+                f"{prior:<8}{method:<16}{np.mean(covered):>7.1%}{far:>27}{rms:>8.3f}{of_totals:>14}"
+            )
+
+
 def growth() -> None:
     """Time against length, sizes fixed; the slope of log time on log length."""
     lengths = [100, 300, 1000, 3000, 10_000]
@@ -277,6 +310,7 @@ def main() -> int:
     parts = {
         "regimes": regimes,
         "calibration": calibration,
+        "priors": priors,
         "buntine": buntine,
         "growth": growth,
         "speed": speed,

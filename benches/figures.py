@@ -129,7 +129,20 @@ def associated_press() -> None:
             f"AP: {name}, nats a token of the 20 % hold-out",
             f"{result.nats_per_token:.4f} +- {result.nats_per_token_std_error:.4f}",
         )
-    lda, first = models["lda"], corpus[:2000]
+    lda, some = models["lda"], test[:150]
+    long_run = {"n_samples": 3_000, "n_replicates": 32, "budget": 1e13, "random_state": 7}
+    reference = pb.log_likelihood(lda, some, "annealed", **long_run)
+    for method in ("auto", "annealed", "smc-lookahead"):
+        for seed in (0, 1):
+            result = pb.log_likelihood(lda, some, method, random_state=seed)
+            lower, upper = result.interval()
+            covered = ((lower <= reference.values) & (reference.values <= upper)).mean()
+            error = result.total - reference.total
+            report(
+                f"AP: {method}, seed {seed}, 150 documents: coverage of a long run; total off by",
+                f"{covered:.0%}; {error:+.1f} +- {result.total_std_error:.1f} nats",
+            )
+    first = corpus[:2000]
     times: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(5):
         for n_jobs, measured in times.items():

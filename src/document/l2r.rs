@@ -12,7 +12,7 @@ use rand::{Rng, RngExt};
 use super::runs::{Runs, in_lanes};
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::{LogSum, ln_factorial};
+use crate::math::ln_factorial;
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 use crate::urn::{Chains, LocalUrn, Order, Target};
 
@@ -93,6 +93,10 @@ fn extend_exactly<U: UniformLanes>(
         series.expand(&b, q, partition.len());
         ln_weights[lane] += series.ln_last();
         series.draw(&b, q, &mut partition, rng);
+        // Clusters come in no exchangeable order; the tokens' topics must.
+        for last in (1..partition.len()).rev() {
+            partition.swap(last, rng.random_range(0..=last));
+        }
         topics.iter_mut().zip(&partition).for_each(|(to, &topic)| to[lane] = topic);
     }
     topics.into_iter().for_each(|topics| chains.put(topics));
@@ -108,9 +112,10 @@ fn extend_by_draws<U: UniformLanes>(
     let totals = chains.weigh(target);
     let mut taken = vec![[0; LANES]; count as usize];
     let mut draw = taken.clone();
-    let mut sums = [LogSum::default(); LANES];
+    // Sums and weights are divided by LARGE as often as their exponents say.
+    let (mut sums, mut sum_exponents) = ([0.0; LANES], [0; LANES]);
     for _ in 0..n_draws {
-        let (mut weights, mut ln_weights) = ([1.0; LANES], [0.0; LANES]);
+        let (mut weights, mut exponents) = ([1.0; LANES], [0; LANES]);
         for token in 0..draw.len() {
             draw[token] = chains.pick();
             for lane in 0..LANES {
@@ -120,22 +125,27 @@ fn extend_by_draws<U: UniformLanes>(
                     target.base[usize::from(topic)] + chains.balls()[usize::from(topic)][lane];
                 weights[lane] *= 1.0 + earlier as f64 / balls;
                 if weights[lane] > LARGE {
-                    ln_weights[lane] += f64::ln(weights[lane]);
-                    weights[lane] = 1.0;
+                    weights[lane] /= LARGE;
+                    exponents[lane] += 1;
                 }
             }
         }
         let uniforms = chains.uniforms();
         for lane in 0..LANES {
-            let ln_weight = ln_weights[lane] + weights[lane].ln();
-            sums[lane].push(ln_weight);
-            if uniforms[lane] < (ln_weight - sums[lane].ln_sum()).exp() {
+            let exponent = sum_exponents[lane].max(exponents[lane]);
+            let weight = weights[lane] * LARGE.powi(exponents[lane] - exponent);
+            sums[lane] = sums[lane] * LARGE.powi(sum_exponents[lane] - exponent) + weight;
+            sum_exponents[lane] = exponent;
+            if uniforms[lane] * sums[lane] < weight {
                 taken.iter_mut().zip(&draw).for_each(|(taken, draw)| taken[lane] = draw[lane]);
             }
         }
     }
     taken.into_iter().for_each(|topics| chains.put(topics));
-    std::array::from_fn(|lane| f64::from(count) * f64::ln(totals[lane]) + sums[lane].ln_mean())
+    std::array::from_fn(|lane| {
+        let ln_sum = f64::ln(sums[lane]) + f64::from(sum_exponents[lane]) * LARGE.ln();
+        f64::from(count) * f64::ln(totals[lane]) + ln_sum - (n_draws as f64).ln()
+    })
 }
 
 /// The power series of one word given the balls of the others.

@@ -38,11 +38,6 @@ impl LogSum {
         self.n
     }
 
-    /// ln of the sum of the terms.
-    pub fn ln_sum(&self) -> f64 {
-        self.ln_max + self.sum.ln()
-    }
-
     /// ln of the mean of the terms.
     pub fn ln_mean(&self) -> f64 {
         self.ln_max + (self.sum / self.n as f64).ln()
