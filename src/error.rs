@@ -77,6 +77,24 @@ pub enum Error {
         /// The count.
         count: i64,
     },
+    /// A cell of a tensor is not what it must be.
+    #[error("cell {cell} of the tensor {problem} (axis {axis})")]
+    Cell {
+        /// Position among the cells.
+        cell: usize,
+        /// The axis.
+        axis: usize,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// A graph that is no network, or not one for the data.
+    #[error("node {node} of the graph {problem}")]
+    Graph {
+        /// The node.
+        node: usize,
+        /// What is wrong.
+        problem: &'static str,
+    },
     /// An exact computation would cost more than its budget.
     #[error(
         "exact likelihood of document {document} ({n_tokens} tokens, {n_distinct} distinct words, \
@@ -96,6 +114,22 @@ pub enum Error {
         /// Estimated multiply-adds of the cheaper algorithm.
         operations: f64,
         /// Its estimated memory.
+        bytes: f64,
+        /// The budget in multiply-adds.
+        budget: f64,
+    },
+    /// Exact enumeration of allocations would cost more than its budget.
+    #[error(
+        "enumerating the allocations of {n_tokens} tokens passes {operations:.1e} multiply-adds and \
+         {bytes:.1e} bytes before it is done; the budget is {budget:.1e} multiply-adds and 2 GiB: \
+         raise budget, or use method=\"annealed\""
+    )]
+    EnumerationBudget {
+        /// Tokens of the tensor.
+        n_tokens: u64,
+        /// Multiply-adds so far.
+        operations: f64,
+        /// Memory so far.
         bytes: f64,
         /// The budget in multiply-adds.
         budget: f64,

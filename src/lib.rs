@@ -20,6 +20,7 @@
 //! # Ok::<(), polyabayes::Error>(())
 //! ```
 
+pub mod allocation;
 pub mod control;
 pub mod counts;
 pub mod document;

@@ -194,3 +194,60 @@ def fit_pfa(
     state: FitState | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> FitResult: ...
+
+@final
+class AllocationEstimate:
+    @property
+    def ln_value(self) -> float: ...
+    @property
+    def std_error(self) -> float: ...
+    @property
+    def n_eff(self) -> float: ...
+    @property
+    def n_replicates(self) -> int: ...
+
+@final
+class Allocation:
+    def __new__(
+        cls,
+        sizes: Sequence[int],
+        parents: Sequence[Sequence[int]],
+        axes: Sequence[int],
+        ties: Sequence[Sequence[int]],
+        concentration: float,
+        tables: Sequence[float] | None,
+        shape: Sequence[int],
+        coordinates: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        elimination: Sequence[int] | None = None,
+    ) -> Allocation: ...
+    @property
+    def n_states(self) -> int: ...
+    @property
+    def n_marginals(self) -> int: ...
+    def ln_total(self, rate: float) -> float: ...
+    def exact(
+        self, *, budget: float, progress: Callable[[int], None] | None = None
+    ) -> AllocationEstimate: ...
+    def smc(
+        self,
+        *,
+        n_particles: int,
+        threshold: float,
+        resampling: str,
+        order: str | Sequence[int],
+        n_replicates: int,
+        seed: int,
+        n_jobs: int,
+        progress: Callable[[int], None] | None = None,
+    ) -> AllocationEstimate: ...
+    def annealed(
+        self,
+        *,
+        n_chains: int,
+        n_temperatures: int,
+        n_replicates: int,
+        seed: int,
+        n_jobs: int,
+        progress: Callable[[int], None] | None = None,
+    ) -> AllocationEstimate: ...

@@ -11,7 +11,9 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
         | Error::WordOutOfRange { .. }
         | Error::Unsorted { .. }
         | Error::Count { .. } => "InvalidCountsError",
-        Error::Budget { .. } | Error::SamplingBudget { .. } => "BudgetExceededError",
+        Error::Budget { .. } | Error::SamplingBudget { .. } | Error::EnumerationBudget { .. } => {
+            "BudgetExceededError"
+        }
         _ => "InvalidArgumentError",
     };
     let class = py

@@ -4,6 +4,7 @@
 // PyO3 hands arguments over by value.
 #![allow(clippy::needless_pass_by_value)]
 
+mod allocation;
 mod convert;
 mod detach;
 mod errors;
@@ -15,6 +16,8 @@ use pyo3::prelude::*;
 /// The compiled core of polyabayes.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::allocation::{Allocation, AllocationEstimate};
     #[pymodule_export]
     use super::convert::{Documents, Model};
     #[pymodule_export]

@@ -3,6 +3,7 @@
 pub mod cumulative;
 pub mod draw;
 pub mod log_sum;
+pub mod resampling;
 pub mod special;
 
 pub use cumulative::Cumulative;
@@ -10,4 +11,5 @@ pub use draw::{
     crt, dirichlet, gamma_law, ln_beta_variate, ln_gamma_variate, systematic_offspring,
 };
 pub use log_sum::LogSum;
+pub use resampling::Resampling;
 pub use special::{ln_binomial, ln_factorial, ln_gamma, ln_gamma_ratio, ln_rising};

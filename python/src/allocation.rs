@@ -1,0 +1,170 @@
+//! Evidence and decomposition of count tensors.
+
+use numpy::PyReadonlyArray1;
+use polyabayes::allocation::{
+    Algorithm, Filter, Network, Prior, Problem, TokenOrder, ln_probability,
+};
+use polyabayes::counts::CountTensor;
+use polyabayes::math::Resampling;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::detach;
+use crate::errors;
+
+/// A network laid out for a tensor of counts, checked.
+#[pyclass(frozen, module = "polyabayes._core")]
+pub(crate) struct Allocation {
+    problem: Problem,
+}
+
+#[pymethods]
+impl Allocation {
+    /// Nodes by number; `axes` names the node of each axis, `coordinates` has the cells of the
+    /// tensor one after the other.
+    #[new]
+    #[pyo3(signature = (sizes, parents, axes, ties, concentration, tables, shape, coordinates, counts,
+                        elimination = None))]
+    #[expect(clippy::too_many_arguments, reason = "the parts of a model and its data, by name")]
+    fn new(
+        py: Python<'_>,
+        sizes: Vec<usize>,
+        parents: Vec<Vec<usize>>,
+        axes: Vec<usize>,
+        ties: Vec<Vec<usize>>,
+        concentration: f64,
+        tables: Option<Vec<f64>>,
+        shape: Vec<usize>,
+        coordinates: PyReadonlyArray1<'_, i64>,
+        counts: PyReadonlyArray1<'_, i64>,
+        elimination: Option<Vec<usize>>,
+    ) -> PyResult<Self> {
+        let (coordinates, counts) = (coordinates.as_slice()?, counts.as_slice()?);
+        let problem = || {
+            let prior = Prior { concentration, tables };
+            let network = Network::new(sizes, parents, axes, &ties, prior)?;
+            let data = CountTensor::new(shape, coordinates, counts)?;
+            Problem::new(&network, &data, elimination.as_deref())
+        };
+        let problem = problem().map_err(|error| errors::to_python(py, &error))?;
+        Ok(Allocation { problem })
+    }
+
+    /// Joint states of hidden nodes that a token is summed over.
+    #[getter]
+    fn n_states(&self) -> usize {
+        self.problem.n_states()
+    }
+
+    /// Marginal counts of one allocation.
+    #[getter]
+    fn n_marginals(&self) -> usize {
+        self.problem.n_rows()
+    }
+
+    /// ln Pr(T), the total being negative binomial.
+    fn ln_total(&self, rate: f64) -> f64 {
+        self.problem.ln_total(rate)
+    }
+
+    /// ln Pr(X | T) by enumeration.
+    #[pyo3(signature = (*, budget, progress = None))]
+    fn exact(
+        &self,
+        py: Python<'_>,
+        budget: f64,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<AllocationEstimate> {
+        self.estimate(py, Algorithm::Exact { budget }, 0, 0, 1, progress)
+    }
+
+    /// ln Pr(X | T) by sequential importance sampling, resampled below a share `threshold` of
+    /// effective particles. `order` is "random", "sorted", or cells by number.
+    #[pyo3(signature = (*, n_particles, threshold, resampling, order, n_replicates, seed, n_jobs,
+                        progress = None))]
+    #[expect(clippy::too_many_arguments, reason = "options, by name")]
+    fn smc(
+        &self,
+        py: Python<'_>,
+        n_particles: usize,
+        threshold: f64,
+        resampling: &str,
+        order: Order,
+        n_replicates: usize,
+        seed: u64,
+        n_jobs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<AllocationEstimate> {
+        let resampling = match resampling {
+            "multinomial" => Resampling::Multinomial,
+            "residual" => Resampling::Residual,
+            "stratified" => Resampling::Stratified,
+            "systematic" => Resampling::Systematic,
+            other => return Err(PyValueError::new_err(format!("resampling {other:?}"))),
+        };
+        let order = match order {
+            Order::Cells(cells) => TokenOrder::Given(cells),
+            Order::Name(name) if name == "random" => TokenOrder::Random,
+            Order::Name(name) if name == "sorted" => TokenOrder::Sorted,
+            Order::Name(other) => return Err(PyValueError::new_err(format!("order {other:?}"))),
+        };
+        let filter = Filter { n_particles, threshold, resampling, order };
+        self.estimate(py, Algorithm::Filter(filter), n_replicates, seed, n_jobs, progress)
+    }
+
+    /// ln Pr(X | T) by annealed populations of Gibbs chains.
+    #[pyo3(signature = (*, n_chains, n_temperatures, n_replicates, seed, n_jobs, progress = None))]
+    #[expect(clippy::too_many_arguments, reason = "options, by name")]
+    fn annealed(
+        &self,
+        py: Python<'_>,
+        n_chains: usize,
+        n_temperatures: usize,
+        n_replicates: usize,
+        seed: u64,
+        n_jobs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<AllocationEstimate> {
+        let algorithm = Algorithm::Annealed { n_chains, n_temperatures };
+        self.estimate(py, algorithm, n_replicates, seed, n_jobs, progress)
+    }
+}
+
+impl Allocation {
+    fn estimate(
+        &self,
+        py: Python<'_>,
+        algorithm: Algorithm,
+        n_replicates: usize,
+        seed: u64,
+        n_jobs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<AllocationEstimate> {
+        let outcome = detach::run(py, n_jobs, progress, |watch| {
+            ln_probability(&self.problem, &algorithm, n_replicates, seed, watch)
+        })?;
+        let estimate = outcome.value;
+        Ok(AllocationEstimate {
+            ln_value: estimate.ln_value,
+            std_error: estimate.std_error,
+            n_eff: estimate.n_eff,
+            n_replicates: estimate.n_replicates,
+        })
+    }
+}
+
+/// In which order tokens are drawn.
+#[derive(FromPyObject)]
+enum Order {
+    Name(String),
+    Cells(Vec<u32>),
+}
+
+/// ln of a probability, and how well it is known.
+#[pyclass(frozen, get_all, module = "polyabayes._core")]
+pub(crate) struct AllocationEstimate {
+    ln_value: f64,
+    std_error: f64,
+    n_eff: f64,
+    n_replicates: u32,
+}

@@ -1,0 +1,197 @@
+//! Annealing from independent tokens to the urn, by populations of collapsed Gibbs chains.
+//!
+//! `γ_β(h) = Π ((1-β) m + β (α + S))^power`, m being the marginal counts that are expected where
+//! all hidden values are equally likely: an urn at every β, whose Gibbs weights are rational, and
+//! which at β = 0 does not know the labels of hidden values apart, so that no mode is missed.
+
+use super::chains::{Chains, Order, ln_law};
+use super::kernel::Target;
+use super::problem::Problem;
+use crate::control::Observer;
+use crate::error::{Error, Result};
+use crate::math::{LogSum, systematic_offspring};
+use crate::rng::{LANES, Stream};
+use rand::RngExt;
+
+/// Temperatures of a pilot.
+const PILOT_TEMPERATURES: usize = 200;
+
+/// Least speed of a schedule, relative to its mean.
+const LEAST_SPEED: f64 = 0.1;
+
+/// Temperatures over which the speed of the pilot is averaged, to either side.
+const SMOOTHING: usize = 2;
+
+/// Effective share of a population below which it is resampled.
+const RESAMPLE_BELOW: f64 = 0.5;
+
+/// The path of distributions.
+pub(super) struct Path<'a> {
+    problem: &'a Problem,
+    alphas: Vec<f64>,
+    /// m.
+    average: Vec<f64>,
+    /// β from 0 to 1.
+    schedule: Vec<f64>,
+}
+
+impl<'a> Path<'a> {
+    /// A path of `n_temperatures` steps, placed so that a pilot population drifts apart by about the
+    /// same in all of them.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the observer asks to stop.
+    pub(super) fn new(
+        problem: &'a Problem,
+        n_temperatures: usize,
+        rng: &mut impl Stream,
+        observer: &impl Observer,
+    ) -> Result<Self> {
+        let n = PILOT_TEMPERATURES.min(n_temperatures);
+        let even = (0..=n).map(|t| t as f64 / n as f64).collect();
+        let alphas = problem.alphas();
+        let mut path = Path { problem, alphas, average: problem.average(), schedule: even };
+        let mut chains = Chains::uniform(problem, rng);
+        let mut speeds = Vec::with_capacity(n);
+        for step in 1..=n {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            speeds.push(deviation(&path.ln_step(step, &chains)));
+            path.sweep(step, &mut chains, Order::Forward);
+        }
+        path.schedule = even_drift(&speeds, n_temperatures);
+        Ok(path)
+    }
+
+    /// Number of steps.
+    fn n_steps(&self) -> usize {
+        self.schedule.len() - 1
+    }
+
+    fn base(&self, step: usize) -> Vec<f64> {
+        let beta = self.schedule[step];
+        let pairs = self.average.iter().zip(&self.alphas);
+        pairs.map(|(average, alpha)| (1.0 - beta) * average + beta * alpha).collect()
+    }
+
+    /// ln γ after the step over ln γ before it, of every chain.
+    fn ln_step(
+        &self,
+        step: usize,
+        chains: &Chains<'_, impl crate::rng::UniformLanes>,
+    ) -> [f64; LANES] {
+        let ln_at = |step: usize| {
+            let target = Target { base: &self.base(step), unit: self.schedule[step] };
+            ln_law(self.problem, target, chains.rows())
+        };
+        let (before, after) = (ln_at(step - 1), ln_at(step));
+        std::array::from_fn(|lane| after[lane] - before[lane])
+    }
+
+    fn sweep(
+        &self,
+        step: usize,
+        chains: &mut Chains<'_, impl crate::rng::UniformLanes>,
+        order: Order,
+    ) {
+        chains.sweep(Target { base: &self.base(step), unit: self.schedule[step] }, order);
+    }
+
+    /// ln Σ γ_0.
+    fn ln_start(&self) -> f64 {
+        self.problem.ln_independent(&self.average)
+    }
+
+    /// ln Ẑ of one population of `n_groups` times [`LANES`] chains. Unbiased.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the observer asks to stop.
+    pub(super) fn ln_sum(
+        &self,
+        n_groups: usize,
+        rng: &mut impl Stream,
+        observer: &impl Observer,
+    ) -> Result<f64> {
+        let mut groups: Vec<_> =
+            (0..n_groups).map(|_| Chains::uniform(self.problem, rng)).collect();
+        let mut ln_weights = vec![[0.0; LANES]; n_groups];
+        let mut ln_value = self.ln_start();
+        for step in 1..=self.n_steps() {
+            for (chains, ln_weights) in groups.iter_mut().zip(&mut ln_weights) {
+                if observer.stopped() {
+                    return Err(Error::Stopped);
+                }
+                let steps = self.ln_step(step, chains);
+                ln_weights.iter_mut().zip(steps).for_each(|(ln_weight, x)| *ln_weight += x);
+            }
+            if step == self.n_steps() {
+                break;
+            }
+            let sum: LogSum = ln_weights.as_flattened().iter().copied().collect();
+            if sum.n_eff() < RESAMPLE_BELOW * (n_groups * LANES) as f64 {
+                ln_value += sum.ln_mean();
+                resample(&mut groups, ln_weights.as_flattened(), sum.ln_mean(), rng.random());
+                ln_weights.fill([0.0; LANES]);
+            }
+            for chains in &mut groups {
+                self.sweep(step, chains, Order::Forward);
+            }
+        }
+        let sum: LogSum = ln_weights.as_flattened().iter().copied().collect();
+        Ok(ln_value + sum.ln_mean())
+    }
+}
+
+/// Replaces allocations of low weight by copies of those of high weight.
+fn resample<U: crate::rng::UniformLanes>(
+    groups: &mut [Chains<'_, U>],
+    ln_weights: &[f64],
+    ln_mean: f64,
+    start: f64,
+) {
+    let weights: Vec<f64> = ln_weights.iter().map(|x| (x - ln_mean).exp()).collect();
+    let mut offspring = vec![0; weights.len()];
+    systematic_offspring(&weights, &mut offspring, start);
+    let mut free = (0..offspring.len()).filter(|&chain| offspring[chain] == 0);
+    for (chain, &n) in offspring.iter().enumerate().filter(|(_, n)| **n > 1) {
+        let allocation = groups[chain / LANES].take(chain % LANES);
+        for to in free.by_ref().take(n as usize - 1) {
+            groups[to / LANES].put(to % LANES, &allocation);
+        }
+    }
+}
+
+/// Standard deviation.
+fn deviation(x: &[f64; LANES]) -> f64 {
+    let mean = x.iter().sum::<f64>() / LANES as f64;
+    (x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (LANES - 1) as f64).sqrt()
+}
+
+/// `n + 1` points between 0 and 1, dense where the drift over equal intervals is large.
+fn even_drift(drifts: &[f64], n: usize) -> Vec<f64> {
+    let m = drifts.len();
+    let smooth = |index: usize| {
+        let window = &drifts[index.saturating_sub(SMOOTHING)..(index + SMOOTHING + 1).min(m)];
+        window.iter().sum::<f64>() / window.len() as f64
+    };
+    let mean = drifts.iter().sum::<f64>() / m as f64;
+    let mut sums = vec![0.0];
+    for index in 0..m {
+        let drift = smooth(index) + LEAST_SPEED * mean + f64::MIN_POSITIVE;
+        sums.push(sums[index] + drift);
+    }
+    let mut interval = 0;
+    let mut points: Vec<f64> = (0..n)
+        .map(|point| {
+            let drift = sums[m] * point as f64 / n as f64;
+            while sums[interval + 1] < drift {
+                interval += 1;
+            }
+            let part = (drift - sums[interval]) / (sums[interval + 1] - sums[interval]);
+            (interval as f64 + part) / m as f64
+        })
+        .collect();
+    points.push(1.0);
+    points
+}

@@ -1,0 +1,71 @@
+//! Evidence of a tensor under a network, all tables and allocations summed out.
+
+use rayon::prelude::*;
+
+use super::annealed::Path;
+use super::exact;
+use super::problem::Problem;
+use super::smc::{self, Filter};
+use crate::control::Observer;
+use crate::error::Result;
+use crate::estimate::Estimate;
+use crate::rng::{Key, LANES, Purpose};
+
+/// How the allocations are summed out.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Algorithm {
+    /// Enumeration of merged allocations, up to a budget of multiply-adds.
+    Exact {
+        /// The budget.
+        budget: f64,
+    },
+    /// Sequential importance sampling with resampling.
+    Filter(Filter),
+    /// Annealed populations of Gibbs chains.
+    Annealed {
+        /// Chains of a population, rounded up to a multiple of 16.
+        n_chains: usize,
+        /// Temperatures, one Gibbs sweep each.
+        n_temperatures: usize,
+    },
+}
+
+/// ln Pr(X | T), the probability of the tensor given its total.
+///
+/// # Errors
+/// Those of the algorithm: a budget passed, too many particles, a stop.
+pub fn ln_probability(
+    problem: &Problem,
+    algorithm: &Algorithm,
+    n_replicates: usize,
+    seed: u64,
+    observer: &impl Observer,
+) -> Result<Estimate> {
+    let constant = problem.ln_visible + problem.ln_arrangements;
+    if problem.n_states() == 0 || problem.n_tokens() == 0 {
+        return Ok(Estimate::exact(constant));
+    }
+    let key = Key::new(seed, Purpose::Score);
+    let replicate = |run: &(dyn Fn(usize) -> Result<f64> + Sync)| -> Result<Vec<f64>> {
+        let one = |replicate| run(replicate).inspect(|_| observer.advance(1));
+        (0..n_replicates).into_par_iter().map(one).collect()
+    };
+    let rng = |replicate: usize| key.unit(replicate as u64 + 1).rng();
+    let (ln_replicates, n_draws) = match algorithm {
+        Algorithm::Exact { budget } => {
+            let (ln_sum, _) = exact::ln_sum(problem, *budget, observer)?;
+            return Ok(Estimate::exact(ln_sum + constant));
+        }
+        Algorithm::Filter(filter) => {
+            let run = |r| smc::ln_sum(problem, filter, &mut rng(r), observer);
+            (replicate(&run)?, filter.n_particles)
+        }
+        Algorithm::Annealed { n_chains, n_temperatures } => {
+            let path = Path::new(problem, *n_temperatures, &mut key.unit(0).rng(), observer)?;
+            let n_groups = n_chains.div_ceil(LANES);
+            let run = |r| path.ln_sum(n_groups, &mut rng(r), observer);
+            (replicate(&run)?, n_groups * LANES)
+        }
+    };
+    Ok(Estimate::from_replicates(&ln_replicates, n_draws * n_replicates).scaled(constant))
+}

@@ -1,0 +1,188 @@
+//! Exact enumeration: token by token, allocations merged where their future is the same.
+
+use std::collections::HashMap;
+
+use super::plan::{Clique, Factor};
+use super::problem::Problem;
+use crate::control::Observer;
+use crate::error::{Error, Result};
+
+/// Bytes that the table of allocations may take.
+const MAX_BYTES: f64 = (1u64 << 31) as f64;
+
+/// Joint states of hidden nodes that are enumerated for every token.
+const MAX_JOINT: f64 = 1e6;
+
+/// ln Z, and the multiply-adds it took.
+pub(super) fn ln_sum(
+    problem: &Problem,
+    budget: f64,
+    observer: &impl Observer,
+) -> Result<(f64, f64)> {
+    let tokens = problem.tokens();
+    let symmetry = Symmetry::new(problem);
+    let alphas = problem.alphas();
+    let joint = Joint::new(problem)?;
+    let last = last_use(problem, &tokens);
+    // Only rows that a later token reads tell allocations apart.
+    let mut allocations: HashMap<Vec<u32>, f64> = HashMap::from([(vec![0; problem.n_rows], 1.0)]);
+    let (mut ln_scale, mut operations) = (0.0, 0.0);
+    for (token, &cell) in tokens.iter().enumerate() {
+        let bases = problem.bases(cell);
+        let mut next: HashMap<Vec<u32>, f64> = HashMap::with_capacity(2 * allocations.len());
+        let mut sorted: Vec<(Vec<u32>, f64)> = allocations.into_iter().collect();
+        // The sum must not depend on the order of a hash map.
+        sorted.sort_unstable_by(|x, y| x.0.cmp(&y.0));
+        for (index, (rows, mass)) in sorted.into_iter().enumerate() {
+            if index % 1024 == 0 {
+                check(problem, operations, next.len(), budget, observer)?;
+            }
+            operations += joint.n as f64;
+            for state in 0..joint.n {
+                let weight = joint.weight(state, bases, &alphas, &rows);
+                let mut rows = rows.clone();
+                joint.add(state, bases, &mut rows);
+                for (row, &last) in rows.iter_mut().zip(&last) {
+                    if last <= token {
+                        *row = 0;
+                    }
+                }
+                symmetry.sort(&mut rows);
+                *next.entry(rows).or_default() += mass * weight;
+            }
+        }
+        let total: f64 = next.values().copied().fold(0.0, f64::max);
+        next.values_mut().for_each(|mass| *mass /= total);
+        ln_scale += total.ln();
+        allocations = next;
+    }
+    let mut masses: Vec<f64> = allocations.into_values().collect();
+    masses.sort_unstable_by(f64::total_cmp);
+    Ok((ln_scale + masses.iter().sum::<f64>().ln(), operations))
+}
+
+fn check(
+    problem: &Problem,
+    operations: f64,
+    n_allocations: usize,
+    budget: f64,
+    observer: &impl Observer,
+) -> Result<()> {
+    if observer.stopped() {
+        return Err(Error::Stopped);
+    }
+    let bytes = n_allocations as f64 * (4.0 * problem.n_rows as f64 + 64.0);
+    if operations > budget || bytes > MAX_BYTES {
+        let n_tokens = problem.total;
+        return Err(Error::EnumerationBudget { n_tokens, operations, bytes, budget });
+    }
+    Ok(())
+}
+
+/// The last token that can read each row.
+fn last_use(problem: &Problem, tokens: &[u32]) -> Vec<usize> {
+    let mut last = vec![0; problem.n_rows];
+    for (token, &cell) in tokens.iter().enumerate() {
+        let bases = problem.bases(cell);
+        for clique in &problem.plan.cliques {
+            for factor in &clique.factors {
+                for &row in &factor.rows {
+                    last[(bases[factor.slot] + row) as usize] = token;
+                }
+            }
+        }
+    }
+    last
+}
+
+/// Joint states of all hidden nodes.
+struct Joint<'a> {
+    problem: &'a Problem,
+    n: usize,
+    /// State of each clique, for every joint state.
+    states: Vec<Vec<usize>>,
+}
+
+impl<'a> Joint<'a> {
+    fn new(problem: &'a Problem) -> Result<Self> {
+        let cliques = &problem.plan.cliques;
+        let n_joint: f64 = cliques.iter().map(|clique| clique.n_inner as f64).product();
+        if n_joint > MAX_JOINT {
+            let bytes = n_joint * size_of::<usize>() as f64;
+            return Err(Error::Memory { name: "joint states of the hidden nodes", bytes });
+        }
+        let n = n_joint as usize;
+        let mut strides = HashMap::new();
+        let mut stride = 1;
+        for &(node, _, size) in cliques.iter().flat_map(Clique::inner) {
+            strides.insert(node, (stride, size));
+            stride *= size;
+        }
+        let state = |digits: &[(usize, usize, usize)], joint: usize| -> usize {
+            let part = |&(node, own, _): &(usize, usize, usize)| {
+                let (stride, size) = strides[&node];
+                joint / stride % size * own
+            };
+            digits.iter().map(part).sum()
+        };
+        let of_clique =
+            |clique: &Clique| (0..n).map(|joint| state(clique.digits(), joint)).collect();
+        Ok(Joint { problem, n, states: cliques.iter().map(of_clique).collect() })
+    }
+
+    /// Factors of a joint state, with their rows.
+    fn factors<'s>(
+        &'s self,
+        joint: usize,
+        bases: &'s [u32],
+    ) -> impl Iterator<Item = (&'s Factor, usize)> {
+        let cliques = self.problem.plan.cliques.iter().zip(&self.states);
+        cliques.flat_map(move |(clique, states)| {
+            let state = states[joint];
+            let row = move |factor: &Factor| (bases[factor.slot] + factor.rows[state]) as usize;
+            clique.factors.iter().map(move |factor| (factor, row(factor)))
+        })
+    }
+
+    /// Weight of the next token in a joint state.
+    fn weight(&self, joint: usize, bases: &[u32], alphas: &[f64], rows: &[u32]) -> f64 {
+        let mut hits: Vec<usize> = Vec::new();
+        let mut weight = 1.0;
+        for (factor, row) in self.factors(joint, bases) {
+            let own = hits.iter().filter(|&&hit| hit == row).count();
+            weight *= (alphas[row] + f64::from(rows[row]) + own as f64).powi(factor.exponent);
+            hits.push(row);
+        }
+        weight
+    }
+
+    fn add(&self, joint: usize, bases: &[u32], rows: &mut [u32]) {
+        self.factors(joint, bases).for_each(|(_, row)| rows[row] += 1);
+    }
+}
+
+/// Permutations of the values of hidden nodes: they change no probability.
+struct Symmetry {
+    /// For every hidden node, the rows of each of its values, in corresponding order.
+    nodes: Vec<Vec<Vec<usize>>>,
+}
+
+impl Symmetry {
+    fn new(problem: &Problem) -> Self {
+        Symmetry { nodes: problem.rows_by_value() }
+    }
+
+    /// Brings the values of every hidden node in turn into decreasing order of their counts.
+    fn sort(&self, rows: &mut [u32]) {
+        for values in &self.nodes {
+            let key = |rows: &[u32], value: &[usize]| -> Vec<u32> {
+                value.iter().map(|&row| rows[row]).collect()
+            };
+            let mut counts: Vec<Vec<u32>> = values.iter().map(|value| key(rows, value)).collect();
+            counts.sort_unstable_by(|x, y| y.cmp(x));
+            for (value, counts) in values.iter().zip(counts) {
+                value.iter().zip(counts).for_each(|(&row, n)| rows[row] = n);
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The urn of a network, many particles or chains at a time.
+//!
+//! A token of visible values v draws the values h of the hidden nodes with weight
+//! `Π_U (base_U + unit S_U)^power` over the margins U at (v, h), and adds one to each of them. The
+//! arithmetic has no branch that depends on a lane: it runs in vector registers, as wide as the
+//! processor has them, and its results are the same bits whatever their width.
+
+// Each kernel is compiled for several instruction sets, with all its parts in it.
+#![allow(clippy::inline_always)]
+
+use super::plan::{Clique, Plan};
+use crate::rng::{LANES, Lanes, UniformLanes};
+
+/// What a draw is proportional to: base counts of all rows, and how much a token adds to them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub(super) base: &'a [f64],
+    pub(super) unit: f64,
+}
+
+/// Joint state of every clique, in every lane.
+pub(super) type States = [u32; LANES];
+
+/// Marginal counts of one group of [`LANES`] particles among several: row after row, group after
+/// group.
+pub(super) struct Rows<'a> {
+    pub(super) counts: &'a mut [Lanes],
+    pub(super) n_groups: usize,
+    pub(super) group: usize,
+}
+
+impl Rows<'_> {
+    #[inline(always)]
+    fn row(&self, row: usize) -> &Lanes {
+        &self.counts[row * self.n_groups + self.group]
+    }
+
+    #[inline(always)]
+    fn add(&mut self, row: usize, lane: usize, x: f64) {
+        self.counts[row * self.n_groups + self.group][lane] += x;
+    }
+}
+
+/// Fills the cumulative weights of all cliques' states; returns the weights of the token.
+#[multiversion::multiversion(targets("x86_64+avx2"))]
+pub(super) fn weigh(
+    plan: &Plan,
+    bases: &[u32],
+    target: Target<'_>,
+    rows: &Rows<'_>,
+    sums: &mut [Lanes],
+) -> Lanes {
+    weigh_token(plan, bases, target, rows, sums)
+}
+
+/// Draws the states of a token from the weights last computed.
+#[multiversion::multiversion(targets("x86_64+avx2"))]
+pub(super) fn pick(
+    plan: &Plan,
+    sums: &[Lanes],
+    uniforms: &mut impl UniformLanes,
+    states: &mut [States],
+) {
+    pick_token(plan, sums, uniforms, states);
+}
+
+/// Adds `x` to the counts of a token's states.
+pub(super) fn add(plan: &Plan, bases: &[u32], rows: &mut Rows<'_>, states: &[States], x: f64) {
+    add_token(plan, bases, rows, states, x);
+}
+
+/// One Gibbs sweep over tokens of these cells.
+#[multiversion::multiversion(targets("x86_64+avx2"))]
+#[expect(clippy::too_many_arguments, reason = "the parts of the chains, borrowed apart")]
+pub(super) fn sweep(
+    plan: &Plan,
+    bases: &[u32],
+    tokens: impl Iterator<Item = usize>,
+    cells: &[u32],
+    target: Target<'_>,
+    rows: &mut Rows<'_>,
+    states: &mut [States],
+    sums: &mut [Lanes],
+    uniforms: &mut impl UniformLanes,
+) {
+    let n_cliques = plan.cliques.len();
+    let n_slots: usize = plan.cliques.iter().map(|clique| clique.factors.len()).sum();
+    for token in tokens {
+        let bases = &bases[cells[token] as usize * n_slots..][..n_slots];
+        let states = &mut states[token * n_cliques..][..n_cliques];
+        add_token(plan, bases, rows, states, -1.0);
+        weigh_token(plan, bases, target, rows, sums);
+        pick_token(plan, sums, uniforms, states);
+        add_token(plan, bases, rows, states, 1.0);
+    }
+}
+
+#[inline(always)]
+fn weigh_token(
+    plan: &Plan,
+    bases: &[u32],
+    target: Target<'_>,
+    rows: &Rows<'_>,
+    sums: &mut [Lanes],
+) -> Lanes {
+    for clique in &plan.cliques {
+        let mut total = [0.0; LANES];
+        for state in 0..clique.n_states {
+            if state % clique.n_inner == 0 {
+                total = [0.0; LANES];
+            }
+            let weight = weigh_state(plan, clique, state, bases, target, rows, sums);
+            for lane in 0..LANES {
+                total[lane] += weight[lane];
+            }
+            sums[clique.start + state] = total;
+        }
+    }
+    let mut weight = [1.0; LANES];
+    for &root in &plan.roots {
+        let clique = &plan.cliques[root];
+        let total = &sums[clique.start + clique.n_states - 1];
+        for lane in 0..LANES {
+            weight[lane] *= total[lane];
+        }
+    }
+    weight
+}
+
+#[inline(always)]
+fn weigh_state(
+    plan: &Plan,
+    clique: &Clique,
+    state: usize,
+    bases: &[u32],
+    target: Target<'_>,
+    rows: &Rows<'_>,
+    sums: &[Lanes],
+) -> Lanes {
+    let (mut above, mut below) = ([1.0; LANES], [1.0; LANES]);
+    for factor in &clique.factors {
+        let row = bases[factor.slot] + factor.rows[state];
+        let hit = |&index: &usize| {
+            let earlier = &clique.factors[index];
+            bases[earlier.slot] + earlier.rows[state] == row
+        };
+        let own = factor.earlier.iter().filter(|index| hit(index)).count();
+        let base = target.base[row as usize] + target.unit * own as f64;
+        let counts = rows.row(row as usize);
+        let side = if factor.exponent > 0 { &mut above } else { &mut below };
+        for _ in 0..factor.exponent.unsigned_abs() {
+            for lane in 0..LANES {
+                side[lane] *= base + target.unit * counts[lane];
+            }
+        }
+    }
+    for (child, separators) in &clique.children {
+        let child = &plan.cliques[*child];
+        let end = (separators[state] as usize + 1) * child.n_inner;
+        let message = &sums[child.start + end - 1];
+        for lane in 0..LANES {
+            above[lane] *= message[lane];
+        }
+    }
+    for lane in 0..LANES {
+        above[lane] /= below[lane];
+    }
+    above
+}
+
+#[inline(always)]
+fn pick_token(
+    plan: &Plan,
+    sums: &[Lanes],
+    uniforms: &mut impl UniformLanes,
+    states: &mut [States],
+) {
+    // A clique's separator is known when the clique above has its state.
+    for index in (0..plan.cliques.len()).rev() {
+        let clique = &plan.cliques[index];
+        let darts = uniforms.next();
+        let above = plan.cliques.iter().enumerate().skip(index + 1).find_map(|(above, other)| {
+            let link = other.children.iter().find(|(child, _)| *child == index);
+            link.map(|(_, separators)| (above, separators))
+        });
+        states[index] = match above {
+            None => pick_root(&sums[clique.start..][..clique.n_inner], darts),
+            Some((above, separators)) => {
+                let separator = states[above].map(|state| separators[state as usize]);
+                pick_below(clique, sums, separator, darts)
+            }
+        };
+    }
+}
+
+#[inline(always)]
+fn pick_root(sums: &[Lanes], mut darts: Lanes) -> States {
+    let totals = &sums[sums.len() - 1];
+    for lane in 0..LANES {
+        darts[lane] = (darts[lane] * totals[lane]).min(totals[lane].next_down());
+    }
+    let mut passed = [0.0; LANES];
+    for sums in sums {
+        for lane in 0..LANES {
+            passed[lane] += if sums[lane] <= darts[lane] { 1.0 } else { 0.0 };
+        }
+    }
+    passed.map(|n| n as u32)
+}
+
+#[inline(always)]
+fn pick_below(clique: &Clique, sums: &[Lanes], separator: States, darts: Lanes) -> States {
+    let mut states = [0; LANES];
+    for lane in 0..LANES {
+        let first = separator[lane] as usize * clique.n_inner;
+        let sums = &sums[clique.start + first..][..clique.n_inner];
+        let total = sums[sums.len() - 1][lane];
+        let dart = (darts[lane] * total).min(total.next_down());
+        let passed = sums.iter().filter(|sums| sums[lane] <= dart).count();
+        states[lane] = (first + passed) as u32;
+    }
+    states
+}
+
+#[inline(always)]
+fn add_token(plan: &Plan, bases: &[u32], rows: &mut Rows<'_>, states: &[States], x: f64) {
+    for (clique, states) in plan.cliques.iter().zip(states) {
+        for factor in &clique.factors {
+            let base = bases[factor.slot];
+            for (lane, &state) in states.iter().enumerate() {
+                rows.add((base + factor.rows[state as usize]) as usize, lane, x);
+            }
+        }
+    }
+}

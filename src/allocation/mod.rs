@@ -1,0 +1,20 @@
+//! The allocation model: every token of a count tensor is a draw from a discrete Bayesian network,
+//! whose tables are integrated out and whose hidden nodes are summed out.
+//!
+//! The urn's colour is a tuple of node values, and its weight a product of marginal counts; no
+//! computation holds more of an allocation than those.
+
+mod annealed;
+mod chains;
+mod evidence;
+mod exact;
+mod kernel;
+mod network;
+mod plan;
+mod problem;
+mod smc;
+
+pub use evidence::{Algorithm, ln_probability};
+pub use network::{Network, Prior};
+pub use problem::Problem;
+pub use smc::{Filter, TokenOrder};

@@ -1,0 +1,351 @@
+//! A network and a tensor, laid out for the samplers.
+
+use std::collections::HashMap;
+
+use super::kernel::{Rows, Target, weigh};
+use super::network::{Margin, Network};
+use super::plan::{Plan, SlotRows};
+use crate::counts::CountTensor;
+use crate::error::{Error, Result};
+use crate::math::{ln_factorial, ln_rising};
+use crate::rng::LANES;
+
+/// Rows that all margins may have in all.
+const MAX_ROWS: usize = 1 << 31;
+
+/// What is left to sum over: margins that hidden nodes take part in, one row of counts for each of
+/// their cells that the data can reach.
+///
+/// Rows of equal visible values are contiguous, and called a block.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    pub(super) plan: Plan,
+    pub(super) margins: Vec<Laid>,
+    /// Number of rows of all margins.
+    pub(super) n_rows: usize,
+    /// First row of each slot of each cell of the data, `n_slots` a cell.
+    bases: Vec<u32>,
+    n_slots: usize,
+    /// Counts of the cells of the data.
+    pub(super) counts: Vec<u64>,
+    /// Sum of the counts.
+    pub(super) total: u64,
+    /// ln of the margins that the data alone determine.
+    pub(super) ln_visible: f64,
+    /// ln T! - Σ ln X!: the arrangements of the tokens.
+    pub(super) ln_arrangements: f64,
+    concentration: f64,
+}
+
+/// A margin and its rows.
+#[derive(Debug, Clone)]
+pub(super) struct Laid {
+    pub(super) margin: Margin,
+    /// Where each dimension stands in a slot, those of blocks first.
+    dimensions: Vec<usize>,
+    n_outer: usize,
+    /// First row.
+    pub(super) start: usize,
+    /// Rows of a block.
+    pub(super) block: usize,
+    /// Number of each block, by the values of its visible dimensions.
+    blocks: HashMap<Vec<u32>, usize>,
+}
+
+impl Laid {
+    /// Rows of the margin.
+    pub(super) fn rows(&self) -> std::ops::Range<usize> {
+        self.start..self.start + self.block * self.blocks.len()
+    }
+
+    /// Size of a dimension, in the order of rows.
+    fn size(&self, rank: usize) -> usize {
+        self.margin.shape[self.dimensions[rank]]
+    }
+
+    /// Stride of a dimension within a block.
+    fn stride(&self, rank: usize) -> usize {
+        (rank + 1..self.dimensions.len()).map(|rank| self.size(rank)).product()
+    }
+
+    /// Position of every row in the whole margin, with axes in the order of its shape.
+    pub(super) fn cells(&self) -> Vec<usize> {
+        let shape = &self.margin.shape;
+        let mut cells = vec![0; self.block * self.blocks.len()];
+        for (outer, &number) in &self.blocks {
+            for inner in 0..self.block {
+                let mut values = vec![0; shape.len()];
+                for (rank, &dimension) in self.dimensions.iter().enumerate() {
+                    values[dimension] = match outer.get(rank) {
+                        Some(&value) => value as usize,
+                        None => inner / self.stride(rank) % self.size(rank),
+                    };
+                }
+                cells[number * self.block + inner] =
+                    values.iter().zip(shape).fold(0, |cell, (value, size)| cell * size + value);
+            }
+        }
+        cells
+    }
+}
+
+impl Problem {
+    /// Lays out a network for a tensor; hidden nodes are summed out in `order`, or in a good one.
+    ///
+    /// # Errors
+    /// A tensor whose axes are larger than their nodes, an order that is not one of the hidden
+    /// nodes, hidden nodes with too many joint states.
+    pub fn new(network: &Network, data: &CountTensor, order: Option<&[usize]>) -> Result<Self> {
+        let axes = network.axes();
+        if data.shape().len() != axes.len() {
+            let (found, expected) = (data.shape().len(), axes.len());
+            return Err(Error::Length { name: "axes of the tensor", found, expected });
+        }
+        for (&node, &size) in axes.iter().zip(data.shape()) {
+            if network.sizes()[node] < size {
+                return Err(Error::Graph { node, problem: "is smaller than its axis" });
+            }
+        }
+        let axis_of = |node: &usize| axes.iter().position(|other| other == node);
+        let is_hidden =
+            |margin: &Margin| margin.slots.iter().flatten().any(|node| axis_of(node).is_none());
+        let (hidden, visible): (Vec<Margin>, Vec<Margin>) =
+            network.margins().into_iter().partition(is_hidden);
+        let ln_visible = visible.iter().map(|margin| ln_margin(margin, data, &axis_of)).sum();
+        let mut start = 0;
+        let mut margins = Vec::new();
+        let mut slots = Vec::new();
+        for (index, margin) in hidden.iter().enumerate() {
+            let laid = lay(margin, data, &axis_of, start);
+            start = laid.rows().end;
+            for slot in &margin.slots {
+                let ranks = laid.n_outer..laid.dimensions.len();
+                let node = |rank: usize| (slot[laid.dimensions[rank]], laid.stride(rank));
+                let hidden = ranks.map(node).filter(|(node, _)| axis_of(node).is_none()).collect();
+                slots.push(SlotRows { margin: index, hidden });
+            }
+            margins.push(laid);
+        }
+        if start > MAX_ROWS {
+            let bytes = 8.0 * start as f64;
+            return Err(Error::Memory { name: "marginal counts", bytes });
+        }
+        let plan = Plan::new(network, &hidden, &slots, order)?;
+        let mut bases = Vec::with_capacity(slots.len() * data.n_cells());
+        for (cell, _) in data.cells() {
+            for laid in &margins {
+                let base = |slot: &Vec<usize>| laid.base(slot, cell, &axis_of) as u32;
+                bases.extend(laid.margin.slots.iter().map(base));
+            }
+        }
+        let total = data.total();
+        let ln_cells: f64 = data.counts().iter().map(|&count| ln_factorial(count)).sum();
+        Ok(Problem {
+            plan,
+            margins,
+            n_rows: start,
+            bases,
+            n_slots: slots.len(),
+            counts: data.counts().to_vec(),
+            total,
+            ln_visible,
+            ln_arrangements: ln_factorial(total) - ln_cells,
+            concentration: network.prior().concentration,
+        })
+    }
+
+    /// First row of each slot of a cell of the data.
+    pub(super) fn bases(&self, cell: u32) -> &[u32] {
+        &self.bases[cell as usize * self.n_slots..][..self.n_slots]
+    }
+
+    /// First row of each slot, cell after cell.
+    pub(super) fn all_bases(&self) -> &[u32] {
+        &self.bases
+    }
+
+    /// Number of cells of the data.
+    pub fn n_cells(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// Number of tokens.
+    pub fn n_tokens(&self) -> u64 {
+        self.total
+    }
+
+    /// Marginal counts of one particle.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Joint states of hidden nodes that a token is summed over, of all cliques together.
+    pub fn n_states(&self) -> usize {
+        self.plan.n_states
+    }
+
+    /// The cell of every token, cell after cell.
+    pub(super) fn tokens(&self) -> Vec<u32> {
+        let cells = (0..).zip(&self.counts);
+        cells.flat_map(|(cell, &count)| std::iter::repeat_n(cell, count as usize)).collect()
+    }
+
+    /// First row and number of rows of every block.
+    pub(super) fn blocks(&self) -> Vec<(usize, usize)> {
+        let of_margin = |laid: &Laid| {
+            let block = laid.block;
+            laid.rows().step_by(block).map(move |start| (start, block)).collect::<Vec<_>>()
+        };
+        self.margins.iter().flat_map(of_margin).collect()
+    }
+
+    /// α of every row.
+    pub(super) fn alphas(&self) -> Vec<f64> {
+        let mut alphas = vec![0.0; self.n_rows];
+        for laid in &self.margins {
+            alphas[laid.rows()].fill(laid.margin.alpha);
+        }
+        alphas
+    }
+
+    /// Power of every row.
+    pub(super) fn exponents(&self) -> Vec<f64> {
+        let mut exponents = vec![0.0; self.n_rows];
+        for laid in &self.margins {
+            exponents[laid.rows()].fill(f64::from(laid.margin.exponent));
+        }
+        exponents
+    }
+
+    /// For every hidden node whose values may be renamed without changing the law, the rows of each
+    /// of its values, in corresponding order.
+    pub(super) fn rows_by_value(&self) -> Vec<Vec<Vec<usize>>> {
+        let nodes = self.plan.cliques.iter().flat_map(|clique| &clique.nodes);
+        nodes.filter_map(|&node| self.rows_of(node)).collect()
+    }
+
+    /// Rows of each value of a node. None where the node shares a dimension of a tied table with
+    /// other nodes, so that its values cannot be renamed alone.
+    fn rows_of(&self, node: usize) -> Option<Vec<Vec<usize>>> {
+        let mut values: Vec<Vec<usize>> = Vec::new();
+        for laid in &self.margins {
+            let slots = &laid.margin.slots;
+            let place = |slot: &Vec<usize>| slot.iter().position(|&other| other == node);
+            let places: Vec<Option<usize>> = slots.iter().map(place).collect();
+            if places.iter().any(|place| *place != places[0]) {
+                return None;
+            }
+            let Some(place) = places[0] else { continue };
+            let size = laid.margin.shape[place];
+            values.resize(size, Vec::new());
+            let rank = laid.dimensions.iter().position(|&dimension| dimension == place)?;
+            let stride = laid.stride(rank);
+            for row in laid.rows() {
+                values[(row - laid.start) % laid.block / stride % size].push(row);
+            }
+        }
+        Some(values)
+    }
+
+    /// Marginal counts that are expected where all joint states of the hidden nodes are equally
+    /// likely for every token: the average over all allocations.
+    pub(super) fn average(&self) -> Vec<f64> {
+        let mut average = vec![0.0; self.n_rows];
+        for cell in 0..self.n_cells() {
+            let bases = self.bases(cell as u32);
+            for clique in &self.plan.cliques {
+                let share = self.counts[cell] as f64 / clique.n_states as f64;
+                for factor in &clique.factors {
+                    let base = bases[factor.slot] as usize;
+                    factor.rows.iter().for_each(|&row| average[base + row as usize] += share);
+                }
+            }
+        }
+        average
+    }
+
+    /// ln Σ over allocations of independent tokens, `rows` being the weights of the rows.
+    pub(super) fn ln_independent(&self, rows: &[f64]) -> f64 {
+        let target = Target { base: rows, unit: 0.0 };
+        let mut sums = vec![[0.0; LANES]; self.plan.n_states];
+        let mut zeros = vec![[0.0; LANES]; self.n_rows];
+        let empty = Rows { counts: &mut zeros, n_groups: 1, group: 0 };
+        let ln_token = |(cell, &count): (u32, &u64)| {
+            let weights = weigh(&self.plan, self.bases(cell), target, &empty, &mut sums);
+            count as f64 * weights[0].ln()
+        };
+        (0..).zip(&self.counts).map(ln_token).sum()
+    }
+
+    /// ln Pr(T) of the total: negative binomial, Γ(a+T)/(Γ(a) T!) (b/(b+1))^a (b+1)^-T.
+    pub fn ln_total(&self, rate: f64) -> f64 {
+        let (a, total) = (self.concentration, self.total);
+        ln_rising(a, total)
+            - ln_factorial(total)
+            - a * rate.recip().ln_1p()
+            - total as f64 * rate.ln_1p()
+    }
+}
+
+impl Laid {
+    /// Row of a cell of the data, hidden values at zero.
+    fn base(
+        &self,
+        slot: &[usize],
+        cell: &[u32],
+        axis_of: &impl Fn(&usize) -> Option<usize>,
+    ) -> usize {
+        let value = |rank: usize| axis_of(&slot[self.dimensions[rank]]).map(|axis| cell[axis]);
+        let outer: Vec<u32> = (0..self.n_outer).filter_map(value).collect();
+        let inner = (self.n_outer..self.dimensions.len())
+            .map(|rank| value(rank).unwrap_or(0) as usize * self.stride(rank));
+        self.start + self.blocks[&outer] * self.block + inner.sum::<usize>()
+    }
+}
+
+/// Finds the blocks of a margin that the data reach.
+fn lay(
+    margin: &Margin,
+    data: &CountTensor,
+    axis_of: &impl Fn(&usize) -> Option<usize>,
+    start: usize,
+) -> Laid {
+    let always_visible =
+        |&dimension: &usize| margin.slots.iter().all(|slot| axis_of(&slot[dimension]).is_some());
+    let (mut dimensions, inner): (Vec<usize>, Vec<usize>) =
+        (0..margin.shape.len()).partition(always_visible);
+    let n_outer = dimensions.len();
+    let block = inner.iter().map(|&dimension| margin.shape[dimension]).product();
+    dimensions.extend(inner);
+    let mut blocks = HashMap::new();
+    for (cell, _) in data.cells() {
+        for slot in &margin.slots {
+            let outer: Vec<u32> = dimensions[..n_outer]
+                .iter()
+                .filter_map(|&dimension| axis_of(&slot[dimension]).map(|axis| cell[axis]))
+                .collect();
+            let next = blocks.len();
+            blocks.entry(outer).or_insert(next);
+        }
+    }
+    Laid { margin: margin.clone(), dimensions, n_outer, start, block, blocks }
+}
+
+/// ln of a margin that has no hidden nodes: power of Π (α)_X over its cells.
+fn ln_margin(
+    margin: &Margin,
+    data: &CountTensor,
+    axis_of: &impl Fn(&usize) -> Option<usize>,
+) -> f64 {
+    let mut counts: HashMap<Vec<u32>, u64> = HashMap::new();
+    for (cell, count) in data.cells() {
+        for slot in &margin.slots {
+            let value = |node: &usize| axis_of(node).map(|axis| cell[axis]);
+            *counts.entry(slot.iter().filter_map(value).collect()).or_default() += count;
+        }
+    }
+    let mut sums: Vec<u64> = counts.into_values().collect();
+    sums.sort_unstable();
+    let ln_cells = sums.iter().map(|&count| ln_rising(margin.alpha, count));
+    f64::from(margin.exponent) * ln_cells.sum::<f64>()
+}

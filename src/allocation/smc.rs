@@ -1,0 +1,207 @@
+//! Sequential importance sampling of allocations, with resampling (Alg. 1 to 3).
+
+use rand::seq::SliceRandom as _;
+
+use super::kernel::{self, Rows, States, Target};
+use super::problem::Problem;
+use crate::control::Observer;
+use crate::error::{Error, Result, array_of};
+use crate::math::Resampling;
+use crate::rng::{LANES, Lanes, Stream};
+
+/// In which order the tokens are drawn. Unbiased for any; the variance depends on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TokenOrder {
+    /// Shuffled, anew for every replicate.
+    Random,
+    /// Cell after cell.
+    Sorted,
+    /// Cells in this order.
+    Given(Vec<u32>),
+}
+
+/// Options of the particle filter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Filter {
+    /// Particles of a replicate, rounded up to a multiple of 16.
+    pub n_particles: usize,
+    /// Effective share of the particles below which they are resampled: 0 never (SIS), 1 always.
+    pub threshold: f64,
+    /// How.
+    pub resampling: Resampling,
+    /// In which order the tokens come.
+    pub order: TokenOrder,
+}
+
+/// Cells of the tokens in the order in which they are drawn.
+fn ordered(problem: &Problem, order: &TokenOrder, rng: &mut impl rand::Rng) -> Vec<u32> {
+    let mut tokens = problem.tokens();
+    match order {
+        TokenOrder::Random => tokens.shuffle(rng),
+        TokenOrder::Sorted => {}
+        TokenOrder::Given(cells) => {
+            let copies =
+                |&cell: &u32| std::iter::repeat_n(cell, problem.counts[cell as usize] as usize);
+            tokens = cells.iter().flat_map(copies).collect();
+        }
+    }
+    tokens
+}
+
+/// ln Ẑ of one run.
+///
+/// # Errors
+/// [`Error::Stopped`] when the observer asks to stop.
+pub(super) fn ln_sum(
+    problem: &Problem,
+    filter: &Filter,
+    rng: &mut impl Stream,
+    observer: &impl Observer,
+) -> Result<f64> {
+    let plan = &problem.plan;
+    let tokens = ordered(problem, &filter.order, rng);
+    let n_groups = filter.n_particles.div_ceil(LANES);
+    let alphas = problem.alphas();
+    let target = Target { base: &alphas, unit: 1.0 };
+    let mut particles = Particles::new(problem, n_groups)?;
+    let mut lanes: Vec<_> = (0..n_groups).map(|_| rng.lanes()).collect();
+    let mut sums = vec![[0.0; LANES]; plan.n_states];
+    let mut states: Vec<States> = vec![[0; LANES]; plan.cliques.len()];
+    let mut weights: Vec<Lanes> = vec![[1.0; LANES]; n_groups];
+    let mut ln_value = 0.0;
+    for (token, &cell) in tokens.iter().enumerate() {
+        if token % 64 == 0 && observer.stopped() {
+            return Err(Error::Stopped);
+        }
+        let bases = problem.bases(cell);
+        particles.update(bases);
+        for (group, uniforms) in lanes.iter_mut().enumerate() {
+            let mut rows = Rows { counts: &mut particles.rows, n_groups, group };
+            let weight = kernel::weigh(plan, bases, target, &rows, &mut sums);
+            kernel::pick(plan, &sums, uniforms, &mut states);
+            kernel::add(plan, bases, &mut rows, &states, 1.0);
+            weights[group].iter_mut().zip(weight).for_each(|(total, x)| *total *= x);
+        }
+        ln_value += rescale(&mut weights);
+        if token + 1 < tokens.len()
+            && n_eff(&weights) < filter.threshold * (n_groups * LANES) as f64
+        {
+            let flat = weights.as_flattened();
+            ln_value += (flat.iter().sum::<f64>() / flat.len() as f64).ln();
+            particles.resample(filter.resampling.ancestors(flat, rng));
+            weights.fill([1.0; LANES]);
+        }
+    }
+    let flat = weights.as_flattened();
+    Ok(ln_value + (flat.iter().sum::<f64>() / flat.len() as f64).ln())
+}
+
+/// Multiplies the weights so that the largest is 1; returns ln of what was taken out.
+fn rescale(weights: &mut [Lanes]) -> f64 {
+    let flat = weights.as_flattened_mut();
+    let largest = flat.iter().copied().fold(0.0, f64::max);
+    let factor = largest.recip();
+    flat.iter_mut().for_each(|weight| *weight *= factor);
+    largest.ln()
+}
+
+/// Effective number of particles (Σw)²/Σw².
+fn n_eff(weights: &[Lanes]) -> f64 {
+    let (mut sum, mut squares) = ([0.0; LANES], [0.0; LANES]);
+    for weights in weights {
+        for lane in 0..LANES {
+            sum[lane] += weights[lane];
+            squares[lane] += weights[lane] * weights[lane];
+        }
+    }
+    sum.iter().sum::<f64>().powi(2) / squares.iter().sum::<f64>()
+}
+
+/// Marginal counts of all particles. A block is rearranged by resampling only when a token reads
+/// it next, so that the cost of resampling does not grow with the size of the tensor.
+struct Particles {
+    /// Row after row, group after group.
+    rows: Vec<Lanes>,
+    n_groups: usize,
+    /// First row and number of rows of each block.
+    blocks: Vec<(usize, usize)>,
+    /// Block of every row.
+    block_of: Vec<u32>,
+    /// Resamplings that each block has seen; None while it is empty.
+    seen: Vec<Option<usize>>,
+    /// For each number of resamplings seen, the ancestors now; empty where no block needs them.
+    ancestors: Vec<Vec<u32>>,
+    /// Blocks that have seen so many resamplings.
+    n_blocks: Vec<usize>,
+    scratch: Vec<f64>,
+}
+
+impl Particles {
+    fn new(problem: &Problem, n_groups: usize) -> Result<Self> {
+        let rows = array_of("particles", problem.n_rows * n_groups, [0.0; LANES])?;
+        let blocks = problem.blocks();
+        let mut block_of = vec![0; problem.n_rows];
+        for (number, &(start, n)) in (0..).zip(&blocks) {
+            block_of[start..start + n].fill(number);
+        }
+        Ok(Particles {
+            rows,
+            n_groups,
+            seen: vec![None; blocks.len()],
+            blocks,
+            block_of,
+            ancestors: vec![Vec::new()],
+            n_blocks: vec![0],
+            scratch: vec![0.0; n_groups * LANES],
+        })
+    }
+
+    /// Resamplings so far.
+    fn now(&self) -> usize {
+        self.ancestors.len() - 1
+    }
+
+    /// Brings the blocks of a token up to date.
+    fn update(&mut self, bases: &[u32]) {
+        let now = self.now();
+        for &base in bases {
+            let block = self.block_of[base as usize] as usize;
+            match self.seen[block] {
+                Some(seen) if seen == now => continue,
+                Some(seen) => {
+                    self.rearrange(block, seen);
+                    self.n_blocks[seen] -= 1;
+                }
+                None => {}
+            }
+            self.seen[block] = Some(now);
+            self.n_blocks[now] += 1;
+        }
+    }
+
+    fn rearrange(&mut self, block: usize, seen: usize) {
+        let (start, n) = self.blocks[block];
+        for row in start..start + n {
+            let row = self.rows[row * self.n_groups..][..self.n_groups].as_flattened_mut();
+            self.scratch.copy_from_slice(row);
+            for (count, &ancestor) in row.iter_mut().zip(&self.ancestors[seen]) {
+                *count = self.scratch[ancestor as usize];
+            }
+        }
+    }
+
+    fn resample(&mut self, ancestors: Vec<u32>) {
+        let now = self.now();
+        for seen in 0..now {
+            let old = &mut self.ancestors[seen];
+            if self.n_blocks[seen] == 0 {
+                *old = Vec::new();
+            } else {
+                *old = ancestors.iter().map(|&ancestor| old[ancestor as usize]).collect();
+            }
+        }
+        self.ancestors[now] = ancestors;
+        self.ancestors.push(Vec::new());
+        self.n_blocks.push(0);
+    }
+}

@@ -1,0 +1,116 @@
+//! The allocation model against exact values and against its own identities.
+
+use polyabayes::allocation::{
+    Algorithm, Filter, Network, Prior, Problem, TokenOrder, ln_probability,
+};
+use polyabayes::counts::CountTensor;
+use polyabayes::math::Resampling;
+use serde_json::Value;
+
+struct Case {
+    name: String,
+    network: Network,
+    data: CountTensor,
+    rate: f64,
+    ln_evidence: f64,
+}
+
+fn integers(value: &Value) -> Vec<usize> {
+    value.as_array().unwrap().iter().map(|x| x.as_u64().unwrap() as usize).collect()
+}
+
+fn tensor(shape: Vec<usize>, cells: &Value) -> CountTensor {
+    let mut sorted: Vec<(Vec<i64>, i64)> = (cells.as_array().unwrap().iter())
+        .map(|cell| {
+            let index = integers(&cell[0]).into_iter().map(|i| i as i64).collect();
+            (index, cell[1].as_i64().unwrap())
+        })
+        .filter(|(_, count)| *count > 0)
+        .collect();
+    sorted.sort();
+    let coordinates: Vec<i64> = sorted.iter().flat_map(|(index, _)| index.clone()).collect();
+    let counts: Vec<i64> = sorted.iter().map(|(_, count)| *count).collect();
+    CountTensor::new(shape, &coordinates, &counts).unwrap()
+}
+
+fn read(file: &str) -> Vec<Value> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/");
+    let text = std::fs::read_to_string(format!("{path}{file}")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn cases() -> Vec<Case> {
+    let networks = read("allocation.json").into_iter().map(|case| {
+        let sizes = integers(&case["sizes"]);
+        let visible = integers(&case["visible"]);
+        let shape = visible.iter().map(|&node| sizes[node]).collect();
+        let parents = case["parents"].as_array().unwrap().iter().map(integers).collect();
+        let concentration = case["concentration"].as_f64().unwrap();
+        let prior = Prior { concentration, tables: None };
+        Case {
+            name: case["name"].as_str().unwrap().to_owned(),
+            network: Network::new(sizes, parents, visible, &[], prior).unwrap(),
+            data: tensor(shape, &case["cells"]),
+            rate: case["rate"].as_f64().unwrap(),
+            ln_evidence: case["log_evidence"].as_f64().unwrap(),
+        }
+    });
+    let symmetric = read("symmetric.json").into_iter().map(|case| {
+        let [order, size, rank] = ["order", "size", "rank"].map(|key| case[key].as_u64().unwrap());
+        let order = order as usize;
+        let mut sizes = vec![size as usize; order];
+        sizes.push(rank as usize);
+        let mut parents = vec![vec![order]; order];
+        parents.push(vec![]);
+        let concentration = case["concentration"].as_f64().unwrap();
+        let prior = Prior { concentration, tables: None };
+        let axes: Vec<usize> = (0..order).collect();
+        Case {
+            name: case["name"].as_str().unwrap().to_owned(),
+            network: Network::new(sizes, parents, axes.clone(), &[axes], prior).unwrap(),
+            data: tensor(vec![size as usize; order], &case["cells"]),
+            rate: case["rate"].as_f64().unwrap(),
+            ln_evidence: case["log_evidence"].as_f64().unwrap(),
+        }
+    });
+    networks.chain(symmetric).collect()
+}
+
+const EXACT: Algorithm = Algorithm::Exact { budget: 1e8 };
+
+fn ln_evidence(case: &Case, algorithm: &Algorithm, n_replicates: usize, seed: u64) -> (f64, f64) {
+    let problem = Problem::new(&case.network, &case.data, None).unwrap();
+    let estimate = ln_probability(&problem, algorithm, n_replicates, seed, &()).unwrap();
+    (estimate.ln_value + problem.ln_total(case.rate), estimate.std_error)
+}
+
+#[test]
+fn enumeration_gives_the_exact_values() {
+    for case in cases() {
+        let (ln_value, _) = ln_evidence(&case, &EXACT, 2, 0);
+        assert!((ln_value - case.ln_evidence).abs() < 1e-11, "{}: {ln_value}", case.name);
+    }
+}
+
+#[test]
+fn samplers_agree_with_the_exact_values() {
+    let filter = |threshold, resampling, order| {
+        Algorithm::Filter(Filter { n_particles: 16, threshold, resampling, order })
+    };
+    let samplers = [
+        filter(0.0, Resampling::Systematic, TokenOrder::Random),
+        filter(0.5, Resampling::Systematic, TokenOrder::Random),
+        filter(0.9, Resampling::Residual, TokenOrder::Sorted),
+        filter(f64::INFINITY, Resampling::Multinomial, TokenOrder::Random),
+        filter(f64::INFINITY, Resampling::Stratified, TokenOrder::Sorted),
+        Algorithm::Annealed { n_chains: 16, n_temperatures: 10 },
+    ];
+    for case in cases() {
+        for sampler in &samplers {
+            let (ln_value, error) = ln_evidence(&case, sampler, 400, 3);
+            let off = (ln_value - case.ln_evidence).abs();
+            assert!(off < 4.0 * error + 1e-12, "{} {sampler:?}: {off} {error}", case.name);
+            assert!(error < 0.1, "{} {sampler:?}: {error}", case.name);
+        }
+    }
+}
