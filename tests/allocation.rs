@@ -1,7 +1,7 @@
 //! The allocation model against exact values and against its own identities.
 
 use polyabayes::allocation::{
-    Algorithm, Filter, Network, Prior, Problem, TokenOrder, ln_probability,
+    Algorithm, Ascent, Filter, Limits, Network, Prior, Problem, TokenOrder, ascend, ln_probability,
 };
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
@@ -111,6 +111,60 @@ fn samplers_agree_with_the_exact_values() {
             let off = (ln_value - case.ln_evidence).abs();
             assert!(off < 4.0 * error + 1e-12, "{} {sampler:?}: {off} {error}", case.name);
             assert!(error < 0.1, "{} {sampler:?}: {error}", case.name);
+        }
+    }
+}
+
+/// The matrix X2 of Figure 9 of the allocation-model paper.
+fn toy() -> CountTensor {
+    CountTensor::new(vec![3, 3], &[0, 0, 0, 1, 1, 2, 2, 2], &[4, 3, 3, 3]).unwrap()
+}
+
+/// word <- topic -> doc
+fn nmf(shape: &[usize], rank: usize, concentration: f64) -> Network {
+    let sizes = vec![shape[0], shape[1], rank];
+    let prior = Prior { concentration, tables: None };
+    Network::new(sizes, vec![vec![2], vec![2], vec![]], vec![0, 1], &[], prior).unwrap()
+}
+
+const LIMITS: Limits = Limits { max_iter: 2_000, tolerance: 0.0, n_restarts: 50 };
+
+#[test]
+fn the_best_bound_of_many_restarts_is_the_published_one() {
+    let network = nmf(&[3, 3], 2, 1.0);
+    let limits = Limits { n_restarts: 200, tolerance: 1e-13, ..LIMITS };
+    let found = ascend(&network, &toy(), None, Ascent::Variational, limits, 1, &()).unwrap();
+    let problem = Problem::new(&network, &toy(), None).unwrap();
+    let bound = found.trace.last().unwrap() + problem.ln_total(1.0 / 13.0);
+    assert!((bound - -17.978_615_58).abs() < 1e-8, "{bound}");
+}
+
+#[test]
+fn coordinate_ascent_never_descends() {
+    for case in cases() {
+        for ascent in [Ascent::Variational, Ascent::Em, Ascent::DualEm, Ascent::Icm] {
+            let limits = Limits { max_iter: 60, tolerance: -1.0, n_restarts: 3 };
+            let result = ascend(&case.network, &case.data, None, ascent, limits, 5, &());
+            let Ok(found) = result else {
+                assert!(matches!(ascent, Ascent::DualEm | Ascent::Icm), "{}", case.name);
+                continue;
+            };
+            // With α < 1 the modes of the tables are clipped, and ascend nothing.
+            let clipped = matches!(ascent, Ascent::Em | Ascent::Icm);
+            for pair in found.trace.windows(2).filter(|_| !clipped) {
+                assert!(pair[1] > pair[0] - 1e-10, "{} {ascent:?}: {pair:?}", case.name);
+            }
+            let n_tokens = case.data.total() as f64;
+            for counts in found.counts.iter().filter(|_| n_tokens > 0.0) {
+                let sum: f64 = counts.iter().sum();
+                let n_nodes = (sum / n_tokens).round();
+                assert!((sum - n_nodes * n_tokens).abs() < 1e-9 * sum.max(1.0), "{}", case.name);
+            }
+            if !clipped {
+                let problem = Problem::new(&case.network, &case.data, None).unwrap();
+                let exact = case.ln_evidence - problem.ln_total(case.rate);
+                assert!(*found.trace.last().unwrap() < exact + 1e-10, "{} {ascent:?}", case.name);
+            }
         }
     }
 }
