@@ -39,41 +39,29 @@ fn read(file: &str) -> Vec<Value> {
     serde_json::from_str(&text).unwrap()
 }
 
+fn lists(value: &Value) -> Vec<Vec<usize>> {
+    value.as_array().unwrap().iter().map(integers).collect()
+}
+
+fn case(value: &Value) -> Case {
+    let sizes = integers(&value["sizes"]);
+    let visible = integers(&value["visible"]);
+    let shape = visible.iter().map(|&node| sizes[node]).collect();
+    let [parents, ties] = ["parents", "ties"].map(|key| lists(&value[key]));
+    let tables = value["tables"].as_array();
+    let tables = tables.map(|tables| tables.iter().map(|x| x.as_f64().unwrap()).collect());
+    let prior = Prior { concentration: value["concentration"].as_f64().unwrap(), tables };
+    Case {
+        name: value["name"].as_str().unwrap().to_owned(),
+        network: Network::new(sizes, parents, visible, &ties, prior).unwrap(),
+        data: tensor(shape, &value["cells"]),
+        rate: value["rate"].as_f64().unwrap(),
+        ln_evidence: value["log_evidence"].as_f64().unwrap(),
+    }
+}
+
 fn cases() -> Vec<Case> {
-    let networks = read("allocation.json").into_iter().map(|case| {
-        let sizes = integers(&case["sizes"]);
-        let visible = integers(&case["visible"]);
-        let shape = visible.iter().map(|&node| sizes[node]).collect();
-        let parents = case["parents"].as_array().unwrap().iter().map(integers).collect();
-        let concentration = case["concentration"].as_f64().unwrap();
-        let prior = Prior { concentration, tables: None };
-        Case {
-            name: case["name"].as_str().unwrap().to_owned(),
-            network: Network::new(sizes, parents, visible, &[], prior).unwrap(),
-            data: tensor(shape, &case["cells"]),
-            rate: case["rate"].as_f64().unwrap(),
-            ln_evidence: case["log_evidence"].as_f64().unwrap(),
-        }
-    });
-    let symmetric = read("symmetric.json").into_iter().map(|case| {
-        let [order, size, rank] = ["order", "size", "rank"].map(|key| case[key].as_u64().unwrap());
-        let order = order as usize;
-        let mut sizes = vec![size as usize; order];
-        sizes.push(rank as usize);
-        let mut parents = vec![vec![order]; order];
-        parents.push(vec![]);
-        let concentration = case["concentration"].as_f64().unwrap();
-        let prior = Prior { concentration, tables: None };
-        let axes: Vec<usize> = (0..order).collect();
-        Case {
-            name: case["name"].as_str().unwrap().to_owned(),
-            network: Network::new(sizes, parents, axes.clone(), &[axes], prior).unwrap(),
-            data: tensor(vec![size as usize; order], &case["cells"]),
-            rate: case["rate"].as_f64().unwrap(),
-            ln_evidence: case["log_evidence"].as_f64().unwrap(),
-        }
-    });
-    networks.chain(symmetric).collect()
+    read("allocation.json").iter().map(case).collect()
 }
 
 const EXACT: Algorithm = Algorithm::Exact { budget: 1e8 };
