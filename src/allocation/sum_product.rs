@@ -123,7 +123,9 @@ impl<'a> SumProduct<'a> {
     /// Tokens go one by one to argmax p_k/(s_k + 1), which is the mode (Finucan 1964).
     pub(super) fn mode(&mut self, rows: &[f64], sums: &mut [f64]) -> f64 {
         sums.fill(0.0);
-        let clique = &self.plan().cliques[0];
+        let Some(clique) = self.plan().cliques.first() else {
+            return 0.0;
+        };
         let mut tokens = vec![0u64; clique.n_states];
         let mut ln_arrangements = 0.0;
         for cell in 0..self.problem.n_cells() as u32 {
