@@ -163,7 +163,7 @@ impl Allocation {
         Ok(AllocationDecomposition::new(py, outcome.value))
     }
 
-    /// Family counts averaged over collapsed Gibbs sweeps, after an annealed burn-in.
+    /// Family counts averaged over collapsed Gibbs sweeps, the first `burn_in` of which anneal.
     #[pyo3(signature = (*, n_sweeps, burn_in, seed, n_jobs, progress = None))]
     fn gibbs(
         &self,
@@ -174,7 +174,7 @@ impl Allocation {
         n_jobs: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<AllocationDecomposition> {
-        let sweeps = Sweeps { burn_in, n_kept: n_sweeps };
+        let sweeps = Sweeps { burn_in, n_kept: n_sweeps.saturating_sub(burn_in) };
         let order = self.elimination.as_deref();
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             gibbs(&self.network, &self.data, order, sweeps, seed, watch)
@@ -257,6 +257,8 @@ pub(crate) struct AllocationDecomposition {
     counts: Vec<Py<PyArray1<f64>>>,
     /// Objective of every iteration, given the total.
     trace: Py<PyArray1<f64>>,
+    /// The last of the trace.
+    ln_value: f64,
     /// Whether the last gain was below the tolerance.
     converged: bool,
 }
@@ -265,7 +267,8 @@ impl AllocationDecomposition {
     fn new(py: Python<'_>, decomposition: Decomposition) -> Self {
         let array = |values| PyArray1::from_vec(py, values).unbind();
         let Decomposition { counts, trace, converged } = decomposition;
+        let ln_value = trace.last().copied().unwrap_or(f64::NAN);
         let counts = counts.into_iter().map(array).collect();
-        AllocationDecomposition { counts, trace: array(trace), converged }
+        AllocationDecomposition { counts, trace: array(trace), ln_value, converged }
     }
 }
