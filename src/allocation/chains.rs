@@ -113,10 +113,20 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         &self.rows
     }
 
+    /// Cell of every token.
+    pub(super) fn cells(&self) -> &[u32] {
+        &self.cells
+    }
+
+    /// States of one chain, token after token.
+    pub(super) fn states_of(&self, lane: usize) -> impl Iterator<Item = u32> {
+        self.states.iter().map(move |states| states[lane])
+    }
+
     /// The allocation of one chain.
     pub(super) fn take(&self, lane: usize) -> Allocation {
         Allocation {
-            states: self.states.iter().map(|states| states[lane]).collect(),
+            states: self.states_of(lane).collect(),
             rows: self.rows.iter().map(|row| row[lane]).collect(),
         }
     }

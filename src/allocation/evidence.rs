@@ -4,10 +4,11 @@ use rayon::prelude::*;
 
 use super::annealed::Path;
 use super::exact;
+use super::lookahead::{self, Responsibilities};
 use super::problem::Problem;
 use super::smc::{self, Filter};
 use crate::control::Observer;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::rng::{Key, LANES, Purpose};
 
@@ -21,6 +22,8 @@ pub enum Algorithm {
     },
     /// Sequential importance sampling with resampling.
     Filter(Filter),
+    /// The same, looking ahead along what a Gibbs run expects of the tokens to come.
+    Lookahead(Filter),
     /// Annealed populations of Gibbs chains.
     Annealed {
         /// Chains of a population, rounded up to a multiple of 16.
@@ -58,6 +61,21 @@ pub fn ln_probability(
         }
         Algorithm::Filter(filter) => {
             let run = |r| smc::ln_sum(problem, filter, &mut rng(r), observer);
+            (replicate(&run)?, filter.n_particles)
+        }
+        Algorithm::Lookahead(filter) => {
+            if problem.plan.cliques.len() > 1 {
+                let node = problem.plan.cliques[0].nodes[0];
+                let problem = "is summed out apart from other hidden nodes: smc-lookahead needs \
+                               all of them in one clique";
+                return Err(Error::Graph { node, problem });
+            }
+            // Every run has expectations of its own, as none finds all modes.
+            let run = |r| {
+                let mut rng = rng(r);
+                let expected = Responsibilities::new(problem, &mut rng, observer)?;
+                lookahead::ln_sum(problem, &expected, filter, &mut rng, observer)
+            };
             (replicate(&run)?, filter.n_particles)
         }
         Algorithm::Annealed { n_chains, n_temperatures } => {

@@ -31,7 +31,7 @@ pub(super) struct Rows<'a> {
 
 impl Rows<'_> {
     #[inline(always)]
-    fn row(&self, row: usize) -> &Lanes {
+    pub(super) fn row(&self, row: usize) -> &Lanes {
         &self.counts[row * self.n_groups + self.group]
     }
 

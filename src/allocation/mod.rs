@@ -11,6 +11,7 @@ mod decomposition;
 mod evidence;
 mod exact;
 mod kernel;
+mod lookahead;
 mod network;
 mod plan;
 mod problem;

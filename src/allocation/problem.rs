@@ -189,6 +189,11 @@ impl Problem {
         self.n_rows
     }
 
+    /// Groups of hidden nodes that are summed out together.
+    pub fn n_cliques(&self) -> usize {
+        self.plan.cliques.len()
+    }
+
     /// Joint states of hidden nodes that a token is summed over, of all cliques together.
     pub fn n_states(&self) -> usize {
         self.plan.n_states

@@ -34,7 +34,7 @@ pub struct Filter {
 }
 
 /// Cells of the tokens in the order in which they are drawn.
-fn ordered(problem: &Problem, order: &TokenOrder, rng: &mut impl rand::Rng) -> Vec<u32> {
+pub(super) fn ordered(problem: &Problem, order: &TokenOrder, rng: &mut impl rand::Rng) -> Vec<u32> {
     let mut tokens = problem.tokens();
     match order {
         TokenOrder::Random => tokens.shuffle(rng),
@@ -97,7 +97,7 @@ pub(super) fn ln_sum(
 }
 
 /// Multiplies the weights so that the largest is 1; returns ln of what was taken out.
-fn rescale(weights: &mut [Lanes]) -> f64 {
+pub(super) fn rescale(weights: &mut [Lanes]) -> f64 {
     let flat = weights.as_flattened_mut();
     let largest = flat.iter().copied().fold(0.0, f64::max);
     let factor = largest.recip();
@@ -106,7 +106,7 @@ fn rescale(weights: &mut [Lanes]) -> f64 {
 }
 
 /// Effective number of particles (Σw)²/Σw².
-fn n_eff(weights: &[Lanes]) -> f64 {
+pub(super) fn n_eff(weights: &[Lanes]) -> f64 {
     let (mut sum, mut squares) = ([0.0; LANES], [0.0; LANES]);
     for weights in weights {
         for lane in 0..LANES {
@@ -119,9 +119,9 @@ fn n_eff(weights: &[Lanes]) -> f64 {
 
 /// Marginal counts of all particles. A block is rearranged by resampling only when a token reads
 /// it next, so that the cost of resampling does not grow with the size of the tensor.
-struct Particles {
+pub(super) struct Particles {
     /// Row after row, group after group.
-    rows: Vec<Lanes>,
+    pub(super) rows: Vec<Lanes>,
     n_groups: usize,
     /// First row and number of rows of each block.
     blocks: Vec<(usize, usize)>,
@@ -137,7 +137,7 @@ struct Particles {
 }
 
 impl Particles {
-    fn new(problem: &Problem, n_groups: usize) -> Result<Self> {
+    pub(super) fn new(problem: &Problem, n_groups: usize) -> Result<Self> {
         let rows = array_of("particles", problem.n_rows * n_groups, [0.0; LANES])?;
         let blocks = problem.blocks();
         let mut block_of = vec![0; problem.n_rows];
@@ -162,7 +162,7 @@ impl Particles {
     }
 
     /// Brings the blocks of a token up to date.
-    fn update(&mut self, bases: &[u32]) {
+    pub(super) fn update(&mut self, bases: &[u32]) {
         let now = self.now();
         for &base in bases {
             let block = self.block_of[base as usize] as usize;
@@ -190,7 +190,7 @@ impl Particles {
         }
     }
 
-    fn resample(&mut self, ancestors: Vec<u32>) {
+    pub(super) fn resample(&mut self, ancestors: Vec<u32>) {
         let now = self.now();
         for seen in 0..now {
             let old = &mut self.ancestors[seen];
