@@ -6,6 +6,7 @@
 
 mod convert;
 mod detach;
+mod em;
 mod errors;
 mod scoring;
 mod training;
@@ -17,6 +18,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::convert::{Documents, Model};
+    #[pymodule_export]
+    use super::em::{EmResult, fit_em};
     #[pymodule_export]
     use super::scoring::{Scores, bidirectional, completion, score, transform};
     #[pymodule_export]

@@ -10,4 +10,6 @@ pub use draw::{
     crt, dirichlet, gamma_law, ln_beta_variate, ln_gamma_variate, systematic_offspring,
 };
 pub use log_sum::LogSum;
-pub use special::{ln_binomial, ln_factorial, ln_gamma, ln_gamma_ratio, ln_rising};
+pub use special::{
+    digamma, ln_binomial, ln_factorial, ln_gamma, ln_gamma_ratio, ln_rising, trigamma,
+};
