@@ -47,9 +47,11 @@ pub(crate) fn fit_em(
     let settings = EmSettings { alpha, learned, topic_word_prior, max_iter, tolerance, seed };
     let start = match start {
         None => None,
-        Some((phi, alpha, bound)) => {
-            Some(EmStart { phi: phi.as_slice()?.to_vec(), alpha: alpha.as_slice()?.to_vec(), bound })
-        }
+        Some((phi, alpha, bound)) => Some(EmStart {
+            phi: phi.as_slice()?.to_vec(),
+            alpha: alpha.as_slice()?.to_vec(),
+            bound,
+        }),
     };
     let outcome = detach::run(py, n_jobs, progress, |watch| {
         training::fit_em(&documents.0, start, &settings, watch)

@@ -7,13 +7,14 @@ import time
 
 import numpy as np
 import pytest
+from scipy.special import digamma
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from test_estimators import interrupted_after
 
 import polyabayes as pb
 from polyabayes import exceptions as errors
 from polyabayes.cli import main
+from test_estimators import interrupted_after
 
 LDA = pb.LatentDirichletAllocation
 COUNTS = np.random.default_rng(0).poisson(1.5, (20, 6))
@@ -82,7 +83,7 @@ def test_a_model_that_em_cannot_better_comes_back(data):
     # So many pseudo-counts that no topic differs from the others.
     init = em(5).fit(data.corpus)
     model = em(7, init=init, topic_word_prior=1e6).fit(data.corpus)
-    assert model.bound_ == init.bound_
+    assert model.bound_ >= init.bound_
     np.testing.assert_array_equal(model.doc_topic_prior_[:5], init.doc_topic_prior_)
     np.testing.assert_array_equal(model.doc_topic_prior_[5:], 1e-100)
     np.testing.assert_allclose(model.components_[:5], init.components_, rtol=1e-12)
@@ -124,6 +125,22 @@ def test_topics_are_recovered():
     cosines = unit[0] @ unit[1].T
     assert sorted(cosines.argmax(axis=1)) == [0, 1, 2]
     assert (cosines.max(axis=1) > 0.99).all()
+
+
+def test_where_topics_share_no_word_the_bound_is_the_likelihood_at_its_maximum():
+    topics = np.kron(np.eye(3), np.full(10, 0.1))
+    data = pb.datasets.make_lda_corpus(
+        400, topic_word=topics, document_length=60, doc_topic_prior=0.2, random_state=1
+    )
+    init = LDA.from_parameters(doc_topic_prior=1.0, topic_word=topics)
+    model = em(3, init=init, tol=0.0).fit(data.corpus)
+    exact = pb.log_likelihood(model, data.corpus, "exact").total
+    assert model.bound_ == pytest.approx(exact, rel=1e-10)
+    # The topics of all tokens are known, and their Dirichlet-multinomial likelihood is flat.
+    counts, alpha = data.corpus.counts @ (topics.T > 0), model.doc_topic_prior_
+    by_topic = (digamma(counts + alpha) - digamma(alpha)).sum(axis=0)
+    by_length = (digamma(60 + alpha.sum()) - digamma(alpha.sum())) * 400
+    np.testing.assert_allclose(by_topic, by_length, rtol=1e-5)
 
 
 def test_saved_and_pickled_models_score_the_same(data, tmp_path):

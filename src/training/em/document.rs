@@ -98,7 +98,9 @@ impl Field {
     /// and the length; topics without tokens have no part in it.
     fn ln_topics(&self, alpha: &[f64]) -> f64 {
         let topics = self.alive.iter().zip(&self.tokens).zip(&self.ln_weights);
-        topics.map(|((&topic, &n), ln_weight)| ln_gamma_ratio(alpha[topic], n) - n * ln_weight).sum()
+        topics
+            .map(|((&topic, &n), ln_weight)| ln_gamma_ratio(alpha[topic], n) - n * ln_weight)
+            .sum()
     }
 
     fn weigh(&mut self, alpha: &[f64]) {
