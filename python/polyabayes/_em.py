@@ -128,8 +128,8 @@ def _check_init(model: LatentDirichletAllocation, corpus: Corpus, n_components: 
             f"init has a vocabulary of {n_words} words, X one of {corpus.n_words}: both must be "
             "over the same words"
         )
-    words = (init.vocabulary_, corpus.vocabulary)
-    if words[0] is not None and words[1] is not None and not np.array_equal(*words):
+    before, now = init.vocabulary_, corpus.vocabulary
+    if before is not None and now is not None and not np.array_equal(before, now):
         raise InvalidArgumentError(
             "the vocabulary of init is not that of X: align the corpus to init.vocabulary_"
         )

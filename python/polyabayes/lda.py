@@ -202,8 +202,8 @@ class LatentDirichletAllocation(TopicModel):
         method = _checks.choice("fit_method", self.fit_method, ("gibbs", "em"))
         if method == "gibbs":
             refuse_unused(self, method)
-            vars(self).pop("bound_", None)
-            vars(self).pop("_bound_is_of", None)
+            for name in ("bound_", "_bound_is_of"):
+                self.__dict__.pop(name, None)
             return super().fit(
                 X, y, eval_corpus=eval_corpus, eval_every=eval_every, callback=callback
             )

@@ -1,5 +1,8 @@
 //! The mean field of one document.
 
+// Each kernel is compiled for several instruction sets, with all its parts in it.
+#![allow(clippy::inline_always)]
+
 use crate::counts::Document;
 use crate::math::{digamma, ln_gamma_ratio};
 

@@ -133,13 +133,17 @@ struct Em<'c, 'd> {
 }
 
 impl<'c, 'd> Em<'c, 'd> {
-    /// All topics alike in all documents.
+    /// All topics alike in all documents, but for those of the least prior: none of them.
     fn uniform(chunks: &'c Chunks<'d>, phi: Vec<f64>, alpha: Vec<f64>) -> Result<Self> {
         let (counts, n_topics) = (chunks.counts(), alpha.len());
         let n_cells = counts.n_documents() * n_topics;
         let mut doc_topic = array_of("expected tokens of all documents", n_cells, 0.0f32)?;
+        let n_used = alpha.iter().filter(|&&alpha| alpha > LEAST).count().max(1) as f32;
         for (row, document) in doc_topic.chunks_exact_mut(n_topics).zip(counts.documents()) {
-            row.fill(document.n_tokens() as f32 / n_topics as f32);
+            let share = document.n_tokens() as f32 / n_used;
+            for (n, &alpha) in row.iter_mut().zip(&alpha) {
+                *n = if alpha > LEAST { share } else { 0.0 };
+            }
         }
         Ok(Em {
             chunks,

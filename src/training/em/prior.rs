@@ -52,7 +52,8 @@ pub(super) fn learn(alpha: &mut Vec<f64>, counts: &CountMatrix, doc_topic: &[f32
     for _ in 0..MAX_STEPS {
         let mut next = here.newton_step(alpha);
         let mut there = Objective::at(&next, counts, doc_topic);
-        if !(there.value > here.value) {
+        let better = there.value > here.value;
+        if !better {
             next = here.fixed_point(alpha);
             there = Objective::at(&next, counts, doc_topic);
         }
@@ -61,7 +62,7 @@ pub(super) fn learn(alpha: &mut Vec<f64>, counts: &CountMatrix, doc_topic: &[f32
             *alpha = next;
             here = there;
         }
-        if !(gain > ENOUGH) {
+        if gain <= ENOUGH {
             break;
         }
     }
