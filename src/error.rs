@@ -169,6 +169,17 @@ pub enum Error {
         /// The document.
         row: usize,
     },
+    /// A model to start from cannot produce a word that it shall explain.
+    #[error(
+        "init has probability 0 for word {word}, which document {document} holds: fit it on the \
+         same documents, or with a topic_word_prior above 0"
+    )]
+    Impossible {
+        /// The document.
+        document: usize,
+        /// The word.
+        word: u32,
+    },
     /// The estimator cannot run backwards.
     #[error("only particle filters and annealing have a reverse")]
     NoReverse,

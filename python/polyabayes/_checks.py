@@ -29,14 +29,17 @@ def whole_number(name: str, value: Any, least: int = 1, most: int | None = None)
 
 def positive_number(name: str, value: Any) -> float:
     """`value` as a positive, finite float."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise InvalidTypeError(f"{name} must be a number, got {value!r}")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = np.inf
+    number = _number(name, value)
     if not (number > 0 and np.isfinite(number)):
         raise InvalidArgumentError(f"{name} must be positive and finite, got {value!r}")
+    return number
+
+
+def not_negative_number(name: str, value: Any) -> float:
+    """`value` as a finite float of at least 0."""
+    number = _number(name, value)
+    if not (number >= 0 and np.isfinite(number)):
+        raise InvalidArgumentError(f"{name} must be finite and not negative, got {value!r}")
     return number
 
 
@@ -96,6 +99,15 @@ def n_threads(n_jobs: Any) -> int:
     if wanted == 0:
         raise InvalidArgumentError("n_jobs must not be 0; None means all cores")
     return wanted if wanted > 0 else (cores or 1) + 1 + wanted
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise InvalidTypeError(f"{name} must be a number, got {value!r}")
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
 
 
 def _floats(name: str, value: Any) -> NDArray[np.float64]:

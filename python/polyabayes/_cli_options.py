@@ -15,7 +15,7 @@ MODELS = ("lda", "pfa")
 CORPUS_SUFFIXES = (".npz", ".ldac", ".ldac.gz", ".mtx", ".mtx.gz")
 
 GENERAL = ("random_state", "n_jobs", "progress")
-TRAINING = ("n_components", "max_iter", "burn_in", "prior", *GENERAL)
+TRAINING = ("n_components", "max_iter", "burn_in", "fit_method", "prior", *GENERAL)
 SCORING = (
     "method",
     "event",
@@ -102,8 +102,9 @@ def _fit_options(parser: _Parser) -> None:
         "-k", dest="n_components", type=int, required=True, metavar="K", help="number of topics"
     )
     parser.add_argument("-o", "--output", required=True, metavar="MODEL.safetensors")
-    parser.add_argument("--max-iter", type=int, metavar="N", help="sweeps")
+    parser.add_argument("--max-iter", type=int, metavar="N", help="sweeps, or iterations of EM")
     parser.add_argument("--burn-in", type=int, metavar="N", help="sweeps not averaged over")
+    parser.add_argument("--fit-method", help="lda: gibbs or em (variational EM)")
     parser.add_argument("--prior", help="pfa: gap, gamma, beta-gamma or beta-gamma-gamma")
 
 

@@ -11,12 +11,14 @@ __all__ = [
     "AllocationDecomposition",
     "AllocationEstimate",
     "Documents",
+    "EmResult",
     "FitResult",
     "FitState",
     "Model",
     "Scores",
     "bidirectional",
     "completion",
+    "fit_em",
     "fit_lda",
     "fit_pfa",
     "score",
@@ -115,6 +117,21 @@ class FitResult:
     def interruption(self) -> BaseException | None: ...
 
 @final
+class EmResult:
+    @property
+    def word_topic(self) -> _Floats: ...
+    @property
+    def alpha(self) -> _Floats: ...
+    @property
+    def bound(self) -> float: ...
+    @property
+    def trace(self) -> _Floats: ...
+    @property
+    def n_tokens(self) -> _Floats: ...
+    @property
+    def interruption(self) -> BaseException | None: ...
+
+@final
 class FitState:
     def __new__(
         cls,
@@ -184,6 +201,19 @@ def fit_lda(
     state: FitState | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> FitResult: ...
+def fit_em(
+    documents: Documents,
+    alpha: _Floats,
+    start: tuple[_Floats, _Floats, float] | None,
+    *,
+    learned: bool,
+    topic_word_prior: float,
+    max_iter: int,
+    tolerance: float,
+    seed: int,
+    n_jobs: int,
+    progress: Callable[[int], None] | None = None,
+) -> EmResult: ...
 def fit_pfa(
     documents: Documents,
     shape: _Floats,

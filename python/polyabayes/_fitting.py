@@ -70,13 +70,36 @@ class TrainingTrace(NamedTuple):
 
     def to_frame(self) -> pd.DataFrame:
         """One row a look."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingDependencyError(
-                "to_frame needs pandas: pip install 'polyabayes[frames]'"
-            ) from error
-        return pd.DataFrame(self._asdict())
+        return _frame(self)
+
+
+class BoundTrace(NamedTuple):
+    """What variational EM looked like, iteration by iteration.
+
+    Attributes
+    ----------
+    n_iter : ndarray of int
+        Iterations done; the first entry is the start.
+    bound : ndarray
+        Lower bound of ln p(words | parameters) of the training documents, in nats.
+    """
+
+    n_iter: NDArray[np.int64]
+    bound: NDArray[np.float64]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row an iteration."""
+        return _frame(self)
+
+
+def _frame(trace: TrainingTrace | BoundTrace) -> pd.DataFrame:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingDependencyError(
+            "to_frame needs pandas: pip install 'polyabayes[frames]'"
+        ) from error
+    return pd.DataFrame(trace._asdict())
 
 
 class Checkpoint:

@@ -17,7 +17,15 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import validate_data
 
 from polyabayes import _checks, _core
-from polyabayes._fitting import Checkpoint, Looks, Schedule, TrainingTrace, fingerprint, run
+from polyabayes._fitting import (
+    BoundTrace,
+    Checkpoint,
+    Looks,
+    Schedule,
+    TrainingTrace,
+    fingerprint,
+    run,
+)
 from polyabayes._progress import progress_bar
 from polyabayes._random import draw_seed
 from polyabayes.corpus import Corpus, as_corpus
@@ -62,8 +70,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     n_iter_: int
     vocabulary_: NDArray[np.object_] | None
     seed_: int
-    topic_counts_: NDArray[np.int64]
-    trace_: TrainingTrace
+    topic_counts_: NDArray[np.int64] | NDArray[np.float64]
+    trace_: TrainingTrace | BoundTrace
 
     _default_event: str
     _conditions_on_length: bool
@@ -220,7 +228,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             If there is nothing to write.
         """
         self._check_fitted()
-        parameters = self.get_params()
+        parameters = self.get_params(deep=False)
         header = {
             "class": type(self).__name__,
             "parameters": {k: v for k, v in parameters.items() if k not in _OF_THE_MACHINE},

@@ -87,6 +87,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _fit(arguments: argparse.Namespace) -> int:
     if arguments.model != "pfa" and arguments.prior is not None:
         raise InvalidArgumentError("--prior is an option of pfa, not of lda")
+    if arguments.model != "lda" and arguments.fit_method is not None:
+        raise InvalidArgumentError("--fit-method is an option of lda, not of pfa")
     output = _output(arguments.output, (".safetensors",))
     model = _MODELS[arguments.model](**given(arguments, TRAINING))
     corpus = pb.read_corpus(arguments.corpus, vocabulary=arguments.vocabulary)
@@ -99,7 +101,8 @@ def _fit(arguments: argparse.Namespace) -> int:
         _say(f"interrupted: {interrupted}; {output} holds the model reached")
         return _INTERRUPTED
     model.save(output)
-    _say(f"{model.n_iter_:,} sweeps in {time.perf_counter() - start:.1f} s; wrote {output}")
+    units = "iterations" if arguments.fit_method == "em" else "sweeps"
+    _say(f"{model.n_iter_:,} {units} in {time.perf_counter() - start:.1f} s; wrote {output}")
     return 0
 
 

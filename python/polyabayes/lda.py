@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes import _checks, _core
+from polyabayes._em import TOLERANCE, fit_em, refuse_unused
 from polyabayes._model import TopicModel
 from polyabayes.corpus import Corpus
 from polyabayes.exceptions import InvalidTypeError
@@ -17,26 +19,36 @@ __all__ = ["LatentDirichletAllocation"]
 
 
 class LatentDirichletAllocation(TopicModel):
-    """Latent Dirichlet allocation, trained by Gibbs sampling.
+    """Latent Dirichlet allocation, trained by Gibbs sampling or by variational EM.
 
     theta_d ~ Dirichlet(doc_topic_prior), phi_k ~ Dirichlet(topic_word_prior); a token's topic is
-    drawn from theta_d, its word from that topic's phi. Training alternates the topics of all
+    drawn from theta_d, its word from that topic's phi. Gibbs sampling alternates the topics of all
     tokens given phi (theta integrated out, documents in parallel) and phi given those topics: an
-    exact sampler, the same bits for any number of threads. A sweep costs tokens x topics.
+    exact sampler. A sweep costs tokens x topics.
+
+    Variational EM (Blei, Ng and Jordan 2003, section 5.3) maximises a lower bound of
+    ln p(words | phi, doc_topic_prior), the mean-field bound; phi is a point. An iteration costs
+    distinct words of all documents x topics, times up to 10. It holds the expected counts of each
+    topic in each document from one iteration to the next: n_documents x n_components x 4 bytes,
+    and 24 bytes for each entry of `components_`.
+
+    Both give the same bits for any number of threads.
 
     Parameters
     ----------
     n_components : int, default=10
         Number of topics K.
     doc_topic_prior : float or array of shape (n_components,), optional
-        Dirichlet parameter of the topic weights; None means 5 / n_components.
+        Dirichlet parameter of the topic weights; None means 5 / n_components, or what `init` has.
     topic_word_prior : float, optional
-        Dirichlet parameter of the topics; None means 0.1.
+        Dirichlet parameter of the topics; of EM, what is added to each expected count of a word in
+        a topic, where 0 is maximum likelihood. None means 0.1.
     learn_priors : bool, default=False
-        Learn both priors, one doc_topic_prior a topic and one topic_word_prior for all: they get
-        exponential priors whose means are the values above.
+        Gibbs: learn both priors, one doc_topic_prior a topic and one topic_word_prior for all;
+        they get exponential priors whose means are the values above. EM: learn the doc_topic_prior
+        of each topic by maximum likelihood.
     max_iter : int, default=200
-        Gibbs sweeps.
+        Gibbs sweeps; iterations of EM at most.
     burn_in : int, optional
         Sweeps that are not averaged over; None means half of `max_iter`.
     thin : int, default=5
@@ -53,21 +65,38 @@ class LatentDirichletAllocation(TopicModel):
         on from there and ends bit-equal to a run without a break; that of another run is refused.
     checkpoint_every : int, default=100
         Sweeps between two checkpoints.
+    fit_method : {"gibbs", "em"}, default="gibbs"
+        How to train. EM has no use for `burn_in`, `thin` and checkpoints, nor for the arguments
+        of ``fit`` beside `X`, and refuses them.
+    init : LatentDirichletAllocation, optional
+        EM only: a fitted model of at most `n_components` topics over the same words, from which to
+        grow. New topics start from documents that it explains worst. On the documents that it was
+        fitted to by EM, the result has a ``bound_`` that is never below its own: where EM does not
+        reach it, the result is `init` with topics of prior 1e-100 added, whatever `doc_topic_prior`
+        says. On other documents, or for another kind of model, its bound is what one pass of the
+        mean field finds.
+    tol : float, default=1e-5
+        EM ends when an iteration changes the bound by less than this share of it.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_words)
         phi: posterior mean word probabilities of each topic; rows sum to 1.
     doc_topic_prior_ : ndarray of shape (n_components,)
-        The prior used, or its posterior mean where it is learned.
+        The prior used, or where it is learned its posterior mean (of EM, its value).
     topic_word_prior_ : float
         The same; after ``fit`` only.
     n_iter_ : int
-        Sweeps completed.
-    topic_counts_ : ndarray of int, shape (n_components,)
-        Tokens of each topic in the last state.
-    trace_ : TrainingTrace
-        ln of the joint density, and the held-out nats per token, every ``eval_every`` sweeps.
+        Sweeps or iterations completed.
+    topic_counts_ : ndarray of int or float, shape (n_components,)
+        Tokens of each topic in the last state; of EM, expected tokens.
+    trace_ : TrainingTrace or BoundTrace
+        ln of the joint density, and the held-out nats per token, every ``eval_every`` sweeps; of
+        EM, the bound at the start and after each iteration.
+    bound_ : float
+        After EM only: lower bound of ln p(words | components_, doc_topic_prior_) of the training
+        documents, in nats, without the pseudo-counts; -inf where Ctrl-C came before the first. It
+        never falls from one iteration to the next where `topic_word_prior` is 0.
     n_features_in_ : int
         Size of the vocabulary.
     vocabulary_ : ndarray of str or None
@@ -90,6 +119,9 @@ class LatentDirichletAllocation(TopicModel):
 
     doc_topic_prior_: NDArray[np.float64]
     topic_word_prior_: float
+    bound_: float
+    # Fingerprint of the documents that `bound_` is of.
+    _bound_is_of: str
 
     def __init__(
         self,
@@ -106,6 +138,9 @@ class LatentDirichletAllocation(TopicModel):
         progress: bool = False,
         checkpoint: Any = None,
         checkpoint_every: int = 100,
+        fit_method: str = "gibbs",
+        init: LatentDirichletAllocation | None = None,
+        tol: float = TOLERANCE,
     ) -> None:
         self.n_components = n_components
         self.doc_topic_prior = doc_topic_prior
@@ -119,6 +154,63 @@ class LatentDirichletAllocation(TopicModel):
         self.progress = progress
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
+        self.fit_method = fit_method
+        self.init = init
+        self.tol = tol
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        eval_corpus: Any = None,
+        eval_every: int = 10,
+        callback: Callable[[Self], Any] | None = None,
+    ) -> Self:
+        """Train the model by its `fit_method`.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents.
+        y : ignored
+            Present for scikit-learn.
+        eval_corpus : like `X`, optional
+            Gibbs only: held-out documents whose nats per token go to ``trace_``, by a few short
+            annealing runs each.
+        eval_every : int, default=10
+            Gibbs only: sweeps between two looks, entries of ``trace_`` and calls of `callback`.
+        callback : callable, optional
+            Gibbs only: called with the model as it would be returned then; training ends early
+            where it returns True. An exception from it ends training and passes on; the model
+            stays usable.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        FileAccessError, FileFormatError, InvalidArgumentError
+            If `checkpoint` is of another run, or unreadable; before any work.
+        InvalidArgumentError, InvalidTypeError, NotFittedError
+            If an option means nothing to the `fit_method`, or `init` cannot be grown from.
+        Interrupted
+            On Ctrl-C: a KeyboardInterrupt, raised when what was reached has been stored in the
+            model, which is usable.
+        """
+        method = _checks.choice("fit_method", self.fit_method, ("gibbs", "em"))
+        if method == "gibbs":
+            refuse_unused(self, method)
+            for name in ("bound_", "_bound_is_of"):
+                self.__dict__.pop(name, None)
+            return super().fit(
+                X, y, eval_corpus=eval_corpus, eval_every=eval_every, callback=callback
+            )
+        looks = {"eval_corpus": (eval_corpus, None), "callback": (callback, None)}
+        refuse_unused(self, method, eval_every=(eval_every, 10), **looks)
+        fit_em(self, X)
+        return self
 
     @classmethod
     def from_parameters(

@@ -7,6 +7,7 @@
 mod allocation;
 mod convert;
 mod detach;
+mod em;
 mod errors;
 mod scoring;
 mod training;
@@ -20,6 +21,8 @@ mod _core {
     use super::allocation::{Allocation, AllocationDecomposition, AllocationEstimate};
     #[pymodule_export]
     use super::convert::{Documents, Model};
+    #[pymodule_export]
+    use super::em::{EmResult, fit_em};
     #[pymodule_export]
     use super::scoring::{Scores, bidirectional, completion, score, transform};
     #[pymodule_export]

@@ -13,4 +13,6 @@ pub use draw::{
 };
 pub use log_sum::LogSum;
 pub use resampling::Resampling;
-pub use special::{digamma, ln_binomial, ln_factorial, ln_gamma, ln_gamma_ratio, ln_rising};
+pub use special::{
+    digamma, ln_binomial, ln_factorial, ln_gamma, ln_gamma_ratio, ln_rising, trigamma,
+};

@@ -6,7 +6,7 @@ const PRODUCT_LIMIT: u64 = 64;
 /// Argument from which four terms of Stirling's series are exact to double precision.
 const STIRLING_FROM: f64 = 16.0;
 
-/// Argument from which the series of ψ is exact to double precision.
+/// Argument from which the series of ψ and ψ' are exact to double precision.
 const SERIES_FROM: f64 = 10.0;
 
 /// ln Γ(x) for x > 0.
@@ -28,6 +28,20 @@ pub fn digamma(mut x: f64) -> f64 {
     let series = [691.0 / 32760.0, -1.0 / 132.0, 1.0 / 240.0, -1.0 / 252.0, 1.0 / 120.0];
     let tail = y * (1.0 / 12.0 - series.iter().fold(0.0, |sum, term| y * (sum + term)));
     x.ln() - 0.5 / x - tail - numerator / denominator
+}
+
+/// ψ'(x), the second derivative of ln Γ, for x > 0.
+pub fn trigamma(mut x: f64) -> f64 {
+    let mut sum = 0.0;
+    while x < SERIES_FROM {
+        sum += 1.0 / (x * x);
+        x += 1.0;
+    }
+    let y = 1.0 / (x * x);
+    let series =
+        [7.0 / 6.0, -691.0 / 2730.0, 5.0 / 66.0, -1.0 / 30.0, 1.0 / 42.0, -1.0 / 30.0, 1.0 / 6.0];
+    let tail = series.iter().fold(0.0, |sum, term| y * (sum + term));
+    sum + (1.0 + tail) / x + 0.5 * y
 }
 
 /// ln n!
@@ -97,6 +111,20 @@ mod tests {
             let longer = ln_rising(x, PRODUCT_LIMIT + 1);
             let exact = ln_rising(x, PRODUCT_LIMIT) + f64::ln(x + PRODUCT_LIMIT as f64);
             assert!((longer - exact).abs() < 1e-14 * exact.abs(), "{x}: {longer} {exact}");
+        }
+    }
+
+    #[test]
+    fn derivatives_have_their_known_values_and_recurrences() {
+        let (euler, pi) = (0.577_215_664_901_532_9, std::f64::consts::PI);
+        let close = |x: f64, y: f64| assert!((x - y).abs() < 4e-15 * y.abs().max(1.0), "{x} {y}");
+        close(digamma(1.0), -euler);
+        close(digamma(0.5), -euler - 2.0 * f64::ln(2.0));
+        close(trigamma(1.0), pi * pi / 6.0);
+        close(trigamma(0.5), pi * pi / 2.0);
+        for x in [1e-100, 1e-3, 0.7, 8.9, 9.5, 10.0, 12.3, 1e6] {
+            close(digamma(x), digamma(x + 1.0) - 1.0 / x);
+            close(trigamma(x), trigamma(x + 1.0) + 1.0 / (x * x));
         }
     }
 

@@ -13,7 +13,7 @@ use crate::rng::{Key, Purpose};
 use crate::urn::MAX_TOPICS;
 
 /// Least value of a learned prior: those of topics without tokens would underflow.
-const LEAST: f64 = 1e-100;
+pub(super) const LEAST: f64 = 1e-100;
 
 /// Priors of LDA: θ_d ~ Dirichlet(α), φ_k ~ Dirichlet(β).
 #[derive(Debug, Clone, PartialEq)]

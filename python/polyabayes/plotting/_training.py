@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes import _checks
-from polyabayes._fitting import TrainingTrace
+from polyabayes._fitting import BoundTrace, TrainingTrace
 from polyabayes._model import TopicModel
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.plotting._axes import axes_or_new
@@ -21,8 +21,9 @@ __all__ = ["plot_topic_similarity", "plot_topic_weights", "plot_trace"]
 
 _LABELS = {
     "log_joint": "ln of the joint density (nats)",
+    "bound": "bound of ln p(words) (nats)",
     "held_out": "held-out nats per token (higher is better)",
-    "n_iter": "sweeps",
+    "n_iter": "sweeps or iterations",
     "seconds": "seconds of training",
 }
 
@@ -39,8 +40,9 @@ def plot_trace(
     ----------
     models : model, or mapping of name to model
         Models that ``fit`` has trained.
-    what : {"log_joint", "held_out"}, optional
-        None takes the held-out nats per token where every model has them.
+    what : {"log_joint", "held_out", "bound"}, optional
+        None takes the held-out nats per token where every model has them, else the bound of
+        models that EM has fitted.
     against : {"n_iter", "seconds"}, default="n_iter"
         The horizontal axis.
     ax : matplotlib Axes, optional
@@ -60,17 +62,26 @@ def plot_trace(
     """
     named = {"": models} if isinstance(models, TopicModel) else dict(models)
     traces = {name: _trace(model) for name, model in named.items()}
-    with_held_out = all(np.isfinite(trace.held_out).any() for trace in traces.values())
+    with_bound = all(isinstance(trace, BoundTrace) for trace in traces.values())
+    with_held_out = all(
+        isinstance(trace, TrainingTrace) and np.isfinite(trace.held_out).any()
+        for trace in traces.values()
+    )
     if what is None:
-        what = "held_out" if with_held_out else "log_joint"
-    _checks.choice("what", what, ("log_joint", "held_out"))
+        what = "held_out" if with_held_out else "bound" if with_bound else "log_joint"
+    _checks.choice("what", what, ("log_joint", "held_out", "bound"))
     _checks.choice("against", against, ("n_iter", "seconds"))
     if what == "held_out" and not with_held_out:
         raise InvalidArgumentError("no held-out values: call fit with eval_corpus")
+    for column in (what, against):
+        if not all(column in trace._fields for trace in traces.values()):
+            raise InvalidArgumentError(f"not every model has a trace of {column!r}")
     ax = axes_or_new(ax, 7.0, 4.2)
     for name, trace in traces.items():
         x, y = getattr(trace, against), getattr(trace, what)
-        errors = 2 * trace.held_out_std_error if what == "held_out" else None
+        errors = None
+        if what == "held_out" and isinstance(trace, TrainingTrace):
+            errors = 2 * trace.held_out_std_error
         ax.errorbar(x, y, yerr=errors, marker=".", label=name or None)
     ax.set_xlabel(_LABELS[against])
     ax.set_ylabel(_LABELS[what])
@@ -168,7 +179,7 @@ def _check_model(model: TopicModel) -> None:
         raise InvalidTypeError(f"model must be a topic model, got {type(model).__name__}")
 
 
-def _trace(model: TopicModel) -> TrainingTrace:
+def _trace(model: TopicModel) -> TrainingTrace | BoundTrace:
     _check_model(model)
     if not hasattr(model, "trace_"):
         raise InvalidArgumentError("the model was not trained by fit here: it has no trace")

@@ -1,0 +1,207 @@
+//! Variational EM: the bound is a bound, it rises, and growing a model does not lower it.
+
+mod common;
+
+use polyabayes::training::{EmFit, EmSettings, EmStart, fit_em};
+use polyabayes::{CountMatrix, Event, Method, Query, Settings, Stop, TopicModel, score};
+
+const NONE: f64 = f64::NEG_INFINITY;
+
+fn settings(n_topics: usize, seed: u64) -> EmSettings {
+    EmSettings {
+        alpha: vec![0.2; n_topics],
+        learned: true,
+        topic_word_prior: 0.0,
+        max_iter: 60,
+        tolerance: 1e-6,
+        seed,
+    }
+}
+
+fn start_of(fit: &EmFit) -> EmStart {
+    EmStart { phi: fit.phi.clone(), alpha: fit.alpha.clone(), bound: fit.bound }
+}
+
+/// φ, topic by topic.
+fn topic_major(fit: &EmFit) -> Vec<f64> {
+    let n_topics = fit.alpha.len();
+    (0..fit.phi.len())
+        .map(|i| {
+            let n_words = fit.phi.len() / n_topics;
+            fit.phi[i % n_words * n_topics + i / n_words]
+        })
+        .collect()
+}
+
+/// ln p(words | φ, α) of all documents.
+fn exact(fit: &EmFit, counts: &CountMatrix) -> f64 {
+    let model = TopicModel::lda(fit.alpha.clone(), &topic_major(fit)).unwrap();
+    let query = Query { event: Event::Sequence, given_length: true };
+    let settings = Settings { method: Method::Exact, ..Settings::new(query) };
+    let scores = score(&model, counts, &settings, 0, &()).unwrap();
+    scores.iter().map(|score| score.as_ref().unwrap().estimate.ln_value).sum()
+}
+
+#[test]
+fn the_bound_never_falls() {
+    let (_, counts) = common::simulated(5, 120, 0.2, 40, 150, 1);
+    for (seed, learned) in [(1, true), (2, false), (3, true)] {
+        let settings = EmSettings { learned, tolerance: 0.0, ..settings(7, seed) };
+        let trace = fit_em(&counts, None, &settings, &()).unwrap().trace;
+        assert_eq!(trace.len(), 61);
+        for pair in trace.windows(2) {
+            assert!(pair[1] >= pair[0] - 1e-9 * pair[0].abs(), "{pair:?}");
+        }
+        assert!(trace[60] > trace[0] + 100.0);
+    }
+}
+
+#[test]
+fn the_bound_is_below_the_likelihood_and_near_it() {
+    let (_, counts) = common::simulated(2, 8, 0.3, 7, 12, 4);
+    for (n_topics, seed) in [(2, 1), (2, 2), (3, 3), (4, 4)] {
+        let fit = fit_em(&counts, None, &settings(n_topics, seed), &()).unwrap();
+        let exact = exact(&fit, &counts);
+        assert!(fit.bound <= exact, "{n_topics}: {} {exact}", fit.bound);
+        // Less than what knowing nothing of the words would lose.
+        assert!(fit.bound > exact - 0.1 * exact.abs(), "{n_topics}: {} {exact}", fit.bound);
+    }
+}
+
+#[test]
+fn one_topic_has_its_closed_form() {
+    let counts = CountMatrix::from_dense(&[vec![3, 0, 2], vec![0, 0, 0], vec![1, 4, 0]]).unwrap();
+    for prior in [0.0, 0.5] {
+        let settings = EmSettings { topic_word_prior: prior, ..settings(1, 1) };
+        let fit = fit_em(&counts, None, &settings, &()).unwrap();
+        let total = 10.0 + 3.0 * prior;
+        let phi = [4.0, 4.0, 2.0].map(|n| (n + prior) / total);
+        let expected = 4.0 * phi[0].ln() + 4.0 * phi[1].ln() + 2.0 * phi[2].ln();
+        assert!((fit.bound - expected).abs() < 1e-12 * expected.abs(), "{} {expected}", fit.bound);
+        for (x, y) in fit.phi.iter().zip(phi) {
+            assert!((x - y).abs() < 1e-14);
+        }
+        assert!((fit.n_tokens[0] - 10.0).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn growing_never_lowers_the_bound_and_mostly_raises_it() {
+    let (mut steps, mut raised) = (0, 0);
+    for seed in 1..=4 {
+        let (_, counts) = common::simulated(6, 150, 0.15, 50, 120, seed);
+        let mut fit = fit_em(&counts, None, &settings(1, seed), &()).unwrap();
+        for n_topics in 2..=9 {
+            let settings = EmSettings { max_iter: 30, ..settings(n_topics, seed) };
+            let grown = fit_em(&counts, Some(start_of(&fit)), &settings, &()).unwrap();
+            assert!(grown.bound >= fit.bound, "{n_topics}: {} {}", grown.bound, fit.bound);
+            steps += 1;
+            raised += u32::from(grown.bound > fit.bound + 1.0);
+            fit = grown;
+        }
+    }
+    assert!(4 * raised > 3 * steps, "{raised} of {steps}");
+}
+
+#[test]
+fn a_model_that_em_cannot_better_comes_back_with_the_bound_it_had() {
+    let (_, counts) = common::simulated(3, 40, 0.2, 25, 60, 2);
+    let seed = fit_em(&counts, None, &settings(3, 1), &()).unwrap();
+    // So many pseudo-counts that no topic differs from the others.
+    let settings = EmSettings { topic_word_prior: 1e9, ..settings(5, 1) };
+    let padded = fit_em(&counts, Some(start_of(&seed)), &settings, &()).unwrap();
+    assert!(padded.bound >= seed.bound, "{} {}", padded.bound, seed.bound);
+    assert_eq!(padded.alpha[..3], seed.alpha);
+    assert_eq!(padded.alpha[3..], [1e-100; 2]);
+    assert_eq!(padded.n_tokens[3..], [0.0; 2]);
+    for (row, before) in padded.phi.chunks_exact(5).zip(seed.phi.chunks_exact(3)) {
+        assert_eq!(&row[..3], before);
+    }
+    let exact = [exact(&seed, &counts), exact(&padded, &counts)];
+    assert!((exact[0] - exact[1]).abs() < 1e-10 * exact[0].abs(), "{exact:?}");
+    // What the mean field itself says of the two models.
+    let unknown = |fit: &EmFit, n_topics| {
+        let start = EmStart { bound: NONE, ..start_of(fit) };
+        let settings = EmSettings { alpha: vec![0.2; n_topics], ..settings.clone() };
+        fit_em(&counts, Some(start), &settings, &()).unwrap().bound
+    };
+    let (alone, with_more) = (unknown(&seed, 4), unknown(&padded, 6));
+    assert!((alone - with_more).abs() < 1e-6 * alone.abs(), "{alone} {with_more}");
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    let (_, counts) = common::simulated(5, 300, 0.3, 80, 500, 1);
+    let run = |n_threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+        pool.install(|| {
+            let settings = EmSettings { max_iter: 6, ..settings(5, 1) };
+            let fit = fit_em(&counts, None, &settings, &()).unwrap();
+            let wider = EmSettings { alpha: vec![0.2; 8], ..settings };
+            let grown = fit_em(&counts, Some(start_of(&fit)), &wider, &()).unwrap();
+            (fit, grown)
+        })
+    };
+    let one = run(1);
+    assert!(one.1.bound > one.0.bound);
+    for n_threads in [2, 8] {
+        assert!(run(n_threads) == one);
+    }
+}
+
+#[test]
+fn topics_of_a_synthetic_corpus_are_recovered() {
+    let (truth, counts) = common::simulated(4, 100, 0.2, 100, 400, 3);
+    let fit = fit_em(&counts, None, &EmSettings { max_iter: 100, ..settings(4, 1) }, &()).unwrap();
+    let cosine = |true_topic: usize, topic: usize| {
+        let (mut dot, mut x2, mut y2) = (0.0, 0.0, 0.0);
+        for word in 0..100 {
+            let x = truth.urn().weights(word)[true_topic];
+            let y = fit.phi[word as usize * 4 + topic];
+            (dot, x2, y2) = (dot + x * y, x2 + x * x, y2 + y * y);
+        }
+        dot / f64::sqrt(x2 * y2)
+    };
+    for true_topic in 0..4 {
+        let best = (0..4).map(|topic| cosine(true_topic, topic)).fold(0.0, f64::max);
+        assert!(best > 0.95, "topic {true_topic}: {best}");
+    }
+}
+
+#[test]
+fn a_stop_leaves_a_model() {
+    let (_, counts) = common::simulated(3, 40, 0.2, 25, 60, 2);
+    let stop = Stop::default();
+    stop.raise();
+    let fit = fit_em(&counts, None, &settings(3, 1), &stop).unwrap();
+    assert!(fit.bound.is_infinite() && fit.trace == [NONE]);
+    for topic in 0..3 {
+        let sum: f64 = fit.phi.iter().skip(topic).step_by(3).sum();
+        assert!((sum - 1.0).abs() < 1e-12);
+    }
+    let seed = fit_em(&counts, None, &settings(3, 1), &()).unwrap();
+    let grown = fit_em(&counts, Some(start_of(&seed)), &settings(4, 1), &stop).unwrap();
+    assert_eq!((grown.bound, grown.alpha.len()), (seed.bound, 4));
+}
+
+#[test]
+fn what_cannot_be_fitted_is_refused() {
+    let (_, counts) = common::simulated(3, 40, 0.2, 25, 60, 2);
+    let fit = |start, settings: EmSettings| fit_em(&counts, start, &settings, &());
+    for alpha in [vec![], vec![0.0], vec![f64::NAN, 1.0]] {
+        assert!(fit(None, EmSettings { alpha, ..settings(1, 1) }).is_err());
+    }
+    for bad in [-1.0, f64::NAN, f64::INFINITY] {
+        assert!(fit(None, EmSettings { topic_word_prior: bad, ..settings(1, 1) }).is_err());
+        assert!(fit(None, EmSettings { tolerance: bad, ..settings(1, 1) }).is_err());
+    }
+    let seed = fit(None, settings(3, 1)).unwrap();
+    assert!(fit(Some(start_of(&seed)), settings(2, 1)).is_err());
+    let shorter = EmStart { phi: seed.phi[3..].to_vec(), ..start_of(&seed) };
+    assert!(fit(Some(shorter), settings(3, 1)).is_err());
+    let mut without = start_of(&seed);
+    let word = counts.words()[0] as usize;
+    without.phi[3 * word..][..3].fill(0.0);
+    let message = fit(Some(without), settings(3, 1)).unwrap_err().to_string();
+    assert!(message.contains(&format!("word {word}")), "{message}");
+}
