@@ -438,6 +438,8 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
             return "max_seconds"
         if last is None:
             return None
+        if last.log_h == -np.inf:
+            return "exhausted"
         if last.log_h <= np.log(stops.get("max_unexplored", 0.0) or np.nan):
             return "max_unexplored"
         if last.upper - last.lower <= stops.get("width", -np.inf):

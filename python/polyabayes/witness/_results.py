@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._log_space import log_sum
-from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.exceptions import ScoreError
 from polyabayes.witness._averages import mean_bounds, share_bounds
-from polyabayes.witness._scores import Score, Sizes, interval
+from polyabayes.witness._scores import Score, Sizes, interval, named
 from polyabayes.witness._search import Search, Survey, rest_bounds
 from polyabayes.witness._table import ResultTable
 
@@ -159,7 +159,7 @@ def _paper_bounds(
 def _weights(survey: Survey, explored: list[Sizes]) -> tuple[Vector, Vector]:
     """Bounds on ln p(s) p(y | s)."""
     if not explored:
-        raise InvalidArgumentError("no configuration has a score")
+        raise ScoreError("no configuration has a score")
     cells = tuple(np.array([survey.cell(sizes) for sizes in explored]).T)
     log_mass = survey.log_mass[cells]
     return log_mass + survey.lower[cells], log_mass + survey.upper[cells]
@@ -168,8 +168,8 @@ def _weights(survey: Survey, explored: list[Sizes]) -> tuple[Vector, Vector]:
 def _refuse_above(log_ceiling: float, explored: list[Sizes], lower: Vector) -> None:
     for sizes, value in zip(explored, lower.tolist(), strict=True):
         if value > log_ceiling:
-            raise InvalidArgumentError(
-                f"the prediction of {plain(sizes)} is at least {value}, above the ceiling "
+            raise ScoreError(
+                f"the prediction of {named(sizes)} is at least {value}, above the ceiling "
                 f"{log_ceiling}: predictions must be logs of probabilities, not of densities"
             )
 

@@ -172,8 +172,7 @@ class Search:
         self.records: list[Record] = []
         self.steps: list[SearchStep] = []
         self.bounds: list[Bounds] = []
-        self._intervals = Intervals.of([], rules.confidence)
-        self.survey = take_survey(prior, [], self._intervals, rules)
+        self._take([], Intervals.of([], rules.confidence))
 
     def survey_at(self, confidence: float) -> Survey:
         """The grid, where scores are known with this confidence, all of them together."""
@@ -186,19 +185,16 @@ class Search:
         intervals = Intervals.of(records, self.rules.confidence)
         if record.score is not None:
             self._check(records, intervals)
-        before = self._witnesses()
-        self.records, self._intervals = records, intervals
-        self.survey = take_survey(self.prior, records, intervals, self.rules)
+        was = [*self._witnesses, *([] if record.score is None else [len(self.records)])]
+        self._take(records, intervals)
         self.bounds.append(self._bounds())
-        after = self._witnesses()
-        was = [*before, *([] if record.score is None else [len(records) - 1])]
         self.steps.append(
             SearchStep(
                 record.sizes,
                 record.failure,
-                tuple(records[ix].sizes for ix in after),
-                None if (least := self._min_witness()) is None else records[least].sizes,
-                tuple(records[ix].sizes for ix in was if ix not in after),
+                tuple(records[ix].sizes for ix in self._witnesses),
+                None if self._least is None else records[self._least].sizes,
+                tuple(records[ix].sizes for ix in was if ix not in self._witnesses),
             )
         )
 
@@ -209,8 +205,8 @@ class Search:
         candidates = np.zeros(survey.tried.shape, dtype=bool)
         candidates[inner] = (survey.open & ~survey.tried)[inner]
         if self.rules.strategy == "successor":
-            least = self._min_witness()
-            mine = candidates & (survey.witness == (-1 if least is None else least))
+            least = -1 if self._least is None else self._least
+            mine = candidates & (survey.witness == least)
             # Beyond failures there may be none in the grid: then any other will do.
             candidates = mine if mine.any() else candidates
         cells = np.argwhere(_minimal(candidates))
@@ -232,16 +228,18 @@ class Search:
         seconds = self.records[witness].seconds if witness >= 0 else 1.0
         return log_mass + width - math.log(max(seconds, 1e-9))
 
-    def _witnesses(self) -> list[int]:
-        """Records that are the best witness of some configuration, by increasing score."""
-        found = np.unique(self.survey.witness[self.survey.open])
-        lower = self._intervals.lower
-        return sorted((int(ix) for ix in found if ix >= 0), key=lambda ix: (lower[ix], ix))
+    def _take(self, records: list[Record], intervals: Intervals) -> None:
+        """Survey the grid; list the records that are the best witness of some configuration.
 
-    def _min_witness(self) -> int | None:
-        if (self.survey.witness[self.survey.open] < 0).any():
-            return None
-        return next(iter(self._witnesses()), None)
+        They go by increasing score. Where a configuration has none, there is no least.
+        """
+        self.records = records
+        self.survey = take_survey(self.prior, records, intervals, self.rules)
+        found = np.unique(self.survey.witness[self.survey.open]).tolist()
+        self._witnesses = sorted(
+            (ix for ix in found if ix >= 0), key=lambda ix: (intervals.lower[ix], ix)
+        )
+        self._least = None if -1 in found else next(iter(self._witnesses), None)
 
     def _bounds(self) -> Bounds:
         survey, rules = self.survey, self.rules
@@ -269,12 +267,13 @@ class Search:
             )
         if self.rules.kind != "nested":
             return
-        for ix, other in enumerate(records[:-1]):
-            for small, large in ((ix, len(records) - 1), (len(records) - 1, ix)):
-                below = all(
-                    a <= b for a, b in zip(records[small].sizes, records[large].sizes, strict=True)
-                )
-                if other.score and below and intervals.lower[small] > intervals.upper[large]:
+        last = len(records) - 1
+        for other in reversed(range(last)):
+            for small, large in ((other, last), (last, other)):
+                pairs = zip(records[small].sizes, records[large].sizes, strict=True)
+                below = all(a <= b for a, b in pairs)
+                # False for those that failed: their bounds are NaN.
+                if below and intervals.lower[small] > intervals.upper[large]:
                     raise ScoreError(
                         f"the log score falls from {_told(records[small].score)} at "
                         f"{named(records[small].sizes)} to {_told(records[large].score)} at "
