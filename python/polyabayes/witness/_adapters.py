@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from polyabayes import _checks
+from polyabayes._fitting import fingerprint
 from polyabayes._model import load
 from polyabayes.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
@@ -105,6 +106,7 @@ class NestedEstimator:
         self._scoring = _checks.choice("scoring", scoring, SCORINGS)
         self._options, self._seed, self._folder = dict(options), seed, folder
         self._models: dict[Sizes, Any] = {}
+        self._predictions: dict[tuple[Sizes, str], Score] = {}
         self._parameters = estimator.get_params(deep=False)
         missing = {"n_components", "fit_method", "init"} - self._parameters.keys()
         if missing:
@@ -138,8 +140,11 @@ class NestedEstimator:
         return score
 
     def predict(self, sizes: Sizes, documents: Any) -> Score:
-        """Score documents by the model of a size."""
-        return self._likelihood(self.model(sizes), documents)
+        """Score documents by the model of a size, once."""
+        key = sizes, fingerprint(documents)
+        if key not in self._predictions:
+            self._predictions[key] = self._likelihood(self.model(sizes), documents)
+        return self._predictions[key]
 
     def model(self, sizes: Sizes) -> Any:
         """The model of a size that has a score."""
