@@ -6,7 +6,6 @@ import time
 import warnings
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from polyabayes import _checks
@@ -42,10 +41,9 @@ from polyabayes.witness._results import (
 )
 from polyabayes.witness._scores import Record, Sizes, checked_score, named
 from polyabayes.witness._search import BOUNDS, KINDS, STRATEGIES, Rules, Search, SearchStep
+from polyabayes.witness._stopping import StopRules
 from polyabayes.witness._table import ResultTable
 
-# Where no rule says when to stop.
-_DEFAULT_UNEXPLORED = 1e-6
 _MOST_FAILURES_IN_A_ROW = 10
 
 
@@ -96,13 +94,14 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
     strategy : {"successor", "best-first"}, default="successor"
         What is scored next: a successor of the witness with the lowest score, the one of most
         prior mass; or whichever configuration has the largest part in the bounds' width per
-        second that its witness took.
+        second that its witness took. With several sizes the first may stay on one axis for long,
+        where larger sizes there never catch up with the other witnesses.
     max_steps : int, optional
         Stop after as many steps.
     width : float, optional
         Stop where the bounds on ln p(y) are that close, in nats.
     max_seconds : float, optional
-        Start no step after this time.
+        Start no step after this time, but for the first.
     max_unexplored : float, optional
         Stop where H is at most this. Without any of these rules it is 1e-6.
     confidence : float, default=0.95
@@ -214,7 +213,8 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
             On Ctrl-C: a KeyboardInterrupt whose ``partial`` is this search, usable as it is.
         """
         corpus = None if X is None else as_corpus(X, "X")
-        rules, stops = self._rules(corpus), self._stops()
+        rules = self._rules(corpus)
+        stops = StopRules.checked(self.max_steps, self.width, self.max_seconds, self.max_unexplored)
         seed, file = draw_seed(self.random_state), None
         if self.checkpoint is not None:
             file = RecordFile(self.checkpoint)
@@ -390,16 +390,6 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
             log_ceiling=log_ceiling_of(self._upper(), corpus),
         )
 
-    def _stops(self) -> dict[str, float]:
-        """The rules of when to stop that were given, checked."""
-        stops: dict[str, float] = {}
-        if self.max_steps is not None:
-            stops["max_steps"] = _checks.whole_number("max_steps", self.max_steps)
-        for name in ("width", "max_seconds", "max_unexplored"):
-            if getattr(self, name) is not None:
-                stops[name] = _checks.positive_number(name, getattr(self, name))
-        return stops or {"max_unexplored": _DEFAULT_UNEXPLORED}
-
     def _identity(self, scorer: Scorer, corpus: Corpus | None, seed: int) -> dict[str, Any]:
         return {
             "prior": repr(self.prior),
@@ -410,12 +400,12 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
             **scorer.identity(),
         }
 
-    def _run(self, file: RecordFile | None, stops: dict[str, float]) -> str:
+    def _run(self, file: RecordFile | None, stops: StopRules) -> str:
         """Take steps until a rule says stop, and say which."""
         search, start = self._search, time.perf_counter()
-        with progress_bar(self.progress, int(stops.get("max_steps", 0)), "step") as update:
+        with progress_bar(self.progress, stops.max_steps or 0, "step") as update:
             while True:
-                reason = self._reason_to_stop(stops, time.perf_counter() - start)
+                reason = stops.reason(search, time.perf_counter() - start)
                 choice = None if reason else search.choose()
                 if choice is None:
                     break
@@ -428,23 +418,6 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         if search.records and all(record.score is None for record in search.records):
             raise ScoreError(f"no configuration could be scored: {search.records[-1].failure}")
         return reason or "exhausted"
-
-    def _reason_to_stop(self, stops: dict[str, float], seconds: float) -> str | None:
-        search = self._search
-        last = search.bounds[-1] if search.bounds else None
-        if len(search.records) >= stops.get("max_steps", np.inf):
-            return "max_steps"
-        if seconds >= stops.get("max_seconds", np.inf):
-            return "max_seconds"
-        if last is None:
-            return None
-        if last.log_h == -np.inf:
-            return "exhausted"
-        if last.log_h <= np.log(stops.get("max_unexplored", 0.0) or np.nan):
-            return "max_unexplored"
-        if last.upper - last.lower <= stops.get("width", -np.inf):
-            return "width"
-        return None
 
     def _scored(self, sizes: Sizes, witness: Sizes | None) -> Record:
         """Score a configuration; where that fails, say so and go on."""
