@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from polyabayes import priors
 from polyabayes.exceptions import ScoreError
 from polyabayes.witness import Score, WitnessSearch
+from polyabayes.witness._averages import mean_bounds, share_bounds
 from polyabayes.witness._scores import Intervals, Record
 
 HALF = priors.Geometric(0.5)
@@ -300,3 +301,24 @@ def test_intervals_cover_all_scores_together_and_are_not_idle() -> None:
     expected = float(np.prod(1 - shares))
     assert 0.8 < expected < 0.83
     assert abs(n_covered / n_runs - expected) < 3 * math.sqrt(expected * (1 - expected) / n_runs)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_means_and_shares_are_bounded_by_their_extreme_weights(seed: int) -> None:
+    """Both are monotone in every weight, so the extremes are at corners of the box of weights."""
+    rng = np.random.default_rng([seed, 4])
+    n = int(rng.integers(1, 7))
+    low_values, low_weights = rng.normal(0, 3, size=(2, n))
+    high_values, high_weights = np.add([low_values, low_weights], rng.gamma(1.0, size=(2, n)))
+    corners = np.array(list(itertools.product(*zip(low_weights, high_weights, strict=True))))
+    totals = np.exp(corners).sum(axis=1)
+    lower, upper = mean_bounds(low_values, high_values, low_weights, high_weights)
+    assert lower == pytest.approx(np.log((np.exp(corners + low_values).sum(1) / totals).min()))
+    assert upper == pytest.approx(np.log((np.exp(corners + high_values).sum(1) / totals).max()))
+    # The last weight is the rest, which has no share of its own.
+    least, most = share_bounds(
+        low_weights[:-1], high_weights[:-1], (low_weights[-1], high_weights[-1])
+    )
+    shares = (np.exp(corners) / totals[:, None])[:, :-1]
+    np.testing.assert_allclose(np.exp(least), shares.min(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(np.exp(most), shares.max(axis=0), rtol=1e-12)
