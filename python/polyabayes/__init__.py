@@ -1,6 +1,6 @@
 """How probable are count data under a model? Exact and unbiased likelihoods with error bars."""
 
-from polyabayes import datasets, exceptions, plotting
+from polyabayes import datasets, exceptions, plotting, priors
 from polyabayes._model import load
 from polyabayes.comparison import Comparison, compare
 from polyabayes.completion import (
@@ -20,6 +20,7 @@ from polyabayes.io import read_corpus, write_corpus
 from polyabayes.lda import LatentDirichletAllocation
 from polyabayes.likelihood import LogLikelihood, Trace, log_likelihood
 from polyabayes.pfa import PoissonFactorAnalysis
+from polyabayes.witness import WitnessSearch, cross_validate
 
 __version__ = "0.1.0"
 
@@ -32,9 +33,11 @@ __all__ = [
     "Perplexity",
     "PoissonFactorAnalysis",
     "Trace",
+    "WitnessSearch",
     "bidirectional_bounds",
     "compare",
     "completion_perplexity",
+    "cross_validate",
     "datasets",
     "estimator_divergence",
     "exceptions",
@@ -43,6 +46,7 @@ __all__ = [
     "log_likelihood",
     "plotting",
     "plug_in_perplexity",
+    "priors",
     "read_corpus",
     "split_tokens",
     "write_corpus",

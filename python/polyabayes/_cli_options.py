@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, NoReturn
 
+from polyabayes import priors
 from polyabayes.exceptions import InvalidArgumentError
 
 MODELS = ("lda", "pfa")
@@ -29,6 +30,26 @@ SCORING = (
     "options",
     *GENERAL,
 )
+
+SEARCHING = (
+    "max_steps",
+    "width",
+    "max_seconds",
+    "max_unexplored",
+    "scoring",
+    "bound",
+    "upper",
+    "confidence",
+    "checkpoint",
+    "random_state",
+    "progress",
+)
+_PRIORS: dict[str, tuple[type[priors.UnivariatePrior], tuple[type, ...]]] = {
+    "poisson": (priors.Poisson, (float,)),
+    "geometric": (priors.Geometric, (float,)),
+    "negative-binomial": (priors.NegativeBinomial, (float, float)),
+    "uniform": (priors.Uniform, (int, int)),
+}
 
 
 def given(arguments: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:
@@ -81,6 +102,7 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     _score_options(command("score", "score documents with standard errors", scoring))
     _compare_options(command("compare", "compare models on the same documents", scoring))
     _split_options(command("split", "hold documents out"))
+    _search_options(command("search", "how many topics? bounds for every number (LDA)"))
     demo = command("demo", "train, score and compare on made-up and on real documents")
     demo.add_argument("-o", "--output", default="demo-output", metavar="DIR", help="%(default)s")
     return parser
@@ -148,6 +170,51 @@ def _compare_options(parser: _Parser) -> None:
     parser.add_argument("models", nargs="+", metavar="MODEL", help="what 'fit' wrote")
     _corpus_options(parser, "--on", dest="corpus", required=True)
     parser.add_argument("--plot", metavar="FILE.png", help="draw the table; also .pdf and .svg")
+
+
+def _search_options(parser: _Parser) -> None:
+    _corpus_options(parser)
+    add = parser.add_argument
+    add(
+        "--prior",
+        dest="priors",
+        type=_prior,
+        action="append",
+        required=True,
+        metavar="LAW:NUMBERS",
+        help="of the number of topics: poisson:MEAN (on top of 1), geometric:P, "
+        "negative-binomial:MEAN,SHAPE or uniform:LOW,HIGH; may be repeated: the first one is "
+        "searched, the others get the same scores",
+    )
+    text = "one row a step, or a fold; '-' is CSV on standard output"
+    add("-o", "--output", required=True, metavar="BOUNDS.csv|BOUNDS.parquet", help=text)
+    add("--max-steps", type=int, metavar="N", help="stop after as many sizes")
+    add("--width", type=float, metavar="X", help="stop where ln p(y) is known to X nats")
+    add("--max-seconds", type=float, metavar="X", help="start no size after this time")
+    add("--max-unexplored", type=float, metavar="X", help="prior mass that may be left")
+    add("--scoring", help="likelihood, or bound (the training's own)")
+    add("--bound", help="witness, min-witness or paper")
+    add("--upper", help="multinomial or vacuous")
+    add("--confidence", type=float, metavar="X", help="of all bounds together")
+    add("--max-iter", type=int, metavar="N", help="iterations of training, each size")
+    add("--checkpoint", metavar="DIR", help="go on from there, if it holds the same search")
+    add("--test", metavar="CORPUS", help="bounds on the prediction of these documents, too")
+    add("--folds", type=int, metavar="N", help="average against the best, by cross-validation")
+    add("--workers", dest="n_workers", type=int, metavar="N", help="processes for the folds")
+    add("--plot", metavar="FILE.png", help="draw the bounds; also .pdf and .svg")
+
+
+def _prior(text: str) -> priors.SizePrior:
+    name, _, numbers = text.partition(":")
+    law, types = _PRIORS.get(name, (priors.UnivariatePrior, ()))
+    parts = numbers.split(",")
+    if len(parts) != len(types):
+        known = "poisson:MEAN, geometric:P, negative-binomial:MEAN,SHAPE or uniform:LOW,HIGH"
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of {known}")
+    try:
+        return law(*(kind(part) for kind, part in zip(types, parts, strict=True)))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
 
 
 def _named_value(text: str) -> tuple[str, int | str]:

@@ -16,7 +16,7 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
@@ -24,7 +24,15 @@ from typing import Any, TextIO
 import numpy as np
 
 import polyabayes as pb
-from polyabayes._cli_options import CORPUS_SUFFIXES, GENERAL, SCORING, TRAINING, given, make_parser
+from polyabayes._cli_options import (
+    CORPUS_SUFFIXES,
+    GENERAL,
+    SCORING,
+    SEARCHING,
+    TRAINING,
+    given,
+    make_parser,
+)
 from polyabayes.demo import run_demo
 from polyabayes.exceptions import (
     FileAccessError,
@@ -107,21 +115,17 @@ def _fit(arguments: argparse.Namespace) -> int:
 
 
 def _score(arguments: argparse.Namespace) -> int:
-    if arguments.output != "-":
-        output = _output(arguments.output, (".csv", ".parquet"), "; '-' is CSV on standard output")
-        if output.suffix.lower() == ".parquet":
-            _need("pandas", "frames", "writing Parquet files")
-            _need("pyarrow", "frames", "writing Parquet files")
+    _check_table_output(arguments.output)
     model = pb.load(arguments.model)
     corpus = _read_for(model, arguments)
     try:
         result = pb.log_likelihood(model, corpus, **given(arguments, SCORING))
     except Interrupted as interrupted:
-        _write_scores(interrupted.partial, arguments.output)
+        _write_table(interrupted.partial._columns(), arguments.output)
         place = "the output" if arguments.output == "-" else arguments.output
         _say(f"interrupted: {interrupted}, the others are empty in {place}")
         return _INTERRUPTED
-    _write_scores(result, arguments.output)
+    _write_table(result._columns(), arguments.output)
     print(_summary(result), file=sys.stderr)
     return 0
 
@@ -156,6 +160,72 @@ def _split(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _search(arguments: argparse.Namespace) -> int:
+    _check_table_output(arguments.output)
+    plot = arguments.plot and _output(arguments.plot, _PICTURE_SUFFIXES)
+    if plot:
+        _need("matplotlib", "plot", "--plot")
+    if arguments.folds is not None and (len(arguments.priors) > 1 or arguments.test):
+        raise InvalidArgumentError("--folds goes with one --prior, and without --test")
+    model = pb.LatentDirichletAllocation(**given(arguments, ("max_iter", "n_jobs")))
+    search = pb.WitnessSearch(model, arguments.priors[0], **given(arguments, SEARCHING))
+    corpus = pb.read_corpus(arguments.corpus, vocabulary=arguments.vocabulary)
+    test = None
+    if arguments.test:
+        test = _read_as_wide(corpus.n_words, arguments.test, arguments.vocabulary)
+    _say(f"searching on {_size(corpus)}")
+    if arguments.folds is not None:
+        options = given(arguments, ("n_workers",))
+        folds = pb.cross_validate(search, corpus, arguments.folds, **options)
+        _write_table(folds, arguments.output)
+        if plot:
+            _save_picture(pb.plotting.plot_predictive_bounds(folds), plot)
+        return 0
+    try:
+        search.fit(corpus)
+    except Interrupted as interrupted:
+        _write_table(_stacked(search, arguments.priors), arguments.output)
+        _say(f"interrupted: {interrupted}")
+        return _INTERRUPTED
+    _write_table(_stacked(search, arguments.priors), arguments.output)
+    _say(f"{search.n_steps_:,} sizes, stopped by {search.stop_reason_}")
+    searches = {repr(prior): search.under(prior) for prior in arguments.priors}
+    if plot:
+        _save_picture(pb.plotting.plot_size_bounds(searches), plot)
+    for name, one in searches.items():
+        print(_search_summary(name, one, test), file=sys.stderr)
+    return 0
+
+
+def _stacked(search: pb.WitnessSearch, priors: Sequence[Any]) -> dict[str, Any]:
+    """The bounds under each prior one below the other, the prior in the first column."""
+    tables = [search.under(prior).bounds_ for prior in priors]
+    names = np.repeat([repr(prior) for prior in priors], search.n_steps_)
+    columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    return {"prior": names, **columns}
+
+
+def _search_summary(name: str, search: pb.WitnessSearch, test: pb.Corpus | None) -> str:
+    row = search.bounds_.row(-1)
+    least, most = search.unexplored_posterior_
+    lines = [
+        name,
+        f"  ln p(y)         {row['lower']:,.2f} to {row['upper']:,.2f} nats",
+        f"  best size       {search.best_}",
+        f"  not explored    {least:.2g} to {most:.2g} of the posterior",
+    ]
+    if test is not None:
+        bounds = search.predictive_bounds(test)
+        lines += [
+            f"  ln p(test)      {bounds.lower:,.2f} to {bounds.upper:,.2f} nats",
+            f"  by best size    {bounds.best:,.2f} +- {bounds.best_std_error:.2g} nats",
+        ]
+    if not all(search.holds_.values()):
+        failing = ", ".join(name for name, holds in search.holds_.items() if not holds)
+        lines.append(f"  not rigorous    {failing}")
+    return "\n".join(lines)
+
+
 def _demo(arguments: argparse.Namespace) -> int:
     folder = Path(arguments.output)
     _need("pandas", "frames", "the demo")
@@ -170,11 +240,14 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 def _read_for(model: Any, arguments: argparse.Namespace) -> pb.Corpus:
-    """Read a corpus whose words are those of the model where its format does not tell them."""
-    path, vocabulary = arguments.corpus, arguments.vocabulary
+    return _read_as_wide(model.n_features_in_, arguments.corpus, arguments.vocabulary)
+
+
+def _read_as_wide(n_words: int, path: str, vocabulary: str | None) -> pb.Corpus:
+    """Read a corpus of so many words where its format does not tell their number."""
     name = path.lower().removesuffix(".gz")
     if vocabulary is None and (path == "-" or name.endswith(_FORMATS_WITHOUT_WIDTH)):
-        return pb.read_corpus(path, n_words=model.n_features_in_)
+        return pb.read_corpus(path, n_words=n_words)
     return pb.read_corpus(path, vocabulary=vocabulary)
 
 
@@ -206,6 +279,15 @@ def _output(path: str, suffixes: tuple[str, ...], also: str = "") -> Path:
     return file
 
 
+def _check_table_output(output: str) -> None:
+    if output == "-":
+        return
+    path = _output(output, (".csv", ".parquet"), "; '-' is CSV on standard output")
+    if path.suffix.lower() == ".parquet":
+        _need("pandas", "frames", "writing Parquet files")
+        _need("pyarrow", "frames", "writing Parquet files")
+
+
 def _refuse_unwritable(folder: Path) -> None:
     try:
         tempfile.TemporaryFile(dir=folder).close()
@@ -219,26 +301,28 @@ def _need(module: str, extra: str, purpose: str) -> None:
         raise MissingDependencyError(f"{purpose} needs {module}: pip install 'polyabayes[{extra}]'")
 
 
-def _write_scores(result: pb.LogLikelihood, output: str) -> None:
+def _write_table(columns: Mapping[str, Any], output: str) -> None:
     if output == "-":
-        _write_csv(result, sys.stdout)
+        _write_csv(columns, sys.stdout)
         sys.stdout.flush()
         return
     with replacing(Path(output)) as stream:
         if output.lower().endswith(".parquet"):
-            result.to_frame().to_parquet(stream)
+            import pandas as pd
+
+            pd.DataFrame(dict(columns)).to_parquet(stream)
             return
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-        _write_csv(result, text)
+        _write_csv(columns, text)
         text.detach()
 
 
-def _write_csv(result: pb.LogLikelihood, stream: TextIO) -> None:
-    """One row a document; a document that was not reached has no values."""
-    columns = {name: np.asarray(column) for name, column in result._columns().items()}
+def _write_csv(columns: Mapping[str, Any], stream: TextIO) -> None:
+    """One line a row; a value that there is not is left empty."""
+    arrays = [np.asarray(column).tolist() for column in columns.values()]
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(columns)
-    for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+    for row in zip(*arrays, strict=True):
         # NaN is the one value that differs from itself.
         writer.writerow("" if value != value else value for value in row)
     stream.flush()
@@ -296,4 +380,11 @@ def _discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-_COMMANDS = {"fit": _fit, "score": _score, "compare": _compare, "split": _split, "demo": _demo}
+_COMMANDS = {
+    "fit": _fit,
+    "score": _score,
+    "compare": _compare,
+    "split": _split,
+    "search": _search,
+    "demo": _demo,
+}

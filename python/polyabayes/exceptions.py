@@ -22,6 +22,8 @@ __all__ = [
     "NotFittedError",
     "PolyabayesError",
     "PolyabayesWarning",
+    "ScoreError",
+    "ScoreWarning",
     "UnreliableErrorWarning",
 ]
 
@@ -62,6 +64,10 @@ class NotFittedError(PolyabayesError, _SklearnNotFittedError):  # type: ignore[m
     """An estimator is used before ``fit`` or ``from_parameters``."""
 
 
+class ScoreError(PolyabayesError, ValueError):
+    """The score of a configuration is no log probability, or breaks what its kind promises."""
+
+
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during long work; what the work had reached is not lost.
 
@@ -87,6 +93,10 @@ class ImpossibleDocumentWarning(PolyabayesWarning):
 
 class CheckpointWarning(PolyabayesWarning):
     """A checkpoint could not be written; training goes on, the last good one stays."""
+
+
+class ScoreWarning(PolyabayesWarning):
+    """A configuration could not be scored; the search goes on, its prior mass stays unexplored."""
 
 
 class UnreliableErrorWarning(PolyabayesWarning):

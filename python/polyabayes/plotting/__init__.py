@@ -4,10 +4,20 @@ from polyabayes.plotting._comparison import plot_comparison
 from polyabayes.plotting._convergence import plot_convergence
 from polyabayes.plotting._topics import plot_topics
 from polyabayes.plotting._training import plot_topic_similarity, plot_topic_weights, plot_trace
+from polyabayes.plotting._witness import (
+    plot_predictive_bounds,
+    plot_search_map,
+    plot_size_bounds,
+    plot_size_posterior,
+)
 
 __all__ = [
     "plot_comparison",
     "plot_convergence",
+    "plot_predictive_bounds",
+    "plot_search_map",
+    "plot_size_bounds",
+    "plot_size_posterior",
     "plot_topic_similarity",
     "plot_topic_weights",
     "plot_topics",

@@ -1,0 +1,238 @@
+"""Where scores come from: a function of the sizes, or an estimator trained from fewer topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.base import clone
+
+from polyabayes import _checks
+from polyabayes._fitting import fingerprint
+from polyabayes._model import load
+from polyabayes.corpus import Corpus
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.likelihood import log_likelihood
+from polyabayes.witness._scores import ROUNDING, Score, Sizes, checked_score, named
+
+SCORINGS = ("likelihood", "bound")
+
+# Parameters that the search sets itself, or that leave the model as it is.
+_NOT_OF_THE_MODEL = ("n_components", "fit_method", "init", "n_jobs", "progress", "checkpoint_every")
+
+
+class Scorer(Protocol):
+    """What the search needs of a score."""
+
+    def score(self, sizes: Sizes, witness: Sizes | None) -> Any:
+        """Score a configuration, which may start from the one that is its best witness."""
+
+    def predict(self, sizes: Sizes, documents: Any) -> Score:
+        """Ln p(documents | data, sizes) of a configuration that has a score."""
+
+    def identity(self) -> dict[str, Any]:
+        """What two searches must agree on for one to go on where the other was."""
+
+
+class FunctionScorer:
+    """A function of the sizes, and one of documents and sizes for predictions.
+
+    Parameters
+    ----------
+    score, predictive : callable
+        As :class:`WitnessSearch` takes them.
+    """
+
+    def __init__(self, score: Callable[..., Any], predictive: Callable[..., Any] | None) -> None:
+        self._score, self._predictive = score, predictive
+
+    def score(self, sizes: Sizes, witness: Sizes | None) -> Any:  # noqa: ARG002
+        """Call the function."""
+        return self._score(*sizes)
+
+    def predict(self, sizes: Sizes, documents: Any) -> Score:
+        """Call the function for predictions."""
+        if self._predictive is None:
+            raise InvalidArgumentError(
+                "predictive_bounds needs predictive=, a function that gives ln p(documents | data, "
+                "sizes) as predictive(documents, *sizes)"
+            )
+        return checked_score(self._predictive(documents, *sizes), sizes)
+
+    def identity(self) -> dict[str, Any]:
+        """The name of the function."""
+        kind = type(self._score)
+        names = [
+            getattr(self._score, name, getattr(kind, name))
+            for name in ("__module__", "__qualname__")
+        ]
+        return {"score": ".".join(names)}
+
+
+class NestedEstimator:
+    """An estimator whose every size is trained from a smaller one.
+
+    It needs parameters ``n_components``, ``fit_method="em"`` and ``init`` (a fitted model with
+    fewer components), as LatentDirichletAllocation has.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Cloned for every size.
+    corpus : Corpus
+        The training documents.
+    scoring : {"likelihood", "bound"}
+        ``log_likelihood`` of the training documents, or the estimator's ``bound_``.
+    options : mapping
+        Further arguments of ``log_likelihood``.
+    seed : int
+        Of the estimator, where it has none, and of ``log_likelihood``.
+    folder : path, optional
+        Where models are kept; None keeps them in memory.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        corpus: Corpus,
+        scoring: str,
+        options: Mapping[str, Any],
+        seed: int,
+        folder: Path | None,
+    ) -> None:
+        self._estimator, self._corpus = estimator, corpus
+        self._scoring = _checks.choice("scoring", scoring, SCORINGS)
+        self._options, self._seed, self._folder = dict(options), seed, folder
+        self._models: dict[Sizes, Any] = {}
+        self._predictions: dict[tuple[Sizes, str], Score] = {}
+        self._parameters = estimator.get_params(deep=False)
+        missing = {"n_components", "fit_method", "init"} - self._parameters.keys()
+        if missing:
+            raise InvalidArgumentError(
+                f"{type(estimator).__name__} has no parameter {' and no '.join(sorted(missing))}: "
+                "a nested search trains every size from a smaller one; give a "
+                "LatentDirichletAllocation, or a function of the size"
+            )
+
+    def score(self, sizes: Sizes, witness: Sizes | None) -> Score:
+        """Train from the model of the witness, and score the training documents."""
+        model = clone(self._estimator).set_params(
+            n_components=sizes[0],
+            fit_method="em",
+            init=None if witness is None else self.model(witness),
+        )
+        if "random_state" in self._parameters and self._parameters["random_state"] is None:
+            model.set_params(random_state=self._seed)
+        model.fit(self._corpus)
+        # Models that hold on to the one before would all stay in memory.
+        model.set_params(init=None)
+        score = (
+            Score(float(model.bound_))
+            if self._scoring == "bound"
+            else self._likelihood(model, self._corpus)
+        )
+        if self._folder is not None:
+            model.save(self._path(sizes))
+            self._models.clear()
+        self._models[sizes] = model
+        return score
+
+    def predict(self, sizes: Sizes, documents: Any) -> Score:
+        """Score documents by the model of a size, once."""
+        key = sizes, fingerprint(documents)
+        if key not in self._predictions:
+            self._predictions[key] = self._likelihood(self.model(sizes), documents)
+        return self._predictions[key]
+
+    def model(self, sizes: Sizes) -> Any:
+        """The model of a size that has a score."""
+        if sizes not in self._models and self._folder is not None:
+            return load(self._path(sizes))
+        if sizes not in self._models:
+            raise InvalidArgumentError(f"there is no model of {named(sizes)}")
+        return self._models[sizes]
+
+    def identity(self) -> dict[str, Any]:
+        """Class and parameters of the estimator, and how it is scored."""
+        parameters = {
+            name: _plain(value)
+            for name, value in self._parameters.items()
+            if name not in _NOT_OF_THE_MODEL
+        }
+        return {
+            "score": type(self._estimator).__name__,
+            **{f"{name} of the estimator": value for name, value in parameters.items()},
+            "scoring": self._scoring,
+            "scoring_options": repr(sorted(self._options.items())),
+        }
+
+    def _path(self, sizes: Sizes) -> Path:
+        assert self._folder is not None
+        return self._folder / f"topics-{sizes[0]}.safetensors"
+
+    def _likelihood(self, model: Any, documents: Any) -> Score:
+        # The event whose probability the multinomial ceiling bounds.
+        options = {"n_jobs": self._parameters.get("n_jobs"), **self._options}
+        result = log_likelihood(
+            model,
+            documents,
+            event="sequence",
+            given_length=True,
+            random_state=self._seed,
+            **options,
+        )
+        return Score(result.total, result.total_std_error)
+
+
+def make_scorer(
+    score: Any, predictive: Any, kind: str, n_variables: int, corpus: Corpus | None, **options: Any
+) -> Scorer:
+    """The score as the search calls it; refuse what cannot be one."""
+    if hasattr(score, "get_params") and hasattr(score, "fit"):
+        if kind != "nested" or n_variables != 1:
+            raise InvalidArgumentError(
+                'an estimator gives nested scores of one size: use kind="nested" and a prior of '
+                "one size, or give a function of the sizes"
+            )
+        if corpus is None:
+            raise InvalidArgumentError("X is missing: an estimator must be fitted to documents")
+        return NestedEstimator(score, corpus, **options)
+    if not callable(score) or isinstance(score, type):
+        raise InvalidTypeError(f"score must be an estimator or a function of sizes, got {score!r}")
+    if predictive is not None and not callable(predictive):
+        raise InvalidTypeError(f"predictive must be a function or None, got {predictive!r}")
+    return FunctionScorer(score, predictive)
+
+
+def log_ceiling_of(upper: Any, corpus: Corpus | None) -> float:
+    """Ln of what p(y | sizes) is at most, whatever the sizes."""
+    if callable(upper):
+        value = float(upper(corpus))
+        if not np.isfinite(value):
+            raise InvalidArgumentError(f"upper(X) is {value}: it must be a finite number")
+        return value
+    if _checks.choice("upper", upper, ("multinomial", "vacuous")) == "vacuous":
+        return 0.0
+    if corpus is None:
+        raise InvalidArgumentError('upper="multinomial" needs X, the counts')
+    return log_multinomial_ceiling(corpus)
+
+
+def log_multinomial_ceiling(corpus: Corpus) -> float:
+    """Sum of n_dw ln(n_dw / n_d) over documents and words, rounded up.
+
+    No mixture of multinomials is better than each document's own frequencies.
+    """
+    counts = corpus.counts.data.astype(np.float64)
+    lengths = np.asarray(corpus.counts.sum(axis=1), dtype=np.float64).ravel()
+    lengths = np.repeat(lengths, np.diff(corpus.counts.indptr))
+    return float((counts * np.log(counts / lengths)).sum()) * (1.0 - ROUNDING)
+
+
+def _plain(value: Any) -> Any:
+    """Parameters as JSON gives them back; a path or a random state by its text."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return np.asarray(value).tolist() if hasattr(value, "__array__") else repr(value)

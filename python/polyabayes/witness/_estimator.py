@@ -1,0 +1,443 @@
+"""WitnessSearch: the search as an estimator."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator, clone
+
+from polyabayes import _checks
+from polyabayes._fitting import fingerprint
+from polyabayes._progress import progress_bar
+from polyabayes._random import draw_seed
+from polyabayes.corpus import Corpus, as_corpus
+from polyabayes.exceptions import (
+    Interrupted,
+    InvalidArgumentError,
+    InvalidTypeError,
+    NotFittedError,
+    ScoreError,
+    ScoreWarning,
+)
+from polyabayes.priors import SizePrior
+from polyabayes.witness._adapters import (
+    NestedEstimator,
+    Scorer,
+    log_ceiling_of,
+    log_multinomial_ceiling,
+    make_scorer,
+)
+from polyabayes.witness._records import RecordFile
+from polyabayes.witness._results import (
+    PredictiveBounds,
+    best_sizes,
+    bounds_table,
+    plain,
+    posterior_table,
+    predictive_bounds,
+    unexplored_posterior,
+)
+from polyabayes.witness._scores import Record, Sizes, checked_score, named
+from polyabayes.witness._search import BOUNDS, KINDS, STRATEGIES, Rules, Search, SearchStep
+from polyabayes.witness._stopping import StopRules
+from polyabayes.witness._table import ResultTable
+
+_MOST_FAILURES_IN_A_ROW = 10
+
+
+class WitnessSearch(BaseEstimator):  # type: ignore[misc]
+    """Search over unknown sizes, with bounds on p(y) and on every posterior that always hold.
+
+    The witness algorithm of Chiang and Poole. Explored sizes give F, the part of p(y) that is
+    known; the prior mass H outside is bounded: each unexplored size is at least as good as its
+    best witness, an explored size that is no larger in any variable, and no better than a ceiling
+    U. Then F + (witnesses' share of H) <= p(y) <= F + U H. The bounds tighten with every step and
+    hold wherever the search stops.
+
+    Parameters
+    ----------
+    score : estimator or callable
+        A callable ``score(*sizes)`` gives ln p(y | sizes) in nats, or a tuple of it and its
+        standard error, or of these and the degrees of freedom of Student's law (normal without).
+        An estimator with parameters ``n_components``, ``fit_method="em"`` and ``init``, as
+        :class:`LatentDirichletAllocation`, is trained on the documents, each size from the model
+        of its best witness.
+    prior : priors.SizePrior
+        Prior of the size, or the joint prior of several.
+    kind : {"nested", "evidence"}, default="nested"
+        ``"nested"`` promises that the score never falls as sizes grow (point parameters, each
+        size trained from smaller ones): a fall beyond the errors is refused. ``"evidence"``
+        promises nothing: then only F <= p(y) <= F + U H holds. With an estimator scored by
+        "likelihood" the promise is the user's: the likelihood at parameters that EM trained need
+        not be monotone, and only falls among the sizes explored are seen.
+    bound : {"witness", "min-witness", "paper"}, default="witness"
+        ``"witness"``: each unexplored size takes its best witness, and as a ceiling the lowest
+        score of the larger ones explored. ``"min-witness"``: all take the lowest witness, and U.
+        ``"paper"``: the same with U = 1, and predictive bounds that hold only if every
+        unexplored size predicts as the min-witness does.
+    upper : {"vacuous", "multinomial"} or callable, optional
+        U: 1; the probability of the tokens by each document's own frequencies, for any mixture of
+        multinomials, such as LDA; or a function of the corpus that gives ln U. None takes
+        "multinomial" for an estimator, "vacuous" for a callable or the paper's bounds. "vacuous"
+        needs scores of probabilities, not of densities.
+    predictive : callable, optional
+        For a callable score: ``predictive(documents, *sizes)`` gives ln p(documents | y, sizes),
+        with errors as `score` does.
+    scoring : {"likelihood", "bound"}, default="likelihood"
+        How an estimator is scored: by :func:`log_likelihood` of the training documents as a
+        sequence, with its errors, or by its ``bound_``. That is a lower bound: what it gives for
+        ``lower`` holds, all else is as if it were exact (see ``holds_``).
+    scoring_options : dict, optional
+        Further arguments of :func:`log_likelihood`.
+    strategy : {"successor", "best-first"}, default="successor"
+        What is scored next: a successor of the witness with the lowest score, the one of most
+        prior mass; or whichever configuration has the largest part in the bounds' width per
+        second that its witness took. With several sizes the first may stay on one axis for long,
+        where larger sizes there never catch up with the other witnesses.
+    max_steps : int, optional
+        Stop after as many steps.
+    width : float, optional
+        Stop where the bounds on ln p(y) are that close, in nats.
+    max_seconds : float, optional
+        Start no step after this time, but for the first.
+    max_unexplored : float, optional
+        Stop where H is at most this. Without any of these rules it is 1e-6.
+    confidence : float, default=0.95
+        Probability that all scores with errors lie within their intervals: the i-th may miss with
+        probability (1 - confidence) 6 / (pi i)^2, so that bounds hold at any stopping time.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Seed of :func:`log_likelihood`, and of an estimator that has none.
+    checkpoint : path-like, optional
+        Folder for scores and models, written after every step. A search of the same corpus, score,
+        prior, kind and strategy goes on from there; that of another is refused.
+    progress : bool, default=False
+        Show a progress bar (needs tqdm).
+
+    Attributes
+    ----------
+    bounds_ : ResultTable
+        One row a step: sizes, ``log_score`` and ``std_error`` (NaN where scoring failed),
+        ``log_prior``, ``log_f``, ``log_h``, ``lower`` and ``upper`` (bounds on ln p(y)),
+        ``witness`` (the one with the lowest score, None without), ``n_witnesses``, ``seconds``,
+        ``failure``.
+    trace_ : list of SearchStep
+        The witness set after every step, and what was pruned.
+    log_ceiling_ : float
+        Ln U.
+    holds_ : dict of str to bool
+        Whether "lower", "upper", "posterior" and "predictive" bounds hold.
+    stop_reason_ : str
+        "exhausted", "max_steps", "width", "max_seconds", "max_unexplored" or "interrupted".
+    n_steps_ : int
+        Steps taken.
+    posterior_bounds_ : ResultTable
+        One row an explored size: ``lower`` and ``upper`` (bounds on p(sizes | y)), and their logs.
+    unexplored_posterior_ : tuple of float
+        Bounds on the posterior of all other sizes together.
+    best_ : int or tuple of int
+        The explored size of largest prior mass times score.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> search = pb.WitnessSearch(lambda k: -3.0 - 4.0 / k, pb.priors.Poisson(2), width=0.01)
+    >>> search = search.fit()
+    >>> row = search.bounds_.row(-1)
+    >>> print(f"{search.n_steps_} steps, {row['lower']:.3f} to {row['upper']:.3f}")
+    10 steps, -4.404 to -4.401
+    """
+
+    def __init__(
+        self,
+        score: Any,
+        prior: Any,
+        *,
+        kind: str = "nested",
+        bound: str = "witness",
+        upper: Any = None,
+        predictive: Any = None,
+        scoring: str = "likelihood",
+        scoring_options: Any = None,
+        strategy: str = "successor",
+        max_steps: int | None = None,
+        width: float | None = None,
+        max_seconds: float | None = None,
+        max_unexplored: float | None = None,
+        confidence: float = 0.95,
+        random_state: Any = None,
+        checkpoint: Any = None,
+        progress: bool = False,
+    ) -> None:
+        self.score = score
+        self.prior = prior
+        self.kind = kind
+        self.bound = bound
+        self.upper = upper
+        self.predictive = predictive
+        self.scoring = scoring
+        self.scoring_options = scoring_options
+        self.strategy = strategy
+        self.max_steps = max_steps
+        self.width = width
+        self.max_seconds = max_seconds
+        self.max_unexplored = max_unexplored
+        self.confidence = confidence
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.progress = progress
+
+    def fit(self, X: Any = None, y: Any = None) -> Self:  # noqa: ARG002
+        """Search until a rule says stop.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents; a callable score does without, unless ``upper="multinomial"``.
+        y : ignored
+            Present for scikit-learn.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If an argument is bad, or `checkpoint` is of another search; before any work.
+        ScoreError
+            If a score is NaN or infinite, above the ceiling, or falls where nesting was promised,
+            or if ten in a row fail; the search up to there is kept.
+        Interrupted
+            On Ctrl-C: a KeyboardInterrupt whose ``partial`` is this search, usable as it is.
+        """
+        corpus = None if X is None else as_corpus(X, "X")
+        rules = self._rules(corpus)
+        stops = StopRules.checked(self.max_steps, self.width, self.max_seconds, self.max_unexplored)
+        seed, file = draw_seed(self.random_state), None
+        if self.checkpoint is not None:
+            file = RecordFile(self.checkpoint)
+            if self.random_state is None and file.header is not None:
+                seed = file.header.get("seed", seed)
+        scorer = make_scorer(
+            self.score,
+            self.predictive,
+            self.kind,
+            self.prior.n_variables,
+            corpus,
+            scoring=self.scoring,
+            options=self.scoring_options or {},
+            seed=seed,
+            folder=None if file is None else file.folder,
+        )
+        known = [] if file is None else file.resume(self._identity(scorer, corpus, seed))
+        self._search, self._scorer = Search(self.prior, rules), scorer
+        self.stop_reason_ = "interrupted"
+        for record in known:
+            self._search.add(record)
+        try:
+            self.stop_reason_ = self._run(file, stops)
+        except KeyboardInterrupt:
+            raise Interrupted(f"stopped after {self.n_steps_:,} steps", self) from None
+        return self
+
+    def under(self, prior: SizePrior) -> WitnessSearch:
+        """The same scores under another prior, without scoring anything again.
+
+        Parameters
+        ----------
+        prior : SizePrior
+            A prior of as many sizes.
+
+        Returns
+        -------
+        WitnessSearch
+            A fitted search; this one is left as it is.
+        """
+        done = self._fitted()
+        if not isinstance(prior, SizePrior) or prior.n_variables != self.prior.n_variables:
+            raise InvalidArgumentError(
+                f"prior must be of {self.prior.n_variables} sizes, got {prior!r}"
+            )
+        for record in done.records:
+            if any(size < low for size, low in zip(record.sizes, prior.first, strict=True)):
+                raise InvalidArgumentError(
+                    f"{named(record.sizes)} is explored, but {prior!r} begins at {prior.first}"
+                )
+        other: WitnessSearch = clone(self).set_params(prior=prior)
+        other._search, other._scorer = Search(prior, done.rules), self._scorer
+        other.stop_reason_ = self.stop_reason_
+        for record in done.records:
+            other._search.add(record)
+        return other
+
+    @property
+    def n_steps_(self) -> int:
+        """Steps taken."""
+        return len(self._fitted().records)
+
+    @property
+    def trace_(self) -> list[SearchStep]:
+        """The witness set after every step."""
+        return list(self._fitted().steps)
+
+    @property
+    def log_ceiling_(self) -> float:
+        """Ln U."""
+        return self._fitted().rules.log_ceiling
+
+    @property
+    def holds_(self) -> dict[str, bool]:
+        """Which bounds hold: all, but for lower bounds as scores, and the paper's predictions."""
+        rules = self._fitted().rules
+        exact = not (isinstance(self._scorer, NestedEstimator) and self.scoring == "bound")
+        predictive = exact and rules.bound != "paper"
+        return {"lower": True, "upper": exact, "posterior": exact, "predictive": predictive}
+
+    @property
+    def bounds_(self) -> ResultTable:
+        """One row a step."""
+        return bounds_table(self._fitted())
+
+    @property
+    def posterior_bounds_(self) -> ResultTable:
+        """Bounds on p(sizes | y) of every configuration with a score, and their logs.
+
+        A posterior is least where its own score is at its lower bound and all else, the
+        unexplored part included, at its upper bound.
+        """
+        return posterior_table(self._fitted())
+
+    @property
+    def unexplored_posterior_(self) -> tuple[float, float]:
+        """Bounds on the posterior probability of all sizes without a score."""
+        return unexplored_posterior(self._fitted())
+
+    @property
+    def best_(self) -> int | Sizes:
+        """The size (a tuple, if there are several) of largest prior mass times score."""
+        return plain(best_sizes(self._fitted()))
+
+    def model(self, *sizes: int) -> Any:
+        """The trained model of a size that was explored; by default, of ``best_``.
+
+        Parameters
+        ----------
+        *sizes : int
+            The size.
+
+        Returns
+        -------
+        estimator
+        """
+        chosen = sizes or best_sizes(self._fitted())
+        self._fitted()
+        if not isinstance(self._scorer, NestedEstimator):
+            raise InvalidArgumentError("the scores came from a function: there are no models")
+        return self._scorer.model(chosen)
+
+    def predictive_bounds(self, X: Any) -> PredictiveBounds:
+        """Bounds on ln p(X | y), averaged over sizes by their posterior.
+
+        With N = sum over explored sizes of p(s) p(y|s) p(X|s, y): N / (F + U H) <= p(X|y) <=
+        (N + U' U H) / (F + U H), where U' is the multinomial ceiling of X, or 1; errors of scores
+        and predictions are carried through. Needs one score of X for every explored size.
+
+        Parameters
+        ----------
+        X : documents
+            New documents; for a callable score, whatever `predictive` takes.
+
+        Returns
+        -------
+        PredictiveBounds
+        """
+        done, log_ceiling, documents = self._fitted(), 0.0, X
+        if isinstance(self._scorer, NestedEstimator):
+            documents = as_corpus(X, "X")
+            if self._upper() == "multinomial":
+                log_ceiling = log_multinomial_ceiling(documents)
+        predictions = {
+            record.sizes: self._scorer.predict(record.sizes, documents)
+            for record in done.records
+            if record.score is not None
+        }
+        return predictive_bounds(done, predictions, log_ceiling)
+
+    def _fitted(self) -> Search:
+        if not hasattr(self, "_search"):
+            raise NotFittedError("This WitnessSearch instance is not fitted yet: call fit")
+        return self._search
+
+    def _upper(self) -> Any:
+        if self.upper is not None:
+            return self.upper
+        is_estimator = hasattr(self.score, "get_params") and self.bound != "paper"
+        return "multinomial" if is_estimator else "vacuous"
+
+    def _rules(self, corpus: Corpus | None) -> Rules:
+        if not isinstance(self.prior, SizePrior):
+            raise InvalidTypeError(
+                f"prior must be one of polyabayes.priors, got {self.prior!r}; priors.Custom makes "
+                "one of functions"
+            )
+        return Rules(
+            kind=_checks.choice("kind", self.kind, KINDS),
+            bound=_checks.choice("bound", self.bound, BOUNDS),
+            strategy=_checks.choice("strategy", self.strategy, STRATEGIES),
+            confidence=_checks.share("confidence", self.confidence),
+            log_ceiling=log_ceiling_of(self._upper(), corpus),
+        )
+
+    def _identity(self, scorer: Scorer, corpus: Corpus | None, seed: int) -> dict[str, Any]:
+        return {
+            "prior": repr(self.prior),
+            "corpus": None if corpus is None else fingerprint(corpus),
+            "kind": self.kind,
+            "strategy": self.strategy,
+            "seed": seed,
+            **scorer.identity(),
+        }
+
+    def _run(self, file: RecordFile | None, stops: StopRules) -> str:
+        """Take steps until a rule says stop, and say which."""
+        search, start = self._search, time.perf_counter()
+        with progress_bar(self.progress, stops.max_steps or 0, "step") as update:
+            while True:
+                reason = stops.reason(search, time.perf_counter() - start)
+                choice = None if reason else search.choose()
+                if choice is None:
+                    break
+                record = self._scored(*choice)
+                search.add(record)
+                if file is not None:
+                    file.append(record)
+                if update is not None:
+                    update(self.n_steps_)
+        if search.records and all(record.score is None for record in search.records):
+            raise ScoreError(f"no configuration could be scored: {search.records[-1].failure}")
+        return reason or "exhausted"
+
+    def _scored(self, sizes: Sizes, witness: Sizes | None) -> Record:
+        """Score a configuration; where that fails, say so and go on."""
+        start = time.perf_counter()
+        try:
+            result = self._scorer.score(sizes, witness)
+        except Exception as error:
+            failures = [record.score is None for record in self._search.records]
+            if len(failures) + 1 >= _MOST_FAILURES_IN_A_ROW and all(
+                failures[1 - _MOST_FAILURES_IN_A_ROW :]
+            ):
+                raise ScoreError(
+                    f"{_MOST_FAILURES_IN_A_ROW} configurations in a row could not be scored, the "
+                    f"last {named(sizes)}: {error!r}"
+                ) from error
+            warnings.warn(
+                f"{named(sizes)} could not be scored: {error!r}; its prior mass stays unexplored",
+                ScoreWarning,
+                stacklevel=4,
+            )
+            return Record(sizes, None, time.perf_counter() - start, repr(error))
+        score = checked_score(result, sizes)
+        return Record(sizes, score, time.perf_counter() - start)

@@ -1,0 +1,93 @@
+"""The scores of a search in a folder, so that nothing is scored twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from polyabayes.exceptions import (
+    FileAccessError,
+    FileFormatError,
+    InvalidArgumentError,
+    InvalidTypeError,
+)
+from polyabayes.io._files import read_lines, replacing
+from polyabayes.witness._scores import Record, Score
+
+_FILE = "search.jsonl"
+
+
+class RecordFile:
+    """A header, then one line a record; the file is replaced whole after every step.
+
+    Parameters
+    ----------
+    folder : path-like
+        Made where it is missing.
+    """
+
+    def __init__(self, folder: Any) -> None:
+        if not isinstance(folder, (str, Path)):
+            raise InvalidTypeError(f"checkpoint must be a folder or None, got {folder!r}")
+        self.folder = Path(folder)
+        self._path = self.folder / _FILE
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for unfinished in self.folder.glob(f".{_FILE}.*"):
+                unfinished.unlink(missing_ok=True)
+        except OSError as error:
+            raise FileAccessError(f"cannot use {folder}: {error.strerror or error}") from error
+        self._lines = self._read()
+
+    @property
+    def header(self) -> dict[str, Any] | None:
+        """What the search in the folder was; None where there is none."""
+        return self._lines[0] if self._lines else None
+
+    def resume(self, identity: dict[str, Any]) -> list[Record]:
+        """Records of this very search; refuse those of another and name the difference."""
+        if self.header is None:
+            self._lines = [identity]
+        for name in sorted(identity.keys() | (self.header or {}).keys()):
+            found, expected = (self.header or {}).get(name), identity.get(name)
+            if found != expected:
+                raise InvalidArgumentError(
+                    f"{self._path} is of another search: its {name} is {found!r}, here it is "
+                    f"{expected!r}; give another folder, or delete this one to start again"
+                )
+        try:
+            return [_record(line) for line in self._lines[1:]]
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileFormatError(f"{self._path} holds a damaged record: {error!r}") from error
+
+    def append(self, record: Record) -> None:
+        """Write all records, this one last."""
+        score = None if record.score is None else list(record.score)
+        self._lines.append(
+            {
+                "sizes": list(record.sizes),
+                "score": score,
+                "seconds": record.seconds,
+                "failure": record.failure,
+            }
+        )
+        with replacing(self._path) as stream:
+            stream.write("".join(f"{json.dumps(line)}\n" for line in self._lines).encode())
+
+    def _read(self) -> list[dict[str, Any]]:
+        if not self._path.exists():
+            return []
+        try:
+            lines = [json.loads(line) for line in read_lines(self._path)]
+        except ValueError as error:
+            raise FileFormatError(f"{self._path} is no record of a search: {error}") from error
+        if not lines or not all(isinstance(line, dict) for line in lines):
+            raise FileFormatError(f"{self._path} is no record of a search")
+        return lines
+
+
+def _record(line: dict[str, Any]) -> Record:
+    score = None if line["score"] is None else Score(*map(float, line["score"]))
+    sizes = tuple(int(size) for size in line["sizes"])
+    return Record(sizes, score, float(line["seconds"]), line["failure"])

@@ -1,0 +1,272 @@
+from __future__ import annotations
+
+import math
+import pickle
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from polyabayes import priors
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+
+LAWS = [
+    priors.Poisson(3.5),
+    priors.Poisson(0.2, shift=3),
+    priors.Poisson(40.0),
+    priors.Poisson(2.5, truncate=True),
+    priors.Geometric(0.3),
+    priors.NegativeBinomial(4.0, 0.7),
+    priors.NegativeBinomial(12.0, 30.0, shift=2),
+    priors.NegativeBinomial(2.0, 1.5, truncate=True),
+    priors.Uniform(2, 9),
+    priors.Table({2: 0.25, 5: 0.75}),
+    priors.Table([0.5, 0.0, 0.125, 0.375]),
+]
+
+
+def geometric(size: int) -> float:
+    return (size - 1) * math.log(0.4) + math.log(0.6)
+
+
+def geometric_tail(size: int) -> float:
+    return size * math.log(0.4)
+
+
+def independent_geometric(low: tuple[int, ...], high: tuple[float, ...]) -> float:
+    total = 0.0
+    for start, end in zip(low, high, strict=True):
+        total += (start - 1) * math.log(0.4)
+        if end < math.inf:
+            total += math.log(-math.expm1((end - start + 1) * math.log(0.4)))
+    return total
+
+
+@pytest.mark.parametrize("prior", LAWS, ids=repr)
+def test_masses_and_tails_are_one_law(prior: priors.UnivariatePrior) -> None:
+    sizes = np.arange(0, 60)
+    pmf, tails = prior.log_pmf(sizes), prior.log_survival(sizes)
+    assert pmf[0] == -np.inf
+    assert tails[0] == 0.0
+    # Every tail is the next mass and the next tail.
+    together = np.logaddexp(pmf[1:], tails[1:])
+    finite = tails[:-1] > -np.inf
+    np.testing.assert_allclose(together[finite], tails[:-1][finite], rtol=1e-13, atol=1e-14)
+    assert (together[~finite] == -np.inf).all()
+
+
+@pytest.mark.parametrize("prior", LAWS, ids=repr)
+def test_a_grid_holds_all_the_mass(prior: priors.UnivariatePrior) -> None:
+    for top in (prior.first[0], prior.first[0] + 7):
+        cells = prior.log_masses((top,))
+        assert len(cells) == top - prior.first[0] + 2
+        assert abs(np.exp(cells).sum() - 1.0) < 1e-14
+
+
+def poisson_tail(mean: str, count: int) -> Decimal:
+    """Ln P(N > count) to 50 digits."""
+    with localcontext(prec=60):
+        term = (-Decimal(mean)).exp()
+        for n in range(1, count + 2):
+            term *= Decimal(mean) / n
+        total, n = Decimal(0), count + 1
+        while term > total * Decimal(10) ** -50:
+            total, n = total + term, n + 1
+            term *= Decimal(mean) / n
+        return total.ln()
+
+
+@pytest.mark.parametrize("mean", ["0.5", "5", "40"])
+@pytest.mark.parametrize("count", [0, 1, 3, 20, 60, 200, 1000])
+def test_poisson_tails_have_all_digits(mean: str, count: int) -> None:
+    # At mean 40 the first is 1 - 4e-18, the last e^-2262: neither 1 - x nor exp could hold them.
+    found = float(priors.Poisson(float(mean)).log_survival(count + 1))
+    assert float(Decimal(found) / poisson_tail(mean, count)) == pytest.approx(1.0, abs=2e-14)
+
+
+@pytest.mark.parametrize(
+    ("mean", "shape"), [(4, Fraction(1, 2)), (6, Fraction(3)), (1, Fraction(9))]
+)
+@pytest.mark.parametrize("count", [0, 5, 60, 3000])
+def test_negative_binomial_tails_have_all_digits(mean: int, shape: Fraction, count: int) -> None:
+    q = Fraction(mean) / (mean + shape)
+    with localcontext(prec=60):
+        r, p = Decimal(shape.numerator) / shape.denominator, Decimal(1) - ratio(q)
+        term = (r * p.ln()).exp()
+        for n in range(count + 1):
+            term *= ratio(q) * (n + r) / (n + 1)
+        total, n = Decimal(0), count + 1
+        while term > total * Decimal(10) ** -40:
+            total += term
+            term *= ratio(q) * (n + r) / (n + 1)
+            n += 1
+        exact = total.ln()
+    found = float(priors.NegativeBinomial(mean, float(shape)).log_survival(count + 1))
+    assert float(Decimal(found) / exact) == pytest.approx(1.0, abs=5e-13)
+
+
+def ratio(fraction: Fraction) -> Decimal:
+    return Decimal(fraction.numerator) / Decimal(fraction.denominator)
+
+
+def test_laws_are_those_of_scipy() -> None:
+    sizes = np.arange(1, 30)
+    np.testing.assert_allclose(
+        priors.Poisson(3.5).log_pmf(sizes), stats.poisson.logpmf(sizes - 1, 3.5), rtol=1e-13
+    )
+    truncated = stats.poisson.logpmf(sizes, 2.5) - math.log(-math.expm1(-2.5))
+    np.testing.assert_allclose(
+        priors.Poisson(2.5, truncate=True).log_pmf(sizes), truncated, rtol=1e-12
+    )
+    law = priors.NegativeBinomial(4.0, 0.7)
+    expected = stats.nbinom.logpmf(sizes - 1, 0.7, 0.7 / 4.7)
+    np.testing.assert_allclose(law.log_pmf(sizes), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        priors.Geometric(0.3).log_pmf(sizes), stats.geom.logpmf(sizes, 0.3), rtol=1e-13
+    )
+    assert priors.Geometric(0.3).log_survival(5000) == pytest.approx(5000 * math.log(0.7))
+
+
+def test_a_table_in_any_form() -> None:
+    by_size, by_place = priors.Table({1: 0.5, 3: 0.5}), priors.Table(np.array([0.5, 0.0, 0.5]))
+    assert by_size.log_pmf([1, 2, 3, 4]).tolist() == by_place.log_pmf([1, 2, 3, 4]).tolist()
+    assert (by_size.first, by_size.last) == ((1,), 3)
+    assert [by_size.next_size(0, size) for size in (0, 1, 2, 3)] == [1, 3, 3, None]
+    tiny = priors.Table({1: 1.0, 2: 1e-300})
+    assert tiny.log_survival(1) == pytest.approx(math.log(1e-300))
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        priors.Product(priors.Poisson(2.0), priors.Geometric(0.4)),
+        priors.Product(
+            priors.Uniform(2, 4), priors.NegativeBinomial(2.0, 1.0), priors.Poisson(1.0)
+        ),
+        priors.JointTable({(1, 2): 0.25, (3, 1): 0.25, (3, 4): 0.5}),
+        priors.Joint(independent_geometric, 2),
+    ],
+    ids=repr,
+)
+def test_joint_priors_add_up(prior: priors.SizePrior) -> None:
+    tops = tuple(low + 3 for low in prior.first)
+    cells = prior.log_masses(tops)
+    assert cells.shape == (5,) * prior.n_variables
+    assert abs(np.exp(cells).sum() - 1.0) < 1e-13
+    # The grid of a base class cell by cell, against the quicker one.
+    np.testing.assert_allclose(cells, priors.SizePrior.log_masses(prior, tops), rtol=1e-12)
+
+
+def test_a_joint_prior_equals_its_product() -> None:
+    joint = priors.Joint(independent_geometric, 2)
+    product = priors.Product(priors.Geometric(0.6), priors.Geometric(0.6))
+    np.testing.assert_allclose(joint.log_masses((4, 3)), product.log_masses((4, 3)), rtol=1e-13)
+
+
+def test_a_union_of_up_sets_is_cut_into_disjoint_boxes() -> None:
+    rng = np.random.default_rng(5)
+    table = rng.dirichlet(np.ones(6 * 5 * 4)).reshape(6, 5, 4)
+    prior = priors.JointTable(table)
+    grid = np.stack(np.meshgrid(*(np.arange(1, n + 1) for n in table.shape), indexing="ij"), -1)
+    for n_corners in range(1, 7):
+        corners = rng.integers(1, 5, size=(n_corners, 3))
+        covered = (grid[None] >= corners[:, None, None, None]).all(-1).any(0)
+        found = prior.log_upset_union([tuple(map(int, corner)) for corner in corners])
+        assert found == pytest.approx(math.log(table[covered].sum()), rel=1e-12)
+        boxes = priors.disjoint_boxes([tuple(map(int, corner)) for corner in corners])
+        inside = sum(
+            ((grid >= low) & (grid <= np.array(high))).all(-1).astype(int) for low, high in boxes
+        )
+        assert (inside == covered).all()
+
+
+def test_a_union_of_up_sets_far_out_keeps_its_digits() -> None:
+    prior = priors.Product(priors.Poisson(5.0), priors.Poisson(5.0))
+    found = prior.log_upset_union([(300, 1), (1, 300)])
+    assert found == pytest.approx(math.log(2.0) + float(priors.Poisson(5.0).log_survival(299)))
+    assert found < math.log(math.ulp(0.0)), "no float could hold the mass itself"
+
+
+def test_custom_laws_are_asked_once() -> None:
+    asked: list[int] = []
+
+    def log_pmf(size: int) -> float:
+        asked.append(size)
+        return geometric(size)
+
+    prior = priors.Custom(log_pmf, geometric_tail)
+    prior.log_pmf(np.arange(1, 15))
+    assert len(asked) == len(set(asked))
+    np.testing.assert_allclose(
+        prior.log_masses((9,)), priors.Geometric(0.6).log_masses((9,)), rtol=1e-13
+    )
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [*LAWS, priors.Custom(geometric, geometric_tail), priors.Joint(independent_geometric, 2)],
+    ids=repr,
+)
+def test_priors_pickle(prior: priors.SizePrior) -> None:
+    copy = pickle.loads(pickle.dumps(prior))
+    assert repr(copy) == repr(prior)
+    tops = tuple(low + 4 for low in prior.first)
+    assert (copy.log_masses(tops) == prior.log_masses(tops)).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: priors.Poisson(-2.0), InvalidArgumentError, "mean must be positive"),
+        (lambda: priors.Poisson(math.nan), InvalidArgumentError, "mean must be positive"),
+        (lambda: priors.Poisson("5"), InvalidTypeError, "mean must be a number"),
+        (lambda: priors.Poisson(2.0, shift=0), InvalidArgumentError, "mass at size 0"),
+        (lambda: priors.Poisson(2.0, shift=1, truncate=True), InvalidArgumentError, "not both"),
+        (lambda: priors.Poisson(2.0, truncate=1), InvalidTypeError, "truncate must be a bool"),
+        (lambda: priors.NegativeBinomial(2.0, 0.0), InvalidArgumentError, "shape must be positive"),
+        (lambda: priors.NegativeBinomial(-1.0, 2.0), InvalidArgumentError, "mean must be positive"),
+        (lambda: priors.Geometric(1.5), InvalidArgumentError, "strictly between 0 and 1"),
+        (lambda: priors.Uniform(0, 4), InvalidArgumentError, "low must be at least 1"),
+        (lambda: priors.Uniform(5, 4), InvalidArgumentError, "high must be at least 5"),
+        (lambda: priors.Table({1: 0.5, 2: 0.6}), InvalidArgumentError, "sum to 1.1, not to 1"),
+        (lambda: priors.Table({0: 0.5, 1: 0.5}), InvalidArgumentError, "size 0 must be at least 1"),
+        (lambda: priors.Table({1: math.nan}), InvalidArgumentError, "mass of size 1 is nan"),
+        (lambda: priors.Table([1.5, -0.5]), InvalidArgumentError, "mass of size 2 is -0.5"),
+        (lambda: priors.Table({}), InvalidArgumentError, "masses are empty"),
+        (lambda: priors.Table(["a"]), InvalidTypeError, "masses must hold numbers"),
+        (lambda: priors.Table({10**9: 1.0}), InvalidArgumentError, "more than a table"),
+        (
+            lambda: priors.Custom(geometric, 3.0),
+            InvalidTypeError,
+            "log_survival must be a function",
+        ),
+        (lambda: priors.Custom(geometric, geometric), InvalidArgumentError, "do not fit at size 1"),
+        (
+            lambda: priors.Custom(lambda _: math.nan, geometric_tail),
+            InvalidArgumentError,
+            r"log_pmf\(1\) is nan",
+        ),
+        (
+            lambda: priors.Custom(lambda k: geometric(k + 1), lambda k: geometric_tail(k + 1)),
+            InvalidArgumentError,
+            "do not fit at size 1",
+        ),
+        (lambda: priors.Product(), InvalidArgumentError, "at least one prior"),
+        (lambda: priors.Product(3), InvalidTypeError, "prior 0 must be of one size"),
+        (lambda: priors.JointTable({(1, 0): 1.0}), InvalidArgumentError, r"size \(1, 0\)"),
+        (lambda: priors.JointTable([[0.5, 0.4]]), InvalidArgumentError, "sum to 0.9"),
+        (lambda: priors.JointTable({(1, 1): 0.5, (1,): 0.5}), InvalidTypeError, "tuple of 2 sizes"),
+        (lambda: priors.Joint(lambda *_: -1.0, 2), InvalidArgumentError, "all must be 1"),
+        (
+            lambda: priors.Joint(independent_geometric, 2, first=(1,)),
+            InvalidArgumentError,
+            "first must have 2 entries",
+        ),
+    ],
+)
+def test_bad_priors_are_refused(make: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()

@@ -1,0 +1,300 @@
+"""Searches over trained models, checkpoints, interruptions and folds."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+from nested_lda import NestedLda
+from polyabayes import priors
+from polyabayes.exceptions import (
+    FileAccessError,
+    FileFormatError,
+    Interrupted,
+    InvalidArgumentError,
+    InvalidTypeError,
+)
+from polyabayes.witness import WitnessSearch, cross_validate
+
+DATA = pb.datasets.make_lda_corpus(30, 12, 3, document_length=15, random_state=3)
+
+
+def nested(**options: Any) -> WitnessSearch:
+    arguments = {"max_steps": 4, "random_state": 1, "scoring": "bound", **options}
+    return WitnessSearch(NestedLda(), priors.Poisson(2.0), **arguments)
+
+
+def assert_same_tables(one: WitnessSearch, other: WitnessSearch) -> None:
+    for name in one.bounds_:
+        if name != "seconds":
+            assert one.bounds_[name].tolist() == other.bounds_[name].tolist(), name
+
+
+def test_every_size_is_trained_from_the_one_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, int | None, str, Any]] = []
+    fit = NestedLda.fit
+
+    def spy(self: NestedLda, X: Any, y: Any = None) -> Self:
+        init = None if self.init is None else self.init.n_components
+        seen.append((self.n_components, init, self.fit_method, self.random_state))
+        return fit(self, X, y)
+
+    monkeypatch.setattr(NestedLda, "fit", spy)
+    search = nested().fit(DATA.corpus)
+    assert [row[:3] for row in seen] == [(1, None, "em"), (2, 1, "em"), (3, 2, "em"), (4, 3, "em")]
+    assert len({row[3] for row in seen}) == 1
+    assert seen[0][3] is not None
+    assert [search.model(k).components_.shape for k in (1, 4)] == [(1, 12), (4, 12)]
+    # Models do not hold on to those they were trained from.
+    assert search.model(4).init is None
+    assert search.bounds_["log_score"].tolist() == [search.model(k).bound_ for k in (1, 2, 3, 4)]
+    assert search.model() is search.model(search.best_)
+
+
+def test_a_lower_bound_as_score_is_flagged() -> None:
+    search = nested().fit(DATA.corpus)
+    assert search.holds_ == {
+        "lower": True,
+        "upper": False,
+        "posterior": False,
+        "predictive": False,
+    }
+    likelihood = nested(scoring="likelihood", max_steps=1).fit(DATA.corpus)
+    assert all(likelihood.holds_.values())
+
+
+def test_likelihoods_as_scores_carry_their_errors() -> None:
+    options = {"method": "annealed", "n_samples": 50, "n_replicates": 4}
+    search = nested(scoring="likelihood", scoring_options=options, max_steps=2).fit(DATA.corpus)
+    expected = pb.log_likelihood(search.model(2), DATA.corpus, random_state=1, **options)
+    assert search.bounds_["std_error"][1] > 0
+    # The seed of the search is drawn from random_state, so only the errors bind the two.
+    error = math.hypot(expected.total_std_error, search.bounds_["std_error"][1])
+    assert abs(search.bounds_["log_score"][1] - expected.total) < 5 * error
+    counts = DATA.corpus.counts.toarray().astype(float)
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    ceiling = (counts * np.log(np.where(shares > 0, shares, 1.0))).sum()
+    assert search.log_ceiling_ == pytest.approx(ceiling, rel=1e-11)
+
+
+def test_predictions_average_over_the_models() -> None:
+    search = nested(scoring="likelihood", max_steps=5, bound="witness").fit(DATA.corpus)
+    new = pb.datasets.make_lda_corpus(5, 12, 3, document_length=10, random_state=4).corpus
+    found = search.predictive_bounds(new)
+    assert found.lower < found.upper
+    best = pb.log_likelihood(search.model(), new)
+    assert found.best == pytest.approx(best.total, abs=1e-9)
+    # All documents are short enough for exact values: no errors anywhere.
+    assert found.best_std_error == 0.0
+
+
+def test_a_search_goes_on_where_it_was(tmp_path: Path) -> None:
+    whole = nested(max_steps=6).fit(DATA.corpus)
+    nested(max_steps=3, checkpoint=tmp_path).fit(DATA.corpus)
+    scored: list[int] = []
+
+    class Spy(NestedLda):
+        def fit(self, X: Any, y: Any = None) -> Self:
+            scored.append(self.n_components)
+            return super().fit(X, y)
+
+    Spy.__name__ = "NestedLda"
+    resumed = nested(max_steps=6, checkpoint=tmp_path).set_params(score=Spy()).fit(DATA.corpus)
+    assert scored == [4, 5, 6]
+    assert_same_tables(whole, resumed)
+    for k in (1, 6):
+        assert (resumed.model(k).components_ == whole.model(k).components_).all()
+
+
+def test_a_seed_nobody_gave_is_kept_by_the_checkpoint(tmp_path: Path) -> None:
+    one = nested(checkpoint=tmp_path, random_state=None).fit(DATA.corpus)
+    two = nested(checkpoint=tmp_path, random_state=None).fit(DATA.corpus)
+    assert_same_tables(one, two)
+
+
+@pytest.mark.parametrize(
+    ("options", "corpus", "message"),
+    [
+        ({}, DATA.corpus[:20], "its corpus is '.*', here it is"),
+        ({"prior": priors.Poisson(3.0)}, DATA.corpus, r"its prior is 'Poisson\(mean=2.0"),
+        ({"score": NestedLda(doc_topic_prior=0.3)}, DATA.corpus, "its doc_topic_prior of the"),
+        ({"scoring": "likelihood"}, DATA.corpus, "its scoring is 'bound', here"),
+        ({"random_state": 2}, DATA.corpus, "its seed is"),
+        ({"strategy": "best-first"}, DATA.corpus, "its strategy is 'successor'"),
+    ],
+)
+def test_another_search_is_refused(
+    tmp_path: Path, options: dict[str, Any], corpus: Any, message: str
+) -> None:
+    nested(checkpoint=tmp_path, max_steps=1).fit(DATA.corpus)
+    before = (tmp_path / "search.jsonl").read_bytes()
+    with pytest.raises(InvalidArgumentError, match=f"is of another search: {message}"):
+        nested(checkpoint=tmp_path).set_params(**options).fit(corpus)
+    assert (tmp_path / "search.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("content", [b"\x00\xff", b"{", b"[1]\n", b""])
+def test_a_damaged_checkpoint_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "search.jsonl").write_bytes(content)
+    with pytest.raises(FileFormatError, match=r"search.jsonl"):
+        nested(checkpoint=tmp_path).fit(DATA.corpus)
+
+
+def test_a_damaged_record_is_refused(tmp_path: Path) -> None:
+    nested(checkpoint=tmp_path, max_steps=1).fit(DATA.corpus)
+    path = tmp_path / "search.jsonl"
+    header = path.read_text().splitlines()[0]
+    path.write_text(f"{header}\n{json.dumps({'sizes': [1]})}\n")
+    with pytest.raises(FileFormatError, match="damaged record"):
+        nested(checkpoint=tmp_path).fit(DATA.corpus)
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(FileAccessError, match="cannot use"):
+        nested(checkpoint=blocked).fit(DATA.corpus)
+
+
+def test_failures_and_zeros_survive_the_checkpoint(tmp_path: Path) -> None:
+    def score(k: int) -> Any:
+        if k == 2:
+            raise RuntimeError("no")
+        return -math.inf if k == 1 else (-1.0 / k, 0.01 / k, 7.0)
+
+    with pytest.warns(pb.exceptions.ScoreWarning):
+        whole = WitnessSearch(
+            score, priors.Uniform(1, 5), checkpoint=tmp_path, random_state=0
+        ).fit()
+    again = WitnessSearch(score, priors.Uniform(1, 5), checkpoint=tmp_path, random_state=0).fit()
+    np.testing.assert_array_equal(whole.bounds_["log_score"], again.bounds_["log_score"])
+    np.testing.assert_array_equal(whole.bounds_["upper"], again.bounds_["upper"])
+    assert whole.trace_ == again.trace_
+
+
+SLOW = """
+    import sys, time
+    from polyabayes import priors
+    from polyabayes.witness import WitnessSearch
+
+    def score(a, b):
+        time.sleep(float(sys.argv[2]))
+        return -10 / a - 7 / (b + 0.1 * a)
+
+    search = WitnessSearch(
+        score,
+        priors.Product(priors.Poisson(2.0), priors.Poisson(3.0)),
+        max_steps=25,
+        checkpoint=sys.argv[1],
+        random_state=0,
+    ).fit()
+    for row in range(25):
+        cells = search.bounds_.row(row)
+        print([str(cells[name]) for name in cells if name != "seconds"])
+"""
+
+
+def test_a_killed_search_ends_with_the_same_table(tmp_path: Path) -> None:
+    script = tmp_path / "slow.py"
+    script.write_text(textwrap.dedent(SLOW))
+
+    def command(folder: str, pause: float) -> list[str]:
+        return [sys.executable, str(script), str(tmp_path / folder), str(pause)]
+
+    whole = subprocess.run(command("whole", 0.0), check=True, capture_output=True, text=True)
+    path = tmp_path / "killed" / "search.jsonl"
+    process = subprocess.Popen(command("killed", 0.1), stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not path.exists() or len(path.read_text().splitlines()) < 6:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    n_records = len(path.read_text().splitlines()) - 1
+    assert 5 <= n_records < 25
+    resumed = subprocess.run(command("killed", 0.0), check=True, capture_output=True, text=True)
+    assert resumed.stdout == whole.stdout
+
+
+def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
+    def score(k: int) -> float:
+        if k == 4:
+            raise KeyboardInterrupt
+        return -3.0 / k
+
+    search = WitnessSearch(score, priors.Poisson(2.0), checkpoint=tmp_path, random_state=0)
+    with pytest.raises(Interrupted, match="stopped after 3 steps") as interruption:
+        search.fit()
+    partial = interruption.value.partial
+    assert partial is search
+    assert partial.bounds_["size"].tolist() == [1, 2, 3]
+    assert partial.stop_reason_ == "interrupted"
+    search.set_params(score=lambda k: -3.0 / k, checkpoint=None).fit()
+    assert len((tmp_path / "search.jsonl").read_text().splitlines()) == 4
+
+
+def test_folds_compare_the_average_with_the_best(tmp_path: Path) -> None:
+    search = nested(scoring="likelihood", checkpoint=tmp_path)
+    here = cross_validate(search, DATA.corpus, 3)
+    assert here["fold"].tolist() == [0, 1, 2]
+    assert here["n_tokens"].sum() == DATA.corpus.n_tokens
+    assert (here["lower"] <= here["upper"]).all()
+    assert (here["n_steps"] == 4).all()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fold-0", "fold-1", "fold-2"]
+    # The second run finds all scores in the folders.
+    again = cross_validate(search.set_params(checkpoint=None), DATA.corpus, 3, checkpoint=tmp_path)
+    for name in here:
+        assert again[name].tolist() == here[name].tolist()
+
+
+def test_folds_in_processes_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    search = nested(scoring="bound", max_steps=2).set_params(score=NestedLda(n_jobs=1))
+    here = cross_validate(search, DATA.corpus, 2)
+    there = cross_validate(search, DATA.corpus, 2, n_workers=2, checkpoint=tmp_path)
+    for name in here:
+        assert here[name].tolist() == there[name].tolist()
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: nested().fit(), InvalidArgumentError, "needs X, the counts"),
+        (lambda: nested(upper="vacuous").fit(), InvalidArgumentError, "X is missing"),
+        (lambda: nested(kind="evidence").fit(DATA.corpus), InvalidArgumentError, "an estimator"),
+        (lambda: nested(scoring="elbo").fit(DATA.corpus), InvalidArgumentError, "scoring must be"),
+        (
+            lambda: WitnessSearch(pb.PoissonFactorAnalysis(), priors.Poisson(2.0)).fit(DATA.corpus),
+            InvalidArgumentError,
+            "PoissonFactorAnalysis has no parameter fit_method and no init",
+        ),
+        (
+            lambda: (
+                nested()
+                .set_params(prior=priors.Product(priors.Poisson(2.0), priors.Poisson(1.0)))
+                .fit(DATA.corpus)
+            ),
+            InvalidArgumentError,
+            "a prior of one size",
+        ),
+        (lambda: cross_validate(nested(), DATA.corpus, 1), InvalidArgumentError, "n_folds must be"),
+        (lambda: cross_validate(nested(), DATA.corpus, 31), InvalidArgumentError, "30 documents"),
+        (
+            lambda: cross_validate(WitnessSearch(math.log, priors.Poisson(2.0)), DATA.corpus),
+            InvalidTypeError,
+            "a WitnessSearch of an estimator",
+        ),
+    ],
+)
+def test_mistakes(make: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()
