@@ -15,9 +15,11 @@ __all__ = [
     "bidirectional",
     "completion",
     "fit_lda",
+    "fit_nmf",
     "fit_pfa",
     "score",
     "transform",
+    "transform_nmf",
 ]
 
 _Floats = NDArray[np.float64]
@@ -181,6 +183,22 @@ def fit_lda(
     state: FitState | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> FitResult: ...
+def fit_nmf(
+    documents: Documents,
+    n_topics: int,
+    schedule: _FitSchedule,
+    *,
+    until: int,
+    state: FitState | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> FitResult: ...
+def transform_nmf(
+    word_topic: _Floats,
+    documents: Documents,
+    *,
+    n_jobs: int,
+    progress: Callable[[int], None] | None = None,
+) -> _Floats: ...
 def fit_pfa(
     documents: Documents,
     shape: _Floats,
@@ -188,6 +206,7 @@ def fit_pfa(
     topic_word_prior: float,
     probability_prior: tuple[float, float] | None,
     shape_prior: tuple[float, float] | None,
+    blocked: bool,
     schedule: _FitSchedule,
     *,
     until: int,

@@ -85,8 +85,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fit(arguments: argparse.Namespace) -> int:
-    if arguments.model != "pfa" and arguments.prior is not None:
-        raise InvalidArgumentError("--prior is an option of pfa, not of lda")
+    for option in ("prior", "sampler"):
+        if arguments.model != "pfa" and getattr(arguments, option) is not None:
+            raise InvalidArgumentError(f"--{option} is an option of pfa, not of lda")
     output = _output(arguments.output, (".safetensors",))
     model = _MODELS[arguments.model](**given(arguments, TRAINING))
     corpus = pb.read_corpus(arguments.corpus, vocabulary=arguments.vocabulary)

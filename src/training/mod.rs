@@ -1,4 +1,4 @@
-//! Learning topic models by Gibbs sampling on the urn.
+//! Learning topic models by Gibbs sampling on the urn; and by multiplicative updates.
 //!
 //! Topic weights of documents are integrated out: a token's topic is drawn from its document's
 //! urn given the topics φ, then φ and the other parameters given the topics of all tokens. The
@@ -7,11 +7,14 @@
 
 mod assignments;
 mod lda;
+mod nmf;
 mod pfa;
 mod schedule;
 mod topics;
 
+pub use assignments::Scheme;
 pub use lda::{LdaParameters, LdaPrior, LdaSampler};
+pub use nmf::{NmfParameters, NmfUpdates, nmf_weights};
 pub use pfa::{PfaParameters, PfaPrior, PfaSampler};
 pub use schedule::{Fit, Progress, Sampler, Schedule, State, fit};
 pub use topics::TopicStep;
