@@ -434,11 +434,12 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
     header, arrays = read_arrays(Path(path))
     try:
         model = TopicModel._classes[header["class"]](**header["parameters"])
+        stored = model._stored()
         words = arrays.pop("vocabulary", None)
         vocabulary = None if words is None else json.loads(words.tobytes().decode())
         normalised = model._conditions_on_length
         model._set_topic_word(arrays["components_"], vocabulary, None, normalised=normalised)
-        for name in model._stored():
+        for name in stored:
             setattr(model, name, arrays[name])
         scalars = header["scalars"]
         model.n_iter_ = _checks.whole_number("n_iter_", scalars["n_iter_"], 0)
