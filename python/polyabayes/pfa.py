@@ -63,7 +63,7 @@ class PoissonFactorAnalysis(TopicModel):
         How the topics of tokens are drawn: one after the other with theta integrated out, or all
         of a document at once given a draw of theta, as in Zhou & Carin (2013). Of the same
         posterior; a blocked sweep costs non-zero counts x topics and a gamma variate for every
-        document and topic, and mixes more slowly.
+        document and topic.
     shape : float or array of shape (n_components,), default=1.0
         r: where it starts, or its fixed value.
     probability : float or array of shape (n_components,), optional
