@@ -3,7 +3,9 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use polyabayes::CountMatrix;
 use polyabayes::rng::{Key, Purpose};
-use polyabayes::training::{LdaPrior, LdaSampler, PfaPrior, PfaSampler, Sampler, TopicStep};
+use polyabayes::training::{
+    LdaPrior, LdaSampler, NmfUpdates, PfaPrior, PfaSampler, Sampler, Scheme, TopicStep,
+};
 use rand::RngExt;
 
 const N_DOCUMENTS: usize = 2_000;
@@ -42,10 +44,19 @@ fn sweeps(criterion: &mut Criterion) {
         let mean = 1.0 / n_topics as f64;
         let prior =
             PfaPrior { topic_word: 0.1, probability: Some((mean, 1.0 - mean)), shape: None };
-        let (r, p) = (vec![1.0; n_topics], vec![0.5; n_topics]);
-        let mut pfa = PfaSampler::new(&corpus, prior, r, p, 1).expect("priors are valid");
-        group.bench_function(BenchmarkId::new("beta-gamma PFA", n_topics), |bencher| {
-            bencher.iter(|| pool.install(|| pfa.sweep(TopicStep::Draw, &())));
+        for (name, scheme) in
+            [("beta-gamma PFA", Scheme::Collapsed), ("beta-gamma PFA, blocked", Scheme::Blocked)]
+        {
+            let (r, p) = (vec![1.0; n_topics], vec![0.5; n_topics]);
+            let pfa = PfaSampler::new(&corpus, prior.clone(), r, p, 1).expect("priors are valid");
+            let mut pfa = pfa.with_scheme(scheme);
+            group.bench_function(BenchmarkId::new(name, n_topics), |bencher| {
+                bencher.iter(|| pool.install(|| pfa.sweep(TopicStep::Draw, &())));
+            });
+        }
+        let mut nmf = NmfUpdates::new(&corpus, n_topics, 1).expect("there is memory");
+        group.bench_function(BenchmarkId::new("NMF", n_topics), |bencher| {
+            bencher.iter(|| pool.install(|| nmf.sweep(TopicStep::Draw, &())));
         });
     }
     group.finish();

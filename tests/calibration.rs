@@ -7,7 +7,9 @@
 use polyabayes::CountMatrix;
 use polyabayes::math::{dirichlet, gamma_law, ln_beta_variate};
 use polyabayes::rng::{Key, Purpose, Rng};
-use polyabayes::training::{LdaPrior, LdaSampler, PfaPrior, PfaSampler, Sampler, TopicStep};
+use polyabayes::training::{
+    LdaPrior, LdaSampler, PfaPrior, PfaSampler, Sampler, Scheme, TopicStep,
+};
 use rand::RngExt;
 use rand_distr::{Distribution, Poisson};
 
@@ -102,7 +104,7 @@ fn check_uniform(names: &[&str], ranks: &[Vec<usize>]) {
     }
 }
 
-fn pfa_ranks(prior: &PfaPrior, seed: u64) -> Vec<usize> {
+fn pfa_ranks(scheme: Scheme, prior: &PfaPrior, seed: u64) -> Vec<usize> {
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
     let phi = topics(prior.topic_word, &mut rng);
     let (mut r, mut p) = (vec![0.8; N_TOPICS], vec![0.7; N_TOPICS]);
@@ -134,15 +136,21 @@ fn pfa_ranks(prior: &PfaPrior, seed: u64) -> Vec<usize> {
     if let Some((shape, rate)) = prior.shape {
         r_start.iter_mut().for_each(|r| *r = gamma_law(shape).sample(&mut start) / rate);
     }
-    let mut sampler = PfaSampler::new(&counts, prior.clone(), r_start, p.clone(), seed).unwrap();
+    let sampler = PfaSampler::new(&counts, prior.clone(), r_start, p.clone(), seed).unwrap();
+    let mut sampler = sampler.with_scheme(scheme);
     ranks(&functions(&r, &p, &word_major(&phi)), &mut sampler, THIN, |sampler| {
         functions(sampler.shape(), sampler.probability(), &normalised(sampler.weights()))
     })
 }
 
-fn check_pfa(shape: Option<(f64, f64)>, probability: Option<(f64, f64)>, seed: u64) {
+fn check_pfa(
+    scheme: Scheme,
+    shape: Option<(f64, f64)>,
+    probability: Option<(f64, f64)>,
+    seed: u64,
+) {
     let prior = PfaPrior { topic_word: 0.5, probability, shape };
-    let ranks: Vec<_> = (0..400).map(|run| pfa_ranks(&prior, seed + run)).collect();
+    let ranks: Vec<_> = (0..400).map(|run| pfa_ranks(scheme, &prior, seed + run)).collect();
     let names = ["Σ φ²", "likeliest word", "Σ r", "max r", "Σ p", "max p"];
     let learned = [true, true, shape.is_some(), shape.is_some()];
     let learned = [&learned[..], &[probability.is_some(); 2]].concat();
@@ -156,25 +164,43 @@ fn check_pfa(shape: Option<(f64, f64)>, probability: Option<(f64, f64)>, seed: u
 #[test]
 #[ignore = "takes minutes: make test-slow"]
 fn beta_gamma_gamma_pfa_is_calibrated() {
-    check_pfa(Some((2.0, 2.0)), Some((2.0, 1.0)), 1_000);
+    check_pfa(Scheme::Collapsed, Some((2.0, 2.0)), Some((2.0, 1.0)), 1_000);
 }
 
 #[test]
 #[ignore = "takes minutes: make test-slow"]
 fn gamma_pfa_is_calibrated() {
-    check_pfa(Some((2.0, 2.0)), None, 2_000);
+    check_pfa(Scheme::Collapsed, Some((2.0, 2.0)), None, 2_000);
 }
 
 #[test]
 #[ignore = "takes minutes: make test-slow"]
 fn beta_gamma_pfa_is_calibrated() {
-    check_pfa(None, Some((2.0, 1.0)), 3_000);
+    check_pfa(Scheme::Collapsed, None, Some((2.0, 1.0)), 3_000);
 }
 
 #[test]
 #[ignore = "takes minutes: make test-slow"]
 fn gap_is_calibrated() {
-    check_pfa(None, None, 4_000);
+    check_pfa(Scheme::Collapsed, None, None, 4_000);
+}
+
+#[test]
+#[ignore = "takes minutes: make test-slow"]
+fn blocked_beta_gamma_gamma_pfa_is_calibrated() {
+    check_pfa(Scheme::Blocked, Some((2.0, 2.0)), Some((2.0, 1.0)), 7_000);
+}
+
+#[test]
+#[ignore = "takes minutes: make test-slow"]
+fn blocked_gamma_pfa_is_calibrated() {
+    check_pfa(Scheme::Blocked, Some((2.0, 2.0)), None, 8_000);
+}
+
+#[test]
+#[ignore = "takes minutes: make test-slow"]
+fn blocked_beta_gamma_pfa_is_calibrated() {
+    check_pfa(Scheme::Blocked, None, Some((2.0, 1.0)), 9_000);
 }
 
 /// Ranks of an LDA model whose priors are fixed, or drawn and learned.

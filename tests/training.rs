@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use polyabayes::math::{ln_gamma, ln_rising};
 use polyabayes::training::{
-    LdaPrior, LdaSampler, PfaPrior, PfaSampler, Sampler, Schedule, TopicStep, fit,
+    LdaPrior, LdaSampler, PfaPrior, PfaSampler, Sampler, Schedule, Scheme, TopicStep, fit,
 };
 use polyabayes::{CountMatrix, Stop};
 
@@ -101,7 +101,7 @@ fn lda_visits_assignments_as_often_as_their_posterior_says() {
     );
 }
 
-fn check_pfa(learn_p: bool, learn_r: bool, seed: u64) {
+fn check_pfa(scheme: Scheme, learn_p: bool, learn_r: bool, seed: u64) {
     let counts = tiny();
     let (beta, (first, second), (shape, rate)) = (0.4, (0.5, 0.5), (1.5, 2.0));
     let (r, p) = (vec![0.7, 1.4], vec![0.6, 0.3]);
@@ -110,7 +110,8 @@ fn check_pfa(learn_p: bool, learn_r: bool, seed: u64) {
         probability: learn_p.then_some((first, second)),
         shape: learn_r.then_some((shape, rate)),
     };
-    let mut sampler = PfaSampler::new(&counts, prior, r.clone(), p.clone(), seed).unwrap();
+    let sampler = PfaSampler::new(&counts, prior, r.clone(), p.clone(), seed).unwrap();
+    let mut sampler = sampler.with_scheme(scheme);
     // The law of a topic's counts given r_k, p_k integrated out.
     let ln_given_shape = |k: usize, n: [u64; 3], r: f64| {
         let total = n.iter().sum::<u64>() as f64;
@@ -149,22 +150,26 @@ fn check_pfa(learn_p: bool, learn_r: bool, seed: u64) {
 
 #[test]
 fn beta_gamma_pfa_visits_assignments_as_often_as_their_posterior_says() {
-    check_pfa(true, false, 2);
+    check_pfa(Scheme::Collapsed, true, false, 2);
+    check_pfa(Scheme::Blocked, true, false, 12);
 }
 
 #[test]
 fn gamma_pfa_visits_assignments_as_often_as_their_posterior_says() {
-    check_pfa(false, true, 3);
+    check_pfa(Scheme::Collapsed, false, true, 3);
+    check_pfa(Scheme::Blocked, false, true, 13);
 }
 
 #[test]
 fn beta_gamma_gamma_pfa_visits_assignments_as_often_as_their_posterior_says() {
-    check_pfa(true, true, 4);
+    check_pfa(Scheme::Collapsed, true, true, 4);
+    check_pfa(Scheme::Blocked, true, true, 14);
 }
 
 #[test]
 fn gap_visits_assignments_as_often_as_their_posterior_says() {
-    check_pfa(false, false, 5);
+    check_pfa(Scheme::Collapsed, false, false, 5);
+    check_pfa(Scheme::Blocked, false, false, 15);
 }
 
 #[test]
@@ -181,10 +186,15 @@ fn any_number_of_threads_gives_the_same_bits() {
                 probability: Some((0.2, 0.8)),
                 shape: Some((1.0, 1.0)),
             };
-            let mut pfa = PfaSampler::new(&counts, prior, vec![1.0; 6], vec![0.5; 6], 7).unwrap();
+            let pfa = || {
+                let (r, p) = (vec![1.0; 6], vec![0.5; 6]);
+                PfaSampler::new(&counts, prior.clone(), r, p, 7).unwrap()
+            };
             (
                 fit(&mut lda, schedule, None, u64::MAX, &()).unwrap(),
-                fit(&mut pfa, schedule, None, u64::MAX, &()).unwrap(),
+                fit(&mut pfa(), schedule, None, u64::MAX, &()).unwrap(),
+                fit(&mut pfa().with_scheme(Scheme::Blocked), schedule, None, u64::MAX, &())
+                    .unwrap(),
             )
         })
     };
@@ -225,6 +235,61 @@ fn a_run_in_parts_is_the_same_to_the_bit() {
             PfaPrior { topic_word: 0.1, probability: Some((0.2, 0.8)), shape: Some((1.0, 1.0)) };
         PfaSampler::new(&counts, prior, vec![1.0; 6], vec![0.5; 6], 7).unwrap()
     });
+    check_parts(|| {
+        let prior =
+            PfaPrior { topic_word: 0.1, probability: Some((0.2, 0.8)), shape: Some((1.0, 1.0)) };
+        let sampler = PfaSampler::new(&counts, prior, vec![1.0; 6], vec![0.5; 6], 7).unwrap();
+        sampler.with_scheme(Scheme::Blocked)
+    });
+}
+
+/// Means, and their errors, of functions of the state and of their squares: from batch means.
+fn moments(scheme: Scheme, counts: &CountMatrix, seed: u64) -> Vec<(f64, f64)> {
+    const BATCHES: usize = 50;
+    const SWEEPS: usize = 6_000;
+    let prior =
+        PfaPrior { topic_word: 0.5, probability: Some((2.0, 1.0)), shape: Some((2.0, 2.0)) };
+    let sampler = PfaSampler::new(counts, prior, vec![1.0; 3], vec![0.6; 3], seed).unwrap();
+    let mut sampler = sampler.with_scheme(scheme);
+    let largest = |x: &[f64]| x.iter().copied().fold(0.0, f64::max);
+    let mut batches = vec![[0.0; 12]; BATCHES];
+    for batch in &mut batches {
+        for _ in 0..SWEEPS {
+            sampler.sweep(TopicStep::Draw, &()).unwrap();
+            let (r, p) = (sampler.shape(), sampler.probability());
+            let mut n = [0.0; 3];
+            sampler.assignments().iter().for_each(|&topic| n[usize::from(topic)] += 1.0);
+            let smallest = n.iter().copied().fold(f64::INFINITY, f64::min);
+            let functions =
+                [r.iter().sum(), largest(r), p.iter().sum(), largest(p), largest(&n), smallest];
+            for (i, x) in functions.into_iter().enumerate() {
+                batch[i] += x / SWEEPS as f64;
+                batch[6 + i] += x * x / SWEEPS as f64;
+            }
+        }
+    }
+    (0..12)
+        .map(|i| {
+            let mean = batches.iter().map(|batch| batch[i]).sum::<f64>() / BATCHES as f64;
+            let squares = batches.iter().map(|batch| (batch[i] - mean).powi(2)).sum::<f64>();
+            (mean, (squares / (BATCHES * (BATCHES - 1)) as f64).sqrt())
+        })
+        .collect()
+}
+
+#[test]
+#[ignore = "takes minutes: make test-slow"]
+fn both_schemes_agree_in_distribution() {
+    let (_, counts) = common::simulated(3, 12, 0.4, 12, 15, 2);
+    let collapsed = moments(Scheme::Collapsed, &counts, 1);
+    let blocked = moments(Scheme::Blocked, &counts, 2);
+    let names = ["Σ r", "max r", "Σ p", "max p", "max n", "min n"];
+    for (i, ((x, x_error), (y, y_error))) in collapsed.into_iter().zip(blocked).enumerate() {
+        let (name, power) = (names[i % 6], i / 6 + 1);
+        let error = x_error.hypot(y_error);
+        assert!(error < 0.05 * x, "{name}, power {power}: {x} {y} +- {error}");
+        assert!((x - y).abs() < 4.5 * error, "{name}, power {power}: {x} {y} +- {error}");
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ MODELS = ("lda", "pfa")
 CORPUS_SUFFIXES = (".npz", ".ldac", ".ldac.gz", ".mtx", ".mtx.gz")
 
 GENERAL = ("random_state", "n_jobs", "progress")
-TRAINING = ("n_components", "max_iter", "burn_in", "fit_method", "prior", *GENERAL)
+TRAINING = ("n_components", "max_iter", "burn_in", "fit_method", "prior", "sampler", *GENERAL)
 SCORING = (
     "method",
     "event",
@@ -127,7 +127,8 @@ def _fit_options(parser: _Parser) -> None:
     parser.add_argument("--max-iter", type=int, metavar="N", help="sweeps, or iterations of EM")
     parser.add_argument("--burn-in", type=int, metavar="N", help="sweeps not averaged over")
     parser.add_argument("--fit-method", help="lda: gibbs or em (variational EM)")
-    parser.add_argument("--prior", help="pfa: gap, gamma, beta-gamma or beta-gamma-gamma")
+    parser.add_argument("--prior", help="pfa: nmf, gap, gamma, beta-gamma or beta-gamma-gamma")
+    parser.add_argument("--sampler", help="pfa: collapsed or blocked")
 
 
 def _scoring_options() -> _Parser:

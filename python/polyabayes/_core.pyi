@@ -20,9 +20,11 @@ __all__ = [
     "completion",
     "fit_em",
     "fit_lda",
+    "fit_nmf",
     "fit_pfa",
     "score",
     "transform",
+    "transform_nmf",
 ]
 
 _Floats = NDArray[np.float64]
@@ -214,6 +216,22 @@ def fit_em(
     n_jobs: int,
     progress: Callable[[int], None] | None = None,
 ) -> EmResult: ...
+def fit_nmf(
+    documents: Documents,
+    n_topics: int,
+    schedule: _FitSchedule,
+    *,
+    until: int,
+    state: FitState | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> FitResult: ...
+def transform_nmf(
+    word_topic: _Floats,
+    documents: Documents,
+    *,
+    n_jobs: int,
+    progress: Callable[[int], None] | None = None,
+) -> _Floats: ...
 def fit_pfa(
     documents: Documents,
     shape: _Floats,
@@ -221,6 +239,7 @@ def fit_pfa(
     topic_word_prior: float,
     probability_prior: tuple[float, float] | None,
     shape_prior: tuple[float, float] | None,
+    blocked: bool,
     schedule: _FitSchedule,
     *,
     until: int,

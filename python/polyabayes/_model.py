@@ -28,6 +28,7 @@ from polyabayes._fitting import (
 )
 from polyabayes._progress import progress_bar
 from polyabayes._random import draw_seed
+from polyabayes._topics import TopicTable, topic_table
 from polyabayes.corpus import Corpus, as_corpus
 from polyabayes.exceptions import (
     FileFormatError,
@@ -137,11 +138,12 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         def take(result: _core.FitResult) -> None:
             self._take_parameters(result)
             self.components_ = _row_normalised(result.word_topic)
-            self.topic_counts_ = np.bincount(result.state.assignments, minlength=n_components)
+            self.topic_counts_ = self._tokens_by_topic(result, n_components)
             self.n_iter_ = result.state.n_sweeps
 
         evaluate = None
         if eval_corpus is not None:
+            self._check_evaluation()
             held_out = as_corpus(eval_corpus, "eval_corpus")
             evaluate = partial(self._evaluate, held_out)
         looks = Looks(
@@ -212,6 +214,39 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """``exp(-score(X))``; lower is better, and comparable within one class of models only."""
         return self._log_likelihood(X).perplexity
 
+    @property
+    def n_active_(self) -> int:
+        """K+: topics with at least one token in the last state of ``fit``."""
+        return int(np.count_nonzero(self.topic_counts_ >= 1))
+
+    def topic_table(self, n_words: int = 10) -> TopicTable:
+        """List the topics by their share of the training tokens, the largest first.
+
+        Parameters
+        ----------
+        n_words : int, default=10
+            Words a topic, the most probable ones.
+
+        Returns
+        -------
+        TopicTable
+            One row a topic; the first ``n_active_`` are in use.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the model was not trained here: files hold no counts of tokens.
+        NotFittedError
+            If there are no topics.
+        """
+        self._check_fitted()
+        _checks.whole_number("n_words", n_words)
+        if not hasattr(self, "topic_counts_"):
+            raise InvalidArgumentError(
+                "the model does not know how many tokens its topics have: call fit"
+            )
+        return topic_table(self.components_, self.topic_counts_, self.vocabulary_, n_words)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a safetensors file that :func:`polyabayes.load` reads.
 
@@ -234,7 +269,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             "parameters": {k: v for k, v in parameters.items() if k not in _OF_THE_MACHINE},
             "scalars": {"n_iter_": self.n_iter_, "seed_": self.seed_},
         }
-        arrays = {name: getattr(self, name) for name in self._arrays}
+        arrays = {name: getattr(self, name) for name in self._stored()}
         if self.vocabulary_ is not None:
             words = json.dumps(self.vocabulary_.tolist(), ensure_ascii=False).encode()
             arrays["vocabulary"] = np.frombuffer(words, dtype=np.uint8)
@@ -358,6 +393,20 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             )
         return corpus, 0
 
+    def _has_likelihood(self) -> bool:
+        """Whether new documents have a likelihood."""
+        return True
+
+    def _check_evaluation(self) -> None:
+        """Refuse held-out documents where training will give no likelihood."""
+
+    def _stored(self) -> tuple[str, ...]:
+        """Names of the arrays that a file of the model holds."""
+        return self._arrays
+
+    def _tokens_by_topic(self, result: _core.FitResult, n_components: int) -> NDArray[Any]:
+        return np.bincount(result.state.assignments, minlength=n_components)
+
     def _core_model(self) -> _core.Model:
         raise NotImplementedError
 
@@ -393,16 +442,18 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
     header, arrays = read_arrays(Path(path))
     try:
         model = TopicModel._classes[header["class"]](**header["parameters"])
+        stored = model._stored()
         words = arrays.pop("vocabulary", None)
         vocabulary = None if words is None else json.loads(words.tobytes().decode())
         normalised = model._conditions_on_length
         model._set_topic_word(arrays["components_"], vocabulary, None, normalised=normalised)
-        for name in model._arrays:
+        for name in stored:
             setattr(model, name, arrays[name])
         scalars = header["scalars"]
         model.n_iter_ = _checks.whole_number("n_iter_", scalars["n_iter_"], 0)
         model.seed_ = _checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
-        model._core_model()
+        if model._has_likelihood():
+            model._core_model()
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise FileFormatError(f"{path} does not hold a whole model: {error!r}") from error
     return model

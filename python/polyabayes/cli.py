@@ -93,10 +93,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fit(arguments: argparse.Namespace) -> int:
-    if arguments.model != "pfa" and arguments.prior is not None:
-        raise InvalidArgumentError("--prior is an option of pfa, not of lda")
-    if arguments.model != "lda" and arguments.fit_method is not None:
-        raise InvalidArgumentError("--fit-method is an option of lda, not of pfa")
+    for option, model in (("prior", "pfa"), ("sampler", "pfa"), ("fit_method", "lda")):
+        if arguments.model != model and getattr(arguments, option) is not None:
+            name = option.replace("_", "-")
+            raise InvalidArgumentError(
+                f"--{name} is an option of {model}, not of {arguments.model}"
+            )
     output = _output(arguments.output, (".safetensors",))
     model = _MODELS[arguments.model](**given(arguments, TRAINING))
     corpus = pb.read_corpus(arguments.corpus, vocabulary=arguments.vocabulary)

@@ -7,19 +7,35 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
 
 from polyabayes import _checks, _core
 from polyabayes._model import TopicModel
+from polyabayes._progress import progress_bar
 from polyabayes.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
 
 __all__ = ["PoissonFactorAnalysis"]
 
-PRIORS = ("gap", "gamma", "beta-gamma", "beta-gamma-gamma")
+PRIORS = ("nmf", "gap", "gamma", "beta-gamma", "beta-gamma-gamma")
+SAMPLERS = ("collapsed", "blocked")
+
+_NO_LIKELIHOOD = (
+    "prior='nmf' leaves the topic weights without a prior, so that new documents have no "
+    "likelihood: train with prior='gamma' or another, or give the weights a prior by "
+    "PoissonFactorAnalysis.from_parameters(topic_word=model.components_, shape=..., "
+    "probability=...); plug_in_perplexity needs none"
+)
+
+
+def _scores(model: PoissonFactorAnalysis) -> bool:
+    if not model._has_likelihood():
+        raise InvalidArgumentError(_NO_LIKELIHOOD)
+    return True
 
 
 class PoissonFactorAnalysis(TopicModel):
-    """Gamma-Poisson factor analysis, trained by collapsed Gibbs sampling.
+    """Poisson factor analysis: gamma-Poisson models by Gibbs sampling, and NMF.
 
     theta_dk ~ Gamma(shape r_k, scale p_k / (1 - p_k)), phi_k ~ Dirichlet(topic_word_prior),
     y_dw ~ Poisson(sum_k theta_dk phi_kw). Training integrates theta out: the topics of all
@@ -27,30 +43,45 @@ class PoissonFactorAnalysis(TopicModel):
     topics (Zhou & Carin 2013). The same bits for any number of threads. A sweep costs
     tokens x topics.
 
+    ``prior="nmf"`` is non-negative matrix factorisation: no priors at all, but the theta and phi
+    of largest Poisson likelihood, or least Kullback-Leibler divergence, by the multiplicative
+    updates of Lee & Seung (1999), which end at a maximum that depends on the seed. A sweep costs
+    non-zero counts x topics, and a dense array of documents x topics. Without a prior of theta
+    new documents have no likelihood: :func:`log_likelihood` refuses such a model, and ``score``,
+    ``score_samples`` and ``perplexity`` are absent. :func:`plug_in_perplexity` works, and
+    ``from_parameters`` makes of the topics a model that has a prior.
+
     Parameters
     ----------
     n_components : int, default=10
         Number of topics K.
-    prior : {"gap", "gamma", "beta-gamma", "beta-gamma-gamma"}, default="beta-gamma-gamma"
-        What is learned beside phi: nothing, r, p, or both. ``"beta-gamma"``, r fixed at 1, is
-        the model of Capdevila et al. 2018.
+    prior : {"nmf", "gap", "gamma", "beta-gamma", "beta-gamma-gamma"}, default="beta-gamma-gamma"
+        What is learned beside phi: with ``"gap"`` nothing, then r, p, or both. ``"beta-gamma"``,
+        r fixed at 1, is the model of Capdevila et al. 2018. ``"nmf"`` has no priors: of the
+        parameters below it uses those from `max_iter` on, but for `burn_in` and `thin`.
+    sampler : {"collapsed", "blocked"}, default="collapsed"
+        How the topics of tokens are drawn: one after the other with theta integrated out, or all
+        of a document at once given a draw of theta, as in Zhou & Carin (2013). Of the same
+        posterior; a blocked sweep costs non-zero counts x topics and a gamma variate for every
+        document and topic.
     shape : float or array of shape (n_components,), default=1.0
         r: where it starts, or its fixed value.
     probability : float or array of shape (n_components,), optional
         p: where it starts, or its fixed value. None gives all topics the value at which the
         mean document length is that of the data.
-    topic_word_prior : float, default=0.1
-        Dirichlet parameter alpha of the topics.
-    probability_concentration : float, default=1.0
-        c of p_k ~ Beta(c e, c (1 - e)).
+    topic_word_prior : float, optional
+        Dirichlet parameter alpha of the topics; None means 0.1, as in Capdevila et al. 2018.
+    probability_concentration : float, optional
+        c of p_k ~ Beta(c e, c (1 - e)); None means 1, as there.
     probability_mean : float, optional
-        e of p_k ~ Beta(c e, c (1 - e)); None means 1 / n_components.
-    shape_concentration : float, default=1.0
-        c0 of r_k ~ Gamma(c0 r0, rate c0).
-    shape_mean : float, default=1.0
-        r0 of r_k ~ Gamma(c0 r0, rate c0).
+        e of p_k ~ Beta(c e, c (1 - e)); None means 1 / n_components, as there; 1/2 for one topic,
+        whose prior would have no second parameter.
+    shape_concentration : float, optional
+        c0 of r_k ~ Gamma(c0 r0, rate c0); None means 1.
+    shape_mean : float, optional
+        r0 of r_k ~ Gamma(c0 r0, rate c0); None means 1.
     max_iter : int, default=200
-        Gibbs sweeps.
+        Gibbs sweeps, or updates of NMF.
     burn_in : int, optional
         Sweeps that are not averaged over; None means half of `max_iter`.
     thin : int, default=5
@@ -71,17 +102,21 @@ class PoissonFactorAnalysis(TopicModel):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_words)
-        phi: posterior mean word probabilities of each topic; rows sum to 1 after ``fit``.
+        phi: posterior mean word probabilities of each topic, or those of NMF; rows sum to 1 after
+        ``fit``.
     shape_ : ndarray of shape (n_components,)
-        r: posterior mean.
+        r: posterior mean; absent after NMF.
     probability_ : ndarray of shape (n_components,)
-        p: posterior mean.
+        p: posterior mean; absent after NMF.
     n_iter_ : int
         Sweeps completed.
     topic_counts_ : ndarray of int, shape (n_components,)
-        Tokens of each topic in the last state.
+        Tokens of each topic in the last state; of NMF the sums of theta, which are not whole.
+    n_active_ : int
+        K+: topics with at least one token in the last state; after ``fit`` only.
     trace_ : TrainingTrace
-        ln of the joint density, and the held-out nats per token, every ``eval_every`` sweeps.
+        ln of the joint density, and the held-out nats per token, every ``eval_every`` sweeps; of
+        NMF the Poisson log-likelihood of the training data.
     n_features_in_ : int
         Size of the vocabulary.
     vocabulary_ : ndarray of str or None
@@ -110,13 +145,14 @@ class PoissonFactorAnalysis(TopicModel):
         n_components: int = 10,
         *,
         prior: str = "beta-gamma-gamma",
+        sampler: str = "collapsed",
         shape: Any = 1.0,
         probability: Any = None,
-        topic_word_prior: float = 0.1,
-        probability_concentration: float = 1.0,
+        topic_word_prior: float | None = None,
+        probability_concentration: float | None = None,
         probability_mean: float | None = None,
-        shape_concentration: float = 1.0,
-        shape_mean: float = 1.0,
+        shape_concentration: float | None = None,
+        shape_mean: float | None = None,
         max_iter: int = 200,
         burn_in: int | None = None,
         thin: int = 5,
@@ -128,6 +164,7 @@ class PoissonFactorAnalysis(TopicModel):
     ) -> None:
         self.n_components = n_components
         self.prior = prior
+        self.sampler = sampler
         self.shape = shape
         self.probability = probability
         self.topic_word_prior = topic_word_prior
@@ -181,11 +218,59 @@ class PoissonFactorAnalysis(TopicModel):
         model.shape_, model.probability_ = r, p
         return model
 
+    # Absent where there is no likelihood, so that tools that ask for them see it.
+    score = available_if(_scores)(TopicModel.score)
+    score_samples = available_if(_scores)(TopicModel.score_samples)
+    perplexity = available_if(_scores)(TopicModel.perplexity)
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Topic weights of documents: posterior means, or those of NMF.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_components)
+            E[theta | document, model], averaged over Gibbs sweeps of each document. After
+            ``prior="nmf"`` the theta of largest likelihood, by updates that go on until the
+            log-likelihood of the document is within 0.001 nats of its maximum, at most 1,000.
+        """
+        self._check_fitted()
+        if self._has_likelihood():
+            return super().transform(X)
+        corpus = self._checked(X)
+        with progress_bar(self.progress, corpus.n_documents, "document") as update:
+            return _core.transform_nmf(
+                np.ascontiguousarray(self.components_.T),
+                corpus._core_documents(),
+                n_jobs=_checks.n_threads(self.n_jobs),
+                progress=update,
+            )
+
+    def _has_likelihood(self) -> bool:
+        fitted = hasattr(self, "components_")
+        return hasattr(self, "shape_") if fitted else self.prior != "nmf"
+
+    def _check_evaluation(self) -> None:
+        if self.prior == "nmf":
+            raise InvalidArgumentError(f"eval_corpus: {_NO_LIKELIHOOD}")
+
+    def _stored(self) -> tuple[str, ...]:
+        return self._arrays if self._has_likelihood() else ("components_",)
+
     def _core_model(self) -> _core.Model:
+        if not self._has_likelihood():
+            raise InvalidArgumentError(_NO_LIKELIHOOD)
         return _core.Model.gamma_poisson(self.shape_, self.probability_, self.components_)
 
     def _training(self, corpus: Corpus, n_components: int) -> partial[_core.FitResult]:
         prior = _checks.choice("prior", self.prior, PRIORS)
+        sampler = _checks.choice("sampler", self.sampler, SAMPLERS)
+        if prior == "nmf":
+            return partial(_core.fit_nmf, n_topics=n_components)
         r = _checks.positive_vector("shape", self.shape, n_components)
         if self.probability is None:
             mean_length = corpus.n_tokens / corpus.n_documents
@@ -197,25 +282,38 @@ class PoissonFactorAnalysis(TopicModel):
             _core.fit_pfa,
             shape=r,
             probability=p,
-            topic_word_prior=_checks.positive_number("topic_word_prior", self.topic_word_prior),
+            topic_word_prior=_positive_or("topic_word_prior", self.topic_word_prior, 0.1),
             probability_prior=self._probability_prior(n_components) if learns_p else None,
             shape_prior=self._shape_prior() if learns_r else None,
+            blocked=sampler == "blocked",
         )
 
+    def _tokens_by_topic(self, result: _core.FitResult, n_components: int) -> NDArray[Any]:
+        if self.prior == "nmf":
+            return result.others[0]
+        return super()._tokens_by_topic(result, n_components)
+
     def _take_parameters(self, result: _core.FitResult) -> None:
+        if self.prior == "nmf":
+            for name in ("shape_", "probability_"):
+                self.__dict__.pop(name, None)
+            return
         self.shape_, self.probability_ = result.others
 
     def _probability_prior(self, n_components: int) -> tuple[float, float]:
-        c = _checks.positive_number("probability_concentration", self.probability_concentration)
-        # The mean 1 / K of a single topic would leave the Beta prior no second parameter.
+        c = _positive_or("probability_concentration", self.probability_concentration, 1.0)
         default = 1.0 / n_components if n_components > 1 else 0.5
         mean = default if self.probability_mean is None else self.probability_mean
         mean = _checks.share("probability_mean", mean)
         return c * mean, c * (1.0 - mean)
 
     def _shape_prior(self) -> tuple[float, float]:
-        rate = _checks.positive_number("shape_concentration", self.shape_concentration)
-        return rate * _checks.positive_number("shape_mean", self.shape_mean), rate
+        rate = _positive_or("shape_concentration", self.shape_concentration, 1.0)
+        return rate * _positive_or("shape_mean", self.shape_mean, 1.0), rate
+
+
+def _positive_or(name: str, value: Any, default: float) -> float:
+    return default if value is None else _checks.positive_number(name, value)
 
 
 def _probabilities(value: Any, size: int) -> NDArray[np.float64]:

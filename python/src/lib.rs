@@ -26,5 +26,5 @@ mod _core {
     #[pymodule_export]
     use super::scoring::{Scores, bidirectional, completion, score, transform};
     #[pymodule_export]
-    use super::training::{FitResult, FitState, fit_lda, fit_pfa};
+    use super::training::{FitResult, FitState, fit_lda, fit_nmf, fit_pfa, transform_nmf};
 }

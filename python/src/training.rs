@@ -1,9 +1,9 @@
 //! Training of topic models.
 
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use polyabayes::training::{
-    Fit, LdaParameters, LdaPrior, LdaSampler, PfaParameters, PfaPrior, PfaSampler, Progress,
-    Schedule, State, fit,
+    Fit, LdaParameters, LdaPrior, LdaSampler, NmfParameters, NmfUpdates, PfaParameters, PfaPrior,
+    PfaSampler, Progress, Schedule, Scheme, State, fit, nmf_weights,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -134,12 +134,27 @@ impl Flat for PfaParameters {
     }
 }
 
+impl Flat for NmfParameters {
+    fn into_flat(self) -> Vec<f64> {
+        [self.phi, self.n_tokens].concat()
+    }
+
+    fn from_flat(mut flat: Vec<f64>, n_words: usize, n_topics: usize) -> Option<Self> {
+        if flat.len() != (n_words + 1) * n_topics {
+            return None;
+        }
+        let n_tokens = flat.split_off(n_words * n_topics);
+        Some(NmfParameters { phi: flat, n_tokens })
+    }
+}
+
 /// What a run of a sampler gives.
 #[pyclass(frozen, get_all, module = "polyabayes._core")]
 pub(crate) struct FitResult {
     /// φ, (V, K).
     word_topic: Py<PyArray2<f64>>,
-    /// α and β of LDA, r and p of gamma-Poisson: (K,) and (1,) or (K,).
+    /// α and β of LDA, r and p of gamma-Poisson, tokens of each topic of NMF: (K,), and (1,), (K,)
+    /// or (0,).
     others: [Py<PyArray1<f64>>; 2],
     /// ln of the joint density of the last state.
     ln_joint: f64,
@@ -198,9 +213,10 @@ pub(crate) fn fit_lda(
 }
 
 /// Gibbs sampling of Poisson factor analysis; priors that are None keep their parameter fixed.
+/// Collapsed, or blocked.
 #[pyfunction]
 #[pyo3(signature = (documents, shape, probability, topic_word_prior, probability_prior, shape_prior,
-                    schedule, *, until, state = None, progress = None))]
+                    blocked, schedule, *, until, state = None, progress = None))]
 #[expect(clippy::too_many_arguments, reason = "the model's parameters and priors, by name")]
 pub(crate) fn fit_pfa(
     py: Python<'_>,
@@ -210,6 +226,7 @@ pub(crate) fn fit_pfa(
     topic_word_prior: f64,
     probability_prior: Option<(f64, f64)>,
     shape_prior: Option<(f64, f64)>,
+    blocked: bool,
     schedule: FitSchedule,
     until: u64,
     state: Option<&FitState>,
@@ -224,8 +241,54 @@ pub(crate) fn fit_pfa(
     let (n_words, n_topics) = (documents.0.n_words(), r.len());
     let start = state.map(|state| state.to_core(py, n_words, n_topics)).transpose()?;
     let outcome = detach::run(py, schedule.n_jobs, progress, |watch| {
-        let mut sampler = PfaSampler::new(&documents.0, prior, r, p, schedule.seed)?;
+        let scheme = if blocked { Scheme::Blocked } else { Scheme::Collapsed };
+        let sampler = PfaSampler::new(&documents.0, prior, r, p, schedule.seed)?;
+        let mut sampler = sampler.with_scheme(scheme);
         fit(&mut sampler, schedule.to_core(), start, until, watch)
     })?;
     FitResult::new(py, outcome, n_words, |PfaParameters { phi, r, p }| (phi, [r, p]))
+}
+
+/// Multiplicative updates of non-negative matrix factorisation; nothing is averaged.
+#[pyfunction]
+#[pyo3(signature = (documents, n_topics, schedule, *, until, state = None, progress = None))]
+pub(crate) fn fit_nmf(
+    py: Python<'_>,
+    documents: &Documents,
+    n_topics: usize,
+    schedule: FitSchedule,
+    until: u64,
+    state: Option<&FitState>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<FitResult> {
+    let n_words = documents.0.n_words();
+    let start = state.map(|state| state.to_core(py, n_words, n_topics)).transpose()?;
+    let outcome = detach::run(py, schedule.n_jobs, progress, |watch| {
+        let mut updates = NmfUpdates::new(&documents.0, n_topics, schedule.seed)?;
+        let schedule = Schedule { burn_in: u64::MAX, ..schedule.to_core() };
+        fit(&mut updates, schedule, start, until, watch)
+    })?;
+    FitResult::new(py, outcome, n_words, |NmfParameters { phi, n_tokens }| {
+        (phi, [n_tokens, vec![]])
+    })
+}
+
+/// Topic weights of documents under the topics of an NMF (V, K).
+#[pyfunction]
+#[pyo3(signature = (word_topic, documents, *, n_jobs, progress = None))]
+pub(crate) fn transform_nmf<'py>(
+    py: Python<'py>,
+    word_topic: PyReadonlyArray2<'_, f64>,
+    documents: &Documents,
+    n_jobs: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let phi = word_topic.as_slice()?;
+    let outcome = detach::run(py, n_jobs, progress, |watch| nmf_weights(phi, &documents.0, watch))?;
+    let n_documents = documents.0.n_documents();
+    let shape = [n_documents, phi.len() / documents.0.n_words()];
+    match outcome.interruption {
+        Some(interruption) => Err(interruption),
+        None => PyArray1::from_vec(py, outcome.value).reshape(shape),
+    }
 }

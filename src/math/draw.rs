@@ -58,10 +58,37 @@ pub fn systematic_offspring(weights: &[f64], offspring: &mut [u32], start: f64) 
     }
 }
 
-/// Tables of a Chinese restaurant with n customers and concentration a:
-/// Σ_{i<n} Bernoulli(a/(a+i)).
+/// Customers, times the concentration, from which tables are found by jumps: at this ratio a gap
+/// between two tables takes about as long to draw as to walk.
+const WALK: f64 = 40.0;
+
+/// Tables of a Chinese restaurant with n customers and concentration a: Σ_{i<n}
+/// Bernoulli(a/(a+i)).
+///
+/// Exact. Customers are walked through while tables are dense; then, after customer i, those up to
+/// and with j all join others with probability Π_{i<m<=j} m/(a+m) = E[B^(j-i)], B ~ Beta(i+1, a): the
+/// next table opens after a geometric number of customers, given B. Cost: about
+/// a (`WALK` + ln(n / (`WALK` a))) steps instead of n.
 pub fn crt<R: Rng + ?Sized>(n: u32, a: f64, rng: &mut R) -> u64 {
-    (0..n).filter(|&i| rng.random::<f64>() * (a + f64::from(i)) < a).count() as u64
+    // As a float this is below the end of u32 or saturates there.
+    let walked = n.min((WALK * a.max(1.0)) as u32);
+    let opens = |&i: &u32| rng.random::<f64>() * (a + f64::from(i)) < a;
+    let mut n_tables = (0..walked).filter(opens).count() as u64;
+    if walked == n {
+        return n_tables;
+    }
+    let others = gamma_law(a);
+    let mut last = f64::from(walked) - 1.0;
+    loop {
+        // -ln B, for a B that may be as near to 1 as no double can tell.
+        let ln_stay = (others.sample(rng) / gamma_law(last + 1.0).sample(rng)).ln_1p();
+        let u: f64 = Open01.sample(rng);
+        last += 1.0 + (-u.ln() / ln_stay).floor();
+        if last >= f64::from(n) {
+            return n_tables;
+        }
+        n_tables += 1;
+    }
 }
 
 /// The law Gamma(shape, 1); shapes are positive and finite by the checks of every caller.
@@ -126,5 +153,83 @@ mod tests {
             let p = s / 4.2;
             assert!((m - p).abs() < 4.0 * (p * (1.0 - p) / 5.2 / f64::from(n)).sqrt());
         }
+    }
+
+    /// Unsigned Stirling numbers of the first kind times a^l: the law of l tables.
+    fn law_of_tables(n: u32, a: f64) -> Vec<f64> {
+        let mut stirling = vec![1.0];
+        for i in 0..n {
+            let mut next = vec![0.0; stirling.len() + 1];
+            for (l, x) in stirling.iter().enumerate() {
+                next[l] += f64::from(i) / f64::from(i + 1) * x;
+                next[l + 1] += x / f64::from(i + 1);
+            }
+            stirling = next;
+        }
+        let weights = (0..).zip(stirling).map(|(l, x)| x * a.powi(l));
+        let weights: Vec<f64> = weights.collect();
+        let total: f64 = weights.iter().sum();
+        weights.iter().map(|weight| weight / total).collect()
+    }
+
+    #[test]
+    fn tables_follow_stirling_numbers_walked_and_jumped() {
+        for (n, a) in [(0, 1.0), (1, 0.3), (5, 0.7), (60, 0.3), (200, 0.05), (300, 2.0), (400, 5.0)]
+        {
+            let mut rng = Key::new(u64::from(n), Purpose::Score).rng();
+            let runs = 40_000;
+            let law = law_of_tables(n, a);
+            let mut seen = vec![0.0; law.len()];
+            (0..runs).for_each(|_| seen[crt(n, a, &mut rng) as usize] += 1.0);
+            // Bins of at least ten expected draws.
+            let (mut chi_squared, mut n_bins) = (0.0, 0.0);
+            let (mut expected, mut found, mut left) = (0.0, 0.0, 1.0);
+            for (p, seen) in law.iter().zip(&seen) {
+                (expected, found, left) = (expected + p * f64::from(runs), found + seen, left - p);
+                if expected >= 10.0 && left * f64::from(runs) >= 10.0 {
+                    chi_squared += (found - expected) * (found - expected) / expected;
+                    (expected, found, n_bins) = (0.0, 0.0, n_bins + 1.0);
+                }
+            }
+            chi_squared += (found - expected) * (found - expected) / expected;
+            // Wilson and Hilferty: the cube root is normal.
+            if n_bins > 0.0 {
+                let spread = 2.0 / (9.0 * n_bins);
+                let deviation = ((chi_squared / n_bins).cbrt() - (1.0 - spread)) / spread.sqrt();
+                assert!(deviation < 3.3, "{n}, {a}: chi-squared {chi_squared}, {n_bins} bins");
+            } else {
+                assert!(chi_squared < 1e-9, "{n}, {a}: {seen:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn many_customers_have_the_mean_and_the_variance_of_their_tables() {
+        let n = 10_000_000;
+        for a in [1e-3, 0.5, 30.0] {
+            let (mut mean, mut variance) = (0.0, 0.0);
+            for i in 0..n {
+                let p = a / (a + f64::from(i));
+                (mean, variance) = (mean + p, variance + p * (1.0 - p));
+            }
+            let mut rng = Key::new(5, Purpose::Score).rng();
+            let runs = 20_000;
+            let (mut sum, mut squares) = (0.0, 0.0);
+            for _ in 0..runs {
+                let x = crt(n, a, &mut rng) as f64 - mean;
+                (sum, squares) = (sum + x / f64::from(runs), squares + x * x / f64::from(runs));
+            }
+            assert!(sum.abs() < 4.0 * (variance / f64::from(runs)).sqrt(), "{a}: {sum} {variance}");
+            // The excess kurtosis of a sum of Bernoullis is at most 1 / variance.
+            let error = variance * ((2.0 + 1.0 / variance) / f64::from(runs)).sqrt();
+            assert!((squares - variance).abs() < 4.0 * error, "{a}: {squares} {variance}");
+        }
+    }
+
+    #[test]
+    fn extreme_concentrations_open_one_table_or_all() {
+        let mut rng = Key::new(6, Purpose::Score).rng();
+        assert_eq!(crt(u32::MAX, f64::MIN_POSITIVE, &mut rng), 1);
+        assert_eq!(crt(50, 1e100, &mut rng), 50);
     }
 }

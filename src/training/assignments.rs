@@ -3,17 +3,27 @@
 use std::ops::Range;
 
 use rand::RngExt;
+use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, array_of};
-use crate::math::{crt, ln_rising};
+use crate::math::{crt, gamma_law, ln_rising};
 use crate::rng::{Key, Rng};
 use crate::urn::{Balls, Sweeper};
 
 /// Tokens per unit of parallel work.
 const CHUNK_TOKENS: usize = 4096;
+
+/// How a sweep draws the topics of a document's tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// One after the other from the document's urn: the topic weights θ are integrated out.
+    Collapsed,
+    /// θ given the topics of all tokens, then all topics anew given θ.
+    Blocked,
+}
 
 /// The topic of every token, in the order of the documents' cells.
 pub(super) struct Assignments<'a> {
@@ -112,6 +122,7 @@ impl<'a> Assignments<'a> {
         &mut self,
         a: &[f64],
         q: &[f64],
+        scheme: Scheme,
         tables: bool,
         key: Key,
         observer: &impl Observer,
@@ -121,6 +132,7 @@ impl<'a> Assignments<'a> {
         let new_worker = || Worker {
             sweeper: Sweeper::new(n_topics),
             balls: Balls::new(a),
+            theta: vec![0.0; n_topics],
             n_tables: vec![0; n_topics],
         };
         let n_tables = (chunks.into_par_iter().with_max_len(1))
@@ -137,7 +149,7 @@ impl<'a> Assignments<'a> {
                     let cells = document
                         .cells()
                         .map(|(word, count)| (&q[word as usize * n_topics..][..n_topics], count));
-                    worker.sweeper.sweep(cells, own, &mut worker.balls, &mut rng);
+                    worker.draw(scheme, cells, own, &mut rng);
                     if tables {
                         worker.seat(a, &mut rng);
                     }
@@ -172,10 +184,36 @@ impl<'a> Assignments<'a> {
 struct Worker {
     sweeper: Sweeper,
     balls: Balls,
+    theta: Vec<f64>,
     n_tables: Vec<u64>,
 }
 
 impl Worker {
+    /// Draws the topics of a document whose tokens the balls hold.
+    fn draw<'q>(
+        &mut self,
+        scheme: Scheme,
+        cells: impl Iterator<Item = (&'q [f64], u32)>,
+        topics: &mut [u16],
+        rng: &mut Rng,
+    ) {
+        if scheme == Scheme::Collapsed {
+            self.sweeper.sweep(cells, topics, &mut self.balls, rng);
+            return;
+        }
+        // θ_k ~ Gamma(a_k + n_k), in units of its scale, which is in the weights.
+        for (theta, &shape) in self.theta.iter_mut().zip(self.balls.totals()) {
+            *theta = gamma_law(shape).sample(rng);
+        }
+        let mut rest = &mut *topics;
+        for (q, count) in cells {
+            let (tokens, after) = rest.split_at_mut(count as usize);
+            self.sweeper.draw_each(&self.theta, q, tokens, rng);
+            rest = after;
+        }
+        self.balls.refill(topics);
+    }
+
     /// Adds CRT(n_k, a_k) draws for the document whose tokens the balls hold.
     fn seat(&mut self, a: &[f64], rng: &mut Rng) {
         for ((n_tables, &n), &a) in self.n_tables.iter_mut().zip(self.balls.drawn()).zip(a) {

@@ -2,7 +2,7 @@
 
 use rand_distr::Distribution as _;
 
-use super::assignments::Assignments;
+use super::assignments::{Assignments, Scheme};
 use super::topics::Topics;
 use super::{Sampler, State, TopicStep};
 use crate::control::Observer;
@@ -148,8 +148,8 @@ impl Sampler for LdaSampler<'_> {
         self.n_sweeps += 1;
         let key = Key::new(self.seed, Purpose::Assign).unit(self.n_sweeps);
         let learned = self.prior.learned;
-        let n_tables =
-            self.tokens.sweep(&self.alpha, &self.topics.weights, learned, key, observer)?;
+        let (a, q) = (&self.alpha, &self.topics.weights);
+        let n_tables = self.tokens.sweep(a, q, Scheme::Collapsed, learned, key, observer)?;
         if learned {
             self.update_alpha(&n_tables);
             let key = self.parameters_key().unit(u64::MAX - 2);

@@ -1,19 +1,23 @@
-//! Learning topic models: by Gibbs sampling on the urn, and LDA also by variational EM.
+//! Learning topic models: by Gibbs sampling on the urn, LDA also by variational EM, and
+//! factorisations without priors by multiplicative updates.
 //!
-//! In the samplers, topic weights of documents are integrated out: a token's topic is drawn from its document's
-//! urn given the topics φ, then φ and the other parameters given the topics of all tokens. The
+//! In the samplers, topic weights of documents are integrated out: a token's topic is drawn from
+//! its document's urn given the topics φ, then φ and the other parameters given the topics of all tokens. The
 //! documents are independent given φ, so a sweep runs over them in parallel and without races,
 //! and its result cannot depend on the number of threads.
 
 mod assignments;
 mod em;
 mod lda;
+mod nmf;
 mod pfa;
 mod schedule;
 mod topics;
 
+pub use assignments::Scheme;
 pub use em::{EmFit, EmSettings, EmStart, fit_em};
 pub use lda::{LdaParameters, LdaPrior, LdaSampler};
+pub use nmf::{NmfParameters, NmfUpdates, nmf_weights};
 pub use pfa::{PfaParameters, PfaPrior, PfaSampler};
 pub use schedule::{Fit, Progress, Sampler, Schedule, State, fit};
 pub use topics::TopicStep;

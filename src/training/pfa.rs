@@ -2,7 +2,7 @@
 
 use rand_distr::Distribution as _;
 
-use super::assignments::Assignments;
+use super::assignments::{Assignments, Scheme};
 use super::lda::{check_n_topics, check_parameters};
 use super::topics::Topics;
 use super::{Sampler, State, TopicStep};
@@ -34,10 +34,14 @@ pub struct PfaParameters {
     pub p: Vec<f64>,
 }
 
-/// Collapsed Gibbs sampler: topics of tokens by the urn with `a = r`, `q = p φ`; then φ; p given
+/// Gibbs sampler: topics of tokens by the urn with `a = r`, `q = p φ`, or given θ; then φ; p given
 /// the tokens of each topic; the tables l ~ CRT(n, r), and r given them.
+///
+/// Blocked, it is that of the PFA notes (Zhou & Carin 2013): θ, the last draw of their sweep, is here
+/// the first of the next, by document, and nowhere stored.
 pub struct PfaSampler<'a> {
     tokens: Assignments<'a>,
+    scheme: Scheme,
     topics: Topics,
     prior: PfaPrior,
     r: Vec<f64>,
@@ -51,7 +55,7 @@ pub struct PfaSampler<'a> {
 }
 
 impl<'a> PfaSampler<'a> {
-    /// A sampler that starts from uniform topics of tokens and from the given r and p.
+    /// A collapsed sampler that starts from uniform topics of tokens and from the given r and p.
     ///
     /// # Errors
     /// No topics or more than 65,535, sizes that disagree, parameters outside their domains.
@@ -77,10 +81,27 @@ impl<'a> PfaSampler<'a> {
         let topics = Topics::new(counts.n_words(), n_topics, prior.topic_word)?;
         let ln_complement = p.iter().map(|p| (-p).ln_1p()).collect();
         let n_tables = vec![0; n_topics];
-        let mut sampler =
-            PfaSampler { tokens, topics, prior, r, p, ln_complement, n_tables, seed, n_sweeps: 0 };
+        let mut sampler = PfaSampler {
+            tokens,
+            scheme: Scheme::Collapsed,
+            topics,
+            prior,
+            r,
+            p,
+            ln_complement,
+            n_tables,
+            seed,
+            n_sweeps: 0,
+        };
         sampler.update_topics(TopicStep::Mean);
         Ok(sampler)
+    }
+
+    /// The same sampler with another way to draw the topics of tokens.
+    #[must_use]
+    pub fn with_scheme(mut self, scheme: Scheme) -> Self {
+        self.scheme = scheme;
+        self
     }
 
     /// The topic of every token, cell after cell, document after document.
@@ -200,7 +221,8 @@ impl Sampler for PfaSampler<'_> {
         self.n_sweeps += 1;
         let key = Key::new(self.seed, Purpose::Assign).unit(self.n_sweeps);
         let tables = self.prior.shape.is_some();
-        self.n_tables = self.tokens.sweep(&self.r, &self.topics.weights, tables, key, observer)?;
+        let (a, q) = (&self.r, &self.topics.weights);
+        self.n_tables = self.tokens.sweep(a, q, self.scheme, tables, key, observer)?;
         self.update_topics(step);
         if tables {
             self.update_shape();

@@ -4,7 +4,7 @@ use super::TopicStep;
 use crate::control::Observer;
 use crate::error::{Error, Result};
 
-/// A Gibbs sampler over the parameters of a topic model.
+/// A Gibbs sampler over the parameters of a topic model, or updates that go sweep by sweep alike.
 pub trait Sampler {
     /// What it estimates.
     type Parameters;
