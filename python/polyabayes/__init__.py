@@ -1,7 +1,8 @@
 """How probable are count data under a model? Exact and unbiased likelihoods with error bars."""
 
-from polyabayes import datasets, exceptions, plotting
-from polyabayes._model import load
+from polyabayes import datasets, exceptions, interop, plotting
+from polyabayes._model import TopicWeights, load
+from polyabayes.chains import Chains, sample_chains
 from polyabayes.comparison import Comparison, compare
 from polyabayes.completion import (
     Perplexity,
@@ -25,12 +26,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BidirectionalBounds",
+    "Chains",
     "Comparison",
     "Corpus",
     "LatentDirichletAllocation",
     "LogLikelihood",
     "Perplexity",
     "PoissonFactorAnalysis",
+    "TopicWeights",
     "Trace",
     "bidirectional_bounds",
     "compare",
@@ -38,12 +41,14 @@ __all__ = [
     "datasets",
     "estimator_divergence",
     "exceptions",
+    "interop",
     "load",
     "log_completion",
     "log_likelihood",
     "plotting",
     "plug_in_perplexity",
     "read_corpus",
+    "sample_chains",
     "split_tokens",
     "write_corpus",
 ]

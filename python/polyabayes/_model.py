@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,16 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import validate_data
 
 from polyabayes import _checks, _core
-from polyabayes._fitting import Checkpoint, Looks, Schedule, TrainingTrace, fingerprint, run
+from polyabayes._fitting import (
+    Checkpoint,
+    LastState,
+    Looks,
+    Schedule,
+    TrainingTrace,
+    fingerprint,
+    run,
+    topic_word_counts,
+)
 from polyabayes._progress import progress_bar
 from polyabayes._random import draw_seed
 from polyabayes.corpus import Corpus, as_corpus
@@ -40,8 +49,41 @@ _MOST_SWEEPS = 10**9
 _EVALUATION_TEMPERATURES = 20
 _EVALUATION_RUNS = 16
 
+# Fitted attributes that a file holds where the model has them.
+_SCALARS = ("n_iter_", "seed_", "topic_word_prior_")
+
 # Parameters that belong to the machine a model was trained on, not to the model.
 _OF_THE_MACHINE = ("n_jobs", "progress", "checkpoint", "checkpoint_every")
+
+
+class TopicWeights(NamedTuple):
+    """Posterior of the topic weights theta of documents.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_documents, n_components)
+        E[theta | document, model].
+    std : ndarray of shape (n_documents, n_components)
+        Posterior standard deviation of each weight.
+    """
+
+    mean: NDArray[np.float64]
+    std: NDArray[np.float64]
+
+
+class Before(NamedTuple):
+    """What earlier documents taught, where training goes on without them.
+
+    Attributes
+    ----------
+    topic_priors : ndarray of shape (n_words, n_components)
+        Dirichlet parameters of the topics.
+    topic_counts : ndarray of int, shape (n_components,)
+        Tokens of each topic.
+    """
+
+    topic_priors: NDArray[np.float64]
+    topic_counts: NDArray[np.int64]
 
 
 class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -63,7 +105,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     vocabulary_: NDArray[np.object_] | None
     seed_: int
     topic_counts_: NDArray[np.int64]
+    topic_word_prior_: float
     trace_: TrainingTrace
+    _last: LastState
 
     _default_event: str
     _conditions_on_length: bool
@@ -125,36 +169,13 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if self.checkpoint is not None:
             checkpoint = Checkpoint(self.checkpoint, self._identity(corpus, schedule, train))
         self.vocabulary_, self.seed_ = corpus.vocabulary, schedule.seed
-
-        def take(result: _core.FitResult) -> None:
-            self._take_parameters(result)
-            self.components_ = _row_normalised(result.word_topic)
-            self.topic_counts_ = np.bincount(result.state.assignments, minlength=n_components)
-            self.n_iter_ = result.state.n_sweeps
-
         evaluate = None
         if eval_corpus is not None:
             held_out = as_corpus(eval_corpus, "eval_corpus")
             evaluate = partial(self._evaluate, held_out)
-        looks = Looks(
-            eval_every, take, evaluate, None if callback is None else partial(callback, self)
-        )
-        result, interruption = run(
-            train,
-            corpus._core_documents(),
-            schedule,
-            looks,
-            checkpoint,
-            every,
-            progress=self.progress,
-        )
-        take(result)
-        self.trace_ = looks.trace()
-        if isinstance(interruption, KeyboardInterrupt):
-            raise Interrupted(f"stopped after {self.n_iter_:,} of {self.max_iter:,} sweeps", self)
-        if interruption is not None:
-            raise interruption
-        return self
+        ask = None if callback is None else partial(callback, self)
+        looks = Looks(eval_every, partial(self._take, corpus, None), evaluate, ask)
+        return self._sample(corpus, train, schedule, looks, checkpoint, every)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Posterior mean topic weights of documents.
@@ -170,17 +191,27 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             E[theta | document, model], averaged over Gibbs sweeps of each document: for LDA,
             probabilities; for gamma-Poisson, rates.
         """
-        corpus = self._checked(X)
-        with progress_bar(self.progress, corpus.n_documents, "document") as update:
-            weights: NDArray[np.float64] = _core.transform(
-                self._core_model(),
-                corpus._core_documents(),
-                n_sweeps=_TRANSFORM_SWEEPS,
-                seed=self.seed_,
-                n_jobs=_checks.n_threads(self.n_jobs),
-                progress=update,
-            )
-        return weights
+        return self._topic_weights(X, spread=False)[:, 0]
+
+    def topic_weights(self, X: Any) -> TopicWeights:
+        """Posterior mean topic weights of documents, and how uncertain they are.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents.
+
+        Returns
+        -------
+        TopicWeights
+            ``mean``, bit by bit what ``transform`` gives, and ``std``, the posterior standard
+            deviation of every weight given the document and the model: by the law of total
+            variance, from the closed-form moments of theta given the topics of the tokens, over
+            the same Gibbs sweeps. It leaves out the uncertainty about the model itself. Each has
+            shape (n_documents, n_components).
+        """
+        weights = self._topic_weights(X, spread=True)
+        return TopicWeights(weights[:, 0], weights[:, 1])
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Log-likelihood of each document in nats, by :func:`log_likelihood` with its defaults.
@@ -207,6 +238,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a safetensors file that :func:`polyabayes.load` reads.
 
+        It keeps what it takes to score, to transform and to go on by ``partial_fit``; not the
+        trace of the training, nor its last sample.
+
         Parameters
         ----------
         path : str or path-like
@@ -224,9 +258,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         header = {
             "class": type(self).__name__,
             "parameters": {k: v for k, v in parameters.items() if k not in _OF_THE_MACHINE},
-            "scalars": {"n_iter_": self.n_iter_, "seed_": self.seed_},
+            "scalars": {name: getattr(self, name) for name in _SCALARS if hasattr(self, name)},
         }
-        arrays = {name: getattr(self, name) for name in self._arrays}
+        names = [*self._arrays, *(["topic_counts_"] if hasattr(self, "topic_counts_") else [])]
+        arrays = {name: getattr(self, name) for name in names}
         if self.vocabulary_ is not None:
             words = json.dumps(self.vocabulary_.tolist(), ensure_ascii=False).encode()
             arrays["vocabulary"] = np.frombuffer(words, dtype=np.uint8)
@@ -243,6 +278,68 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
+
+    def _topic_weights(self, X: Any, *, spread: bool) -> NDArray[np.float64]:
+        """Moments of the topic weights, (n_documents, 1 or 2, n_components)."""
+        corpus = self._checked(X)
+        with progress_bar(self.progress, corpus.n_documents, "document") as update:
+            return _core.transform(
+                self._core_model(),
+                corpus._core_documents(),
+                spread=spread,
+                n_sweeps=_TRANSFORM_SWEEPS,
+                seed=self.seed_,
+                n_jobs=_checks.n_threads(self.n_jobs),
+                progress=update,
+            )
+
+    def _sample(
+        self,
+        corpus: Corpus,
+        train: partial[_core.FitResult],
+        schedule: Schedule,
+        looks: Looks,
+        checkpoint: Checkpoint | None = None,
+        checkpoint_every: int = 1,
+    ) -> Self:
+        """Run the sampler and take over what it comes to, whatever ends it."""
+        result, interruption = run(
+            train,
+            corpus._core_documents(),
+            schedule,
+            looks,
+            checkpoint,
+            checkpoint_every,
+            progress=self.progress,
+        )
+        looks.take(result)
+        self.trace_ = looks.trace()
+        if isinstance(interruption, KeyboardInterrupt):
+            raise Interrupted(f"stopped after {self.n_iter_:,} of {self.max_iter:,} sweeps", self)
+        if interruption is not None:
+            raise interruption
+        return self
+
+    def _take(self, corpus: Corpus, before: Before | None, result: _core.FitResult) -> None:
+        """Store what a run has come to; `before` is what it started from, if there was anything."""
+        self._take_parameters(result)
+        self.components_ = _row_normalised(result.word_topic)
+        state = result.state
+        counts = topic_word_counts(corpus, state.assignments, len(self.components_))
+        prior = self._topic_prior(state) if before is None else before.topic_priors
+        self._last = LastState(counts, prior, state.parameters)
+        self.topic_counts_ = counts.sum(axis=1)
+        if before is not None:
+            self.topic_counts_ += before.topic_counts
+        self.n_iter_ = state.n_sweeps
+
+    def _last_state(self) -> LastState:
+        """Where the chain stands; refused for models that were not sampled here."""
+        if not hasattr(self, "_last"):
+            raise NotFittedError(
+                f"this {type(self).__name__} has no last sample: it was not trained by fit here"
+            )
+        return self._last
 
     def _log_likelihood(self, X: Any) -> LogLikelihood:
         return log_likelihood(self, self._checked(X), random_state=self.seed_, n_jobs=self.n_jobs)
@@ -361,6 +458,14 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Store what training learned beside the topics."""
         raise NotImplementedError
 
+    def _topic_prior(self, state: _core.FitState) -> float:
+        """Dirichlet parameter of the topics in that state."""
+        raise NotImplementedError
+
+    def _learned_state(self) -> dict[str, Any]:
+        """Learned parameters of the last state, so that the numbers of topics do not matter."""
+        raise NotImplementedError
+
 
 def load(path: str | os.PathLike[str]) -> TopicModel:
     """Read a model that ``save`` wrote.
@@ -394,10 +499,21 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
         scalars = header["scalars"]
         model.n_iter_ = _checks.whole_number("n_iter_", scalars["n_iter_"], 0)
         model.seed_ = _checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
+        if "topic_counts_" in arrays:
+            model.topic_counts_ = _token_counts(arrays["topic_counts_"], len(model.components_))
+        if "topic_word_prior_" in scalars:
+            prior = _checks.positive_number("topic_word_prior_", scalars["topic_word_prior_"])
+            model.topic_word_prior_ = prior
         model._core_model()
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise FileFormatError(f"{path} does not hold a whole model: {error!r}") from error
     return model
+
+
+def _token_counts(array: NDArray[Any], n_topics: int) -> NDArray[np.int64]:
+    if array.dtype != np.int64 or array.shape != (n_topics,) or (array < 0).any():
+        raise InvalidArgumentError("topic_counts_ are not one number of tokens a topic")
+    return array
 
 
 def _plain(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,24 @@ from polyabayes.exceptions import InvalidArgumentError
 __all__ = ["PoissonFactorAnalysis"]
 
 PRIORS = ("gap", "gamma", "beta-gamma", "beta-gamma-gamma")
+
+
+class PfaSample(NamedTuple):
+    """The last sample of a chain.
+
+    Attributes
+    ----------
+    topic_word : ndarray of shape (n_components, n_words)
+        E[phi | topics of all tokens].
+    shape : ndarray of shape (n_components,)
+        r.
+    probability : ndarray of shape (n_components,)
+        p.
+    """
+
+    topic_word: NDArray[np.float64]
+    shape: NDArray[np.float64]
+    probability: NDArray[np.float64]
 
 
 class PoissonFactorAnalysis(TopicModel):
@@ -181,6 +199,18 @@ class PoissonFactorAnalysis(TopicModel):
         model.shape_, model.probability_ = r, p
         return model
 
+    @property
+    def last_sample_(self) -> PfaSample:
+        """The state in which training ended, beside the posterior means; not part of a saved model.
+
+        phi is integrated out: ``topic_word`` is its mean given the topics of all tokens in that
+        state, made anew at each call.
+        """
+        last = self._last_state()
+        # Followed by ln(1 - p).
+        r, p = last.parameters.reshape(3, -1)[:2].copy()
+        return PfaSample(last.topic_word(), r, p)
+
     def _core_model(self) -> _core.Model:
         return _core.Model.gamma_poisson(self.shape_, self.probability_, self.components_)
 
@@ -192,7 +222,7 @@ class PoissonFactorAnalysis(TopicModel):
             p = np.full(n_components, mean_length / (mean_length + r.sum()))
         else:
             p = _probabilities(self.probability, n_components)
-        learns_p, learns_r = prior.startswith("beta"), prior in ("gamma", "beta-gamma-gamma")
+        learns_p, learns_r = _learned(prior)
         return partial(
             _core.fit_pfa,
             shape=r,
@@ -205,6 +235,16 @@ class PoissonFactorAnalysis(TopicModel):
     def _take_parameters(self, result: _core.FitResult) -> None:
         self.shape_, self.probability_ = result.others
 
+    def _topic_prior(self, state: _core.FitState) -> float:  # noqa: ARG002
+        return float(self.topic_word_prior)
+
+    def _learned_state(self) -> dict[str, Any]:
+        r, p, _ = self._last.parameters.reshape(3, -1)
+        learns_p, learns_r = _learned(self.prior)
+        learned = {"shape": r} if learns_r else {}
+        learned |= {"probability": p} if learns_p else {}
+        return {name: np.sort(values)[::-1] for name, values in learned.items()}
+
     def _probability_prior(self, n_components: int) -> tuple[float, float]:
         c = _checks.positive_number("probability_concentration", self.probability_concentration)
         # The mean 1 / K of a single topic would leave the Beta prior no second parameter.
@@ -216,6 +256,11 @@ class PoissonFactorAnalysis(TopicModel):
     def _shape_prior(self) -> tuple[float, float]:
         rate = _checks.positive_number("shape_concentration", self.shape_concentration)
         return rate * _checks.positive_number("shape_mean", self.shape_mean), rate
+
+
+def _learned(prior: str) -> tuple[bool, bool]:
+    """Whether p is learned, and whether r is."""
+    return prior.startswith("beta"), prior in ("gamma", "beta-gamma-gamma")
 
 
 def _probabilities(value: Any, size: int) -> NDArray[np.float64]:
