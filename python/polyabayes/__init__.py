@@ -1,7 +1,8 @@
 """How probable are count data under a model? Exact and unbiased likelihoods with error bars."""
 
 from polyabayes import datasets, exceptions, interop, plotting
-from polyabayes._model import TopicWeights, load
+from polyabayes._model import TopicWeights
+from polyabayes._persistence import load
 from polyabayes.chains import Chains, sample_chains
 from polyabayes.comparison import Comparison, compare
 from polyabayes.completion import (

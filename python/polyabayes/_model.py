@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Callable
@@ -27,18 +26,17 @@ from polyabayes._fitting import (
     run,
     topic_word_counts,
 )
+from polyabayes._persistence import CLASSES, write_model
 from polyabayes._progress import progress_bar
 from polyabayes._random import draw_seed
 from polyabayes.corpus import Corpus, as_corpus
 from polyabayes.exceptions import (
-    FileFormatError,
     Interrupted,
     InvalidArgumentError,
     NotFittedError,
     PolyabayesWarning,
 )
 from polyabayes.likelihood import LogLikelihood, log_likelihood
-from polyabayes.storage import read_arrays, write_arrays
 
 # The first sweeps set the topics to their mean: on AP this saves a quarter of the sweeps.
 _WARM_UP = 30
@@ -48,12 +46,6 @@ _MOST_SWEEPS = 10**9
 # What a look at held-out documents costs: some tenths of a nat a document are enough for a trace.
 _EVALUATION_TEMPERATURES = 20
 _EVALUATION_RUNS = 16
-
-# Fitted attributes that a file holds where the model has them.
-_SCALARS = ("n_iter_", "seed_", "topic_word_prior_")
-
-# Parameters that belong to the machine a model was trained on, not to the model.
-_OF_THE_MACHINE = ("n_jobs", "progress", "checkpoint", "checkpoint_every")
 
 
 class TopicWeights(NamedTuple):
@@ -112,11 +104,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     _default_event: str
     _conditions_on_length: bool
     _arrays: ClassVar[tuple[str, ...]]
-    _classes: ClassVar[dict[str, type[TopicModel]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        TopicModel._classes[cls.__name__] = cls
+        CLASSES[cls.__name__] = cls
 
     def fit(
         self,
@@ -254,18 +245,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             If there is nothing to write.
         """
         self._check_fitted()
-        parameters = self.get_params()
-        header = {
-            "class": type(self).__name__,
-            "parameters": {k: v for k, v in parameters.items() if k not in _OF_THE_MACHINE},
-            "scalars": {name: getattr(self, name) for name in _SCALARS if hasattr(self, name)},
-        }
-        names = [*self._arrays, *(["topic_counts_"] if hasattr(self, "topic_counts_") else [])]
-        arrays = {name: getattr(self, name) for name in names}
-        if self.vocabulary_ is not None:
-            words = json.dumps(self.vocabulary_.tolist(), ensure_ascii=False).encode()
-            arrays["vocabulary"] = np.frombuffer(words, dtype=np.uint8)
-        write_arrays(Path(path), header, arrays)
+        write_model(self, Path(path))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -465,55 +445,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _learned_state(self) -> dict[str, Any]:
         """Learned parameters of the last state, so that the numbers of topics do not matter."""
         raise NotImplementedError
-
-
-def load(path: str | os.PathLike[str]) -> TopicModel:
-    """Read a model that ``save`` wrote.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-
-    Returns
-    -------
-    LatentDirichletAllocation or PoissonFactorAnalysis
-        The fitted model.
-
-    Raises
-    ------
-    FileAccessError
-        If the file is missing or unreadable.
-    FileFormatError
-        If it is not a whole polyabayes model.
-    """
-    header, arrays = read_arrays(Path(path))
-    try:
-        model = TopicModel._classes[header["class"]](**header["parameters"])
-        words = arrays.pop("vocabulary", None)
-        vocabulary = None if words is None else json.loads(words.tobytes().decode())
-        normalised = model._conditions_on_length
-        model._set_topic_word(arrays["components_"], vocabulary, None, normalised=normalised)
-        for name in model._arrays:
-            setattr(model, name, arrays[name])
-        scalars = header["scalars"]
-        model.n_iter_ = _checks.whole_number("n_iter_", scalars["n_iter_"], 0)
-        model.seed_ = _checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
-        if "topic_counts_" in arrays:
-            model.topic_counts_ = _token_counts(arrays["topic_counts_"], len(model.components_))
-        if "topic_word_prior_" in scalars:
-            prior = _checks.positive_number("topic_word_prior_", scalars["topic_word_prior_"])
-            model.topic_word_prior_ = prior
-        model._core_model()
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise FileFormatError(f"{path} does not hold a whole model: {error!r}") from error
-    return model
-
-
-def _token_counts(array: NDArray[Any], n_topics: int) -> NDArray[np.int64]:
-    if array.dtype != np.int64 or array.shape != (n_topics,) or (array < 0).any():
-        raise InvalidArgumentError("topic_counts_ are not one number of tokens a topic")
-    return array
 
 
 def _plain(value: Any) -> Any:

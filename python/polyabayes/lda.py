@@ -186,8 +186,10 @@ class LatentDirichletAllocation(TopicModel):
         prior of the topics: phi_k ~ Dirichlet((n_words topic_word_prior_ + topic_counts_k)
         components_k). That is assumed-density filtering: a topic's posterior is replaced by the
         Dirichlet of its mean that is as sharp as if the topics of all old tokens were known. So
-        it is too sure, and old tokens do not change their topics in the light of new ones; the
-        order of the documents matters. Where all documents fit into memory, ``fit`` is better.
+        it is too sure: old tokens keep their topics whatever the new ones tell, a poor mode of the
+        first documents stays, and what is new to the vocabulary of topics shares a topic with
+        something old unless one has few tokens. The order of the documents matters. Where all
+        documents fit into memory, ``fit`` is better.
 
         The priors of documents and topics stay as they are, learned ones too; words must be those
         of the first documents. Memory beside that of ``fit``: 16 bytes a topic and word.

@@ -52,21 +52,25 @@ def test_two_halves_come_close_to_the_whole():
     whole = LDA(**options).fit(corpus)
     halves = LDA(**options).partial_fit(corpus[:450]).partial_fit(corpus[450:])
     assert halves.topic_counts_.sum() == corpus.n_tokens
-    scores = pb.compare({"half": half, "halves": halves, "whole": whole}, test, random_state=0)
-    nats = {
-        name: model.score(test)
-        for name, model in {"half": half, "halves": halves, "whole": whole}.items()
-    }
-    print(scores, nats)
+    models = {"half": half, "halves": halves, "whole": whole}
+    comparison = pb.compare(models, test, random_state=0)
+    gain, gain_error = comparison.difference("halves", "half")
+    assert gain > 4 * gain_error
+    rest, rest_error = comparison.difference("whole", "halves")
+    assert rest < 3 * rest_error
+    assert rest < gain
 
 
-def test_new_topics_are_seen():
+def test_new_topics_are_seen_and_old_ones_kept():
     old, new = corpus_of([0, 1, 2], 300, 0), corpus_of([3, 4, 5], 300, 1)
-    model = LDA(6, doc_topic_prior=0.2, max_iter=100, random_state=0).fit(old)
-    before = model.score(new)
-    model.partial_fit(new)
-    ceiling = LDA.from_parameters(doc_topic_prior=0.2, topic_word=TOPICS[3:]).score(new)
-    print(before, model.score(new), ceiling, model.score(old))
+    options = {"n_components": 6, "doc_topic_prior": 0.2, "max_iter": 100, "random_state": 0}
+    first, second = LDA(**options).fit(old), LDA(**options).fit(new)
+    both = LDA(**options).fit(old).partial_fit(new)
+    for documents, other in ((old, second), (new, first)):
+        models = {"other": other, "both": both}
+        ahead, error = pb.compare(models, documents, random_state=0).difference("both", "other")
+        # A model that knows half of the topics gives the words of the others next to nothing.
+        assert ahead - 4 * error > 1
 
 
 def test_bits_depend_on_the_seed_only():
