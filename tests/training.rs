@@ -105,7 +105,9 @@ fn lda_visits_assignments_as_often_as_their_posterior_says() {
 fn lda_with_topic_priors_visits_assignments_as_often_as_their_posterior_says() {
     let counts = tiny();
     let alpha = vec![0.3, 0.8];
-    let priors = [[0.4, 2.0], [1.1, 0.2], [0.6, 5.0]];
+    // Mild enough for the rarest assignment to be visited some 50 times: sharper ones leave states
+    // with too few visits for the spread of batch means to tell the error.
+    let priors = [[0.4, 0.8], [0.9, 0.5], [0.6, 0.7]];
     // β must not matter.
     let prior = LdaPrior { alpha: alpha.clone(), beta: 7.0, learned: false };
     let mut sampler = LdaSampler::new(&counts, prior, 1).unwrap();

@@ -120,6 +120,11 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     ) -> Self:
         """Train the model by Gibbs sampling.
 
+        Memory at its peak, beside the corpus: about 70 bytes a distinct word of a document, 6 a
+        further token of it, and 40 a topic and word of the vocabulary; there is no array of
+        documents x topics. Topics to which the system grants no memory are refused before any
+        work.
+
         Parameters
         ----------
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
@@ -143,7 +148,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Raises
         ------
         FileAccessError, FileFormatError, InvalidArgumentError
-            If `checkpoint` is of another run, or unreadable; before any work.
+            If `checkpoint` is of another run, or unreadable, or there is no memory for the
+            topics; before any work.
         Interrupted
             On Ctrl-C: a KeyboardInterrupt, raised when the state reached has been stored in the
             model, which is usable.

@@ -222,7 +222,7 @@ def _diagnosed(arviz: ModuleType, draws: NDArray[np.float64]) -> dict[str, float
     measures = {
         "mcse_mean": partial(arviz.mcse, method="mean"),
         "ess_bulk": partial(arviz.ess, method="bulk"),
-        "ess_tail": partial(arviz.ess, method="tail"),
+        "ess_tail": partial(arviz.ess, method="tail", prob=(0.05, 0.95)),
         "r_hat": partial(arviz.rhat, method="rank"),
     }
     return row | {name: float(of(draws)) if moved else np.nan for name, of in measures.items()}

@@ -187,9 +187,9 @@ class LatentDirichletAllocation(TopicModel):
         components_k). That is assumed-density filtering: a topic's posterior is replaced by the
         Dirichlet of its mean that is as sharp as if the topics of all old tokens were known. So
         it is too sure: old tokens keep their topics whatever the new ones tell, a poor mode of the
-        first documents stays, and what is new to the vocabulary of topics shares a topic with
-        something old unless one has few tokens. The order of the documents matters. Where all
-        documents fit into memory, ``fit`` is better.
+        first documents stays, and a new theme shares its component with an old one where none has
+        few tokens. The order of the documents matters. Where all documents fit into memory,
+        ``fit`` is better.
 
         The priors of documents and topics stay as they are, learned ones too; words must be those
         of the first documents. Memory beside that of ``fit``: 16 bytes a topic and word.

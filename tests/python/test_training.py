@@ -311,3 +311,28 @@ def test_plots_of_models_without_a_trace_are_refused(trained, tmp_path):
             plot(loaded)
         with pytest.raises((TypeError, errors.InvalidTypeError)):
             plot(3)
+
+
+TOO_LARGE = """
+import sys, polyabayes as pb
+from scipy import sparse
+model = getattr(pb, sys.argv[1])(65_535)
+try:
+    model.fit(sparse.csr_matrix(([1], ([0], [0])), shape=(1, 10**7)))
+except pb.exceptions.InvalidArgumentError as error:
+    print(error, hasattr(model, "components_"))
+"""
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_topics_that_cannot_fit_are_refused_before_any_work(kind):
+    resource = pytest.importorskip("resource")
+    done = subprocess.run(
+        [sys.executable, "-c", TOO_LARGE, kind.__name__],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30)),
+    )
+    expected = "topic-word probabilities would take 5.2e12 bytes, more than there is False\n"
+    assert (done.returncode, done.stdout) == (0, expected)
