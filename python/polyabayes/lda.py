@@ -90,9 +90,11 @@ class LatentDirichletAllocation(TopicModel):
     n_iter_ : int
         Sweeps completed.
     topic_counts_ : ndarray of int, shape (n_components,)
-        Tokens of each topic in the last state.
+        Tokens of each topic in the last state, those of documents before ``partial_fit`` included.
     trace_ : TrainingTrace
         ln of the joint density, and the held-out nats per token, every ``eval_every`` sweeps.
+    last_sample_ : LdaSample
+        The last state of the chain beside the means; made when asked for.
     n_features_in_ : int
         Size of the vocabulary.
     vocabulary_ : ndarray of str or None

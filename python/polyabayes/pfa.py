@@ -100,6 +100,8 @@ class PoissonFactorAnalysis(TopicModel):
         Tokens of each topic in the last state.
     trace_ : TrainingTrace
         ln of the joint density, and the held-out nats per token, every ``eval_every`` sweeps.
+    last_sample_ : PfaSample
+        The last state of the chain beside the means; made when asked for.
     n_features_in_ : int
         Size of the vocabulary.
     vocabulary_ : ndarray of str or None
