@@ -34,8 +34,8 @@ pub mod urn;
 pub use control::{Observer, Stop};
 pub use counts::CountMatrix;
 pub use document::{
-    Bounds, Conditionals, Event, Form, MeanField, Method, Query, Sampler, Score, Settings, Start,
-    TopicModel, TracePoint, bidirectional, completion, score, transform,
+    Bounds, Conditionals, Event, Form, MeanField, Method, Moments, Query, Sampler, Score, Settings,
+    Start, TopicModel, TracePoint, bidirectional, completion, score, transform,
 };
 pub use error::{Error, Result};
 pub use estimate::Estimate;

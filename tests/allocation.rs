@@ -1,7 +1,8 @@
 //! The allocation model against exact values and against its own identities.
 
 use polyabayes::allocation::{
-    Algorithm, Ascent, Filter, Limits, Network, Prior, Problem, TokenOrder, ascend, ln_probability,
+    Algorithm, Ascent, Filter, Limits, Network, Prior, Problem, Sweeps, TokenOrder, ascend, gibbs,
+    ln_probability, sandwich,
 };
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
@@ -105,7 +106,7 @@ fn samplers_agree_with_the_exact_values() {
             if matches!(sampler, Algorithm::Lookahead(_)) && problem.n_cliques() > 1 {
                 continue;
             }
-            let n_replicates = if matches!(sampler, Algorithm::Lookahead(_)) { 100 } else { 400 };
+            let n_replicates = if matches!(sampler, Algorithm::Lookahead(_)) { 1_000 } else { 400 };
             let (ln_value, error) = ln_evidence(&case, sampler, n_replicates, 3);
             let off = (ln_value - case.ln_evidence).abs();
             assert!(off < 4.0 * error + 1e-12, "{} {sampler:?}: {off} {error}", case.name);
@@ -165,5 +166,185 @@ fn coordinate_ascent_never_descends() {
                 assert!(*found.trace.last().unwrap() < exact + 1e-10, "{} {ascent:?}", case.name);
             }
         }
+    }
+}
+
+/// ln Pr(X | T) by enumeration.
+fn exact(network: &Network, data: &CountTensor) -> f64 {
+    let problem = Problem::new(network, data, None).unwrap();
+    ln_probability(&problem, &EXACT, 2, 0, &()).unwrap().ln_value
+}
+
+/// All tensors of a total, over that many cells.
+fn all_counts(n_cells: usize, total: i64) -> Vec<Vec<i64>> {
+    if n_cells == 1 {
+        return vec![vec![total]];
+    }
+    let first = |count| {
+        let rest = all_counts(n_cells - 1, total - count).into_iter();
+        rest.map(move |rest| [vec![count], rest].concat())
+    };
+    (0..=total).flat_map(first).collect()
+}
+
+fn dense(shape: &[usize], counts: &[i64]) -> CountTensor {
+    let (mut coordinates, mut positive) = (Vec::new(), Vec::new());
+    for (cell, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let mut index: Vec<i64> = Vec::new();
+        let mut rest = cell;
+        for &size in shape.iter().rev() {
+            index.insert(0, (rest % size) as i64);
+            rest /= size;
+        }
+        coordinates.extend(index);
+        positive.push(count);
+    }
+    CountTensor::new(shape.to_vec(), &coordinates, &positive).unwrap()
+}
+
+#[test]
+fn probabilities_of_all_tensors_sum_to_one() {
+    let tiny = |case: &Case| case.data.shape().iter().product::<usize>() <= 9;
+    for case in cases().iter().filter(|case| tiny(case)) {
+        let shape = case.data.shape();
+        for total in 0..3 {
+            let tensors = all_counts(shape.iter().product(), total).into_iter();
+            let sum: f64 =
+                tensors.map(|counts| exact(&case.network, &dense(shape, &counts)).exp()).sum();
+            assert!((sum - 1.0).abs() < 1e-12, "{} {total}: {sum}", case.name);
+        }
+    }
+}
+
+#[test]
+fn equivalent_graphs_have_equal_evidence() {
+    let prior = Prior { concentration: 1.7, tables: None };
+    // i -> r -> j, i <- r -> j, i <- r <- j.
+    let graphs: [[Vec<usize>; 3]; 3] =
+        [[vec![], vec![2], vec![0]], [vec![2], vec![2], vec![]], [vec![2], vec![], vec![1]]];
+    let data = dense(&[2, 3], &[3, 0, 1, 1, 2, 2]);
+    let values = graphs.map(|parents| {
+        let sizes = vec![2, 3, 3];
+        let network =
+            Network::new(sizes, parents.to_vec(), vec![0, 1], &[], prior.clone()).unwrap();
+        exact(&network, &data)
+    });
+    assert!((values[0] - values[1]).abs() < 1e-12, "{values:?}");
+    assert!((values[0] - values[2]).abs() < 1e-12, "{values:?}");
+}
+
+#[test]
+fn the_order_of_elimination_changes_nothing() {
+    for case in cases() {
+        let hidden: Vec<usize> = (0..case.network.sizes().len())
+            .filter(|node| !case.network.axes().contains(node))
+            .collect();
+        let backwards: Vec<usize> = hidden.iter().rev().copied().collect();
+        for order in [hidden, backwards] {
+            let problem = Problem::new(&case.network, &case.data, Some(&order)).unwrap();
+            let value = ln_probability(&problem, &EXACT, 2, 0, &()).unwrap().ln_value;
+            let value = value + problem.ln_total(case.rate);
+            assert!((value - case.ln_evidence).abs() < 1e-11, "{}: {value}", case.name);
+            let annealed = Algorithm::Annealed { n_chains: 16, n_temperatures: 20 };
+            let estimate = ln_probability(&problem, &annealed, 100, 9, &()).unwrap();
+            let off = estimate.ln_value + problem.ln_total(case.rate) - case.ln_evidence;
+            assert!(off.abs() < 4.0 * estimate.std_error + 1e-12, "{}: {off}", case.name);
+        }
+    }
+}
+
+#[test]
+fn gibbs_sampling_visits_allocations_by_their_probability() {
+    let mut tested = 0;
+    for case in cases() {
+        let hidden = (0..case.network.sizes().len())
+            .filter(|node| !case.network.axes().contains(node))
+            .map(|node| case.network.sizes()[node] as f64)
+            .product::<f64>();
+        let n_allocations = hidden.powf(case.data.total() as f64);
+        if !(2.0..=300.0).contains(&n_allocations) {
+            continue;
+        }
+        tested += 1;
+        let sweeps = Sweeps { burn_in: 100, n_kept: 200_000 };
+        let found = gibbs(&case.network, &case.data, None, sweeps, 2, &()).unwrap();
+        // The mean of 1/p(S, X) over the posterior is the number of allocations over p(X).
+        let expected = n_allocations.ln() - exact(&case.network, &case.data);
+        let batches: Vec<f64> = (found.trace.chunks_exact(4000))
+            .map(|batch| batch.iter().map(|x| (-x - expected).exp()).sum::<f64>() / 4000.0)
+            .collect();
+        let n = batches.len() as f64;
+        let mean = batches.iter().sum::<f64>() / n;
+        let variance = batches.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let error = (variance / n).sqrt();
+        assert!((mean - 1.0).abs() < 4.0 * error + 1e-9, "{}: {mean} {error}", case.name);
+    }
+    assert!(tested > 10, "{tested}");
+}
+
+#[test]
+fn annealing_from_both_sides_meets() {
+    let network = nmf(&[6, 6], 3, 3.0);
+    for seed in 0..5 {
+        let found = sandwich(&network, 100, 16, 200, 8, seed, &()).unwrap();
+        let gap = found.upper.ln_value - found.lower.ln_value;
+        let error = found.upper.std_error.hypot(found.lower.std_error);
+        assert!(gap.abs() < 4.0 * error, "{gap} {error}");
+        assert!(error < 1.0, "{error}");
+    }
+}
+
+#[test]
+fn replicates_are_the_same_bits_on_any_number_of_threads() {
+    let data = dense(&[3, 3], &[5, 0, 2, 1, 4, 0, 0, 3, 6]);
+    let problem = Problem::new(&nmf(&[3, 3], 3, 1.0), &data, None).unwrap();
+    let filter = Filter {
+        n_particles: 40,
+        threshold: 0.5,
+        resampling: Resampling::Systematic,
+        order: TokenOrder::Random,
+    };
+    for algorithm in [
+        Algorithm::Filter(filter.clone()),
+        Algorithm::Lookahead(filter),
+        Algorithm::Annealed { n_chains: 32, n_temperatures: 30 },
+    ] {
+        let on = |n| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+            pool.install(|| ln_probability(&problem, &algorithm, 6, 4, &()).unwrap())
+        };
+        let one = on(1);
+        assert_eq!((one, one), (on(2), on(5)), "{algorithm:?}");
+    }
+}
+
+/// Mean of L̂/L over 2,000 runs.
+#[test]
+#[ignore = "slow: 2,000 runs of three samplers on every case"]
+fn estimates_of_the_evidence_are_unbiased() {
+    let filter = Filter {
+        n_particles: 16,
+        threshold: 0.5,
+        resampling: Resampling::Systematic,
+        order: TokenOrder::Random,
+    };
+    for algorithm in [
+        Algorithm::Filter(filter.clone()),
+        Algorithm::Lookahead(filter),
+        Algorithm::Annealed { n_chains: 16, n_temperatures: 10 },
+    ] {
+        let mut squares = Vec::new();
+        for case in cases() {
+            let problem = Problem::new(&case.network, &case.data, None).unwrap();
+            if matches!(algorithm, Algorithm::Lookahead(_)) && problem.n_cliques() > 1 {
+                continue;
+            }
+            let (ln_value, error) = ln_evidence(&case, &algorithm, 2_000, 11);
+            let t = ((ln_value - case.ln_evidence).exp() - 1.0) / (error + 1e-12);
+            assert!(t.abs() < 4.0, "{algorithm:?} {}: {t}", case.name);
+            squares.push(t * t);
+        }
+        let mean = squares.iter().sum::<f64>() / squares.len() as f64;
+        assert!(mean < 1.3, "{algorithm:?}: mean square of the deviations {mean}");
     }
 }

@@ -101,6 +101,45 @@ fn lda_visits_assignments_as_often_as_their_posterior_says() {
     );
 }
 
+#[test]
+fn lda_with_topic_priors_visits_assignments_as_often_as_their_posterior_says() {
+    let counts = tiny();
+    let alpha = vec![0.3, 0.8];
+    // Mild enough for the rarest assignment to be visited some 50 times: sharper ones leave states
+    // with too few visits for the spread of batch means to tell the error.
+    let priors = [[0.4, 0.8], [0.9, 0.5], [0.6, 0.7]];
+    // β must not matter.
+    let prior = LdaPrior { alpha: alpha.clone(), beta: 7.0, learned: false };
+    let mut sampler = LdaSampler::new(&counts, prior, 1).unwrap();
+    sampler = sampler.with_topic_priors(priors.concat()).unwrap();
+    let ln_joint = |z: &[u16]| {
+        let (by_document, by_word) = tallies(z);
+        let documents = by_document.iter().flat_map(|row| row.iter().zip(&alpha));
+        let mut ln_value: f64 = documents.map(|(&n, &alpha)| ln_rising(alpha, n)).sum();
+        for k in 0..2 {
+            let total: f64 = priors.iter().map(|row| row[k]).sum();
+            let words = by_word.iter().zip(&priors);
+            ln_value += words.map(|(n, prior)| ln_rising(prior[k], n[k])).sum::<f64>();
+            ln_value -= ln_rising(total, by_word.iter().map(|row| row[k]).sum());
+        }
+        ln_value
+    };
+    // θ is integrated out: every document has two tokens.
+    let expected = ln_joint(sampler.assignments()) - 3.0 * ln_rising(alpha.iter().sum(), 2);
+    assert!((sampler.ln_joint() - expected).abs() < 1e-12);
+    check_visits(&mut sampler, |sampler| sampler.assignments().to_vec(), ln_joint);
+}
+
+#[test]
+fn topic_priors_are_checked() {
+    let counts = tiny();
+    let prior = LdaPrior { alpha: vec![0.3, 0.8], beta: 0.4, learned: false };
+    let sampler = || LdaSampler::new(&counts, prior.clone(), 1).unwrap();
+    for priors in [vec![0.5; 5], vec![0.5, 0.5, 0.5, 0.5, 0.5, 0.0], vec![f64::NAN; 6]] {
+        assert!(sampler().with_topic_priors(priors).is_err());
+    }
+}
+
 fn check_pfa(scheme: Scheme, learn_p: bool, learn_r: bool, seed: u64) {
     let counts = tiny();
     let (beta, (first, second), (shape, rate)) = (0.4, (0.5, 0.5), (1.5, 2.0));

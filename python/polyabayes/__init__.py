@@ -1,7 +1,9 @@
 """How probable are count data under a model? Exact and unbiased likelihoods with error bars."""
 
-from polyabayes import datasets, exceptions, plotting, priors
-from polyabayes._model import load
+from polyabayes import datasets, exceptions, interop, plotting, priors
+from polyabayes._model import TopicWeights
+from polyabayes._persistence import load
+from polyabayes.chains import Chains, sample_chains
 from polyabayes.comparison import Comparison, compare
 from polyabayes.completion import (
     Perplexity,
@@ -26,12 +28,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BidirectionalBounds",
+    "Chains",
     "Comparison",
     "Corpus",
     "LatentDirichletAllocation",
     "LogLikelihood",
     "Perplexity",
     "PoissonFactorAnalysis",
+    "TopicWeights",
     "Trace",
     "WitnessSearch",
     "bidirectional_bounds",
@@ -41,6 +45,7 @@ __all__ = [
     "datasets",
     "estimator_divergence",
     "exceptions",
+    "interop",
     "load",
     "log_completion",
     "log_likelihood",
@@ -48,6 +53,7 @@ __all__ = [
     "plug_in_perplexity",
     "priors",
     "read_corpus",
+    "sample_chains",
     "split_tokens",
     "write_corpus",
 ]

@@ -187,6 +187,7 @@ def transform(
     model: Model,
     documents: Documents,
     *,
+    spread: bool,
     n_sweeps: int,
     seed: int,
     n_jobs: int,
@@ -200,6 +201,7 @@ def fit_lda(
     schedule: _FitSchedule,
     *,
     until: int,
+    topic_priors: _Floats | None = None,
     state: FitState | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> FitResult: ...

@@ -77,6 +77,7 @@ def fit_em(model: LatentDirichletAllocation, X: Any) -> None:
             n_jobs=n_jobs,
             progress=update,
         )
+    model.__dict__.pop("_last", None)
     model.components_ = _row_normalised(result.word_topic)
     model.doc_topic_prior_, model.topic_word_prior_ = result.alpha, pseudo_count
     model.bound_, model.topic_counts_ = result.bound, result.n_tokens

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from polyabayes import _checks, _core
 from polyabayes._progress import progress_bar
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _CHECKPOINT = "checkpoint.safetensors"
+
+# Tokens counted in one go: bounds the memory of counting.
+_TOKENS_AT_ONCE = 2**20
 
 
 class Schedule(NamedTuple):
@@ -179,6 +183,51 @@ def fingerprint(corpus: Corpus) -> str:
     return digest.hexdigest()[:16]
 
 
+class LastState(NamedTuple):
+    """Where a chain stands: what its last sample is made from.
+
+    Attributes
+    ----------
+    counts : csr_array of shape (n_components, n_words)
+        Tokens of each topic and word.
+    prior : float or ndarray of shape (n_words, n_components)
+        Dirichlet parameter of the topics.
+    parameters : ndarray
+        The sampler's other parameters, as the compiled core orders them.
+    """
+
+    counts: sparse.csr_array
+    prior: float | NDArray[np.float64]
+    parameters: NDArray[np.float64]
+
+    def topic_word(self) -> NDArray[np.float64]:
+        """E[phi | topics of all tokens], shape (n_components, n_words)."""
+        topics: NDArray[np.float64] = self.counts.toarray() + np.transpose(self.prior)
+        topics /= topics.sum(axis=1, keepdims=True)
+        return topics
+
+
+def topic_word_counts(
+    corpus: Corpus, assignments: NDArray[np.uint16], n_topics: int
+) -> sparse.csr_array:
+    """Count the tokens of each topic and word, shape (n_topics, n_words).
+
+    `assignments` are the topics of all tokens, cell after cell, document after document.
+    """
+    words, repeats = corpus.counts.indices, corpus.counts.data
+    ends = np.cumsum(repeats)
+    counts = sparse.csr_array((n_topics, corpus.n_words), dtype=np.int64)
+    cell = token = 0
+    while cell < len(words):
+        stop = max(int(np.searchsorted(ends, token + _TOKENS_AT_ONCE, "right")), cell + 1)
+        part = assignments[token : ends[stop - 1]]
+        places = part, np.repeat(words[cell:stop], repeats[cell:stop])
+        ones = np.ones(len(part), dtype=np.int64)
+        counts = counts + sparse.coo_array((ones, places), shape=counts.shape).tocsr()
+        cell, token = stop, int(ends[stop - 1])
+    return counts
+
+
 class Looks:
     """What happens between the parts of a run: a trace, and the user's callback.
 
@@ -194,14 +243,14 @@ class Looks:
         callback: Callable[[], Any] | None,
     ) -> None:
         self.every = _checks.whole_number("eval_every", every)
-        self._take, self._evaluate, self._callback = take, evaluate, callback
+        self.take, self._evaluate, self._callback = take, evaluate, callback
         self._rows: list[tuple[float, ...]] = []
 
     def look(self, result: _core.FitResult, seconds: float) -> bool:
         """Look at the run; whether it shall end."""
         held_out = (np.nan, np.nan)
         if self._evaluate is not None or self._callback is not None:
-            self._take(result)
+            self.take(result)
         if self._evaluate is not None:
             held_out = self._evaluate()
         self._rows.append((result.state.n_sweeps, result.ln_joint, *held_out, seconds))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Callable
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,25 +19,26 @@ from polyabayes import _checks, _core
 from polyabayes._fitting import (
     BoundTrace,
     Checkpoint,
+    LastState,
     Looks,
     Schedule,
     TrainingTrace,
     fingerprint,
     run,
+    topic_word_counts,
 )
+from polyabayes._persistence import CLASSES, write_model
 from polyabayes._progress import progress_bar
 from polyabayes._random import draw_seed
 from polyabayes._topics import TopicTable, topic_table
 from polyabayes.corpus import Corpus, as_corpus
 from polyabayes.exceptions import (
-    FileFormatError,
     Interrupted,
     InvalidArgumentError,
     NotFittedError,
     PolyabayesWarning,
 )
 from polyabayes.likelihood import LogLikelihood, log_likelihood
-from polyabayes.storage import read_arrays, write_arrays
 
 # The first sweeps set the topics to their mean: on AP this saves a quarter of the sweeps.
 _WARM_UP = 30
@@ -49,8 +49,35 @@ _MOST_SWEEPS = 10**9
 _EVALUATION_TEMPERATURES = 20
 _EVALUATION_RUNS = 16
 
-# Parameters that belong to the machine a model was trained on, not to the model.
-_OF_THE_MACHINE = ("n_jobs", "progress", "checkpoint", "checkpoint_every")
+
+class TopicWeights(NamedTuple):
+    """Posterior of the topic weights theta of documents.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_documents, n_components)
+        E[theta | document, model].
+    std : ndarray of shape (n_documents, n_components)
+        Posterior standard deviation of each weight.
+    """
+
+    mean: NDArray[np.float64]
+    std: NDArray[np.float64]
+
+
+class Before(NamedTuple):
+    """What earlier documents taught, where training goes on without them.
+
+    Attributes
+    ----------
+    topic_priors : ndarray of shape (n_words, n_components)
+        Dirichlet parameters of the topics.
+    topic_counts : ndarray of int, shape (n_components,)
+        Tokens of each topic.
+    """
+
+    topic_priors: NDArray[np.float64]
+    topic_counts: NDArray[np.int64]
 
 
 class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -71,17 +98,18 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     n_iter_: int
     vocabulary_: NDArray[np.object_] | None
     seed_: int
-    topic_counts_: NDArray[np.int64] | NDArray[np.float64]
+    topic_counts_: NDArray[Any]
+    topic_word_prior_: float
     trace_: TrainingTrace | BoundTrace
+    _last: LastState
 
     _default_event: str
     _conditions_on_length: bool
     _arrays: ClassVar[tuple[str, ...]]
-    _classes: ClassVar[dict[str, type[TopicModel]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        TopicModel._classes[cls.__name__] = cls
+        CLASSES[cls.__name__] = cls
 
     def fit(
         self,
@@ -93,6 +121,11 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         callback: Callable[[Self], Any] | None = None,
     ) -> Self:
         """Train the model by Gibbs sampling.
+
+        Memory at its peak, beside the corpus: about 70 bytes a distinct word of a document, 6 a
+        further token of it, and 40 a topic and word of the vocabulary; there is no array of
+        documents x topics. Topics to which the system grants no memory are refused before any
+        work.
 
         Parameters
         ----------
@@ -117,7 +150,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Raises
         ------
         FileAccessError, FileFormatError, InvalidArgumentError
-            If `checkpoint` is of another run, or unreadable; before any work.
+            If `checkpoint` is of another run, or unreadable, or there is no memory for the
+            topics; before any work.
         Interrupted
             On Ctrl-C: a KeyboardInterrupt, raised when the state reached has been stored in the
             model, which is usable.
@@ -134,37 +168,14 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if self.checkpoint is not None:
             checkpoint = Checkpoint(self.checkpoint, self._identity(corpus, schedule, train))
         self.vocabulary_, self.seed_ = corpus.vocabulary, schedule.seed
-
-        def take(result: _core.FitResult) -> None:
-            self._take_parameters(result)
-            self.components_ = _row_normalised(result.word_topic)
-            self.topic_counts_ = self._tokens_by_topic(result, n_components)
-            self.n_iter_ = result.state.n_sweeps
-
         evaluate = None
         if eval_corpus is not None:
             self._check_evaluation()
             held_out = as_corpus(eval_corpus, "eval_corpus")
             evaluate = partial(self._evaluate, held_out)
-        looks = Looks(
-            eval_every, take, evaluate, None if callback is None else partial(callback, self)
-        )
-        result, interruption = run(
-            train,
-            corpus._core_documents(),
-            schedule,
-            looks,
-            checkpoint,
-            every,
-            progress=self.progress,
-        )
-        take(result)
-        self.trace_ = looks.trace()
-        if isinstance(interruption, KeyboardInterrupt):
-            raise Interrupted(f"stopped after {self.n_iter_:,} of {self.max_iter:,} sweeps", self)
-        if interruption is not None:
-            raise interruption
-        return self
+        ask = None if callback is None else partial(callback, self)
+        looks = Looks(eval_every, partial(self._take, corpus, None), evaluate, ask)
+        return self._sample(corpus, train, schedule, looks, checkpoint, every)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Posterior mean topic weights of documents.
@@ -180,17 +191,27 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             E[theta | document, model], averaged over Gibbs sweeps of each document: for LDA,
             probabilities; for gamma-Poisson, rates.
         """
-        corpus = self._checked(X)
-        with progress_bar(self.progress, corpus.n_documents, "document") as update:
-            weights: NDArray[np.float64] = _core.transform(
-                self._core_model(),
-                corpus._core_documents(),
-                n_sweeps=_TRANSFORM_SWEEPS,
-                seed=self.seed_,
-                n_jobs=_checks.n_threads(self.n_jobs),
-                progress=update,
-            )
-        return weights
+        return self._topic_weights(X, spread=False)[:, 0]
+
+    def topic_weights(self, X: Any) -> TopicWeights:
+        """Posterior mean topic weights of documents, and how uncertain they are.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents.
+
+        Returns
+        -------
+        TopicWeights
+            ``mean``, bit by bit what ``transform`` gives, and ``std``, the posterior standard
+            deviation of every weight given the document and the model: by the law of total
+            variance, from the closed-form moments of theta given the topics of the tokens, over
+            the same Gibbs sweeps. It leaves out the uncertainty about the model itself. Each has
+            shape (n_documents, n_components).
+        """
+        weights = self._topic_weights(X, spread=True)
+        return TopicWeights(weights[:, 0], weights[:, 1])
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Log-likelihood of each document in nats, by :func:`log_likelihood` with its defaults.
@@ -250,6 +271,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a safetensors file that :func:`polyabayes.load` reads.
 
+        It keeps what it takes to score, to transform and to go on by ``partial_fit``; not the
+        trace of the training, nor its last sample.
+
         Parameters
         ----------
         path : str or path-like
@@ -263,17 +287,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             If there is nothing to write.
         """
         self._check_fitted()
-        parameters = self.get_params(deep=False)
-        header = {
-            "class": type(self).__name__,
-            "parameters": {k: v for k, v in parameters.items() if k not in _OF_THE_MACHINE},
-            "scalars": {"n_iter_": self.n_iter_, "seed_": self.seed_},
-        }
-        arrays = {name: getattr(self, name) for name in self._stored()}
-        if self.vocabulary_ is not None:
-            words = json.dumps(self.vocabulary_.tolist(), ensure_ascii=False).encode()
-            arrays["vocabulary"] = np.frombuffer(words, dtype=np.uint8)
-        write_arrays(Path(path), header, arrays)
+        write_model(self, Path(path))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -286,6 +300,68 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
+
+    def _topic_weights(self, X: Any, *, spread: bool) -> NDArray[np.float64]:
+        """Moments of the topic weights, (n_documents, 1 or 2, n_components)."""
+        corpus = self._checked(X)
+        with progress_bar(self.progress, corpus.n_documents, "document") as update:
+            return _core.transform(
+                self._core_model(),
+                corpus._core_documents(),
+                spread=spread,
+                n_sweeps=_TRANSFORM_SWEEPS,
+                seed=self.seed_,
+                n_jobs=_checks.n_threads(self.n_jobs),
+                progress=update,
+            )
+
+    def _sample(
+        self,
+        corpus: Corpus,
+        train: partial[_core.FitResult],
+        schedule: Schedule,
+        looks: Looks,
+        checkpoint: Checkpoint | None = None,
+        checkpoint_every: int = 1,
+    ) -> Self:
+        """Run the sampler and take over what it comes to, whatever ends it."""
+        result, interruption = run(
+            train,
+            corpus._core_documents(),
+            schedule,
+            looks,
+            checkpoint,
+            checkpoint_every,
+            progress=self.progress,
+        )
+        looks.take(result)
+        self.trace_ = looks.trace()
+        if isinstance(interruption, KeyboardInterrupt):
+            raise Interrupted(f"stopped after {self.n_iter_:,} of {self.max_iter:,} sweeps", self)
+        if interruption is not None:
+            raise interruption
+        return self
+
+    def _take(self, corpus: Corpus, before: Before | None, result: _core.FitResult) -> None:
+        """Store what a run has come to; `before` is what it started from, if there was anything."""
+        self._take_parameters(result)
+        self.components_ = _row_normalised(result.word_topic)
+        state = result.state
+        counts = topic_word_counts(corpus, state.assignments, len(self.components_))
+        prior = self._topic_prior(state) if before is None else before.topic_priors
+        self._last = LastState(counts, prior, state.parameters)
+        self.topic_counts_ = counts.sum(axis=1)
+        if before is not None:
+            self.topic_counts_ += before.topic_counts
+        self.n_iter_ = state.n_sweeps
+
+    def _last_state(self) -> LastState:
+        """Where the chain stands; refused for models that were not sampled here."""
+        if not hasattr(self, "_last"):
+            raise NotFittedError(
+                f"this {type(self).__name__} has no last sample: it was not trained by fit here"
+            )
+        return self._last
 
     def _log_likelihood(self, X: Any) -> LogLikelihood:
         return log_likelihood(self, self._checked(X), random_state=self.seed_, n_jobs=self.n_jobs)
@@ -397,15 +473,16 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Whether new documents have a likelihood."""
         return True
 
+    def _samples(self) -> bool:
+        """Whether training is by Gibbs sampling."""
+        return True
+
     def _check_evaluation(self) -> None:
         """Refuse held-out documents where training will give no likelihood."""
 
     def _stored(self) -> tuple[str, ...]:
         """Names of the arrays that a file of the model holds."""
         return self._arrays
-
-    def _tokens_by_topic(self, result: _core.FitResult, n_components: int) -> NDArray[Any]:
-        return np.bincount(result.state.assignments, minlength=n_components)
 
     def _core_model(self) -> _core.Model:
         raise NotImplementedError
@@ -418,45 +495,13 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Store what training learned beside the topics."""
         raise NotImplementedError
 
+    def _topic_prior(self, state: _core.FitState) -> float:
+        """Dirichlet parameter of the topics in that state."""
+        raise NotImplementedError
 
-def load(path: str | os.PathLike[str]) -> TopicModel:
-    """Read a model that ``save`` wrote.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-
-    Returns
-    -------
-    LatentDirichletAllocation or PoissonFactorAnalysis
-        The fitted model.
-
-    Raises
-    ------
-    FileAccessError
-        If the file is missing or unreadable.
-    FileFormatError
-        If it is not a whole polyabayes model.
-    """
-    header, arrays = read_arrays(Path(path))
-    try:
-        model = TopicModel._classes[header["class"]](**header["parameters"])
-        stored = model._stored()
-        words = arrays.pop("vocabulary", None)
-        vocabulary = None if words is None else json.loads(words.tobytes().decode())
-        normalised = model._conditions_on_length
-        model._set_topic_word(arrays["components_"], vocabulary, None, normalised=normalised)
-        for name in stored:
-            setattr(model, name, arrays[name])
-        scalars = header["scalars"]
-        model.n_iter_ = _checks.whole_number("n_iter_", scalars["n_iter_"], 0)
-        model.seed_ = _checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
-        if model._has_likelihood():
-            model._core_model()
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise FileFormatError(f"{path} does not hold a whole model: {error!r}") from error
-    return model
+    def _learned_state(self) -> dict[str, Any]:
+        """Learned parameters of the last state, so that the numbers of topics do not matter."""
+        raise NotImplementedError
 
 
 def _plain(value: Any) -> Any:

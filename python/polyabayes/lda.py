@@ -4,18 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
 
 from polyabayes import _checks, _core
 from polyabayes._em import TOLERANCE, fit_em, refuse_unused
-from polyabayes._model import TopicModel
+from polyabayes._fitting import Looks
+from polyabayes._model import Before, TopicModel
+from polyabayes._random import draw_seed
 from polyabayes.corpus import Corpus
-from polyabayes.exceptions import InvalidTypeError
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 __all__ = ["LatentDirichletAllocation"]
+
+# Sweeps between two entries of the trace of partial_fit.
+_LOOK_EVERY = 10
+# Of a topic and word, where its expected tokens have underflown.
+_LEAST_PRIOR = 1e-100
+
+
+def _sampled(model: LatentDirichletAllocation) -> bool:
+    if not model._samples():
+        raise InvalidArgumentError(
+            f"partial_fit is by Gibbs sampling, not by fit_method={model.fit_method!r}"
+        )
+    return True
+
+
+class LdaSample(NamedTuple):
+    """The last sample of a chain.
+
+    Attributes
+    ----------
+    topic_word : ndarray of shape (n_components, n_words)
+        E[phi | topics of all tokens, topic_word_prior].
+    doc_topic_prior : ndarray of shape (n_components,)
+        alpha.
+    topic_word_prior : float
+        beta.
+    """
+
+    topic_word: NDArray[np.float64]
+    doc_topic_prior: NDArray[np.float64]
+    topic_word_prior: float
 
 
 class LatentDirichletAllocation(TopicModel):
@@ -89,10 +123,15 @@ class LatentDirichletAllocation(TopicModel):
     n_iter_ : int
         Sweeps or iterations completed.
     topic_counts_ : ndarray of int or float, shape (n_components,)
-        Tokens of each topic in the last state; of EM, expected tokens.
+        Tokens of each topic in the last state, those of documents before ``partial_fit`` included;
+        of EM, expected tokens.
+    n_active_ : int
+        K+: topics with at least one token in the last state.
     trace_ : TrainingTrace or BoundTrace
         ln of the joint density, and the held-out nats per token, every ``eval_every`` sweeps; of
         EM, the bound at the start and after each iteration.
+    last_sample_ : LdaSample
+        The last state of the chain beside the means; made when asked for.
     bound_ : float
         After EM only: lower bound of ln p(words | components_, doc_topic_prior_) of the training
         documents, in nats, without the pseudo-counts; -inf where Ctrl-C came before the first. It
@@ -245,6 +284,83 @@ class LatentDirichletAllocation(TopicModel):
         model.doc_topic_prior_ = prior
         return model
 
+    @available_if(_sampled)
+    def partial_fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+        """Learn from more documents, without those seen before; of Gibbs sampling only.
+
+        A model that is not fitted is trained as by ``fit``. For one that is, Gibbs sampling runs
+        over the new documents alone, ``max_iter`` sweeps of it, and the old ones enter through the
+        prior of the topics: phi_k ~ Dirichlet((n_words topic_word_prior_ + topic_counts_k)
+        components_k). That is assumed-density filtering: a topic's posterior is replaced by the
+        Dirichlet of its mean that is as sharp as if the topics of all old tokens were known. So
+        it is too sure: old tokens keep their topics whatever the new ones tell, a poor mode of the
+        first documents stays, and a new theme shares its component with an old one where none has
+        few tokens. The order of the documents matters. Where all documents fit into memory,
+        ``fit`` is better.
+
+        The priors of documents and topics stay as they are, learned ones too; words must be those
+        of the first documents. Memory beside that of ``fit``: 16 bytes a topic and word.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The new documents.
+        y : ignored
+            Present for scikit-learn.
+
+        Returns
+        -------
+        self
+            ``components_`` rest on all documents so far, ``topic_counts_`` are of all of them;
+            ``n_iter_``, ``trace_`` and ``last_sample_`` are of this call. Checkpoints are of
+            ``fit`` only.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If `X` holds no tokens or other words than the model's, or if it is not known on how
+            many tokens the topics rest: those of ``from_parameters``.
+        Interrupted
+            On Ctrl-C, as in ``fit``.
+        """
+        if not hasattr(self, "components_"):
+            return self.fit(X)
+        if not (hasattr(self, "topic_counts_") and hasattr(self, "topic_word_prior_")):
+            raise InvalidArgumentError(
+                "partial_fit cannot weigh the model's topics against new documents: they were not "
+                "learned here, so the number of tokens they rest on is not known; call fit"
+            )
+        corpus = self._checked(X)
+        if not corpus.n_tokens:
+            raise InvalidArgumentError("X holds no tokens: every document is empty")
+        # A stream of its own for every batch, whose number of tokens before it tells it apart.
+        batch = np.random.SeedSequence([self.seed_, int(self.topic_counts_.sum())])
+        schedule = self._schedule()._replace(seed=draw_seed(batch))
+        before = self._before()
+        train = partial(
+            _core.fit_lda,
+            alpha=self.doc_topic_prior_,
+            beta=self.topic_word_prior_,
+            learned=False,
+            topic_priors=before.topic_priors,
+        )
+        looks = Looks(_LOOK_EVERY, partial(self._take, corpus, before), None, None)
+        return self._sample(corpus, train, schedule, looks)
+
+    @property
+    def last_sample_(self) -> LdaSample:
+        """The state in which training ended, beside the posterior means; not part of a saved model.
+
+        phi is integrated out: ``topic_word`` is its mean given the topics of all tokens in that
+        state, made anew at each call.
+        """
+        last = self._last_state()
+        alpha, beta = last.parameters[:-1].copy(), float(last.parameters[-1])
+        return LdaSample(last.topic_word(), alpha, beta)
+
+    def _samples(self) -> bool:
+        return self.fit_method == "gibbs"
+
     def _core_model(self) -> _core.Model:
         return _core.Model.lda(self.doc_topic_prior_, self.components_)
 
@@ -264,6 +380,21 @@ class LatentDirichletAllocation(TopicModel):
             learned=self.learn_priors,
         )
 
+    def _before(self) -> Before:
+        """The topics so far as a Dirichlet prior."""
+        tokens = self.components_.shape[1] * self.topic_word_prior_ + self.topic_counts_
+        priors = np.ascontiguousarray((self.components_ * tokens[:, np.newaxis]).T)
+        return Before(np.maximum(priors, _LEAST_PRIOR, out=priors), self.topic_counts_)
+
     def _take_parameters(self, result: _core.FitResult) -> None:
         self.doc_topic_prior_, beta = result.others
         self.topic_word_prior_ = float(beta[0])
+
+    def _topic_prior(self, state: _core.FitState) -> float:
+        return float(state.parameters[-1])
+
+    def _learned_state(self) -> dict[str, Any]:
+        if not self.learn_priors:
+            return {}
+        *alpha, beta = self._last.parameters
+        return {"doc_topic_prior_sum": sum(alpha), "topic_word_prior": beta}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
 from polyabayes import _checks, _core
-from polyabayes._model import TopicModel
+from polyabayes._model import Before, TopicModel, _row_normalised
 from polyabayes._progress import progress_bar
 from polyabayes.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
@@ -32,6 +32,24 @@ def _scores(model: PoissonFactorAnalysis) -> bool:
     if not model._has_likelihood():
         raise InvalidArgumentError(_NO_LIKELIHOOD)
     return True
+
+
+class PfaSample(NamedTuple):
+    """The last sample of a chain.
+
+    Attributes
+    ----------
+    topic_word : ndarray of shape (n_components, n_words)
+        E[phi | topics of all tokens].
+    shape : ndarray of shape (n_components,)
+        r.
+    probability : ndarray of shape (n_components,)
+        p.
+    """
+
+    topic_word: NDArray[np.float64]
+    shape: NDArray[np.float64]
+    probability: NDArray[np.float64]
 
 
 class PoissonFactorAnalysis(TopicModel):
@@ -117,6 +135,8 @@ class PoissonFactorAnalysis(TopicModel):
     trace_ : TrainingTrace
         ln of the joint density, and the held-out nats per token, every ``eval_every`` sweeps; of
         NMF the Poisson log-likelihood of the training data.
+    last_sample_ : PfaSample
+        The last state of the chain beside the means; made when asked for, and not of NMF.
     n_features_in_ : int
         Size of the vocabulary.
     vocabulary_ : ndarray of str or None
@@ -218,6 +238,18 @@ class PoissonFactorAnalysis(TopicModel):
         model.shape_, model.probability_ = r, p
         return model
 
+    @property
+    def last_sample_(self) -> PfaSample:
+        """The state in which training ended, beside the posterior means; not part of a saved model.
+
+        phi is integrated out: ``topic_word`` is its mean given the topics of all tokens in that
+        state, made anew at each call.
+        """
+        last = self._last_state()
+        # Followed by ln(1 - p).
+        r, p = last.parameters.reshape(3, -1)[:2].copy()
+        return PfaSample(last.topic_word(), r, p)
+
     # Absent where there is no likelihood, so that tools that ask for them see it.
     score = available_if(_scores)(TopicModel.score)
     score_samples = available_if(_scores)(TopicModel.score_samples)
@@ -254,6 +286,9 @@ class PoissonFactorAnalysis(TopicModel):
         fitted = hasattr(self, "components_")
         return hasattr(self, "shape_") if fitted else self.prior != "nmf"
 
+    def _samples(self) -> bool:
+        return self.prior != "nmf"
+
     def _check_evaluation(self) -> None:
         if self.prior == "nmf":
             raise InvalidArgumentError(f"eval_corpus: {_NO_LIKELIHOOD}")
@@ -277,7 +312,7 @@ class PoissonFactorAnalysis(TopicModel):
             p = np.full(n_components, mean_length / (mean_length + r.sum()))
         else:
             p = _probabilities(self.probability, n_components)
-        learns_p, learns_r = prior.startswith("beta"), prior in ("gamma", "beta-gamma-gamma")
+        learns_p, learns_r = _learned(prior)
         return partial(
             _core.fit_pfa,
             shape=r,
@@ -288,17 +323,28 @@ class PoissonFactorAnalysis(TopicModel):
             blocked=sampler == "blocked",
         )
 
-    def _tokens_by_topic(self, result: _core.FitResult, n_components: int) -> NDArray[Any]:
-        if self.prior == "nmf":
-            return result.others[0]
-        return super()._tokens_by_topic(result, n_components)
+    def _take(self, corpus: Corpus, before: Before | None, result: _core.FitResult) -> None:
+        if self.prior != "nmf":
+            super()._take(corpus, before, result)
+            return
+        for name in ("shape_", "probability_", "_last"):
+            self.__dict__.pop(name, None)
+        self.components_ = _row_normalised(result.word_topic)
+        self.topic_counts_ = result.others[0]
+        self.n_iter_ = result.state.n_sweeps
 
     def _take_parameters(self, result: _core.FitResult) -> None:
-        if self.prior == "nmf":
-            for name in ("shape_", "probability_"):
-                self.__dict__.pop(name, None)
-            return
         self.shape_, self.probability_ = result.others
+
+    def _topic_prior(self, state: _core.FitState) -> float:  # noqa: ARG002
+        return _positive_or("topic_word_prior", self.topic_word_prior, 0.1)
+
+    def _learned_state(self) -> dict[str, Any]:
+        r, p, _ = self._last.parameters.reshape(3, -1)
+        learns_p, learns_r = _learned(self.prior)
+        learned = {"shape": r} if learns_r else {}
+        learned |= {"probability": p} if learns_p else {}
+        return {name: np.sort(values)[::-1] for name, values in learned.items()}
 
     def _probability_prior(self, n_components: int) -> tuple[float, float]:
         c = _positive_or("probability_concentration", self.probability_concentration, 1.0)
@@ -314,6 +360,11 @@ class PoissonFactorAnalysis(TopicModel):
 
 def _positive_or(name: str, value: Any, default: float) -> float:
     return default if value is None else _checks.positive_number(name, value)
+
+
+def _learned(prior: str) -> tuple[bool, bool]:
+    """Whether p is learned, and whether r is."""
+    return prior.startswith("beta"), prior in ("gamma", "beta-gamma-gamma")
 
 
 def _probabilities(value: Any, size: int) -> NDArray[np.float64]:

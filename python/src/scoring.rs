@@ -1,10 +1,10 @@
 //! Likelihoods and topic weights of documents.
 
 use numpy::ndarray::Array2;
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1};
 use polyabayes::document::mean_field::Order;
 use polyabayes::{
-    Bounds, Conditionals, Estimate, Event, Form, MeanField, Method, Query, Sampler, Score,
+    Bounds, Conditionals, Estimate, Event, Form, MeanField, Method, Moments, Query, Sampler, Score,
     Settings, Start,
 };
 use pyo3::exceptions::PyValueError;
@@ -235,22 +235,26 @@ pub(crate) fn bidirectional(
     Ok(table.into_pyarray(py).unbind())
 }
 
-/// Posterior mean topic weights of every document, (D, K).
+/// Posterior mean topic weights of every document and, where `spread` is set, their standard
+/// deviations, (D, 1 or 2, K).
 #[pyfunction]
-#[pyo3(signature = (model, documents, *, n_sweeps, seed, n_jobs, progress = None))]
+#[pyo3(signature = (model, documents, *, spread, n_sweeps, seed, n_jobs, progress = None))]
+#[allow(clippy::too_many_arguments)]
 pub(crate) fn transform<'py>(
     py: Python<'py>,
     model: &Model,
     documents: &Documents,
+    spread: bool,
     n_sweeps: usize,
     seed: u64,
     n_jobs: usize,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyArray2<f64>>> {
+) -> PyResult<Bound<'py, PyArray3<f64>>> {
+    let moments = if spread { Moments::MeanAndStd } else { Moments::Mean };
     let outcome = detach::run(py, n_jobs, progress, |watch| {
-        polyabayes::transform(&model.0, &documents.0, n_sweeps, seed, watch)
+        polyabayes::transform(&model.0, &documents.0, moments, n_sweeps, seed, watch)
     })?;
-    let shape = [documents.0.n_documents(), model.0.urn().n_topics()];
+    let shape = [documents.0.n_documents(), moments.n_arrays(), model.0.urn().n_topics()];
     match outcome.interruption {
         Some(interruption) => Err(interruption),
         None => PyArray1::from_vec(py, outcome.value).reshape(shape),

@@ -185,9 +185,10 @@ impl FitResult {
 }
 
 /// Gibbs sampling of latent Dirichlet allocation, from `state` where it is given, until there are
-/// `until` sweeps in all.
+/// `until` sweeps in all. `topic_priors`, (V, K), take the place of `beta`.
 #[pyfunction]
-#[pyo3(signature = (documents, alpha, beta, learned, schedule, *, until, state = None, progress = None))]
+#[pyo3(signature = (documents, alpha, beta, learned, schedule, *, until, topic_priors = None,
+                    state = None, progress = None))]
 #[expect(clippy::too_many_arguments, reason = "the model's priors, by name")]
 pub(crate) fn fit_lda(
     py: Python<'_>,
@@ -197,14 +198,19 @@ pub(crate) fn fit_lda(
     learned: bool,
     schedule: FitSchedule,
     until: u64,
+    topic_priors: Option<PyReadonlyArray2<'_, f64>>,
     state: Option<&FitState>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<FitResult> {
     let prior = LdaPrior { alpha: alpha.as_slice()?.to_vec(), beta, learned };
     let (n_words, n_topics) = (documents.0.n_words(), prior.alpha.len());
+    let topic_priors = topic_priors.map(|p| p.as_slice().map(<[f64]>::to_vec)).transpose()?;
     let start = state.map(|state| state.to_core(py, n_words, n_topics)).transpose()?;
     let outcome = detach::run(py, schedule.n_jobs, progress, |watch| {
         let mut sampler = LdaSampler::new(&documents.0, prior, schedule.seed)?;
+        if let Some(priors) = topic_priors {
+            sampler = sampler.with_topic_priors(priors)?;
+        }
         fit(&mut sampler, schedule.to_core(), start, until, watch)
     })?;
     FitResult::new(py, outcome, n_words, |LdaParameters { phi, alpha, beta }| {

@@ -32,4 +32,4 @@ pub use method::{Method, Sampler};
 pub use model::{Event, LengthLaw, Query, TopicModel};
 pub use runs::Runs;
 pub use scoring::{Score, Settings, TracePoint, score};
-pub use transforming::transform;
+pub use transforming::{Moments, transform};

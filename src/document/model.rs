@@ -145,6 +145,28 @@ impl TopicModel {
             }
         }
     }
+
+    /// Turns the posterior variances of the balls x = a + n, whose posterior means are `means`, into
+    /// posterior standard deviations of the topic weights θ.
+    ///
+    /// Var θ = E Var[θ | x] + Var E[θ | x]; given x, θ is Dirichlet(x) for LDA, and
+    /// Gamma(x_k, scale s_k) for gamma-Poisson.
+    pub fn weight_deviations(&self, means: &[f64], variances: &mut [f64]) {
+        match &self.law {
+            Law::Lda { .. } => {
+                let total: f64 = means.iter().sum();
+                for (variance, mean) in variances.iter_mut().zip(means) {
+                    let within = (mean * (total - mean) - *variance) / (total + 1.0);
+                    *variance = (within + *variance).max(0.0).sqrt() / total;
+                }
+            }
+            Law::GammaPoisson { theta_scale, .. } => {
+                for ((variance, mean), scale) in variances.iter_mut().zip(means).zip(theta_scale) {
+                    *variance = (mean + *variance).sqrt() * scale;
+                }
+            }
+        }
+    }
 }
 
 /// Distribution of a gamma-Poisson document's length: the sum of NB(r_k, Q_k).

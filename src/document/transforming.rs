@@ -1,4 +1,4 @@
-//! Posterior mean topic weights of documents.
+//! Posterior mean and spread of the topic weights of documents.
 
 use rayon::prelude::*;
 
@@ -12,17 +12,40 @@ use crate::urn::{Balls, Sweeper};
 /// Gibbs sweeps before the first that counts.
 const BURN_IN: usize = 20;
 
-/// E[θ | document] of every document, `n_documents` x `n_topics` (row-major).
+/// What is wanted of a document's topic weights θ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moments {
+    /// E[θ | document].
+    Mean,
+    /// The same, and sd[θ | document] behind it.
+    MeanAndStd,
+}
+
+impl Moments {
+    /// Arrays of topic weights a document.
+    pub fn n_arrays(self) -> usize {
+        match self {
+            Moments::Mean => 1,
+            Moments::MeanAndStd => 2,
+        }
+    }
+}
+
+/// Moments of θ of every document: `n_documents` x `moments.n_arrays()` x `n_topics` (row-major).
 ///
-/// Averages the conditional mean of θ over `n_sweeps` Gibbs sweeps of the document's urn, after
-/// a burn-in. Runs on the current rayon pool; a document's random numbers depend on the seed and
-/// its content only. Cost: sweeps x tokens x topics.
+/// Averages the conditional moments of θ given the topics of the tokens, which are closed forms,
+/// over `n_sweeps` Gibbs sweeps of the document's urn, after a burn-in; the variance is the mean
+/// of the conditional variance plus the variance of the conditional mean. Runs on the current
+/// rayon pool; a document's random numbers depend on the seed and its content only. Cost: sweeps
+/// x tokens x topics.
 ///
 /// # Errors
-/// Words outside the model's vocabulary; [`Error::Stopped`] when the observer asks to stop.
+/// Words outside the model's vocabulary; [`Error::Memory`] where there is no room for the result;
+/// [`Error::Stopped`] when the observer asks to stop.
 pub fn transform(
     model: &TopicModel,
     documents: &CountMatrix,
+    moments: Moments,
     n_sweeps: usize,
     seed: u64,
     observer: &impl Observer,
@@ -36,12 +59,19 @@ pub fn transform(
         });
     }
     let key = Key::new(seed, Purpose::Transform);
-    let mut weights = vec![0.0; documents.n_documents() * n_topics];
-    weights.par_chunks_exact_mut(n_topics).enumerate().with_max_len(16).try_for_each(
+    let width = moments.n_arrays() * n_topics;
+    let size = documents.n_documents() * width;
+    let mut weights = array_of("topic weights of all documents", size, 0.0)?;
+    weights.par_chunks_exact_mut(width).enumerate().with_max_len(16).try_for_each(
         |(row, out)| {
             let document = documents.document(row);
             let mut rng = key.document(document).rng();
-            mean_weights(model, document, n_sweeps, &mut rng, observer, out)?;
+            let (mean, spread) = out.split_at_mut(n_topics);
+            average_balls(model, document, n_sweeps, &mut rng, observer, mean, spread)?;
+            if moments == Moments::MeanAndStd {
+                model.weight_deviations(mean, spread);
+            }
+            model.topic_weights(mean);
             observer.advance(1);
             Ok(())
         },
@@ -49,13 +79,16 @@ pub fn transform(
     Ok(weights)
 }
 
-fn mean_weights(
+/// Sets `mean` to the mean of the balls a + n over the posterior of the document's colours, and
+/// `variance`, unless it is empty, to their variance.
+fn average_balls(
     model: &TopicModel,
     document: Document<'_>,
     n_sweeps: usize,
     rng: &mut Rng,
     observer: &impl Observer,
-    out: &mut [f64],
+    mean: &mut [f64],
+    variance: &mut [f64],
 ) -> Result<()> {
     let a = model.urn().pseudo_counts();
     // A word that no topic can produce says nothing about the topics.
@@ -63,8 +96,7 @@ fn mean_weights(
     let cells: Vec<_> = document.cells().filter(|&(word, _)| possible(word)).collect();
     let n_tokens: usize = cells.iter().map(|&(_, count)| count as usize).sum();
     if n_tokens == 0 {
-        out.copy_from_slice(a);
-        model.topic_weights(out);
+        mean.copy_from_slice(a);
         return Ok(());
     }
     let cells = || cells.iter().map(|&(word, count)| (model.urn().weights(word), count));
@@ -78,11 +110,16 @@ fn mean_weights(
         }
         sweeper.sweep(cells(), &mut assignments, &mut balls, rng);
         if sweep >= BURN_IN {
-            for (sum, x) in out.iter_mut().zip(balls.totals()) {
+            for (sum, x) in mean.iter_mut().zip(balls.totals()) {
                 *sum += x / n_sweeps as f64;
+            }
+            for (sum, &n) in variance.iter_mut().zip(balls.drawn()) {
+                *sum += f64::from(n).powi(2) / n_sweeps as f64;
             }
         }
     }
-    model.topic_weights(out);
+    for ((square, mean), a) in variance.iter_mut().zip(mean).zip(a) {
+        *square = (*square - (*mean - a).powi(2)).max(0.0);
+    }
     Ok(())
 }

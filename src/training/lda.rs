@@ -65,6 +65,22 @@ impl<'a> LdaSampler<'a> {
         Ok(sampler)
     }
 
+    /// The same sampler with φ_k ~ Dirichlet(row k of `priors`) instead, which is word-major; β is
+    /// then neither used nor learned.
+    ///
+    /// # Errors
+    /// Another size than words x topics; values that are not positive.
+    pub fn with_topic_priors(mut self, priors: Vec<f64>) -> Result<Self> {
+        let (found, expected) = (priors.len(), self.topics.weights.len());
+        if found != expected {
+            return Err(Error::Length { name: "topic priors", found, expected });
+        }
+        check_positive("topic priors", &priors)?;
+        self.topics.own_priors = Some(priors.into());
+        self.update_topics(TopicStep::Mean);
+        Ok(self)
+    }
+
     /// The topic of every token, cell after cell, document after document.
     pub fn assignments(&self) -> &[u16] {
         self.tokens.topics()
@@ -152,8 +168,10 @@ impl Sampler for LdaSampler<'_> {
         let n_tables = self.tokens.sweep(a, q, Scheme::Collapsed, learned, key, observer)?;
         if learned {
             self.update_alpha(&n_tables);
-            let key = self.parameters_key().unit(u64::MAX - 2);
-            self.topics.update_prior(&self.tokens, self.prior.beta.recip(), key);
+            if self.topics.own_priors.is_none() {
+                let key = self.parameters_key().unit(u64::MAX - 2);
+                self.topics.update_prior(&self.tokens, self.prior.beta.recip(), key);
+            }
         }
         self.update_topics(step);
         Ok(())

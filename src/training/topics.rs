@@ -1,5 +1,7 @@
 //! The topics φ given the topic of every token.
 
+use std::sync::Arc;
+
 use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
@@ -34,12 +36,14 @@ pub(super) struct Topics {
     pub(super) n_tokens: Vec<u64>,
     /// Dirichlet parameter β.
     pub(super) prior: f64,
+    /// A Dirichlet parameter for every word and topic, word-major, in place of β.
+    pub(super) own_priors: Option<Arc<[f64]>>,
 }
 
 impl Topics {
     pub(super) fn new(n_words: usize, n_topics: usize, prior: f64) -> Result<Self> {
         let weights = array_of("topic-word probabilities", n_words * n_topics, 0.0)?;
-        Ok(Topics { weights, n_tokens: vec![0; n_topics], prior })
+        Ok(Topics { weights, n_tokens: vec![0; n_topics], prior, own_priors: None })
     }
 
     /// Gamma variates (or means) whose normalised columns are φ, and the tokens of each topic;
@@ -51,7 +55,7 @@ impl Topics {
         key: Key,
     ) -> Vec<f64> {
         let n_topics = self.n_tokens.len();
-        let prior = self.prior;
+        let (prior, own_priors) = (self.prior, self.own_priors.as_deref());
         let chunks = self.weights.par_chunks_mut(CHUNK_WORDS * n_topics).enumerate();
         let sums: Vec<(Vec<f64>, Vec<u64>)> = chunks
             .map(|(chunk, weights)| {
@@ -61,13 +65,17 @@ impl Topics {
                 for (word, row) in (chunk * CHUNK_WORDS..).zip(weights.chunks_exact_mut(n_topics)) {
                     tokens.count_word(word, &mut counts);
                     let mut rng = key.unit(word as u64).rng();
-                    let draw = |n: u32, rng: &mut Rng| match (step, n) {
-                        (TopicStep::Mean, _) => prior + f64::from(n),
-                        (TopicStep::Draw, 0) => unused.sample(rng),
-                        (TopicStep::Draw, _) => gamma_law(prior + f64::from(n)).sample(rng),
+                    let own = own_priors.map(|own| &own[word * n_topics..][..n_topics]);
+                    let draw = |k: usize, n: u32, rng: &mut Rng| {
+                        let shape = own.map_or(prior, |own| own[k]) + f64::from(n);
+                        match step {
+                            TopicStep::Mean => shape,
+                            TopicStep::Draw if n == 0 && own.is_none() => unused.sample(rng),
+                            TopicStep::Draw => gamma_law(shape).sample(rng),
+                        }
                     };
                     for (k, (weight, &n)) in row.iter_mut().zip(&counts).enumerate() {
-                        *weight = draw(n, &mut rng);
+                        *weight = draw(k, n, &mut rng);
                         sums[k] += *weight;
                         n_tokens[k] += u64::from(n);
                     }
@@ -92,10 +100,17 @@ impl Topics {
     fn redraw(&mut self, topic: usize, key: Key) {
         let n_topics = self.n_tokens.len();
         let mut phi = vec![0.0; self.weights.len() / n_topics];
-        dirichlet(&vec![self.prior; phi.len()], &mut phi, &mut key.rng());
+        let priors: Vec<f64> = (0..phi.len()).map(|word| self.prior_of(word, topic)).collect();
+        dirichlet(&priors, &mut phi, &mut key.rng());
         for (weight, phi) in self.weights[topic..].iter_mut().step_by(n_topics).zip(phi) {
             *weight = phi;
         }
+    }
+
+    /// The Dirichlet parameter of a word in a topic.
+    fn prior_of(&self, word: usize, topic: usize) -> f64 {
+        let n_topics = self.n_tokens.len();
+        self.own_priors.as_deref().map_or(self.prior, |own| own[word * n_topics + topic])
     }
 
     /// Multiplies the weights of topic k by `factors[k]`.
@@ -141,23 +156,30 @@ impl Topics {
         self.prior = drawn.max(LEAST_PRIOR);
     }
 
-    /// Σ_k [Σ_w ln (β)_{n_kw} - ln (V β)_{n_k}]: the words given the topics of all tokens.
+    /// Σ_k [Σ_w ln (β_kw)_{n_kw} - ln (Σ_w β_kw)_{n_k}]: the words given the topics of all tokens.
     pub(super) fn ln_words(&self, tokens: &Assignments<'_>) -> f64 {
         let mut counts = vec![0; self.n_tokens.len()];
+        let mut totals = vec![0.0; counts.len()];
         let mut ln_value = 0.0;
         for word in 0..tokens.n_words() {
             tokens.count_word(word, &mut counts);
-            let seen = counts.iter().filter(|&&n| n > 0);
-            ln_value += seen.map(|&n| ln_rising(self.prior, u64::from(n))).sum::<f64>();
+            for (k, (total, &n)) in totals.iter_mut().zip(&counts).enumerate() {
+                let prior = self.prior_of(word, k);
+                *total += prior;
+                if n > 0 {
+                    ln_value += ln_rising(prior, u64::from(n));
+                }
+            }
         }
-        let total = self.prior * tokens.n_words() as f64;
-        ln_value - self.n_tokens.iter().map(|&n| ln_rising(total, n)).sum::<f64>()
+        let lengths = totals.iter().zip(&self.n_tokens);
+        ln_value - lengths.map(|(&total, &n)| ln_rising(total, n)).sum::<f64>()
     }
 
-    /// E[φ | topics of all tokens] = (β + n_kw) / (V β + n_k), word-major.
+    /// E[φ | topics of all tokens] = (β_kw + n_kw) / (Σ_w β_kw + n_k), word-major.
     pub(super) fn expected(&self, tokens: &Assignments<'_>) -> Result<Vec<f64>> {
         let n_topics = self.n_tokens.len();
         let mut counts = Topics::new(tokens.n_words(), n_topics, self.prior)?;
+        counts.own_priors.clone_from(&self.own_priors);
         let key = Key::new(0, crate::rng::Purpose::Parameters);
         let totals = counts.update(tokens, TopicStep::Mean, key);
         counts.normalise(&totals.iter().map(|total| total.recip()).collect::<Vec<_>>());

@@ -257,8 +257,11 @@ def test_topics_in_use_are_fewer_than_those_there_are():
 
 def test_a_table_needs_training(tmp_path, nmf):
     nmf.save(tmp_path / "m.safetensors")
+    loaded = pb.load(tmp_path / "m.safetensors").topic_table()
+    np.testing.assert_array_equal(loaded.n_tokens, nmf.topic_table().n_tokens)
+    known = PFA.from_parameters(topic_word=nmf.components_, shape=1.0, probability=0.5)
     with pytest.raises(errors.InvalidArgumentError, match="fit"):
-        pb.load(tmp_path / "m.safetensors").topic_table()
+        known.topic_table()
     with pytest.raises(errors.NotFittedError):
         PFA().topic_table()
     for value, error in ((0, errors.InvalidArgumentError), ("3", errors.InvalidTypeError)):

@@ -183,6 +183,10 @@ TAMPERED = {
     "header of another kind": lambda *_: [1, 2],
     "seed that is no number": set_scalar("seed_", "x"),
     "seed too large": set_scalar("seed_", 2**64),
+    "token counts of another size": set_array("topic_counts_", [3]),
+    "negative token counts": set_array("topic_counts_", [3, -1]),
+    "token counts that are no number": set_array("topic_counts_", [np.nan, 1.0]),
+    "topic prior that is no number": set_scalar("topic_word_prior_", "x"),
 }
 
 

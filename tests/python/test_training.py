@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
+from polyabayes import _fitting
 from polyabayes import exceptions as errors
 
 MODELS = [pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis]
@@ -203,6 +205,62 @@ def test_topic_counts_add_up(data):
     assert model.topic_counts_.sum() == data.corpus.n_tokens
 
 
+@pytest.mark.parametrize("kind", MODELS)
+def test_the_last_sample_is_the_state_that_a_run_without_averages_returns(data, kind):
+    averaged = kind(4, max_iter=30, burn_in=10, random_state=1).fit(data.corpus)
+    # Burn-in to the end: nothing is kept, so that what is returned is the last state itself.
+    last = kind(4, max_iter=30, burn_in=10, thin=21, random_state=1).fit(data.corpus)
+    sample = averaged.last_sample_
+    np.testing.assert_allclose(sample.topic_word, last.components_, rtol=1e-12)
+    np.testing.assert_array_equal(averaged.topic_counts_, last.topic_counts_)
+    assert (sample.topic_word != averaged.components_).any()
+    if kind is pb.PoissonFactorAnalysis:
+        np.testing.assert_array_equal(sample.shape, last.shape_)
+        assert (sample.shape != averaged.shape_).all()
+        assert ((sample.probability > 0) & (sample.probability < 1)).all()
+    else:
+        np.testing.assert_array_equal(sample.doc_topic_prior, last.doc_topic_prior_)
+        assert sample.topic_word_prior == last.topic_word_prior_
+
+
+def test_the_last_sample_of_learned_priors(data):
+    settings = {"learn_priors": True, "max_iter": 30, "burn_in": 10, "random_state": 1}
+    averaged = pb.LatentDirichletAllocation(4, **settings).fit(data.corpus)
+    last = pb.LatentDirichletAllocation(4, **settings, thin=21).fit(data.corpus)
+    np.testing.assert_array_equal(averaged.last_sample_.doc_topic_prior, last.doc_topic_prior_)
+    assert averaged.last_sample_.topic_word_prior == last.topic_word_prior_
+    assert averaged.last_sample_.topic_word_prior != averaged.topic_word_prior_
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_callback_sees_the_sample_of_its_sweep(data, kind):
+    seen = []
+    model = kind(4, max_iter=20, burn_in=0, random_state=1)
+    model.fit(data.corpus, callback=lambda model: seen.append(model.last_sample_), eval_every=10)
+    np.testing.assert_array_equal(seen[1].topic_word, model.last_sample_.topic_word)
+    early = kind(4, max_iter=10, burn_in=0, random_state=1).fit(data.corpus)
+    np.testing.assert_array_equal(seen[0].topic_word, early.last_sample_.topic_word)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_models_that_were_not_sampled_here_have_no_last_sample(data, kind, tmp_path):
+    model = kind(2, max_iter=4, random_state=1).fit(data.corpus)
+    assert pickle.loads(pickle.dumps(model)).last_sample_.topic_word.shape == (2, 80)
+    model.save(tmp_path / "m")
+    for without in (kind(), pb.load(tmp_path / "m")):
+        assert not hasattr(without, "last_sample_")
+        with pytest.raises(errors.NotFittedError, match="no last sample"):
+            _ = without.last_sample_
+
+
+def test_many_tokens_are_counted_in_parts(data, monkeypatch):
+    whole = pb.LatentDirichletAllocation(4, max_iter=4, random_state=1).fit(data.corpus)
+    monkeypatch.setattr(_fitting, "_TOKENS_AT_ONCE", 7)
+    parts = pb.LatentDirichletAllocation(4, max_iter=4, random_state=1).fit(data.corpus)
+    assert_same(parts, whole)
+    np.testing.assert_array_equal(parts.last_sample_.topic_word, whole.last_sample_.topic_word)
+
+
 @pytest.mark.parametrize("value", [0, -1, 1.5, "10", True])
 def test_bad_periods_are_refused(data, value):
     with pytest.raises(errors.PolyabayesError, match="eval_every"):
@@ -253,3 +311,28 @@ def test_plots_of_models_without_a_trace_are_refused(trained, tmp_path):
             plot(loaded)
         with pytest.raises((TypeError, errors.InvalidTypeError)):
             plot(3)
+
+
+TOO_LARGE = """
+import sys, polyabayes as pb
+from scipy import sparse
+model = getattr(pb, sys.argv[1])(65_535)
+try:
+    model.fit(sparse.csr_matrix(([1], ([0], [0])), shape=(1, 10**7)))
+except pb.exceptions.InvalidArgumentError as error:
+    print(error, hasattr(model, "components_"))
+"""
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_topics_that_cannot_fit_are_refused_before_any_work(kind):
+    resource = pytest.importorskip("resource")
+    done = subprocess.run(
+        [sys.executable, "-c", TOO_LARGE, kind.__name__],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30)),
+    )
+    expected = "topic-word probabilities would take 5.2e12 bytes, more than there is False\n"
+    assert (done.returncode, done.stdout) == (0, expected)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from polyabayes import _checks
 from polyabayes._fitting import fingerprint
-from polyabayes._model import load
+from polyabayes._persistence import load
 from polyabayes.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood import log_likelihood

@@ -1,0 +1,85 @@
+"""Export to other tools."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+from polyabayes import exceptions as errors
+from polyabayes.interop import pyldavis_arguments, to_pyldavis
+
+WORDS = ["urn", "ball", "größe", "draw", "never", "colour"]
+COUNTS = np.random.default_rng(0).poisson([1.5, 1.0, 2.0, 0.5, 0.0, 1.0], (20, 6))
+COUNTS[3] = 0
+MODELS = [
+    pb.LatentDirichletAllocation(3, max_iter=10, random_state=0),
+    pb.PoissonFactorAnalysis(3, max_iter=10, random_state=0),
+]
+
+
+@pytest.mark.parametrize("estimator", MODELS)
+def test_arguments_are_what_they_are_called(estimator):
+    corpus = pb.Corpus(COUNTS, WORDS)
+    model = estimator.fit(corpus)
+    arguments = pyldavis_arguments(model, corpus)
+    shown = [0, 1, 2, 3, 5]
+    assert arguments["vocab"] == [WORDS[column] for column in shown]
+    assert arguments["term_frequency"].tolist() == COUNTS.sum(axis=0)[shown].tolist()
+    assert arguments["doc_lengths"].tolist() == COUNTS.sum(axis=1).tolist()
+    topics = model.components_[:, shown]
+    np.testing.assert_allclose(
+        arguments["topic_term_dists"], topics / topics.sum(axis=1, keepdims=True), rtol=1e-12
+    )
+    weights = model.transform(corpus)
+    np.testing.assert_allclose(
+        arguments["doc_topic_dists"], weights / weights.sum(axis=1, keepdims=True), rtol=1e-12
+    )
+    np.testing.assert_allclose(arguments["doc_topic_dists"].sum(axis=1), 1, rtol=1e-12)
+
+
+def test_shares_are_of_expected_tokens():
+    # A topic of many words a unit of theta has more of the tokens than of theta.
+    topics = np.array([[3.0, 0.0], [0.0, 1.0]])
+    model = pb.PoissonFactorAnalysis.from_parameters(
+        topic_word=topics, shape=1.0, probability=0.5, random_state=0
+    )
+    arguments = pyldavis_arguments(model, [[4, 2]])
+    # theta_k | y ~ Gamma(1 + y_k, scale 1 / (1 + Phi_k)).
+    expected = np.array([5 * 3 / 4, 3 * 1 / 2])
+    np.testing.assert_allclose(arguments["doc_topic_dists"][0], expected / expected.sum())
+    assert arguments["vocab"] == ["0", "1"]
+
+
+def test_what_cannot_be_shown_is_refused():
+    topics = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
+    model = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word=topics)
+    with pytest.raises(errors.InvalidArgumentError, match="topic 1 has no word"):
+        pyldavis_arguments(model, [[2, 1, 0]])
+    with pytest.raises(errors.InvalidArgumentError, match="no tokens"):
+        pyldavis_arguments(model, [[0, 0, 0]])
+    with pytest.raises(errors.InvalidTypeError, match="model"):
+        pyldavis_arguments("model", [[2, 1, 0]])
+    with pytest.raises(errors.NotFittedError):
+        pyldavis_arguments(pb.LatentDirichletAllocation(), [[2, 1, 0]])
+
+
+def test_pyldavis_prepares_them():
+    pyldavis = pytest.importorskip("pyLDAvis", reason="pyLDAvis is not installed")
+    corpus = pb.Corpus(COUNTS, WORDS)
+    model = pb.LatentDirichletAllocation(4, max_iter=10, random_state=0).fit(corpus)
+    prepared = to_pyldavis(model, corpus, sort_topics=False, n_jobs=1)
+    assert len(prepared.topic_coordinates) == 4
+    assert prepared.topic_order == [1, 2, 3, 4]
+    html = pyldavis.prepared_data_to_html(prepared)
+    assert "colour" in html
+    assert "never" not in html
+
+
+def test_a_missing_pyldavis_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyLDAvis", None)
+    model = pb.LatentDirichletAllocation(2, max_iter=4, random_state=0).fit(COUNTS)
+    with pytest.raises(errors.MissingDependencyError, match="pip install pyLDAvis"):
+        to_pyldavis(model, COUNTS)
