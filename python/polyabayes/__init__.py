@@ -16,10 +16,11 @@ from polyabayes.diagnostics import (
     bidirectional_bounds,
     estimator_divergence,
 )
-from polyabayes.io import read_corpus, write_corpus
+from polyabayes.io import read_corpus, read_tensor, write_corpus, write_tensor
 from polyabayes.lda import LatentDirichletAllocation
 from polyabayes.likelihood import LogLikelihood, Trace, log_likelihood
 from polyabayes.pfa import PoissonFactorAnalysis
+from polyabayes.tensor import CountTensor
 
 __version__ = "0.1.0"
 
@@ -27,6 +28,7 @@ __all__ = [
     "BidirectionalBounds",
     "Comparison",
     "Corpus",
+    "CountTensor",
     "LatentDirichletAllocation",
     "LogLikelihood",
     "Perplexity",
@@ -44,6 +46,8 @@ __all__ = [
     "plotting",
     "plug_in_perplexity",
     "read_corpus",
+    "read_tensor",
     "split_tokens",
     "write_corpus",
+    "write_tensor",
 ]
