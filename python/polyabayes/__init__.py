@@ -16,6 +16,7 @@ from polyabayes.diagnostics import (
     bidirectional_bounds,
     estimator_divergence,
 )
+from polyabayes.discretisation import discretise
 from polyabayes.io import read_corpus, read_tensor, write_corpus, write_tensor
 from polyabayes.lda import LatentDirichletAllocation
 from polyabayes.likelihood import LogLikelihood, Trace, log_likelihood
@@ -38,6 +39,7 @@ __all__ = [
     "compare",
     "completion_perplexity",
     "datasets",
+    "discretise",
     "estimator_divergence",
     "exceptions",
     "load",

@@ -72,15 +72,22 @@ def checked_axis_labels(labels: LabelsLike, axes: tuple[str, ...]) -> AxisLabels
 
 
 def _distinct(labels: Words, axis: str) -> Words:
-    if len(set(labels)) < len(labels):
-        names, first = np.unique(labels.astype(str), return_index=True)
-        second = int(np.setdiff1d(np.arange(len(labels)), first)[0])
-        raise InvalidArgumentError(
-            f"labels of axis {axis!r} holds {labels[second]!r} twice, the second time at "
-            f"{second}; make the {len(labels)} labels differ, {len(names)} do"
-        )
-    labels.flags.writeable = False
+    seen: set[str] = set()
+    for position, label in enumerate(labels):
+        if label in seen:
+            raise InvalidArgumentError(
+                f"labels of axis {axis!r} holds {label!r} twice, the second time at {position}; "
+                "give each level a label of its own"
+            )
+        seen.add(label)
     return labels
+
+
+def checked_sizes(shape: Any) -> tuple[int, ...]:
+    """The entries of a shape as ints."""
+    if not isinstance(shape, (Sequence, np.ndarray)):
+        raise InvalidTypeError(f"shape must hold the size of each axis, got {shape!r}")
+    return tuple(whole_number("an entry of shape", size, least=0, most=MAX_TOTAL) for size in shape)
 
 
 def checked_shape(
@@ -89,17 +96,15 @@ def checked_shape(
     """Size of each axis: as given, else by its labels, else by its largest coordinate."""
     if shape is None:
         largest = coordinates.max(axis=0, initial=-1).tolist()
-        sizes = [
+        sizes = tuple(
             top + 1 if names is None else len(names)
             for top, names in zip(largest, labels, strict=True)
-        ]
+        )
     else:
-        if not isinstance(shape, (Sequence, np.ndarray)):
-            raise InvalidTypeError(f"shape must hold the size of each axis, got {shape!r}")
-        sizes = [whole_number("an entry of shape", size, least=0, most=MAX_TOTAL) for size in shape]
+        sizes = checked_sizes(shape)
     if len(sizes) != len(axes):
         raise InvalidArgumentError(
-            f"shape {tuple(sizes)} has {len(sizes)} entries for {len(axes)} axes "
+            f"shape {sizes} has {len(sizes)} entries for {len(axes)} axes "
             f"({', '.join(axes)}); give one for each"
         )
     for axis, size, names in zip(axes, sizes, labels, strict=True):
@@ -111,7 +116,7 @@ def checked_shape(
             raise InvalidArgumentError(
                 f"axis {axis!r} has no levels; give its size or its labels, at least one level"
             )
-    return tuple(sizes)
+    return sizes
 
 
 def checked_coordinates(coordinates: Any, axes: tuple[str, ...]) -> Integers:
@@ -197,8 +202,8 @@ def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> I
     if total > MAX_TOTAL:
         largest = int(counts.argmax())
         raise InvalidCountsError(
-            f"{name} sums to {total}, above 2**63 - 1; the largest count is {counts[largest]} at "
-            f"{place(largest)}: divide the counts by a common unit"
+            f"{name} has the sum {total}, above 2**63 - 1; the largest count is "
+            f"{counts[largest]} at {place(largest)}: divide the counts by a common unit"
         )
     return counts
 
@@ -247,4 +252,6 @@ def non_zeros(values: Any) -> tuple[tuple[int, ...], Integers, NDArray[Any]]:
                 f"array is not a valid sparse matrix: {error}; build it again from its triplets"
             ) from error
     cells = array.tocoo()
-    return array.shape, np.stack([cells.row, cells.col], axis=1).astype(np.int64), cells.data
+    # Older releases of SciPy know two dimensions only, and do not have coords.
+    index = cells.coords if hasattr(cells, "coords") else (cells.row, cells.col)
+    return array.shape, np.stack(index, axis=1).astype(np.int64), cells.data

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from polyabayes._cells import MAX_TOTAL, Integers
+from polyabayes._cells import MAX_TOTAL, Integers, checked_sizes
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io._files import content_of, line_blocks, replacing
 from polyabayes.io._integers import is_number, parse_integer_lines
@@ -51,7 +51,7 @@ def read_tns(
                 f"shape={shape!r}, but {modes_path(path)} gives the sizes; leave shape out"
             )
         shape, axes = modes.shape, modes.names if axes is None else axes
-    table = _read_cells(path, None if shape is None else tuple(shape))
+    table = _read_cells(path, None if shape is None else checked_sizes(shape))
     if axes is None:
         axes = [f"mode{number}" for number in range(1, table.shape[1])]
     labels = None if modes is None else modes.labels
