@@ -2,6 +2,13 @@
 
 from polyabayes import datasets, exceptions, plotting
 from polyabayes._model import load
+from polyabayes._particle_mcmc import ParticleChain, particle_mcmc
+from polyabayes.allocation import (
+    AllocationModel,
+    Decomposition,
+    Evidence,
+    n_effective_parameters,
+)
 from polyabayes.comparison import Comparison, compare
 from polyabayes.completion import (
     Perplexity,
@@ -20,18 +27,24 @@ from polyabayes.discretisation import discretise
 from polyabayes.io import read_corpus, read_tensor, write_corpus, write_tensor
 from polyabayes.lda import LatentDirichletAllocation
 from polyabayes.likelihood import LogLikelihood, Trace, log_likelihood
+from polyabayes.model_choice import ModelPosterior, posterior_over_models
 from polyabayes.pfa import PoissonFactorAnalysis
 from polyabayes.tensor import CountTensor
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AllocationModel",
     "BidirectionalBounds",
     "Comparison",
     "Corpus",
     "CountTensor",
+    "Decomposition",
+    "Evidence",
     "LatentDirichletAllocation",
     "LogLikelihood",
+    "ModelPosterior",
+    "ParticleChain",
     "Perplexity",
     "PoissonFactorAnalysis",
     "Trace",
@@ -45,8 +58,11 @@ __all__ = [
     "load",
     "log_completion",
     "log_likelihood",
+    "n_effective_parameters",
+    "particle_mcmc",
     "plotting",
     "plug_in_perplexity",
+    "posterior_over_models",
     "read_corpus",
     "read_tensor",
     "split_tokens",

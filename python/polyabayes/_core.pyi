@@ -1,12 +1,14 @@
 """The compiled core of polyabayes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "Allocation",
+    "AllocationEstimate",
     "Documents",
     "FitResult",
     "FitState",

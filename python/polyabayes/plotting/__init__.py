@@ -1,5 +1,11 @@
 """Pictures of models and comparisons; every function takes and returns a Matplotlib Axes."""
 
+from polyabayes.plotting._allocation import (
+    plot_evidence,
+    plot_graph,
+    plot_posterior,
+    plot_table,
+)
 from polyabayes.plotting._comparison import plot_comparison
 from polyabayes.plotting._convergence import plot_convergence
 from polyabayes.plotting._topics import plot_topics
@@ -8,6 +14,10 @@ from polyabayes.plotting._training import plot_topic_similarity, plot_topic_weig
 __all__ = [
     "plot_comparison",
     "plot_convergence",
+    "plot_evidence",
+    "plot_graph",
+    "plot_posterior",
+    "plot_table",
     "plot_topic_similarity",
     "plot_topic_weights",
     "plot_topics",
