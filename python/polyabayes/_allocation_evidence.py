@@ -27,9 +27,12 @@ __all__ = ["METHODS", "Evidence", "Options", "find_evidence"]
 # The share of log-normal replicates that is effective when their logs deviate by 1.
 _RELIABLE_SHARE = 0.37
 
-# Multiply-adds of an exact sum: when asked for, and when it is only tried.
+# Multiply-adds that an exact sum may take.
 _BUDGET = 1e9
-_AUTO_BUDGET = 1e6
+
+# The same where it is only tried, times the marginal counts that each of them copies: a fraction
+# of a second.
+_AUTO_COPIES = 1e7
 
 # The samplers hold four bytes for every token; this many fill 2 GiB.
 _MAX_TOKENS = 2**29
@@ -236,7 +239,8 @@ def _annealed(core: _core.Allocation, options: Options, run: Run) -> tuple[str, 
 def _auto(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
     """Exact up to a small budget, else annealed."""
     try:
-        return "exact", core.exact(budget=options.budget or _AUTO_BUDGET)
+        budget = options.budget or _AUTO_COPIES / max(core.n_marginals, 1)
+        return "exact", core.exact(budget=budget)
     # Too many joint states of the hidden nodes are no matter of the budget.
     except (BudgetExceededError, InvalidArgumentError):
         return _annealed(core, options, run)

@@ -208,7 +208,7 @@ class AllocationModel(ReadyMade):
             ===============  ========================================================  =========
             method           what it does                                              cost
             ===============  ========================================================  =========
-            ``"auto"``       exact up to a budget of 10^6, else ``"annealed"``         as chosen
+            ``"auto"``       exact where quick, else          ``"annealed"``           as chosen
             ``"exact"``      enumeration, allocations with equal margins merged        grows
                                                                                        fast
             ``"smc"``        particle filter over tokens, P particles; unbiased (the   P T S
@@ -237,7 +237,8 @@ class AllocationModel(ReadyMade):
             cell in an order given by the numbers of the tensor's cells. It has no bias, but a
             large effect on the error.
         budget : float, optional
-            Multiply-adds that an exact sum may take: 10^9 for ``"exact"``.
+            Multiply-adds that an exact sum may take: 10^9 for ``"exact"``, 10^7 over the number
+            of marginal counts for ``"auto"``.
         elimination_order : sequence of str, optional
             Order in which hidden nodes are summed out; by default that of fewest states.
         random_state : None, int, RandomState, Generator or SeedSequence
