@@ -1,7 +1,7 @@
 //! The allocation model against exact values and against its own identities.
 
 use polyabayes::allocation::{
-    Algorithm, Filter, Network, Prior, Problem, TokenOrder, ln_probability,
+    Algorithm, Ascent, Filter, Limits, Network, Prior, Problem, TokenOrder, ascend, ln_probability,
 };
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
@@ -39,41 +39,29 @@ fn read(file: &str) -> Vec<Value> {
     serde_json::from_str(&text).unwrap()
 }
 
+fn lists(value: &Value) -> Vec<Vec<usize>> {
+    value.as_array().unwrap().iter().map(integers).collect()
+}
+
+fn case(value: &Value) -> Case {
+    let sizes = integers(&value["sizes"]);
+    let visible = integers(&value["visible"]);
+    let shape = visible.iter().map(|&node| sizes[node]).collect();
+    let [parents, ties] = ["parents", "ties"].map(|key| lists(&value[key]));
+    let tables = value["tables"].as_array();
+    let tables = tables.map(|tables| tables.iter().map(|x| x.as_f64().unwrap()).collect());
+    let prior = Prior { concentration: value["concentration"].as_f64().unwrap(), tables };
+    Case {
+        name: value["name"].as_str().unwrap().to_owned(),
+        network: Network::new(sizes, parents, visible, &ties, prior).unwrap(),
+        data: tensor(shape, &value["cells"]),
+        rate: value["rate"].as_f64().unwrap(),
+        ln_evidence: value["log_evidence"].as_f64().unwrap(),
+    }
+}
+
 fn cases() -> Vec<Case> {
-    let networks = read("allocation.json").into_iter().map(|case| {
-        let sizes = integers(&case["sizes"]);
-        let visible = integers(&case["visible"]);
-        let shape = visible.iter().map(|&node| sizes[node]).collect();
-        let parents = case["parents"].as_array().unwrap().iter().map(integers).collect();
-        let concentration = case["concentration"].as_f64().unwrap();
-        let prior = Prior { concentration, tables: None };
-        Case {
-            name: case["name"].as_str().unwrap().to_owned(),
-            network: Network::new(sizes, parents, visible, &[], prior).unwrap(),
-            data: tensor(shape, &case["cells"]),
-            rate: case["rate"].as_f64().unwrap(),
-            ln_evidence: case["log_evidence"].as_f64().unwrap(),
-        }
-    });
-    let symmetric = read("symmetric.json").into_iter().map(|case| {
-        let [order, size, rank] = ["order", "size", "rank"].map(|key| case[key].as_u64().unwrap());
-        let order = order as usize;
-        let mut sizes = vec![size as usize; order];
-        sizes.push(rank as usize);
-        let mut parents = vec![vec![order]; order];
-        parents.push(vec![]);
-        let concentration = case["concentration"].as_f64().unwrap();
-        let prior = Prior { concentration, tables: None };
-        let axes: Vec<usize> = (0..order).collect();
-        Case {
-            name: case["name"].as_str().unwrap().to_owned(),
-            network: Network::new(sizes, parents, axes.clone(), &[axes], prior).unwrap(),
-            data: tensor(vec![size as usize; order], &case["cells"]),
-            rate: case["rate"].as_f64().unwrap(),
-            ln_evidence: case["log_evidence"].as_f64().unwrap(),
-        }
-    });
-    networks.chain(symmetric).collect()
+    read("allocation.json").iter().map(case).collect()
 }
 
 const EXACT: Algorithm = Algorithm::Exact { budget: 1e8 };
@@ -111,6 +99,60 @@ fn samplers_agree_with_the_exact_values() {
             let off = (ln_value - case.ln_evidence).abs();
             assert!(off < 4.0 * error + 1e-12, "{} {sampler:?}: {off} {error}", case.name);
             assert!(error < 0.1, "{} {sampler:?}: {error}", case.name);
+        }
+    }
+}
+
+/// The matrix X2 of Figure 9 of the allocation-model paper.
+fn toy() -> CountTensor {
+    CountTensor::new(vec![3, 3], &[0, 0, 0, 1, 1, 2, 2, 2], &[4, 3, 3, 3]).unwrap()
+}
+
+/// word <- topic -> doc
+fn nmf(shape: &[usize], rank: usize, concentration: f64) -> Network {
+    let sizes = vec![shape[0], shape[1], rank];
+    let prior = Prior { concentration, tables: None };
+    Network::new(sizes, vec![vec![2], vec![2], vec![]], vec![0, 1], &[], prior).unwrap()
+}
+
+const LIMITS: Limits = Limits { max_iter: 2_000, tolerance: 0.0, n_restarts: 50 };
+
+#[test]
+fn the_best_bound_of_many_restarts_is_the_published_one() {
+    let network = nmf(&[3, 3], 2, 1.0);
+    let limits = Limits { n_restarts: 200, tolerance: 1e-13, ..LIMITS };
+    let found = ascend(&network, &toy(), None, Ascent::Variational, limits, 1, &()).unwrap();
+    let problem = Problem::new(&network, &toy(), None).unwrap();
+    let bound = found.trace.last().unwrap() + problem.ln_total(1.0 / 13.0);
+    assert!((bound - -17.978_615_58).abs() < 1e-8, "{bound}");
+}
+
+#[test]
+fn coordinate_ascent_never_descends() {
+    for case in cases() {
+        for ascent in [Ascent::Variational, Ascent::Em, Ascent::DualEm, Ascent::Icm] {
+            let limits = Limits { max_iter: 60, tolerance: -1.0, n_restarts: 3 };
+            let result = ascend(&case.network, &case.data, None, ascent, limits, 5, &());
+            let Ok(found) = result else {
+                assert!(matches!(ascent, Ascent::DualEm | Ascent::Icm), "{}", case.name);
+                continue;
+            };
+            // With α < 1 the modes of the tables are clipped, and ascend nothing.
+            let clipped = matches!(ascent, Ascent::Em | Ascent::Icm);
+            for pair in found.trace.windows(2).filter(|_| !clipped) {
+                assert!(pair[1] > pair[0] - 1e-10, "{} {ascent:?}: {pair:?}", case.name);
+            }
+            let n_tokens = case.data.total() as f64;
+            for counts in found.counts.iter().filter(|_| n_tokens > 0.0) {
+                let sum: f64 = counts.iter().sum();
+                let n_nodes = (sum / n_tokens).round();
+                assert!((sum - n_nodes * n_tokens).abs() < 1e-9 * sum.max(1.0), "{}", case.name);
+            }
+            if !clipped {
+                let problem = Problem::new(&case.network, &case.data, None).unwrap();
+                let exact = case.ln_evidence - problem.ln_total(case.rate);
+                assert!(*found.trace.last().unwrap() < exact + 1e-10, "{} {ascent:?}", case.name);
+            }
         }
     }
 }

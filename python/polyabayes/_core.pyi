@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Allocation",
+    "AllocationDecomposition",
     "AllocationEstimate",
     "Documents",
     "FitResult",
@@ -253,3 +254,45 @@ class Allocation:
         n_jobs: int,
         progress: Callable[[int], None] | None = None,
     ) -> AllocationEstimate: ...
+    def variational(
+        self,
+        method: str,
+        *,
+        max_iter: int,
+        tolerance: float,
+        n_restarts: int,
+        seed: int,
+        n_jobs: int,
+        progress: Callable[[int], None] | None = None,
+    ) -> AllocationDecomposition: ...
+    def gibbs(
+        self,
+        *,
+        n_sweeps: int,
+        burn_in: int,
+        seed: int,
+        n_jobs: int,
+        progress: Callable[[int], None] | None = None,
+    ) -> AllocationDecomposition: ...
+    def sandwich(
+        self,
+        total: int,
+        *,
+        n_chains: int,
+        n_temperatures: int,
+        n_replicates: int,
+        seed: int,
+        n_jobs: int,
+        progress: Callable[[int], None] | None = None,
+    ) -> tuple[AllocationEstimate, AllocationEstimate]: ...
+
+@final
+class AllocationDecomposition:
+    @property
+    def counts(self) -> list[_Floats]: ...
+    @property
+    def trace(self) -> _Floats: ...
+    @property
+    def ln_value(self) -> float: ...
+    @property
+    def converged(self) -> bool: ...

@@ -1,8 +1,10 @@
 //! Evidence and decomposition of count tensors.
 
-use numpy::PyReadonlyArray1;
+use numpy::{PyArray1, PyReadonlyArray1};
+use polyabayes::Estimate;
 use polyabayes::allocation::{
-    Algorithm, Filter, Network, Prior, Problem, TokenOrder, ln_probability,
+    Algorithm, Ascent, Decomposition, Filter, Limits, Network, Prior, Problem, Sweeps, TokenOrder,
+    ascend, gibbs, ln_probability, sandwich,
 };
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
@@ -15,6 +17,9 @@ use crate::errors;
 /// A network laid out for a tensor of counts, checked.
 #[pyclass(frozen, module = "polyabayes._core")]
 pub(crate) struct Allocation {
+    network: Network,
+    data: CountTensor,
+    elimination: Option<Vec<usize>>,
     problem: Problem,
 }
 
@@ -40,14 +45,14 @@ impl Allocation {
         elimination: Option<Vec<usize>>,
     ) -> PyResult<Self> {
         let (coordinates, counts) = (coordinates.as_slice()?, counts.as_slice()?);
-        let problem = || {
+        let allocation = || {
             let prior = Prior { concentration, tables };
             let network = Network::new(sizes, parents, axes, &ties, prior)?;
             let data = CountTensor::new(shape, coordinates, counts)?;
-            Problem::new(&network, &data, elimination.as_deref())
+            let problem = Problem::new(&network, &data, elimination.as_deref())?;
+            Ok(Allocation { network, data, elimination, problem })
         };
-        let problem = problem().map_err(|error| errors::to_python(py, &error))?;
-        Ok(Allocation { problem })
+        allocation().map_err(|error| errors::to_python(py, &error))
     }
 
     /// Joint states of hidden nodes that a token is summed over.
@@ -128,6 +133,77 @@ impl Allocation {
         let algorithm = Algorithm::Annealed { n_chains, n_temperatures };
         self.estimate(py, algorithm, n_replicates, seed, n_jobs, progress)
     }
+
+    /// Coordinate ascent: "vb", "em", "dual-em" or "icm".
+    #[pyo3(signature = (method, *, max_iter, tolerance, n_restarts, seed, n_jobs, progress = None))]
+    #[expect(clippy::too_many_arguments, reason = "options, by name")]
+    fn variational(
+        &self,
+        py: Python<'_>,
+        method: &str,
+        max_iter: usize,
+        tolerance: f64,
+        n_restarts: usize,
+        seed: u64,
+        n_jobs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<AllocationDecomposition> {
+        let ascent = match method {
+            "vb" => Ascent::Variational,
+            "em" => Ascent::Em,
+            "dual-em" => Ascent::DualEm,
+            "icm" => Ascent::Icm,
+            other => return Err(PyValueError::new_err(format!("method {other:?}"))),
+        };
+        let limits = Limits { max_iter, tolerance, n_restarts };
+        let order = self.elimination.as_deref();
+        let outcome = detach::run(py, n_jobs, progress, |watch| {
+            ascend(&self.network, &self.data, order, ascent, limits, seed, watch)
+        })?;
+        Ok(AllocationDecomposition::new(py, outcome.value))
+    }
+
+    /// Family counts averaged over collapsed Gibbs sweeps, the first `burn_in` of which anneal.
+    #[pyo3(signature = (*, n_sweeps, burn_in, seed, n_jobs, progress = None))]
+    fn gibbs(
+        &self,
+        py: Python<'_>,
+        n_sweeps: usize,
+        burn_in: usize,
+        seed: u64,
+        n_jobs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<AllocationDecomposition> {
+        let sweeps = Sweeps { burn_in, n_kept: n_sweeps.saturating_sub(burn_in) };
+        let order = self.elimination.as_deref();
+        let outcome = detach::run(py, n_jobs, progress, |watch| {
+            gibbs(&self.network, &self.data, order, sweeps, seed, watch)
+        })?;
+        Ok(AllocationDecomposition::new(py, outcome.value))
+    }
+
+    /// Annealing from both sides on a tensor of `total` tokens drawn from the model: estimates that
+    /// are low, and high, in expectation.
+    #[pyo3(signature = (total, *, n_chains, n_temperatures, n_replicates, seed, n_jobs,
+                        progress = None))]
+    #[expect(clippy::too_many_arguments, reason = "options, by name")]
+    fn sandwich(
+        &self,
+        py: Python<'_>,
+        total: u64,
+        n_chains: usize,
+        n_temperatures: usize,
+        n_replicates: usize,
+        seed: u64,
+        n_jobs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(AllocationEstimate, AllocationEstimate)> {
+        let (network, size) = (&self.network, (n_chains, n_temperatures, n_replicates));
+        let outcome = detach::run(py, n_jobs, progress, |watch| {
+            sandwich(network, total, size.0, size.1, size.2, seed, watch)
+        })?;
+        Ok((outcome.value.lower.into(), outcome.value.upper.into()))
+    }
 }
 
 impl Allocation {
@@ -143,13 +219,7 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             ln_probability(&self.problem, &algorithm, n_replicates, seed, watch)
         })?;
-        let estimate = outcome.value;
-        Ok(AllocationEstimate {
-            ln_value: estimate.ln_value,
-            std_error: estimate.std_error,
-            n_eff: estimate.n_eff,
-            n_replicates: estimate.n_replicates,
-        })
+        Ok(outcome.value.into())
     }
 }
 
@@ -167,4 +237,38 @@ pub(crate) struct AllocationEstimate {
     std_error: f64,
     n_eff: f64,
     n_replicates: u32,
+}
+
+impl From<Estimate> for AllocationEstimate {
+    fn from(estimate: Estimate) -> Self {
+        AllocationEstimate {
+            ln_value: estimate.ln_value,
+            std_error: estimate.std_error,
+            n_eff: estimate.n_eff,
+            n_replicates: estimate.n_replicates,
+        }
+    }
+}
+
+/// Family counts of a decomposition.
+#[pyclass(frozen, get_all, module = "polyabayes._core")]
+pub(crate) struct AllocationDecomposition {
+    /// Counts of every table, flat, (child, parents...).
+    counts: Vec<Py<PyArray1<f64>>>,
+    /// Objective of every iteration, given the total.
+    trace: Py<PyArray1<f64>>,
+    /// The last of the trace.
+    ln_value: f64,
+    /// Whether the last gain was below the tolerance.
+    converged: bool,
+}
+
+impl AllocationDecomposition {
+    fn new(py: Python<'_>, decomposition: Decomposition) -> Self {
+        let array = |values| PyArray1::from_vec(py, values).unbind();
+        let Decomposition { counts, trace, converged } = decomposition;
+        let ln_value = trace.last().copied().unwrap_or(f64::NAN);
+        let counts = counts.into_iter().map(array).collect();
+        AllocationDecomposition { counts, trace: array(trace), ln_value, converged }
+    }
 }

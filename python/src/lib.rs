@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::allocation::{Allocation, AllocationEstimate};
+    use super::allocation::{Allocation, AllocationDecomposition, AllocationEstimate};
     #[pymodule_export]
     use super::convert::{Documents, Model};
     #[pymodule_export]

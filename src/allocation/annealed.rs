@@ -4,14 +4,15 @@
 //! all hidden values are equally likely: an urn at every β, whose Gibbs weights are rational, and
 //! which at β = 0 does not know the labels of hidden values apart, so that no mode is missed.
 
-use super::chains::{Chains, Order, ln_law};
+use rand::RngExt;
+
+use super::chains::{Chains, Order, ln_law, resample};
 use super::kernel::Target;
 use super::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::{LogSum, systematic_offspring};
-use crate::rng::{LANES, Stream};
-use rand::RngExt;
+use crate::math::LogSum;
+use crate::rng::{LANES, Stream, UniformLanes};
 
 /// Temperatures of a pilot.
 const PILOT_TEMPERATURES: usize = 200;
@@ -76,11 +77,7 @@ impl<'a> Path<'a> {
     }
 
     /// ln γ after the step over ln γ before it, of every chain.
-    fn ln_step(
-        &self,
-        step: usize,
-        chains: &Chains<'_, impl crate::rng::UniformLanes>,
-    ) -> [f64; LANES] {
+    fn ln_step(&self, step: usize, chains: &Chains<'_, impl UniformLanes>) -> [f64; LANES] {
         let ln_at = |step: usize| {
             let target = Target { base: &self.base(step), unit: self.schedule[step] };
             ln_law(self.problem, target, chains.rows())
@@ -89,18 +86,37 @@ impl<'a> Path<'a> {
         std::array::from_fn(|lane| after[lane] - before[lane])
     }
 
-    fn sweep(
-        &self,
-        step: usize,
-        chains: &mut Chains<'_, impl crate::rng::UniformLanes>,
-        order: Order,
-    ) {
+    fn sweep(&self, step: usize, chains: &mut Chains<'_, impl UniformLanes>, order: Order) {
         chains.sweep(Target { base: &self.base(step), unit: self.schedule[step] }, order);
     }
 
     /// ln Σ γ_0.
     fn ln_start(&self) -> f64 {
         self.problem.ln_independent(&self.average)
+    }
+
+    /// ln Ẑ of [`LANES`] chains that run the path backwards from draws of the posterior: the mean of
+    /// 1/Ẑ is 1/Z.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the observer asks to stop.
+    pub(super) fn ln_sums_reversed(
+        &self,
+        mut chains: Chains<'_, impl UniformLanes>,
+        observer: &impl Observer,
+    ) -> Result<[f64; LANES]> {
+        let mut ln_values = [self.ln_start(); LANES];
+        for step in (1..=self.n_steps()).rev() {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            if step < self.n_steps() {
+                self.sweep(step, &mut chains, Order::Backward);
+            }
+            let steps = self.ln_step(step, &chains);
+            ln_values.iter_mut().zip(steps).for_each(|(sum, x)| *sum += x);
+        }
+        Ok(ln_values)
     }
 
     /// ln Ẑ of one population of `n_groups` times [`LANES`] chains. Unbiased.
@@ -140,25 +156,6 @@ impl<'a> Path<'a> {
         }
         let sum: LogSum = ln_weights.as_flattened().iter().copied().collect();
         Ok(ln_value + sum.ln_mean())
-    }
-}
-
-/// Replaces allocations of low weight by copies of those of high weight.
-fn resample<U: crate::rng::UniformLanes>(
-    groups: &mut [Chains<'_, U>],
-    ln_weights: &[f64],
-    ln_mean: f64,
-    start: f64,
-) {
-    let weights: Vec<f64> = ln_weights.iter().map(|x| (x - ln_mean).exp()).collect();
-    let mut offspring = vec![0; weights.len()];
-    systematic_offspring(&weights, &mut offspring, start);
-    let mut free = (0..offspring.len()).filter(|&chain| offspring[chain] == 0);
-    for (chain, &n) in offspring.iter().enumerate().filter(|(_, n)| **n > 1) {
-        let allocation = groups[chain / LANES].take(chain % LANES);
-        for to in free.by_ref().take(n as usize - 1) {
-            groups[to / LANES].put(to % LANES, &allocation);
-        }
     }
 }
 

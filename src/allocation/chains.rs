@@ -2,7 +2,7 @@
 
 use super::kernel::{self, Rows, States, Target};
 use super::problem::Problem;
-use crate::math::ln_gamma_ratio;
+use crate::math::{lanes, systematic_offspring};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
 /// The order in which a sweep visits the tokens.
@@ -27,50 +27,78 @@ pub(super) struct Chains<'a, U> {
 }
 
 impl<'a, U: UniformLanes> Chains<'a, U> {
-    /// Chains in which every joint state of every token's hidden nodes is equally likely.
-    pub(super) fn uniform(problem: &'a Problem, rng: &mut impl Stream<Lanes = U>) -> Self {
-        let plan = &problem.plan;
-        let cells = problem.tokens();
-        let mut chains = Chains {
+    /// Chains without tokens, which will come from `cells` in this order.
+    pub(super) fn empty(
+        problem: &'a Problem,
+        cells: Vec<u32>,
+        rng: &mut impl Stream<Lanes = U>,
+    ) -> Self {
+        Chains {
             problem,
-            states: vec![[0; LANES]; cells.len() * plan.cliques.len()],
+            states: Vec::with_capacity(cells.len() * problem.plan.cliques.len()),
             cells,
             rows: vec![[0.0; LANES]; problem.n_rows],
-            sums: vec![[0.0; LANES]; plan.n_states],
+            sums: vec![[0.0; LANES]; problem.plan.n_states],
             uniforms: rng.lanes(),
-        };
+        }
+    }
+
+    /// Chains in which every joint state of every token's hidden nodes is equally likely.
+    pub(super) fn uniform(problem: &'a Problem, rng: &mut impl Stream<Lanes = U>) -> Self {
+        let mut chains = Chains::empty(problem, problem.tokens(), rng);
         // With base counts of one and nothing added, all states weigh the same.
         let ones = vec![1.0; problem.n_rows];
-        chains.fill(Target { base: &ones, unit: 0.0 });
+        for _ in 0..chains.cells.len() {
+            chains.extend(Target { base: &ones, unit: 0.0 });
+        }
         chains
     }
 
-    /// Draws all tokens in sequence, from no tokens; returns ln of the product of their weights.
-    pub(super) fn fill(&mut self, target: Target<'_>) -> Lanes {
-        self.rows.fill([0.0; LANES]);
-        let plan = &self.problem.plan;
-        let n_cliques = plan.cliques.len();
-        let mut ln_weights = [0.0; LANES];
-        for (token, &cell) in self.cells.iter().enumerate() {
-            let bases = self.problem.bases(cell);
-            let mut rows = Rows { counts: &mut self.rows, n_groups: 1, group: 0 };
-            let weights = kernel::weigh(plan, bases, target, &rows, &mut self.sums);
-            let states = &mut self.states[token * n_cliques..][..n_cliques];
-            kernel::pick(plan, &self.sums, &mut self.uniforms, states);
-            kernel::add(plan, bases, &mut rows, states, 1.0);
-            ln_weights.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight.ln());
+    /// Chains of all tokens, every one with these states of all cliques, token after token.
+    pub(super) fn of_states(
+        problem: &'a Problem,
+        states: &[u32],
+        rng: &mut impl Stream<Lanes = U>,
+    ) -> Self {
+        let mut chains = Chains::empty(problem, problem.tokens(), rng);
+        chains.states = states.iter().map(|&state| [state; LANES]).collect();
+        let n_cliques = problem.plan.cliques.len();
+        for (&cell, states) in chains.cells.iter().zip(chains.states.chunks_exact(n_cliques)) {
+            let mut rows = Rows { counts: &mut chains.rows, n_groups: 1, group: 0 };
+            kernel::add(&problem.plan, problem.bases(cell), &mut rows, states, 1.0);
         }
-        ln_weights
+        chains
+    }
+
+    /// Draws the next token, which must be there; returns its weights.
+    pub(super) fn extend(&mut self, target: Target<'_>) -> Lanes {
+        let plan = &self.problem.plan;
+        let start = self.states.len();
+        let bases = self.problem.bases(self.cells[start / plan.cliques.len()]);
+        self.states.resize(start + plan.cliques.len(), [0; LANES]);
+        let mut rows = Rows { counts: &mut self.rows, n_groups: 1, group: 0 };
+        let weights = kernel::weigh(plan, bases, target, &rows, &mut self.sums);
+        let states = &mut self.states[start..];
+        kernel::pick(plan, &self.sums, &mut self.uniforms, states);
+        kernel::add(plan, bases, &mut rows, states, 1.0);
+        weights
     }
 
     /// One Gibbs sweep over all tokens.
     pub(super) fn sweep(&mut self, target: Target<'_>, order: Order) {
         let n = self.cells.len();
-        let token = |step| if order == Order::Forward { step } else { n - 1 - step };
+        self.redraw(
+            (0..n).map(|step| if order == Order::Forward { step } else { n - 1 - step }),
+            target,
+        );
+    }
+
+    /// Gibbs draws of these tokens.
+    pub(super) fn redraw(&mut self, tokens: impl Iterator<Item = usize>, target: Target<'_>) {
         kernel::sweep(
             &self.problem.plan,
             self.problem.all_bases(),
-            (0..n).map(token),
+            tokens,
             &self.cells,
             target,
             &mut Rows { counts: &mut self.rows, n_groups: 1, group: 0 },
@@ -108,24 +136,60 @@ pub(super) struct Allocation {
     rows: Vec<f64>,
 }
 
-/// ln Π_rows (base/unit)_S unit^S, to the rows' powers: the law of allocations under a target.
+/// Replaces allocations of low weight by copies of those of high weight.
+pub(super) fn resample<U: UniformLanes>(
+    groups: &mut [Chains<'_, U>],
+    ln_weights: &[f64],
+    ln_mean: f64,
+    start: f64,
+) {
+    let weights: Vec<f64> = ln_weights.iter().map(|x| (x - ln_mean).exp()).collect();
+    let mut offspring = vec![0; weights.len()];
+    systematic_offspring(&weights, &mut offspring, start);
+    let mut free = (0..offspring.len()).filter(|&chain| offspring[chain] == 0);
+    for (chain, &n) in offspring.iter().enumerate().filter(|(_, n)| **n > 1) {
+        let allocation = groups[chain / LANES].take(chain % LANES);
+        for to in free.by_ref().take(n as usize - 1) {
+            groups[to / LANES].put(to % LANES, &allocation);
+        }
+    }
+}
+
+/// ln Π_rows base (base + unit) ... (base + unit (S-1)), to the rows' powers: the law of
+/// allocations under a target.
 pub(super) fn ln_law(problem: &Problem, target: Target<'_>, rows: &[Lanes]) -> Lanes {
     let mut ln_values = [0.0; LANES];
     for laid in &problem.margins {
-        let power = f64::from(laid.margin.exponent);
         let range = laid.rows();
-        for (counts, &base) in rows[range.clone()].iter().zip(&target.base[range]) {
-            for (ln_value, &n) in ln_values.iter_mut().zip(counts) {
-                if n > 0.0 {
-                    *ln_value += power * ln_scaled_rising(base, target.unit, n);
-                }
-            }
-        }
+        let power = f64::from(laid.margin.exponent);
+        let of_margin = ln_rows(&target.base[range.clone()], target.unit, &rows[range]);
+        ln_values.iter_mut().zip(of_margin).for_each(|(sum, x)| *sum += power * x);
     }
     ln_values
 }
 
-/// ln base (base + unit) ... (base + unit (n-1)).
-fn ln_scaled_rising(base: f64, unit: f64, n: f64) -> f64 {
-    if unit == 0.0 { n * base.ln() } else { n * unit.ln() + ln_gamma_ratio(base / unit, n) }
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+fn ln_rows(base: &[f64], unit: f64, rows: &[Lanes]) -> Lanes {
+    let mut ln_values = [0.0; LANES];
+    if unit == 0.0 {
+        for (base, counts) in base.iter().zip(rows) {
+            let ln_base = base.ln();
+            for lane in 0..LANES {
+                ln_values[lane] += counts[lane] * ln_base;
+            }
+        }
+        return ln_values;
+    }
+    let ln_unit = unit.ln();
+    for (base, counts) in base.iter().zip(rows) {
+        let mut ends = *counts;
+        for end in &mut ends {
+            *end += base / unit;
+        }
+        let (ln_ends, ln_start) = (lanes::ln_gamma(ends), lanes::ln_gamma([base / unit; LANES]));
+        for lane in 0..LANES {
+            ln_values[lane] += counts[lane] * ln_unit + (ln_ends[lane] - ln_start[lane]);
+        }
+    }
+    ln_values
 }

@@ -8,7 +8,7 @@
 // Each kernel is compiled for several instruction sets, with all its parts in it.
 #![allow(clippy::inline_always)]
 
-use super::plan::{Clique, Plan};
+use super::plan::{Clique, Factor, Plan};
 use crate::rng::{LANES, Lanes, UniformLanes};
 
 /// What a draw is proportional to: base counts of all rows, and how much a token adds to them.
@@ -42,7 +42,7 @@ impl Rows<'_> {
 }
 
 /// Fills the cumulative weights of all cliques' states; returns the weights of the token.
-#[multiversion::multiversion(targets("x86_64+avx2"))]
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 pub(super) fn weigh(
     plan: &Plan,
     bases: &[u32],
@@ -54,7 +54,7 @@ pub(super) fn weigh(
 }
 
 /// Draws the states of a token from the weights last computed.
-#[multiversion::multiversion(targets("x86_64+avx2"))]
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 pub(super) fn pick(
     plan: &Plan,
     sums: &[Lanes],
@@ -70,7 +70,7 @@ pub(super) fn add(plan: &Plan, bases: &[u32], rows: &mut Rows<'_>, states: &[Sta
 }
 
 /// One Gibbs sweep over tokens of these cells.
-#[multiversion::multiversion(targets("x86_64+avx2"))]
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 #[expect(clippy::too_many_arguments, reason = "the parts of the chains, borrowed apart")]
 pub(super) fn sweep(
     plan: &Plan,
@@ -137,21 +137,11 @@ fn weigh_state(
     rows: &Rows<'_>,
     sums: &[Lanes],
 ) -> Lanes {
-    let (mut above, mut below) = ([1.0; LANES], [1.0; LANES]);
-    for factor in &clique.factors {
-        let row = bases[factor.slot] + factor.rows[state];
-        let hit = |&index: &usize| {
-            let earlier = &clique.factors[index];
-            bases[earlier.slot] + earlier.rows[state] == row
-        };
-        let own = factor.earlier.iter().filter(|index| hit(index)).count();
-        let base = target.base[row as usize] + target.unit * own as f64;
-        let counts = rows.row(row as usize);
-        let side = if factor.exponent > 0 { &mut above } else { &mut below };
-        for _ in 0..factor.exponent.unsigned_abs() {
-            for lane in 0..LANES {
-                side[lane] *= base + target.unit * counts[lane];
-            }
+    let mut above = product(clique, 1, state, bases, target, rows);
+    if clique.divides {
+        let below = product(clique, -1, state, bases, target, rows);
+        for lane in 0..LANES {
+            above[lane] /= below[lane];
         }
     }
     for (child, separators) in &clique.children {
@@ -162,10 +152,43 @@ fn weigh_state(
             above[lane] *= message[lane];
         }
     }
-    for lane in 0..LANES {
-        above[lane] /= below[lane];
-    }
     above
+}
+
+/// Product of the factors whose power has this sign.
+#[inline(always)]
+fn product(
+    clique: &Clique,
+    sign: i32,
+    state: usize,
+    bases: &[u32],
+    target: Target<'_>,
+    rows: &Rows<'_>,
+) -> Lanes {
+    let mut product = [1.0; LANES];
+    for factor in clique.factors.iter().filter(|factor| factor.exponent.signum() == sign) {
+        let row = bases[factor.slot] + factor.rows[state];
+        let mut base = target.base[row as usize];
+        if factor.tied {
+            base += target.unit * f64::from(own_hits(clique, factor, state, bases, row));
+        }
+        let counts = rows.row(row as usize);
+        for _ in 0..factor.exponent.unsigned_abs() {
+            for lane in 0..LANES {
+                product[lane] *= base + target.unit * counts[lane];
+            }
+        }
+    }
+    product
+}
+
+/// Earlier slots through which the token itself has added to the row.
+fn own_hits(clique: &Clique, factor: &Factor, state: usize, bases: &[u32], row: u32) -> u32 {
+    let hit = |&&index: &&usize| {
+        let earlier = &clique.factors[index];
+        bases[earlier.slot] + earlier.rows[state] == row
+    };
+    factor.earlier.iter().filter(hit).count() as u32
 }
 
 #[inline(always)]

@@ -5,7 +5,9 @@
 //! computation holds more of an allocation than those.
 
 mod annealed;
+mod bidirectional;
 mod chains;
+mod decomposition;
 mod evidence;
 mod exact;
 mod kernel;
@@ -13,7 +15,10 @@ mod network;
 mod plan;
 mod problem;
 mod smc;
+mod sum_product;
 
+pub use bidirectional::{Sandwich, sandwich};
+pub use decomposition::{Ascent, Decomposition, Limits, Sweeps, ascend, gibbs};
 pub use evidence::{Algorithm, ln_probability};
 pub use network::{Network, Prior};
 pub use problem::Problem;

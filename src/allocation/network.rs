@@ -170,18 +170,47 @@ impl Network {
         margins
     }
 
-    fn check_order(&self) -> Result<()> {
-        let mut placed = vec![false; self.sizes.len()];
-        loop {
-            let ready = |&node: &usize| {
-                !placed[node] && self.parents[node].iter().all(|&parent| placed[parent])
-            };
-            match (0..placed.len()).find(ready) {
-                Some(node) => placed[node] = true,
-                None => break,
-            }
+    /// The families and parents of all tables, nothing cancelled: [`margins`](Network::margins)
+    /// where every family must be there.
+    pub(super) fn whole_margins(&self) -> Vec<Margin> {
+        let mut margins = self.families();
+        for (table, family) in self.tables.iter().zip(margins.clone()) {
+            let parents = table.iter().map(|&node| self.parents[node].clone()).collect();
+            margins.push(Margin {
+                slots: parents,
+                shape: family.shape[1..].to_vec(),
+                alpha: family.alpha * family.shape[0] as f64,
+                exponent: -1,
+            });
         }
-        match placed.iter().position(|&done| !done) {
+        margins
+    }
+
+    /// The family of every table, and nothing else: what conditional probabilities multiply.
+    pub(super) fn families(&self) -> Vec<Margin> {
+        let family = |table: &Vec<usize>| {
+            let slots: Vec<Vec<usize>> = table.iter().map(|&node| self.family(node)).collect();
+            let shape = slots[0].iter().map(|&node| self.sizes[node]).collect();
+            Margin { slots, shape, alpha: self.table_alpha(table), exponent: 1 }
+        };
+        self.tables.iter().map(family).collect()
+    }
+
+    /// Nodes, parents before their children; those on or below cycles are left out.
+    pub(super) fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = Vec::new();
+        let ready = |order: &[usize], node: usize| {
+            !order.contains(&node) && self.parents[node].iter().all(|parent| order.contains(parent))
+        };
+        while let Some(node) = (0..self.sizes.len()).find(|&node| ready(&order, node)) {
+            order.push(node);
+        }
+        order
+    }
+
+    fn check_order(&self) -> Result<()> {
+        let order = self.order();
+        match (0..self.sizes.len()).find(|node| !order.contains(node)) {
             Some(node) => Err(Error::Graph { node, problem: "lies on, or below, a cycle" }),
             None => Ok(()),
         }

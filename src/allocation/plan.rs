@@ -15,6 +15,8 @@ pub(super) struct Factor {
     pub(super) slot: usize,
     /// Power of the factor.
     pub(super) exponent: i32,
+    /// Whether other slots of its margin are factors too.
+    pub(super) tied: bool,
     /// Row, relative to that of the visible values, of every joint state.
     pub(super) rows: Vec<u32>,
     /// Factors of the same clique that are earlier slots of the same margin: a token that has
@@ -34,6 +36,8 @@ pub(super) struct Clique {
     /// First of its states among those of all cliques.
     pub(super) start: usize,
     pub(super) factors: Vec<Factor>,
+    /// Whether a factor has a negative power.
+    pub(super) divides: bool,
     /// Cliques whose sums enter here, with the separator's state for each of the states here.
     pub(super) children: Vec<(usize, Vec<u32>)>,
     /// Values of the clique's nodes: (node, stride, size).
@@ -128,7 +132,9 @@ impl Plan {
             let same = |factor: &Factor| slots[factor.slot].margin == slot.margin;
             let earlier = (0..clique.factors.len()).filter(|&f| same(&clique.factors[f])).collect();
             let exponent = margins[slot.margin].exponent;
-            clique.factors.push(Factor { slot: index, exponent, rows, earlier });
+            clique.divides |= exponent < 0;
+            let tied = margins[slot.margin].slots.len() > 1;
+            clique.factors.push(Factor { slot: index, exponent, tied, rows, earlier });
         }
     }
 
@@ -237,6 +243,7 @@ fn cliques(order: &[usize], scopes: &[Vec<usize>], sizes: &[usize]) -> Result<Ve
             n_states: stride,
             start: 0,
             factors: Vec::new(),
+            divides: false,
             children: Vec::new(),
             digits,
             parent,

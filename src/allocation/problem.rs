@@ -96,6 +96,16 @@ impl Problem {
     /// A tensor whose axes are larger than their nodes, an order that is not one of the hidden
     /// nodes, hidden nodes with too many joint states.
     pub fn new(network: &Network, data: &CountTensor, order: Option<&[usize]>) -> Result<Self> {
+        Problem::of_margins(network, network.margins(), data, order)
+    }
+
+    /// The same, with margins that are not those of the law.
+    pub(super) fn of_margins(
+        network: &Network,
+        margins: Vec<Margin>,
+        data: &CountTensor,
+        order: Option<&[usize]>,
+    ) -> Result<Self> {
         let axes = network.axes();
         if data.shape().len() != axes.len() {
             let (found, expected) = (data.shape().len(), axes.len());
@@ -110,10 +120,10 @@ impl Problem {
         let is_hidden =
             |margin: &Margin| margin.slots.iter().flatten().any(|node| axis_of(node).is_none());
         let (hidden, visible): (Vec<Margin>, Vec<Margin>) =
-            network.margins().into_iter().partition(is_hidden);
-        let ln_visible = visible.iter().map(|margin| ln_margin(margin, data, &axis_of)).sum();
+            margins.into_iter().partition(is_hidden);
+        let ln_visible: f64 = visible.iter().map(|margin| ln_margin(margin, data, &axis_of)).sum();
         let mut start = 0;
-        let mut margins = Vec::new();
+        let mut laid_margins = Vec::new();
         let mut slots = Vec::new();
         for (index, margin) in hidden.iter().enumerate() {
             let laid = lay(margin, data, &axis_of, start);
@@ -124,7 +134,7 @@ impl Problem {
                 let hidden = ranks.map(node).filter(|(node, _)| axis_of(node).is_none()).collect();
                 slots.push(SlotRows { margin: index, hidden });
             }
-            margins.push(laid);
+            laid_margins.push(laid);
         }
         if start > MAX_ROWS {
             let bytes = 8.0 * start as f64;
@@ -133,7 +143,7 @@ impl Problem {
         let plan = Plan::new(network, &hidden, &slots, order)?;
         let mut bases = Vec::with_capacity(slots.len() * data.n_cells());
         for (cell, _) in data.cells() {
-            for laid in &margins {
+            for laid in &laid_margins {
                 let base = |slot: &Vec<usize>| laid.base(slot, cell, &axis_of) as u32;
                 bases.extend(laid.margin.slots.iter().map(base));
             }
@@ -142,7 +152,7 @@ impl Problem {
         let ln_cells: f64 = data.counts().iter().map(|&count| ln_factorial(count)).sum();
         Ok(Problem {
             plan,
-            margins,
+            margins: laid_margins,
             n_rows: start,
             bases,
             n_slots: slots.len(),
@@ -208,15 +218,6 @@ impl Problem {
         alphas
     }
 
-    /// Power of every row.
-    pub(super) fn exponents(&self) -> Vec<f64> {
-        let mut exponents = vec![0.0; self.n_rows];
-        for laid in &self.margins {
-            exponents[laid.rows()].fill(f64::from(laid.margin.exponent));
-        }
-        exponents
-    }
-
     /// For every hidden node whose values may be renamed without changing the law, the rows of each
     /// of its values, in corresponding order.
     pub(super) fn rows_by_value(&self) -> Vec<Vec<Vec<usize>>> {
@@ -275,6 +276,14 @@ impl Problem {
             count as f64 * weights[0].ln()
         };
         (0..).zip(&self.counts).map(ln_token).sum()
+    }
+
+    /// State of every clique, given the values of all nodes.
+    pub(super) fn states_of(&self, values: &[u32]) -> impl Iterator<Item = u32> {
+        self.plan.cliques.iter().map(|clique| {
+            let digit = |&(node, stride, _): &(usize, usize, usize)| values[node] * stride as u32;
+            clique.digits().iter().map(digit).sum()
+        })
     }
 
     /// ln Pr(T) of the total: negative binomial, Γ(a+T)/(Γ(a) T!) (b/(b+1))^a (b+1)^-T.

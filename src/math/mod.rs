@@ -2,6 +2,7 @@
 
 pub mod cumulative;
 pub mod draw;
+pub mod lanes;
 pub mod log_sum;
 pub mod resampling;
 pub mod special;
@@ -12,4 +13,4 @@ pub use draw::{
 };
 pub use log_sum::LogSum;
 pub use resampling::Resampling;
-pub use special::{ln_binomial, ln_factorial, ln_gamma, ln_gamma_ratio, ln_rising};
+pub use special::{digamma, ln_binomial, ln_factorial, ln_gamma, ln_gamma_ratio, ln_rising};

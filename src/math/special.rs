@@ -6,9 +6,28 @@ const PRODUCT_LIMIT: u64 = 64;
 /// Argument from which four terms of Stirling's series are exact to double precision.
 const STIRLING_FROM: f64 = 16.0;
 
+/// Argument from which the series of ψ is exact to double precision.
+const SERIES_FROM: f64 = 10.0;
+
 /// ln Γ(x) for x > 0.
 pub fn ln_gamma(x: f64) -> f64 {
     libm::lgamma(x)
+}
+
+/// ψ(x), the derivative of ln Γ, for x > 0.
+///
+/// Short of [`SERIES_FROM`], Σ 1/(x+i) is carried as one fraction: a single division.
+pub fn digamma(mut x: f64) -> f64 {
+    let (mut numerator, mut denominator) = (0.0, 1.0);
+    while x < SERIES_FROM {
+        numerator = numerator * x + denominator;
+        denominator *= x;
+        x += 1.0;
+    }
+    let y = 1.0 / (x * x);
+    let series = [691.0 / 32760.0, -1.0 / 132.0, 1.0 / 240.0, -1.0 / 252.0, 1.0 / 120.0];
+    let tail = y * (1.0 / 12.0 - series.iter().fold(0.0, |sum, term| y * (sum + term)));
+    x.ln() - 0.5 / x - tail - numerator / denominator
 }
 
 /// ln n!
