@@ -53,6 +53,8 @@ class Decomposition:
         decreases; for the others what they climb or visit.
     value : float
         The objective that was reached, given the total.
+    has_converged : bool
+        Whether the last gain was below the tolerance; False for ``"gibbs"``, which has none.
     log_probability_of_total : float
         ln P(T): add it to the bound of ``"vb"`` for a bound of the evidence.
     method : str
@@ -69,6 +71,7 @@ class Decomposition:
     intensity: float
     trace: Floats
     value: float
+    has_converged: bool
     log_probability_of_total: float
     method: str
     tensor: CountTensor

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -183,17 +183,18 @@ class Run(NamedTuple):
     progress: bool
 
 
-class Estimate(Protocol):
+class Estimate(NamedTuple):
     """ln of a probability given the total, and how well it is known."""
 
-    @property
-    def ln_value(self) -> float: ...
-    @property
-    def std_error(self) -> float: ...
-    @property
-    def n_eff(self) -> float: ...
-    @property
-    def n_replicates(self) -> int: ...
+    ln_value: float
+    std_error: float
+    n_eff: float
+    n_replicates: int
+
+    @classmethod
+    def of(cls, found: _core.AllocationEstimate) -> Estimate:
+        """What the compiled core has found."""
+        return cls(found.ln_value, found.std_error, found.n_eff, found.n_replicates)
 
 
 class Method(NamedTuple):
@@ -205,13 +206,13 @@ class Method(NamedTuple):
 
 
 def _exact(core: _core.Allocation, options: Options, _run: Run) -> tuple[str, Estimate]:
-    return "exact", core.exact(budget=options.budget or _BUDGET)
+    return "exact", Estimate.of(core.exact(budget=options.budget or _BUDGET))
 
 
 def _smc(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
     n_replicates = options.n_replicates or 4
     with progress_bar(run.progress, n_replicates, "replicate") as update:
-        return "smc", core.smc(
+        found = core.smc(
             n_particles=options.n_particles or 1000,
             threshold=options.resample_below,
             resampling=options.resampling,
@@ -221,12 +222,13 @@ def _smc(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estim
             n_jobs=run.n_jobs,
             progress=update,
         )
+    return "smc", Estimate.of(found)
 
 
 def _annealed(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
     n_replicates = options.n_replicates or 4
     with progress_bar(run.progress, n_replicates, "replicate") as update:
-        return "annealed", core.annealed(
+        found = core.annealed(
             n_chains=options.n_particles or 16,
             n_temperatures=options.n_samples or 1000,
             n_replicates=n_replicates,
@@ -234,13 +236,29 @@ def _annealed(core: _core.Allocation, options: Options, run: Run) -> tuple[str, 
             n_jobs=run.n_jobs,
             progress=update,
         )
+    return "annealed", Estimate.of(found)
+
+
+def _variational(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
+    n_restarts = options.n_replicates or 10
+    with progress_bar(run.progress, n_restarts, "restart") as update:
+        found = core.variational(
+            "vb",
+            max_iter=options.n_samples or 1000,
+            tolerance=1e-9,
+            n_restarts=n_restarts,
+            seed=run.seed,
+            n_jobs=run.n_jobs,
+            progress=update,
+        )
+    return "vb", Estimate(found.ln_value, np.nan, np.nan, 0)
 
 
 def _auto(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
     """Exact up to a small budget, else annealed."""
     try:
         budget = options.budget or _AUTO_COPIES / max(core.n_marginals, 1)
-        return "exact", core.exact(budget=budget)
+        return "exact", Estimate.of(core.exact(budget=budget))
     # Too many joint states of the hidden nodes are no matter of the budget.
     except (BudgetExceededError, InvalidArgumentError):
         return _annealed(core, options, run)
@@ -253,6 +271,7 @@ METHODS = {
     "exact": Method(_exact, ("budget",)),
     "smc": Method(_smc, ("n_particles", "n_replicates", "resampling", "resample_below", "order")),
     "annealed": Method(_annealed, _SIZES),
+    "vb": Method(_variational, ("n_samples", "n_replicates"), is_lower_bound=True),
 }
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple
 
-from polyabayes import _checks
-from polyabayes._allocation_decomposition import Decomposition, Floats
+from polyabayes import _checks, _core
+from polyabayes._allocation_decomposition import Decomposition
 from polyabayes._allocation_layout import Layout
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, draw_seed
@@ -33,44 +33,9 @@ class Run(NamedTuple):
     progress: bool
 
 
-class Explained(Protocol):
-    """What the compiled core has found."""
-
-    @property
-    def counts(self) -> list[Floats]: ...
-    @property
-    def trace(self) -> Floats: ...
-    @property
-    def ln_value(self) -> float: ...
-
-
-class Explainer(Protocol):
-    """The part of the compiled core that decomposes."""
-
-    def variational(
-        self,
-        method: str,
-        *,
-        max_iter: int,
-        tolerance: float,
-        n_restarts: int,
-        seed: int,
-        n_jobs: int,
-        progress: Callable[[int], None] | None,
-    ) -> Explained: ...
-
-    def gibbs(
-        self,
-        *,
-        n_sweeps: int,
-        burn_in: int,
-        seed: int,
-        n_jobs: int,
-        progress: Callable[[int], None] | None,
-    ) -> Explained: ...
-
-
-def _climb(core: Explainer, method: str, options: Options, run: Run) -> Explained:
+def _climb(
+    core: _core.Allocation, method: str, options: Options, run: Run
+) -> _core.AllocationDecomposition:
     n_restarts = options.n_restarts or 10
     with progress_bar(run.progress, n_restarts, "restart") as update:
         return core.variational(
@@ -84,7 +49,9 @@ def _climb(core: Explainer, method: str, options: Options, run: Run) -> Explaine
         )
 
 
-def _gibbs(core: Explainer, _method: str, options: Options, run: Run) -> Explained:
+def _gibbs(
+    core: _core.Allocation, _method: str, options: Options, run: Run
+) -> _core.AllocationDecomposition:
     n_sweeps = options.max_iter or 1000
     burn_in = n_sweeps // 2 if options.burn_in is None else options.burn_in
     if burn_in >= n_sweeps:
@@ -98,7 +65,7 @@ def _gibbs(core: Explainer, _method: str, options: Options, run: Run) -> Explain
 class Method(NamedTuple):
     """A method by its function, and its options."""
 
-    find: Callable[[Explainer, str, Options, Run], Explained]
+    find: Callable[[_core.Allocation, str, Options, Run], _core.AllocationDecomposition]
     options: tuple[str, ...]
 
 
@@ -129,7 +96,7 @@ def find_decomposition(
     ln_total, rate = layout.core.ln_total(layout.rate()), layout.rate()
     run = Run(draw_seed(random_state), _checks.n_threads(n_jobs), bool(progress))
     start = time.perf_counter()
-    found = METHODS[method].find(cast(Explainer, layout.core), method, options, run)
+    found = METHODS[method].find(layout.core, method, options, run)
     counts = {
         node: flat.reshape(layout.shape(node))
         for flat, table in zip(found.counts, layout.tables, strict=True)
@@ -143,6 +110,7 @@ def find_decomposition(
         intensity=(layout.model.concentration + tensor.total) / (rate + 1),
         trace=found.trace,
         value=found.ln_value,
+        has_converged=found.converged,
         log_probability_of_total=ln_total,
         method=method,
         tensor=tensor,

@@ -208,7 +208,7 @@ class AllocationModel(ReadyMade):
             ===============  ========================================================  =========
             method           what it does                                              cost
             ===============  ========================================================  =========
-            ``"auto"``       exact where quick, else          ``"annealed"``           as chosen
+            ``"auto"``       exact where quick, else ``"annealed"``                    as chosen
             ``"exact"``      enumeration, allocations with equal margins merged        grows
                                                                                        fast
             ``"smc"``        particle filter over tokens, P particles; unbiased (the   P T S
@@ -216,18 +216,21 @@ class AllocationModel(ReadyMade):
             ``"annealed"``   annealed importance sampling from independent tokens to   P N T S
                              the model's urn, populations of P collapsed Gibbs
                              chains, N temperatures; unbiased; any number of tokens
+            ``"vb"``         variational Bayes, N iterations at most: a lower bound    N C S
+                             without an error; the best of several restarts
             ===============  ========================================================  =========
 
-            The cost is that of a replicate: T tokens, S joint states of hidden nodes, which
-            :meth:`cost` tells.
+            The cost is that of a replicate: T tokens in C cells, S joint states of hidden nodes,
+            which :meth:`cost` tells.
         given_total : bool, default=False
             Condition on the total, which then needs no prior.
         n_particles : int, optional
             P: 1000 for ``"smc"``, 16 for ``"annealed"``.
         n_samples : int, optional
-            N, 1000.
+            N: 1000.
         n_replicates : int, optional
-            Independent replicates, 4; their mean is the estimate, their spread its error.
+            Independent replicates, 4; their mean is the estimate, their spread its error. For
+            ``"vb"`` restarts, 10.
         resampling : {"systematic", "stratified", "residual", "multinomial"}
             How ``"smc"`` resamples.
         resample_below : float, default=0.5
