@@ -54,7 +54,7 @@ class Decomposition:
     value : float
         The objective that was reached, given the total.
     has_converged : bool
-        Whether the last gain was below the tolerance; False for ``"gibbs"``, which has none.
+        Whether the last gain was below the tolerance; True for ``"gibbs"``, which has none.
     log_probability_of_total : float
         ln P(T): add it to the bound of ``"vb"`` for a bound of the evidence.
     method : str

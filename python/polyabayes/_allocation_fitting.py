@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from polyabayes import _checks, _core
-from polyabayes._allocation_decomposition import Decomposition
+from polyabayes._allocation_decomposition import Decomposition, Floats
 from polyabayes._allocation_layout import Layout
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, draw_seed
@@ -56,6 +56,10 @@ def _gibbs(
     burn_in = n_sweeps // 2 if options.burn_in is None else options.burn_in
     if burn_in >= n_sweeps:
         raise InvalidArgumentError(f"burn_in={burn_in} leaves none of max_iter={n_sweeps} sweeps")
+    if not core.n_states:  # nothing to draw: the counts are those of the data
+        return core.variational(
+            "vb", max_iter=1, tolerance=1.0, n_restarts=1, seed=run.seed, n_jobs=run.n_jobs
+        )
     with progress_bar(run.progress, n_sweeps, "sweep") as update:
         return core.gibbs(
             n_sweeps=n_sweeps, burn_in=burn_in, seed=run.seed, n_jobs=run.n_jobs, progress=update
@@ -97,11 +101,9 @@ def find_decomposition(
     run = Run(draw_seed(random_state), _checks.n_threads(n_jobs), bool(progress))
     start = time.perf_counter()
     found = METHODS[method].find(layout.core, method, options, run)
-    counts = {
-        node: flat.reshape(layout.shape(node))
-        for flat, table in zip(found.counts, layout.tables, strict=True)
-        for node in table
-    }
+    counts: dict[str, Floats] = {}
+    for flat, table in zip(found.counts, layout.tables, strict=True):
+        counts.update(dict.fromkeys(table, flat.reshape(layout.shape(table[0]))))
     posterior = {node: layout.alpha(node) + counts[node] for node in layout.sizes}
     return Decomposition(
         tables={node: table / table.sum(axis=0) for node, table in posterior.items()},
