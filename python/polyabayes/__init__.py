@@ -2,7 +2,14 @@
 
 from polyabayes import datasets, exceptions, interop, plotting, priors
 from polyabayes._model import TopicWeights
+from polyabayes._particle_mcmc import ParticleChain, particle_mcmc
 from polyabayes._persistence import load
+from polyabayes.allocation import (
+    AllocationModel,
+    Decomposition,
+    Evidence,
+    n_effective_parameters,
+)
 from polyabayes.chains import Chains, sample_chains
 from polyabayes.comparison import Comparison, compare
 from polyabayes.completion import (
@@ -18,21 +25,30 @@ from polyabayes.diagnostics import (
     bidirectional_bounds,
     estimator_divergence,
 )
-from polyabayes.io import read_corpus, write_corpus
+from polyabayes.discretisation import discretise
+from polyabayes.io import read_corpus, read_tensor, write_corpus, write_tensor
 from polyabayes.lda import LatentDirichletAllocation
 from polyabayes.likelihood import LogLikelihood, Trace, log_likelihood
+from polyabayes.model_choice import ModelPosterior, posterior_over_models
 from polyabayes.pfa import PoissonFactorAnalysis
+from polyabayes.tensor import CountTensor
 from polyabayes.witness import WitnessSearch, cross_validate
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AllocationModel",
     "BidirectionalBounds",
     "Chains",
     "Comparison",
     "Corpus",
+    "CountTensor",
+    "Decomposition",
+    "Evidence",
     "LatentDirichletAllocation",
     "LogLikelihood",
+    "ModelPosterior",
+    "ParticleChain",
     "Perplexity",
     "PoissonFactorAnalysis",
     "TopicWeights",
@@ -43,17 +59,23 @@ __all__ = [
     "completion_perplexity",
     "cross_validate",
     "datasets",
+    "discretise",
     "estimator_divergence",
     "exceptions",
     "interop",
     "load",
     "log_completion",
     "log_likelihood",
+    "n_effective_parameters",
+    "particle_mcmc",
     "plotting",
     "plug_in_perplexity",
+    "posterior_over_models",
     "priors",
     "read_corpus",
+    "read_tensor",
     "sample_chains",
     "split_tokens",
     "write_corpus",
+    "write_tensor",
 ]

@@ -50,6 +50,20 @@ _PRIORS: dict[str, tuple[type[priors.UnivariatePrior], tuple[type, ...]]] = {
     "negative-binomial": (priors.NegativeBinomial, (float, float)),
     "uniform": (priors.Uniform, (int, int)),
 }
+MODEL = ("concentration", "rate", "prior", "tied")
+EVIDENCE = (
+    "method",
+    "given_total",
+    "n_particles",
+    "n_samples",
+    "n_replicates",
+    "resampling",
+    "resample_below",
+    "order",
+    "budget",
+    *GENERAL,
+)
+DECOMPOSITION = ("method", "max_iter", "tolerance", "n_restarts", "burn_in", *GENERAL)
 
 
 def given(arguments: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:
@@ -103,6 +117,9 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     _compare_options(command("compare", "compare models on the same documents", scoring))
     _split_options(command("split", "hold documents out"))
     _search_options(command("search", "how many topics? bounds for every number (LDA)"))
+    network = _network_options()
+    _evidence_options(command("evidence", "evidence of a count tensor under a network", network))
+    _decompose_options(command("decompose", "tables of a network for a count tensor", network))
     demo = command("demo", "train, score and compare on made-up and on real documents")
     demo.add_argument("-o", "--output", default="demo-output", metavar="DIR", help="%(default)s")
     return parser
@@ -216,6 +233,98 @@ def _prior(text: str) -> priors.SizePrior:
         return law(*(kind(part) for kind, part in zip(types, parts, strict=True)))
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+
+
+def _network_options() -> _Parser:
+    parser = _Parser(add_help=False)
+    add = parser.add_argument
+    add(
+        "graph",
+        metavar="GRAPH",
+        help="as 'doc -> topic -> word'; nodes that are no axes need --size",
+    )
+    add("tensor", metavar="TENSOR", help="counts: .tns, .npz, .csv, .parquet, or '-' for FROSTT")
+    add("--axes", type=_names, metavar="A,B,...", help="names of the axes, or columns to take")
+    add(
+        "--size",
+        dest="sizes",
+        type=_named_size,
+        action=_Collect,
+        metavar="NODE=N",
+        help="of a hidden node; may be repeated",
+    )
+    add("--concentration", type=float, metavar="X", help="equivalent sample size of the prior")
+    add(
+        "--rate", type=float, metavar="X", help="of the intensity; concentration / total by default"
+    )
+    add("--prior", help="bdeu or flat")
+    add(
+        "--tied",
+        type=_names,
+        action="append",
+        metavar="A,B,...",
+        help="nodes with one table; may be repeated",
+    )
+    add(
+        "--undirected",
+        action="store_true",
+        help="edges are '-', or arrows with cycles: make the graph directed",
+    )
+    add("--method", help="see polyabayes.AllocationModel")
+    return parser
+
+
+def _evidence_options(parser: _Parser) -> None:
+    add = parser.add_argument
+    add("--given-total", action="store_true", default=None, help="condition on the total")
+    add("--particles", dest="n_particles", type=int, metavar="N", help="per replicate")
+    add("--samples", dest="n_samples", type=int, metavar="N", help="temperatures of annealed")
+    add("--replicates", dest="n_replicates", type=int, metavar="N")
+    add("--resampling", help="smc: systematic, stratified, residual or multinomial")
+    add("--resample-below", type=float, metavar="X", help="smc: share of effective particles")
+    add("--order", help="smc: random or sorted")
+    add("--budget", type=float, metavar="X", help="multiply-adds of an exact sum")
+    add(
+        "--try",
+        dest="tried",
+        type=_named_sizes,
+        metavar="NODE=N..M",
+        help="compare all sizes of a hidden node",
+    )
+    add(
+        "--plot", metavar="FILE.png", help="draw evidence against size, with --try; also .pdf, .svg"
+    )
+
+
+def _decompose_options(parser: _Parser) -> None:
+    add = parser.add_argument
+    text = "a folder for one CSV file a table"
+    add("-o", "--output", required=True, metavar="FOLDER", help=text)
+    add("--max-iter", type=int, metavar="N", help="iterations or sweeps")
+    add("--tolerance", type=float, metavar="X", help="relative gain at which iterations end")
+    add("--restarts", dest="n_restarts", type=int, metavar="N", help="random starts")
+    add("--burn-in", type=int, metavar="N", help="gibbs: sweeps not averaged over")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _named_size(text: str) -> tuple[str, int]:
+    name, equals, value = text.partition("=")
+    if not (equals and value.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NODE=N")
+    return name, int(value)
+
+
+def _named_sizes(text: str) -> tuple[str, range]:
+    name, equals, value = text.partition("=")
+    first, dots, last = value.partition("..")
+    if not (equals and dots and first.isdecimal() and last.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NODE=N..M")
+    if not 0 < int(first) <= int(last):
+        raise argparse.ArgumentTypeError(f"{text!r} holds no sizes")
+    return name, range(int(first), int(last) + 1)
 
 
 def _named_value(text: str) -> tuple[str, int | str]:

@@ -26,7 +26,10 @@ import numpy as np
 import polyabayes as pb
 from polyabayes._cli_options import (
     CORPUS_SUFFIXES,
+    DECOMPOSITION,
+    EVIDENCE,
     GENERAL,
+    MODEL,
     SCORING,
     SEARCHING,
     TRAINING,
@@ -228,6 +231,57 @@ def _search_summary(name: str, search: pb.WitnessSearch, test: pb.Corpus | None)
     return "\n".join(lines)
 
 
+def _evidence(arguments: argparse.Namespace) -> int:
+    plot = arguments.plot and _output(arguments.plot, _PICTURE_SUFFIXES)
+    if plot:
+        _need("matplotlib", "plot", "--plot")
+        if arguments.tried is None:
+            raise InvalidArgumentError("--plot draws evidence against size; add --try NODE=N..M")
+    tensor = pb.read_tensor(arguments.tensor, arguments.axes)
+    options = given(arguments, EVIDENCE)
+    if arguments.tried is None:
+        model = _network(arguments)
+        _say(f"{model} of {tensor}")
+        print(_evidence_summary(model.log_evidence(tensor, **options)))
+        return 0
+    node, sizes = arguments.tried
+    models = {str(size): _network(arguments, {node: size}) for size in sizes}
+    _say(f"{node} from {sizes[0]} to {sizes[-1]}, {tensor}")
+    posterior = pb.posterior_over_models(models, tensor, **options)
+    print(posterior)
+    if plot:
+        by_size = {size: posterior.evidences[str(size)] for size in sizes}
+        _save_picture(pb.plotting.plot_evidence(by_size, xlabel=f"size of {node}"), plot)
+        _say(f"wrote {plot}")
+    return 0
+
+
+def _decompose(arguments: argparse.Namespace) -> int:
+    folder = Path(arguments.output)
+    folder.mkdir(parents=True, exist_ok=True)
+    _refuse_unwritable(folder)
+    model = _network(arguments)
+    tensor = pb.read_tensor(arguments.tensor, arguments.axes)
+    _say(f"{model} of {tensor}")
+    found = model.decompose(tensor, **given(arguments, DECOMPOSITION))
+    for node in found.tables:
+        with replacing(folder / f"{node}.csv") as stream:
+            text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+            _write_csv(found._columns(node), text)
+            text.detach()
+    _say(f"wrote a table for each of {', '.join(found.tables)} to {folder}")
+    print(_decomposition_summary(found), file=sys.stderr)
+    return 0
+
+
+def _network(
+    arguments: argparse.Namespace, sizes: dict[str, int] | None = None
+) -> pb.AllocationModel:
+    make = pb.AllocationModel.from_undirected if arguments.undirected else pb.AllocationModel
+    sizes = {**(arguments.sizes or {}), **(sizes or {})}
+    return make(arguments.graph, sizes, **given(arguments, MODEL))
+
+
 def _demo(arguments: argparse.Namespace) -> int:
     folder = Path(arguments.output)
     _need("pandas", "frames", "the demo")
@@ -349,6 +403,34 @@ def _summary(result: pb.LogLikelihood) -> str:
     return "\n".join(lines)
 
 
+def _evidence_summary(evidence: pb.Evidence) -> str:
+    low, high = evidence.interval()
+    bound = ", a lower bound" if evidence.is_lower_bound else ""
+    given_total = ", given the total" if evidence.given_total else ""
+    lines = [
+        f"log evidence  {evidence.value:,.6f} nats{given_total}{bound}",
+        f"error         {evidence.std_error:.2g} nats ({evidence.method}"
+        + (f", {evidence.n_replicates} replicates)" if evidence.n_replicates else ")"),
+        f"95 %          {low:,.6f} to {high:,.6f}",
+        f"ln P(T)       {evidence.log_probability_of_total:,.6f}, T = {evidence.n_tokens:,}",
+        f"time          {evidence.seconds:.2f} s",
+    ]
+    return "\n".join(lines)
+
+
+def _decomposition_summary(found: pb.Decomposition) -> str:
+    sparsity = ", ".join(f"{node} {value:.3f}" for node, value in found.sparsity.items())
+    lines = [
+        f"objective      {found.value:,.4f} nats given the total, {len(found.trace):,} iterations",
+        f"squared error  {found.squared_error:,.4f}",
+        f"KL error       {found.kl_error:,.4f} nats",
+        f"sparsity       {sparsity}",
+        f"parameters     {pb.n_effective_parameters(found):,}",
+        f"time           {found.seconds:.2f} s",
+    ]
+    return "\n".join(lines)
+
+
 def _size(corpus: pb.Corpus) -> str:
     return f"{corpus.n_documents:,} documents, {corpus.n_words:,} words, {corpus.n_tokens:,} tokens"
 
@@ -388,5 +470,7 @@ _COMMANDS = {
     "compare": _compare,
     "split": _split,
     "search": _search,
+    "evidence": _evidence,
+    "decompose": _decompose,
     "demo": _demo,
 }

@@ -284,7 +284,7 @@ class LatentDirichletAllocation(TopicModel):
         model.doc_topic_prior_ = prior
         return model
 
-    @available_if(_sampled)
+    @available_if(_sampled)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Learn from more documents, without those seen before; of Gibbs sampling only.
 

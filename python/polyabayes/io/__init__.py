@@ -1,25 +1,35 @@
-"""Reading and writing corpora, one module a format."""
+"""Reading and writing corpora and count tensors, one module a format."""
 
 from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from polyabayes.corpus import Corpus, as_corpus
-from polyabayes.exceptions import FileAccessError, InvalidArgumentError
+from polyabayes.exceptions import FileAccessError, InvalidArgumentError, InvalidTypeError
 from polyabayes.io._files import STANDARD_INPUT, VocabularyLike, reading, resolve_vocabulary
 from polyabayes.io.docword import read_docword
+from polyabayes.io.factor_tables import (
+    read_factor_csv,
+    read_factor_parquet,
+    write_factor_csv,
+)
 from polyabayes.io.ldac import read_ldac, write_ldac
 from polyabayes.io.matrix_market import read_matrix_market, write_matrix_market
 from polyabayes.io.npz import read_npz, write_npz
 from polyabayes.io.svmlight import read_svmlight
 from polyabayes.io.tables import read_csv, read_parquet
+from polyabayes.io.tensor_npz import read_tensor_npz, write_tensor_npz
 from polyabayes.io.text import read_text
+from polyabayes.io.tns import read_tns, write_tns
+from polyabayes.tensor import CountTensor
 
-__all__ = ["read_corpus", "write_corpus"]
+__all__ = ["read_corpus", "read_tensor", "write_corpus", "write_tensor"]
+
+T = TypeVar("T")
 
 _READERS: dict[str, Callable[..., Corpus]] = {
     "ldac": read_ldac,
@@ -36,6 +46,17 @@ _WRITERS: dict[str, Callable[[Corpus, Path], None]] = {
     "mtx": write_matrix_market,
     "npz": write_npz,
 }
+_TENSOR_READERS: dict[str, Callable[..., CountTensor]] = {
+    "tns": read_tns,
+    "npz": read_tensor_npz,
+    "csv": read_factor_csv,
+    "parquet": read_factor_parquet,
+}
+_TENSOR_WRITERS: dict[str, Callable[[CountTensor, Path], None]] = {
+    "tns": write_tns,
+    "npz": write_tensor_npz,
+    "csv": write_factor_csv,
+}
 _FORMAT_OF_SUFFIX = {
     ".ldac": "ldac",
     ".dat": "ldac",
@@ -47,6 +68,7 @@ _FORMAT_OF_SUFFIX = {
     ".csv": "csv",
     ".parquet": "parquet",
     ".txt": "text",
+    ".tns": "tns",
 }
 
 
@@ -106,19 +128,7 @@ def read_corpus(
         If the format needs an optional dependency that is not installed.
     """
     path = Path(path)
-    with reading(path):
-        if path != STANDARD_INPUT and not path.exists():
-            raise FileAccessError(f"{path} does not exist")
-    name = format or ("ldac" if path == STANDARD_INPUT else _format_of(path, list(_READERS)))
-    if name not in _READERS:
-        raise InvalidArgumentError(f"unknown format {name!r}; known are {', '.join(_READERS)}")
-    if path == STANDARD_INPUT and name != "ldac":
-        raise InvalidArgumentError(f"standard input is read as ldac only, not as {name}")
-    reader = _READERS[name]
-    try:
-        inspect.signature(reader).bind(path, None, **options)
-    except TypeError as error:
-        raise InvalidArgumentError(f"the format {name}: {error}") from error
+    reader = _reader(path, format, _READERS, "ldac", options)
     return reader(path, resolve_vocabulary(vocabulary), **options)
 
 
@@ -142,12 +152,123 @@ def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
         If the format is unknown or cannot hold the words.
     """
     path = Path(path)
-    name = _format_of(path, list(_WRITERS))
-    if name not in _WRITERS or (name == "npz" and path.suffix == ".gz"):
+    _writer(path, _WRITERS)(as_corpus(corpus, "corpus"), path)
+
+
+def read_tensor(
+    path: str | os.PathLike[str],
+    axes: Sequence[str] | None = None,
+    *,
+    format: str | None = None,  # noqa: A002
+    **options: Any,
+) -> CountTensor:
+    """Read a count tensor from a file.
+
+    Parameters
+    ----------
+    path : str or path
+        The format follows from the name:
+
+        ========================================  ==============================================
+        ``.tns``                                  FROSTT: ``i j k count``, counted from 1; names,
+                                                  sizes and labels of the axes are in the file
+                                                  of the same name that ends in ``.modes.json``
+        ``.npz``                                  :func:`write_tensor`
+        ``.csv``, ``.parquet``                    a column an axis, and perhaps one of counts
+        ========================================  ==============================================
+
+        Any file may be gzipped, its name then ends in ``.gz``. ``"-"`` reads FROSTT from
+        standard input.
+    axes : sequence of str, optional
+        Names of the axes: for ``.csv`` and ``.parquet`` the columns to take, otherwise names
+        in place of those in the file.
+    format : {"tns", "npz", "csv", "parquet"}, optional
+        The format, where the name does not tell.
+    **options
+        Options of the format: ``shape`` (tns), the sizes of the axes where no file tells;
+        ``counts`` (csv, parquet), the column of counts if it is not called ``count``; those of
+        ``pandas.read_csv`` (csv).
+
+    Returns
+    -------
+    CountTensor
+        The counts.
+
+    Raises
+    ------
+    FileAccessError
+        If the file is missing or cannot be read.
+    FileFormatError
+        If its content is not what the format promises; the message names the line.
+    InvalidArgumentError
+        If the format is unknown or does not have such an option.
+    MissingDependencyError
+        If the format needs an optional dependency that is not installed.
+    """
+    path = Path(path)
+    reader = _reader(path, format, _TENSOR_READERS, "tns", options)
+    return reader(path, axes, **options)
+
+
+def write_tensor(tensor: CountTensor, path: str | os.PathLike[str]) -> None:
+    """Write a count tensor to a file; the file is either complete or not there.
+
+    Parameters
+    ----------
+    tensor : CountTensor
+        The counts.
+    path : str or path
+        The format follows from the name: ``.tns`` or ``.tns.gz``, with the axes in a file of
+        the same name that ends in ``.modes.json``; ``.npz``, which holds everything; ``.csv``
+        or ``.csv.gz``, which keep neither the levels that do not occur nor their order.
+
+    Raises
+    ------
+    FileAccessError
+        If the file cannot be written.
+    InvalidArgumentError
+        If the format is unknown or cannot hold the labels.
+    InvalidTypeError
+        If `tensor` is not a CountTensor.
+    """
+    if not isinstance(tensor, CountTensor):
+        raise InvalidTypeError(f"tensor must be a CountTensor, got {type(tensor).__name__}")
+    path = Path(path)
+    _writer(path, _TENSOR_WRITERS)(tensor, path)
+
+
+def _reader(
+    path: Path,
+    name: str | None,
+    readers: dict[str, Callable[..., T]],
+    piped: str,
+    options: dict[str, Any],
+) -> Callable[..., T]:
+    """Reader of the format called `name`, else of the path; `piped` is that of standard input."""
+    with reading(path):
+        if path != STANDARD_INPUT and not path.exists():
+            raise FileAccessError(f"{path} does not exist")
+    name = name or (piped if path == STANDARD_INPUT else _format_of(path, list(readers)))
+    if name not in readers:
+        raise InvalidArgumentError(f"unknown format {name!r}; known are {', '.join(readers)}")
+    if path == STANDARD_INPUT and name != piped:
+        raise InvalidArgumentError(f"standard input is read as {piped} only, not as {name}")
+    try:
+        inspect.signature(readers[name]).bind(path, None, **options)
+    except TypeError as error:
+        raise InvalidArgumentError(f"the format {name}: {error}") from error
+    return readers[name]
+
+
+def _writer(path: Path, writers: dict[str, Callable[[T, Path], None]]) -> Callable[[T, Path], None]:
+    name = _format_of(path, list(writers))
+    if name not in writers or (name == "npz" and path.suffix == ".gz"):
+        endings = [f".{known}" for known in writers]
+        endings += [f"{ending}.gz" for ending in endings if ending != ".npz"]
         raise InvalidArgumentError(
-            f"{path} cannot be written; its name must end in .ldac, .ldac.gz, .mtx, .mtx.gz or .npz"
+            f"{path} cannot be written; its name must end in {', '.join(endings)}"
         )
-    _WRITERS[name](as_corpus(corpus, "corpus"), path)
+    return writers[name]
 
 
 def _format_of(path: Path, known: list[str]) -> str:

@@ -49,8 +49,8 @@ def reading(path: Path) -> Generator[None]:
 
 
 @contextmanager
-def corpus_of(path: Path) -> Generator[None]:
-    """Name the file when its content does not make a corpus."""
+def content_of(path: Path) -> Generator[None]:
+    """Name the file when its content does not make a corpus or a tensor."""
     try:
         yield
     except (InvalidArgumentError, InvalidTypeError) as error:
@@ -126,7 +126,7 @@ def resolve_vocabulary(vocabulary: VocabularyLike | None) -> Words | None:
     for line, word in enumerate(words, start=1):
         if not word.strip():
             raise FileFormatError(f"{path}, line {line}: the line is blank; put one word a line")
-    with corpus_of(path):
+    with content_of(path):
         return checked_words(words)
 
 
@@ -186,5 +186,10 @@ def write_vocabulary(words: Words, path: Path) -> None:
 
 def vocabulary_path(path: Path) -> Path:
     """Where the words of a file of counts go: its name with ``.vocab`` for its suffixes."""
+    return sibling(path, ".vocab")
+
+
+def sibling(path: Path, suffix: str) -> Path:
+    """The file of the same name that has this suffix for its own, ``.gz`` included."""
     counts = path.with_suffix("") if path.suffix == ".gz" else path
-    return counts.with_name(f"{counts.stem}.vocab")
+    return counts.with_name(f"{counts.stem}{suffix}")

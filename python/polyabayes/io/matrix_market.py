@@ -9,7 +9,7 @@ from scipy.io import mmread, mmwrite
 from polyabayes._counts import Words
 from polyabayes.corpus import Corpus
 from polyabayes.io._files import (
-    corpus_of,
+    content_of,
     open_binary,
     reading,
     replacing,
@@ -40,7 +40,7 @@ def read_matrix_market(
     """
     with open_binary(path) as stream, reading(path):
         matrix = mmread(stream)
-    with corpus_of(path):
+    with content_of(path):
         corpus = Corpus(matrix.T if transpose else matrix)
     return with_vocabulary(corpus, vocabulary)
 

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from polyabayes._counts import Words
 from polyabayes.corpus import Corpus
-from polyabayes.io._files import corpus_of, open_binary, reading, replacing, with_vocabulary
+from polyabayes.io._files import content_of, open_binary, reading, replacing, with_vocabulary
 
 
 def read_npz(path: Path, vocabulary: Words | None = None) -> Corpus:
@@ -33,7 +33,7 @@ def read_npz(path: Path, vocabulary: Words | None = None) -> Corpus:
         stream.seek(0)
         with np.load(stream, allow_pickle=False) as archive:
             words, ids = (archive.get(name) for name in ("vocabulary", "ids"))
-    with corpus_of(path):
+    with content_of(path):
         corpus = Corpus(matrix, words, ids)
     return with_vocabulary(corpus, vocabulary)
 

@@ -9,7 +9,7 @@ from sklearn.datasets import load_svmlight_file
 
 from polyabayes._counts import Words
 from polyabayes.corpus import Corpus
-from polyabayes.io._files import corpus_of, open_binary, reading, size_of_vocabulary
+from polyabayes.io._files import content_of, open_binary, reading, size_of_vocabulary
 
 
 def read_svmlight(
@@ -40,5 +40,5 @@ def read_svmlight(
     size = size_of_vocabulary(vocabulary, n_words)
     with open_binary(path) as stream, reading(path):
         matrix, _ = load_svmlight_file(stream, n_features=size, zero_based=zero_based)
-    with corpus_of(path):
+    with content_of(path):
         return Corpus(matrix, vocabulary)

@@ -11,7 +11,7 @@ from scipy import sparse
 from polyabayes._counts import Words
 from polyabayes.corpus import Corpus
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, MissingDependencyError
-from polyabayes.io._files import corpus_of, open_binary, reading, with_vocabulary
+from polyabayes.io._files import content_of, open_binary, reading, with_vocabulary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ def read_csv(
     Corpus
         Documents in order of appearance; the words of a long table are sorted.
     """
-    pandas = _pandas("CSV")
+    pandas = load_pandas("CSV")
     with open_binary(path) as stream, reading(path):
         frame = pandas.read_csv(stream, **{"keep_default_na": False, "na_values": [""], **options})
     return _corpus(path, frame, vocabulary, layout)
@@ -67,16 +67,22 @@ def read_parquet(path: Path, vocabulary: Words | None = None, *, layout: Layout 
     Corpus
         As for :func:`read_csv`.
     """
-    pandas = _pandas("Parquet")
+    return _corpus(path, read_parquet_frame(path), vocabulary, layout)
+
+
+def read_parquet_frame(path: Path) -> pd.DataFrame:
+    """The table of a Parquet file."""
+    pandas = load_pandas("Parquet")
     with open_binary(path) as stream, reading(path):
         try:
-            frame = pandas.read_parquet(stream)
+            frame: pd.DataFrame = pandas.read_parquet(stream)
         except ImportError as error:
             raise _missing("Parquet", error) from error
-    return _corpus(path, frame, vocabulary, layout)
+    return frame
 
 
-def _pandas(kind: str) -> Any:
+def load_pandas(kind: str) -> Any:
+    """The module pandas, which reads files of this kind."""
     try:
         import pandas
     except ImportError as error:
@@ -102,7 +108,7 @@ def _corpus(path: Path, frame: pd.DataFrame, vocabulary: Words | None, layout: L
             f"{path} has the columns {', '.join(map(str, frame.columns[:6]))}; a long table has "
             "the columns document, word and count"
         )
-    with corpus_of(path):
+    with content_of(path):
         corpus = _from_long(path, frame) if is_long and layout != "wide" else _from_wide(frame)
     return with_vocabulary(corpus, vocabulary)
 

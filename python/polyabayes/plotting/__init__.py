@@ -1,5 +1,11 @@
 """Pictures of models and comparisons; every function takes and returns a Matplotlib Axes."""
 
+from polyabayes.plotting._allocation import (
+    plot_evidence,
+    plot_graph,
+    plot_posterior,
+    plot_table,
+)
 from polyabayes.plotting._comparison import plot_comparison
 from polyabayes.plotting._convergence import plot_convergence
 from polyabayes.plotting._topics import plot_topics
@@ -14,10 +20,14 @@ from polyabayes.plotting._witness import (
 __all__ = [
     "plot_comparison",
     "plot_convergence",
+    "plot_evidence",
+    "plot_graph",
+    "plot_posterior",
     "plot_predictive_bounds",
     "plot_search_map",
     "plot_size_bounds",
     "plot_size_posterior",
+    "plot_table",
     "plot_topic_similarity",
     "plot_topic_weights",
     "plot_topics",

@@ -1,0 +1,322 @@
+"""Evidence of a count tensor: what it is, and the methods that find it."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from polyabayes import _checks, _core
+from polyabayes._allocation_layout import Layout
+from polyabayes._progress import progress_bar
+from polyabayes._random import RandomState, draw_seed
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    UnreliableErrorWarning,
+)
+
+__all__ = ["METHODS", "Evidence", "Options", "find_evidence"]
+
+# The share of log-normal replicates that is effective when their logs deviate by 1.
+_RELIABLE_SHARE = 0.37
+
+# Multiply-adds that an exact sum may take.
+_BUDGET = 1e9
+
+# The same where it is only tried, times the marginal counts that each of them copies: a fraction
+# of a second.
+_AUTO_COPIES = 1e7
+
+# The samplers hold four bytes for every token; this many fill 2 GiB.
+_MAX_TOKENS = 2**29
+
+_LARGEST = 10**9
+_RESAMPLING = ("systematic", "stratified", "residual", "multinomial")
+
+
+@dataclass(frozen=True, repr=False)
+class Evidence:
+    """Evidence of a count tensor under an allocation model, in nats.
+
+    Attributes
+    ----------
+    value : float
+        ln of the evidence: tables, intensity and hidden nodes are integrated out.
+    std_error : float
+        Standard error of `value`; 0 where exact, NaN for a bound.
+    method : str
+        The method that gave it: exact, too, where there is nothing hidden to sum out.
+    given_total : bool
+        Whether the value is conditional on the total of the tensor.
+    log_probability_of_total : float
+        ln P(T), which `value` includes unless `given_total`; NaN for an empty tensor under a
+        model without a rate.
+    n_tokens : int
+        T.
+    is_unbiased : bool
+        Whether the evidence itself is estimated without bias: its ln is then low by half its
+        variance.
+    is_lower_bound : bool
+        Whether the value is a bound: the evidence is at least that.
+    n_replicates : int
+        Independent replicates behind the error; 0 where there is none.
+    n_eff : float
+        Effective number of replicates; ``inf`` where exact.
+    seconds : float
+        Time that it took.
+    """
+
+    value: float
+    std_error: float
+    method: str
+    given_total: bool
+    log_probability_of_total: float
+    n_tokens: int
+    is_unbiased: bool
+    is_lower_bound: bool
+    n_replicates: int
+    n_eff: float
+    seconds: float
+
+    @property
+    def doubt(self) -> str:
+        """Why the error cannot be trusted, if it cannot."""
+        if not self.n_eff < _RELIABLE_SHARE * self.n_replicates:
+            return ""
+        sizes = [name for name in METHODS[self.method].options if name in _SIZES[:2]]
+        return (
+            f"{self.n_replicates} replicates differ too much for their standard error to be "
+            f"trusted; raise {' or '.join(sizes)}"
+        )
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Interval that holds the true value with probability `level`.
+
+        By Student's law with a degree of freedom less than there are replicates. A lower bound
+        has no upper end.
+        """
+        _checks.share("level", level)
+        if self.is_lower_bound:
+            return self.value, np.inf
+        if not self.n_replicates:
+            return self.value, self.value
+        n_free = max(self.n_replicates - 1, 1)
+        half_width = float(stats.t.ppf(0.5 + level / 2, n_free)) * self.std_error
+        return self.value - half_width, self.value + half_width
+
+    def __repr__(self) -> str:
+        given = ", given the total" if self.given_total else ""
+        if self.is_lower_bound:
+            return f"<Evidence: at least {self.value:,.4f} nats ({self.method}{given})>"
+        if not self.n_replicates:
+            return f"<Evidence: {self.value:,.6f} nats ({self.method}{given})>"
+        return (
+            f"<Evidence: {self.value:,.4f} +- {self.std_error:.2g} nats "
+            f"({self.method}, {self.n_replicates} replicates{given})>"
+        )
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the methods; None, or the value here, leaves the choice to the method."""
+
+    n_particles: int | None = None
+    n_samples: int | None = None
+    n_replicates: int | None = None
+    resampling: str = "systematic"
+    resample_below: float = 0.5
+    order: str | Sequence[int] = "random"
+    budget: float | None = None
+
+    def checked(self, method: str, n_cells: int) -> Options:
+        """Refuse values out of range, and options that `method` does not take."""
+        takes = METHODS[method].options
+        for field in fields(self):
+            if field.name not in takes and getattr(self, field.name) != field.default:
+                raise InvalidArgumentError(
+                    f"method {method!r} takes no {field.name}; its options: {', '.join(takes)}"
+                )
+        for name in ("n_particles", "n_samples", "n_replicates"):
+            if getattr(self, name) is not None:
+                _checks.whole_number(name, getattr(self, name), 1, _LARGEST)
+        if self.budget is not None:
+            _checks.positive_number("budget", self.budget)
+        _checks.choice("resampling", self.resampling, _RESAMPLING)
+        below: Any = self.resample_below
+        if isinstance(below, bool) or not isinstance(below, (int, float)):
+            raise InvalidTypeError(f"resample_below must be a number, got {below!r}")
+        if not 0 <= below <= 1:
+            raise InvalidArgumentError(f"resample_below must be between 0 and 1, got {below}")
+        return Options(**{**vars(self), "order": _checked_order(self.order, n_cells)})
+
+
+def _checked_order(order: Any, n_cells: int) -> str | tuple[int, ...]:
+    if isinstance(order, str):
+        return _checks.choice("order", order, ("random", "sorted"))
+    cells = np.asarray(order)
+    if cells.ndim != 1 or cells.dtype.kind not in "iu":
+        if len(cells.shape) == 1 and not n_cells:
+            return ()
+        raise InvalidTypeError(
+            "order must be 'random', 'sorted' or the numbers of the cells in another order, "
+            f"got {order!r}"
+        )
+    if not np.array_equal(np.sort(cells), np.arange(n_cells)):
+        raise InvalidArgumentError(
+            f"order must hold each of the {n_cells} cells of the data once, counted from 0"
+        )
+    return tuple(cells.tolist())
+
+
+class Run(NamedTuple):
+    """What a method needs beside its options."""
+
+    seed: int
+    n_jobs: int
+    progress: bool
+
+
+class Estimate(NamedTuple):
+    """ln of a probability given the total, and how well it is known."""
+
+    ln_value: float
+    std_error: float
+    n_eff: float
+    n_replicates: int
+
+    @classmethod
+    def of(cls, found: _core.AllocationEstimate) -> Estimate:
+        """What the compiled core has found."""
+        return cls(found.ln_value, found.std_error, found.n_eff, found.n_replicates)
+
+
+class Method(NamedTuple):
+    """A method by its function, which also names the method that it came to, and its options."""
+
+    find: Callable[[_core.Allocation, Options, Run], tuple[str, Estimate]]
+    options: tuple[str, ...]
+    is_lower_bound: bool = False
+
+
+def _exact(core: _core.Allocation, options: Options, _run: Run) -> tuple[str, Estimate]:
+    return "exact", Estimate.of(core.exact(budget=options.budget or _BUDGET))
+
+
+def _smc(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
+    n_replicates = options.n_replicates or 4
+    with progress_bar(run.progress, n_replicates, "replicate") as update:
+        found = core.smc(
+            n_particles=options.n_particles or 1000,
+            threshold=options.resample_below,
+            resampling=options.resampling,
+            order=options.order,
+            n_replicates=n_replicates,
+            seed=run.seed,
+            n_jobs=run.n_jobs,
+            progress=update,
+        )
+    return "smc", Estimate.of(found)
+
+
+def _annealed(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
+    n_replicates = options.n_replicates or 4
+    with progress_bar(run.progress, n_replicates, "replicate") as update:
+        found = core.annealed(
+            n_chains=options.n_particles or 16,
+            n_temperatures=options.n_samples or 1000,
+            n_replicates=n_replicates,
+            seed=run.seed,
+            n_jobs=run.n_jobs,
+            progress=update,
+        )
+    return "annealed", Estimate.of(found)
+
+
+def _variational(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
+    n_restarts = options.n_replicates or 10
+    with progress_bar(run.progress, n_restarts, "restart") as update:
+        found = core.variational(
+            "vb",
+            max_iter=options.n_samples or 1000,
+            tolerance=1e-9,
+            n_restarts=n_restarts,
+            seed=run.seed,
+            n_jobs=run.n_jobs,
+            progress=update,
+        )
+    return "vb", Estimate(found.ln_value, np.nan, np.nan, 0)
+
+
+def _auto(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
+    """Exact up to a small budget, else annealed."""
+    try:
+        budget = options.budget or _AUTO_COPIES / max(core.n_marginals, 1)
+        return "exact", Estimate.of(core.exact(budget=budget))
+    # Too many joint states of the hidden nodes are no matter of the budget.
+    except (BudgetExceededError, InvalidArgumentError):
+        return _annealed(core, options, run)
+
+
+_SIZES = ("n_particles", "n_samples", "n_replicates")
+
+METHODS = {
+    "auto": Method(_auto, (*_SIZES, "budget")),
+    "exact": Method(_exact, ("budget",)),
+    "smc": Method(_smc, ("n_particles", "n_replicates", "resampling", "resample_below", "order")),
+    "annealed": Method(_annealed, _SIZES),
+    "vb": Method(_variational, ("n_samples", "n_replicates"), is_lower_bound=True),
+}
+
+
+def find_evidence(
+    layout: Layout,
+    method: str,
+    options: Options,
+    *,
+    given_total: bool,
+    random_state: RandomState,
+    n_jobs: int | None,
+    progress: bool,
+) -> Evidence:
+    """Evidence of a tensor under a model that is laid out for it."""
+    method = _checks.choice("method", method, tuple(METHODS))
+    options = options.checked(method, layout.tensor.n_cells)
+    if not isinstance(given_total, (bool, np.bool_)):
+        raise InvalidTypeError(f"given_total must be a bool, got {given_total!r}")
+    core, n_tokens = layout.core, layout.tensor.total
+    ln_total = np.nan
+    if not given_total or layout.model.rate is not None or n_tokens:
+        ln_total = core.ln_total(layout.rate())
+    if core.n_states and n_tokens > _MAX_TOKENS:
+        raise BudgetExceededError(
+            f"the data have {n_tokens:,} tokens, and hidden nodes are summed out for up to "
+            f"{_MAX_TOKENS:,}; divide the counts by a common unit"
+        )
+    run = Run(draw_seed(random_state), _checks.n_threads(n_jobs), bool(progress))
+    start = time.perf_counter()
+    used, estimate = METHODS[method].find(core, options, run)
+    if not (estimate.std_error or METHODS[used].is_lower_bound):
+        used = "exact"  # no hidden nodes, or no tokens
+    evidence = Evidence(
+        value=estimate.ln_value + (0.0 if given_total else ln_total),
+        std_error=estimate.std_error,
+        method=used,
+        given_total=bool(given_total),
+        log_probability_of_total=ln_total,
+        n_tokens=n_tokens,
+        is_unbiased=not METHODS[used].is_lower_bound,
+        is_lower_bound=METHODS[used].is_lower_bound,
+        n_replicates=estimate.n_replicates,
+        n_eff=estimate.n_eff,
+        seconds=time.perf_counter() - start,
+    )
+    if evidence.doubt:
+        warnings.warn(evidence.doubt, UnreliableErrorWarning, stacklevel=3)
+    return evidence

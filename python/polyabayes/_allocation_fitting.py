@@ -1,0 +1,135 @@
+"""The methods that decompose a count tensor."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from polyabayes import _checks, _core
+from polyabayes._allocation_decomposition import Decomposition, Floats
+from polyabayes._allocation_layout import Layout
+from polyabayes._progress import progress_bar
+from polyabayes._random import RandomState, draw_seed
+from polyabayes.exceptions import InvalidArgumentError
+
+__all__ = ["METHODS", "Options", "find_decomposition"]
+
+
+class Options(NamedTuple):
+    """Options of the methods; None leaves the choice to the method."""
+
+    max_iter: int | None
+    tolerance: float | None
+    n_restarts: int | None
+    burn_in: int | None
+
+
+class Run(NamedTuple):
+    """What a method needs beside its options."""
+
+    seed: int
+    n_jobs: int
+    progress: bool
+
+
+def _climb(
+    core: _core.Allocation, method: str, options: Options, run: Run
+) -> _core.AllocationDecomposition:
+    n_restarts = options.n_restarts or 10
+    with progress_bar(run.progress, n_restarts, "restart") as update:
+        return core.variational(
+            method,
+            max_iter=options.max_iter or 1000,
+            tolerance=1e-9 if options.tolerance is None else options.tolerance,
+            n_restarts=n_restarts,
+            seed=run.seed,
+            n_jobs=run.n_jobs,
+            progress=update,
+        )
+
+
+def _gibbs(
+    core: _core.Allocation, _method: str, options: Options, run: Run
+) -> _core.AllocationDecomposition:
+    n_sweeps = options.max_iter or 1000
+    burn_in = n_sweeps // 2 if options.burn_in is None else options.burn_in
+    if burn_in >= n_sweeps:
+        raise InvalidArgumentError(f"burn_in={burn_in} leaves none of max_iter={n_sweeps} sweeps")
+    if not core.n_states:  # nothing to draw: the counts are those of the data
+        return core.variational(
+            "vb", max_iter=1, tolerance=1.0, n_restarts=1, seed=run.seed, n_jobs=run.n_jobs
+        )
+    with progress_bar(run.progress, n_sweeps, "sweep") as update:
+        return core.gibbs(
+            n_sweeps=n_sweeps, burn_in=burn_in, seed=run.seed, n_jobs=run.n_jobs, progress=update
+        )
+
+
+class Method(NamedTuple):
+    """A method by its function, and its options."""
+
+    find: Callable[[_core.Allocation, str, Options, Run], _core.AllocationDecomposition]
+    options: tuple[str, ...]
+
+
+_CLIMBING = Method(_climb, ("max_iter", "tolerance", "n_restarts"))
+
+METHODS = {
+    "vb": _CLIMBING,
+    "em": _CLIMBING,
+    "dual-em": _CLIMBING,
+    "icm": _CLIMBING,
+    "gibbs": Method(_gibbs, ("max_iter", "burn_in")),
+}
+
+
+def find_decomposition(
+    layout: Layout,
+    method: str,
+    options: Options,
+    *,
+    random_state: RandomState,
+    n_jobs: int | None,
+    progress: bool,
+) -> Decomposition:
+    """Decompose a tensor by a model that is laid out for it."""
+    method = _checks.choice("method", method, tuple(METHODS))
+    _check_options(method, options)
+    tensor = layout.tensor
+    ln_total, rate = layout.core.ln_total(layout.rate()), layout.rate()
+    run = Run(draw_seed(random_state), _checks.n_threads(n_jobs), bool(progress))
+    start = time.perf_counter()
+    found = METHODS[method].find(layout.core, method, options, run)
+    counts: dict[str, Floats] = {}
+    for flat, table in zip(found.counts, layout.tables, strict=True):
+        counts.update(dict.fromkeys(table, flat.reshape(layout.shape(table[0]))))
+    posterior = {node: layout.alpha(node) + counts[node] for node in layout.sizes}
+    return Decomposition(
+        tables={node: table / table.sum(axis=0) for node, table in posterior.items()},
+        expected_counts={node: counts[node] for node in layout.sizes},
+        families={node: layout.model.graph.family(node) for node in layout.sizes},
+        intensity=(layout.model.concentration + tensor.total) / (rate + 1),
+        trace=found.trace,
+        value=found.ln_value,
+        has_converged=found.converged,
+        log_probability_of_total=ln_total,
+        method=method,
+        tensor=tensor,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _check_options(method: str, options: Options) -> None:
+    takes = METHODS[method].options
+    for name, value in options._asdict().items():
+        if value is None:
+            continue
+        if name not in takes:
+            raise InvalidArgumentError(
+                f"method {method!r} takes no {name}; its options: {', '.join(takes)}"
+            )
+        if name == "tolerance":
+            _checks.positive_number(name, value)
+        else:
+            _checks.whole_number(name, value, 0 if name == "burn_in" else 1, 10**9)

@@ -1,0 +1,402 @@
+"""The Bayesian allocation model: a count tensor under any Bayesian network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from polyabayes import _checks
+from polyabayes._allocation_decomposition import Decomposition, n_effective_parameters
+from polyabayes._allocation_evidence import Evidence, Options, find_evidence
+from polyabayes._allocation_fitting import Options as FittingOptions
+from polyabayes._allocation_fitting import find_decomposition
+from polyabayes._allocation_layout import lay_out
+from polyabayes._allocation_models import ReadyMade
+from polyabayes._cells import checked_axes
+from polyabayes._graph import Graph
+from polyabayes._random import RandomState
+from polyabayes._triangulation import directed
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+
+if TYPE_CHECKING:
+    from typing import Self
+
+__all__ = ["AllocationModel", "Cost", "Decomposition", "Evidence", "n_effective_parameters"]
+
+_LARGEST_SIZE = 2**32
+
+
+class Cost(NamedTuple):
+    """What a token costs under a model, and an allocation.
+
+    Attributes
+    ----------
+    n_tokens : int
+        Total of the data.
+    n_cells : int
+        Their non-zero cells.
+    n_states : int
+        Joint states of hidden nodes that each token is summed over, all cliques of the
+        elimination together. A sweep, or a particle, takes n_tokens x n_states steps.
+    n_marginals : int
+        Marginal counts of one allocation: four bytes each and particle.
+    """
+
+    n_tokens: int
+    n_cells: int
+    n_states: int
+    n_marginals: int
+
+
+class AllocationModel(ReadyMade):
+    """A Bayesian network whose tokens are counted in a tensor, some of its nodes hidden.
+
+    The total is Poisson with intensity λ ~ Gamma(a, rate b); every token takes a value of each
+    node by conditional tables with Dirichlet priors; the tensor counts the values of the visible
+    nodes (Cemgil et al. 2019). Evidence integrates λ, tables and hidden nodes out.
+
+    Parameters
+    ----------
+    graph : str
+        The network as text: chains of arrows, several parents or children parted by commas,
+        statements parted by semicolons, as ``"doc -> topic -> word"``, ``"i <- r -> j; r -> k"``
+        or ``"t -> s; t, s -> r -> i, j"``. Nodes that name an axis of the data are visible.
+    sizes : mapping of str to int, optional
+        Number of values of every hidden node. A visible node has that of its axis, or more.
+    concentration : float, default=1.0
+        a: the equivalent sample size of the prior.
+    rate : float, optional
+        b; by default the concentration over the total of the data, so that the total is expected.
+    tied : sequence of sequences of str, default=()
+        Groups of nodes that share one table, as ``[("i", "j")]`` of symmetric NMF.
+    prior : {"bdeu", "flat"} or mapping of str to float, default="bdeu"
+        Dirichlet parameters of the tables. ``"bdeu"``: a over the number of cells of the table,
+        under which all tables agree on what they share, and Markov-equivalent graphs have equal
+        evidence. The others need not agree: ``"flat"`` is 1 in all cells; a mapping names every
+        node and gives the parameter of each cell of its table.
+    axes : sequence of str, optional
+        Which nodes the dimensions of a bare array are; by default the nodes without a size, in
+        the order of the text, except that doc comes before word, as in every matrix of documents.
+
+    Attributes
+    ----------
+    graph : Graph
+        The network: ``nodes``, ``parents``, ``to_text()``, ``to_networkx()``.
+    added_edges : tuple of (str, str)
+        What :meth:`from_undirected` added.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If the text is not a graph or the graph has a cycle; the message shows where.
+
+    Examples
+    --------
+    >>> model = AllocationModel("word <- topic -> doc", sizes={"topic": 2})
+    >>> evidence = model.log_evidence([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+    >>> print(f"{evidence.value:.10f} {evidence.method}")
+    -17.2541660962 exact
+    """
+
+    def __init__(
+        self,
+        graph: str,
+        sizes: Mapping[str, int] | None = None,
+        concentration: float = 1.0,
+        rate: float | None = None,
+        tied: Sequence[Sequence[str]] = (),
+        *,
+        prior: str | Mapping[str, float] = "bdeu",
+        axes: Sequence[str] | None = None,
+    ) -> None:
+        self.graph = Graph.parse(graph)
+        self.sizes = self._checked_sizes(sizes)
+        self.concentration = _checks.positive_number("concentration", concentration)
+        self.rate = None if rate is None else _checks.positive_number("rate", rate)
+        self.tied = self._checked_ties(tied)
+        self.prior = self._checked_prior(prior)
+        self.axes = self._open_nodes() if axes is None else self._known("axes", checked_axes(axes))
+        self.added_edges: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def from_undirected(
+        cls, graph: str, sizes: Mapping[str, int] | None = None, **options: Any
+    ) -> Self:
+        """Make a decomposable model of a graph without directions, or with cycles.
+
+        Parents of arrows are married and directions dropped, cycles get chords, and what is then
+        chordal is directed along a perfect numbering; all such directions are equivalent.
+
+        Parameters
+        ----------
+        graph : str
+            As for the class, with ``-`` for edges without a direction, as ``"a - b - c - a"``.
+        sizes : mapping of str to int, optional
+            As for the class.
+        **options
+            Further parameters of the class.
+
+        Returns
+        -------
+        AllocationModel
+            The model; its ``added_edges`` and its repr say which edges were added.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            As the class.
+        MissingDependencyError
+            If networkx is not installed.
+
+        Examples
+        --------
+        >>> AllocationModel.from_undirected("a - b - c - d - a")
+        <AllocationModel: a -> b; a, b -> c; a, c -> d; concentration 1; added a - c>
+        """
+        network, added = directed(graph)
+        model = cls(network.to_text(), sizes, **options)
+        model.added_edges = added
+        return model
+
+    def cost(self, data: Any, *, elimination_order: Sequence[str] | None = None) -> Cost:
+        """What the hidden nodes cost, before anything runs.
+
+        Parameters
+        ----------
+        data, elimination_order
+            As for :meth:`log_evidence`.
+
+        Returns
+        -------
+        Cost
+            Tokens, cells, joint states a token, marginal counts an allocation.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            If model and data do not fit.
+        """
+        layout = lay_out(self, data, elimination_order)
+        tensor, core = layout.tensor, layout.core
+        return Cost(tensor.total, tensor.n_cells, core.n_states, core.n_marginals)
+
+    def log_evidence(
+        self,
+        data: Any,
+        method: str = "auto",
+        *,
+        given_total: bool = False,
+        n_particles: int | None = None,
+        n_samples: int | None = None,
+        n_replicates: int | None = None,
+        resampling: str = "systematic",
+        resample_below: float = 0.5,
+        order: str | Sequence[int] = "random",
+        budget: float | None = None,
+        elimination_order: Sequence[str] | None = None,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> Evidence:
+        """Evidence of a count tensor: its probability with all parameters integrated out.
+
+        Parameters
+        ----------
+        data : CountTensor, Corpus, array or sparse matrix
+            The counts. A tensor's axes are nodes; the dimensions of anything else are `axes`.
+        method : str, default="auto"
+            ===============  ========================================================  =========
+            method           what it does                                              cost
+            ===============  ========================================================  =========
+            ``"auto"``       exact where quick, else ``"annealed"``                    as chosen
+            ``"exact"``      enumeration, allocations with equal margins merged        grows
+                                                                                       fast
+            ``"smc"``        particle filter over tokens, P particles; unbiased (the   P T S
+                             paper's algorithms 1 to 3); some tens of tokens
+            ``"annealed"``   annealed importance sampling from independent tokens to   P N T S
+                             the model's urn, populations of P collapsed Gibbs
+                             chains, N temperatures; unbiased; any number of tokens
+            ``"vb"``         variational Bayes, N iterations at most: a lower bound    N C S
+                             without an error; the best of several restarts
+            ===============  ========================================================  =========
+
+            The cost is that of a replicate: T tokens in C cells, S joint states of hidden nodes,
+            which :meth:`cost` tells.
+        given_total : bool, default=False
+            Condition on the total, which then needs no prior.
+        n_particles : int, optional
+            P: 1000 for ``"smc"``, 16 for ``"annealed"``.
+        n_samples : int, optional
+            N: 1000.
+        n_replicates : int, optional
+            Independent replicates, 4; their mean is the estimate, their spread its error. For
+            ``"vb"`` restarts, 10.
+        resampling : {"systematic", "stratified", "residual", "multinomial"}
+            How ``"smc"`` resamples.
+        resample_below : float, default=0.5
+            Effective share of the particles below which it does: 0 never, 1 always.
+        order : {"random", "sorted"} or sequence of int
+            Order in which ``"smc"`` draws the tokens: at random, cell after cell, or cell after
+            cell in an order given by the numbers of the tensor's cells. It has no bias, but a
+            large effect on the error.
+        budget : float, optional
+            Multiply-adds that an exact sum may take: 10^9 for ``"exact"``, 10^7 over the number
+            of marginal counts for ``"auto"``.
+        elimination_order : sequence of str, optional
+            Order in which hidden nodes are summed out; by default that of fewest states.
+        random_state : None, int, RandomState, Generator or SeedSequence
+            Equal seeds give equal bits, for any number of threads.
+        n_jobs : int, optional
+            Threads; None means all cores.
+        progress : bool, default=False
+            Show a progress bar (needs tqdm).
+
+        Returns
+        -------
+        Evidence
+            ln of the evidence in nats, with its error.
+
+        Raises
+        ------
+        BudgetExceededError
+            If an exact sum, or the memory for tokens, would go beyond its budget.
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            If an argument is bad, or model and data do not fit; before any work.
+        """
+        options = Options(
+            n_particles, n_samples, n_replicates, resampling, resample_below, order, budget
+        )
+        return find_evidence(
+            lay_out(self, data, elimination_order),
+            method,
+            options,
+            given_total=given_total,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+
+    def decompose(
+        self,
+        data: Any,
+        method: str = "vb",
+        *,
+        max_iter: int | None = None,
+        tolerance: float | None = None,
+        n_restarts: int | None = None,
+        burn_in: int | None = None,
+        elimination_order: Sequence[str] | None = None,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> Decomposition:
+        """Explain a count tensor by conditional tables.
+
+        Parameters
+        ----------
+        data : CountTensor, Corpus, array or sparse matrix
+            As for :meth:`log_evidence`.
+        method : {"vb", "em", "dual-em", "icm", "gibbs"}, default="vb"
+            Variational Bayes, whose bound never decreases; expectation maximisation over the
+            tables; over the allocation (dual); iterated conditional modes of both; averages of
+            collapsed Gibbs sampling.
+        max_iter : int, optional
+            Iterations, or sweeps of ``"gibbs"``: 1000.
+        tolerance : float, optional
+            Relative gain of the objective at which iterations end, 1e-9.
+        n_restarts : int, optional
+            Random starts, the best of which is kept: 10. Not of ``"gibbs"``.
+        burn_in : int, optional
+            Sweeps of ``"gibbs"`` that are not averaged over; by default half of them.
+        elimination_order, random_state, n_jobs, progress
+            As for :meth:`log_evidence`.
+
+        Returns
+        -------
+        Decomposition
+            Conditional tables, expected counts, how well they reconstruct the data.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            If an argument is bad, or model and data do not fit; before any work.
+        """
+        return find_decomposition(
+            lay_out(self, data, elimination_order),
+            method,
+            FittingOptions(max_iter, tolerance, n_restarts, burn_in),
+            random_state=random_state,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+
+    def _open_nodes(self) -> tuple[str, ...]:
+        nodes = tuple(node for node in self.graph.nodes if node not in self.sizes)
+        return ("doc", "word") if set(nodes) == {"doc", "word"} else nodes
+
+    def _known(self, name: str, nodes: tuple[str, ...]) -> tuple[str, ...]:
+        for node in nodes:
+            if node not in self.graph.parents:
+                raise InvalidArgumentError(
+                    f"{name} names {node!r}, which is no node of the graph {self.graph.to_text()!r}"
+                )
+        return nodes
+
+    def _checked_sizes(self, sizes: Any) -> dict[str, int]:
+        if sizes is None:
+            return {}
+        if not isinstance(sizes, Mapping):
+            raise InvalidTypeError(f"sizes must map names of nodes to numbers, got {sizes!r}")
+        self._known("sizes", tuple(sizes))
+        return {
+            node: _checks.whole_number(f"sizes[{node!r}]", size, 1, _LARGEST_SIZE)
+            for node, size in sizes.items()
+        }
+
+    def _checked_ties(self, tied: Any) -> tuple[tuple[str, ...], ...]:
+        if isinstance(tied, str) or not isinstance(tied, Sequence):
+            raise InvalidTypeError(f"tied must hold groups of nodes, as [('i', 'j')], got {tied!r}")
+        ties = []
+        seen: set[str] = set()
+        for group in tied:
+            if isinstance(group, str) or not isinstance(group, Sequence) or len(group) < 2:
+                raise InvalidTypeError(
+                    f"tied must hold groups of two nodes or more, as [('i', 'j')], got {tied!r}"
+                )
+            nodes = self._known("tied", tuple(group))
+            twice = [node for node in nodes if node in seen or nodes.count(node) > 1]
+            if twice:
+                raise InvalidArgumentError(f"tied names node {twice[0]!r} twice, got {tied!r}")
+            seen.update(nodes)
+            ties.append(nodes)
+        return tuple(ties)
+
+    def _checked_prior(self, prior: Any) -> str | dict[str, float]:
+        if not isinstance(prior, Mapping):
+            return _checks.choice("prior", prior, ("bdeu", "flat"))
+        self._known("prior", tuple(prior))
+        for node in self.graph.nodes:
+            if node not in prior:
+                raise InvalidArgumentError(
+                    f"prior has no entry for node {node!r}; a mapping names every node"
+                )
+        for tie in self.tied:
+            if len({prior[node] for node in tie}) > 1:
+                raise InvalidArgumentError(
+                    f"prior differs between {', '.join(tie)}, which are tied to one table"
+                )
+        return {
+            node: _checks.positive_number(f"prior[{node!r}]", value)
+            for node, value in prior.items()
+        }
+
+    def __repr__(self) -> str:
+        parts = [self.graph.to_text()]
+        parts += [", ".join(f"{node} {size:,}" for node, size in self.sizes.items())]
+        parts += [f"concentration {self.concentration:g}"]
+        parts += [f"rate {self.rate:g}"] if self.rate is not None else []
+        parts += [f"tied {', '.join(tie)}" for tie in self.tied]
+        parts += [f"prior {self.prior}"] if self.prior != "bdeu" else []
+        if self.added_edges:
+            parts += ["added " + ", ".join(f"{one} - {other}" for one, other in self.added_edges)]
+        return f"<AllocationModel: {'; '.join(part for part in parts if part)}>"

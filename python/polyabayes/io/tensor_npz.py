@@ -1,0 +1,77 @@
+"""NumPy archives of count tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polyabayes.exceptions import FileFormatError
+from polyabayes.io._files import content_of, open_binary, reading, replacing
+from polyabayes.tensor import CountTensor
+
+_PARTS = ("coordinates", "counts", "shape", "axes")
+
+
+def read_tensor_npz(path: Path, axes: Sequence[str] | None = None) -> CountTensor:
+    """Read the arrays that :func:`write_tensor_npz` writes; nothing in them is executed.
+
+    Parameters
+    ----------
+    path : Path
+        The file: arrays ``coordinates`` of shape (n_cells, n_axes), ``counts``, ``shape``,
+        ``axes`` and, for each axis that has labels, ``labels_NAME``.
+    axes : sequence of str, optional
+        Names of the axes, instead of those in the file.
+
+    Returns
+    -------
+    CountTensor
+        The counts.
+    """
+    with open_binary(path) as stream, reading(path):
+        archive = np.load(stream, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise FileFormatError(f"{path} is a single array, not an archive of a tensor")
+        with archive:
+            arrays = dict(archive)
+    for part in _PARTS:
+        if part not in arrays:
+            raise FileFormatError(
+                f"{path} holds no array {part!r}, so it is not a tensor of write_tensor; a corpus "
+                "is read by read_corpus and made a tensor by CountTensor.from_corpus"
+            )
+    names, shape = arrays["axes"].ravel().tolist(), arrays["shape"].tolist()
+    with content_of(path):
+        return CountTensor.from_coo(
+            arrays["coordinates"],
+            arrays["counts"],
+            names if axes is None else axes,
+            shape,
+            [arrays.get(f"labels_{name}") for name in names],
+        )
+
+
+def write_tensor_npz(tensor: CountTensor, path: Path) -> None:
+    """Write coordinates, counts, shape, axes and labels.
+
+    Parameters
+    ----------
+    tensor : CountTensor
+        The counts.
+    path : Path
+        The file.
+    """
+    arrays: dict[str, Any] = {
+        "coordinates": tensor.coordinates,
+        "counts": tensor.counts,
+        "shape": np.array(tensor.shape),
+        "axes": np.array(tensor.axes),
+    }
+    for name, labels in zip(tensor.axes, tensor.labels, strict=True):
+        if labels is not None:
+            arrays[f"labels_{name}"] = labels.astype(str)
+    with replacing(path) as handle:
+        np.savez_compressed(handle, **arrays)

@@ -1,0 +1,149 @@
+"""FROSTT tensors: ``.tns`` and ``.tns.gz``, their axes in a ``.modes.json`` of the same name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+import numpy as np
+
+from polyabayes._cells import MAX_TOTAL, Integers, checked_sizes
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError
+from polyabayes.io._files import content_of, line_blocks, replacing
+from polyabayes.io._integers import is_number, parse_integer_lines
+from polyabayes.io._modes import modes_path, read_modes, write_modes
+from polyabayes.tensor import CountTensor
+
+Shape = tuple[int, ...]
+
+_COMMENT = re.compile(rb"#[^\n]*")
+_CELLS_A_WRITE = 1 << 16
+
+
+def read_tns(
+    path: Path, axes: Sequence[str] | None = None, *, shape: Sequence[int] | None = None
+) -> CountTensor:
+    """Read a FROSTT tensor, plain or gzipped.
+
+    Parameters
+    ----------
+    path : Path
+        The file: a line a cell, its coordinates counted from 1, then its count; what follows a
+        ``#`` is left out. Names, sizes and labels of the axes are read from the file of the
+        same name that ends in ``.modes.json``, if it is there.
+    axes : sequence of str, optional
+        Names of the axes, instead of those of the modes file. Without either they are
+        ``mode1``, ``mode2``, ...
+    shape : sequence of int, optional
+        Sizes of the axes where there is no modes file; otherwise the largest coordinates.
+
+    Returns
+    -------
+    CountTensor
+        The counts.
+    """
+    modes = read_modes(modes_path(path))
+    if modes is not None:
+        if shape is not None:
+            raise InvalidArgumentError(
+                f"shape={shape!r}, but {modes_path(path)} gives the sizes; leave shape out"
+            )
+        shape, axes = modes.shape, modes.names if axes is None else axes
+    table = _read_cells(path, None if shape is None else checked_sizes(shape))
+    if axes is None:
+        axes = [f"mode{number}" for number in range(1, table.shape[1])]
+    labels = None if modes is None else modes.labels
+    with content_of(path):
+        return CountTensor.from_coo(table[:, :-1] - 1, table[:, -1], axes, shape, labels)
+
+
+def write_tns(tensor: CountTensor, path: Path) -> None:
+    """Write a FROSTT tensor, gzipped if it ends in ``.gz``, and its axes beside it.
+
+    Parameters
+    ----------
+    tensor : CountTensor
+        The counts.
+    path : Path
+        The file. Names, sizes and labels of the axes go to the same name with
+        ``.modes.json``.
+    """
+    write_modes(tensor, modes_path(path))
+    table = np.column_stack([tensor.coordinates + 1, tensor.counts])
+    line = " ".join(["%d"] * table.shape[1]) + "\n"
+    with replacing(path) as handle:
+        for start in range(0, len(table), _CELLS_A_WRITE):
+            rows = table[start : start + _CELLS_A_WRITE]
+            handle.write((line * len(rows) % tuple(rows.ravel().tolist())).encode())
+
+
+def _read_cells(path: Path, shape: Shape | None) -> Integers:
+    """Coordinates and count of each line, shape (n_lines, n_axes + 1)."""
+    tables: list[Integers] = []
+    n_axes = None if shape is None else len(shape)
+    for first_line, block in line_blocks(path):
+        table = _parse(block, n_axes, shape)
+        if table is None:
+            table = _parse_lines(path, first_line, block, n_axes, shape)
+        if len(table):
+            n_axes = table.shape[1] - 1
+            tables.append(table)
+    if n_axes is None:
+        raise FileFormatError(f"{path} holds no cells; give the shape of an empty tensor")
+    return np.concatenate(tables) if tables else np.empty((0, n_axes + 1), dtype=np.int64)
+
+
+def _parse(block: bytes, n_axes: int | None, shape: Shape | None) -> Integers | None:
+    """Cells of a block, or None if any line is not plain integers that fit."""
+    lines = parse_integer_lines(_COMMENT.sub(b"", block))
+    if lines is None or lines.after_colon.any():
+        return None
+    widths = lines.per_line[lines.per_line > 0]
+    width = int(widths.max(initial=0)) if n_axes is None else n_axes + 1
+    if (widths != width).any() or width == 1:
+        return None
+    table = lines.values.reshape(len(widths), width)
+    coordinates = table[:, :-1]
+    if (coordinates < 1).any() or (shape is not None and (coordinates > np.array(shape)).any()):
+        return None
+    return table
+
+
+def _parse_lines(
+    path: Path, first_line: int, block: bytes, n_axes: int | None, shape: Shape | None
+) -> Integers:
+    """As :func:`_parse`, line by line: longer numbers, decimals, and where the mistake is."""
+    cells: list[list[int]] = []
+    for number, line in enumerate(block.split(b"\n"), start=first_line):
+        fields = line.partition(b"#")[0].decode("utf-8", "replace").split()
+        if not fields:
+            continue
+        n_axes = len(fields) - 1 if n_axes is None else n_axes
+        reason = _mistake(fields, n_axes, shape)
+        if reason:
+            raise FileFormatError(f"{path}, line {number}: {reason}")
+        cells.append([*map(int, fields[:-1]), int(Decimal(fields[-1]))])
+    return np.array(cells, dtype=np.int64)
+
+
+def _mistake(fields: list[str], n_axes: int, shape: Shape | None) -> str | None:
+    if not n_axes or len(fields) != n_axes + 1:
+        return (
+            f"{len(fields)} numbers; a line is the coordinates of a cell on "
+            f"{n_axes or 'its'} axes and its count"
+        )
+    for column, field in enumerate(fields[:-1]):
+        size = None if shape is None else shape[column]
+        if not is_number(field) or not 1 <= int(field) <= (size or MAX_TOTAL):
+            limit = "counted from 1" if size is None else f"from 1 to {size}"
+            return f"coordinate {column + 1} is {field!r}, not a whole number {limit}"
+    try:
+        count = Decimal(fields[-1])
+    except InvalidOperation:
+        count = Decimal("nan")
+    # Only after the size is known to be small is the count made an integer.
+    if not (count.is_finite() and 0 <= count <= MAX_TOTAL and count == int(count)):
+        return f"the count {fields[-1]!r} is not a whole number from 0 to 2**63 - 1"
+    return None

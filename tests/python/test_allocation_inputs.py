@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from polyabayes import AllocationModel, CountTensor
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    InvalidArgumentError,
+    InvalidCountsError,
+    InvalidTypeError,
+    PolyabayesError,
+)
+
+TABLE = [[2, 0, 1], [1, 1, 0], [0, 3, 1]]
+TENSOR = CountTensor.from_dense(TABLE, ["doc", "word"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"sizes": {"topic": 0}}, r"sizes\['topic'\] must be"),
+        ({"sizes": {"topic": 2.0}}, r"sizes\['topic'\] must be an int"),
+        ({"sizes": {"tropic": 2}}, "sizes names 'tropic', which is no node of the graph 'topic ->"),
+        ({"sizes": 3}, "sizes must map"),
+        ({"concentration": 0}, "concentration must be positive"),
+        ({"concentration": math.nan}, "concentration must be positive and finite"),
+        ({"concentration": "1"}, "concentration must be a number"),
+        ({"rate": 0}, "rate must be positive"),
+        ({"tied": ["doc", "word"]}, "tied must hold groups"),
+        ({"tied": "doc"}, "tied must hold groups"),
+        ({"tied": [("doc",)]}, "two nodes or more"),
+        ({"tied": [("doc", "word"), ("word", "topic")]}, "tied names node 'word' twice"),
+        ({"tied": [("doc", "x")]}, "tied names 'x', which is no node"),
+        ({"prior": "k2"}, "prior must be one of 'bdeu', 'flat'"),
+        ({"prior": {"doc": 1.0}}, "prior has no entry for node 'topic'|node 'word'"),
+        ({"prior": {"doc": 1, "topic": 1, "word": -1}}, r"prior\['word'\] must be positive"),
+        (
+            {"prior": {"doc": 1, "topic": 1, "word": 2}, "tied": [("doc", "word")]},
+            "prior differs between doc, word",
+        ),
+        ({"axes": ["doc", "x"]}, "axes names 'x', which is no node"),
+        ({"graph": "doc -> topic -> doc"}, "cycle"),
+    ],
+)
+def test_bad_models_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(PolyabayesError, match=message):
+        AllocationModel(**{"graph": "doc <- topic -> word", **arguments})
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: AllocationModel.nmf(0), "sizes"),
+        (lambda: AllocationModel.nmf(2, axes=["a", "b", "c"]), "axes must name 2"),
+        (lambda: AllocationModel.nmf(2, axes=["topic", "word"]), "linked to itself"),
+        (lambda: AllocationModel.symmetric_cp(1, 2), "order must be at least 2"),
+        (lambda: AllocationModel.tucker(["i", "j"], [2]), "a number for each of the axes i, j"),
+        (lambda: AllocationModel.hidden_markov(1, 2), "length must be at least 2"),
+        (lambda: AllocationModel.complete([]), "axes names no axis"),
+    ],
+)
+def test_bad_ready_made_models_are_refused(make: Any, message: str) -> None:
+    with pytest.raises(PolyabayesError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes", "data", "message"),
+    [
+        ("doc -> word", {}, TENSOR.rename({"word": "w"}), "no node for axis 'w' of the data"),
+        ("doc <- topic -> word", {}, TENSOR, "'topic -> doc, word' has no size for node 'topic'"),
+        ("doc <- topic -> word", {}, TABLE, "3 nodes without a size .* for the 2 dimensions"),
+        ("doc <- topic -> word", {"topic": 2, "word": 2}, TENSOR, "size 2 for node 'word', whose"),
+        ("doc <- topic -> word", {"topic": 2}, [[1, -1]], "negative count"),
+        ("doc <- topic -> word", {"topic": 2}, [[1, 0.5]], "fractional"),
+        ("doc <- topic -> word", {"topic": 2}, [[1, math.nan]], "nan"),
+        ("doc <- topic -> word", {"topic": 2}, [[2**62, 2**62]], "above 2..63 - 1"),
+        ("doc <- topic -> word", {"topic": 2}, [1, 2], "for the 1 dimensions"),
+        ("doc <- topic -> word", {"topic": 2}, "text", "array"),
+    ],
+)
+def test_data_that_do_not_fit_are_refused(
+    text: str, sizes: dict[str, int], data: Any, message: str
+) -> None:
+    model = AllocationModel(text, sizes)
+    for call in (model.log_evidence, model.decompose, model.cost):
+        with pytest.raises(PolyabayesError, match=message):
+            call(data)
+
+
+def test_frames_and_ties_of_different_shapes_are_refused() -> None:
+    with pytest.raises(InvalidTypeError, match=r"CountTensor\.from_frame"):
+        AllocationModel.nmf(2).log_evidence(pd.DataFrame(TABLE))
+    with pytest.raises(InvalidArgumentError, match=r"one tie \(i \(2, 2\), j \(3, 2\)\)"):
+        AllocationModel.symmetric_nmf(2).log_evidence([[1, 2, 3], [1, 1, 1]])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "mcmc"}, "method must be one of 'auto', 'exact'"),
+        ({"method": "exact", "n_particles": 5}, "method 'exact' takes no n_particles.*budget"),
+        ({"method": "annealed", "order": "sorted"}, "method 'annealed' takes no order"),
+        ({"n_particles": 0}, "n_particles must be"),
+        ({"n_replicates": 1.5}, "n_replicates must be an int"),
+        ({"method": "smc", "resampling": "optimal"}, "resampling must be one of"),
+        ({"method": "smc", "resample_below": 2}, "resample_below must be between 0 and 1"),
+        ({"method": "smc", "resample_below": "1"}, "resample_below must be a number"),
+        ({"method": "smc", "order": "reverse"}, "order must be one of 'random', 'sorted'"),
+        ({"method": "smc", "order": [0, 1]}, "each of the 6 cells of the data once"),
+        ({"method": "smc", "order": [0, 0, 1, 2, 3, 4]}, "each of the 6 cells"),
+        ({"method": "smc", "order": 3}, "order must be 'random', 'sorted' or the numbers"),
+        ({"budget": -1}, "budget must be positive"),
+        ({"given_total": "yes"}, "given_total must be a bool"),
+        ({"elimination_order": ["word"]}, r"every hidden node once \(topic\)"),
+        ({"elimination_order": "topic"}, "every hidden node once"),
+        ({"random_state": -1}, "random_state must be"),
+        ({"n_jobs": 0}, "n_jobs must not be 0"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(PolyabayesError, match=message):
+        AllocationModel.nmf(2).log_evidence(TABLE, **options)
+
+
+def test_too_much_work_is_refused() -> None:
+    wide = np.random.default_rng(0).poisson(1.0, (12, 12))
+    with pytest.raises(BudgetExceededError, match='raise budget, or use method="annealed"'):
+        AllocationModel.nmf(4).log_evidence(wide, "exact", budget=1e4)
+    for method in ("auto", "exact", "smc", "annealed"):
+        with pytest.raises(BudgetExceededError, match="9,000,000,000 tokens"):
+            AllocationModel.nmf(2).log_evidence([[9 * 10**9, 0]], method)
+    with pytest.raises(InvalidCountsError, match=r"above 2..63 - 1"):
+        AllocationModel.nmf(2).log_evidence([[2**62, 2**62]])

@@ -1,0 +1,276 @@
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from scipy import special, stats
+
+import polyabayes as pb
+from polyabayes import AllocationModel, Evidence, ModelPosterior, plotting, posterior_over_models
+from polyabayes.exceptions import Interrupted, InvalidTypeError, PolyabayesError
+
+mpl.use("Agg")
+
+DEEP = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
+MODELS = {f"rank {K}": AllocationModel.nmf(K) for K in (1, 2, 3)}
+EXACT = {name: model.log_evidence(DEEP, "exact").value for name, model in MODELS.items()}
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+def evidence(value: float, std_error: float = 0.0, n_replicates: int = 0) -> Evidence:
+    return Evidence(
+        value, std_error, "annealed", False, 0.0, 3, True, False, n_replicates, 3.0, 0.0
+    )
+
+
+def test_posterior_is_bayes_rule() -> None:
+    prior = {"rank 1": 2.0, "rank 2": 1.0, "rank 3": 1.0}
+    found = posterior_over_models(MODELS, DEEP, "exact", prior=prior)
+    ln_weights = [np.log(prior[name]) + EXACT[name] for name in MODELS]
+    expected = dict(zip(MODELS, special.softmax(ln_weights), strict=True))
+    assert found.probabilities == pytest.approx(expected)
+    assert list(found.evidences) == sorted(expected, key=lambda name: -expected[name])
+    assert found.best == "rank 3"
+    ahead, error = found.log_odds("rank 3", "rank 1")
+    assert (ahead, error) == (pytest.approx(EXACT["rank 3"] - EXACT["rank 1"] - np.log(2)), 0)
+    for name in MODELS:
+        assert found.interval(name) == pytest.approx([expected[name]] * 2)
+    assert found.prior["rank 1"] == 0.5
+
+
+def test_error_bars_of_log_odds_hold_the_truth() -> None:
+    truth = EXACT["rank 3"] - EXACT["rank 2"]
+    found = posterior_over_models(MODELS, DEEP, "smc", n_replicates=32, random_state=0)
+    ahead, error = found.log_odds("rank 3", "rank 2")
+    assert abs(ahead - truth) < 4 * error < 0.1
+    low, high = found.interval("rank 3", 0.999)
+    exact = special.softmax(list(EXACT.values()))[2]
+    assert low < exact < high < low + 0.1
+
+
+def test_intervals_are_those_of_simulated_evidences() -> None:
+    errors = {"a": 0.3, "b": 0.2, "c": 0.4}
+    values = {"a": 0.0, "b": -0.5, "c": -1.0}
+    found = ModelPosterior(
+        {name: evidence(values[name], errors[name], 10**6) for name in values},
+        dict.fromkeys(values, 1 / 3),
+    )
+    rng = np.random.default_rng(0)
+    draws = np.array(list(values.values())) + np.array(list(errors.values())) * (
+        rng.standard_normal((100_000, 3))
+    )
+    ends = np.quantile(special.softmax(draws, axis=1), (0.025, 0.975), axis=0)
+    for column, name in enumerate(values):
+        # The log of a sum of log-normal weights is nearly, not quite, normal.
+        assert found.interval(name) == pytest.approx(ends[:, column], abs=0.02)
+
+
+def test_few_replicates_widen_intervals() -> None:
+    few, many = (
+        ModelPosterior({"a": evidence(0.0, 0.1, n), "b": evidence(-1.0)}, {"a": 0.5, "b": 0.5})
+        for n in (4, 400)
+    )
+    assert few.quantile() == pytest.approx(stats.t.ppf(0.975, 3))
+    assert few.interval("a")[0] < many.interval("a")[0]
+    exact = ModelPosterior({"a": evidence(0.0)}, {"a": 1.0})
+    assert exact.quantile() == pytest.approx(stats.norm.ppf(0.975))
+    assert exact.interval("a") == (1.0, 1.0)
+
+
+def test_tables_of_models() -> None:
+    found = posterior_over_models(MODELS, DEEP)
+    frame = found.to_frame()
+    assert frame.index.tolist() == list(found.evidences)
+    assert frame["probability"].sum() == pytest.approx(1)
+    assert frame.loc[found.best, "log_odds"] == 0
+    assert str(found).splitlines()[1].startswith("rank 3")
+    assert repr(found).startswith("<ModelPosterior of 3 models>")
+
+
+def test_interrupted_posteriors_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = AllocationModel.log_evidence
+    calls = itertools.count()
+
+    def interrupt(self: AllocationModel, *arguments: Any, **options: Any) -> Evidence:
+        if next(calls) == 2:
+            raise KeyboardInterrupt
+        return original(self, *arguments, **options)
+
+    monkeypatch.setattr(AllocationModel, "log_evidence", interrupt)
+    with pytest.raises(Interrupted, match="2 of 3 models are done") as caught:
+        posterior_over_models(MODELS, DEEP)
+    assert set(caught.value.partial.evidences) == {"rank 1", "rank 2"}
+    assert sum(caught.value.partial.probabilities.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"models": {}}, "models must be a mapping"),
+        ({"models": [AllocationModel.nmf(1)]}, "models must be a mapping"),
+        ({"models": {"a": 3}}, r"models\['a'\] must be an AllocationModel"),
+        ({"prior": {"rank 1": 1}}, "a weight to each of the models"),
+        ({"prior": {**dict.fromkeys(MODELS, 1), "rank 1": 0}}, r"prior\['rank 1'\] must be"),
+    ],
+)
+def test_bad_arguments_of_posteriors_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(PolyabayesError, match=message):
+        posterior_over_models(**{"models": MODELS, "data": DEEP, **arguments})
+
+
+def chain(**options: Any) -> pb.ParticleChain:
+    arguments = {"ranks": [1, 2, 3], "n_steps": 2000, "random_state": 0, **options}
+    return pb.particle_mcmc(
+        lambda rank, a: AllocationModel.nmf(rank, concentration=a), DEEP, **arguments
+    )
+
+
+def test_particle_chain_has_the_exact_posterior_of_rank() -> None:
+    """With estimates of one small particle filter, whose error is about half a nat."""
+    weights = {1: 30.0, 2: 1.0, 3: 1.0}
+    found = chain(ranks=weights, method="smc", n_particles=16, n_steps=4000)
+    exact = special.softmax(np.array(list(EXACT.values())) + np.log(list(weights.values())))
+    estimates = found.rank_probabilities(burn_in=200)
+    for rank in (1, 2, 3):
+        probability, error = estimates[rank]
+        assert abs(probability - exact[rank - 1]) < 4 * error
+        assert 0 < error < 0.05
+    assert 0.1 < found.acceptance < 0.9
+
+
+def test_particle_chain_has_the_exact_posterior_of_concentration() -> None:
+    prior = stats.gamma(2.0)
+    found = chain(ranks=[2], method="exact", concentration_prior=prior, step=1.0, n_steps=3000)
+    grid = np.exp(np.linspace(-6, 3.5, 200))
+    ln_density = np.array(
+        [
+            AllocationModel.nmf(2, concentration=a)
+            .log_evidence(DEEP, "exact", given_total=True)
+            .value
+            for a in grid
+        ]
+    )
+    weights = special.softmax(ln_density + prior.logpdf(grid) + np.log(grid))
+    expected = float((weights * np.log(grid)).sum())
+    batches = [np.log(batch).mean() for batch in np.array_split(found.concentrations, 20)]
+    assert abs(np.mean(batches) - expected) < 4 * np.std(batches, ddof=1) / np.sqrt(20)
+    assert set(found.ranks) == {2}
+
+
+def test_particle_chains_are_repeatable_and_tabular() -> None:
+    one, two = (chain(n_steps=50, method="smc", n_particles=16) for _ in range(2))
+    assert one.to_frame().equals(two.to_frame())
+    assert one.to_frame().shape == (50, 3)
+    assert set(one.concentrations) == {1.0}
+    assert repr(one).startswith("<ParticleChain: 50 steps, ")
+
+
+def test_interrupted_chains_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = AllocationModel.log_evidence
+    calls = itertools.count()
+
+    def interrupt(self: AllocationModel, *arguments: Any, **options: Any) -> Evidence:
+        if next(calls) == 20:
+            raise KeyboardInterrupt
+        return original(self, *arguments, **options)
+
+    monkeypatch.setattr(AllocationModel, "log_evidence", interrupt)
+    with pytest.raises(Interrupted, match="of 2000 steps are done") as caught:
+        chain()
+    assert 19 <= len(caught.value.partial.ranks) < 60
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ranks": []}, "ranks must be"),
+        ({"ranks": 3}, "ranks must be"),
+        ({"ranks": [0, 1]}, "an entry of ranks must be"),
+        ({"ranks": {1: -1.0}}, r"ranks\[1\] must be positive"),
+        ({"n_steps": 0}, "n_steps must be"),
+        ({"step": 0}, "step must be positive"),
+        ({"method": "vb"}, "method 'vb' gives a bound"),
+        (
+            {"concentration": 2.0, "concentration_prior": stats.uniform(0, 1)},
+            "concentration=2.0 has density zero",
+        ),
+    ],
+)
+def test_bad_arguments_of_chains_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(PolyabayesError, match=message):
+        chain(**options)
+
+
+def test_plot_of_evidence_has_points_intervals_and_bounds() -> None:
+    by_rank = {K: AllocationModel.nmf(K).log_evidence(DEEP, "smc", random_state=0) for K in (1, 2)}
+    bound = AllocationModel.nmf(3).log_evidence(DEEP, "vb", random_state=0)
+    ax = plotting.plot_evidence({**by_rank, 3: bound}, xlabel="K")
+    (bars,) = ax.containers
+    data: Any = bars[0]
+    np.testing.assert_array_equal(data.get_xdata(), [1, 2, 3])
+    assert data.get_ydata()[2] == bound.value
+    segments = bars[2][0].get_segments()
+    assert [y for _, y in segments[1]] == pytest.approx(by_rank[2].interval())
+    assert np.ptp([y for _, y in segments[2]]) == 0
+    assert ax.get_legend().get_texts()[0].get_text() == "lower bound"
+    assert ax.get_xlabel() == "K"
+
+
+def test_plot_of_a_posterior_shows_log_odds_and_probabilities() -> None:
+    found = posterior_over_models(MODELS, DEEP)
+    ax = plotting.plot_posterior(found, ax=plt.figure().add_subplot())
+    assert [label.get_text() for label in ax.get_yticklabels()] == list(found.evidences)
+    texts = [text.get_text() for text in ax.texts]
+    assert texts == [f"{p:.3g}" for p in found.probabilities.values()]
+    assert "rank 3" in ax.get_xlabel()
+
+
+def test_plot_of_tables() -> None:
+    found = AllocationModel.nmf(2).decompose(DEEP, random_state=0)
+    ax = plotting.plot_table(found, "word")
+    shown: Any = ax.images[0].get_array()
+    np.testing.assert_array_equal(shown, found.tables["word"])
+    assert (ax.get_ylabel(), ax.get_xlabel()) == ("word", "topic")
+    # The graph doc <- topic -> word has one node without parents.
+    bars = plotting.plot_table(found, "topic").patches
+    assert [bar.get_width() for bar in bars] == found.tables["topic"].tolist()  # type: ignore[attr-defined]
+
+
+def test_plot_of_a_graph_shades_visible_nodes() -> None:
+    model = AllocationModel.symmetric_nmf(3)
+    ax = plotting.plot_graph(model)
+    assert {text.get_text() for text in ax.texts} == {"r", "i", "j"}
+    nodes: Any = ax.collections[0]
+    colours = [tuple(colour) for colour in nodes.get_facecolor()]
+    order = list(model.graph.to_networkx())
+    assert colours[order.index("r")] != colours[order.index("i")] == colours[order.index("j")]
+    assert ax.get_title(loc="left") == "r: 3 values; one table: i, j"
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [plotting.plot_evidence, plotting.plot_posterior, plotting.plot_graph],
+)
+def test_plots_refuse_other_things(draw: Any) -> None:
+    with pytest.raises(InvalidTypeError):
+        draw(3)
+    with pytest.raises(InvalidTypeError):
+        plotting.plot_table(3, "i")  # type: ignore[arg-type]
+
+
+def test_plots_take_and_return_axes() -> None:
+    ax = plt.figure().add_subplot()
+    assert plotting.plot_graph(AllocationModel.nmf(2), ax=ax) is ax
+    assert isinstance(ax, Axes)
+    assert plotting.plot_evidence({1: evidence(0.0)}, ax=ax) is ax

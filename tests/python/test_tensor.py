@@ -1,0 +1,461 @@
+from __future__ import annotations
+
+import copy
+import dataclasses
+import itertools
+import math
+import pickle
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import polyabayes as pb
+from polyabayes import CountTensor
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    InvalidArgumentError,
+    InvalidCountsError,
+    InvalidTypeError,
+    MissingDependencyError,
+)
+
+AXES = ["hair", "eye"]
+DENSE = np.array([[2, 0, 1], [0, 0, 0], [0, 3, 5]])
+LABELS = [["black", "red", "blond"], ["brown", "blue", "green"]]
+MOST = 2**63 - 1
+
+
+@pytest.fixture
+def tensor() -> CountTensor:
+    return CountTensor.from_dense(DENSE, AXES, LABELS)
+
+
+def random_array(seed: int, shape: tuple[int, ...]) -> np.ndarray:
+    return np.random.default_rng(seed).poisson(0.7, size=shape)
+
+
+def cube(array: np.ndarray) -> CountTensor:
+    return CountTensor.from_dense(array, [f"n{axis}" for axis in range(array.ndim)])
+
+
+# the form
+
+
+def test_cells_are_sorted_added_up_and_positive():
+    tensor = CountTensor.from_coo(
+        [[2, 1], [0, 2], [2, 1], [1, 1], [0, 0]], [1, 4, 2, 0, 5], AXES, shape=(3, 4)
+    )
+    assert tensor.coordinates.tolist() == [[0, 0], [0, 2], [2, 1]]
+    assert tensor.counts.tolist() == [5, 4, 3]
+    assert (tensor.n_cells, tensor.n_axes, tensor.total) == (3, 2, 12)
+    assert (tensor.shape, tensor.axes, tensor.labels) == ((3, 4), ("hair", "eye"), (None, None))
+    assert repr(tensor) == "<CountTensor: hair 3 x eye 4, 3 cells, total 12>"
+
+
+@pytest.mark.parametrize("shape", [(7,), (4, 5), (3, 4, 2), (2, 3, 2, 3), (1, 1, 1), (2,) * 6])
+def test_arrays_are_contiguous_int64_in_lexicographic_order(shape):
+    array = random_array(len(shape), shape)
+    for tensor in (cube(array), cube(array).marginal(*reversed(cube(array).axes))):
+        cells = [tuple(row) for row in tensor.coordinates.tolist()]
+        assert cells == sorted(set(cells))
+        for part in (tensor.coordinates, tensor.counts):
+            assert part.dtype == np.int64
+            assert part.flags.c_contiguous
+        assert tensor.coordinates.shape == (tensor.n_cells, len(shape))
+
+
+def test_a_tensor_never_changes(tensor):
+    for array in (tensor.coordinates, tensor.counts, *tensor.labels):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        tensor.counts = DENSE
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(tensor)
+    with pytest.raises(InvalidTypeError, match="made by from_dense"):
+        CountTensor()
+
+
+def test_the_arguments_stay_as_they_are_and_open():
+    coordinates, counts = np.array([[1, 0], [0, 0]]), np.array([1, 2])
+    labels = np.array(["a", "b"], dtype=object)
+    CountTensor.from_coo(coordinates, counts, AXES, labels={"hair": labels})
+    CountTensor.from_coo(np.empty((0, 2), dtype=np.int64), counts[:0], AXES, shape=(1, 1))
+    coordinates[0], counts[0], labels[0] = 9, 9, "c"
+    corpus = pb.Corpus(DENSE, LABELS[1], LABELS[0])
+    CountTensor.from_corpus(corpus)
+    corpus.vocabulary[0] = corpus.ids[0] = "c"
+    corpus.counts.data[0] = 9
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda tensor: pickle.loads(pickle.dumps(tensor))]
+)
+def test_copies_are_equal_and_closed(tensor, copied):
+    twin = copied(tensor)
+    assert twin == tensor
+    assert not twin.counts.flags.writeable
+    assert not twin.labels[0].flags.writeable
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        CountTensor.from_dense(DENSE, AXES),
+        CountTensor.from_dense(DENSE, ["hair", "iris"], LABELS),
+        CountTensor.from_dense(DENSE * 2, AXES, LABELS),
+        CountTensor.from_dense(DENSE.T, AXES, LABELS),
+        CountTensor.from_dense(DENSE, AXES, LABELS[::-1]),
+        CountTensor.from_dense(DENSE[:, :2], AXES, {"hair": LABELS[0]}),
+        DENSE.tolist(),
+        None,
+    ],
+)
+def test_other_tensors_are_not_equal(tensor, other):
+    assert tensor != other
+    assert tensor == CountTensor.from_dense(DENSE, AXES, dict(zip(AXES, LABELS, strict=True)))
+
+
+# constructors
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        DENSE.tolist(),
+        DENSE.astype(float),
+        DENSE.astype(np.float16),
+        DENSE.astype(np.uint64),
+        DENSE.astype(np.int8),
+        DENSE.astype(object),
+        np.asfortranarray(DENSE),
+        pd.DataFrame(DENSE),
+        pd.DataFrame(DENSE).astype("Int64"),
+        *(sparse.csr_matrix(DENSE).asformat(name) for name in ("csr", "csc", "coo", "lil", "bsr")),
+        sparse.coo_array(DENSE.astype(float)),
+        sparse.coo_matrix(([1, 1, 1, 3, 5], ([0, 0, 0, 2, 2], [0, 0, 2, 1, 2]))),
+    ],
+    ids=lambda array: f"{type(array).__name__}-{getattr(array, 'dtype', '')}",
+)
+def test_every_container_gives_the_same_tensor(tensor, array):
+    assert CountTensor.from_dense(array, AXES, LABELS) == tensor
+
+
+@pytest.mark.parametrize("shape", [(7,), (4, 5), (3, 4, 2), (2, 3, 2, 3)])
+@pytest.mark.parametrize("with_labels", [True, False])
+def test_all_constructors_agree(shape, with_labels):
+    array = random_array(7, shape)
+    axes = [f"n{axis}" for axis in range(array.ndim)]
+    labels = [[f"l{level:02}" for level in range(size)] for size in shape] if with_labels else None
+    tensor = CountTensor.from_dense(array, axes, labels)
+    np.testing.assert_array_equal(tensor.to_dense(), array)
+    cells = np.argwhere(array >= 0)
+    shuffled = np.random.default_rng(0).permutation(np.repeat(cells, array.ravel(), axis=0))
+    ones = np.ones(len(shuffled), dtype=bool)
+    assert CountTensor.from_coo(cells, array.ravel(), axes, None, labels) == tensor
+    assert CountTensor.from_coo(shuffled, ones, axes, shape, labels) == tensor
+    if with_labels:
+        frame = tensor.to_frame()
+        assert CountTensor.from_frame(frame, counts="count") == tensor
+        observations = frame.loc[frame.index.repeat(frame["count"])].sample(frac=1, random_state=0)
+        assert CountTensor.from_frame(observations, axes) == tensor
+        assert CountTensor.from_frame(observations.drop(columns="count")) == tensor
+
+
+def test_a_frame_is_the_cells(tensor):
+    frame = tensor.to_frame("n")
+    assert frame.columns.tolist() == ["hair", "eye", "n"]
+    assert frame["hair"].tolist() == ["black", "black", "blond", "blond"]
+    assert frame["eye"].cat.categories.tolist() == LABELS[1]
+    assert frame["n"].tolist() == [2, 1, 3, 5]
+    assert CountTensor.from_dense(DENSE, AXES).to_frame()["eye"].tolist() == [0, 2, 1, 2]
+
+
+def test_labels_of_a_frame_are_sorted_values_and_categories():
+    frame = pd.DataFrame(
+        {
+            "number": [10, 9, 10],
+            "text": ["b", "a", "b"],
+            "flag": [True, False, True],
+            "size": pd.Categorical(["s", "l", "s"], categories=["s", "m", "l"]),
+            "day": pd.to_datetime(["2024-02-01", "2024-01-01", "2024-02-01"]),
+            "n": pd.array([1, 2, 3], dtype="Int64"),
+        }
+    )
+    tensor = CountTensor.from_frame(frame, ["number", "text", "flag", "size"], counts="n")
+    assert [labels.tolist() for labels in tensor.labels] == [
+        ["9", "10"],
+        ["a", "b"],
+        ["False", "True"],
+        ["s", "m", "l"],
+    ]
+    assert tensor.coordinates.tolist() == [[0, 0, 0, 2], [1, 1, 1, 0]]
+    assert tensor.counts.tolist() == [2, 4]
+    assert CountTensor.from_frame(frame, ["day"]).total == 3
+
+
+def test_a_corpus_is_a_tensor_of_documents_and_words():
+    corpus = pb.Corpus(DENSE, vocabulary=LABELS[1], ids=LABELS[0])
+    tensor = CountTensor.from_corpus(corpus)
+    assert tensor == CountTensor.from_dense(DENSE, ["doc", "word"], LABELS)
+    bare = CountTensor.from_corpus(DENSE, axes=AXES)
+    assert bare == CountTensor.from_dense(DENSE, AXES)
+    with pytest.raises(InvalidArgumentError, match="labels of axis 'doc' holds 'x' twice"):
+        CountTensor.from_corpus(pb.Corpus(DENSE, ids=["x", "y", "x"]))
+
+
+def test_one_axis_one_cell_and_no_cells():
+    assert CountTensor.from_dense([4], ["i"]).to_dense().tolist() == [4]
+    empty = CountTensor.from_dense(np.zeros((2, 3), dtype=int), AXES)
+    assert (empty.total, empty.n_cells, empty.shape) == (0, 0, (2, 3))
+    assert empty == CountTensor.from_coo([], [], AXES, shape=(2, 3))
+    assert empty.marginal("eye").to_dense().tolist() == [0, 0, 0]
+    assert empty.to_dense().tolist() == [[0] * 3] * 2
+    assert len(empty.to_frame()) == 0
+    assert CountTensor.from_coo([], [], ["i"], labels=[["a", "b"]]).shape == (2,)
+    none_seen = pd.DataFrame({"i": pd.Categorical([], categories=["a", "b"])})
+    assert CountTensor.from_frame(none_seen).shape == (2,)
+
+
+# marginals and names
+
+
+@pytest.mark.parametrize("shape", [(6,), (4, 5), (3, 4, 2), (2, 3, 2, 3)])
+def test_marginals_are_sums(shape):
+    array = random_array(11, shape)
+    tensor = cube(array)
+    for size in range(1, len(shape) + 1):
+        for kept in itertools.permutations(range(len(shape)), size):
+            others = tuple(set(range(len(shape))) - set(kept))
+            expected = array.sum(axis=others).transpose(np.argsort(np.argsort(kept)))
+            marginal = tensor.marginal(*(f"n{axis}" for axis in kept))
+            np.testing.assert_array_equal(marginal.to_dense(), expected)
+            assert marginal.total == tensor.total
+
+
+def test_marginals_and_renamed_tensors_keep_labels(tensor):
+    marginal = tensor.marginal("eye", "hair")
+    assert marginal == CountTensor.from_dense(DENSE.T, AXES[::-1], LABELS[::-1])
+    renamed = tensor.rename({"hair": "eye", "eye": "hair"})
+    assert renamed == CountTensor.from_dense(DENSE, AXES[::-1], LABELS)
+    assert np.shares_memory(renamed.counts, tensor.counts)
+    assert tensor.rename({}) == tensor
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda tensor: tensor.marginal(), "names no axis"),
+        (lambda tensor: tensor.marginal("sex"), "no axis 'sex'; the axes are hair, eye"),
+        (lambda tensor: tensor.marginal("eye", "eye"), "'eye' twice"),
+        (lambda tensor: tensor.rename({"sex": "eye"}), "no axis 'sex'"),
+        (lambda tensor: tensor.rename({"hair": "eye"}), "'eye' twice"),
+        (lambda tensor: tensor.rename({"hair": "ha ir"}), "'ha ir' cannot name an axis"),
+        (lambda tensor: tensor.rename(["a", "b"]), "must map old names"),
+        (lambda tensor: tensor.to_frame("hair"), "'hair' is an axis"),
+    ],
+)
+def test_unknown_and_repeated_axes(tensor, call, says):
+    with pytest.raises((InvalidArgumentError, InvalidTypeError), match=says):
+        call(tensor)
+
+
+# size
+
+
+def test_dense_arrays_are_refused_before_they_take_memory(tensor):
+    assert tensor.to_dense(max_bytes=72).tolist() == DENSE.tolist()
+    with pytest.raises(BudgetExceededError, match=r"takes 72 bytes, above max_bytes=71"):
+        tensor.to_dense(max_bytes=71)
+    wide = CountTensor.from_coo([[10**12, 0, 5]], [1], ["i", "j", "k"], shape=(10**13,) * 3)
+    with pytest.raises(BudgetExceededError, match=f"takes {8 * 10**39:,} bytes"):
+        wide.to_dense()
+    assert wide.marginal("k").coordinates.tolist() == [[5]]
+
+
+def test_large_counts_are_exact():
+    for total in (2_819_662_855_499, 2**53 + 1, MOST):
+        tensor = CountTensor.from_coo([[1], [0], [1]], [total - 3, 1, 2], ["i"])
+        assert tensor.total == total
+        assert tensor.marginal("i").counts.tolist() == [1, total - 1]
+        assert CountTensor.from_frame(tensor.to_frame(), counts="count").total == total
+    assert CountTensor.from_dense(np.array([MOST], dtype=np.uint64), ["i"]).total == MOST
+    assert CountTensor.from_dense(np.array([MOST], dtype=object), ["i"]).total == MOST
+
+
+def test_a_million_cells_take_seconds():
+    rng = np.random.default_rng(0)
+    coordinates = rng.integers(0, [1000, 1000, 500], size=(10**6, 3))
+    started = time.process_time()
+    tensor = CountTensor.from_coo(coordinates, np.ones(10**6, dtype=int), ["i", "j", "k"])
+    tensor.marginal("k", "i")
+    assert time.process_time() - started < 10
+    np.testing.assert_array_equal(
+        tensor.marginal("k").to_dense(), np.bincount(coordinates[:, 2], minlength=500)
+    )
+
+
+# what is refused
+
+
+@pytest.mark.parametrize(
+    ("array", "says"),
+    [
+        ([[1, -1]], r"the negative count -1 at cell \(0, 1\)"),
+        ([[0, 0], [0.5, 1]], r"the fractional count 0.5 at cell \(1, 0\)"),
+        ([[1, math.nan]], r"holds nan at cell \(0, 1\)"),
+        ([[math.inf, 1]], r"holds inf at cell \(0, 0\)"),
+        ([[2**63, 1]], r"above 2\*\*63 - 1, at cell \(0, 0\)"),
+        (np.array([[1, 2**63]], dtype=np.uint64), r"count 9223372036854775808, above .*\(0, 1\)"),
+        ([[2**64, 1]], "18446744073709551616 at entry 0, 0"),
+        ([[MOST, 1]], r"has the sum 9223372036854775808.* at cell \(0, 0\)"),
+        ([[2**62], [2**62]], "has the sum 9223372036854775808"),
+        ([[2.0**53, 1]], r"float64 is exact below 2\*\*53 .*at cell \(0, 0\)"),
+        (np.array([[1, 2**24]], dtype=np.float32), r"float32 is exact below 2\*\*24"),
+        ([[None, 1]], "None at entry 0, 0"),
+        (np.ma.masked_equal([[1, 2]], 2), "masked entries"),
+        (sparse.csr_matrix([[0, 0], [0, -3]]), r"the negative count -3 at cell \(1, 1\)"),
+    ],
+)
+def test_bad_counts_are_located(array, says):
+    with pytest.raises(InvalidCountsError, match=says):
+        CountTensor.from_dense(array, AXES)
+
+
+@pytest.mark.parametrize(
+    ("array", "says"),
+    [
+        ([["a", "b"]], "must hold whole numbers, got dtype <U1"),
+        ([[1], [1, 2]], "cannot be made an array"),
+        ([[1j, 1]], "got dtype complex128"),
+        ([1, 2], r"1 dimensions, but axes names 2 \(hair, eye\)"),
+        (3, "single number"),
+        (np.empty((0, 3)), "axis 'hair' has no levels"),
+    ],
+)
+def test_what_is_no_array_of_counts(array, says):
+    with pytest.raises((InvalidTypeError, InvalidArgumentError), match=says):
+        CountTensor.from_dense(array, AXES)
+
+
+def test_sparse_arrays_of_any_number_of_axes():
+    for shape in ((5,), (2, 3, 4)):
+        array = random_array(3, shape)
+        assert CountTensor.from_dense(sparse.coo_array(array), cube(array).axes) == cube(array)
+
+
+def test_broken_sparse_matrices_are_refused():
+    broken = sparse.csr_matrix(DENSE)
+    broken.indices[0] = 7
+    with pytest.raises(InvalidCountsError, match="not a valid sparse matrix"):
+        CountTensor.from_dense(broken, AXES)
+
+
+@pytest.mark.parametrize(
+    ("coordinates", "says"),
+    [
+        ([[0, 0], [0, 3]], "cell 1 has 3 on axis 'eye' of size 3"),
+        ([[0, 0], [-1, 0]], "cell 1 has -1 on axis 'hair' of size 2"),
+        (np.array([[0, 0], [0, 2**64 - 1]], dtype=np.uint64), "cell 1 has .* on axis 'eye'"),
+        ([[0], [0]], r"must have shape \(n_cells, 2\).* got shape \(2, 1\)"),
+        ([0, 1], r"got shape \(2,\)"),
+        ([[0.0, 1.0], [0.0, 0.0]], "must be integers, got dtype float64"),
+        ([["a", "b"]], "must hold whole numbers, got dtype <U1"),
+        ([[0, 0]], r"counts must have shape \(1,\)"),
+    ],
+)
+def test_bad_coordinates(coordinates, says):
+    with pytest.raises((InvalidArgumentError, InvalidTypeError), match=says):
+        CountTensor.from_coo(coordinates, [1, 1], AXES, shape=(2, 3))
+
+
+def test_bad_counts_of_cells_are_located():
+    with pytest.raises(InvalidCountsError, match=r"count -1 at cell 1, coordinates \(4, 0\)"):
+        CountTensor.from_coo([[0, 0], [4, 0]], [1, -1], AXES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"axes": ["i", "i"]}, "'i' twice"),
+        ({"axes": ["i", "a b"]}, "'a b' cannot name an axis; use letters, digits"),
+        ({"axes": ["i", "é"]}, "cannot name an axis"),
+        ({"axes": ["i", ""]}, "'' cannot name an axis"),
+        ({"axes": "ij"}, "must be a sequence of str, got 'ij'"),
+        ({"axes": [1, 2]}, "entry 0 is 1 of type int"),
+        ({"axes": []}, "names no axis"),
+        ({"labels": {"sex": ["f"]}}, "labels names 'sex', which is no axis"),
+        ({"labels": {"eye": ["a"]}}, "axis 'eye' has size 2, but 1 labels"),
+        ({"labels": {"eye": ["a", "a"]}}, "'a' twice, the second time at 1"),
+        ({"labels": {"eye": [1, 2]}}, "labels of axis 'eye' .* entry 0 is 1 of type int"),
+        ({"labels": ["ab", None]}, "labels of axis 'hair' must be a sequence of str, got 'ab'"),
+        ({"labels": [["a"]]}, "labels has 1 entries for 2 axes"),
+        ({"labels": "ab"}, "labels must map axes to sequences of str"),
+        ({"shape": (2,)}, "1 entries for 2 axes"),
+        ({"shape": (0, 2)}, "axis 'hair' has no levels"),
+        ({"shape": (-1, 2)}, "entry of shape must be between 0 and"),
+        ({"shape": (1.5, 2)}, "entry of shape must be an int, got 1.5"),
+        ({"shape": 5}, "shape must hold the size of each axis"),
+        ({"coordinates": [], "counts": []}, "axis 'hair' has no levels"),
+    ],
+)
+def test_axes_shape_and_labels_must_fit(arguments, says):
+    given = {"coordinates": [[0, 0]], "counts": [1], "axes": AXES, "shape": (1, 2)}
+    if "coordinates" in arguments:
+        given["shape"] = None
+    with pytest.raises((InvalidArgumentError, InvalidTypeError), match=says):
+        CountTensor.from_coo(**{**given, **arguments})
+
+
+FRAME = pd.DataFrame(
+    {
+        "sex": ["f", None, "m"],
+        "age": [1, 2, 1],
+        "holes": [1, np.nan, 2],
+        "below": [1, -1, 2],
+        "text": ["1", "2", "x"],
+        "a b": ["u", "v", "w"],
+        "lists": [[1], [2], [1]],
+    },
+    index=["x", "y", "z"],
+)
+
+
+@pytest.mark.parametrize(
+    ("axes", "counts", "says"),
+    [
+        (["sex"], None, "column 'sex' has no value at row y"),
+        (["age"], "holes", "column 'holes' has no value at row y"),
+        (["age"], "below", "column 'below' holds the negative count -1 at row y"),
+        (["age"], "text", "column 'text' must hold whole numbers"),
+        (["age"], "age", "cannot be an axis and hold the counts"),
+        (["rings"], None, "no columns called 'rings'; its columns are sex, age"),
+        (["age"], "rings", "no columns called 'rings'"),
+        (["a b"], None, "'a b' cannot name an axis"),
+        (["lists"], None, "column 'lists' holds values that cannot be sorted"),
+    ],
+)
+def test_bad_frames_are_located(axes, counts, says):
+    with pytest.raises((InvalidArgumentError, InvalidTypeError), match=says):
+        CountTensor.from_frame(FRAME, axes, counts)
+
+
+def test_what_is_no_table_of_observations():
+    with pytest.raises(InvalidTypeError, match="must be a pandas DataFrame, got ndarray"):
+        CountTensor.from_frame(DENSE, AXES)
+    with pytest.raises(InvalidArgumentError, match="2 columns called 'i'"):
+        CountTensor.from_frame(pd.DataFrame([[1, 2]], columns=["i", "i"]), ["i"])
+    with pytest.raises(InvalidArgumentError, match="axis 'age' has no levels"):
+        CountTensor.from_frame(FRAME[:0], ["age"])
+
+
+def test_frames_need_pandas(tensor, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingDependencyError, match=r"polyabayes\[frames\]"):
+        tensor.to_frame()
+    with pytest.raises(InvalidTypeError, match="must be a pandas DataFrame"):
+        CountTensor.from_frame(5)
