@@ -4,7 +4,7 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use polyabayes::Estimate;
 use polyabayes::allocation::{
     Algorithm, Ascent, Decomposition, Filter, Limits, Network, Prior, Problem, Sweeps, TokenOrder,
-    ascend, gibbs, ln_probability, sandwich,
+    ascend, best_particle, gibbs, ln_probability, sandwich,
 };
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
@@ -83,38 +83,41 @@ impl Allocation {
         self.estimate(py, Algorithm::Exact { budget }, 0, 0, 1, progress)
     }
 
-    /// ln Pr(X | T) by sequential importance sampling, resampled below a share `threshold` of
-    /// effective particles. `order` is "random", "sorted", or cells by number.
-    #[pyo3(signature = (*, n_particles, threshold, resampling, order, n_replicates, seed, n_jobs,
-                        progress = None))]
+    /// ln Pr(X | T) by sequential importance sampling, and with `lookahead` along what a Gibbs run
+    /// expects of the tokens to come.
+    #[pyo3(signature = (filter, *, lookahead, n_replicates, seed, n_jobs, progress = None))]
     #[expect(clippy::too_many_arguments, reason = "options, by name")]
     fn smc(
         &self,
         py: Python<'_>,
-        n_particles: usize,
-        threshold: f64,
-        resampling: &str,
-        order: Order,
+        filter: FilterOptions,
+        lookahead: bool,
         n_replicates: usize,
         seed: u64,
         n_jobs: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<AllocationEstimate> {
-        let resampling = match resampling {
-            "multinomial" => Resampling::Multinomial,
-            "residual" => Resampling::Residual,
-            "stratified" => Resampling::Stratified,
-            "systematic" => Resampling::Systematic,
-            other => return Err(PyValueError::new_err(format!("resampling {other:?}"))),
-        };
-        let order = match order {
-            Order::Cells(cells) => TokenOrder::Given(cells),
-            Order::Name(name) if name == "random" => TokenOrder::Random,
-            Order::Name(name) if name == "sorted" => TokenOrder::Sorted,
-            Order::Name(other) => return Err(PyValueError::new_err(format!("order {other:?}"))),
-        };
-        let filter = Filter { n_particles, threshold, resampling, order };
-        self.estimate(py, Algorithm::Filter(filter), n_replicates, seed, n_jobs, progress)
+        let filter = filter.to_core()?;
+        let algorithm =
+            if lookahead { Algorithm::Lookahead(filter) } else { Algorithm::Filter(filter) };
+        self.estimate(py, algorithm, n_replicates, seed, n_jobs, progress)
+    }
+
+    /// Family counts of the most probable particle of one run.
+    #[pyo3(signature = (filter, *, seed, n_jobs, progress = None))]
+    fn best_particle(
+        &self,
+        py: Python<'_>,
+        filter: FilterOptions,
+        seed: u64,
+        n_jobs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<AllocationDecomposition> {
+        let (filter, order) = (filter.to_core()?, self.elimination.as_deref());
+        let outcome = detach::run(py, n_jobs, progress, |watch| {
+            best_particle(&self.network, &self.data, order, &filter, seed, watch)
+        })?;
+        Ok(AllocationDecomposition::new(py, outcome.value))
     }
 
     /// ln Pr(X | T) by annealed populations of Gibbs chains.
@@ -223,7 +226,37 @@ impl Allocation {
     }
 }
 
-/// In which order tokens are drawn.
+/// Options of the particle filter, resampled below a share `threshold` of effective particles:
+/// read from an object with these attributes.
+#[derive(FromPyObject)]
+pub(crate) struct FilterOptions {
+    n_particles: usize,
+    threshold: f64,
+    resampling: String,
+    order: Order,
+}
+
+impl FilterOptions {
+    fn to_core(&self) -> PyResult<Filter> {
+        let resampling = match self.resampling.as_str() {
+            "multinomial" => Resampling::Multinomial,
+            "residual" => Resampling::Residual,
+            "stratified" => Resampling::Stratified,
+            "systematic" => Resampling::Systematic,
+            other => return Err(PyValueError::new_err(format!("resampling {other:?}"))),
+        };
+        let order = match &self.order {
+            Order::Cells(cells) => TokenOrder::Given(cells.clone()),
+            Order::Name(name) if name == "random" => TokenOrder::Random,
+            Order::Name(name) if name == "sorted" => TokenOrder::Sorted,
+            Order::Name(other) => return Err(PyValueError::new_err(format!("order {other:?}"))),
+        };
+        let (n_particles, threshold) = (self.n_particles, self.threshold);
+        Ok(Filter { n_particles, threshold, resampling, order })
+    }
+}
+
+/// In which order tokens are drawn: "random", "sorted", or cells by number.
 #[derive(FromPyObject)]
 enum Order {
     Name(String),

@@ -9,6 +9,7 @@ use super::chains::{Chains, Order, ln_law};
 use super::kernel::Target;
 use super::network::{Margin, Network};
 use super::problem::Problem;
+use super::smc::{self, Filter};
 use super::sum_product::SumProduct;
 use crate::control::Observer;
 use crate::counts::CountTensor;
@@ -322,5 +323,29 @@ pub fn gibbs(
     }
     sums.iter_mut().for_each(|sum| *sum /= sweeps.n_kept as f64);
     let counts = whole(network, data, &problem, &sums);
+    Ok(Decomposition { counts, trace, converged: true })
+}
+
+/// Family counts of the most probable allocation among the particles of one run.
+///
+/// # Errors
+/// Those of [`Problem::new`]; too many particles; [`Error::Stopped`] when the observer asks to
+/// stop.
+pub fn best_particle(
+    network: &Network,
+    data: &CountTensor,
+    order: Option<&[usize]>,
+    filter: &Filter,
+    seed: u64,
+    observer: &impl Observer,
+) -> Result<Decomposition> {
+    let problem = Problem::of_margins(network, network.whole_margins(), data, order)?;
+    let mut rng = Key::new(seed, Purpose::Initialise).rng();
+    let (rows, ln_law) = match problem.n_cliques() {
+        0 => (Vec::new(), 0.0),
+        _ => smc::run(&problem, filter, &mut rng, observer)?.1.best(&problem),
+    };
+    let trace = vec![ln_law + problem.ln_visible + problem.ln_arrangements];
+    let counts = whole(network, data, &problem, &rows);
     Ok(Decomposition { counts, trace, converged: true })
 }

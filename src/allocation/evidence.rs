@@ -60,7 +60,7 @@ pub fn ln_probability(
             return Ok(Estimate::exact(ln_sum + constant));
         }
         Algorithm::Filter(filter) => {
-            let run = |r| smc::ln_sum(problem, filter, &mut rng(r), observer);
+            let run = |r| Ok(smc::run(problem, filter, &mut rng(r), observer)?.0);
             (replicate(&run)?, filter.n_particles)
         }
         Algorithm::Lookahead(filter) => {

@@ -19,7 +19,7 @@ mod smc;
 mod sum_product;
 
 pub use bidirectional::{Sandwich, sandwich};
-pub use decomposition::{Ascent, Decomposition, Limits, Sweeps, ascend, gibbs};
+pub use decomposition::{Ascent, Decomposition, Limits, Sweeps, ascend, best_particle, gibbs};
 pub use evidence::{Algorithm, ln_probability};
 pub use network::{Network, Prior};
 pub use problem::Problem;

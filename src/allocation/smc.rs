@@ -2,6 +2,7 @@
 
 use rand::seq::SliceRandom as _;
 
+use super::chains::ln_law;
 use super::kernel::{self, Rows, States, Target};
 use super::problem::Problem;
 use crate::control::Observer;
@@ -48,16 +49,16 @@ pub(super) fn ordered(problem: &Problem, order: &TokenOrder, rng: &mut impl rand
     tokens
 }
 
-/// ln Ẑ of one run.
+/// ln Ẑ of one run, and its particles. Unbiased.
 ///
 /// # Errors
 /// [`Error::Stopped`] when the observer asks to stop.
-pub(super) fn ln_sum(
+pub(super) fn run(
     problem: &Problem,
     filter: &Filter,
     rng: &mut impl Stream,
     observer: &impl Observer,
-) -> Result<f64> {
+) -> Result<(f64, Particles)> {
     let plan = &problem.plan;
     let tokens = ordered(problem, &filter.order, rng);
     let n_groups = filter.n_particles.div_ceil(LANES);
@@ -93,7 +94,7 @@ pub(super) fn ln_sum(
         }
     }
     let flat = weights.as_flattened();
-    Ok(ln_value + (flat.iter().sum::<f64>() / flat.len() as f64).ln())
+    Ok((ln_value + (flat.iter().sum::<f64>() / flat.len() as f64).ln(), particles))
 }
 
 /// Multiplies the weights so that the largest is 1; returns ln of what was taken out.
@@ -177,6 +178,27 @@ impl Particles {
             self.seen[block] = Some(now);
             self.n_blocks[now] += 1;
         }
+    }
+
+    /// Marginal counts of the particle whose allocation is most probable, and ln of its law.
+    pub(super) fn best(mut self, problem: &Problem) -> (Vec<f64>, f64) {
+        let starts: Vec<u32> = self.blocks.iter().map(|&(start, _)| start as u32).collect();
+        self.update(&starts);
+        let alphas = problem.alphas();
+        let target = Target { base: &alphas, unit: 1.0 };
+        let of_group = |group: usize| -> Vec<Lanes> {
+            self.rows.iter().skip(group).step_by(self.n_groups).copied().collect()
+        };
+        let mut best = (Vec::new(), f64::NEG_INFINITY);
+        for group in 0..self.n_groups {
+            let rows = of_group(group);
+            for (lane, ln_law) in ln_law(problem, target, &rows).into_iter().enumerate() {
+                if ln_law > best.1 {
+                    best = (rows.iter().map(|row| row[lane]).collect(), ln_law);
+                }
+            }
+        }
+        best
     }
 
     fn rearrange(&mut self, block: usize, seen: usize) {
