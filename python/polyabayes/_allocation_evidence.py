@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -26,6 +27,9 @@ __all__ = ["METHODS", "Evidence", "Options", "find_evidence"]
 
 # The share of log-normal replicates that is effective when their logs deviate by 1.
 _RELIABLE_SHARE = 0.37
+
+# Standard error of one such replicate; a few of them hardly show how far they may be apart.
+_RELIABLE_ERROR = math.expm1(1) ** 0.5
 
 # Multiply-adds that an exact sum may take.
 _BUDGET = 1e9
@@ -88,7 +92,9 @@ class Evidence:
     @property
     def doubt(self) -> str:
         """Why the error cannot be trusted, if it cannot."""
-        if not self.n_eff < _RELIABLE_SHARE * self.n_replicates:
+        few = self.n_eff < _RELIABLE_SHARE * self.n_replicates
+        far = self.std_error > _RELIABLE_ERROR / max(self.n_replicates, 1) ** 0.5
+        if not (few or far):
             return ""
         sizes = [name for name in METHODS[self.method].options if name in _SIZES[:2]]
         return (

@@ -6,24 +6,35 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polyabayes import _checks
+from polyabayes._allocation_checks import (
+    checked_prior,
+    checked_sizes,
+    checked_ties,
+    known_nodes,
+)
 from polyabayes._allocation_decomposition import Decomposition, n_effective_parameters
 from polyabayes._allocation_evidence import Evidence, Options, find_evidence
 from polyabayes._allocation_fitting import Options as FittingOptions
 from polyabayes._allocation_fitting import find_decomposition
 from polyabayes._allocation_layout import lay_out
 from polyabayes._allocation_models import ReadyMade
+from polyabayes._allocation_sandwich import Sandwich, find_sandwich
 from polyabayes._cells import checked_axes
 from polyabayes._graph import Graph
 from polyabayes._random import RandomState
 from polyabayes._triangulation import directed
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["AllocationModel", "Cost", "Decomposition", "Evidence", "n_effective_parameters"]
-
-_LARGEST_SIZE = 2**32
+__all__ = [
+    "AllocationModel",
+    "Cost",
+    "Decomposition",
+    "Evidence",
+    "Sandwich",
+    "n_effective_parameters",
+]
 
 
 class Cost(NamedTuple):
@@ -110,12 +121,14 @@ class AllocationModel(ReadyMade):
         axes: Sequence[str] | None = None,
     ) -> None:
         self.graph = Graph.parse(graph)
-        self.sizes = self._checked_sizes(sizes)
+        self.sizes = checked_sizes(self.graph, sizes)
         self.concentration = _checks.positive_number("concentration", concentration)
         self.rate = None if rate is None else _checks.positive_number("rate", rate)
-        self.tied = self._checked_ties(tied)
-        self.prior = self._checked_prior(prior)
-        self.axes = self._open_nodes() if axes is None else self._known("axes", checked_axes(axes))
+        self.tied = checked_ties(self.graph, tied)
+        self.prior = checked_prior(self.graph, self.tied, prior)
+        self.axes = self._open_nodes()
+        if axes is not None:
+            self.axes = known_nodes(self.graph, "axes", checked_axes(axes))
         self.added_edges: tuple[tuple[str, str], ...] = ()
 
     @classmethod
@@ -150,8 +163,8 @@ class AllocationModel(ReadyMade):
 
         Examples
         --------
-        >>> AllocationModel.from_undirected("a - b - c - d - a")
-        <AllocationModel: a -> b; a, b -> c; a, c -> d; concentration 1; added a - c>
+        >>> AllocationModel.from_undirected("a -> c <- b").added_edges
+        (('a', 'b'),)
         """
         network, added = directed(graph)
         model = cls(network.to_text(), sizes, **options)
@@ -276,6 +289,56 @@ class AllocationModel(ReadyMade):
             progress=progress,
         )
 
+    def sandwich(
+        self,
+        shape: Mapping[str, int],
+        total: int,
+        *,
+        n_particles: int = 16,
+        n_samples: int = 1000,
+        n_replicates: int = 4,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> Sandwich:
+        """How far annealing may be from the truth, on a tensor drawn from the model.
+
+        The allocation of such a tensor is known, and annealing backwards from it is high in
+        expectation, as annealing forwards is low (Grosse, Ghahramani and Adams 2015).
+
+        Parameters
+        ----------
+        shape : mapping of str to int
+            The axes of the tensor to draw, and their sizes.
+        total : int
+            Its total.
+        n_particles, n_samples, n_replicates : int, default=16, 1000, 4
+            Chains, temperatures and replicates of ``"annealed"``, of either side.
+        random_state, n_jobs, progress
+            As for :meth:`log_evidence`.
+
+        Returns
+        -------
+        Sandwich
+            Both sides and their gap, given the total.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If an argument is bad, or nothing is hidden; before any work.
+        """
+        return find_sandwich(
+            self,
+            shape,
+            total,
+            n_particles=n_particles,
+            n_samples=n_samples,
+            n_replicates=n_replicates,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+
     def decompose(
         self,
         data: Any,
@@ -333,62 +396,6 @@ class AllocationModel(ReadyMade):
     def _open_nodes(self) -> tuple[str, ...]:
         nodes = tuple(node for node in self.graph.nodes if node not in self.sizes)
         return ("doc", "word") if set(nodes) == {"doc", "word"} else nodes
-
-    def _known(self, name: str, nodes: tuple[str, ...]) -> tuple[str, ...]:
-        for node in nodes:
-            if node not in self.graph.parents:
-                raise InvalidArgumentError(
-                    f"{name} names {node!r}, which is no node of the graph {self.graph.to_text()!r}"
-                )
-        return nodes
-
-    def _checked_sizes(self, sizes: Any) -> dict[str, int]:
-        if sizes is None:
-            return {}
-        if not isinstance(sizes, Mapping):
-            raise InvalidTypeError(f"sizes must map names of nodes to numbers, got {sizes!r}")
-        self._known("sizes", tuple(sizes))
-        return {
-            node: _checks.whole_number(f"sizes[{node!r}]", size, 1, _LARGEST_SIZE)
-            for node, size in sizes.items()
-        }
-
-    def _checked_ties(self, tied: Any) -> tuple[tuple[str, ...], ...]:
-        if isinstance(tied, str) or not isinstance(tied, Sequence):
-            raise InvalidTypeError(f"tied must hold groups of nodes, as [('i', 'j')], got {tied!r}")
-        ties = []
-        seen: set[str] = set()
-        for group in tied:
-            if isinstance(group, str) or not isinstance(group, Sequence) or len(group) < 2:
-                raise InvalidTypeError(
-                    f"tied must hold groups of two nodes or more, as [('i', 'j')], got {tied!r}"
-                )
-            nodes = self._known("tied", tuple(group))
-            twice = [node for node in nodes if node in seen or nodes.count(node) > 1]
-            if twice:
-                raise InvalidArgumentError(f"tied names node {twice[0]!r} twice, got {tied!r}")
-            seen.update(nodes)
-            ties.append(nodes)
-        return tuple(ties)
-
-    def _checked_prior(self, prior: Any) -> str | dict[str, float]:
-        if not isinstance(prior, Mapping):
-            return _checks.choice("prior", prior, ("bdeu", "flat"))
-        self._known("prior", tuple(prior))
-        for node in self.graph.nodes:
-            if node not in prior:
-                raise InvalidArgumentError(
-                    f"prior has no entry for node {node!r}; a mapping names every node"
-                )
-        for tie in self.tied:
-            if len({prior[node] for node in tie}) > 1:
-                raise InvalidArgumentError(
-                    f"prior differs between {', '.join(tie)}, which are tied to one table"
-                )
-        return {
-            node: _checks.positive_number(f"prior[{node!r}]", value)
-            for node, value in prior.items()
-        }
 
     def __repr__(self) -> str:
         parts = [self.graph.to_text()]

@@ -241,7 +241,7 @@ def _evidence(arguments: argparse.Namespace) -> int:
     options = given(arguments, EVIDENCE)
     if arguments.tried is None:
         model = _network(arguments)
-        _say(f"{model} of {tensor}")
+        _announce(model, tensor)
         print(_evidence_summary(model.log_evidence(tensor, **options)))
         return 0
     node, sizes = arguments.tried
@@ -262,7 +262,7 @@ def _decompose(arguments: argparse.Namespace) -> int:
     _refuse_unwritable(folder)
     model = _network(arguments)
     tensor = pb.read_tensor(arguments.tensor, arguments.axes)
-    _say(f"{model} of {tensor}")
+    _announce(model, tensor)
     found = model.decompose(tensor, **given(arguments, DECOMPOSITION))
     for node in found.tables:
         with replacing(folder / f"{node}.csv") as stream:
@@ -272,6 +272,14 @@ def _decompose(arguments: argparse.Namespace) -> int:
     _say(f"wrote a table for each of {', '.join(found.tables)} to {folder}")
     print(_decomposition_summary(found), file=sys.stderr)
     return 0
+
+
+def _announce(model: pb.AllocationModel, tensor: pb.CountTensor) -> None:
+    cost = model.cost(tensor)
+    _say(
+        f"{model} of {tensor}: {cost.n_states:,} joint states a token, {cost.n_marginals:,} "
+        "marginal counts"
+    )
 
 
 def _network(
@@ -405,12 +413,16 @@ def _summary(result: pb.LogLikelihood) -> str:
 
 def _evidence_summary(evidence: pb.Evidence) -> str:
     low, high = evidence.interval()
-    bound = ", a lower bound" if evidence.is_lower_bound else ""
     given_total = ", given the total" if evidence.given_total else ""
+    error = f"{evidence.std_error:.2g} nats, {evidence.n_replicates} replicates"
+    if evidence.is_lower_bound:
+        error = "a lower bound"
+    elif not evidence.n_replicates:
+        error = "none"
     lines = [
-        f"log evidence  {evidence.value:,.6f} nats{given_total}{bound}",
-        f"error         {evidence.std_error:.2g} nats ({evidence.method}"
-        + (f", {evidence.n_replicates} replicates)" if evidence.n_replicates else ")"),
+        f"log evidence  {evidence.value:,.6f} nats{given_total}",
+        f"method        {evidence.method}",
+        f"error         {error}",
         f"95 %          {low:,.6f} to {high:,.6f}",
         f"ln P(T)       {evidence.log_probability_of_total:,.6f}, T = {evidence.n_tokens:,}",
         f"time          {evidence.seconds:.2f} s",

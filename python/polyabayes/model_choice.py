@@ -195,7 +195,7 @@ def posterior_over_models(
     >>> models = {f"rank {K}": AllocationModel.nmf(K) for K in (1, 2, 3)}
     >>> posterior = posterior_over_models(models, [[4, 3, 0], [0, 0, 3], [0, 0, 3]])
     >>> {name: round(p, 4) for name, p in posterior.probabilities.items()}
-    {'rank 3': 0.5645, 'rank 2': 0.434, 'rank 1': 0.0018}
+    {'rank 3': 0.5643, 'rank 2': 0.4339, 'rank 1': 0.0018}
     """
     if not isinstance(models, Mapping) or not models:
         raise InvalidTypeError("models must be a mapping from names to at least one model")

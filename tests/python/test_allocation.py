@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import doctest
 import itertools
 import json
 import math
@@ -13,7 +14,15 @@ from scipy import sparse, stats
 from scipy.special import gammaln
 
 import polyabayes as pb
-from polyabayes import AllocationModel, CountTensor, Evidence
+from polyabayes import (
+    AllocationModel,
+    CountTensor,
+    Evidence,
+    _allocation_decomposition,
+    _graph,
+    allocation,
+    model_choice,
+)
 from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "allocation.json").read_text())
@@ -166,6 +175,17 @@ def test_flat_tables_need_not_agree() -> None:
     assert ones.log_evidence([[3, 1], [0, 2]]).value == flat[0].value
 
 
+@pytest.mark.parametrize(
+    "module",
+    [allocation, model_choice, _graph, _allocation_decomposition],
+    ids=lambda m: m.__name__,
+)
+def test_examples_in_docstrings_are_true(module: Any) -> None:
+    found = doctest.testmod(module)
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
 READY = {
     "nmf": (AllocationModel.nmf(2), (2, 2)),
     "symmetric_nmf": (AllocationModel.symmetric_nmf(2), (2, 2)),
@@ -266,6 +286,19 @@ def test_order_of_tokens_and_elimination_matter_to_smc_alone() -> None:
         for order in ([0, 1, 2, 3], [3, 2, 1, 0])
     )
     assert one != other
+
+
+def test_sandwich_closes_with_temperatures() -> None:
+    model, shape = AllocationModel.cp(["i", "j"], 3), {"i": 6, "j": 5}
+    wide, narrow = (
+        model.sandwich(shape, 200, n_samples=n, n_replicates=2, random_state=1) for n in (5, 2000)
+    )
+    assert wide.gap > narrow.gap
+    assert abs(narrow.gap) < 4 * math.hypot(narrow.lower.std_error, narrow.upper.std_error)
+    assert narrow.lower.given_total
+    again = model.sandwich(shape, 200, n_samples=5, n_replicates=2, random_state=1, n_jobs=1)
+    assert again.lower.value == wide.lower.value
+    assert again.upper.value == wide.upper.value
 
 
 def test_auto_is_exact_where_that_is_quick_and_else_anneals() -> None:

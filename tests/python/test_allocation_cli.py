@@ -46,9 +46,10 @@ def test_evidence_is_that_of_the_api(file: Path, capsys: pytest.CaptureFixture[s
     output = capsys.readouterr()
     expected = AllocationModel.nmf(2).log_evidence(COUNTS)
     assert number(output.out, "log evidence") == pytest.approx(expected.value, abs=1e-6)
-    assert "(exact)" in output.out
+    assert "method        exact" in output.out
     assert "T = 13" in output.out
     assert "<AllocationModel: topic -> doc, word; topic 2; concentration 1>" in output.err
+    assert "2 joint states a token, 14 marginal counts" in output.err
 
 
 def test_options_reach_the_model_and_the_method(

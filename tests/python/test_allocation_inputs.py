@@ -128,6 +128,24 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
         AllocationModel.nmf(2).log_evidence(TABLE, **options)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"shape": {}}, "shape must map the axes"),
+        ({"shape": [3, 3]}, "shape must map the axes"),
+        ({"shape": {"doc": 3, "x": 2}}, "no node for axis 'x'"),
+        ({"shape": {"doc": 3}}, "no size for node 'word'"),
+        ({"shape": {"doc": 3, "word": 2, "topic": 2}}, "no hidden nodes: its evidence is exact"),
+        ({"total": 0}, "total must be"),
+        ({"total": 10**12}, "total must be"),
+        ({"n_samples": 0}, "n_samples must be"),
+    ],
+)
+def test_bad_sandwiches_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(PolyabayesError, match=message):
+        AllocationModel.nmf(2).sandwich(**{"shape": {"doc": 3, "word": 2}, "total": 5, **arguments})
+
+
 def test_too_much_work_is_refused() -> None:
     wide = np.random.default_rng(0).poisson(1.0, (12, 12))
     with pytest.raises(BudgetExceededError, match='raise budget, or use method="annealed"'):
