@@ -154,7 +154,7 @@ pub enum Error {
     },
     /// The particles of one document would not fit into memory.
     #[error(
-        "n_particles = {n_particles} is too many for this number of topics and replicates: at most \
+        "n_particles = {n_particles} is too many for the memory of a run: at most \
          {most}"
     )]
     TooManyParticles {

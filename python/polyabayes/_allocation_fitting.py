@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from polyabayes import _checks, _core
 from polyabayes._allocation_decomposition import Decomposition, Floats
+from polyabayes._allocation_evidence import PARTICLES, Filter
 from polyabayes._allocation_layout import Layout
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, draw_seed
@@ -23,6 +24,7 @@ class Options(NamedTuple):
     tolerance: float | None
     n_restarts: int | None
     burn_in: int | None
+    n_particles: int | None
 
 
 class Run(NamedTuple):
@@ -66,6 +68,13 @@ def _gibbs(
         )
 
 
+def _smc(
+    core: _core.Allocation, _method: str, options: Options, run: Run
+) -> _core.AllocationDecomposition:
+    filtering = Filter(options.n_particles or PARTICLES, 0.5, "systematic", "random")
+    return core.best_particle(filtering, seed=run.seed, n_jobs=run.n_jobs)
+
+
 class Method(NamedTuple):
     """A method by its function, and its options."""
 
@@ -81,6 +90,7 @@ METHODS = {
     "dual-em": _CLIMBING,
     "icm": _CLIMBING,
     "gibbs": Method(_gibbs, ("max_iter", "burn_in")),
+    "smc": Method(_smc, ("n_particles",)),
 }
 
 

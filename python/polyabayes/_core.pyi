@@ -72,6 +72,16 @@ class _FitSchedule(Protocol):
     @property
     def n_jobs(self) -> int: ...
 
+class _Filter(Protocol):
+    @property
+    def n_particles(self) -> int: ...
+    @property
+    def threshold(self) -> float: ...
+    @property
+    def resampling(self) -> str: ...
+    @property
+    def order(self) -> str | Sequence[int]: ...
+
 @final
 class Documents:
     def __new__(
@@ -285,16 +295,22 @@ class Allocation:
     ) -> AllocationEstimate: ...
     def smc(
         self,
+        filtering: _Filter,
         *,
-        n_particles: int,
-        threshold: float,
-        resampling: str,
-        order: str | Sequence[int],
+        lookahead: bool,
         n_replicates: int,
         seed: int,
         n_jobs: int,
         progress: Callable[[int], None] | None = None,
     ) -> AllocationEstimate: ...
+    def best_particle(
+        self,
+        filtering: _Filter,
+        *,
+        seed: int,
+        n_jobs: int,
+        progress: Callable[[int], None] | None = None,
+    ) -> AllocationDecomposition: ...
     def annealed(
         self,
         *,

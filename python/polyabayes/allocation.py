@@ -218,38 +218,44 @@ class AllocationModel(ReadyMade):
         data : CountTensor, Corpus, array or sparse matrix
             The counts. A tensor's axes are nodes; the dimensions of anything else are `axes`.
         method : str, default="auto"
-            ===============  ========================================================  =========
-            method           what it does                                              cost
-            ===============  ========================================================  =========
-            ``"auto"``       exact where quick, else ``"annealed"``                    as chosen
-            ``"exact"``      enumeration, allocations with equal margins merged        grows
+            ===================  ====================================================  =========
+            method               what it does                                          cost
+            ===================  ====================================================  =========
+            ``"auto"``           exact where quick, else ``"smc"`` or ``"annealed"``,  as chosen
+                                 by a short pilot of each
+            ``"exact"``          enumeration, allocations with equal margins merged    grows
                                                                                        fast
-            ``"smc"``        particle filter over tokens, P particles; unbiased (the   P T S
-                             paper's algorithms 1 to 3); some tens of tokens
-            ``"annealed"``   annealed importance sampling from independent tokens to   P N T S
-                             the model's urn, populations of P collapsed Gibbs
-                             chains, N temperatures; unbiased; any number of tokens
-            ``"vb"``         variational Bayes, N iterations at most: a lower bound    N C S
-                             without an error; the best of several restarts
-            ===============  ========================================================  =========
+            ``"smc"``            particle filter over tokens, P particles; unbiased    P T S
+                                 (the paper's algorithms 1 to 3); for tens of tokens,
+                                 or few cells of large counts
+            ``"smc-lookahead"``  the same along the counts that a Gibbs run expects    P T S
+                                 of the tokens to come; unbiased; all hidden nodes
+                                 must be summed out together
+            ``"annealed"``       annealed importance sampling from independent tokens  P N T S
+                                 to the model's urn, populations of P collapsed Gibbs
+                                 chains, N temperatures; unbiased; any number of
+                                 tokens
+            ``"vb"``             variational Bayes, N iterations at most: a lower      N C S
+                                 bound without an error; the best of several restarts
+            ===================  ====================================================  =========
 
             The cost is that of a replicate: T tokens in C cells, S joint states of hidden nodes,
             which :meth:`cost` tells.
         given_total : bool, default=False
             Condition on the total, which then needs no prior.
         n_particles : int, optional
-            P: 1000 for ``"smc"``, 16 for ``"annealed"``.
+            P: 1000 for the filters, 16 for ``"annealed"``.
         n_samples : int, optional
             N: 1000.
         n_replicates : int, optional
             Independent replicates, 4; their mean is the estimate, their spread its error. For
             ``"vb"`` restarts, 10.
         resampling : {"systematic", "stratified", "residual", "multinomial"}
-            How ``"smc"`` resamples.
+            How the filters resample.
         resample_below : float, default=0.5
             Effective share of the particles below which it does: 0 never, 1 always.
         order : {"random", "sorted"} or sequence of int
-            Order in which ``"smc"`` draws the tokens: at random, cell after cell, or cell after
+            Order in which the filters draw the tokens: at random, cell after cell, or cell after
             cell in an order given by the numbers of the tensor's cells. It has no bias, but a
             large effect on the error.
         budget : float, optional
@@ -348,6 +354,7 @@ class AllocationModel(ReadyMade):
         tolerance: float | None = None,
         n_restarts: int | None = None,
         burn_in: int | None = None,
+        n_particles: int | None = None,
         elimination_order: Sequence[str] | None = None,
         random_state: RandomState = None,
         n_jobs: int | None = None,
@@ -359,18 +366,20 @@ class AllocationModel(ReadyMade):
         ----------
         data : CountTensor, Corpus, array or sparse matrix
             As for :meth:`log_evidence`.
-        method : {"vb", "em", "dual-em", "icm", "gibbs"}, default="vb"
+        method : {"vb", "em", "dual-em", "icm", "gibbs", "smc"}, default="vb"
             Variational Bayes, whose bound never decreases; expectation maximisation over the
             tables; over the allocation (dual); iterated conditional modes of both; averages of
-            collapsed Gibbs sampling.
+            collapsed Gibbs sampling; the most probable particle of a filter.
         max_iter : int, optional
             Iterations, or sweeps of ``"gibbs"``: 1000.
         tolerance : float, optional
             Relative gain of the objective at which iterations end, 1e-9.
         n_restarts : int, optional
-            Random starts, the best of which is kept: 10. Not of ``"gibbs"``.
+            Random starts, the best of which is kept: 10. Not of ``"gibbs"`` and ``"smc"``.
         burn_in : int, optional
             Sweeps of ``"gibbs"`` that are not averaged over; by default half of them.
+        n_particles : int, optional
+            Particles of ``"smc"``: 1000.
         elimination_order, random_state, n_jobs, progress
             As for :meth:`log_evidence`.
 
@@ -387,7 +396,7 @@ class AllocationModel(ReadyMade):
         return find_decomposition(
             lay_out(self, data, elimination_order),
             method,
-            FittingOptions(max_iter, tolerance, n_restarts, burn_in),
+            FittingOptions(max_iter, tolerance, n_restarts, burn_in, n_particles),
             random_state=random_state,
             n_jobs=n_jobs,
             progress=progress,

@@ -85,35 +85,35 @@ impl Allocation {
 
     /// ln Pr(X | T) by sequential importance sampling, and with `lookahead` along what a Gibbs run
     /// expects of the tokens to come.
-    #[pyo3(signature = (filter, *, lookahead, n_replicates, seed, n_jobs, progress = None))]
+    #[pyo3(signature = (filtering, *, lookahead, n_replicates, seed, n_jobs, progress = None))]
     #[expect(clippy::too_many_arguments, reason = "options, by name")]
     fn smc(
         &self,
         py: Python<'_>,
-        filter: FilterOptions,
+        filtering: FilterOptions,
         lookahead: bool,
         n_replicates: usize,
         seed: u64,
         n_jobs: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<AllocationEstimate> {
-        let filter = filter.to_core()?;
+        let filter = filtering.to_core()?;
         let algorithm =
             if lookahead { Algorithm::Lookahead(filter) } else { Algorithm::Filter(filter) };
         self.estimate(py, algorithm, n_replicates, seed, n_jobs, progress)
     }
 
     /// Family counts of the most probable particle of one run.
-    #[pyo3(signature = (filter, *, seed, n_jobs, progress = None))]
+    #[pyo3(signature = (filtering, *, seed, n_jobs, progress = None))]
     fn best_particle(
         &self,
         py: Python<'_>,
-        filter: FilterOptions,
+        filtering: FilterOptions,
         seed: u64,
         n_jobs: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<AllocationDecomposition> {
-        let (filter, order) = (filter.to_core()?, self.elimination.as_deref());
+        let (filter, order) = (filtering.to_core()?, self.elimination.as_deref());
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             best_particle(&self.network, &self.data, order, &filter, seed, watch)
         })?;

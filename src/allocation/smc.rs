@@ -10,6 +10,9 @@ use crate::error::{Error, Result, array_of};
 use crate::math::Resampling;
 use crate::rng::{LANES, Lanes, Stream};
 
+/// Bytes that the particles of a run may take.
+const MAX_BYTES: usize = 1 << 32;
+
 /// In which order the tokens are drawn. Unbiased for any; the variance depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenOrder {
@@ -139,6 +142,11 @@ pub(super) struct Particles {
 
 impl Particles {
     pub(super) fn new(problem: &Problem, n_groups: usize) -> Result<Self> {
+        let most = MAX_BYTES / (problem.n_rows * size_of::<Lanes>()).max(1);
+        if n_groups > most {
+            let (n_particles, most) = (n_groups * LANES, most * LANES);
+            return Err(Error::TooManyParticles { n_particles, most });
+        }
         let rows = array_of("particles", problem.n_rows * n_groups, [0.0; LANES])?;
         let blocks = problem.blocks();
         let mut block_of = vec![0; problem.n_rows];
