@@ -65,11 +65,19 @@ def plot_evidence(
     values = np.array([evidences[rank].value for rank in ranks])
     ends = np.array([evidences[rank].interval(confidence) for rank in ranks])
     is_bound = np.array([evidences[rank].is_lower_bound for rank in ranks])
-    reach = np.abs(ends - values[:, np.newaxis]).T
-    reach[:, is_bound] = 0.0
-    ax.plot(ranks, values, color="C0", linewidth=0.8, alpha=0.5)
-    ax.errorbar(ranks, values, yerr=reach, fmt="o", color="C0", markersize=4, capsize=3)
-    ax.plot(np.array(ranks)[is_bound], values[is_bound], "^", color="C1", label="lower bound")
+    reach = np.abs(ends - values[:, np.newaxis])[~is_bound].T
+    places = np.array(ranks)
+    ax.plot(places, values, color="C0", linewidth=0.8, alpha=0.5)
+    ax.errorbar(
+        places[~is_bound],
+        values[~is_bound],
+        yerr=reach,
+        fmt="o",
+        color="C0",
+        markersize=4,
+        capsize=3,
+    )
+    ax.plot(places[is_bound], values[is_bound], "^", color="C1", label="lower bound")
     if is_bound.any():
         ax.legend(frameon=False)
     given = any(evidence.given_total for evidence in evidences.values())
