@@ -88,7 +88,7 @@ fn lda_visits_assignments_as_often_as_their_posterior_says() {
     let mut sampler = LdaSampler::new(&counts, prior, 1).unwrap();
     check_visits(
         &mut sampler,
-        |sampler| sampler.assignments().to_vec(),
+        |sampler| sampler.assignments(),
         |z| {
             let (by_document, by_word) = tallies(z);
             let ln_documents: f64 = by_document
@@ -133,7 +133,7 @@ fn check_pfa(learn_p: bool, learn_r: bool, seed: u64) {
     };
     check_visits(
         &mut sampler,
-        |sampler| sampler.assignments().to_vec(),
+        |sampler| sampler.assignments(),
         |z| {
             let (by_document, by_word) = tallies(z);
             let ln_shapes: f64 = (0..2)
@@ -251,7 +251,7 @@ fn the_log_joint_is_that_of_the_enumeration() {
     let prior = LdaPrior { alpha: alpha.clone(), beta, learned: false };
     let mut sampler = LdaSampler::new(&counts, prior, 1).unwrap();
     sampler.sweep(TopicStep::Draw, &()).unwrap();
-    let (by_document, by_word) = tallies(sampler.assignments());
+    let (by_document, by_word) = tallies(&sampler.assignments());
     let ln_documents: f64 = by_document
         .iter()
         .map(|row| {

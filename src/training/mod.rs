@@ -6,9 +6,11 @@
 //! and its result cannot depend on the number of threads.
 
 mod assignments;
+mod blocks;
 mod lda;
 mod pfa;
 mod schedule;
+mod tallies;
 mod topics;
 
 pub use lda::{LdaParameters, LdaPrior, LdaSampler};
