@@ -4,7 +4,7 @@
 
 use rand_distr::Distribution as _;
 
-use super::elementary::{exp, ln};
+use super::elementary::{exp, exp_minus, ln};
 use super::gamma_law;
 use crate::rng::{LANES, Lanes, Rng, Stream as _, UniformLanes, Uniforms};
 
@@ -22,10 +22,10 @@ pub fn fill_gammas(shape: f64, out: &mut [f64], rng: &mut Rng) {
     }
     let mut uniforms = rng.lanes();
     let proposal = Proposal::new(shape);
-    let mut pending = Vec::with_capacity(out.len() / 4 + LANES);
-    first_round(proposal, out, &mut pending, &mut uniforms);
-    while !pending.is_empty() {
-        next_round(proposal, out, &mut pending, &mut uniforms);
+    let mut pending = vec![0; out.len() + LANES];
+    let mut n_pending = first_round(proposal, out, &mut pending, &mut uniforms);
+    while n_pending > 0 {
+        n_pending = next_round(proposal, out, &mut pending[..n_pending], &mut uniforms);
     }
 }
 
@@ -46,7 +46,7 @@ impl Proposal {
     #[inline(always)]
     fn body(self, p: f64, u: f64) -> (f64, bool) {
         let x = exp(ln(p) * self.inverse);
-        (x, (p <= 1.0) & (u <= exp(-x)))
+        (x, (p <= 1.0) & (u <= exp_minus(x)))
     }
 
     /// The variate if p is above 1, and whether `u` accepts it.
@@ -63,42 +63,57 @@ fn positive(uniforms: &mut Uniforms) -> Lanes {
 }
 
 /// Fills all places with what the body gives; lists those that are not done, and leaves in them
-/// the p that is above 1, or 0 where a variate was refused.
+/// the p that is above 1, or 0 where a variate was refused. Returns their number.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn first_round(
     proposal: Proposal,
     out: &mut [f64],
-    pending: &mut Vec<u32>,
+    pending: &mut [u32],
     uniforms: &mut Uniforms,
-) {
-    let mut places = vec![0u32; LANES];
-    for (group, out) in out.chunks_mut(LANES).enumerate() {
-        let (mut p, u) = (positive(uniforms), positive(uniforms));
-        let mut failed = [false; LANES];
-        for lane in 0..LANES {
-            let q = p[lane] * proposal.bound;
-            let (x, accepted) = proposal.body(q, u[lane]);
-            failed[lane] = !accepted;
-            p[lane] = if accepted { x } else if q > 1.0 { q } else { 0.0 };
+) -> usize {
+    let mut n_pending = 0;
+    let mut note = |start: usize, failed: &[bool]| {
+        for (place, &failed) in (start as u32..).zip(failed) {
+            pending[n_pending] = place;
+            n_pending += usize::from(failed);
         }
-        out.copy_from_slice(&p[..out.len()]);
-        let mut n = 0;
-        for (lane, failed) in failed[..out.len()].iter().enumerate() {
-            places[n] = (group * LANES + lane) as u32;
-            n += usize::from(*failed);
-        }
-        pending.extend_from_slice(&places[..n]);
+    };
+    let (groups, rest) = out.as_chunks_mut::<LANES>();
+    let start_of_rest = groups.len() * LANES;
+    for (group, out) in groups.iter_mut().enumerate() {
+        let (x, failed) = propose(proposal, uniforms);
+        *out = x;
+        note(group * LANES, &failed);
     }
+    let (x, failed) = propose(proposal, uniforms);
+    rest.copy_from_slice(&x[..rest.len()]);
+    note(start_of_rest, &failed[..rest.len()]);
+    n_pending
 }
 
-/// Goes on with the places that are not done.
+/// The bodies of new proposals, or what is to be kept where they are refused.
+#[inline(always)]
+fn propose(proposal: Proposal, uniforms: &mut Uniforms) -> (Lanes, [bool; LANES]) {
+    let (mut x, u) = (positive(uniforms), positive(uniforms));
+    let mut failed = [false; LANES];
+    for lane in 0..LANES {
+        let p = x[lane] * proposal.bound;
+        let (body, accepted) = proposal.body(p, u[lane]);
+        failed[lane] = !accepted;
+        let kept = if p > 1.0 { p } else { 0.0 };
+        x[lane] = if accepted { body } else { kept };
+    }
+    (x, failed)
+}
+
+/// Goes on with the places that are not done, and returns the number of those still left.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn next_round(
     proposal: Proposal,
     out: &mut [f64],
-    pending: &mut Vec<u32>,
+    pending: &mut [u32],
     uniforms: &mut Uniforms,
-) {
+) -> usize {
     let mut n_left = 0;
     for start in (0..pending.len()).step_by(LANES) {
         let n = (pending.len() - start).min(LANES);
@@ -125,5 +140,5 @@ fn next_round(
             n_left += usize::from(failed[lane]);
         }
     }
-    pending.truncate(n_left);
+    n_left
 }

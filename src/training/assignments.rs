@@ -154,7 +154,7 @@ impl<'a> Assignments<'a> {
         observer: &impl Observer,
     ) -> Result<Vec<u64>> {
         let (counts, n_topics) = (self.counts, self.n_topics);
-        let new_worker = || (new_tallies(), Prior::new(n_topics), vec![0; n_topics]);
+        let new_worker = || (new_tallies(), Prior::new(step.a), vec![0; n_topics]);
         (self.blocks.par_iter_mut().with_max_len(1))
             .try_fold(new_worker, |(mut tallies, mut prior, mut n_tables), block| {
                 block.tally(counts, &mut tallies);

@@ -122,7 +122,6 @@ impl Block {
                 return Err(Error::Stopped);
             }
             let word = Word {
-                a: step.a,
                 q,
                 key: step.key.unit(word as u64),
                 first_document: self.documents.start,
@@ -136,16 +135,14 @@ impl Block {
 
 /// What the topics of the tokens of one word depend on.
 struct Word<'a> {
-    a: &'a [f64],
     q: &'a [f64],
     key: Key,
     first_document: usize,
     documents: &'a [u32],
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn draw_word(word: Word<'_>, topics: &mut [u16], tallies: &mut impl Tallies, prior: &mut Prior) {
-    let row = prior.row(word.a, word.q);
+    let row = prior.row(word.q);
     let uniforms = word.key.counter();
     let (mut last, mut repeat) = (u32::MAX, 0);
     for (&document, topic) in word.documents.iter().zip(topics) {

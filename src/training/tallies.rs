@@ -1,6 +1,6 @@
 //! Topics of the tokens of many documents, counted, and the draw of one token given the others.
 
-// Each sweep is compiled for several instruction sets, with all its parts in it.
+// The loops are compiled for several instruction sets, with all their parts in them.
 #![allow(clippy::inline_always)]
 
 /// Topics whose weights are summed side by side.
@@ -27,14 +27,15 @@ pub(super) trait Tallies {
     fn counts(&self, document: usize) -> impl Iterator<Item = (usize, u32)>;
 }
 
-/// Weights of one word: q, and a q with its sums by lane.
+/// Weights of one word.
 pub(super) struct Row<'a> {
     q: &'a [f64],
     prior: &'a Prior,
 }
 
-/// The part of the weights that the pseudo-counts have, filled up with zeros.
+/// The part of the weights of a word that the pseudo-counts have, filled up with zeros.
 pub(super) struct Prior {
+    a: Vec<f64>,
     /// a q.
     weights: Vec<f64>,
     lanes: Lanes,
@@ -43,23 +44,18 @@ pub(super) struct Prior {
 }
 
 impl Prior {
-    pub(super) fn new(n_topics: usize) -> Self {
-        let weights = vec![0.0; n_topics.next_multiple_of(LANES)];
-        Prior { weights, lanes: [0.0; LANES], rest: [0.0; LANES] }
+    pub(super) fn new(a: &[f64]) -> Self {
+        let mut a = a.to_vec();
+        a.resize(a.len().next_multiple_of(LANES), 0.0);
+        let weights = a.clone();
+        Prior { a, weights, lanes: [0.0; LANES], rest: [0.0; LANES] }
     }
 
     /// Takes up a word.
-    #[inline(always)]
-    pub(super) fn row<'a>(&'a mut self, a: &[f64], q: &'a [f64]) -> Row<'a> {
-        for ((weight, a), q) in self.weights.iter_mut().zip(a).zip(q) {
-            *weight = a * q;
-        }
-        self.lanes = [0.0; LANES];
-        for weights in self.weights.as_chunks::<LANES>().0 {
-            self.lanes = add(&self.lanes, weights);
-        }
+    pub(super) fn row<'a>(&'a mut self, q: &'a [f64]) -> Row<'a> {
         let rest = q.as_chunks::<LANES>().1;
         self.rest[..rest.len()].copy_from_slice(rest);
+        self.lanes = weigh_prior(&mut self.weights, &self.a, q, &self.rest);
         Row { q, prior: self }
     }
 }
@@ -72,12 +68,14 @@ pub(super) struct Dense {
     /// Whole numbers, ready to be multiplied.
     counts: Vec<f64>,
     products: Vec<f64>,
+    indices: Vec<f64>,
 }
 
 impl Dense {
     pub(super) fn new(n_topics: usize) -> Self {
         let size = n_topics.next_multiple_of(LANES);
-        Dense { n_topics, counts: Vec::new(), products: vec![0.0; size] }
+        let indices = (0..size).map(|topic| topic as f64).collect();
+        Dense { n_topics, counts: Vec::new(), products: vec![0.0; size], indices }
     }
 }
 
@@ -91,24 +89,15 @@ impl Tallies for Dense {
         self.counts[document * self.products.len() + usize::from(topic)] += 1.0;
     }
 
-    #[inline(always)]
+    #[inline]
     fn draw(&mut self, document: usize, old: u16, row: &Row<'_>, u: f64) -> u16 {
         let size = self.products.len();
         let counts = &mut self.counts[document * size..][..size];
-        counts[usize::from(old)] -= 1.0;
-        let products = self.products.as_chunks_mut::<LANES>().0;
-        let counts_by_group = &counts.as_chunks::<LANES>().0[..products.len()];
-        let base = &row.prior.weights.as_chunks::<LANES>().0[..products.len()];
-        let q = row.q.as_chunks::<LANES>().0;
-        let mut lanes = [0.0; LANES];
-        for group in 0..products.len() {
-            let q = q.get(group).unwrap_or(&row.prior.rest);
-            products[group] = add(&base[group], &multiply(&counts_by_group[group], q));
-            lanes = add(&lanes, &products[group]);
-        }
+        let lanes = weigh_all(&mut self.products, counts, &self.indices, f64::from(old), row);
         let sums = cumulate(&lanes);
-        let dart = u * sums[LANES - 1];
-        let new = locate(&self.products, &lanes, &sums, dart).unwrap_or(usize::from(old));
+        let dart = u * sums[LANES];
+        let new = locate(&self.products, &sums, dart).unwrap_or(usize::from(old));
+        counts[usize::from(old)] -= 1.0;
         counts[new] += 1.0;
         new as u16
     }
@@ -133,6 +122,7 @@ pub(super) struct Sparse {
     counts: Vec<f64>,
     weights: Vec<f64>,
     products: Vec<f64>,
+    indices: Vec<f64>,
 }
 
 impl Sparse {
@@ -146,6 +136,7 @@ impl Sparse {
             counts: Vec::new(),
             weights: vec![0.0; size],
             products: vec![0.0; size],
+            indices: (0..size).map(|place| place as f64).collect(),
         }
     }
 }
@@ -167,7 +158,7 @@ impl Tallies for Sparse {
         self.counts.resize(end, 0.0);
     }
 
-    #[inline(always)]
+    #[inline]
     fn add(&mut self, document: usize, topic: u16) {
         let places = self.starts[document]..self.starts[document + 1];
         let taken = &mut self.taken[document];
@@ -184,36 +175,30 @@ impl Tallies for Sparse {
         counts[place] += 1.0;
     }
 
-    #[inline(always)]
+    #[inline]
     fn draw(&mut self, document: usize, old: u16, row: &Row<'_>, u: f64) -> u16 {
         let taken = self.taken[document] as usize;
         let size = taken.next_multiple_of(LANES);
         let start = self.starts[document];
         let topics = &self.topics[start..start + size];
         let counts = &mut self.counts[start..start + size];
-        counts[place_of(topics, old)] -= 1.0;
+        let old_place = place_of(topics, old);
         for (weight, &topic) in self.weights.iter_mut().zip(&topics[..taken]) {
             *weight = row.q[usize::from(topic)];
         }
-        let products = self.products[..size].as_chunks_mut::<LANES>().0;
-        let n_groups = products.len();
-        let counts_by_group = &counts.as_chunks::<LANES>().0[..n_groups];
-        let q = &self.weights.as_chunks::<LANES>().0[..n_groups];
-        let mut lanes = [0.0; LANES];
-        for group in 0..n_groups {
-            products[group] = multiply(&counts_by_group[group], &q[group]);
-            lanes = add(&lanes, &products[group]);
-        }
+        let products = &mut self.products[..size];
+        let lanes = weigh_own(products, counts, &self.indices, old_place as f64, &self.weights);
+        counts[old_place] -= 1.0;
         let (sums, base_sums) = (cumulate(&lanes), cumulate(&row.prior.lanes));
-        let own = sums[LANES - 1];
-        let dart = u * (own + base_sums[LANES - 1]);
+        let own = sums[LANES];
+        let dart = u * (own + base_sums[LANES]);
         if dart < own
-            && let Some(place) = locate(&self.products[..size], &lanes, &sums, dart)
+            && let Some(place) = locate(products, &sums, dart)
         {
             counts[place] += 1.0;
             return topics[place];
         }
-        let new = locate(&row.prior.weights, &row.prior.lanes, &base_sums, dart - own);
+        let new = locate(&row.prior.weights, &base_sums, dart - own);
         let new = new.map_or(old, |topic| topic as u16);
         self.add(document, new);
         new
@@ -226,31 +211,81 @@ impl Tallies for Sparse {
     }
 }
 
-/// Where a topic stands in a list that has it once.
-#[inline(always)]
-fn place_of(topics: &[u16], topic: u16) -> usize {
-    let mut place = 0;
-    for (i, &x) in (0u16..).zip(topics) {
-        place |= if x == topic { i } else { 0 };
+/// Products of the pseudo-counts and the weights of a word; returns their sums by lane.
+#[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn weigh_prior(products: &mut [f64], a: &[f64], q: &[f64], rest: &Lanes) -> Lanes {
+    let (products, a) = (products.as_chunks_mut::<LANES>().0, a.as_chunks::<LANES>().0);
+    let q = q.as_chunks::<LANES>().0;
+    let mut lanes = [0.0; LANES];
+    for ((product, a), q) in products.iter_mut().zip(a).zip(q) {
+        *product = multiply(a, q);
+        lanes = add(&lanes, product);
     }
-    usize::from(place)
+    if let Some(product) = products.get_mut(q.len()) {
+        *product = multiply(&a[q.len()], rest);
+        lanes = add(&lanes, product);
+    }
+    lanes
 }
 
-/// Sums over the lanes so far, in a few steps.
-#[inline(always)]
-fn cumulate(lanes: &Lanes) -> Lanes {
-    let sums = shifted_sum::<1>(lanes);
-    let sums = shifted_sum::<2>(&sums);
-    shifted_sum::<4>(&sums)
+/// Weights (a + n) q of all topics, without one token of topic `old`; returns their sums by lane.
+///
+/// That token is still in `counts`: a number that has just been written would keep the processor
+/// from reading its neighbours, and from working on the next token meanwhile.
+#[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn weigh_all(
+    products: &mut [f64],
+    counts: &[f64],
+    indices: &[f64],
+    old: f64,
+    row: &Row<'_>,
+) -> Lanes {
+    let (products, counts) = (products.as_chunks_mut::<LANES>().0, counts.as_chunks::<LANES>().0);
+    let (indices, q) = (indices.as_chunks::<LANES>().0, row.q.as_chunks::<LANES>().0);
+    let base = row.prior.weights.as_chunks::<LANES>().0;
+    let mut lanes = [0.0; LANES];
+    let groups = counts.iter().zip(indices).zip(base);
+    for ((product, ((n, indices), base)), q) in products.iter_mut().zip(groups).zip(q) {
+        *product = add(base, &multiply(&without(n, indices, old), q));
+        lanes = add(&lanes, product);
+    }
+    let last = q.len();
+    if let Some(product) = products.get_mut(last) {
+        let n = without(&counts[last], &indices[last], old);
+        *product = add(&base[last], &multiply(&n, &row.prior.rest));
+        lanes = add(&lanes, product);
+    }
+    lanes
 }
 
-#[inline(always)]
-fn shifted_sum<const SHIFT: usize>(x: &Lanes) -> Lanes {
-    let mut sums = *x;
-    for lane in SHIFT..LANES {
-        sums[lane] += x[lane - SHIFT];
+/// Weights n q of some topics, without one token in place `old`; returns their sums by lane.
+#[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn weigh_own(
+    products: &mut [f64],
+    counts: &[f64],
+    indices: &[f64],
+    old: f64,
+    q: &[f64],
+) -> Lanes {
+    let (products, counts) = (products.as_chunks_mut::<LANES>().0, counts.as_chunks::<LANES>().0);
+    let (indices, q) = (indices.as_chunks::<LANES>().0, q.as_chunks::<LANES>().0);
+    let mut lanes = [0.0; LANES];
+    for (((product, n), indices), q) in products.iter_mut().zip(counts).zip(indices).zip(q) {
+        *product = multiply(&without(n, indices, old), q);
+        lanes = add(&lanes, product);
     }
-    sums
+    lanes
+}
+
+/// The counts, less one where the index is `old`.
+#[inline(always)]
+fn without(counts: &Lanes, indices: &Lanes, old: f64) -> Lanes {
+    let mut rest = *counts;
+    for lane in 0..LANES {
+        let less = counts[lane] - 1.0;
+        rest[lane] = if indices[lane] == old { less } else { counts[lane] };
+    }
+    rest
 }
 
 #[inline(always)]
@@ -271,29 +306,46 @@ fn multiply(x: &Lanes, y: &Lanes) -> Lanes {
     products
 }
 
+/// Where a topic stands in a list that has it once.
+#[inline]
+fn place_of(topics: &[u16], topic: u16) -> usize {
+    let mut place = 0;
+    for (i, &x) in (0u16..).zip(topics) {
+        place |= if x == topic { i } else { 0 };
+    }
+    usize::from(place)
+}
+
+/// Sums over the lanes before each, and over all.
+#[inline]
+fn cumulate(lanes: &Lanes) -> [f64; LANES + 1] {
+    let mut sums = [0.0; LANES + 1];
+    for lane in 0..LANES {
+        sums[lane + 1] = sums[lane] + lanes[lane];
+    }
+    sums
+}
+
 /// The positive product on which a dart in [0, total) falls, lane after lane; `None` where there is
 /// none.
-#[inline(always)]
-fn locate(products: &[f64], lanes: &Lanes, sums: &Lanes, dart: f64) -> Option<usize> {
+#[inline]
+fn locate(products: &[f64], sums: &[f64; LANES + 1], dart: f64) -> Option<usize> {
     let mut lane = 0;
-    for sum in &sums[..LANES - 1] {
-        lane += usize::from(*sum <= dart);
+    for &sum in &sums[1..LANES] {
+        lane += usize::from(sum <= dart);
     }
-    if lanes[lane] <= 0.0 {
-        return last_positive(products);
-    }
-    let before = if lane > 0 { sums[lane - 1] } else { 0.0 };
-    // Rounding must not carry the dart out of the lane.
-    let rest = (dart - before).max(0.0).min(lanes[lane].next_down());
+    let rest = dart - sums[lane];
     let (mut passed, mut sum) = (0, 0.0);
-    for products in products.as_chunks::<LANES>().0 {
+    let groups = products.as_chunks::<LANES>().0;
+    for products in groups {
         sum += products[lane];
         passed += usize::from(sum <= rest);
     }
-    Some(passed * LANES + lane)
+    // Rounding may carry the dart out of the lane.
+    if passed == groups.len() { last_positive(products) } else { Some(passed * LANES + lane) }
 }
 
-/// Rounding may carry a dart past the last positive product.
+/// The last product that is possible.
 #[cold]
 fn last_positive(products: &[f64]) -> Option<usize> {
     products.iter().rposition(|&p| p > 0.0)
