@@ -111,6 +111,11 @@ impl Key {
             .unit(document.n_distinct() as u64)
     }
 
+    /// Numbers that are found by their index.
+    pub fn counter(self) -> Counter {
+        Counter(self.0[0])
+    }
+
     /// The stream itself, from its start.
     pub fn rng(self) -> Rng {
         let mut seed = [0u8; 32];
@@ -124,7 +129,21 @@ impl Key {
     }
 }
 
+/// A stream whose numbers can be had in any order: SplitMix64.
+#[derive(Debug, Clone, Copy)]
+pub struct Counter(u64);
+
+impl Counter {
+    /// The number with this index, uniform on [0, 1).
+    #[inline]
+    pub fn uniform(self, index: u64) -> f64 {
+        let bits = mix(self.0.wrapping_add(index.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        (bits >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
+    }
+}
+
 /// The finaliser of `SplitMix64`: a bijection in which every input bit moves every output bit.
+#[inline]
 fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -2,6 +2,8 @@
 
 pub mod cumulative;
 pub mod draw;
+pub mod elementary;
+pub mod gammas;
 pub mod lanes;
 pub mod log_sum;
 pub mod resampling;
@@ -11,6 +13,7 @@ pub use cumulative::Cumulative;
 pub use draw::{
     crt, dirichlet, gamma_law, ln_beta_variate, ln_gamma_variate, systematic_offspring,
 };
+pub use gammas::fill_gammas;
 pub use log_sum::LogSum;
 pub use resampling::Resampling;
 pub use special::{

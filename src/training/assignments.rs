@@ -3,18 +3,27 @@
 use std::ops::Range;
 
 use rand::RngExt;
-use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
+use super::blocked;
+use super::blocks::{Block, Step, split_documents};
+use super::tallies::{Dense, Prior, Sparse, Tallies};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, array_of};
-use crate::math::{crt, gamma_law, ln_rising};
-use crate::rng::{Key, Rng};
-use crate::urn::{Balls, Sweeper};
+use crate::math::{crt, ln_rising};
+use crate::rng::Key;
+use crate::urn::Balls;
 
-/// Tokens per unit of parallel work.
-const CHUNK_TOKENS: usize = 4096;
+/// Tokens in a block: enough of each word to make up for reading its weights, few enough for the
+/// tallies of their documents to stay in the cache.
+const BLOCK_TOKENS: usize = 1 << 17;
+
+/// Least number of tokens in a block that threads are worth.
+const LEAST_BLOCK_TOKENS: usize = 1 << 12;
+
+/// Topics from which a draw passes over those of its document instead of all.
+const SPARSE_TOPICS: usize = 192;
 
 /// How a sweep draws the topics of a document's tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,46 +34,40 @@ pub enum Scheme {
     Blocked,
 }
 
-/// The topic of every token, in the order of the documents' cells.
+/// The topic of every token.
+///
+/// Takes 6 bytes a token, and 8 a word and block.
 pub(super) struct Assignments<'a> {
     counts: &'a CountMatrix,
     n_topics: usize,
-    topics: Vec<u16>,
-    /// First token of each document.
-    document_starts: Vec<usize>,
-    /// Cells of each word: (first token, count), and where each word's cells start.
-    cells_by_word: Vec<(usize, u32)>,
-    word_starts: Vec<usize>,
+    sparse: bool,
+    blocks: Vec<Block>,
 }
 
 impl<'a> Assignments<'a> {
     /// Topics drawn uniformly.
     pub(super) fn new(counts: &'a CountMatrix, n_topics: usize, key: Key) -> Result<Self> {
-        let mut document_starts = vec![0];
-        let mut word_starts = vec![0usize; counts.n_words() + 1];
-        let mut n_tokens = 0;
-        for document in counts.documents() {
-            n_tokens += document.n_tokens() as usize;
-            document_starts.push(n_tokens);
-        }
-        for &word in counts.words() {
-            word_starts[word as usize + 1] += 1;
-        }
-        for word in 0..counts.n_words() {
-            word_starts[word + 1] += word_starts[word];
-        }
-        let mut next = word_starts.clone();
-        let mut cells_by_word = vec![(0, 0); counts.words().len()];
-        let mut token = 0;
-        for (&word, &count) in counts.words().iter().zip(counts.counts()) {
-            cells_by_word[next[word as usize]] = (token, count);
-            next[word as usize] += 1;
-            token += count as usize;
-        }
+        let n_tokens = counts.n_tokens() as usize;
+        let n_threads = rayon::current_num_threads();
+        // Every block has an index by word, which must not outgrow its tokens.
+        let most = n_tokens / LEAST_BLOCK_TOKENS.max(counts.n_words() / 2);
+        let n_blocks = n_tokens.div_ceil(BLOCK_TOKENS).next_multiple_of(n_threads);
+        let documents = split_documents(counts, n_blocks.min(most).max(1));
+        let blocks = documents.into_par_iter().map(|documents| Block::new(counts, documents));
+        let blocks = blocks.collect::<Result<_>>()?;
+        let sparse = n_topics >= SPARSE_TOPICS;
+        let mut assignments = Assignments { counts, n_topics, sparse, blocks };
         let mut rng = key.rng();
         let mut topics = array_of("topics of all tokens", n_tokens, 0u16)?;
         topics.iter_mut().for_each(|topic| *topic = rng.random_range(0..n_topics) as u16);
-        Ok(Assignments { counts, n_topics, topics, document_starts, cells_by_word, word_starts })
+        assignments.restore(&topics)?;
+        Ok(assignments)
+    }
+
+    /// Draws from all topics or from those of the document, whatever their number.
+    #[cfg(test)]
+    pub(super) fn set_sparse(&mut self, sparse: bool) {
+        self.sparse = sparse;
     }
 
     pub(super) fn n_documents(&self) -> usize {
@@ -75,14 +78,23 @@ impl<'a> Assignments<'a> {
         self.counts.n_words()
     }
 
-    pub(super) fn topics(&self) -> &[u16] {
-        &self.topics
+    /// The topics in the order of documents and cells.
+    pub(super) fn topics(&self) -> Vec<u16> {
+        let mut topics = vec![0; self.counts.n_tokens() as usize];
+        let mut rest = &mut topics[..];
+        for block in &self.blocks {
+            let (own, after) = rest.split_at_mut(block.n_tokens());
+            block.read_topics(self.counts, own);
+            rest = after;
+        }
+        topics
     }
 
     /// Takes up the topics of an earlier run.
     pub(super) fn restore(&mut self, topics: &[u16]) -> Result<()> {
-        if topics.len() != self.topics.len() {
-            let (found, expected) = (topics.len(), self.topics.len());
+        let expected = self.counts.n_tokens() as usize;
+        if topics.len() != expected {
+            let found = topics.len();
             return Err(Error::Length { name: "topics of all tokens", found, expected });
         }
         let beyond = |&topic: &u16| usize::from(topic) >= self.n_topics;
@@ -94,19 +106,29 @@ impl<'a> Assignments<'a> {
                 domain: "below the number of topics",
             });
         }
-        self.topics.copy_from_slice(topics);
+        let mut rest = topics;
+        for block in &mut self.blocks {
+            let (own, after) = rest.split_at(block.n_tokens());
+            block.write_topics(self.counts, own);
+            rest = after;
+        }
         Ok(())
     }
 
     /// Σ_d Σ_k ln (a_k)_{n_dk}: the urns of all documents, without the words.
     pub(super) fn ln_urns(&self, a: &[f64]) -> f64 {
         let mut balls = Balls::new(a);
-        let ln_urn = |tokens: &[usize]| -> f64 {
-            balls.refill(&self.topics[tokens[0]..tokens[1]]);
+        let topics = self.topics();
+        let mut rest = &topics[..];
+        let mut ln_value = 0.0;
+        for length in self.lengths() {
+            let (own, after) = rest.split_at(length as usize);
+            balls.refill(own);
             let drawn = balls.drawn().iter().zip(a).filter(|(n, _)| **n > 0);
-            drawn.map(|(&n, &a)| ln_rising(a, u64::from(n))).sum()
-        };
-        self.document_starts.windows(2).map(ln_urn).sum()
+            ln_value += drawn.map(|(&n, &a)| ln_rising(a, u64::from(n))).sum::<f64>();
+            rest = after;
+        }
+        ln_value
     }
 
     /// Lengths of the documents.
@@ -127,117 +149,66 @@ impl<'a> Assignments<'a> {
         key: Key,
         observer: &impl Observer,
     ) -> Result<Vec<u64>> {
+        let step = Step { a, q, key };
+        if scheme == Scheme::Blocked {
+            return blocked::sweep(&mut self.blocks, self.counts, step, tables, observer);
+        }
+        if self.sparse {
+            self.sweep_blocks(step, tables, || Sparse::new(a.len()), observer)
+        } else {
+            self.sweep_blocks(step, tables, || Dense::new(a.len()), observer)
+        }
+    }
+
+    fn sweep_blocks<T: Tallies + Send>(
+        &mut self,
+        step: Step<'_>,
+        tables: bool,
+        new_tallies: impl Fn() -> T + Sync,
+        observer: &impl Observer,
+    ) -> Result<Vec<u64>> {
         let (counts, n_topics) = (self.counts, self.n_topics);
-        let chunks = split_by_documents(&mut self.topics, &self.document_starts);
-        let new_worker = || Worker {
-            sweeper: Sweeper::new(n_topics),
-            balls: Balls::new(a),
-            theta: vec![0.0; n_topics],
-            n_tables: vec![0; n_topics],
-        };
-        let n_tables = (chunks.into_par_iter().with_max_len(1))
-            .try_fold(new_worker, |mut worker, (documents, mut topics)| {
-                for doc_ix in documents {
-                    if observer.stopped() {
-                        return Err(Error::Stopped);
-                    }
-                    let document = counts.document(doc_ix);
-                    let (own, rest) = topics.split_at_mut(document.n_tokens() as usize);
-                    topics = rest;
-                    let mut rng = key.unit(doc_ix as u64).rng();
-                    worker.balls.refill(own);
-                    let cells = document
-                        .cells()
-                        .map(|(word, count)| (&q[word as usize * n_topics..][..n_topics], count));
-                    worker.draw(scheme, cells, own, &mut rng);
-                    if tables {
-                        worker.seat(a, &mut rng);
-                    }
+        let new_worker = || (new_tallies(), Prior::new(step.a), vec![0; n_topics]);
+        (self.blocks.par_iter_mut().with_max_len(1))
+            .try_fold(new_worker, |(mut tallies, mut prior, mut n_tables), block| {
+                block.tally(counts, &mut tallies);
+                block.sweep(step, &mut tallies, &mut prior, observer)?;
+                if tables {
+                    seat(&block.documents, &tallies, step, &mut n_tables);
                 }
-                Ok(worker)
+                Ok((tallies, prior, n_tables))
             })
-            .map(|worker| worker.map(|worker| worker.n_tables))
+            .map(|worker| worker.map(|(_, _, n_tables)| n_tables))
             .try_reduce(
                 || vec![0; n_topics],
                 |mut sum, other| {
                     sum.iter_mut().zip(other).for_each(|(sum, n)| *sum += n);
                     Ok(sum)
                 },
-            )?;
-        Ok(n_tables)
+            )
+    }
+
+    /// Sets `out`, words x topics, to the tokens of these words in each topic.
+    pub(super) fn count_words(&self, words: Range<usize>, out: &mut [u32]) {
+        out.fill(0);
+        for block in &self.blocks {
+            block.count_words(words.clone(), out, self.n_topics);
+        }
     }
 
     /// Sets `out` to the number of tokens of `word` in each topic.
     pub(super) fn count_word(&self, word: usize, out: &mut [u32]) {
-        out.fill(0);
-        for &(start, count) in
-            &self.cells_by_word[self.word_starts[word]..self.word_starts[word + 1]]
-        {
-            for &topic in &self.topics[start..start + count as usize] {
-                out[usize::from(topic)] += 1;
-            }
-        }
+        self.count_words(word..word + 1, out);
     }
 }
 
-/// One thread's buffers.
-struct Worker {
-    sweeper: Sweeper,
-    balls: Balls,
-    theta: Vec<f64>,
-    n_tables: Vec<u64>,
-}
-
-impl Worker {
-    /// Draws the topics of a document whose tokens the balls hold.
-    fn draw<'q>(
-        &mut self,
-        scheme: Scheme,
-        cells: impl Iterator<Item = (&'q [f64], u32)>,
-        topics: &mut [u16],
-        rng: &mut Rng,
-    ) {
-        if scheme == Scheme::Collapsed {
-            self.sweeper.sweep(cells, topics, &mut self.balls, rng);
-            return;
-        }
-        // θ_k ~ Gamma(a_k + n_k), in units of its scale, which is in the weights.
-        for (theta, &shape) in self.theta.iter_mut().zip(self.balls.totals()) {
-            *theta = gamma_law(shape).sample(rng);
-        }
-        let mut rest = &mut *topics;
-        for (q, count) in cells {
-            let (tokens, after) = rest.split_at_mut(count as usize);
-            self.sweeper.draw_each(&self.theta, q, tokens, rng);
-            rest = after;
-        }
-        self.balls.refill(topics);
-    }
-
-    /// Adds CRT(n_k, a_k) draws for the document whose tokens the balls hold.
-    fn seat(&mut self, a: &[f64], rng: &mut Rng) {
-        for ((n_tables, &n), &a) in self.n_tables.iter_mut().zip(self.balls.drawn()).zip(a) {
-            *n_tables += crt(n, a, rng);
+/// Adds CRT(n_dk, a_k) draws for all documents of a block.
+fn seat(documents: &Range<usize>, tallies: &impl Tallies, step: Step<'_>, n_tables: &mut [u64]) {
+    let key = step.key.unit(u64::MAX);
+    for (document, doc_ix) in documents.clone().enumerate() {
+        let mut rng = key.unit(doc_ix as u64).rng();
+        for (topic, n) in tallies.counts(document) {
+            n_tables[topic] += crt(n, step.a[topic], &mut rng);
         }
     }
-}
-
-/// Splits the tokens into runs of whole documents of about [`CHUNK_TOKENS`].
-fn split_by_documents<'t>(
-    topics: &'t mut [u16],
-    document_starts: &[usize],
-) -> Vec<(Range<usize>, &'t mut [u16])> {
-    let n_documents = document_starts.len() - 1;
-    let mut chunks = Vec::with_capacity(topics.len() / CHUNK_TOKENS + 1);
-    let (mut first, mut rest) = (0, topics);
-    for end in 1..=n_documents {
-        let size = document_starts[end] - document_starts[first];
-        if size >= CHUNK_TOKENS || end == n_documents {
-            let (chunk, after) = rest.split_at_mut(size);
-            chunks.push((first..end, chunk));
-            rest = after;
-            first = end;
-        }
-    }
-    chunks
 }

@@ -82,7 +82,7 @@ impl<'a> LdaSampler<'a> {
     }
 
     /// The topic of every token, cell after cell, document after document.
-    pub fn assignments(&self) -> &[u16] {
+    pub fn assignments(&self) -> Vec<u16> {
         self.tokens.topics()
     }
 
@@ -131,7 +131,7 @@ impl Sampler for LdaSampler<'_> {
     type Parameters = LdaParameters;
 
     fn state(&self) -> State {
-        let assignments = self.tokens.topics().to_vec();
+        let assignments = self.tokens.topics();
         let parameters = [&self.alpha[..], &[self.topics.prior]].concat();
         State { n_sweeps: self.n_sweeps, assignments, parameters }
     }

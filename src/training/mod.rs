@@ -7,11 +7,14 @@
 //! and its result cannot depend on the number of threads.
 
 mod assignments;
+mod blocked;
+mod blocks;
 mod em;
 mod lda;
 mod nmf;
 mod pfa;
 mod schedule;
+mod tallies;
 mod topics;
 
 pub use assignments::Scheme;

@@ -105,7 +105,7 @@ impl<'a> PfaSampler<'a> {
     }
 
     /// The topic of every token, cell after cell, document after document.
-    pub fn assignments(&self) -> &[u16] {
+    pub fn assignments(&self) -> Vec<u16> {
         self.tokens.topics()
     }
 
@@ -182,7 +182,7 @@ impl Sampler for PfaSampler<'_> {
     type Parameters = PfaParameters;
 
     fn state(&self) -> State {
-        let assignments = self.tokens.topics().to_vec();
+        let assignments = self.tokens.topics();
         let parameters = [&self.r[..], &self.p, &self.ln_complement].concat();
         State { n_sweeps: self.n_sweeps, assignments, parameters }
     }

@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
-use rand_distr::Distribution as _;
+use rand_distr::{Distribution as _, Exp1};
 use rayon::prelude::*;
 
 use super::assignments::Assignments;
 use crate::error::{Result, array_of};
-use crate::math::{crt, dirichlet, gamma_law, ln_beta_variate, ln_rising};
+use crate::math::{crt, dirichlet, fill_gammas, gamma_law, ln_beta_variate, ln_rising};
 use crate::rng::{Key, Rng};
 
-/// Words per unit of parallel work; fixed, so that sums do not depend on the threads.
-const CHUNK_WORDS: usize = 128;
+/// Weights per unit of parallel work; fixed, so that sums do not depend on the threads.
+const CHUNK_WEIGHTS: usize = 1 << 14;
+
+/// Tokens up to which a variate is a sum of one of the prior and of exponentials.
+const FEW: u32 = 4;
 
 /// Sum of gamma variates below which their ratios have lost their precision.
 const VANISHED: f64 = 1e-280;
@@ -55,32 +58,33 @@ impl Topics {
         key: Key,
     ) -> Vec<f64> {
         let n_topics = self.n_tokens.len();
-        let (prior, own_priors) = (self.prior, self.own_priors.as_deref());
-        let chunks = self.weights.par_chunks_mut(CHUNK_WORDS * n_topics).enumerate();
+        let (prior, n_words) = (self.prior, chunk_words(n_topics));
+        let own_priors = self.own_priors.as_deref();
+        let chunks = self.weights.par_chunks_mut(n_words * n_topics).enumerate();
         let sums: Vec<(Vec<f64>, Vec<u64>)> = chunks
             .map(|(chunk, weights)| {
-                let unused = gamma_law(prior);
-                let (mut sums, mut n_tokens) = (vec![0.0; n_topics], vec![0; n_topics]);
-                let mut counts = vec![0; n_topics];
-                for (word, row) in (chunk * CHUNK_WORDS..).zip(weights.chunks_exact_mut(n_topics)) {
-                    tokens.count_word(word, &mut counts);
-                    let mut rng = key.unit(word as u64).rng();
-                    let own = own_priors.map(|own| &own[word * n_topics..][..n_topics]);
-                    let draw = |k: usize, n: u32, rng: &mut Rng| {
-                        let shape = own.map_or(prior, |own| own[k]) + f64::from(n);
-                        match step {
-                            TopicStep::Mean => shape,
-                            TopicStep::Draw if n == 0 && own.is_none() => unused.sample(rng),
-                            TopicStep::Draw => gamma_law(shape).sample(rng),
+                let first = chunk * n_words;
+                let mut counts = vec![0; weights.len()];
+                tokens.count_words(first..first + weights.len() / n_topics, &mut counts);
+                let own = own_priors.map(|own| &own[first * n_topics..][..weights.len()]);
+                let shape = |place: usize| own.map_or(prior, |own| own[place]);
+                let mut rng = key.unit(chunk as u64).rng();
+                match step {
+                    TopicStep::Draw if own.is_none() => {
+                        draw_weights(prior, &counts, weights, &mut rng);
+                    }
+                    TopicStep::Draw => {
+                        for (place, (weight, &n)) in weights.iter_mut().zip(&counts).enumerate() {
+                            *weight = gamma_law(shape(place) + f64::from(n)).sample(&mut rng);
                         }
-                    };
-                    for (k, (weight, &n)) in row.iter_mut().zip(&counts).enumerate() {
-                        *weight = draw(k, n, &mut rng);
-                        sums[k] += *weight;
-                        n_tokens[k] += u64::from(n);
+                    }
+                    TopicStep::Mean => {
+                        for (place, (weight, &n)) in weights.iter_mut().zip(&counts).enumerate() {
+                            *weight = shape(place) + f64::from(n);
+                        }
                     }
                 }
-                (sums, n_tokens)
+                sum_columns(weights, &counts, n_topics)
             })
             .collect();
         let mut totals = vec![0.0; n_topics];
@@ -115,11 +119,13 @@ impl Topics {
 
     /// Multiplies the weights of topic k by `factors[k]`.
     pub(super) fn normalise(&mut self, factors: &[f64]) {
-        self.weights.par_chunks_mut(CHUNK_WORDS * factors.len()).for_each(|weights| {
-            for row in weights.chunks_exact_mut(factors.len()) {
-                row.iter_mut().zip(factors).for_each(|(weight, factor)| *weight *= factor);
-            }
-        });
+        self.weights.par_chunks_mut(chunk_words(factors.len()) * factors.len()).for_each(
+            |weights| {
+                for row in weights.chunks_exact_mut(factors.len()) {
+                    row.iter_mut().zip(factors).for_each(|(weight, factor)| *weight *= factor);
+                }
+            },
+        );
     }
 
     /// β ~ Gamma(1 + Σ_kw l_kw, rate - V Σ_k ln q_k), with the tables l_kw ~ CRT(n_kw, β) and
@@ -127,12 +133,13 @@ impl Topics {
     pub(super) fn update_prior(&mut self, tokens: &Assignments<'_>, rate: f64, key: Key) {
         let n_topics = self.n_tokens.len();
         let (n_words, beta) = (tokens.n_words(), self.prior);
-        let chunks: Vec<(u64, Vec<u64>)> = (0..n_words.div_ceil(CHUNK_WORDS))
+        let size = chunk_words(n_topics);
+        let chunks: Vec<(u64, Vec<u64>)> = (0..n_words.div_ceil(size))
             .into_par_iter()
             .map(|chunk| {
                 let (mut n_tables, mut n_tokens) = (0, vec![0; n_topics]);
                 let mut counts = vec![0; n_topics];
-                for word in chunk * CHUNK_WORDS..((chunk + 1) * CHUNK_WORDS).min(n_words) {
+                for word in chunk * size..((chunk + 1) * size).min(n_words) {
                     tokens.count_word(word, &mut counts);
                     let mut rng = key.unit(word as u64).rng();
                     n_tables += counts.iter().map(|&n| crt(n, beta, &mut rng)).sum::<u64>();
@@ -185,4 +192,35 @@ impl Topics {
         counts.normalise(&totals.iter().map(|total| total.recip()).collect::<Vec<_>>());
         Ok(counts.weights)
     }
+}
+
+/// Words per unit of parallel work.
+fn chunk_words(n_topics: usize) -> usize {
+    CHUNK_WEIGHTS.div_ceil(n_topics)
+}
+
+/// Gamma(prior + n) variates: most n are zero, and a sum of gamma variates is one of the sum of
+/// their shapes.
+fn draw_weights(prior: f64, counts: &[u32], weights: &mut [f64], rng: &mut Rng) {
+    fill_gammas(prior, weights, rng);
+    for (weight, &n) in weights.iter_mut().zip(counts) {
+        if n > FEW {
+            *weight = gamma_law(prior + f64::from(n)).sample(rng);
+        } else {
+            for _ in 0..n {
+                let exponential: f64 = Exp1.sample(rng);
+                *weight += exponential;
+            }
+        }
+    }
+}
+
+/// Sums over words of the weights and the counts of each topic.
+fn sum_columns(weights: &[f64], counts: &[u32], n_topics: usize) -> (Vec<f64>, Vec<u64>) {
+    let (mut sums, mut n_tokens) = (vec![0.0; n_topics], vec![0; n_topics]);
+    for (weights, counts) in weights.chunks_exact(n_topics).zip(counts.chunks_exact(n_topics)) {
+        sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight);
+        n_tokens.iter_mut().zip(counts).for_each(|(sum, &n)| *sum += u64::from(n));
+    }
+    (sums, n_tokens)
 }

@@ -1,0 +1,98 @@
+//! The blocked sampler's pass over documents: θ given the topics of all tokens, then these given θ.
+
+use rand_distr::Distribution as _;
+use rayon::prelude::*;
+
+use super::blocks::{Block, Step};
+use crate::control::Observer;
+use crate::counts::CountMatrix;
+use crate::error::{Error, Result};
+use crate::math::{crt, gamma_law};
+use crate::rng::Rng;
+use crate::urn::{Balls, Sweeper};
+
+/// Draws all documents; where `tables` is set, returns the tables of each topic, summed.
+pub(super) fn sweep(
+    blocks: &mut [Block],
+    counts: &CountMatrix,
+    step: Step<'_>,
+    tables: bool,
+    observer: &impl Observer,
+) -> Result<Vec<u64>> {
+    let n_topics = step.a.len();
+    let of_block = |block: &mut Block| -> Result<Vec<u64>> {
+        let mut worker = Worker::new(step.a);
+        let mut topics = vec![0; block.n_tokens()];
+        block.read_topics(counts, &mut topics);
+        let mut rest = &mut topics[..];
+        for doc_ix in block.documents.clone() {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            let document = counts.document(doc_ix);
+            let (own, after) = rest.split_at_mut(document.n_tokens() as usize);
+            let mut rng = step.key.unit(doc_ix as u64).rng();
+            let row = |word: u32| &step.q[word as usize * n_topics..][..n_topics];
+            worker.draw(document.cells().map(|(word, n)| (row(word), n)), own, &mut rng);
+            if tables {
+                worker.seat(step.a, &mut rng);
+            }
+            rest = after;
+        }
+        block.write_topics(counts, &topics);
+        Ok(worker.n_tables)
+    };
+    blocks.par_iter_mut().with_max_len(1).map(of_block).try_reduce(
+        || vec![0; n_topics],
+        |mut sum, other| {
+            sum.iter_mut().zip(other).for_each(|(sum, n)| *sum += n);
+            Ok(sum)
+        },
+    )
+}
+
+/// One block's buffers.
+struct Worker {
+    sweeper: Sweeper,
+    balls: Balls,
+    theta: Vec<f64>,
+    n_tables: Vec<u64>,
+}
+
+impl Worker {
+    fn new(a: &[f64]) -> Self {
+        Worker {
+            sweeper: Sweeper::new(a.len()),
+            balls: Balls::new(a),
+            theta: vec![0.0; a.len()],
+            n_tables: vec![0; a.len()],
+        }
+    }
+
+    fn draw<'q>(
+        &mut self,
+        cells: impl Iterator<Item = (&'q [f64], u32)>,
+        topics: &mut [u16],
+        rng: &mut Rng,
+    ) {
+        self.balls.refill(topics);
+        // θ_k ~ Gamma(a_k + n_k), in units of its scale, which is in the weights.
+        for (theta, &shape) in self.theta.iter_mut().zip(self.balls.totals()) {
+            *theta = gamma_law(shape).sample(rng);
+        }
+        let mut rest = &mut *topics;
+        for (q, count) in cells {
+            let (tokens, after) = rest.split_at_mut(count as usize);
+            self.sweeper.draw_each(&self.theta, q, tokens, rng);
+            rest = after;
+        }
+        self.balls.refill(topics);
+    }
+
+    /// Adds CRT(n_k, a_k) draws for the document whose tokens the balls hold.
+    fn seat(&mut self, a: &[f64], rng: &mut Rng) {
+        for ((n_tables, &n), &a) in self.n_tables.iter_mut().zip(self.balls.drawn()).zip(a) {
+            *n_tables += crt(n, a, rng);
+        }
+    }
+}
