@@ -226,10 +226,10 @@ def test_options_reach_the_core() -> None:
 
     core: Any = Core()
     run = fitting.Run(5, 2, False)
-    fitting.METHODS["gibbs"].find(core, "gibbs", fitting.Options(100, None, None, None), run)
+    fitting.METHODS["gibbs"].find(core, "gibbs", fitting.Options(100, None, None, None, None), run)
     assert seen == {"n_sweeps": 100, "burn_in": 50, "seed": 5, "n_jobs": 2, "progress": None}
     seen.clear()
-    fitting.METHODS["icm"].find(core, "icm", fitting.Options(7, 1e-3, 2, None), run)
+    fitting.METHODS["icm"].find(core, "icm", fitting.Options(7, 1e-3, 2, None, None), run)
     assert (seen["method"], seen["max_iter"], seen["tolerance"], seen["n_restarts"]) == (
         "icm",
         7,
