@@ -422,8 +422,9 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
     def _scored(self, sizes: Sizes, witness: Sizes | None) -> Record:
         """Score a configuration; where that fails, say so and go on."""
         start = time.perf_counter()
+        best = next((record for record in self._search.records if record.sizes == witness), None)
         try:
-            result = self._scorer.score(sizes, witness)
+            result = self._scorer.score(sizes, best)
         except Exception as error:
             failures = [record.score is None for record in self._search.records]
             if len(failures) + 1 >= _MOST_FAILURES_IN_A_ROW and all(
