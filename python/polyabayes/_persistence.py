@@ -82,8 +82,8 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
             prior = _checks.not_negative_number("topic_word_prior_", scalars["topic_word_prior_"])
             model.topic_word_prior_ = prior
         if "bound_" in scalars:
-            setattr(model, "bound_", float(scalars["bound_"]))
-            setattr(model, "_bound_is_of", str(scalars["_bound_is_of"]))
+            model.__dict__["bound_"] = float(scalars["bound_"])
+            model.__dict__["_bound_is_of"] = str(scalars["_bound_is_of"])
         if model._has_likelihood():
             model._core_model()
     except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -98,7 +98,7 @@ def test_scores_rise_and_are_no_worse_than_fresh_fits() -> None:
 def test_the_witness_is_kept_where_the_likelihood_falls(monkeypatch: pytest.MonkeyPatch) -> None:
     found = {1: -9.0, 2: -7.0, 3: -8.0, 4: -6.0}
 
-    def likelihood(self: NestedEstimator, model: Any, documents: Any) -> Score:
+    def likelihood(_: NestedEstimator, model: Any, __: Any) -> Score:
         return Score(found[len(model.components_)], 0.1)
 
     monkeypatch.setattr(NestedEstimator, "_likelihood", likelihood)

@@ -143,7 +143,7 @@ class NestedEstimator:
         return score
 
     def _trained(self, size: int, smaller: Any) -> Any:
-        """Of a model grown from a smaller one and, where its turn has come, a fresh one, the better."""
+        """The better of one grown from a smaller one and, where its turn has come, a fresh one."""
         starts = [smaller]
         if smaller is not None and starts_afresh(size):
             starts.append(None)
