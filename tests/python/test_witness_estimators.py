@@ -334,3 +334,39 @@ def test_folds_in_processes_give_the_same(tmp_path: Path) -> None:
 def test_mistakes(make: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()
+
+
+def test_a_search_on_cora(shared_data: Path, tmp_path: Path) -> None:
+    corpus = pb.read_corpus(shared_data / "cora.ldac")
+    search = WitnessSearch(
+        lda(tol=1e-3), priors.Poisson(5.0), scoring="bound", max_steps=6, random_state=0
+    ).fit(corpus)
+    scores = search.bounds_["log_score"]
+    assert (np.diff(scores) > 100).all()
+    assert (scores < search.log_ceiling_).all()
+    search.set_params(checkpoint=tmp_path, max_steps=3).fit(corpus)
+    again = search.set_params(max_steps=6).fit(corpus)
+    assert again.bounds_["log_score"].tolist() == scores.tolist()
+
+
+@pytest.mark.slow
+def test_evidence_finds_the_number_of_topics() -> None:
+    near = 0
+    for seed in range(10):
+        truth = 3 + seed % 4
+        data = pb.datasets.make_lda_corpus(60, 20, truth, document_length=30, random_state=seed)
+
+        def score(size: int, corpus: pb.Corpus = data.corpus) -> tuple[float, float]:
+            found = pb.AllocationModel.nmf(size, concentration=20.0).log_evidence(
+                corpus,
+                "annealed",
+                given_total=True,
+                n_samples=500,
+                n_particles=8,
+                random_state=0,
+            )
+            return found.value, found.std_error
+
+        search = WitnessSearch(score, priors.Uniform(1, 9), kind="evidence").fit()
+        near += abs(search.best_ - truth) <= 1
+    assert near >= 9
