@@ -7,6 +7,7 @@ the user leaves out is left to the API.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from polyabayes import priors
@@ -44,6 +45,8 @@ SEARCHING = (
     "random_state",
     "progress",
 )
+# Of the likelihoods that a search scores by.
+SEARCH_SCORING = ("method", "n_particles", "n_samples", "n_replicates", "target_std_error")
 _PRIORS: dict[str, tuple[type[priors.UnivariatePrior], tuple[type, ...]]] = {
     "poisson": (priors.Poisson, (float,)),
     "geometric": (priors.Geometric, (float,)),
@@ -151,17 +154,13 @@ def _fit_options(parser: _Parser) -> None:
 def _scoring_options() -> _Parser:
     parser = _Parser(add_help=False)
     add = parser.add_argument
-    add("--method", help="auto, exact, smc, ...; see polyabayes.log_likelihood")
+    _estimator_options(add)
     add("--event", help="sequence (ordered tokens) or counts (bag of words)")
     add(
         "--given-length",
         action=argparse.BooleanOptionalAction,
         help="condition on the lengths of the documents",
     )
-    add("--particles", dest="n_particles", type=int, metavar="N", help="per replicate")
-    add("--samples", dest="n_samples", type=int, metavar="N", help="per replicate")
-    add("--replicates", dest="n_replicates", type=int, metavar="N", help="per document")
-    add("--target-std-error", type=float, metavar="X", help="of every document, in nats")
     add("--unseen", help="words that the model does not know: raise or drop")
     add("--budget", type=float, metavar="X", help="multiply-adds that a document may cost")
     add(
@@ -190,6 +189,15 @@ def _compare_options(parser: _Parser) -> None:
     parser.add_argument("--plot", metavar="FILE.png", help="draw the table; also .pdf and .svg")
 
 
+def _estimator_options(add: Callable[..., Any]) -> None:
+    """How likelihoods of documents are estimated."""
+    add("--method", help="auto, exact, smc, ...; see polyabayes.log_likelihood")
+    add("--particles", dest="n_particles", type=int, metavar="N", help="per replicate")
+    add("--samples", dest="n_samples", type=int, metavar="N", help="per replicate")
+    add("--replicates", dest="n_replicates", type=int, metavar="N", help="per document")
+    add("--target-std-error", type=float, metavar="X", help="of every document, in nats")
+
+
 def _search_options(parser: _Parser) -> None:
     _corpus_options(parser)
     add = parser.add_argument
@@ -211,10 +219,12 @@ def _search_options(parser: _Parser) -> None:
     add("--max-seconds", type=float, metavar="X", help="start no size after this time")
     add("--max-unexplored", type=float, metavar="X", help="prior mass that may be left")
     add("--scoring", help="likelihood, or bound (the training's own)")
+    _estimator_options(add)
     add("--bound", help="witness, min-witness or paper")
     add("--upper", help="multinomial or vacuous")
     add("--confidence", type=float, metavar="X", help="of all bounds together")
     add("--max-iter", type=int, metavar="N", help="iterations of training, each size")
+    add("--tol", type=float, metavar="X", help="relative change of the bound that ends training")
     add("--checkpoint", metavar="DIR", help="go on from there, if it holds the same search")
     add("--test", metavar="CORPUS", help="bounds on the prediction of these documents, too")
     add("--folds", type=int, metavar="N", help="average against the best, by cross-validation")

@@ -32,6 +32,8 @@ _UNUSED: dict[str, dict[str, Any]] = {
     "gibbs": {"init": None, "tol": TOLERANCE},
 }
 _MOST_ITERATIONS = 10**9
+# Of a topic that no document uses.
+_LEAST_PRIOR = 1e-100
 
 
 def refuse_unused(model: LatentDirichletAllocation, method: str, **of_fit: Any) -> None:
@@ -101,8 +103,10 @@ def _start(
         return _checks.positive_vector("doc_topic_prior", alpha, n_components), None
     _check_init(model, corpus, n_components)
     if alpha is None:
-        alpha = np.full(n_components, init.doc_topic_prior_.mean())
-        alpha[: len(init.doc_topic_prior_)] = init.doc_topic_prior_
+        before = init.doc_topic_prior_
+        alpha = np.full(n_components, before.sum() / n_components)
+        shared = before * (len(before) / n_components)
+        alpha[: len(before)] = np.maximum(shared, _LEAST_PRIOR)
     alpha = _checks.positive_vector("doc_topic_prior", alpha, n_components)
     known = init.bound_ if getattr(init, "_bound_is_of", None) == identity else -np.inf
     return alpha, (np.ascontiguousarray(init.components_.T), init.doc_topic_prior_, known)

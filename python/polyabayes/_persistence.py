@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CLASSES: dict[str, type[TopicModel]] = {}
 
 # Fitted attributes that a file holds where the model has them.
-_SCALARS = ("n_iter_", "seed_", "topic_word_prior_")
+_SCALARS = ("n_iter_", "seed_", "topic_word_prior_", "bound_", "_bound_is_of")
 
 # Parameters that belong to the machine a model was trained on, not to the model.
 _OF_THE_MACHINE = ("n_jobs", "progress", "checkpoint", "checkpoint_every")
@@ -81,6 +81,9 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
         if "topic_word_prior_" in scalars:
             prior = _checks.not_negative_number("topic_word_prior_", scalars["topic_word_prior_"])
             model.topic_word_prior_ = prior
+        if "bound_" in scalars:
+            model.__dict__["bound_"] = float(scalars["bound_"])
+            model.__dict__["_bound_is_of"] = str(scalars["_bound_is_of"])
         if model._has_likelihood():
             model._core_model()
     except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -31,6 +31,7 @@ from polyabayes._cli_options import (
     GENERAL,
     MODEL,
     SCORING,
+    SEARCH_SCORING,
     SEARCHING,
     TRAINING,
     given,
@@ -172,8 +173,13 @@ def _search(arguments: argparse.Namespace) -> int:
         _need("matplotlib", "plot", "--plot")
     if arguments.folds is not None and (len(arguments.priors) > 1 or arguments.test):
         raise InvalidArgumentError("--folds goes with one --prior, and without --test")
-    model = pb.LatentDirichletAllocation(**given(arguments, ("max_iter", "n_jobs")))
-    search = pb.WitnessSearch(model, arguments.priors[0], **given(arguments, SEARCHING))
+    training = given(arguments, ("max_iter", "tol", "n_jobs"))
+    search = pb.WitnessSearch(
+        pb.LatentDirichletAllocation(learn_priors=True, **training),
+        arguments.priors[0],
+        scoring_options=given(arguments, SEARCH_SCORING),
+        **given(arguments, SEARCHING),
+    )
     corpus = pb.read_corpus(arguments.corpus, vocabulary=arguments.vocabulary)
     test = None
     if arguments.test:

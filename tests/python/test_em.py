@@ -79,6 +79,12 @@ def test_a_grown_model_is_never_worse(data, learn_priors):
     assert np.mean(np.array(gains) > 1) > 0.5
 
 
+def test_topics_added_share_the_prior(data):
+    init = em(2, learn_priors=False, max_iter=3).fit(data.corpus)
+    grown = em(5, init=init, learn_priors=False, max_iter=3).fit(data.corpus)
+    np.testing.assert_allclose(grown.doc_topic_prior_, np.full(5, 1.0), rtol=1e-12)
+
+
 def test_a_model_that_em_cannot_better_comes_back(data):
     # So many pseudo-counts that no topic differs from the others.
     init = em(5).fit(data.corpus)
@@ -149,6 +155,12 @@ def test_saved_and_pickled_models_score_the_same(data, tmp_path):
     model.save(tmp_path / "m.safetensors")
     loaded = pb.load(tmp_path / "m.safetensors")
     assert (loaded.fit_method, loaded.init, loaded.n_iter_) == ("em", None, model.n_iter_)
+    # What was grown from the file knows the bound that it must not fall below.
+    bounds = [em(5, init=start, max_iter=1).fit(data.corpus).trace_ for start in (model, loaded)]
+    np.testing.assert_array_equal(bounds[0].bound, bounds[1].bound)
+    assert loaded.bound_ == model.bound_
+    spoilt = em(5, init=loaded, topic_word_prior=1e6).fit(data.corpus)
+    assert spoilt.bound_ == em(5, init=model, topic_word_prior=1e6).fit(data.corpus).bound_
     for copy in (loaded, pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(
             copy.score_samples(data.corpus[:9]), model.score_samples(data.corpus[:9])

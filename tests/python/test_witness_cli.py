@@ -2,36 +2,15 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 
 import polyabayes as pb
-from nested_lda import NestedLda
 from polyabayes import cli, priors
 
 mpl.use("Agg")
-
-
-class Trained(NestedLda):
-    """Takes the options of training that the command line passes on."""
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        max_iter: int = 200,
-        fit_method: str = "gibbs",
-        init: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            n_components, fit_method=fit_method, init=init, n_jobs=n_jobs, random_state=random_state
-        )
-        self.max_iter = max_iter
 
 
 @pytest.fixture
@@ -40,7 +19,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pb.write_corpus(data.corpus[:20], tmp_path / "train.npz")
     pb.write_corpus(data.corpus[20:], tmp_path / "test.npz")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(pb, "LatentDirichletAllocation", Trained)
     return tmp_path
 
 
@@ -66,7 +44,7 @@ def test_one_command_for_several_priors(folder: Path, capsys: pytest.CaptureFixt
         "Poisson(mean=2.0, shift=1, truncate=False)",
         "Geometric(probability=0.25)",
     }
-    model = Trained()
+    model = pb.LatentDirichletAllocation(learn_priors=True)
     corpus = pb.read_corpus(folder / "train.npz")
     search = pb.WitnessSearch(model, priors.Poisson(2.0), max_steps=4, random_state=1).fit(corpus)
     np.testing.assert_allclose(
@@ -78,6 +56,12 @@ def test_one_command_for_several_priors(folder: Path, capsys: pytest.CaptureFixt
     # The second time all scores are in the folder, whatever the rule of when to stop.
     assert run("train.npz --prior poisson:2 --max-steps 2 --seed 1 -o - --checkpoint state") == 0
     assert len(capsys.readouterr().out.splitlines()) == 5
+
+
+def test_likelihoods_by_a_cheap_method(folder: Path) -> None:
+    cheap = "--method smc-lookahead --particles 5 --replicates 4 --max-iter 5 --tol 0.001"
+    assert run(f"train.npz --prior poisson:2 --max-steps 3 {cheap} --seed 1 -o b.csv") == 0
+    assert all(float(row["std_error"]) > 0 for row in table(folder / "b.csv")[1:])
 
 
 def test_folds(folder: Path) -> None:
@@ -107,15 +91,3 @@ def test_mistakes(arguments: str, message: str, capsys: pytest.CaptureFixture[st
     line = capsys.readouterr().err.splitlines()[-1]
     assert line.startswith("polyabayes: error: ")
     assert message in line
-
-
-def test_an_estimator_that_cannot_start_from_fewer_topics(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    class Plain(pb.PoissonFactorAnalysis):
-        pass
-
-    monkeypatch.setattr(pb, "LatentDirichletAllocation", Plain)
-    assert run("train.npz --prior poisson:2 -o b.csv") == 2
-    assert "has no parameter fit_method and no init" in capsys.readouterr().err
-    assert not (folder / "b.csv").exists()

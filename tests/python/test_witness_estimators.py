@@ -11,13 +11,12 @@ import sys
 import textwrap
 import time
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pytest
 
 import polyabayes as pb
-from nested_lda import NestedLda
 from polyabayes import priors
 from polyabayes.exceptions import (
     FileAccessError,
@@ -26,14 +25,37 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
 )
-from polyabayes.witness import WitnessSearch, cross_validate
+from polyabayes.witness import Score, WitnessSearch, cross_validate
+from polyabayes.witness._adapters import NestedEstimator, starts_afresh
 
 DATA = pb.datasets.make_lda_corpus(30, 12, 3, document_length=15, random_state=3)
 
 
+Fit = tuple[int, int | None, str, Any]
+
+
+def lda(**options: Any) -> pb.LatentDirichletAllocation:
+    return pb.LatentDirichletAllocation(**{"learn_priors": True, "max_iter": 20, **options})
+
+
 def nested(**options: Any) -> WitnessSearch:
     arguments = {"max_steps": 4, "random_state": 1, "scoring": "bound", **options}
-    return WitnessSearch(NestedLda(), priors.Poisson(2.0), **arguments)
+    return WitnessSearch(lda(), priors.Poisson(2.0), **arguments)
+
+
+@pytest.fixture
+def fits(monkeypatch: pytest.MonkeyPatch) -> list[Fit]:
+    """Size, size of the model grown from, method and seed of every training."""
+    seen: list[Fit] = []
+    fit = pb.LatentDirichletAllocation.fit
+
+    def spy(self: pb.LatentDirichletAllocation, X: Any) -> pb.LatentDirichletAllocation:
+        init = None if self.init is None else len(self.init.components_)
+        seen.append((self.n_components, init, self.fit_method, self.random_state))
+        return fit(self, X)
+
+    monkeypatch.setattr(pb.LatentDirichletAllocation, "fit", spy)
+    return seen
 
 
 def assert_same_tables(one: WitnessSearch, other: WitnessSearch) -> None:
@@ -42,25 +64,47 @@ def assert_same_tables(one: WitnessSearch, other: WitnessSearch) -> None:
             assert one.bounds_[name].tolist() == other.bounds_[name].tolist(), name
 
 
-def test_every_size_is_trained_from_the_one_below(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[int, int | None, str, Any]] = []
-    fit = NestedLda.fit
-
-    def spy(self: NestedLda, X: Any, y: Any = None) -> Self:
-        init = None if self.init is None else self.init.n_components
-        seen.append((self.n_components, init, self.fit_method, self.random_state))
-        return fit(self, X, y)
-
-    monkeypatch.setattr(NestedLda, "fit", spy)
+def test_every_size_is_trained_from_the_one_below_and_afresh(fits: list[Fit]) -> None:
     search = nested().fit(DATA.corpus)
-    assert [row[:3] for row in seen] == [(1, None, "em"), (2, 1, "em"), (3, 2, "em"), (4, 3, "em")]
-    assert len({row[3] for row in seen}) == 1
-    assert seen[0][3] is not None
+    grown = [(1, None), (2, 1), (2, None), (3, 2), (3, None), (4, 3), (4, None)]
+    assert [row[:3] for row in fits] == [(*row, "em") for row in grown]
+    assert len({row[3] for row in fits}) == 1
+    assert fits[0][3] is not None
     assert [search.model(k).components_.shape for k in (1, 4)] == [(1, 12), (4, 12)]
     # Models do not hold on to those they were trained from.
     assert search.model(4).init is None
     assert search.bounds_["log_score"].tolist() == [search.model(k).bound_ for k in (1, 2, 3, 4)]
     assert search.model() is search.model(search.best_)
+
+
+def test_fresh_starts_thin_out() -> None:
+    fresh = [size for size in range(1, 151) if starts_afresh(size)]
+    assert fresh[:10] == list(range(1, 11))
+    assert len(fresh) == 38
+    ratios = np.array(fresh[11:]) / np.array(fresh[10:-1])
+    assert ((ratios > 1.0) & (ratios < 1.2)).all()
+
+
+def test_scores_rise_and_are_no_worse_than_fresh_fits() -> None:
+    data = pb.datasets.make_lda_corpus(80, 40, 4, document_length=40, random_state=0)
+    search = nested(max_steps=9).fit(data.corpus)
+    scores = search.bounds_["log_score"]
+    assert (np.diff(scores) >= 0).all()
+    for size in range(1, 10):
+        fresh = lda(n_components=size, fit_method="em", random_state=search.model(1).seed_)
+        assert scores[size - 1] >= fresh.fit(data.corpus).bound_
+
+
+def test_the_witness_is_kept_where_the_likelihood_falls(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {1: -9.0, 2: -7.0, 3: -8.0, 4: -6.0}
+
+    def likelihood(_: NestedEstimator, model: Any, __: Any) -> Score:
+        return Score(found[len(model.components_)], 0.1)
+
+    monkeypatch.setattr(NestedEstimator, "_likelihood", likelihood)
+    search = nested(scoring="likelihood", upper=lambda _: 0.0).fit(DATA.corpus)
+    assert search.bounds_["log_score"].tolist() == [-9.0, -7.0, -7.0, -6.0]
+    assert [len(search.model(k).components_) for k in (1, 2, 3, 4)] == [1, 2, 2, 4]
 
 
 def test_a_lower_bound_as_score_is_flagged() -> None:
@@ -100,19 +144,12 @@ def test_predictions_average_over_the_models() -> None:
     assert found.best_std_error == 0.0
 
 
-def test_a_search_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_search_goes_on_where_it_was(tmp_path: Path, fits: list[Fit]) -> None:
     whole = nested(max_steps=6).fit(DATA.corpus)
     nested(max_steps=3, checkpoint=tmp_path).fit(DATA.corpus)
-    scored: list[int] = []
-
-    class Spy(NestedLda):
-        def fit(self, X: Any, y: Any = None) -> Self:
-            scored.append(self.n_components)
-            return super().fit(X, y)
-
-    Spy.__name__ = "NestedLda"
-    resumed = nested(max_steps=6, checkpoint=tmp_path).set_params(score=Spy()).fit(DATA.corpus)
-    assert scored == [4, 5, 6]
+    fits.clear()
+    resumed = nested(max_steps=6, checkpoint=tmp_path).fit(DATA.corpus)
+    assert [row[0] for row in fits] == [4, 4, 5, 5, 6, 6]
     assert_same_tables(whole, resumed)
     for k in (1, 6):
         assert (resumed.model(k).components_ == whole.model(k).components_).all()
@@ -129,7 +166,7 @@ def test_a_seed_nobody_gave_is_kept_by_the_checkpoint(tmp_path: Path) -> None:
     [
         ({}, DATA.corpus[:20], "its corpus is '.*', here it is"),
         ({"prior": priors.Poisson(3.0)}, DATA.corpus, r"its prior is 'Poisson\(mean=2.0"),
-        ({"score": NestedLda(doc_topic_prior=0.3)}, DATA.corpus, "its doc_topic_prior of the"),
+        ({"score": lda(doc_topic_prior=0.3)}, DATA.corpus, "its doc_topic_prior of the"),
         ({"scoring": "likelihood"}, DATA.corpus, "its scoring is 'bound', here"),
         ({"random_state": 2}, DATA.corpus, "its seed is"),
         ({"strategy": "best-first"}, DATA.corpus, "its strategy is 'successor'"),
@@ -256,9 +293,8 @@ def test_folds_compare_the_average_with_the_best(tmp_path: Path) -> None:
         assert again[name].tolist() == here[name].tolist()
 
 
-def test_folds_in_processes_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
-    search = nested(scoring="bound", max_steps=2).set_params(score=NestedLda(n_jobs=1))
+def test_folds_in_processes_give_the_same(tmp_path: Path) -> None:
+    search = nested(scoring="bound", max_steps=2).set_params(score=lda(n_jobs=1))
     here = cross_validate(search, DATA.corpus, 2)
     there = cross_validate(search, DATA.corpus, 2, n_workers=2, checkpoint=tmp_path)
     for name in here:
@@ -298,3 +334,39 @@ def test_folds_in_processes_give_the_same(tmp_path: Path, monkeypatch: pytest.Mo
 def test_mistakes(make: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()
+
+
+def test_a_search_on_cora(shared_data: Path, tmp_path: Path) -> None:
+    corpus = pb.read_corpus(shared_data / "cora.ldac")
+    search = WitnessSearch(
+        lda(tol=1e-3), priors.Poisson(5.0), scoring="bound", max_steps=6, random_state=0
+    ).fit(corpus)
+    scores = search.bounds_["log_score"]
+    assert (np.diff(scores) > 100).all()
+    assert (scores < search.log_ceiling_).all()
+    search.set_params(checkpoint=tmp_path, max_steps=3).fit(corpus)
+    again = search.set_params(max_steps=6).fit(corpus)
+    assert again.bounds_["log_score"].tolist() == scores.tolist()
+
+
+@pytest.mark.slow
+def test_evidence_finds_the_number_of_topics() -> None:
+    near = 0
+    for seed in range(10):
+        truth = 3 + seed % 4
+        data = pb.datasets.make_lda_corpus(60, 20, truth, document_length=30, random_state=seed)
+
+        def score(size: int, corpus: pb.Corpus = data.corpus) -> tuple[float, float]:
+            found = pb.AllocationModel.nmf(size, concentration=20.0).log_evidence(
+                corpus,
+                "annealed",
+                given_total=True,
+                n_samples=500,
+                n_particles=8,
+                random_state=0,
+            )
+            return found.value, found.std_error
+
+        search = WitnessSearch(score, priors.Uniform(1, 9), kind="evidence").fit()
+        near += abs(search.best_ - truth) <= 1
+    assert near >= 9

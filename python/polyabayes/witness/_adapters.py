@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,9 +16,13 @@ from polyabayes._persistence import load
 from polyabayes.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood import log_likelihood
-from polyabayes.witness._scores import ROUNDING, Score, Sizes, checked_score, named
+from polyabayes.witness._scores import ROUNDING, Record, Score, Sizes, checked_score, named
 
 SCORINGS = ("likelihood", "bound")
+
+# A chain of models, each grown from the one before, falls behind models trained afresh: one of
+# these is tried wherever the size has grown by this factor.
+_FRESH_EVERY = 1.1
 
 # Parameters that the search sets itself, or that leave the model as it is.
 _NOT_OF_THE_MODEL = ("n_components", "fit_method", "init", "n_jobs", "progress", "checkpoint_every")
@@ -26,7 +31,7 @@ _NOT_OF_THE_MODEL = ("n_components", "fit_method", "init", "n_jobs", "progress",
 class Scorer(Protocol):
     """What the search needs of a score."""
 
-    def score(self, sizes: Sizes, witness: Sizes | None) -> Any:
+    def score(self, sizes: Sizes, witness: Record | None) -> Any:
         """Score a configuration, which may start from the one that is its best witness."""
 
     def predict(self, sizes: Sizes, documents: Any) -> Score:
@@ -48,7 +53,7 @@ class FunctionScorer:
     def __init__(self, score: Callable[..., Any], predictive: Callable[..., Any] | None) -> None:
         self._score, self._predictive = score, predictive
 
-    def score(self, sizes: Sizes, witness: Sizes | None) -> Any:  # noqa: ARG002
+    def score(self, sizes: Sizes, witness: Record | None) -> Any:  # noqa: ARG002
         """Call the function."""
         return self._score(*sizes)
 
@@ -116,28 +121,41 @@ class NestedEstimator:
                 "LatentDirichletAllocation, or a function of the size"
             )
 
-    def score(self, sizes: Sizes, witness: Sizes | None) -> Score:
-        """Train from the model of the witness, and score the training documents."""
-        model = clone(self._estimator).set_params(
-            n_components=sizes[0],
-            fit_method="em",
-            init=None if witness is None else self.model(witness),
-        )
-        if "random_state" in self._parameters and self._parameters["random_state"] is None:
-            model.set_params(random_state=self._seed)
-        model.fit(self._corpus)
-        # Models that hold on to the one before would all stay in memory.
-        model.set_params(init=None)
+    def score(self, sizes: Sizes, witness: Record | None) -> Score:
+        """Train, and score the training documents.
+
+        The model of the witness with topics that no document uses is a model of this size too: it
+        is kept where training finds none that scores higher, so that scores never fall.
+        """
+        smaller = None if witness is None else self.model(witness.sizes)
+        model = self._trained(sizes[0], smaller)
         score = (
             Score(float(model.bound_))
             if self._scoring == "bound"
             else self._likelihood(model, self._corpus)
         )
+        if witness is not None and witness.score is not None and score.value < witness.score.value:
+            model, score = smaller, witness.score
         if self._folder is not None:
             model.save(self._path(sizes))
             self._models.clear()
         self._models[sizes] = model
         return score
+
+    def _trained(self, size: int, smaller: Any) -> Any:
+        """The better of one grown from a smaller one and, where its turn has come, a fresh one."""
+        starts = [smaller]
+        if smaller is not None and starts_afresh(size):
+            starts.append(None)
+        return max((self._fitted(size, init) for init in starts), key=lambda model: model.bound_)
+
+    def _fitted(self, size: int, init: Any) -> Any:
+        model = clone(self._estimator).set_params(n_components=size, fit_method="em", init=init)
+        if "random_state" in self._parameters and self._parameters["random_state"] is None:
+            model.set_params(random_state=self._seed)
+        model.fit(self._corpus)
+        # Models that hold on to the one before would all stay in memory.
+        return model.set_params(init=None)
 
     def predict(self, sizes: Sizes, documents: Any) -> Score:
         """Score documents by the model of a size, once."""
@@ -184,6 +202,12 @@ class NestedEstimator:
             **options,
         )
         return Score(result.total, result.total_std_error)
+
+
+def starts_afresh(size: int) -> bool:
+    """Whether a size is the first at or above some power of the factor."""
+    power = math.floor(math.log(size) / math.log(_FRESH_EVERY))
+    return math.ceil(_FRESH_EVERY**power) == size
 
 
 def make_scorer(

@@ -62,16 +62,17 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         A callable ``score(*sizes)`` gives ln p(y | sizes) in nats, or a tuple of it and its
         standard error, or of these and the degrees of freedom of Student's law (normal without).
         An estimator with parameters ``n_components``, ``fit_method="em"`` and ``init``, as
-        :class:`LatentDirichletAllocation`, is trained on the documents, each size from the model
-        of its best witness.
+        :class:`LatentDirichletAllocation`, is trained on the documents: each size from the model
+        of its best witness, every size up to 10 and then each that has grown by a tenth also
+        afresh, as chains of grown models fall behind. The model of larger ``bound_`` is scored,
+        and gives way to the witness's own where it scores lower. Best with ``learn_priors=True``.
     prior : priors.SizePrior
         Prior of the size, or the joint prior of several.
     kind : {"nested", "evidence"}, default="nested"
         ``"nested"`` promises that the score never falls as sizes grow (point parameters, each
         size trained from smaller ones): a fall beyond the errors is refused. ``"evidence"``
-        promises nothing: then only F <= p(y) <= F + U H holds. With an estimator scored by
-        "likelihood" the promise is the user's: the likelihood at parameters that EM trained need
-        not be monotone, and only falls among the sizes explored are seen.
+        promises nothing: then only F <= p(y) <= F + U H holds. An estimator keeps the promise: the
+        witness's model with topics that no document uses is one of each larger size.
     bound : {"witness", "min-witness", "paper"}, default="witness"
         ``"witness"``: each unexplored size takes its best witness, and as a ceiling the lowest
         score of the larger ones explored. ``"min-witness"``: all take the lowest witness, and U.
@@ -90,7 +91,9 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         sequence, with its errors, or by its ``bound_``. That is a lower bound: what it gives for
         ``lower`` holds, all else is as if it were exact (see ``holds_``).
     scoring_options : dict, optional
-        Further arguments of :func:`log_likelihood`.
+        Further arguments of :func:`log_likelihood`. Its "auto" takes most of a search's time:
+        {"method": "smc-lookahead", "n_particles": 100, "n_replicates": 8} is faster by far, with
+        larger errors.
     strategy : {"successor", "best-first"}, default="successor"
         What is scored next: a successor of the witness with the lowest score, the one of most
         prior mass; or whichever configuration has the largest part in the bounds' width per
@@ -322,6 +325,9 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
     def model(self, *sizes: int) -> Any:
         """The trained model of a size that was explored; by default, of ``best_``.
 
+        It has fewer components where no model of this size was found that scores higher than that
+        of a smaller one.
+
         Parameters
         ----------
         *sizes : int
@@ -422,8 +428,9 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
     def _scored(self, sizes: Sizes, witness: Sizes | None) -> Record:
         """Score a configuration; where that fails, say so and go on."""
         start = time.perf_counter()
+        best = next((record for record in self._search.records if record.sizes == witness), None)
         try:
-            result = self._scorer.score(sizes, witness)
+            result = self._scorer.score(sizes, best)
         except Exception as error:
             failures = [record.score is None for record in self._search.records]
             if len(failures) + 1 >= _MOST_FAILURES_IN_A_ROW and all(

@@ -1,0 +1,114 @@
+"""How many topics, or which rank? The posterior of the size, by scores that can tell and others.
+
+    python benches/ranks.py bigrams [LETTER_BIGRAMS.csv]
+    python benches/ranks.py known
+
+`bigrams`: ranks of the non-negative matrix factorisation of letter bigrams by integrated evidence,
+an interval for every rank. `known`: corpora drawn from LDA with 3 to 6 topics, and the mode of the
+posterior by the training's bound, by the likelihood at the trained parameters and by the evidence.
+All sizes of the range are equally probable before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import polyabayes as pb
+
+_BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE)) / "letter_bigrams.csv"
+
+
+class Evidence:
+    """Ln p(counts | size, total) of the factorisation word <- topic -> document, by annealing."""
+
+    def __init__(self, counts: Any, concentration: float, **options: Any) -> None:
+        self.counts, self.concentration, self.options = counts, concentration, options
+
+    def __call__(self, size: int) -> tuple[float, float]:
+        """The value and its standard error."""
+        model = pb.AllocationModel.nmf(size, concentration=self.concentration)
+        found = model.log_evidence(
+            self.counts, method="annealed", given_total=True, random_state=0, **self.options
+        )
+        return found.value, found.std_error
+
+
+def search_evidence(score: Evidence, largest: int) -> pb.WitnessSearch:
+    """Score all sizes."""
+    sizes = pb.priors.Uniform(1, largest)
+    return pb.WitnessSearch(score, sizes, kind="evidence", random_state=0).fit()
+
+
+def bigrams(file: Path, n_tokens: int, largest: int, concentration: float) -> None:
+    """Print the table of ranks."""
+    table = pd.read_csv(file, keep_default_na=False)
+    shares = table.pivot(index="first", columns="second", values="count").to_numpy(float)
+    shares /= shares.sum()
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(n_tokens, shares.ravel()).reshape(shares.shape)
+    search = search_evidence(Evidence(counts, concentration, n_samples=2000), largest)
+    bounds, posterior = search.bounds_, search.posterior_bounds_
+    print(f"{n_tokens:,} bigrams, concentration {concentration:g}")
+    print("rank  ln evidence      +-  posterior between      and  seconds")
+    for row in range(search.n_steps_):
+        score, share = bounds.row(row), posterior.row(row)
+        print(
+            f"{score['size']:4}  {score['log_score']:11.2f}  {score['std_error']:6.2f}  "
+            f"{share['lower']:17.2g}  {share['upper']:7.2g}  {score['seconds']:7.1f}"
+        )
+    last = bounds.row(-1)
+    print(f"ln p(counts | total): {last['lower']:.2f} to {last['upper']:.2f}; mode {search.best_}")
+
+
+def known(n_corpora: int, largest: int, concentration: float) -> None:
+    """Print the posterior's mode by every score."""
+    names = ["bound", "likelihood", "evidence"]
+    print("true  " + "  ".join(f"{name:>10}" for name in names) + "  seconds")
+    near = np.zeros(3, dtype=int)
+    for seed in range(n_corpora):
+        start, truth = time.perf_counter(), 3 + seed % 4
+        corpus = pb.datasets.make_lda_corpus(
+            60, 20, truth, document_length=30, random_state=seed
+        ).corpus
+        sizes = pb.priors.Uniform(1, largest)
+        lda = pb.LatentDirichletAllocation(learn_priors=True, topic_word_prior=0.0)
+        nested = [
+            pb.WitnessSearch(lda, sizes, scoring=name, random_state=0).fit(corpus)
+            for name in ("bound", "likelihood")
+        ]
+        evidence = Evidence(corpus, concentration, n_samples=500, n_particles=8)
+        found = [search.best_ for search in (*nested, search_evidence(evidence, largest))]
+        near += np.abs(np.array(found) - truth) <= 1
+        row = "  ".join(f"{size:10}" for size in found)
+        print(f"{truth:4}  {row}  {time.perf_counter() - start:7.1f}", flush=True)
+    print("near  " + "  ".join(f"{f'{n} of {n_corpora}':>10}" for n in near))
+
+
+def main() -> None:
+    """Print a table."""
+    warnings.simplefilter("ignore", pb.exceptions.PolyabayesWarning)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("part", choices=["bigrams", "known"])
+    parser.add_argument("file", nargs="?", type=Path, default=DATA)
+    parser.add_argument("--tokens", type=int, default=2000, help="bigrams drawn")
+    parser.add_argument("--corpora", type=int, default=10, help="corpora of known size")
+    parser.add_argument("--largest", type=int, default=10, help="largest size")
+    parser.add_argument("--concentration", type=float, default=20.0, help="of all tables")
+    arguments = parser.parse_args()
+    if arguments.part == "bigrams":
+        bigrams(arguments.file, arguments.tokens, arguments.largest, arguments.concentration)
+    else:
+        known(arguments.corpora, arguments.largest, arguments.concentration)
+
+
+if __name__ == "__main__":
+    main()
