@@ -98,11 +98,13 @@ impl Topics {
 
     /// Multiplies the weights of topic k by `factors[k]`.
     pub(super) fn normalise(&mut self, factors: &[f64]) {
-        self.weights.par_chunks_mut(chunk_words(factors.len()) * factors.len()).for_each(|weights| {
-            for row in weights.chunks_exact_mut(factors.len()) {
-                row.iter_mut().zip(factors).for_each(|(weight, factor)| *weight *= factor);
-            }
-        });
+        self.weights.par_chunks_mut(chunk_words(factors.len()) * factors.len()).for_each(
+            |weights| {
+                for row in weights.chunks_exact_mut(factors.len()) {
+                    row.iter_mut().zip(factors).for_each(|(weight, factor)| *weight *= factor);
+                }
+            },
+        );
     }
 
     /// β ~ Gamma(1 + Σ_kw l_kw, rate - V Σ_k ln q_k), with the tables l_kw ~ CRT(n_kw, β) and
