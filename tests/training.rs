@@ -97,19 +97,15 @@ fn lda_visits_assignments_as_often_as_their_posterior_says() {
     let (alpha, beta) = (vec![0.3, 0.8], 0.4);
     let prior = LdaPrior { alpha: alpha.clone(), beta, learned: false };
     let mut sampler = LdaSampler::new(&counts, prior, 1).unwrap();
-    check_visits(
-        &mut sampler,
-        |sampler| sampler.assignments(),
-        |z| {
-            let (by_document, by_word) = tallies(z);
-            let ln_documents: f64 = by_document
-                .iter()
-                .flat_map(|row| row.iter().zip(&alpha))
-                .map(|(&n, &alpha)| ln_rising(alpha, n))
-                .sum();
-            ln_documents + ln_topics(&by_word, beta)
-        },
-    );
+    check_visits(&mut sampler, LdaSampler::assignments, |z| {
+        let (by_document, by_word) = tallies(z);
+        let ln_documents: f64 = by_document
+            .iter()
+            .flat_map(|row| row.iter().zip(&alpha))
+            .map(|(&n, &alpha)| ln_rising(alpha, n))
+            .sum();
+        ln_documents + ln_topics(&by_word, beta)
+    });
 }
 
 /// Names topics by their first tokens.
@@ -181,20 +177,16 @@ fn check_pfa(learn_p: bool, learn_r: bool, seed: u64) {
             })
             .sum()
     };
-    check_visits(
-        &mut sampler,
-        |sampler| sampler.assignments(),
-        |z| {
-            let (by_document, by_word) = tallies(z);
-            let ln_shapes: f64 = (0..2)
-                .map(|k| {
-                    let n = [by_document[0][k], by_document[1][k], by_document[2][k]];
-                    if learn_r { integrated(k, n).ln() } else { ln_given_shape(k, n, r[k]) }
-                })
-                .sum();
-            ln_shapes + ln_topics(&by_word, beta)
-        },
-    );
+    check_visits(&mut sampler, PfaSampler::assignments, |z| {
+        let (by_document, by_word) = tallies(z);
+        let ln_shapes: f64 = (0..2)
+            .map(|k| {
+                let n = [by_document[0][k], by_document[1][k], by_document[2][k]];
+                if learn_r { integrated(k, n).ln() } else { ln_given_shape(k, n, r[k]) }
+            })
+            .sum();
+        ln_shapes + ln_topics(&by_word, beta)
+    });
 }
 
 #[test]

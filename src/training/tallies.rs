@@ -320,6 +320,7 @@ fn weigh_own(sums: &mut [f64], counts: &[f64], indices: &[f64], old: f64, q: &[f
 }
 
 /// The counts, less one where the index is `old`.
+#[expect(clippy::float_cmp, reason = "indices are whole numbers")]
 #[inline(always)]
 fn without(counts: &Lanes, indices: &Lanes, old: f64) -> Lanes {
     let mut rest = *counts;
