@@ -1,4 +1,4 @@
-"""Side by side with installed peers, in one run: held-out fit, its error, and the time.
+"""Side by side with installed peers, in one run: speed, held-out fit, its error, and the time.
 
 scikit-learn is always there, tomotopy joins in where it is installed. Every model is scored by
 `log_likelihood` on the same hold-out, beside the figure that its own library reports.
@@ -10,16 +10,25 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.decomposition import LatentDirichletAllocation as SklearnLDA
 
 import polyabayes as pb
 
+try:
+    import tomotopy
+except ImportError:
+    tomotopy = None
+
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE))
 K = 50
+SWEEPS = 50
+REPEATS = 3
 
 
 class HeldOut:
@@ -58,30 +67,34 @@ def sklearn_lda(data: HeldOut, max_iter: int) -> None:
     data.row(f"scikit-learn, {max_iter} iterations", elapsed, model, own)
 
 
-def tomotopy_lda(data: HeldOut, max_iter: int) -> None:
-    try:
-        import tomotopy
-    except ImportError:
-        print("tomotopy is not installed")
-        return
-    words = data.train.vocabulary
-    lda = tomotopy.LDAModel(k=K, alpha=5 / K, eta=0.1, seed=0)
-    for counts in data.train.counts:
+def tomotopy_model(corpus: pb.Corpus, n_topics: int, **settings: float) -> Any:
+    """A tomotopy model of a corpus, before training."""
+    words = np.arange(corpus.n_words).astype(str)
+    lda = tomotopy.LDAModel(k=n_topics, alpha=5 / n_topics, eta=0.1, seed=0, **settings)
+    for counts in corpus.counts:
         lda.add_doc(np.repeat(words[counts.indices], counts.data).tolist())
+    lda.train(0)
+    return lda
+
+
+def from_tomotopy(lda: Any, n_words: int) -> pb.LatentDirichletAllocation:
+    """Its topics and prior; words that the training half lacks keep a trace of probability."""
+    topics = np.full((lda.k, n_words), 1e-12)
+    columns = [int(word) for word in lda.used_vocabs]
+    topics[:, columns] = [lda.get_topic_word_dist(k) for k in range(lda.k)]
+    return pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=np.asarray(lda.alpha), topic_word=normalised(topics)
+    )
+
+
+def tomotopy_lda(data: HeldOut, max_iter: int) -> None:
+    lda = tomotopy_model(data.train, K)
     start = time.perf_counter()
     lda.train(max_iter, workers=os.cpu_count() or 1)
     elapsed = time.perf_counter() - start
-    column = {word: i for i, word in enumerate(words)}
-    # Words that the training half lacks keep a trace of probability.
-    topics = np.full((K, len(words)), 1e-12)
-    topics[:, [column[word] for word in lda.used_vocabs]] = [
-        lda.get_topic_word_dist(k) for k in range(K)
-    ]
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=np.asarray(lda.alpha), topic_word=normalised(topics)
-    )
+    model = from_tomotopy(lda, data.test.n_words)
     documents = [
-        lda.make_doc(np.repeat(words[counts.indices], counts.data).tolist())
+        lda.make_doc(np.repeat(counts.indices, counts.data).astype(str).tolist())
         for counts in data.test.counts
     ]
     _, values = lda.infer(documents)
@@ -89,7 +102,103 @@ def tomotopy_lda(data: HeldOut, max_iter: int) -> None:
     data.row(f"tomotopy, {max_iter} sweeps", elapsed, model, own)
 
 
+def sweep_seconds(estimator: Any, corpus: pb.Corpus, n_jobs: int = 1) -> float:
+    """Time a sweep, all it takes to start included."""
+    estimator.set_params(max_iter=SWEEPS, burn_in=SWEEPS - 1, n_jobs=n_jobs, random_state=0)
+    start = time.perf_counter()
+    estimator.fit(corpus)
+    return (time.perf_counter() - start) / SWEEPS
+
+
+def tomotopy_sweep_seconds(corpus: pb.Corpus, n_topics: int) -> float:
+    lda = tomotopy_model(corpus, n_topics)
+    lda.optim_interval = 0
+    start = time.perf_counter()
+    lda.train(SWEEPS, workers=1)
+    return (time.perf_counter() - start) / SWEEPS
+
+
+def sweeps() -> None:
+    """Tokens a second of the Gibbs samplers: the least of several times, taken in turn."""
+    corpus = pb.datasets.make_lda_corpus(
+        5000, 10_000, 20, document_length=150, random_state=1
+    ).corpus
+    print(f"{'5,000 documents of 150 tokens, V=10,000':<42} {'million tokens/s':>17}   a sweep")
+    seconds = {}
+    for n_topics in (20, 100, 500, 1000):
+        lda = pb.LatentDirichletAllocation(n_topics)
+        work: dict[str, Callable[[], float]] = {
+            "polyabayes, one thread": lambda lda=lda: sweep_seconds(lda, corpus),
+            "polyabayes, two threads": lambda lda=lda: sweep_seconds(lda, corpus, 2),
+        }
+        if n_topics == 100:
+            pfa = pb.PoissonFactorAnalysis(n_topics, prior="beta-gamma")
+            work["polyabayes, beta-gamma PFA"] = lambda pfa=pfa: sweep_seconds(pfa, corpus)
+        if tomotopy is not None and n_topics < 1000:
+            work["tomotopy, one thread"] = lambda k=n_topics: tomotopy_sweep_seconds(corpus, k)
+        times: dict[str, list[float]] = {name: [] for name in work}
+        for _ in range(REPEATS):
+            for name, measured in times.items():
+                measured.append(work[name]())
+        for name, measured in times.items():
+            seconds[name, n_topics] = least = min(measured)
+            speed = corpus.n_tokens / least / 1e6
+            row = f"{name}, K={n_topics}"
+            print(f"{row:<42} {speed:>17.1f}   {least * 1e3:.1f} ms", flush=True)
+        one = seconds["polyabayes, one thread", n_topics]
+        print(
+            f"  two threads against one: {one / seconds['polyabayes, two threads', n_topics]:.2f}"
+        )
+        if "tomotopy, one thread" in work:
+            ratio = seconds["tomotopy, one thread", n_topics] / one
+            print(f"  against tomotopy, one thread each: {ratio:.2f}")
+    one = seconds["polyabayes, one thread", 100]
+    growth = seconds["polyabayes, one thread", 1000] / one
+    print(f"  K=1000 against K=100: {growth:.2f} times as long")
+    pfa_ratio = seconds["polyabayes, beta-gamma PFA", 100] / one
+    print(f"  beta-gamma PFA against LDA, K=100: {pfa_ratio:.2f} times as long")
+
+
+def against_time(train: pb.Corpus, test: pb.Corpus, n_topics: int) -> None:
+    """Held-out nats a token after equal times of training, on all cores."""
+    workers = os.cpu_count() or 1
+
+    def ours(max_iter: int) -> pb.LatentDirichletAllocation:
+        return pb.LatentDirichletAllocation(n_topics, max_iter=max_iter, random_state=0).fit(train)
+
+    def theirs(max_iter: int) -> Any:
+        lda = tomotopy_model(train, n_topics)
+        lda.train(max_iter, workers=workers)
+        return lda
+
+    samplers: dict[str, Callable[[int], Any]] = {"polyabayes": ours}
+    if tomotopy is not None:
+        samplers["tomotopy"] = theirs
+    for budget in (5, 10, 20, 40):
+        for name, fit in samplers.items():
+            max_iter = max(1, int(budget / sweep_time(fit)))
+            start = time.perf_counter()
+            fitted = fit(max_iter)
+            elapsed = time.perf_counter() - start
+            model = fitted if name == "polyabayes" else from_tomotopy(fitted, test.n_words)
+            result = pb.log_likelihood(model, test, random_state=0)
+            row = f"{name}, K={n_topics}, {max_iter} sweeps"
+            held_out = f"{result.nats_per_token:.4f} +- {result.nats_per_token_std_error:.4f}"
+            print(f"{row:<42} {elapsed:>6.1f} s   {held_out}", flush=True)
+
+
+def sweep_time(fit: Callable[[int], Any]) -> float:
+    """Time of one more sweep."""
+    times = []
+    for max_iter in (20, 100):
+        start = time.perf_counter()
+        fit(max_iter)
+        times.append(time.perf_counter() - start)
+    return (times[1] - times[0]) / 80
+
+
 def main() -> int:
+    sweeps()
     if not DATA.is_dir():
         print(f"no data in {DATA}: set POLYABAYES_DATA")
         return 1
@@ -99,7 +208,12 @@ def main() -> int:
         polyabayes_lda(data, max_iter)
     for max_iter in (10, 50):
         sklearn_lda(data, max_iter)
-    tomotopy_lda(data, 1000)
+    if tomotopy is None:
+        print("tomotopy is not installed")
+    else:
+        tomotopy_lda(data, 1000)
+    for n_topics in (50, 100):
+        against_time(data.train, data.test, n_topics)
     return 0
 
 

@@ -35,7 +35,7 @@ fn sweeps(criterion: &mut Criterion) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread");
     let mut group = criterion.benchmark_group("sweep, one thread");
     group.sample_size(10).throughput(Throughput::Elements((N_DOCUMENTS * LENGTH) as u64));
-    for n_topics in [20, 100] {
+    for n_topics in [20, 100, 500] {
         let prior = LdaPrior { alpha: vec![0.1; n_topics], beta: 0.1, learned: false };
         let mut lda = LdaSampler::new(&corpus, prior, 1).expect("priors are valid");
         group.bench_function(BenchmarkId::new("LDA", n_topics), |bencher| {

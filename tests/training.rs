@@ -51,17 +51,27 @@ fn check_visits<S: Sampler>(
     assignments: impl Fn(&S) -> Vec<u16>,
     ln_weight: impl Fn(&[u16]) -> f64,
 ) {
-    const BATCHES: usize = 50;
-    const SWEEPS: usize = 4_000;
     let states: Vec<Vec<u16>> =
         (0..64u16).map(|state| (0..6).map(|token| state >> token & 1).collect()).collect();
+    check_frequencies(sampler, &states, assignments, ln_weight);
+}
+
+/// Visit frequencies of these states, which are all there are, against their exact probabilities.
+fn check_frequencies<S: Sampler>(
+    sampler: &mut S,
+    states: &[Vec<u16>],
+    state_of: impl Fn(&S) -> Vec<u16>,
+    ln_weight: impl Fn(&[u16]) -> f64,
+) {
+    const BATCHES: usize = 50;
+    const SWEEPS: usize = 4_000;
     let weights: Vec<f64> = states.iter().map(|z| ln_weight(z).exp()).collect();
     let total: f64 = weights.iter().sum();
     let mut batches = vec![HashMap::<Vec<u16>, f64>::new(); BATCHES];
     for batch in &mut batches {
         for _ in 0..SWEEPS {
             sampler.sweep(TopicStep::Draw, &()).unwrap();
-            *batch.entry(assignments(sampler)).or_default() += 1.0 / SWEEPS as f64;
+            *batch.entry(state_of(sampler)).or_default() += 1.0 / SWEEPS as f64;
         }
     }
     let mut chi_squared = 0.0;
@@ -76,8 +86,9 @@ fn check_visits<S: Sampler>(
         assert!(deviation.abs() < 4.5, "{z:?}: {mean} {expected} ({deviation:.1} errors)");
         chi_squared += deviation * deviation;
     }
-    // Sum of 64 squared t(49) variates: mean 67, standard deviation about 12.
-    assert!(chi_squared < 67.0 + 4.0 * 12.0, "{chi_squared}");
+    // The square of a t(49) variate: mean 49/47, variance 2.32.
+    let n = states.len() as f64;
+    assert!(chi_squared < n * 49.0 / 47.0 + 4.0 * (2.32 * n).sqrt(), "{chi_squared}");
 }
 
 #[test]
@@ -86,18 +97,53 @@ fn lda_visits_assignments_as_often_as_their_posterior_says() {
     let (alpha, beta) = (vec![0.3, 0.8], 0.4);
     let prior = LdaPrior { alpha: alpha.clone(), beta, learned: false };
     let mut sampler = LdaSampler::new(&counts, prior, 1).unwrap();
-    check_visits(
+    check_visits(&mut sampler, LdaSampler::assignments, |z| {
+        let (by_document, by_word) = tallies(z);
+        let ln_documents: f64 = by_document
+            .iter()
+            .flat_map(|row| row.iter().zip(&alpha))
+            .map(|(&n, &alpha)| ln_rising(alpha, n))
+            .sum();
+        ln_documents + ln_topics(&by_word, beta)
+    });
+}
+
+/// Names topics by their first tokens.
+fn partition(z: &[u16]) -> Vec<u16> {
+    z.iter().map(|topic| z.iter().position(|x| x == topic).unwrap() as u16).collect()
+}
+
+/// With so many topics draws go over those of the document; which of them it is does not matter.
+#[test]
+fn many_topics_visit_partitions_as_often_as_their_posterior_says() {
+    const N_TOPICS: usize = 300;
+    let counts = CountMatrix::from_dense(&[vec![2, 1, 1]]).unwrap();
+    let (alpha, beta) = (0.01, 0.4);
+    let prior = LdaPrior { alpha: vec![alpha; N_TOPICS], beta, learned: false };
+    let mut sampler = LdaSampler::new(&counts, prior, 1).unwrap();
+    let all = (0..256u16).map(|state| (0..4).map(|token| state >> (2 * token) & 3).collect());
+    let states: Vec<Vec<u16>> = all.filter(|z: &Vec<u16>| partition(z) == *z).collect();
+    assert_eq!(states.len(), 15);
+    let ln_weight = |z: &[u16]| {
+        let blocks = (0..4).filter(|&block| z.contains(&block));
+        let ln_blocks = blocks.enumerate().map(|(before, block)| {
+            let mut by_word = [0; 3];
+            for token in (0..4).filter(|&token| z[token] == block) {
+                by_word[[0, 0, 1, 2][token]] += 1;
+            }
+            let n = by_word.iter().sum();
+            let ln_words: f64 = by_word.iter().map(|&n| ln_rising(beta, n)).sum();
+            // Topics that the block may be.
+            ((N_TOPICS - before) as f64).ln() + ln_rising(alpha, n) + ln_words
+                - ln_rising(3.0 * beta, n)
+        });
+        ln_blocks.sum()
+    };
+    check_frequencies(
         &mut sampler,
-        |sampler| sampler.assignments(),
-        |z| {
-            let (by_document, by_word) = tallies(z);
-            let ln_documents: f64 = by_document
-                .iter()
-                .flat_map(|row| row.iter().zip(&alpha))
-                .map(|(&n, &alpha)| ln_rising(alpha, n))
-                .sum();
-            ln_documents + ln_topics(&by_word, beta)
-        },
+        &states,
+        |sampler| partition(&sampler.assignments()),
+        ln_weight,
     );
 }
 
@@ -127,7 +173,7 @@ fn lda_with_topic_priors_visits_assignments_as_often_as_their_posterior_says() {
     // θ is integrated out: every document has two tokens.
     let expected = ln_joint(&sampler.assignments()) - 3.0 * ln_rising(alpha.iter().sum(), 2);
     assert!((sampler.ln_joint() - expected).abs() < 1e-12);
-    check_visits(&mut sampler, |sampler| sampler.assignments(), ln_joint);
+    check_visits(&mut sampler, LdaSampler::assignments, ln_joint);
 }
 
 #[test]
@@ -171,20 +217,16 @@ fn check_pfa(scheme: Scheme, learn_p: bool, learn_r: bool, seed: u64) {
             })
             .sum()
     };
-    check_visits(
-        &mut sampler,
-        |sampler| sampler.assignments(),
-        |z| {
-            let (by_document, by_word) = tallies(z);
-            let ln_shapes: f64 = (0..2)
-                .map(|k| {
-                    let n = [by_document[0][k], by_document[1][k], by_document[2][k]];
-                    if learn_r { integrated(k, n).ln() } else { ln_given_shape(k, n, r[k]) }
-                })
-                .sum();
-            ln_shapes + ln_topics(&by_word, beta)
-        },
-    );
+    check_visits(&mut sampler, PfaSampler::assignments, |z| {
+        let (by_document, by_word) = tallies(z);
+        let ln_shapes: f64 = (0..2)
+            .map(|k| {
+                let n = [by_document[0][k], by_document[1][k], by_document[2][k]];
+                if learn_r { integrated(k, n).ln() } else { ln_given_shape(k, n, r[k]) }
+            })
+            .sum();
+        ln_shapes + ln_topics(&by_word, beta)
+    });
 }
 
 #[test]
@@ -229,8 +271,11 @@ fn any_number_of_threads_gives_the_same_bits() {
                 let (r, p) = (vec![1.0; 6], vec![0.5; 6]);
                 PfaSampler::new(&counts, prior.clone(), r, p, 7).unwrap()
             };
+            let many = LdaPrior { alpha: vec![0.01; 200], beta: 0.05, learned: true };
+            let mut many = LdaSampler::new(&counts, many, 7).unwrap();
             (
                 fit(&mut lda, schedule, None, u64::MAX, &()).unwrap(),
+                fit(&mut many, schedule, None, u64::MAX, &()).unwrap(),
                 fit(&mut pfa(), schedule, None, u64::MAX, &()).unwrap(),
                 fit(&mut pfa().with_scheme(Scheme::Blocked), schedule, None, u64::MAX, &())
                     .unwrap(),

@@ -141,3 +141,61 @@ fn next_round(
     }
     n_left
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Key, Purpose};
+
+    const N: usize = 400_003;
+
+    fn variates(shape: f64) -> Vec<f64> {
+        let mut x = vec![0.0; N];
+        fill_gammas(shape, &mut x, &mut Key::new(1, Purpose::Score).rng());
+        x
+    }
+
+    /// Kolmogorov's distance from a known law; it is above the bound once in a thousand times.
+    fn check_law(shape: f64, cumulative: impl Fn(f64) -> f64) {
+        let mut x = variates(shape);
+        x.sort_unstable_by(f64::total_cmp);
+        let n = N as f64;
+        let distance =
+            x.iter().enumerate().map(|(i, &x)| (cumulative(x) - (i as f64 + 0.5) / n).abs());
+        let distance = distance.fold(0.0, f64::max);
+        assert!(distance < 1.95 / n.sqrt(), "{shape}: {distance}");
+    }
+
+    #[test]
+    fn laws_that_have_a_closed_form() {
+        check_law(1.0, |x| -(-x).exp_m1());
+        check_law(0.5, |x| libm::erf(x.sqrt()));
+        check_law(2.0, |x| 1.0 - (1.0 + x) * (-x).exp());
+    }
+
+    #[test]
+    fn moments_and_tails_of_small_shapes() {
+        for shape in [0.3, 0.1, 0.01] {
+            let (x, n) = (variates(shape), N as f64);
+            let mean = x.iter().sum::<f64>() / n;
+            assert!((mean - shape).abs() < 4.0 * (shape / n).sqrt(), "{shape}: {mean}");
+            let large = x.iter().filter(|x| **x > 1.0).count() as f64 / n;
+            let expected = tail(shape);
+            assert!((large - expected).abs() < 4.0 * (expected / n).sqrt(), "{shape}: {large}");
+        }
+        // Digamma and trigamma of 0.1.
+        let (ln_mean, ln_variance) = (-10.423_754_940_411_076_f64, 101.433_299_150_792_76_f64);
+        let mean = variates(0.1).iter().map(|x| x.ln()).sum::<f64>() / N as f64;
+        assert!((mean - ln_mean).abs() < 4.0 * (ln_variance / N as f64).sqrt(), "{mean}");
+    }
+
+    /// P(Gamma(shape) > 1), by the series of its complement.
+    fn tail(shape: f64) -> f64 {
+        let (mut term, mut sum) = (1.0 / shape, 1.0 / shape);
+        for n in 1..40 {
+            term /= shape + f64::from(n);
+            sum += term;
+        }
+        1.0 - sum * (-1.0 - crate::math::ln_gamma(shape)).exp()
+    }
+}

@@ -17,7 +17,7 @@ use crate::urn::Balls;
 
 /// Tokens in a block: enough of each word to make up for reading its weights, few enough for the
 /// tallies of their documents to stay in the cache.
-const BLOCK_TOKENS: usize = 1 << 17;
+const BLOCK_TOKENS: usize = 1 << 18;
 
 /// Least number of tokens in a block that threads are worth.
 const LEAST_BLOCK_TOKENS: usize = 1 << 12;
@@ -40,7 +40,6 @@ pub enum Scheme {
 pub(super) struct Assignments<'a> {
     counts: &'a CountMatrix,
     n_topics: usize,
-    sparse: bool,
     blocks: Vec<Block>,
 }
 
@@ -55,19 +54,12 @@ impl<'a> Assignments<'a> {
         let documents = split_documents(counts, n_blocks.min(most).max(1));
         let blocks = documents.into_par_iter().map(|documents| Block::new(counts, documents));
         let blocks = blocks.collect::<Result<_>>()?;
-        let sparse = n_topics >= SPARSE_TOPICS;
-        let mut assignments = Assignments { counts, n_topics, sparse, blocks };
+        let mut assignments = Assignments { counts, n_topics, blocks };
         let mut rng = key.rng();
         let mut topics = array_of("topics of all tokens", n_tokens, 0u16)?;
         topics.iter_mut().for_each(|topic| *topic = rng.random_range(0..n_topics) as u16);
         assignments.restore(&topics)?;
         Ok(assignments)
-    }
-
-    /// Draws from all topics or from those of the document, whatever their number.
-    #[cfg(test)]
-    pub(super) fn set_sparse(&mut self, sparse: bool) {
-        self.sparse = sparse;
     }
 
     pub(super) fn n_documents(&self) -> usize {
@@ -153,7 +145,7 @@ impl<'a> Assignments<'a> {
         if scheme == Scheme::Blocked {
             return blocked::sweep(&mut self.blocks, self.counts, step, tables, observer);
         }
-        if self.sparse {
+        if self.n_topics >= SPARSE_TOPICS {
             self.sweep_blocks(step, tables, || Sparse::new(a.len()), observer)
         } else {
             self.sweep_blocks(step, tables, || Dense::new(a.len()), observer)

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::tallies::{Prior, Tallies};
+use super::tallies::{BATCH, Prior, Tallies};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, array_of};
@@ -127,7 +127,7 @@ impl Block {
                 first_document: self.documents.start,
                 documents: &self.token_documents[tokens.clone()],
             };
-            draw_word(word, &mut self.topics[tokens], tallies, prior);
+            draw_word(&word, &mut self.topics[tokens], tallies, prior);
         }
         Ok(())
     }
@@ -141,16 +141,24 @@ struct Word<'a> {
     documents: &'a [u32],
 }
 
-fn draw_word(word: Word<'_>, topics: &mut [u16], tallies: &mut impl Tallies, prior: &mut Prior) {
+fn draw_word(word: &Word<'_>, topics: &mut [u16], tallies: &mut impl Tallies, prior: &mut Prior) {
     let row = prior.row(word.q);
-    let uniforms = word.key.counter();
-    let (mut last, mut repeat) = (u32::MAX, 0);
-    for (&document, topic) in word.documents.iter().zip(topics) {
-        repeat = if document == last { repeat + 1 } else { 0 };
-        last = document;
-        let doc_ix = (word.first_document + document as usize) as u64;
-        let u = uniforms.uniform(doc_ix << 32 | repeat);
-        *topic = tallies.draw(document as usize, *topic, &row, u);
+    let numbers = word.key.counter();
+    let (mut topics, mut last, mut repeat) = (topics, u32::MAX, 0);
+    // Tokens of one document wait for each other.
+    for run in word.documents.chunk_by(|x, y| x != y) {
+        for documents in run.chunks(BATCH) {
+            let (own, rest) = topics.split_at_mut(documents.len());
+            topics = rest;
+            let mut uniforms = [0.0; BATCH];
+            for (u, &document) in uniforms.iter_mut().zip(documents) {
+                repeat = if document == last { repeat + 1 } else { 0 };
+                last = document;
+                let doc_ix = (word.first_document + document as usize) as u64;
+                *u = numbers.uniform(doc_ix << 32 | repeat);
+            }
+            tallies.draw(documents, own, &row, &uniforms);
+        }
     }
 }
 

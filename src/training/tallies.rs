@@ -3,10 +3,15 @@
 // The loops are compiled for several instruction sets, with all their parts in them.
 #![allow(clippy::inline_always)]
 
+use std::ops::Range;
+
 /// Topics whose weights are summed side by side.
 const LANES: usize = 8;
 
 type Lanes = [f64; LANES];
+
+/// Most tokens that are drawn side by side.
+pub(super) const BATCH: usize = 8;
 
 /// No topic: of a place in a list that is not taken.
 const NONE: u16 = u16::MAX;
@@ -19,9 +24,13 @@ pub(super) trait Tallies {
     /// Counts a token.
     fn add(&mut self, document: usize, topic: u16);
 
-    /// Takes a token of topic `old` out, draws its topic with probability proportional to
-    /// (a_k + n_k) q_k, the word's `row`, and counts it; `u` is uniform on [0, 1).
-    fn draw(&mut self, document: usize, old: u16, row: &Row<'_>, u: f64) -> u16;
+    /// Draws the topics of up to [`BATCH`] tokens of one word and of different documents.
+    ///
+    /// Each in turn leaves its document and is drawn with probability proportional to
+    /// (a_k + n_k) q_k, the word's `row`; `uniforms` are its numbers in [0, 1). First all counts are
+    /// read, at last all are written: the processor works on the tokens side by side only as long
+    /// as none reads near where another has written.
+    fn draw(&mut self, documents: &[u32], topics: &mut [u16], row: &Row<'_>, uniforms: &[f64]);
 
     /// The topics of a document and their counts, of which some may be zero.
     fn counts(&self, document: usize) -> impl Iterator<Item = (usize, u32)>;
@@ -38,7 +47,8 @@ pub(super) struct Prior {
     a: Vec<f64>,
     /// a q.
     weights: Vec<f64>,
-    lanes: Lanes,
+    /// Its sums by lane so far.
+    sums: Vec<f64>,
     /// The last weights q, which do not fill the lanes.
     rest: Lanes,
 }
@@ -47,15 +57,15 @@ impl Prior {
     pub(super) fn new(a: &[f64]) -> Self {
         let mut a = a.to_vec();
         a.resize(a.len().next_multiple_of(LANES), 0.0);
-        let weights = a.clone();
-        Prior { a, weights, lanes: [0.0; LANES], rest: [0.0; LANES] }
+        let (weights, sums) = (a.clone(), a.clone());
+        Prior { a, weights, sums, rest: [0.0; LANES] }
     }
 
     /// Takes up a word.
     pub(super) fn row<'a>(&'a mut self, q: &'a [f64]) -> Row<'a> {
         let rest = q.as_chunks::<LANES>().1;
         self.rest[..rest.len()].copy_from_slice(rest);
-        self.lanes = weigh_prior(&mut self.weights, &self.a, q, &self.rest);
+        weigh_prior(&mut self.weights, &mut self.sums, &self.a, q, &self.rest);
         Row { q, prior: self }
     }
 }
@@ -67,7 +77,8 @@ pub(super) struct Dense {
     n_topics: usize,
     /// Whole numbers, ready to be multiplied.
     counts: Vec<f64>,
-    products: Vec<f64>,
+    /// Of the weights, by lane so far, for every token of a batch.
+    sums: Vec<f64>,
     indices: Vec<f64>,
 }
 
@@ -75,35 +86,46 @@ impl Dense {
     pub(super) fn new(n_topics: usize) -> Self {
         let size = n_topics.next_multiple_of(LANES);
         let indices = (0..size).map(|topic| topic as f64).collect();
-        Dense { n_topics, counts: Vec::new(), products: vec![0.0; size], indices }
+        Dense { n_topics, counts: Vec::new(), sums: vec![0.0; BATCH * size], indices }
     }
 }
 
 impl Tallies for Dense {
     fn reset(&mut self, lengths: impl Iterator<Item = usize>) {
         self.counts.clear();
-        self.counts.resize(lengths.count() * self.products.len(), 0.0);
+        self.counts.resize(lengths.count() * self.indices.len(), 0.0);
     }
 
     fn add(&mut self, document: usize, topic: u16) {
-        self.counts[document * self.products.len() + usize::from(topic)] += 1.0;
+        self.counts[document * self.indices.len() + usize::from(topic)] += 1.0;
     }
 
     #[inline]
-    fn draw(&mut self, document: usize, old: u16, row: &Row<'_>, u: f64) -> u16 {
-        let size = self.products.len();
-        let counts = &mut self.counts[document * size..][..size];
-        let lanes = weigh_all(&mut self.products, counts, &self.indices, f64::from(old), row);
-        let sums = cumulate(&lanes);
-        let dart = u * sums[LANES];
-        let new = locate(&self.products, &sums, dart).unwrap_or(usize::from(old));
-        counts[usize::from(old)] -= 1.0;
-        counts[new] += 1.0;
-        new as u16
+    fn draw(&mut self, documents: &[u32], topics: &mut [u16], row: &Row<'_>, uniforms: &[f64]) {
+        let size = self.indices.len();
+        let tokens = self.sums.chunks_exact_mut(size).zip(documents).zip(&*topics);
+        for ((sums, &document), &old) in tokens {
+            let counts = &self.counts[document as usize * size..][..size];
+            weigh_all(sums, counts, &self.indices, f64::from(old), row);
+        }
+        let mut drawn = [0; BATCH];
+        let tokens = self.sums.chunks_exact(size).zip(&uniforms[..documents.len()]);
+        for (new, (sums, u)) in drawn.iter_mut().zip(tokens) {
+            let lanes = cumulate(sums);
+            *new = locate(sums, &lanes, u * lanes[LANES]).unwrap_or(usize::MAX);
+        }
+        for ((&document, topic), new) in documents.iter().zip(topics).zip(drawn) {
+            if new < size {
+                let counts = &mut self.counts[document as usize * size..][..size];
+                counts[usize::from(*topic)] -= 1.0;
+                counts[new] += 1.0;
+                *topic = new as u16;
+            }
+        }
     }
 
     fn counts(&self, document: usize) -> impl Iterator<Item = (usize, u32)> {
-        let counts = &self.counts[document * self.products.len()..][..self.n_topics];
+        let counts = &self.counts[document * self.indices.len()..][..self.n_topics];
         counts.iter().map(|&n| n as u32).enumerate()
     }
 }
@@ -121,7 +143,8 @@ pub(super) struct Sparse {
     topics: Vec<u16>,
     counts: Vec<f64>,
     weights: Vec<f64>,
-    products: Vec<f64>,
+    /// Of the weights, by lane so far, for every token of a batch.
+    sums: Vec<f64>,
     indices: Vec<f64>,
 }
 
@@ -135,10 +158,27 @@ impl Sparse {
             topics: Vec::new(),
             counts: Vec::new(),
             weights: vec![0.0; size],
-            products: vec![0.0; size],
+            sums: vec![0.0; BATCH * size],
             indices: (0..size).map(|place| place as f64).collect(),
         }
     }
+
+    /// The places that a document has taken, and some more to fill the lanes.
+    fn places(&self, document: usize) -> Range<usize> {
+        let start = self.starts[document];
+        start..start + (self.taken[document] as usize).next_multiple_of(LANES)
+    }
+}
+
+/// Where a token goes.
+#[derive(Clone, Copy)]
+enum Drawn {
+    /// It stays: all weights have underflown.
+    None,
+    /// To a place of its document's list.
+    Place(usize),
+    /// To a topic that the pseudo-counts have drawn.
+    Topic(u16),
 }
 
 impl Tallies for Sparse {
@@ -176,32 +216,48 @@ impl Tallies for Sparse {
     }
 
     #[inline]
-    fn draw(&mut self, document: usize, old: u16, row: &Row<'_>, u: f64) -> u16 {
-        let taken = self.taken[document] as usize;
-        let size = taken.next_multiple_of(LANES);
-        let start = self.starts[document];
-        let topics = &self.topics[start..start + size];
-        let counts = &mut self.counts[start..start + size];
-        let old_place = place_of(topics, old);
-        for (weight, &topic) in self.weights.iter_mut().zip(&topics[..taken]) {
-            *weight = row.q[usize::from(topic)];
+    fn draw(&mut self, documents: &[u32], topics: &mut [u16], row: &Row<'_>, uniforms: &[f64]) {
+        let stride = self.indices.len();
+        let mut old_places = [0; BATCH];
+        for (slot, (&document, &topic)) in documents.iter().zip(&*topics).enumerate() {
+            let places = self.places(document as usize);
+            old_places[slot] = place_of(&self.topics[places.clone()], topic);
+            for (weight, &topic) in self.weights.iter_mut().zip(&self.topics[places.clone()]) {
+                *weight = row.q.get(usize::from(topic)).copied().unwrap_or(0.0);
+            }
+            let sums = &mut self.sums[slot * stride..][..places.len()];
+            let old = old_places[slot] as f64;
+            weigh_own(sums, &self.counts[places], &self.indices, old, &self.weights);
         }
-        let products = &mut self.products[..size];
-        let lanes = weigh_own(products, counts, &self.indices, old_place as f64, &self.weights);
-        counts[old_place] -= 1.0;
-        let (sums, base_sums) = (cumulate(&lanes), cumulate(&row.prior.lanes));
-        let own = sums[LANES];
-        let dart = u * (own + base_sums[LANES]);
-        if dart < own
-            && let Some(place) = locate(products, &sums, dart)
-        {
-            counts[place] += 1.0;
-            return topics[place];
+        let prior_lanes = cumulate(&row.prior.sums);
+        let mut drawn = [Drawn::None; BATCH];
+        for (slot, (&document, u)) in documents.iter().zip(uniforms).enumerate() {
+            let sums = &self.sums[slot * stride..][..self.places(document as usize).len()];
+            let lanes = cumulate(sums);
+            let dart = u * (lanes[LANES] + prior_lanes[LANES]);
+            let own = if dart < lanes[LANES] { locate(sums, &lanes, dart) } else { None };
+            let from_prior = || locate(&row.prior.sums, &prior_lanes, dart - lanes[LANES]);
+            drawn[slot] = match own {
+                Some(place) => Drawn::Place(place),
+                None => from_prior().map_or(Drawn::None, |topic| Drawn::Topic(topic as u16)),
+            };
         }
-        let new = locate(&row.prior.weights, &base_sums, dart - own);
-        let new = new.map_or(old, |topic| topic as u16);
-        self.add(document, new);
-        new
+        for (slot, (&document, topic)) in documents.iter().zip(topics).enumerate() {
+            let start = self.starts[document as usize];
+            match drawn[slot] {
+                Drawn::None => {}
+                Drawn::Place(place) => {
+                    self.counts[start + old_places[slot]] -= 1.0;
+                    self.counts[start + place] += 1.0;
+                    *topic = self.topics[start + place];
+                }
+                Drawn::Topic(new) => {
+                    self.counts[start + old_places[slot]] -= 1.0;
+                    self.add(document as usize, new);
+                    *topic = new;
+                }
+            }
+        }
     }
 
     fn counts(&self, document: usize) -> impl Iterator<Item = (usize, u32)> {
@@ -211,67 +267,60 @@ impl Tallies for Sparse {
     }
 }
 
-/// Products of the pseudo-counts and the weights of a word; returns their sums by lane.
+/// Products a q and their sums by lane so far.
 #[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn weigh_prior(products: &mut [f64], a: &[f64], q: &[f64], rest: &Lanes) -> Lanes {
-    let (products, a) = (products.as_chunks_mut::<LANES>().0, a.as_chunks::<LANES>().0);
-    let q = q.as_chunks::<LANES>().0;
+fn weigh_prior(products: &mut [f64], sums: &mut [f64], a: &[f64], q: &[f64], rest: &Lanes) {
+    let (products, sums) = (products.as_chunks_mut::<LANES>().0, sums.as_chunks_mut::<LANES>().0);
+    let (a, q) = (a.as_chunks::<LANES>().0, q.as_chunks::<LANES>().0);
     let mut lanes = [0.0; LANES];
-    for ((product, a), q) in products.iter_mut().zip(a).zip(q) {
+    for ((product, sum), (a, q)) in products.iter_mut().zip(&mut *sums).zip(a.iter().zip(q)) {
         *product = multiply(a, q);
         lanes = add(&lanes, product);
+        *sum = lanes;
     }
-    if let Some(product) = products.get_mut(q.len()) {
-        *product = multiply(&a[q.len()], rest);
-        lanes = add(&lanes, product);
+    let last = q.len();
+    if let Some(product) = products.get_mut(last) {
+        *product = multiply(&a[last], rest);
+        sums[last] = add(&lanes, product);
     }
-    lanes
 }
 
-/// Weights (a + n) q of all topics, without one token of topic `old`; returns their sums by lane.
+/// Sums by lane so far of the weights (a + n) q of all topics, without one token of topic `old`.
 ///
 /// That token is still in `counts`: a number that has just been written would keep the processor
 /// from reading its neighbours, and from working on the next token meanwhile.
 #[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn weigh_all(
-    products: &mut [f64],
-    counts: &[f64],
-    indices: &[f64],
-    old: f64,
-    row: &Row<'_>,
-) -> Lanes {
-    let (products, counts) = (products.as_chunks_mut::<LANES>().0, counts.as_chunks::<LANES>().0);
+fn weigh_all(sums: &mut [f64], counts: &[f64], indices: &[f64], old: f64, row: &Row<'_>) {
+    let (sums, counts) = (sums.as_chunks_mut::<LANES>().0, counts.as_chunks::<LANES>().0);
     let (indices, q) = (indices.as_chunks::<LANES>().0, row.q.as_chunks::<LANES>().0);
     let base = row.prior.weights.as_chunks::<LANES>().0;
     let mut lanes = [0.0; LANES];
     let groups = counts.iter().zip(indices).zip(base);
-    for ((product, ((n, indices), base)), q) in products.iter_mut().zip(groups).zip(q) {
-        *product = add(base, &multiply(&without(n, indices, old), q));
-        lanes = add(&lanes, product);
+    for ((sum, ((n, indices), base)), q) in sums.iter_mut().zip(groups).zip(q) {
+        lanes = add(&lanes, &add(base, &multiply(&without(n, indices, old), q)));
+        *sum = lanes;
     }
     let last = q.len();
-    if let Some(product) = products.get_mut(last) {
+    if let Some(sum) = sums.get_mut(last) {
         let n = without(&counts[last], &indices[last], old);
-        *product = add(&base[last], &multiply(&n, &row.prior.rest));
-        lanes = add(&lanes, product);
+        *sum = add(&lanes, &add(&base[last], &multiply(&n, &row.prior.rest)));
     }
-    lanes
 }
 
-/// Weights n q of some topics, without one token in place `old`; returns their sums by lane.
+/// Sums by lane so far of the weights n q of some topics, without one token in place `old`.
 #[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn weigh_own(products: &mut [f64], counts: &[f64], indices: &[f64], old: f64, q: &[f64]) -> Lanes {
-    let (products, counts) = (products.as_chunks_mut::<LANES>().0, counts.as_chunks::<LANES>().0);
+fn weigh_own(sums: &mut [f64], counts: &[f64], indices: &[f64], old: f64, q: &[f64]) {
+    let (sums, counts) = (sums.as_chunks_mut::<LANES>().0, counts.as_chunks::<LANES>().0);
     let (indices, q) = (indices.as_chunks::<LANES>().0, q.as_chunks::<LANES>().0);
     let mut lanes = [0.0; LANES];
-    for (((product, n), indices), q) in products.iter_mut().zip(counts).zip(indices).zip(q) {
-        *product = multiply(&without(n, indices, old), q);
-        lanes = add(&lanes, product);
+    for (((sum, n), indices), q) in sums.iter_mut().zip(counts).zip(indices).zip(q) {
+        lanes = add(&lanes, &multiply(&without(n, indices, old), q));
+        *sum = lanes;
     }
-    lanes
 }
 
 /// The counts, less one where the index is `old`.
+#[expect(clippy::float_cmp, reason = "indices are whole numbers")]
 #[inline(always)]
 fn without(counts: &Lanes, indices: &Lanes, old: f64) -> Lanes {
     let mut rest = *counts;
@@ -312,35 +361,135 @@ fn place_of(topics: &[u16], topic: u16) -> usize {
 
 /// Sums over the lanes before each, and over all.
 #[inline]
-fn cumulate(lanes: &Lanes) -> [f64; LANES + 1] {
-    let mut sums = [0.0; LANES + 1];
-    for lane in 0..LANES {
-        sums[lane + 1] = sums[lane] + lanes[lane];
+fn cumulate(sums: &[f64]) -> [f64; LANES + 1] {
+    let mut cumulative = [0.0; LANES + 1];
+    if let Some(lanes) = sums.as_chunks::<LANES>().0.last() {
+        for lane in 0..LANES {
+            cumulative[lane + 1] = cumulative[lane] + lanes[lane];
+        }
     }
-    sums
+    cumulative
 }
 
-/// The positive product on which a dart in [0, total) falls, lane after lane; `None` where there is
+/// The positive weight on which a dart in [0, total) falls, lane after lane; `None` where there is
 /// none.
 #[inline]
-fn locate(products: &[f64], sums: &[f64; LANES + 1], dart: f64) -> Option<usize> {
+fn locate(sums: &[f64], lanes: &[f64; LANES + 1], dart: f64) -> Option<usize> {
     let mut lane = 0;
-    for &sum in &sums[1..LANES] {
+    for &sum in &lanes[1..LANES] {
         lane += usize::from(sum <= dart);
     }
-    let rest = dart - sums[lane];
-    let (mut passed, mut sum) = (0, 0.0);
-    let groups = products.as_chunks::<LANES>().0;
-    for products in groups {
-        sum += products[lane];
-        passed += usize::from(sum <= rest);
-    }
+    let rest = dart - lanes[lane];
+    let groups = sums.as_chunks::<LANES>().0;
+    let passed = groups.iter().map(|sums| usize::from(sums[lane] <= rest)).sum::<usize>();
     // Rounding may carry the dart out of the lane.
-    if passed == groups.len() { last_positive(products) } else { Some(passed * LANES + lane) }
+    if passed == groups.len() { last_positive(sums) } else { Some(passed * LANES + lane) }
 }
 
-/// The last product that is possible.
+/// The last place whose weight is positive.
 #[cold]
-fn last_positive(products: &[f64]) -> Option<usize> {
-    products.iter().rposition(|&p| p > 0.0)
+fn last_positive(sums: &[f64]) -> Option<usize> {
+    (0..sums.len()).rev().find(|&place| {
+        let before = place.checked_sub(LANES).map_or(0.0, |place| sums[place]);
+        sums[place] > before
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const N_TOPICS: usize = 21;
+
+    /// Two documents, of which the first is the one to look at.
+    fn filled<T: Tallies>(mut tallies: T) -> T {
+        tallies.reset([40, 40].into_iter());
+        for token in 0..30 {
+            tallies.add(0, token * token % 11);
+            tallies.add(1, token % 21);
+        }
+        tallies
+    }
+
+    fn counts(tallies: &impl Tallies, document: usize) -> Vec<u32> {
+        let mut counts = vec![0; N_TOPICS];
+        tallies.counts(document).for_each(|(topic, n)| counts[topic] += n);
+        counts
+    }
+
+    /// Topics drawn for all numbers of a fine grid fill shares that are those of the weights.
+    fn check_shares<T: Tallies>(new: impl Fn() -> T) {
+        const GRID: u32 = 20_000;
+        const OLD: usize = 4;
+        let a: Vec<f64> = (0..N_TOPICS).map(|k| 0.02 * (k + 1) as f64).collect();
+        let q: Vec<f64> = (0..N_TOPICS).map(|k| (k * 7 % 5) as f64 * 0.1).collect();
+        let mut prior = Prior::new(&a);
+        let row = prior.row(&q);
+        let mut rest = counts(&filled(new()), 0);
+        rest[OLD] -= 1;
+        let weights: Vec<f64> = (0..N_TOPICS).map(|k| (a[k] + f64::from(rest[k])) * q[k]).collect();
+        let total: f64 = weights.iter().sum();
+        let mut drawn = [0; N_TOPICS];
+        for i in 0..GRID {
+            let mut tallies = filled(new());
+            let mut topics = [OLD as u16];
+            tallies.draw(&[0], &mut topics, &row, &[(f64::from(i) + 0.5) / f64::from(GRID)]);
+            let mut expected = rest.clone();
+            expected[usize::from(topics[0])] += 1;
+            assert_eq!(counts(&tallies, 0), expected);
+            drawn[usize::from(topics[0])] += 1;
+        }
+        for (k, (&n, weight)) in drawn.iter().zip(&weights).enumerate() {
+            let expected = f64::from(GRID) * weight / total;
+            // A topic has one share in the document and one in the pseudo-counts.
+            assert!((f64::from(n) - expected).abs() <= 2.0, "{k}: {n} {expected}");
+            assert!(*weight > 0.0 || n == 0);
+        }
+    }
+
+    #[test]
+    fn draws_have_the_shares_of_their_weights() {
+        check_shares(|| Dense::new(N_TOPICS));
+        check_shares(|| Sparse::new(N_TOPICS));
+    }
+
+    /// Two tokens drawn side by side, and one after the other.
+    fn check_batch<T: Tallies>(new: impl Fn() -> T) {
+        let mut prior = Prior::new(&[0.3; N_TOPICS]);
+        let row = prior.row(&[0.2; N_TOPICS]);
+        let (mut together, mut one_by_one) = (filled(new()), filled(new()));
+        let (mut both, mut first, mut second) = ([4, 20], [4], [20]);
+        together.draw(&[0, 1], &mut both, &row, &[0.3, 0.8]);
+        one_by_one.draw(&[0], &mut first, &row, &[0.3]);
+        one_by_one.draw(&[1], &mut second, &row, &[0.8]);
+        assert_eq!(both, [first[0], second[0]]);
+        for document in 0..2 {
+            assert_eq!(counts(&together, document), counts(&one_by_one, document));
+        }
+    }
+
+    #[test]
+    fn a_batch_is_the_same_as_its_tokens_one_by_one() {
+        check_batch(|| Dense::new(N_TOPICS));
+        check_batch(|| Sparse::new(N_TOPICS));
+    }
+
+    #[test]
+    fn a_list_takes_up_the_places_of_topics_that_have_gone() {
+        let mut tallies = Sparse::new(N_TOPICS);
+        tallies.reset([3].into_iter());
+        [5, 6, 7].into_iter().for_each(|topic| tallies.add(0, topic));
+        let mut prior = Prior::new(&[1.0; N_TOPICS]);
+        let mut topics = [5u16];
+        // Only one topic has any weight, and it changes from draw to draw.
+        for to in (8..21).chain(0..5) {
+            let mut q = [0.0; N_TOPICS];
+            q[to] = 1.0;
+            tallies.draw(&[0], &mut topics, &prior.row(&q), &[0.5]);
+            assert_eq!(usize::from(topics[0]), to);
+        }
+        let mut expected = vec![0; N_TOPICS];
+        [4, 6, 7].into_iter().for_each(|topic: usize| expected[topic] = 1);
+        assert_eq!(counts(&tallies, 0), expected);
+    }
 }
