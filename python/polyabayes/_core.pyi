@@ -278,6 +278,10 @@ class Allocation:
     @property
     def n_states(self) -> int: ...
     @property
+    def n_tokens(self) -> int: ...
+    @property
+    def n_cliques(self) -> int: ...
+    @property
     def n_marginals(self) -> int: ...
     def ln_total(self, rate: float) -> float: ...
     def exact(
@@ -286,6 +290,7 @@ class Allocation:
     def smc(
         self,
         *,
+        looks_ahead: bool,
         n_particles: int,
         threshold: float,
         resampling: str,

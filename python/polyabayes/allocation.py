@@ -39,7 +39,7 @@ class Cost(NamedTuple):
         Joint states of hidden nodes that each token is summed over, all cliques of the
         elimination together. A sweep, or a particle, takes n_tokens x n_states steps.
     n_marginals : int
-        Marginal counts of one allocation: four bytes each and particle.
+        Marginal counts of one allocation: eight bytes each and particle.
     """
 
     n_tokens: int
@@ -213,6 +213,9 @@ class AllocationModel(ReadyMade):
                                                                                        fast
             ``"smc"``        particle filter over tokens, P particles; unbiased (the   P T S
                              paper's algorithms 1 to 3); some tens of tokens
+            ``"smc-          the same, looking ahead along what a Gibbs run expects    P T S
+            lookahead"``     of the tokens to come; unbiased; hidden nodes in one
+                             clique; quick, some hundreds of tokens
             ``"annealed"``   annealed importance sampling from independent tokens to   P N T S
                              the model's urn, populations of P collapsed Gibbs
                              chains, N temperatures; unbiased; any number of tokens
@@ -225,20 +228,21 @@ class AllocationModel(ReadyMade):
         given_total : bool, default=False
             Condition on the total, which then needs no prior.
         n_particles : int, optional
-            P: 1000 for ``"smc"``, 16 for ``"annealed"``.
+            P: 1000 for ``"smc"`` and ``"smc-lookahead"``, 16 for ``"annealed"``; rounded up to a
+            multiple of 16.
         n_samples : int, optional
             N: 1000.
         n_replicates : int, optional
             Independent replicates, 4; their mean is the estimate, their spread its error. For
             ``"vb"`` restarts, 10.
         resampling : {"systematic", "stratified", "residual", "multinomial"}
-            How ``"smc"`` resamples.
+            How ``"smc"`` and ``"smc-lookahead"`` resample.
         resample_below : float, default=0.5
             Effective share of the particles below which it does: 0 never, 1 always.
         order : {"random", "sorted"} or sequence of int
-            Order in which ``"smc"`` draws the tokens: at random, cell after cell, or cell after
-            cell in an order given by the numbers of the tensor's cells. It has no bias, but a
-            large effect on the error.
+            Order in which ``"smc"`` and ``"smc-lookahead"`` draw the tokens: at random, cell after
+            cell, or cell after cell in an order given by the numbers of the tensor's cells. It has
+            no bias, but a large effect on the error.
         budget : float, optional
             Multiply-adds that an exact sum may take: 10^9 for ``"exact"``, 10^7 over the number
             of marginal counts for ``"auto"``.
@@ -259,7 +263,8 @@ class AllocationModel(ReadyMade):
         Raises
         ------
         BudgetExceededError
-            If an exact sum, or the memory for tokens, would go beyond its budget.
+            If an exact sum would go beyond its budget; if tokens, particles or chains would take
+            more memory than the machine has.
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
             If an argument is bad, or model and data do not fit; before any work.
         """

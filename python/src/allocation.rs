@@ -61,6 +61,18 @@ impl Allocation {
         self.problem.n_states()
     }
 
+    /// Total of the counts.
+    #[getter]
+    fn n_tokens(&self) -> u64 {
+        self.problem.n_tokens()
+    }
+
+    /// Groups of hidden nodes that are summed out together.
+    #[getter]
+    fn n_cliques(&self) -> usize {
+        self.problem.n_cliques()
+    }
+
     /// Marginal counts of one allocation.
     #[getter]
     fn n_marginals(&self) -> usize {
@@ -84,13 +96,15 @@ impl Allocation {
     }
 
     /// ln Pr(X | T) by sequential importance sampling, resampled below a share `threshold` of
-    /// effective particles. `order` is "random", "sorted", or cells by number.
-    #[pyo3(signature = (*, n_particles, threshold, resampling, order, n_replicates, seed, n_jobs,
+    /// effective particles. `order` is "random", "sorted", or cells by number; with `looks_ahead`
+    /// the particles know what a Gibbs run expects of the tokens to come.
+    #[pyo3(signature = (*, looks_ahead, n_particles, threshold, resampling, order, n_replicates, seed, n_jobs,
                         progress = None))]
     #[expect(clippy::too_many_arguments, reason = "options, by name")]
     fn smc(
         &self,
         py: Python<'_>,
+        looks_ahead: bool,
         n_particles: usize,
         threshold: f64,
         resampling: &str,
@@ -114,7 +128,9 @@ impl Allocation {
             Order::Name(other) => return Err(PyValueError::new_err(format!("order {other:?}"))),
         };
         let filter = Filter { n_particles, threshold, resampling, order };
-        self.estimate(py, Algorithm::Filter(filter), n_replicates, seed, n_jobs, progress)
+        let algorithm =
+            if looks_ahead { Algorithm::Lookahead(filter) } else { Algorithm::Filter(filter) };
+        self.estimate(py, algorithm, n_replicates, seed, n_jobs, progress)
     }
 
     /// ln Pr(X | T) by annealed populations of Gibbs chains.
