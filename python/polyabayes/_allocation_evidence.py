@@ -15,6 +15,7 @@ from scipy import stats
 
 from polyabayes import _checks, _core
 from polyabayes._allocation_layout import Layout
+from polyabayes._allocation_memory import LANES, check_memory
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, draw_seed
 from polyabayes.exceptions import (
@@ -38,9 +39,6 @@ _BUDGET = 1e9
 # The same where it is only tried, times the marginal counts that each of them copies: a fraction
 # of a second.
 _AUTO_COPIES = 1e7
-
-# The samplers hold four bytes for every token; this many fill 2 GiB.
-_MAX_TOKENS = 2**29
 
 # Of a replicate of a filter, where nothing else is asked for.
 PARTICLES = 1000
@@ -231,11 +229,22 @@ def _exact(core: _core.Allocation, options: Options, _run: Run) -> tuple[str, Es
 def _smc(
     core: _core.Allocation, options: Options, run: Run, *, lookahead: bool = False
 ) -> tuple[str, Estimate]:
-    n_replicates = options.n_replicates or 4
+    if lookahead and core.n_cliques > 1:
+        raise InvalidArgumentError(
+            "method 'smc-lookahead' needs all hidden nodes in one clique, and those of the graph "
+            f"are summed out in {core.n_cliques}; use method='annealed'"
+        )
+    n_replicates, n_particles = options.n_replicates or 4, options.n_particles or PARTICLES
+    check_memory(
+        core,
+        min(n_replicates, run.n_jobs),
+        n_particles=n_particles,
+        n_chains=LANES if lookahead else 0,
+    )
     with progress_bar(run.progress, n_replicates, "replicate") as update:
         found = core.smc(
             Filter(
-                n_particles=options.n_particles or PARTICLES,
+                n_particles=n_particles,
                 threshold=options.resample_below,
                 resampling=options.resampling,
                 order=options.order,
@@ -250,10 +259,11 @@ def _smc(
 
 
 def _annealed(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
-    n_replicates = options.n_replicates or 4
+    n_replicates, n_chains = options.n_replicates or 4, options.n_particles or LANES
+    check_memory(core, min(n_replicates, run.n_jobs), n_chains=n_chains)
     with progress_bar(run.progress, n_replicates, "replicate") as update:
         found = core.annealed(
-            n_chains=options.n_particles or 16,
+            n_chains=n_chains,
             n_temperatures=options.n_samples or 1000,
             n_replicates=n_replicates,
             seed=run.seed,
@@ -336,11 +346,6 @@ def find_evidence(
     ln_total = np.nan
     if not given_total or layout.model.rate is not None or n_tokens:
         ln_total = core.ln_total(layout.rate())
-    if core.n_states and n_tokens > _MAX_TOKENS:
-        raise BudgetExceededError(
-            f"the data have {n_tokens:,} tokens, and hidden nodes are summed out for up to "
-            f"{_MAX_TOKENS:,}; divide the counts by a common unit"
-        )
     run = Run(draw_seed(random_state), _checks.n_threads(n_jobs), bool(progress))
     start = time.perf_counter()
     used, estimate = METHODS[method].find(core, options, run)

@@ -10,6 +10,7 @@ from polyabayes import _checks, _core
 from polyabayes._allocation_decomposition import Decomposition, Floats
 from polyabayes._allocation_evidence import PARTICLES, Filter
 from polyabayes._allocation_layout import Layout
+from polyabayes._allocation_memory import LANES, check_memory
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, draw_seed
 from polyabayes.exceptions import InvalidArgumentError
@@ -62,6 +63,7 @@ def _gibbs(
         return core.variational(
             "vb", max_iter=1, tolerance=1.0, n_restarts=1, seed=run.seed, n_jobs=run.n_jobs
         )
+    check_memory(core, 1, n_chains=LANES)
     with progress_bar(run.progress, n_sweeps, "sweep") as update:
         return core.gibbs(
             n_sweeps=n_sweeps, burn_in=burn_in, seed=run.seed, n_jobs=run.n_jobs, progress=update

@@ -50,7 +50,7 @@ class Cost(NamedTuple):
         Joint states of hidden nodes that each token is summed over, all cliques of the
         elimination together. A sweep, or a particle, takes n_tokens x n_states steps.
     n_marginals : int
-        Marginal counts of one allocation: four bytes each and particle.
+        Marginal counts of one allocation: eight bytes each and particle.
     """
 
     n_tokens: int
@@ -237,14 +237,14 @@ class AllocationModel(ReadyMade):
                                  tokens
             ``"vb"``             variational Bayes, N iterations at most: a lower      N C S
                                  bound without an error; the best of several restarts
-            ===================  ====================================================  =========
-
+            ===================  ====================================================  ==
             The cost is that of a replicate: T tokens in C cells, S joint states of hidden nodes,
             which :meth:`cost` tells.
         given_total : bool, default=False
             Condition on the total, which then needs no prior.
         n_particles : int, optional
-            P: 1000 for the filters, 16 for ``"annealed"``.
+            P: 1000 for the filters, 16 for ``"annealed"``; rounded up to a
+            multiple of 16.
         n_samples : int, optional
             N: 1000.
         n_replicates : int, optional
@@ -278,7 +278,8 @@ class AllocationModel(ReadyMade):
         Raises
         ------
         BudgetExceededError
-            If an exact sum, or the memory for tokens, would go beyond its budget.
+            If an exact sum would go beyond its budget; if tokens, particles or chains would take
+            more memory than the machine has.
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
             If an argument is bad, or model and data do not fit; before any work.
         """

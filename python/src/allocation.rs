@@ -61,6 +61,18 @@ impl Allocation {
         self.problem.n_states()
     }
 
+    /// Total of the counts.
+    #[getter]
+    fn n_tokens(&self) -> u64 {
+        self.problem.n_tokens()
+    }
+
+    /// Groups of hidden nodes that are summed out together.
+    #[getter]
+    fn n_cliques(&self) -> usize {
+        self.problem.n_cliques()
+    }
+
     /// Marginal counts of one allocation.
     #[getter]
     fn n_marginals(&self) -> usize {

@@ -10,7 +10,7 @@ use super::chains::{Chains, Order, ln_law, resample};
 use super::kernel::Target;
 use super::problem::Problem;
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::math::LogSum;
 use crate::rng::{LANES, Stream, UniformLanes};
 
@@ -52,14 +52,11 @@ impl<'a> Path<'a> {
         let even = (0..=n).map(|t| t as f64 / n as f64).collect();
         let alphas = problem.alphas();
         let mut path = Path { problem, alphas, average: problem.average(), schedule: even };
-        let mut chains = Chains::uniform(problem, rng);
+        let mut chains = Chains::uniform(problem, rng, observer)?;
         let mut speeds = Vec::with_capacity(n);
         for step in 1..=n {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
             speeds.push(deviation(&path.ln_step(step, &chains)));
-            path.sweep(step, &mut chains, Order::Forward);
+            path.sweep(step, &mut chains, Order::Forward, observer)?;
         }
         path.schedule = even_drift(&speeds, n_temperatures);
         Ok(path)
@@ -86,8 +83,15 @@ impl<'a> Path<'a> {
         std::array::from_fn(|lane| after[lane] - before[lane])
     }
 
-    fn sweep(&self, step: usize, chains: &mut Chains<'_, impl UniformLanes>, order: Order) {
-        chains.sweep(Target { base: &self.base(step), unit: self.schedule[step] }, order);
+    fn sweep(
+        &self,
+        step: usize,
+        chains: &mut Chains<'_, impl UniformLanes>,
+        order: Order,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        let target = Target { base: &self.base(step), unit: self.schedule[step] };
+        chains.sweep(target, order, observer)
     }
 
     /// ln Σ γ_0.
@@ -107,11 +111,8 @@ impl<'a> Path<'a> {
     ) -> Result<[f64; LANES]> {
         let mut ln_values = [self.ln_start(); LANES];
         for step in (1..=self.n_steps()).rev() {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
             if step < self.n_steps() {
-                self.sweep(step, &mut chains, Order::Backward);
+                self.sweep(step, &mut chains, Order::Backward, observer)?;
             }
             let steps = self.ln_step(step, &chains);
             ln_values.iter_mut().zip(steps).for_each(|(sum, x)| *sum += x);
@@ -129,15 +130,13 @@ impl<'a> Path<'a> {
         rng: &mut impl Stream,
         observer: &impl Observer,
     ) -> Result<f64> {
-        let mut groups: Vec<_> =
-            (0..n_groups).map(|_| Chains::uniform(self.problem, rng)).collect();
+        let mut groups = (0..n_groups)
+            .map(|_| Chains::uniform(self.problem, rng, observer))
+            .collect::<Result<Vec<_>>>()?;
         let mut ln_weights = vec![[0.0; LANES]; n_groups];
         let mut ln_value = self.ln_start();
         for step in 1..=self.n_steps() {
             for (chains, ln_weights) in groups.iter_mut().zip(&mut ln_weights) {
-                if observer.stopped() {
-                    return Err(Error::Stopped);
-                }
                 let steps = self.ln_step(step, chains);
                 ln_weights.iter_mut().zip(steps).for_each(|(ln_weight, x)| *ln_weight += x);
             }
@@ -151,7 +150,7 @@ impl<'a> Path<'a> {
                 ln_weights.fill([0.0; LANES]);
             }
             for chains in &mut groups {
-                self.sweep(step, chains, Order::Forward);
+                self.sweep(step, chains, Order::Forward, observer)?;
             }
         }
         let sum: LogSum = ln_weights.as_flattened().iter().copied().collect();

@@ -63,9 +63,9 @@ pub fn sandwich(
     for replicate in 0..n_replicates as u64 {
         let mut rng = key.unit(2).unit(replicate).rng();
         forward.push(path.ln_sum(n_chains.div_ceil(LANES), &mut rng, observer)?);
-        let mut chains = Chains::of_states(&problem, &states, &mut rng);
+        let mut chains = Chains::of_states(&problem, &states, &mut rng)?;
         for _ in 0..FORGETTING_SWEEPS {
-            chains.sweep(Target { base: &alphas, unit: 1.0 }, Order::Forward);
+            chains.sweep(Target { base: &alphas, unit: 1.0 }, Order::Forward, observer)?;
         }
         backward.extend(path.ln_sums_reversed(chains, observer)?.map(|ln_value| -ln_value));
         observer.advance(1);

@@ -2,8 +2,13 @@
 
 use super::kernel::{self, Rows, States, Target};
 use super::problem::Problem;
+use crate::control::Observer;
+use crate::error::{Error, Result, array_of};
 use crate::math::{lanes, systematic_offspring};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
+
+/// States of tokens that are weighed between two looks at the observer: some tens of milliseconds.
+const STATES_BETWEEN_LOOKS: usize = 1 << 20;
 
 /// The order in which a sweep visits the tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,50 +33,71 @@ pub(super) struct Chains<'a, U> {
 
 impl<'a, U: UniformLanes> Chains<'a, U> {
     /// Chains without tokens, which will come from `cells` in this order.
-    pub(super) fn empty(
+    fn empty(
         problem: &'a Problem,
         cells: Vec<u32>,
         rng: &mut impl Stream<Lanes = U>,
-    ) -> Self {
-        Chains {
+    ) -> Result<Self> {
+        let mut states = array_of("chains", cells.len() * problem.plan.cliques.len(), [0; LANES])?;
+        states.clear();
+        Ok(Chains {
             problem,
-            states: Vec::with_capacity(cells.len() * problem.plan.cliques.len()),
+            states,
             cells,
-            rows: vec![[0.0; LANES]; problem.n_rows],
+            rows: array_of("marginal counts of chains", problem.n_rows, [0.0; LANES])?,
             sums: vec![[0.0; LANES]; problem.plan.n_states],
             uniforms: rng.lanes(),
-        }
+        })
     }
 
     /// Chains in which every joint state of every token's hidden nodes is equally likely.
-    pub(super) fn uniform(problem: &'a Problem, rng: &mut impl Stream<Lanes = U>) -> Self {
-        let mut chains = Chains::empty(problem, problem.tokens(), rng);
+    ///
+    /// # Errors
+    /// [`Error::Memory`] for more tokens than memory holds; [`Error::Stopped`] when the observer
+    /// asks to stop.
+    pub(super) fn uniform(
+        problem: &'a Problem,
+        rng: &mut impl Stream<Lanes = U>,
+        observer: &impl Observer,
+    ) -> Result<Self> {
+        let mut chains = Chains::empty(problem, problem.tokens(), rng)?;
         // With base counts of one and nothing added, all states weigh the same.
         let ones = vec![1.0; problem.n_rows];
-        for _ in 0..chains.cells.len() {
+        let part = chains.tokens_between_looks();
+        for token in 0..chains.cells.len() {
+            if token % part == 0 && observer.stopped() {
+                return Err(Error::Stopped);
+            }
             chains.extend(Target { base: &ones, unit: 0.0 });
         }
-        chains
+        Ok(chains)
+    }
+
+    fn tokens_between_looks(&self) -> usize {
+        STATES_BETWEEN_LOOKS.div_ceil(self.problem.plan.n_states)
     }
 
     /// Chains of all tokens, every one with these states of all cliques, token after token.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] for more tokens than memory holds.
     pub(super) fn of_states(
         problem: &'a Problem,
         states: &[u32],
         rng: &mut impl Stream<Lanes = U>,
-    ) -> Self {
-        let mut chains = Chains::empty(problem, problem.tokens(), rng);
+    ) -> Result<Self> {
+        let mut chains = Chains::empty(problem, problem.tokens(), rng)?;
         chains.states = states.iter().map(|&state| [state; LANES]).collect();
         let n_cliques = problem.plan.cliques.len();
         for (&cell, states) in chains.cells.iter().zip(chains.states.chunks_exact(n_cliques)) {
             let mut rows = Rows { counts: &mut chains.rows, n_groups: 1, group: 0 };
             kernel::add(&problem.plan, problem.bases(cell), &mut rows, states, 1.0);
         }
-        chains
+        Ok(chains)
     }
 
     /// Draws the next token, which must be there; returns its weights.
-    pub(super) fn extend(&mut self, target: Target<'_>) -> Lanes {
+    fn extend(&mut self, target: Target<'_>) -> Lanes {
         let plan = &self.problem.plan;
         let start = self.states.len();
         let bases = self.problem.bases(self.cells[start / plan.cliques.len()]);
@@ -85,16 +111,29 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     }
 
     /// One Gibbs sweep over all tokens.
-    pub(super) fn sweep(&mut self, target: Target<'_>, order: Order) {
-        let n = self.cells.len();
-        self.redraw(
-            (0..n).map(|step| if order == Order::Forward { step } else { n - 1 - step }),
-            target,
-        );
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the observer asks to stop.
+    pub(super) fn sweep(
+        &mut self,
+        target: Target<'_>,
+        order: Order,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        let (n, part) = (self.cells.len(), self.tokens_between_looks());
+        for start in (0..n).step_by(part) {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            let steps = start..(start + part).min(n);
+            let token = |step| if order == Order::Forward { step } else { n - 1 - step };
+            self.redraw(steps.map(token), target);
+        }
+        Ok(())
     }
 
     /// Gibbs draws of these tokens.
-    pub(super) fn redraw(&mut self, tokens: impl Iterator<Item = usize>, target: Target<'_>) {
+    fn redraw(&mut self, tokens: impl Iterator<Item = usize>, target: Target<'_>) {
         kernel::sweep(
             &self.problem.plan,
             self.problem.all_bases(),
@@ -192,13 +231,9 @@ fn ln_rows(base: &[f64], unit: f64, rows: &[Lanes]) -> Lanes {
     }
     let ln_unit = unit.ln();
     for (base, counts) in base.iter().zip(rows) {
-        let mut ends = *counts;
-        for end in &mut ends {
-            *end += base / unit;
-        }
-        let (ln_ends, ln_start) = (lanes::ln_gamma(ends), lanes::ln_gamma([base / unit; LANES]));
+        let ln_ratios = lanes::ln_gamma_ratio(base / unit, *counts);
         for lane in 0..LANES {
-            ln_values[lane] += counts[lane] * ln_unit + (ln_ends[lane] - ln_start[lane]);
+            ln_values[lane] += counts[lane] * ln_unit + ln_ratios[lane];
         }
     }
     ln_values

@@ -295,7 +295,7 @@ pub fn gibbs(
 ) -> Result<Decomposition> {
     let problem = Problem::of_margins(network, network.whole_margins(), data, order)?;
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
-    let mut chains = Chains::uniform(&problem, &mut rng);
+    let mut chains = Chains::uniform(&problem, &mut rng, observer)?;
     let (average, alphas) = (problem.average(), problem.alphas());
     let model = Target { base: &alphas, unit: 1.0 };
     let constant = problem.ln_visible + problem.ln_arrangements;
@@ -303,16 +303,13 @@ pub fn gibbs(
     let mut trace = Vec::with_capacity(sweeps.n_kept);
     let mut best = None;
     for sweep in 0..sweeps.burn_in + sweeps.n_kept {
-        if observer.stopped() {
-            return Err(Error::Stopped);
-        }
         if sweep < sweeps.burn_in {
             let beta = sweep as f64 / sweeps.burn_in as f64;
             let pairs = average.iter().zip(&alphas);
             let base: Vec<f64> = pairs.map(|(m, alpha)| (1.0 - beta) * m + beta * alpha).collect();
-            chains.sweep(Target { base: &base, unit: beta }, Order::Forward);
+            chains.sweep(Target { base: &base, unit: beta }, Order::Forward, observer)?;
         } else {
-            chains.sweep(model, Order::Forward);
+            chains.sweep(model, Order::Forward, observer)?;
             let ln_laws = ln_law(&problem, model, chains.rows());
             let most_probable = || (0..LANES).max_by(|&x, &y| ln_laws[x].total_cmp(&ln_laws[y]));
             let lane = *best.get_or_insert_with(|| most_probable().unwrap_or(0));

@@ -19,11 +19,13 @@ pub(super) fn ln_sum(
     budget: f64,
     observer: &impl Observer,
 ) -> Result<(f64, f64)> {
+    let joint = Joint::new(problem)?;
+    // Every token meets one allocation at least.
+    check(problem, problem.total as f64 * joint.n as f64, 0, budget, observer)?;
     let tokens = problem.tokens();
     let symmetry = Symmetry::new(problem);
     let alphas = problem.alphas();
-    let joint = Joint::new(problem)?;
-    let last = last_use(problem, &tokens);
+    let last = last_use(problem);
     // Only rows that a later token reads tell allocations apart.
     let mut allocations: HashMap<Vec<u32>, f64> = HashMap::from([(vec![0; problem.n_rows], 1.0)]);
     let (mut ln_scale, mut operations) = (0.0, 0.0);
@@ -34,11 +36,11 @@ pub(super) fn ln_sum(
         // The sum must not depend on the order of a hash map.
         sorted.sort_unstable_by(|x, y| x.0.cmp(&y.0));
         for (index, (rows, mass)) in sorted.into_iter().enumerate() {
-            if index % 1024 == 0 {
-                check(problem, operations, next.len(), budget, observer)?;
-            }
-            operations += joint.n as f64;
             for state in 0..joint.n {
+                if (index * joint.n + state) % 1024 == 0 {
+                    check(problem, operations, next.len(), budget, observer)?;
+                }
+                operations += 1.0;
                 let weight = joint.weight(state, bases, &alphas, &rows);
                 let mut rows = rows.clone();
                 joint.add(state, bases, &mut rows);
@@ -80,14 +82,16 @@ fn check(
 }
 
 /// The last token that can read each row.
-fn last_use(problem: &Problem, tokens: &[u32]) -> Vec<usize> {
+fn last_use(problem: &Problem) -> Vec<usize> {
     let mut last = vec![0; problem.n_rows];
-    for (token, &cell) in tokens.iter().enumerate() {
+    let mut n_tokens = 0;
+    for (cell, &count) in (0..).zip(&problem.counts) {
+        n_tokens += count as usize;
         let bases = problem.bases(cell);
         for clique in &problem.plan.cliques {
             for factor in &clique.factors {
                 for &row in &factor.rows {
-                    last[(bases[factor.slot] + row) as usize] = token;
+                    last[(bases[factor.slot] + row) as usize] = n_tokens - 1;
                 }
             }
         }

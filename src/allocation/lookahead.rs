@@ -44,17 +44,14 @@ impl Responsibilities {
         let n_states = problem.plan.n_states;
         let (average, alphas) = (problem.average(), problem.alphas());
         let model = Target { base: &alphas, unit: 1.0 };
-        let mut chains = Chains::uniform(problem, rng);
+        let mut chains = Chains::uniform(problem, rng, observer)?;
         let mut shares = vec![0.0; problem.n_cells() * n_states];
         let mut lane = 0;
         for sweep in 0..GIBBS_SWEEPS {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
             let beta = (2.0 * sweep as f64 / GIBBS_SWEEPS as f64).min(1.0);
             let pairs = average.iter().zip(&alphas);
             let base: Vec<f64> = pairs.map(|(m, alpha)| (1.0 - beta) * m + beta * alpha).collect();
-            chains.sweep(Target { base: &base, unit: beta }, Order::Forward);
+            chains.sweep(Target { base: &base, unit: beta }, Order::Forward, observer)?;
             if 2 * sweep == GIBBS_SWEEPS {
                 let ln_laws = ln_law(problem, model, chains.rows());
                 let most_probable = (0..LANES).max_by(|&x, &y| ln_laws[x].total_cmp(&ln_laws[y]));
@@ -127,7 +124,7 @@ pub(super) fn ln_sum(
     let mut states: Vec<States> = vec![[0; LANES]; 1];
     let mut weights: Vec<Lanes> = vec![[1.0; LANES]; n_groups];
     for (token, &cell) in tokens.iter().enumerate() {
-        if token % 64 == 0 && observer.stopped() {
+        if observer.stopped() {
             return Err(Error::Stopped);
         }
         let bases = problem.bases(cell);

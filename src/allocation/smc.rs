@@ -74,7 +74,7 @@ pub(super) fn run(
     let mut weights: Vec<Lanes> = vec![[1.0; LANES]; n_groups];
     let mut ln_value = 0.0;
     for (token, &cell) in tokens.iter().enumerate() {
-        if token % 64 == 0 && observer.stopped() {
+        if observer.stopped() {
             return Err(Error::Stopped);
         }
         let bases = problem.bases(cell);

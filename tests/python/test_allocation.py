@@ -212,9 +212,11 @@ def test_probabilities_of_all_tensors_sum_to_one(name: str) -> None:
     assert np.exp(values).sum() == pytest.approx(1, abs=1e-12)
 
 
-@pytest.mark.parametrize("method", ["smc", "annealed"])
+@pytest.mark.parametrize("method", ["smc", "smc-lookahead", "annealed"])
 @pytest.mark.parametrize("name", [name for name in READY if name != "complete"])
 def test_samplers_agree_with_exact_values(name: str, method: str) -> None:
+    if (name, method) == ("hidden_markov", "smc-lookahead"):
+        pytest.skip("its hidden nodes are in several cliques, which smc-lookahead refuses")
     model, shape = READY[name]
     counts = np.random.default_rng(1).poisson(8 / math.prod(shape), shape)
     exact = model.log_evidence(counts, "exact")
@@ -237,10 +239,10 @@ def test_bound_is_below_exact_values(name: str) -> None:
     assert bound.interval() == (bound.value, math.inf)
 
 
-@pytest.mark.parametrize("method", ["smc", "annealed", "vb"])
+@pytest.mark.parametrize("method", ["smc", "smc-lookahead", "annealed", "vb"])
 def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method: str) -> None:
     def value(seed: Any, n_jobs: int | None) -> float:
-        size = {"n_samples": 50} if method != "smc" else {}
+        size = {"n_samples": 50} if "smc" not in method else {}
         found = AllocationModel.nmf(3).log_evidence(
             DEEP, method, random_state=seed, n_jobs=n_jobs, n_replicates=3, **size
         )
@@ -371,7 +373,7 @@ def test_replicates_that_differ_much_raise_doubts() -> None:
 def test_empty_tensor_has_the_probability_of_its_total() -> None:
     empty = CountTensor.from_coo(np.empty((0, 2), int), [], ["doc", "word"], [2, 3])
     model = AllocationModel.nmf(2, concentration=1.5, rate=0.5)
-    for method in ("auto", "exact", "smc", "annealed", "vb"):
+    for method in ("auto", "exact", "smc", "smc-lookahead", "annealed", "vb"):
         evidence = model.log_evidence(empty, method)
         assert evidence.value == pytest.approx(1.5 * math.log(0.5 / 1.5), abs=1e-12)
     without = AllocationModel.nmf(2)

@@ -150,8 +150,33 @@ def test_too_much_work_is_refused() -> None:
     wide = np.random.default_rng(0).poisson(1.0, (12, 12))
     with pytest.raises(BudgetExceededError, match='raise budget, or use method="annealed"'):
         AllocationModel.nmf(4).log_evidence(wide, "exact", budget=1e4)
-    for method in ("auto", "exact", "smc", "annealed"):
-        with pytest.raises(BudgetExceededError, match="9,000,000,000 tokens"):
-            AllocationModel.nmf(2).log_evidence([[9 * 10**9, 0]], method)
+    huge = [[9 * 10**11, 10**11], [10**11, 9 * 10**11]]
+    for method in ("auto", "smc", "smc-lookahead", "annealed"):
+        with pytest.raises(BudgetExceededError, match="2,000,000,000,000 tokens"):
+            AllocationModel.nmf(2).log_evidence(huge, method)
+    with pytest.raises(BudgetExceededError, match=r"4\.0e12 multiply-adds"):
+        AllocationModel.nmf(2).log_evidence(huge, "exact")
+    with pytest.raises(BudgetExceededError, match="1,000,000,000 particles"):
+        AllocationModel.nmf(2).log_evidence(wide, "smc", n_particles=10**9)
+    with pytest.raises(BudgetExceededError, match="2,000,000,000,000 tokens"):
+        AllocationModel.nmf(2).decompose(huge, "gibbs")
     with pytest.raises(InvalidCountsError, match=r"above 2..63 - 1"):
         AllocationModel.nmf(2).log_evidence([[2**62, 2**62]])
+
+
+def test_variational_methods_need_no_tokens() -> None:
+    huge = np.array([[9 * 10**11, 10**11], [10**11, 9 * 10**11]])
+    model = AllocationModel.nmf(2)
+    bound = model.log_evidence(huge, "vb", random_state=0)
+    assert math.isfinite(bound.value)
+    for method in ("vb", "em", "dual-em", "icm"):
+        found = model.decompose(huge, method, random_state=0)
+        assert found.expected_counts["topic"].sum() == pytest.approx(huge.sum(), rel=1e-9)
+
+
+def test_hidden_nodes_in_several_cliques_are_refused_for_lookahead() -> None:
+    chain = AllocationModel.hidden_markov(3, 2)
+    with pytest.raises(InvalidArgumentError, match=r"hidden nodes in one clique.*summed out in"):
+        chain.log_evidence(
+            CountTensor.from_dense(np.ones((2, 2, 2), int), ["x1", "x2", "x3"]), "smc-lookahead"
+        )

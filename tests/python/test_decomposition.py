@@ -214,7 +214,7 @@ def test_options_reach_the_core() -> None:
     seen: dict[str, Any] = {}
 
     class Core:
-        n_states = 2
+        n_states, n_cliques, n_marginals, n_tokens = 2, 1, 8, 10
 
         def gibbs(self, **options: Any) -> Any:
             seen.update(options)

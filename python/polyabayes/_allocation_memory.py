@@ -1,0 +1,54 @@
+"""Memory of the samplers of allocations, told before they run."""
+
+from __future__ import annotations
+
+import os
+
+from polyabayes import _core
+from polyabayes.exceptions import BudgetExceededError
+
+__all__ = ["LANES", "check_memory"]
+
+# Chains and particles run in groups of so many.
+LANES = 16
+
+# Taken for the memory of a system that does not tell.
+_UNKNOWN = 2**33
+
+
+def check_memory(
+    core: _core.Allocation, n_at_once: int, *, n_particles: int = 0, n_chains: int = 0
+) -> None:
+    """Refuse particles and chains that `n_at_once` threads could not hold.
+
+    A run holds its tokens, four bytes each; a particle its marginal counts, eight bytes each; a
+    chain those, and its state at every token, four bytes for each clique of hidden nodes.
+
+    Raises
+    ------
+    BudgetExceededError
+        If they would take more than the memory of the machine.
+    """
+    if not core.n_states:
+        return
+    groups_of_particles, groups_of_chains = -(-n_particles // LANES), -(-n_chains // LANES)
+    a_token = 4 + 4 * LANES * core.n_cliques * groups_of_chains
+    rows = 8 * LANES * core.n_marginals * (groups_of_particles + groups_of_chains)
+    needed, there_are = n_at_once * (core.n_tokens * a_token + rows), _memory()
+    if needed > there_are:
+        sizes = [f"{core.n_tokens:,} tokens"]
+        sizes += [f"{n_particles:,} particles"] if n_particles else []
+        sizes += [f"{n_chains:,} chains"] if n_chains else []
+        raise BudgetExceededError(
+            f"{', '.join(sizes)} and {core.n_marginals:,} marginal counts would take "
+            f"{needed / 2**30:,.1f} GiB on {n_at_once} threads, of {there_are / 2**30:,.1f}; take "
+            "fewer, divide the counts by a common unit, or use method='vb', which needs no tokens"
+        )
+
+
+def _memory() -> int:
+    """Bytes of memory of the machine."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return _UNKNOWN
