@@ -3,9 +3,9 @@
     nice -n -15 python benches/allocation.py [SECTION ...]
 
 Sections: table, sandwich, size, tokens, speed, icews14, toy, coverage; all of them by default.
-Times are of one thread, the least of several where they are short. Real data are read from the folder
-POLYABAYES_DATA, exact values of the toy matrices from POLYABAYES_VECTORS, or from ../shared beside
-the repository; what needs them is left out, with a word, where there is none.
+Times are of one thread, the least of several where they are short. Real data are read from the
+folder POLYABAYES_DATA, exact values of the toy matrices from POLYABAYES_VECTORS, or from ../shared
+beside the repository; what needs them is left out, with a word, where there is none.
 """
 
 from __future__ import annotations
