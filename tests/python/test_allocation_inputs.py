@@ -158,7 +158,7 @@ def test_variational_methods_need_no_tokens() -> None:
 
 def test_hidden_nodes_in_several_cliques_are_refused_for_lookahead() -> None:
     chain = AllocationModel.hidden_markov(3, 2)
-    with pytest.raises(InvalidArgumentError, match="hidden nodes in one clique.*summed out in"):
+    with pytest.raises(InvalidArgumentError, match=r"hidden nodes in one clique.*summed out in"):
         chain.log_evidence(
             CountTensor.from_dense(np.ones((2, 2, 2), int), ["x1", "x2", "x3"]), "smc-lookahead"
         )
