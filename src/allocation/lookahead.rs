@@ -117,7 +117,7 @@ pub(super) fn ln_sum(
     let mut base: Vec<f64> = responsibilities.expected(problem);
     base.iter_mut().zip(&alphas).for_each(|(base, alpha)| *base += alpha);
     let mut ln_value = ln_start(problem, &alphas, &base);
-    let mut particles = Particles::new(problem, n_groups)?;
+    let mut particles = Particles::new(problem, n_groups, observer)?;
     let mut used = Used::new(problem, n_groups);
     let mut lanes: Vec<_> = (0..n_groups).map(|_| rng.lanes()).collect();
     let mut sums = vec![[0.0; LANES]; plan.n_states];

@@ -6,12 +6,12 @@ use super::chains::ln_law;
 use super::kernel::{self, Rows, States, Target};
 use super::problem::Problem;
 use crate::control::Observer;
-use crate::error::{Error, Result, array_of};
+use crate::error::{Error, Result};
 use crate::math::Resampling;
 use crate::rng::{LANES, Lanes, Stream};
 
-/// Bytes that the particles of a run may take.
-const MAX_BYTES: usize = 1 << 32;
+/// Counts that are laid out between two looks at the observer, [`LANES`] at a time.
+const LANES_BETWEEN_LOOKS: usize = 1 << 16;
 
 /// In which order the tokens are drawn. Unbiased for any; the variance depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub(super) fn run(
     let n_groups = filter.n_particles.div_ceil(LANES);
     let alphas = problem.alphas();
     let target = Target { base: &alphas, unit: 1.0 };
-    let mut particles = Particles::new(problem, n_groups)?;
+    let mut particles = Particles::new(problem, n_groups, observer)?;
     let mut lanes: Vec<_> = (0..n_groups).map(|_| rng.lanes()).collect();
     let mut sums = vec![[0.0; LANES]; plan.n_states];
     let mut states: Vec<States> = vec![[0; LANES]; plan.cliques.len()];
@@ -141,13 +141,25 @@ pub(super) struct Particles {
 }
 
 impl Particles {
-    pub(super) fn new(problem: &Problem, n_groups: usize) -> Result<Self> {
-        let most = MAX_BYTES / (problem.n_rows * size_of::<Lanes>()).max(1);
-        if n_groups > most {
-            let (n_particles, most) = (n_groups * LANES, most * LANES);
-            return Err(Error::TooManyParticles { n_particles, most });
+    /// # Errors
+    /// [`Error::Memory`] for more particles than memory holds; [`Error::Stopped`] when the observer
+    /// asks to stop.
+    pub(super) fn new(
+        problem: &Problem,
+        n_groups: usize,
+        observer: &impl Observer,
+    ) -> Result<Self> {
+        let n = problem.n_rows * n_groups;
+        let mut rows: Vec<Lanes> = Vec::new();
+        let bytes = n as f64 * size_of::<Lanes>() as f64;
+        rows.try_reserve_exact(n).map_err(|_| Error::Memory { name: "particles", bytes })?;
+        // The first touch of gigabytes takes a system many seconds.
+        while rows.len() < n {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            rows.resize(n.min(rows.len() + LANES_BETWEEN_LOOKS), [0.0; LANES]);
         }
-        let rows = array_of("particles", problem.n_rows * n_groups, [0.0; LANES])?;
         let blocks = problem.blocks();
         let mut block_of = vec![0; problem.n_rows];
         for (number, &(start, n)) in (0..).zip(&blocks) {
