@@ -55,7 +55,7 @@ def bigrams(file: Path, n_tokens: int, largest: int, concentration: float) -> No
     shares = shares / shares.sum()
     rng = np.random.default_rng(0)
     counts = rng.multinomial(n_tokens, shares.ravel()).reshape(shares.shape)
-    search = search_evidence(Evidence(counts, concentration, n_samples=2000), largest)
+    search = search_evidence(Evidence(counts, concentration), largest)
     bounds, posterior = search.bounds_, search.posterior_bounds_
     print(f"{n_tokens:,} bigrams, concentration {concentration:g}")
     print("rank  ln evidence      +-  posterior between      and  seconds")
