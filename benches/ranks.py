@@ -52,10 +52,10 @@ def bigrams(file: Path, n_tokens: int, largest: int, concentration: float) -> No
     """Print the table of ranks."""
     table = pd.read_csv(file, keep_default_na=False)
     shares = table.pivot(index="first", columns="second", values="count").to_numpy(float)
-    shares /= shares.sum()
+    shares = shares / shares.sum()
     rng = np.random.default_rng(0)
     counts = rng.multinomial(n_tokens, shares.ravel()).reshape(shares.shape)
-    search = search_evidence(Evidence(counts, concentration, n_samples=2000), largest)
+    search = search_evidence(Evidence(counts, concentration), largest)
     bounds, posterior = search.bounds_, search.posterior_bounds_
     print(f"{n_tokens:,} bigrams, concentration {concentration:g}")
     print("rank  ln evidence      +-  posterior between      and  seconds")
