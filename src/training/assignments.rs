@@ -6,7 +6,8 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 use super::blocks::{Block, Step, split_documents};
-use super::tallies::{Dense, Prior, Sparse, Tallies};
+use super::lanes::Prior;
+use super::tallies::{Dense, Sparse, Tallies};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, array_of};

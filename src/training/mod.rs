@@ -7,6 +7,7 @@
 
 mod assignments;
 mod blocks;
+mod lanes;
 mod lda;
 mod pfa;
 mod schedule;
