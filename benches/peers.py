@@ -78,10 +78,10 @@ def tomotopy_model(corpus: pb.Corpus, n_topics: int, **settings: float) -> Any:
 
 
 def from_tomotopy(lda: Any, n_words: int) -> pb.LatentDirichletAllocation:
-    """Its topics and prior; words that the training half lacks keep a trace of probability."""
-    topics = np.full((lda.k, n_words), 1e-12)
-    columns = [int(word) for word in lda.used_vocabs]
-    topics[:, columns] = [lda.get_topic_word_dist(k) for k in range(lda.k)]
+    """Its topics and prior; a word that training lacked counts like any without tokens."""
+    known = np.array([lda.get_topic_word_dist(k) for k in range(lda.k)])
+    topics = np.repeat(known.min(axis=1, keepdims=True), n_words, axis=1)
+    topics[:, [int(word) for word in lda.used_vocabs]] = known
     return pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=np.asarray(lda.alpha), topic_word=normalised(topics)
     )

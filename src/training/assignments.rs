@@ -7,7 +7,8 @@ use rayon::prelude::*;
 
 use super::blocked;
 use super::blocks::{Block, Step, split_documents};
-use super::tallies::{Dense, Prior, Sparse, Tallies};
+use super::lanes::Prior;
+use super::tallies::{Dense, Sparse, Tallies};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, array_of};

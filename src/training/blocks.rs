@@ -7,7 +7,8 @@
 
 use std::ops::Range;
 
-use super::tallies::{BATCH, Prior, Tallies};
+use super::lanes::Prior;
+use super::tallies::{BATCH, Tallies};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, array_of};

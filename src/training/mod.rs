@@ -10,6 +10,7 @@ mod assignments;
 mod blocked;
 mod blocks;
 mod em;
+mod lanes;
 mod lda;
 mod nmf;
 mod pfa;
