@@ -16,7 +16,7 @@ pub fn ln_gamma(x: f64) -> f64 {
 
 /// ψ(x), the derivative of ln Γ, for x > 0.
 ///
-/// Short of [`SERIES_FROM`], Σ 1/(x+i) is carried as one fraction: a single division.
+/// Short of where the series holds, Σ 1/(x+i) is carried as one fraction: a single division.
 pub fn digamma(mut x: f64) -> f64 {
     let (mut numerator, mut denominator) = (0.0, 1.0);
     while x < SERIES_FROM {

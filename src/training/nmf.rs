@@ -36,7 +36,9 @@ pub struct NmfParameters {
 /// Maximises the Poisson likelihood of y_dw ~ Poisson(Σ_k θ_dk φ_kw), which minimises the
 /// Kullback-Leibler divergence, by the updates of Lee and Seung (1999):
 ///
-///     φ_kw ∝ φ_kw Σ_d y_dw θ_dk / λ_dw,   θ_dk ← θ_dk Σ_w y_dw φ_kw / λ_dw,   λ_dw = Σ_k θ_dk φ_kw
+/// ```text
+/// φ_kw ∝ φ_kw Σ_d y_dw θ_dk / λ_dw,   θ_dk ← θ_dk Σ_w y_dw φ_kw / λ_dw,   λ_dw = Σ_k θ_dk φ_kw
+/// ```
 ///
 /// Neither lowers the likelihood. Cost of a sweep: non-zero cells x topics, twice; memory: 8 bytes
 /// a topic for every word and document.
