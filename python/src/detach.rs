@@ -71,6 +71,8 @@ pub(crate) fn run<T: Send>(
             (worker.join(), interruption)
         })
     });
+    // A signal of the last slice, left alone, would be raised by the caller and lose the result.
+    let interruption = interruption.or_else(|| py.check_signals().err());
     let value = value.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let value = value.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     match value {

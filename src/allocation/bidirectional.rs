@@ -13,6 +13,7 @@ use crate::control::Observer;
 use crate::counts::CountTensor;
 use crate::error::Result;
 use crate::estimate::Estimate;
+use crate::math::LogSum;
 use crate::rng::{Key, LANES, Purpose, Rng};
 
 /// Gibbs sweeps that make the chains forget that they start from one allocation.
@@ -67,10 +68,12 @@ pub fn sandwich(
         for _ in 0..FORGETTING_SWEEPS {
             chains.sweep(Target { base: &alphas, unit: 1.0 }, Order::Forward, observer)?;
         }
-        backward.extend(path.ln_sums_reversed(chains, observer)?.map(|ln_value| -ln_value));
+        // The chains of a replicate share their start: only replicates tell the error.
+        let inverses = path.ln_sums_reversed(chains, observer)?.map(|ln_value| -ln_value);
+        backward.push(inverses.into_iter().collect::<LogSum>().ln_mean());
         observer.advance(1);
     }
-    let upper = Estimate::from_replicates(&backward, backward.len());
+    let upper = Estimate::from_replicates(&backward, LANES * n_replicates);
     Ok(Sandwich {
         lower: Estimate::from_replicates(&forward, n_chains * n_replicates).scaled(constant),
         upper: Estimate { ln_value: -upper.ln_value + constant, ..upper },

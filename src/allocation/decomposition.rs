@@ -294,6 +294,11 @@ pub fn gibbs(
     observer: &impl Observer,
 ) -> Result<Decomposition> {
     let problem = Problem::of_margins(network, network.whole_margins(), data, order)?;
+    if problem.n_cliques() == 0 {
+        let counts = whole(network, data, &problem, &[]);
+        let trace = vec![problem.ln_visible + problem.ln_arrangements];
+        return Ok(Decomposition { counts, trace, converged: true });
+    }
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
     let mut chains = Chains::uniform(&problem, &mut rng, observer)?;
     let (average, alphas) = (problem.average(), problem.alphas());

@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import polyabayes as pb
+from polyabayes import _fitting
 from polyabayes import exceptions as errors
 
 LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
@@ -30,21 +31,25 @@ TOPICS = np.array([[0.5, 0.25, 0.125, 0.125], [0.0, 0.25, 0.25, 0.5]])
 
 
 @contextmanager
-def interrupted_after(seconds):
-    """Ctrl-C from another thread; gives a list that gets the time at which it came."""
+def interrupted_after(seconds, monkeypatch, module):
+    """Ctrl-C from another thread, so long after `module` has come to its long work; gives a list
+    that gets the time at which it came.
+    """
     times = []
+    progress_bar = module.progress_bar
+
+    def started(*args):
+        timer.start()
+        return progress_bar(*args)
 
     def interrupt():
         times.append(time.perf_counter())
         _thread.interrupt_main()
 
     timer = threading.Timer(seconds, interrupt)
-    timer.start()
-    try:
-        yield times
-    finally:
-        timer.cancel()
-        timer.join()
+    monkeypatch.setattr(module, "progress_bar", started)
+    yield times
+    timer.join()
 
 
 def parameters(model):
@@ -366,10 +371,11 @@ def test_data_without_tokens_are_refused(cls):
 
 @pytest.mark.parametrize("cls", ESTIMATORS)
 @pytest.mark.parametrize("seconds", [0.15, 0.8])
-def test_interrupted_training_leaves_a_usable_model(cls, seconds):
+def test_interrupted_training_leaves_a_usable_model(cls, seconds, monkeypatch):
     corpus = pb.datasets.make_lda_corpus(2_000, 300, 10, document_length=300, random_state=0).corpus
     model = cls(100, max_iter=10**6, random_state=0)
-    with interrupted_after(seconds) as times, pytest.raises(errors.Interrupted) as caught:
+    interruption = interrupted_after(seconds, monkeypatch, _fitting)
+    with interruption as times, pytest.raises(errors.Interrupted) as caught:
         model.fit(corpus)
     assert time.perf_counter() - times[0] < 1
     assert caught.value.partial is model
