@@ -106,11 +106,12 @@ fn samplers_agree_with_the_exact_values() {
             if matches!(sampler, Algorithm::Lookahead(_)) && problem.n_cliques() > 1 {
                 continue;
             }
-            let n_replicates = if matches!(sampler, Algorithm::Lookahead(_)) { 200 } else { 400 };
+            let looks_ahead = matches!(sampler, Algorithm::Lookahead(_));
+            let (n_replicates, most) = if looks_ahead { (200, 0.2) } else { (400, 0.1) };
             let (ln_value, error) = ln_evidence(&case, sampler, n_replicates, 3);
             let off = (ln_value - case.ln_evidence).abs();
             assert!(off < 4.0 * error + 1e-12, "{} {sampler:?}: {off} {error}", case.name);
-            assert!(error < 0.2, "{} {sampler:?}: {error}", case.name);
+            assert!(error < most, "{} {sampler:?}: {error}", case.name);
         }
     }
 }
@@ -262,16 +263,16 @@ fn gibbs_sampling_visits_allocations_by_their_probability() {
             .map(|node| case.network.sizes()[node] as f64)
             .product::<f64>();
         let n_allocations = hidden.powf(case.data.total() as f64);
-        if !(2.0..=64.0).contains(&n_allocations) {
+        if !(2.0..=300.0).contains(&n_allocations) {
             continue;
         }
         tested += 1;
-        let sweeps = Sweeps { burn_in: 100, n_kept: 60_000 };
+        let sweeps = Sweeps { burn_in: 100, n_kept: 200_000 };
         let found = gibbs(&case.network, &case.data, None, sweeps, 2, &()).unwrap();
         // The mean of 1/p(S, X) over the posterior is the number of allocations over p(X).
         let expected = n_allocations.ln() - exact(&case.network, &case.data);
-        let batches: Vec<f64> = (found.trace.chunks_exact(3000))
-            .map(|batch| batch.iter().map(|x| (-x - expected).exp()).sum::<f64>() / 3000.0)
+        let batches: Vec<f64> = (found.trace.chunks_exact(4000))
+            .map(|batch| batch.iter().map(|x| (-x - expected).exp()).sum::<f64>() / 4000.0)
             .collect();
         let n = batches.len() as f64;
         let mean = batches.iter().sum::<f64>() / n;

@@ -83,13 +83,17 @@ def test_a_tensor_never_changes(tensor):
 def test_the_arguments_stay_as_they_are_and_open():
     coordinates, counts = np.array([[1, 0], [0, 0]]), np.array([1, 2])
     labels = np.array(["a", "b"], dtype=object)
-    CountTensor.from_coo(coordinates, counts, AXES, labels={"hair": labels})
+    tensor = CountTensor.from_coo(coordinates, counts, AXES, labels={"hair": labels})
     CountTensor.from_coo(np.empty((0, 2), dtype=np.int64), counts[:0], AXES, shape=(1, 1))
     coordinates[0], counts[0], labels[0] = 9, 9, "c"
+    assert (tensor.counts.tolist(), tensor.total) == ([2, 1], 3)
+    assert tensor.coordinates.tolist() == [[0, 0], [1, 0]]
     corpus = pb.Corpus(DENSE, LABELS[1], LABELS[0])
-    CountTensor.from_corpus(corpus)
+    of_corpus = CountTensor.from_corpus(corpus)
+    before = of_corpus.counts.copy()
     corpus.vocabulary[0] = corpus.ids[0] = "c"
     corpus.counts.data[0] = 9
+    np.testing.assert_array_equal(of_corpus.counts, before)
 
 
 @pytest.mark.parametrize(
