@@ -139,7 +139,7 @@ fn pfa_ranks(scheme: Scheme, prior: &PfaPrior, seed: u64) -> Vec<usize> {
     let sampler = PfaSampler::new(&counts, prior.clone(), r_start, p.clone(), seed).unwrap();
     let mut sampler = sampler.with_scheme(scheme);
     ranks(&functions(&r, &p, &word_major(&phi)), &mut sampler, THIN, |sampler| {
-        functions(sampler.shape(), sampler.probability(), &normalised(sampler.weights()))
+        functions(sampler.shape(), sampler.probability(), &normalised(&sampler.weights()))
     })
 }
 
@@ -234,7 +234,7 @@ fn lda_ranks(alpha: &[f64], learned: bool, thin: usize, seed: u64) -> Vec<usize>
     let mut sampler = LdaSampler::new(&counts, prior, seed).unwrap();
     let truth = functions(&word_major(&phi), &truth.alpha, truth.beta);
     ranks(&truth, &mut sampler, thin, |sampler| {
-        functions(sampler.phi(), sampler.alpha(), sampler.beta())
+        functions(&sampler.phi(), sampler.alpha(), sampler.beta())
     })
 }
 

@@ -7,8 +7,9 @@ use rayon::prelude::*;
 
 use super::blocked;
 use super::blocks::{Block, Step, split_documents};
-use super::lanes::Prior;
-use super::tallies::{Dense, Sparse, Tallies};
+use super::dense::{self, Dense};
+use super::sparse::Sparse;
+use super::tallies::Tallies;
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, array_of};
@@ -18,13 +19,13 @@ use crate::urn::Balls;
 
 /// Tokens in a block: enough of each word to make up for reading its weights, few enough for the
 /// tallies of their documents to stay in the cache.
-const BLOCK_TOKENS: usize = 1 << 18;
+const BLOCK_TOKENS: usize = 1 << 19;
 
 /// Least number of tokens in a block that threads are worth.
 const LEAST_BLOCK_TOKENS: usize = 1 << 12;
 
 /// Topics from which a draw passes over those of its document instead of all.
-const SPARSE_TOPICS: usize = 192;
+const SPARSE_TOPICS: usize = 256;
 
 /// How a sweep draws the topics of a document's tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,27 +130,26 @@ impl<'a> Assignments<'a> {
         self.counts.documents().map(Document::n_tokens)
     }
 
-    /// One Gibbs sweep over all documents given pseudo-counts `a` and word-major weights `q`.
+    /// One Gibbs sweep over all documents given the pseudo-counts and weights of `step`.
     ///
     /// Where `tables` is set, also draws, and sums over documents, the number of tables
     /// CRT(n_dk, a_k) that seat the tokens of topic k (PFA notes, eq. 20 corrected).
     pub(super) fn sweep(
         &mut self,
-        a: &[f64],
-        q: &[f64],
+        step: Step<'_>,
         scheme: Scheme,
         tables: bool,
-        key: Key,
         observer: &impl Observer,
     ) -> Result<Vec<u64>> {
-        let step = Step { a, q, key };
         if scheme == Scheme::Blocked {
             return blocked::sweep(&mut self.blocks, self.counts, step, tables, observer);
         }
-        if self.n_topics >= SPARSE_TOPICS {
-            self.sweep_blocks(step, tables, || Sparse::new(a.len()), observer)
+        let n_topics = self.n_topics;
+        let longest = self.lengths().max().unwrap_or(0);
+        if n_topics >= SPARSE_TOPICS || longest > dense::MAX_COUNT {
+            self.sweep_blocks(step, tables, || Sparse::new(n_topics), observer)
         } else {
-            self.sweep_blocks(step, tables, || Dense::new(a.len()), observer)
+            self.sweep_blocks(step, tables, || Dense::new(n_topics), observer)
         }
     }
 
@@ -161,17 +161,17 @@ impl<'a> Assignments<'a> {
         observer: &impl Observer,
     ) -> Result<Vec<u64>> {
         let (counts, n_topics) = (self.counts, self.n_topics);
-        let new_worker = || (new_tallies(), Prior::new(step.a), vec![0; n_topics]);
+        let new_worker = || (new_tallies(), vec![0; n_topics]);
         (self.blocks.par_iter_mut().with_max_len(1))
-            .try_fold(new_worker, |(mut tallies, mut prior, mut n_tables), block| {
+            .try_fold(new_worker, |(mut tallies, mut n_tables), block| {
                 block.tally(counts, &mut tallies);
-                block.sweep(step, &mut tallies, &mut prior, observer)?;
+                block.sweep(step, &mut tallies, observer)?;
                 if tables {
                     seat(&block.documents, &tallies, step, &mut n_tables);
                 }
-                Ok((tallies, prior, n_tables))
+                Ok((tallies, n_tables))
             })
-            .map(|worker| worker.map(|(_, _, n_tables)| n_tables))
+            .map(|worker| worker.map(|(_, n_tables)| n_tables))
             .try_reduce(
                 || vec![0; n_topics],
                 |mut sum, other| {

@@ -32,8 +32,9 @@ pub(super) fn sweep(
             let document = counts.document(doc_ix);
             let (own, after) = rest.split_at_mut(document.n_tokens() as usize);
             let mut rng = step.key.unit(doc_ix as u64).rng();
-            let row = |word: u32| &step.q[word as usize * n_topics..][..n_topics];
-            worker.draw(document.cells().map(|(word, n)| (row(word), n)), own, &mut rng);
+            let row = |word: u32| &step.weights[word as usize * n_topics..][..n_topics];
+            let cells = document.cells().map(|(word, n)| (row(word), n));
+            worker.draw(cells, step.scale, own, &mut rng);
             if tables {
                 worker.seat(step.a, &mut rng);
             }
@@ -72,13 +73,15 @@ impl Worker {
     fn draw<'q>(
         &mut self,
         cells: impl Iterator<Item = (&'q [f64], u32)>,
+        scale: &[f64],
         topics: &mut [u16],
         rng: &mut Rng,
     ) {
         self.balls.refill(topics);
-        // θ_k ~ Gamma(a_k + n_k), in units of its scale, which is in the weights.
-        for (theta, &shape) in self.theta.iter_mut().zip(self.balls.totals()) {
-            *theta = gamma_law(shape).sample(rng);
+        // θ_k ~ Gamma(a_k + n_k), in units of p_k, which is in the scale of the weights.
+        let laws = self.balls.totals().iter().zip(scale);
+        for (theta, (&shape, scale)) in self.theta.iter_mut().zip(laws) {
+            *theta = gamma_law(shape).sample(rng) * scale;
         }
         let mut rest = &mut *topics;
         for (q, count) in cells {

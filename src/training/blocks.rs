@@ -7,8 +7,7 @@
 
 use std::ops::Range;
 
-use super::lanes::Prior;
-use super::tallies::{BATCH, Tallies};
+use super::tallies::{BATCH, Tallies, Word};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, array_of};
@@ -24,12 +23,23 @@ pub(super) struct Block {
     topics: Vec<u16>,
 }
 
-/// Pseudo-counts and word-major weights of the urn, and the key of the random numbers.
+/// Pseudo-counts and weights of the urn, and the key of the random numbers.
 #[derive(Clone, Copy)]
 pub(super) struct Step<'a> {
     pub(super) a: &'a [f64],
-    pub(super) q: &'a [f64],
+    /// Word-major, up to the scale of each topic.
+    pub(super) weights: &'a [f64],
+    pub(super) scale: &'a [f64],
     pub(super) key: Key,
+}
+
+impl<'a> Step<'a> {
+    /// The urn of a word.
+    fn word(&self, word: usize) -> Word<'a> {
+        let n_topics = self.a.len();
+        let weights = &self.weights[word * n_topics..][..n_topics];
+        Word { a: self.a, weights, scale: self.scale }
+    }
 }
 
 impl Block {
@@ -102,7 +112,7 @@ impl Block {
         let lengths = self.documents.clone().map(|doc_ix| counts.document(doc_ix).n_tokens());
         tallies.reset(lengths.map(|n| n as usize));
         for (&document, &topic) in self.token_documents.iter().zip(&self.topics) {
-            tallies.add(document as usize, topic);
+            tallies.add(document, topic);
         }
     }
 
@@ -111,10 +121,9 @@ impl Block {
         &mut self,
         step: Step<'_>,
         tallies: &mut impl Tallies,
-        prior: &mut Prior,
         observer: &impl Observer,
     ) -> Result<()> {
-        for (word, q) in step.q.chunks_exact(step.a.len()).enumerate() {
+        for word in 0..self.word_starts.len() - 1 {
             let tokens = self.word_starts[word]..self.word_starts[word + 1];
             if tokens.is_empty() {
                 continue;
@@ -122,43 +131,52 @@ impl Block {
             if observer.stopped() {
                 return Err(Error::Stopped);
             }
-            let word = Word {
-                q,
+            let urn = step.word(word);
+            tallies.take_up(&urn);
+            let tokens = Tokens {
                 key: step.key.unit(word as u64),
                 first_document: self.documents.start,
                 documents: &self.token_documents[tokens.clone()],
+                topics: &mut self.topics[tokens],
             };
-            draw_word(&word, &mut self.topics[tokens], tallies, prior);
+            tokens.draw(&urn, tallies);
         }
         Ok(())
     }
 }
 
-/// What the topics of the tokens of one word depend on.
-struct Word<'a> {
-    q: &'a [f64],
+/// The tokens of one word.
+struct Tokens<'a> {
     key: Key,
     first_document: usize,
     documents: &'a [u32],
+    topics: &'a mut [u16],
 }
 
-fn draw_word(word: &Word<'_>, topics: &mut [u16], tallies: &mut impl Tallies, prior: &mut Prior) {
-    let row = prior.row(word.q);
-    let numbers = word.key.counter();
-    let (mut topics, mut last, mut repeat) = (topics, u32::MAX, 0);
-    // Tokens of one document wait for each other.
-    for run in word.documents.chunk_by(|x, y| x != y) {
-        for documents in run.chunks(BATCH) {
-            let (own, rest) = topics.split_at_mut(documents.len());
-            topics = rest;
-            let mut uniforms = [0.0; BATCH];
-            for (u, &document) in uniforms.iter_mut().zip(documents) {
-                repeat = if document == last { repeat + 1 } else { 0 };
-                last = document;
-                let doc_ix = (word.first_document + document as usize) as u64;
-                *u = numbers.uniform(doc_ix << 32 | repeat);
+impl Tokens<'_> {
+    fn draw(self, urn: &Word<'_>, tallies: &mut impl Tallies) {
+        let numbers = self.key.counter();
+        let (mut topics, mut last, mut repeat) = (self.topics, u32::MAX, 0);
+        // Tokens of one document wait for each other.
+        for run in self.documents.chunk_by(|x, y| x != y) {
+            let mut batches = run.chunks(BATCH).peekable();
+            tallies.remove(&run[..run.len().min(BATCH)], topics);
+            while let Some(documents) = batches.next() {
+                let (own, rest) = topics.split_at_mut(documents.len());
+                topics = rest;
+                // Long before they are read, so that the processor has written them by then.
+                if let Some(next) = batches.peek() {
+                    tallies.remove(next, topics);
+                }
+                let mut uniforms = [0.0; BATCH];
+                for (u, &document) in uniforms.iter_mut().zip(documents) {
+                    repeat = if document == last { repeat + 1 } else { 0 };
+                    last = document;
+                    let doc_ix = (self.first_document + document as usize) as u64;
+                    *u = numbers.uniform(doc_ix << 32 | repeat);
+                }
+                tallies.draw(urn, documents, own, &uniforms);
             }
-            tallies.draw(documents, own, &row, &uniforms);
         }
     }
 }

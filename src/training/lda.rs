@@ -87,8 +87,8 @@ impl<'a> LdaSampler<'a> {
     }
 
     /// φ of the current state, word-major.
-    pub fn phi(&self) -> &[f64] {
-        &self.topics.weights
+    pub fn phi(&self) -> Vec<f64> {
+        self.topics.scaled()
     }
 
     /// α of the current state.
@@ -121,9 +121,7 @@ impl<'a> LdaSampler<'a> {
 
     fn update_topics(&mut self, step: TopicStep) {
         let key = self.parameters_key();
-        let totals = self.topics.update(&self.tokens, step, key);
-        let inverse: Vec<f64> = totals.iter().map(|total| total.recip()).collect();
-        self.topics.normalise(&inverse);
+        self.topics.update(&self.tokens, step, key);
     }
 }
 
@@ -164,8 +162,8 @@ impl Sampler for LdaSampler<'_> {
         self.n_sweeps += 1;
         let key = Key::new(self.seed, Purpose::Assign).unit(self.n_sweeps);
         let learned = self.prior.learned;
-        let (a, q) = (&self.alpha, &self.topics.weights);
-        let n_tables = self.tokens.sweep(a, q, Scheme::Collapsed, learned, key, observer)?;
+        let step_of_tokens = self.topics.step(&self.alpha, key);
+        let n_tables = self.tokens.sweep(step_of_tokens, Scheme::Collapsed, learned, observer)?;
         if learned {
             self.update_alpha(&n_tables);
             if self.topics.own_priors.is_none() {

@@ -9,12 +9,13 @@
 mod assignments;
 mod blocked;
 mod blocks;
+mod dense;
 mod em;
-mod lanes;
 mod lda;
 mod nmf;
 mod pfa;
 mod schedule;
+mod sparse;
 mod tallies;
 mod topics;
 

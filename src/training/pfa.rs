@@ -120,8 +120,8 @@ impl<'a> PfaSampler<'a> {
     }
 
     /// p φ of the current state, word-major.
-    pub fn weights(&self) -> &[f64] {
-        &self.topics.weights
+    pub fn weights(&self) -> Vec<f64> {
+        self.topics.scaled()
     }
 
     fn parameters_key(&self) -> Key {
@@ -130,17 +130,16 @@ impl<'a> PfaSampler<'a> {
 
     /// φ given the topics of all tokens, then p: both given the same assignments.
     fn update_topics(&mut self, step: TopicStep) {
-        let totals = self.topics.update(&self.tokens, step, self.parameters_key());
+        self.topics.update(&self.tokens, step, self.parameters_key());
         if self.n_sweeps > 0 {
             self.update_probability();
         }
-        self.scale_topics(&totals);
+        self.scale_topics();
     }
 
-    /// Turns gamma variates of these totals into p φ.
-    fn scale_topics(&mut self, totals: &[f64]) {
-        let factors: Vec<f64> = self.p.iter().zip(totals).map(|(p, total)| p / total).collect();
-        self.topics.normalise(&factors);
+    /// Turns φ into p φ.
+    fn scale_topics(&mut self) {
+        self.topics.scale.iter_mut().zip(&self.p).for_each(|(scale, p)| *scale *= p);
     }
 
     /// p_k ~ Beta(c ε + n_k, c (1 - ε) + D r_k).
@@ -196,8 +195,8 @@ impl Sampler for PfaSampler<'_> {
         for (to, from) in arrays.into_iter().zip(state.parameters.chunks_exact(n_topics)) {
             to.copy_from_slice(from);
         }
-        let totals = self.topics.update(&self.tokens, step, self.parameters_key());
-        self.scale_topics(&totals);
+        self.topics.update(&self.tokens, step, self.parameters_key());
+        self.scale_topics();
         Ok(())
     }
 
@@ -221,8 +220,8 @@ impl Sampler for PfaSampler<'_> {
         self.n_sweeps += 1;
         let key = Key::new(self.seed, Purpose::Assign).unit(self.n_sweeps);
         let tables = self.prior.shape.is_some();
-        let (a, q) = (&self.r, &self.topics.weights);
-        self.n_tables = self.tokens.sweep(a, q, self.scheme, tables, key, observer)?;
+        let step_of_tokens = self.topics.step(&self.r, key);
+        self.n_tables = self.tokens.sweep(step_of_tokens, self.scheme, tables, observer)?;
         self.update_topics(step);
         if tables {
             self.update_shape();

@@ -6,6 +6,7 @@ use rand_distr::{Distribution as _, Exp1};
 use rayon::prelude::*;
 
 use super::assignments::Assignments;
+use super::blocks::Step;
 use crate::error::{Result, array_of};
 use crate::math::{crt, dirichlet, fill_gammas, gamma_law, ln_beta_variate, ln_rising};
 use crate::rng::{Key, Rng};
@@ -33,8 +34,10 @@ pub enum TopicStep {
 
 /// Word-major topics, and the number of tokens of each.
 pub(super) struct Topics {
-    /// φ_kw, `n_words` x `n_topics`, times a factor per topic.
+    /// φ_kw up to the scale of each topic, `n_words` x `n_topics`.
     pub(super) weights: Vec<f64>,
+    /// What the weights of each topic are to be multiplied by.
+    pub(super) scale: Vec<f64>,
     /// Tokens of each topic.
     pub(super) n_tokens: Vec<u64>,
     /// Dirichlet parameter β.
@@ -46,17 +49,13 @@ pub(super) struct Topics {
 impl Topics {
     pub(super) fn new(n_words: usize, n_topics: usize, prior: f64) -> Result<Self> {
         let weights = array_of("topic-word probabilities", n_words * n_topics, 0.0)?;
-        Ok(Topics { weights, n_tokens: vec![0; n_topics], prior, own_priors: None })
+        let (scale, n_tokens) = (vec![1.0; n_topics], vec![0; n_topics]);
+        Ok(Topics { weights, scale, n_tokens, prior, own_priors: None })
     }
 
-    /// Gamma variates (or means) whose normalised columns are φ, and the tokens of each topic;
-    /// [`normalise`](Topics::normalise) must follow.
-    pub(super) fn update(
-        &mut self,
-        tokens: &Assignments<'_>,
-        step: TopicStep,
-        key: Key,
-    ) -> Vec<f64> {
+    /// Sets weights to gamma variates (or means) whose normalised columns are φ, scales so that they
+    /// are, and counts the tokens of each topic.
+    pub(super) fn update(&mut self, tokens: &Assignments<'_>, step: TopicStep, key: Key) {
         let n_topics = self.n_tokens.len();
         let (prior, n_words) = (self.prior, chunk_words(n_topics));
         let own_priors = self.own_priors.as_deref();
@@ -97,7 +96,18 @@ impl Topics {
             self.redraw(k, key.unit(u64::MAX).unit(k as u64));
             *total = 1.0;
         }
-        totals
+        self.scale = totals.iter().map(|total| total.recip()).collect();
+    }
+
+    /// The weights times their scale, word-major.
+    pub(super) fn scaled(&self) -> Vec<f64> {
+        let rows = self.weights.chunks_exact(self.scale.len());
+        rows.flat_map(|row| row.iter().zip(&self.scale).map(|(x, scale)| x * scale)).collect()
+    }
+
+    /// What a sweep over the tokens needs, with pseudo-counts `a`.
+    pub(super) fn step<'a>(&'a self, a: &'a [f64], key: Key) -> Step<'a> {
+        Step { a, weights: &self.weights, scale: &self.scale, key }
     }
 
     /// Draws the topic of no tokens whose gamma variates have all underflown.
@@ -115,17 +125,6 @@ impl Topics {
     fn prior_of(&self, word: usize, topic: usize) -> f64 {
         let n_topics = self.n_tokens.len();
         self.own_priors.as_deref().map_or(self.prior, |own| own[word * n_topics + topic])
-    }
-
-    /// Multiplies the weights of topic k by `factors[k]`.
-    pub(super) fn normalise(&mut self, factors: &[f64]) {
-        self.weights.par_chunks_mut(chunk_words(factors.len()) * factors.len()).for_each(
-            |weights| {
-                for row in weights.chunks_exact_mut(factors.len()) {
-                    row.iter_mut().zip(factors).for_each(|(weight, factor)| *weight *= factor);
-                }
-            },
-        );
     }
 
     /// β ~ Gamma(1 + Σ_kw l_kw, rate - V Σ_k ln q_k), with the tables l_kw ~ CRT(n_kw, β) and
@@ -188,9 +187,8 @@ impl Topics {
         let mut counts = Topics::new(tokens.n_words(), n_topics, self.prior)?;
         counts.own_priors.clone_from(&self.own_priors);
         let key = Key::new(0, crate::rng::Purpose::Parameters);
-        let totals = counts.update(tokens, TopicStep::Mean, key);
-        counts.normalise(&totals.iter().map(|total| total.recip()).collect::<Vec<_>>());
-        Ok(counts.weights)
+        counts.update(tokens, TopicStep::Mean, key);
+        Ok(counts.scaled())
     }
 }
 
