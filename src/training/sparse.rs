@@ -15,7 +15,7 @@ const NONE: u16 = u16::MAX;
 
 type Lanes = [f64; LANES];
 
-/// 10 bytes a token of a block at most; a draw costs a pass over the document's topics, and
+/// 6 bytes a token of a block at most; a draw costs a pass over the document's topics, and
 /// one over all topics where the pseudo-counts take it.
 pub(super) struct Sparse {
     n_topics: usize,
@@ -24,7 +24,7 @@ pub(super) struct Sparse {
     /// Places that a document has taken. Those whose count has fallen to zero are taken again first.
     taken: Vec<u32>,
     topics: Vec<u16>,
-    counts: Vec<f64>,
+    counts: Vec<u32>,
     /// Weights q of the word, filled up with zeros to a power of two.
     q: Vec<f64>,
     /// Of the weights a q, by lane so far.
@@ -83,7 +83,7 @@ impl Tallies for Sparse {
         self.topics.clear();
         self.topics.resize(end, NONE);
         self.counts.clear();
-        self.counts.resize(end, 0.0);
+        self.counts.resize(end, 0);
     }
 
     #[inline]
@@ -95,19 +95,19 @@ impl Tallies for Sparse {
         let counts = &mut self.counts[places];
         let n = *taken as usize;
         let place = (topics[..n].iter().position(|&x| x == topic))
-            .or_else(|| counts[..n].iter().position(|&n| n < 0.5))
+            .or_else(|| counts[..n].iter().position(|&n| n == 0))
             .unwrap_or_else(|| {
                 *taken += 1;
                 n
             });
         topics[place] = topic;
-        counts[place] += 1.0;
+        counts[place] += 1;
     }
 
     fn remove(&mut self, documents: &[u32], topics: &[u16]) {
         for (&document, &topic) in documents.iter().zip(topics) {
             let places = self.places(document);
-            self.counts[places.start + place_of(&self.topics[places.clone()], topic)] -= 1.0;
+            self.counts[places.start + place_of(&self.topics[places.clone()], topic)] -= 1;
         }
     }
 
@@ -148,7 +148,7 @@ impl Tallies for Sparse {
             match drawn[slot] {
                 Drawn::None => self.add(document, *topic),
                 Drawn::Place(place) => {
-                    self.counts[start + place] += 1.0;
+                    self.counts[start + place] += 1;
                     *topic = self.topics[start + place];
                 }
                 Drawn::Topic(new) => {
@@ -162,7 +162,7 @@ impl Tallies for Sparse {
     fn counts(&self, document: usize) -> impl Iterator<Item = (usize, u32)> {
         let places = self.starts[document]..self.starts[document] + self.taken[document] as usize;
         let topics = self.topics[places.clone()].iter().map(|&topic| usize::from(topic));
-        topics.zip(self.counts[places].iter().map(|&n| n as u32))
+        topics.zip(self.counts[places].iter().copied())
     }
 }
 
@@ -205,11 +205,11 @@ fn weigh_prior(q: &mut [f64], sums: &mut [f64], word: &Word<'_>) {
 
 /// Sums by lane so far of the weights n q of some topics.
 #[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn weigh_own(sums: &mut [f64], counts: &[f64], q: &[f64]) {
+fn weigh_own(sums: &mut [f64], counts: &[u32], q: &[f64]) {
     let (sums, counts) = (sums.as_chunks_mut::<LANES>().0, counts.as_chunks::<LANES>().0);
     let mut lanes = [0.0; LANES];
     for ((sum, n), q) in sums.iter_mut().zip(counts).zip(q.as_chunks::<LANES>().0) {
-        lanes = add(&lanes, &multiply(n, q));
+        lanes = add(&lanes, &multiply(&n.map(f64::from), q));
         *sum = lanes;
     }
 }
