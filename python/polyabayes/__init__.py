@@ -1,6 +1,7 @@
 """How probable are count data under a model? Exact and unbiased likelihoods with error bars."""
 
 from polyabayes import datasets, exceptions, interop, plotting, priors
+from polyabayes._log_likelihood import LogLikelihood, Trace
 from polyabayes._model import TopicWeights
 from polyabayes._particle_mcmc import ParticleChain, particle_mcmc
 from polyabayes._persistence import load
@@ -28,7 +29,7 @@ from polyabayes.diagnostics import (
 from polyabayes.discretisation import discretise
 from polyabayes.io import read_corpus, read_tensor, write_corpus, write_tensor
 from polyabayes.lda import LatentDirichletAllocation
-from polyabayes.likelihood import LogLikelihood, Trace, log_likelihood
+from polyabayes.likelihood import log_likelihood
 from polyabayes.model_choice import ModelPosterior, posterior_over_models
 from polyabayes.pfa import PoissonFactorAnalysis
 from polyabayes.tensor import CountTensor

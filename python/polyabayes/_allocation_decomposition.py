@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from polyabayes import _checks
 from polyabayes._contraction import Factor, contract
+from polyabayes._frames import data_frame
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
     InvalidTypeError,
-    MissingDependencyError,
 )
 from polyabayes.tensor import CountTensor
 
@@ -142,13 +142,7 @@ class Decomposition:
         MissingDependencyError
             If pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingDependencyError(
-                "to_frame needs pandas: pip install 'polyabayes[frames]'"
-            ) from error
-        return pd.DataFrame(self._columns(node))
+        return data_frame(self._columns(node))
 
     def level_names(self, node: str) -> list[Any]:
         """Labels of the values of a node, or their numbers where it has none."""

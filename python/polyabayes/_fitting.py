@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes import _checks, _core
+from polyabayes._frames import data_frame
 from polyabayes._progress import progress_bar
 from polyabayes.corpus import Corpus
 from polyabayes.exceptions import (
@@ -23,7 +24,6 @@ from polyabayes.exceptions import (
     FileFormatError,
     InvalidArgumentError,
     InvalidTypeError,
-    MissingDependencyError,
 )
 from polyabayes.storage import read_arrays, write_arrays
 
@@ -97,13 +97,7 @@ class BoundTrace(NamedTuple):
 
 
 def _frame(trace: TrainingTrace | BoundTrace) -> pd.DataFrame:
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise MissingDependencyError(
-            "to_frame needs pandas: pip install 'polyabayes[frames]'"
-        ) from error
-    return pd.DataFrame(trace._asdict())
+    return data_frame(trace._asdict())
 
 
 class Checkpoint:

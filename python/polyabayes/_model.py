@@ -27,6 +27,7 @@ from polyabayes._fitting import (
     run,
     topic_word_counts,
 )
+from polyabayes._log_likelihood import LogLikelihood
 from polyabayes._persistence import CLASSES, write_model
 from polyabayes._progress import progress_bar
 from polyabayes._random import draw_seed
@@ -38,7 +39,7 @@ from polyabayes.exceptions import (
     NotFittedError,
     PolyabayesWarning,
 )
-from polyabayes.likelihood import LogLikelihood, log_likelihood
+from polyabayes.likelihood import log_likelihood
 
 # The first sweeps set the topics to their mean: on AP this saves a quarter of the sweeps.
 _WARM_UP = 30

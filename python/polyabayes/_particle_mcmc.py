@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes import _checks
+from polyabayes._frames import data_frame
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, random_generator
 from polyabayes.allocation import AllocationModel, Evidence
@@ -18,7 +19,6 @@ from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
     InvalidTypeError,
-    MissingDependencyError,
     UnreliableErrorWarning,
 )
 
@@ -74,18 +74,12 @@ class ParticleChain:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a step."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingDependencyError(
-                "to_frame needs pandas: pip install 'polyabayes[frames]'"
-            ) from error
         columns = {
             "rank": self.ranks,
             "concentration": self.concentrations,
             "log_evidence": self.log_evidences,
         }
-        return pd.DataFrame(columns)
+        return data_frame(columns)
 
     def __repr__(self) -> str:
         return f"<ParticleChain: {len(self.ranks):,} steps, {self.acceptance:.0%} accepted>"

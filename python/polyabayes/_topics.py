@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes.exceptions import MissingDependencyError
+from polyabayes._frames import data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,14 +35,8 @@ class TopicTable(NamedTuple):
 
     def to_frame(self) -> pd.DataFrame:
         """One row a topic, its words in one column, separated by spaces."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingDependencyError(
-                "to_frame needs pandas: pip install 'polyabayes[frames]'"
-            ) from error
         words = [" ".join(map(str, row)) for row in self.words]
-        return pd.DataFrame({**self._asdict(), "words": words})
+        return data_frame({**self._asdict(), "words": words})
 
 
 def topic_table(

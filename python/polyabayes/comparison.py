@@ -11,22 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
+from polyabayes._frames import data_frame
+from polyabayes._log_likelihood import LogLikelihood, doubts
 from polyabayes._random import RandomState, draw_seed
 from polyabayes.corpus import as_corpus
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
     InvalidTypeError,
-    MissingDependencyError,
     PolyabayesWarning,
 )
-from polyabayes.likelihood import (
-    LogLikelihood,
-    Scorable,
-    check_model,
-    doubts,
-    log_likelihood,
-)
+from polyabayes.likelihood import Scorable, check_model, log_likelihood
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,13 +78,7 @@ class Comparison:
         ``behind_best_std_error`` that of the paired difference for new documents;
         ``p_better`` the probability, by the normal law, that it beats the best on those.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingDependencyError(
-                "to_frame needs pandas: pip install 'polyabayes[frames]'"
-            ) from error
-        return pd.DataFrame(self._rows()).set_index("model")
+        return data_frame(self._rows()).set_index("model")
 
     def _rows(self) -> list[dict[str, Any]]:
         rows = []

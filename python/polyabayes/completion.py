@@ -12,20 +12,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes import _checks, _core
+from polyabayes._log_likelihood import LogLikelihood, collect, doubts, interrupted
 from polyabayes._methods import check_settings
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, draw_seed, random_generator
 from polyabayes.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.likelihood import (
-    EVENTS,
-    LogLikelihood,
-    Scorable,
-    check_model,
-    collect,
-    doubts,
-    interrupted,
-)
+from polyabayes.likelihood import EVENTS, Scorable, check_model
 
 __all__ = [
     "Perplexity",

@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse, special
 
 from polyabayes import _checks, _core
+from polyabayes._log_likelihood import LogLikelihood
 from polyabayes._methods import REVERSIBLE, check_settings
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, draw_seed, random_generator
 from polyabayes.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.lda import LatentDirichletAllocation
-from polyabayes.likelihood import LogLikelihood, Scorable, check_model
+from polyabayes.likelihood import Scorable, check_model
 from polyabayes.pfa import PoissonFactorAnalysis
 
 __all__ = ["BidirectionalBounds", "bidirectional_bounds", "estimator_divergence"]

@@ -11,13 +11,13 @@ import numpy as np
 from scipy import special, stats
 
 from polyabayes import _checks
+from polyabayes._frames import data_frame
 from polyabayes._random import RandomState, draw_seed
 from polyabayes.allocation import AllocationModel, Evidence
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
     InvalidTypeError,
-    MissingDependencyError,
     UnreliableErrorWarning,
 )
 
@@ -102,13 +102,7 @@ class ModelPosterior:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a model: evidence, log odds against the best, probability and its interval."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingDependencyError(
-                "to_frame needs pandas: pip install 'polyabayes[frames]'"
-            ) from error
-        return pd.DataFrame(self._rows()).set_index("model")
+        return data_frame(self._rows()).set_index("model")
 
     def _ln_weight(self, name: str) -> float:
         return float(np.log(self.prior[name])) + self.evidences[name].value

@@ -14,9 +14,8 @@ import pandas as pd
 import pytest
 
 import polyabayes as pb
-from polyabayes import cli
+from polyabayes import LogLikelihood, cli
 from polyabayes.exceptions import Interrupted
-from polyabayes.likelihood import LogLikelihood
 
 mpl.use("Agg")
 

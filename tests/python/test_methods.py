@@ -7,7 +7,7 @@ import pytest
 
 import polyabayes as pb
 from polyabayes import exceptions as errors
-from polyabayes.likelihood import METHODS
+from polyabayes._methods import METHODS
 
 UNBIASED = {
     "annealed",

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import stats
 
 from polyabayes import _checks
+from polyabayes._log_likelihood import LogLikelihood, Trace
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.likelihood import LogLikelihood, Trace
 from polyabayes.plotting._axes import axes_or_new
 
 if TYPE_CHECKING:

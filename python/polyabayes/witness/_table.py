@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes.exceptions import MissingDependencyError
+from polyabayes._frames import data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,13 +34,7 @@ class ResultTable(Mapping[str, NDArray[Any]]):
 
     def to_frame(self) -> pd.DataFrame:
         """The table as a DataFrame."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingDependencyError(
-                "to_frame needs pandas: pip install 'polyabayes[frames]'"
-            ) from error
-        return pd.DataFrame(self._columns)
+        return data_frame(self._columns)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self._columns[name]
