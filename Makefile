@@ -27,10 +27,11 @@ test-slow: .venv/built
 	cargo test --quiet --release -- --include-ignored
 	$(BIN)/python -m pytest --quiet -m slow
 
-# Kernels by criterion, then the figures of docs/benchmarks.md, then the peers.
+# Kernels by criterion, then the figures of docs/benchmarks.md, memory, and the peers.
 bench: .venv/built
 	cargo bench
 	$(BIN)/python benches/figures.py
+	$(BIN)/python benches/memory.py
 	$(BIN)/python benches/peers.py
 
 # Every estimator against the truth; ten minutes on one thread.
