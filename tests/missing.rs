@@ -1,0 +1,237 @@
+//! Tensors with cells that were not observed, against exact values.
+
+use polyabayes::allocation::{Completion, Filter, Incomplete, Network, Prior, TokenOrder};
+use polyabayes::counts::CountTensor;
+use polyabayes::math::Resampling;
+use serde_json::Value;
+
+#[path = "common/networks.rs"]
+mod networks;
+use networks::{lists, network, nmf, read, shape, tensor};
+
+const BUDGET: f64 = 1e9;
+
+struct Case {
+    name: String,
+    incomplete: Incomplete,
+    n_observed: u64,
+    total: u64,
+    ln_joint: f64,
+}
+
+impl Case {
+    fn n_missing(&self) -> usize {
+        (self.total - self.n_observed) as usize
+    }
+}
+
+fn flat(cells: Vec<Vec<usize>>) -> Vec<u32> {
+    cells.into_iter().flatten().map(|i| i as u32).collect()
+}
+
+fn case(value: &Value) -> Case {
+    let network = network(value);
+    let data = tensor(shape(&network), &value["cells"]);
+    let (missing, rate) = (flat(lists(&value["missing"])), value["rate"].as_f64().unwrap());
+    Case {
+        name: value["name"].as_str().unwrap().to_owned(),
+        incomplete: Incomplete::new(&network, &data, &missing, rate, None).unwrap(),
+        n_observed: data.total(),
+        total: value["total"].as_u64().unwrap(),
+        ln_joint: value["log_joint"].as_f64().unwrap(),
+    }
+}
+
+fn cases() -> Vec<Case> {
+    read("missing.json").iter().map(case).collect()
+}
+
+fn exact(incomplete: &Incomplete, max_total: Option<u64>) -> Completion {
+    incomplete.enumerate(max_total, BUDGET, &()).unwrap()
+}
+
+#[test]
+fn enumeration_gives_the_exact_values() {
+    let cases = cases();
+    assert_eq!(cases.len(), 34);
+    for case in cases {
+        let found = exact(&case.incomplete, Some(case.total));
+        assert_eq!(found.ln_joint.len(), case.n_missing() + 1, "{}", case.name);
+        let ln_joint = found.ln_joint[case.n_missing()].ln_value;
+        assert!((ln_joint - case.ln_joint).abs() < 1e-10, "{}: {ln_joint}", case.name);
+    }
+}
+
+const FILTER: Filter = Filter {
+    n_particles: 16,
+    threshold: 0.5,
+    resampling: Resampling::Systematic,
+    order: TokenOrder::Random,
+};
+
+#[test]
+fn the_filter_agrees_with_the_exact_values() {
+    let filters = [
+        Filter { threshold: 0.0, ..FILTER },
+        FILTER,
+        Filter { threshold: f64::INFINITY, resampling: Resampling::Stratified, ..FILTER },
+        Filter { threshold: 0.9, order: TokenOrder::Sorted, ..FILTER },
+    ];
+    for case in cases() {
+        let exact = exact(&case.incomplete, Some(case.total));
+        for filter in &filters {
+            let total = Some(case.total);
+            let found = case.incomplete.filter(filter, total, 1_000, 3, &()).unwrap();
+            let what = format!("{} {filter:?}", case.name);
+            let joint = found.ln_joint[case.n_missing()];
+            let pairs = [(joint, case.ln_joint), (found.evidence, exact.evidence.ln_value)];
+            for (estimate, ln_value) in pairs {
+                let off = (estimate.ln_value - ln_value).abs();
+                assert!(off < 4.0 * estimate.std_error, "{what}: {off} {estimate:?}");
+                assert!(estimate.std_error < 0.05, "{what}: {estimate:?}");
+            }
+            let shares = found.posterior.iter().zip(&exact.posterior);
+            let counts = found.expected.iter().zip(&exact.expected);
+            for (&(value, error), &(true_value, _)) in shares.chain(counts) {
+                let off = (value - true_value).abs();
+                assert!(off < 4.0 * error + 1e-12, "{what}: {off} {error}");
+                assert!(error < 0.05 * true_value.max(1.0), "{what}: {error}");
+            }
+        }
+    }
+}
+
+/// E[X_c | X_observed] by the evidence of all tensors that agree with the observed cells.
+#[test]
+fn expected_counts_are_those_of_all_completions() {
+    let network = nmf(&[2, 3], 2, 1.5);
+    let cells = serde_json::json!([[[0, 0], 2], [[0, 2], 1], [[1, 2], 1]]);
+    let data = tensor(vec![2, 3], &cells);
+    let (missing, rate, last) = ([0, 1, 1, 0], 0.8, 9);
+    let incomplete = Incomplete::new(&network, &data, &missing, rate, None).unwrap();
+    let found = exact(&incomplete, Some(last));
+    let (mut evidence, mut sums) = (0.0, [0.0; 2]);
+    for first in 0..=last - 4 {
+        for second in 0..=last - 4 - first {
+            let cells = serde_json::json!([
+                [[0, 0], 2],
+                [[0, 1], first],
+                [[0, 2], 1],
+                [[1, 0], second],
+                [[1, 2], 1]
+            ]);
+            let whole = tensor(vec![2, 3], &cells);
+            let problem = polyabayes::allocation::Problem::new(&network, &whole, None).unwrap();
+            let algorithm = polyabayes::allocation::Algorithm::Exact { budget: BUDGET };
+            let ln_value = polyabayes::allocation::ln_probability(&problem, &algorithm, 1, 0, &());
+            let joint = (ln_value.unwrap().ln_value + problem.ln_total(rate)).exp();
+            evidence += joint;
+            sums[0] += joint * first as f64;
+            sums[1] += joint * second as f64;
+        }
+    }
+    assert!((found.evidence.ln_value - f64::ln(evidence)).abs() < 1e-12);
+    for ((expected, _), sum) in found.expected.iter().zip(sums) {
+        assert!((expected - sum / evidence).abs() < 1e-12, "{expected} {}", sum / evidence);
+    }
+}
+
+/// Networks, data, missing cells and rates that end at different totals.
+fn whole_series() -> Vec<(Network, CountTensor, Vec<u32>, f64)> {
+    let one = || tensor(vec![2, 2], &serde_json::json!([[[0, 0], 5], [[0, 1], 3], [[1, 1], 1]]));
+    let prior = Prior { concentration: 2.0, tables: None };
+    let independent =
+        Network::new(vec![2, 2], vec![vec![], vec![]], vec![0, 1], &[], prior).unwrap();
+    vec![
+        (nmf(&[2, 2], 1, 1.0), one(), vec![1, 0], 0.5),
+        (nmf(&[2, 2], 2, 4.0), one(), vec![1, 0], 0.4),
+        (independent, one(), vec![1, 0], 0.05),
+        (nmf(&[2, 2], 1, 0.1), one(), vec![1, 0], 0.02),
+        (nmf(&[3, 2], 1, 1.0), one_row(), vec![1, 0, 1, 1, 2, 0], 0.5),
+    ]
+}
+
+fn one_row() -> CountTensor {
+    tensor(vec![3, 2], &serde_json::json!([[[0, 0], 3], [[0, 1], 2]]))
+}
+
+#[test]
+fn totals_that_are_left_out_have_no_more_than_the_remainder() {
+    for (number, (network, data, missing, rate)) in whole_series().into_iter().enumerate() {
+        let incomplete = Incomplete::new(&network, &data, &missing, rate, None).unwrap();
+        let whole = exact(&incomplete, None);
+        let ln_evidence = whole.evidence.ln_value;
+        assert!(whole.ln_remainder < ln_evidence + 1e-9_f64.ln() + 1e-6, "{number}");
+        let n_totals = whole.ln_joint.len() as u64;
+        for n_missing in [0, 1, 2, 5, 10, 20, 40].into_iter().filter(|&n| n < n_totals / 2) {
+            let part = exact(&incomplete, Some(data.total() + n_missing));
+            let beyond = ln_evidence.exp() - part.evidence.ln_value.exp();
+            let (left, bound) = (part.ln_remainder.exp(), part.ln_remainder_bound.exp());
+            assert!(beyond < bound * (1.0 + 1e-9), "{number} {n_missing}: {beyond} {bound}");
+            assert!(beyond < left * (1.0 + 1e-6), "{number} {n_missing}: {beyond} {left}");
+        }
+    }
+}
+
+#[test]
+fn a_tensor_without_observed_cells_has_the_prior_of_the_total() {
+    let data = CountTensor::new(vec![2, 2], &[], &[]).unwrap();
+    let missing = [0, 0, 0, 1, 1, 0, 1, 1];
+    let incomplete = Incomplete::new(&nmf(&[2, 2], 1, 1.5), &data, &missing, 0.5, None).unwrap();
+    let found = exact(&incomplete, None);
+    assert!(found.evidence.ln_value.abs() < 1e-8, "{:?}", found.evidence);
+    // a/b tokens, evenly over the cells.
+    for (expected, _) in &found.expected {
+        assert!((expected - 0.75).abs() < 1e-6, "{expected}");
+    }
+}
+
+#[test]
+fn replicates_are_the_same_bits_on_any_number_of_threads() {
+    let case = cases().into_iter().find(|case| case.name == "nmf-two-cells-3-total-7").unwrap();
+    let on = |n| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+        pool.install(|| case.incomplete.filter(&FILTER, None, 6, 4, &()).unwrap())
+    };
+    let one = on(1);
+    assert_eq!((&one, &one), (&on(2), &on(5)));
+}
+
+#[test]
+fn missing_cells_that_are_none_are_refused() {
+    let (network, data) = (nmf(&[3, 2], 2, 1.0), one_row());
+    for (missing, what) in [
+        (vec![], "has length 0"),
+        (vec![1], "has length 1"),
+        (vec![3, 0], "is missing outside the axis"),
+        (vec![1, 1, 1, 0], "is missing out of increasing order"),
+        (vec![0, 1], "is missing and has a count"),
+    ] {
+        let error = Incomplete::new(&network, &data, &missing, 1.0, None).unwrap_err();
+        assert!(error.to_string().contains(what), "{error}");
+    }
+    assert!(Incomplete::new(&network, &data, &[1, 0], 0.0, None).is_err());
+    let incomplete = Incomplete::new(&network, &data, &[1, 0], 1.0, None).unwrap();
+    let error = incomplete.enumerate(None, 10.0, &()).unwrap_err();
+    assert!(error.to_string().contains("max_total"), "{error}");
+}
+
+/// Mean of L̂/L over 2,000 runs, for every total.
+#[test]
+#[ignore = "slow: 2,000 runs on every case"]
+fn estimates_of_all_totals_are_unbiased() {
+    let mut squares = Vec::new();
+    for case in cases() {
+        let total = Some(case.total);
+        let exact = exact(&case.incomplete, total);
+        let found = case.incomplete.filter(&FILTER, total, 2_000, 11, &()).unwrap();
+        for (estimate, exact) in found.ln_joint.iter().zip(&exact.ln_joint) {
+            let ratio = (estimate.ln_value - exact.ln_value).exp();
+            let t = (ratio - 1.0) / (estimate.std_error + 1e-12);
+            assert!(t.abs() < 4.0, "{}: {t}", case.name);
+            squares.push(t * t);
+        }
+    }
+    let mean = squares.iter().sum::<f64>() / squares.len() as f64;
+    assert!(mean < 1.5, "mean square of the deviations {mean}");
+}
