@@ -1,6 +1,8 @@
 //! Tensors with cells that were not observed, against exact values.
 
-use polyabayes::allocation::{Completion, Filter, Incomplete, Network, Prior, TokenOrder};
+use polyabayes::allocation::{
+    Completion, Filter, Incomplete, Limits, MissingBound, Network, Prior, TokenOrder, bound_missing,
+};
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
 use serde_json::Value;
@@ -234,4 +236,45 @@ fn estimates_of_all_totals_are_unbiased() {
     }
     let mean = squares.iter().sum::<f64>() / squares.len() as f64;
     assert!(mean < 1.5, "mean square of the deviations {mean}");
+}
+
+fn bounds(network: &Network, data: &CountTensor, missing: &[u32], rate: f64) -> MissingBound {
+    let limits = Limits { max_iter: 500, tolerance: -1.0, n_restarts: 3 };
+    bound_missing(network, data, missing, rate, None, limits, 7, &()).unwrap()
+}
+
+#[test]
+fn the_bound_ascends_and_stays_below_the_evidence() {
+    for value in read("missing.json") {
+        let network = network(&value);
+        let data = tensor(shape(&network), &value["cells"]);
+        let (missing, rate) = (flat(lists(&value["missing"])), value["rate"].as_f64().unwrap());
+        let found = bounds(&network, &data, &missing, rate);
+        for pair in found.trace.windows(2) {
+            assert!(pair[1] > pair[0] - 1e-10, "{}: {pair:?}", value["name"]);
+        }
+        let incomplete = Incomplete::new(&network, &data, &missing, rate, None).unwrap();
+        let last = data.total() + [30, 12, 8, 6][missing.len() / data.shape().len() - 1];
+        let exact = exact(&incomplete, Some(last));
+        let evidence = exact.evidence.ln_value.exp() + exact.ln_remainder.exp();
+        let evidence = evidence.ln();
+        let bound = found.trace[found.trace.len() - 1];
+        assert!(bound < evidence + 1e-10, "{}: {bound} {evidence}", value["name"]);
+    }
+}
+
+/// Where the prior leaves no doubt of intensity and tables, nothing is lost by taking them apart.
+#[test]
+fn the_bound_is_the_evidence_of_a_sure_prior() {
+    for (hidden, missing) in [(1, vec![1, 0]), (1, vec![1, 0, 1, 1, 2, 0])] {
+        let network = nmf(&[3, 2], hidden, 1e6);
+        let found = bounds(&network, &one_row(), &missing, 1e5);
+        let incomplete = Incomplete::new(&network, &one_row(), &missing, 1e5, None).unwrap();
+        let exact = exact(&incomplete, Some(40));
+        let bound = found.trace[found.trace.len() - 1];
+        assert!((bound - exact.evidence.ln_value).abs() < 1e-3, "{bound} {:?}", exact.evidence);
+        for (expected, (true_value, _)) in found.expected.iter().zip(exact.expected) {
+            assert!((expected - true_value).abs() < 1e-3, "{expected} {true_value}");
+        }
+    }
 }

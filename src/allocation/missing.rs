@@ -317,7 +317,7 @@ fn ln_sum(x: f64, y: f64) -> f64 {
     x.max(y) + (-(x - y).abs()).exp().ln_1p()
 }
 
-fn check_missing(data: &CountTensor, missing: &[u32]) -> Result<()> {
+pub(super) fn check_missing(data: &CountTensor, missing: &[u32]) -> Result<()> {
     let n_axes = data.shape().len();
     if missing.is_empty() || !missing.len().is_multiple_of(n_axes) {
         let (found, expected) = (missing.len(), n_axes * missing.len().div_ceil(n_axes).max(1));
