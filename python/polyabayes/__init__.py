@@ -8,6 +8,7 @@ from polyabayes.allocation import (
     AllocationModel,
     Decomposition,
     Evidence,
+    MissingCells,
     n_effective_parameters,
 )
 from polyabayes.chains import Chains, sample_chains
@@ -47,6 +48,7 @@ __all__ = [
     "Evidence",
     "LatentDirichletAllocation",
     "LogLikelihood",
+    "MissingCells",
     "ModelPosterior",
     "ParticleChain",
     "Perplexity",

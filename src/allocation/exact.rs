@@ -138,7 +138,7 @@ fn check(
         let remedy = if problem.missing.is_empty() {
             "use method=\"annealed\""
         } else {
-            "lower max_total, or use method=\"smc\""
+            "give a smaller max_total, or use method=\"smc\""
         };
         return Err(Error::EnumerationBudget { n_tokens, operations, bytes, budget, remedy });
     }

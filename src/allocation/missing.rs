@@ -297,8 +297,9 @@ impl Sums {
     }
 }
 
-/// Ratio of the means of two estimates from the same replicates, and its standard error by the
-/// delta method.
+/// Ratio of the means of two estimates from the same replicates, and its standard error: that of the
+/// delta method, and no less than that of the replicates' own ratios, were these independent of
+/// their weights. It matters where one replicate has nearly all the weight.
 fn ratio(ln_parts: &[f64], ln_wholes: &[f64]) -> (f64, f64) {
     let ln_unit = ln_wholes.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let n = ln_parts.len() as f64;
@@ -309,8 +310,13 @@ fn ratio(ln_parts: &[f64], ln_wholes: &[f64]) -> (f64, f64) {
     let whole = wholes.iter().sum::<f64>();
     let ratio = parts.iter().sum::<f64>() / whole;
     let residual = |(part, whole): (&f64, &f64)| (part - ratio * whole).powi(2);
-    let squares: f64 = parts.iter().zip(&wholes).map(residual).sum();
-    (ratio, (squares * n / (n - 1.0)).sqrt() / whole)
+    let residuals: f64 = parts.iter().zip(&wholes).map(residual).sum();
+    let own: Vec<f64> = ln_parts.iter().zip(ln_wholes).map(|(x, y)| (x - y).exp()).collect();
+    let mean = own.iter().sum::<f64>() / n;
+    let spread: f64 = own.iter().map(|x| (x - mean).powi(2)).sum();
+    let squares: f64 = wholes.iter().map(|whole| whole.powi(2)).sum();
+    let variance = (residuals * n).max(spread * squares) / (n - 1.0);
+    (ratio, variance.sqrt() / whole)
 }
 
 fn ln_sum(x: f64, y: f64) -> f64 {
