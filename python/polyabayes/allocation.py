@@ -368,7 +368,7 @@ class AllocationModel(ReadyMade):
         >>> print(f"{found.log_joint.max():.10f}")
         -17.7537903849
         >>> found.total_interval(0.5)
-        (11, 17)
+        (13, 22)
         """
         data, observed = unmasked(data, observed)
         layout = lay_out(self, data, elimination_order)
