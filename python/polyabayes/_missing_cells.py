@@ -34,14 +34,15 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidCountsError,
     InvalidTypeError,
+    MissingDependencyError,
     UnreliableErrorWarning,
 )
-from polyabayes.tensor import CountTensor, level_columns, pandas_module
+from polyabayes.tensor import CountTensor
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MissingCells", "find_missing", "missing_cells", "unmasked"]
+__all__ = ["MissingCells", "find_missing", "missing_cells", "observed_outside", "unmasked"]
 
 Floats = NDArray[np.float64]
 
@@ -116,10 +117,7 @@ class MissingCells:
         MissingDependencyError
             If pandas is not installed.
         """
-        columns = level_columns(self.axes, self.coordinates, self.labels)
-        columns["expected_count"] = self.expected_counts
-        columns["std_error"] = self.expected_std_errors
-        return _frame(columns)
+        return _frame(self._columns())
 
     def totals_to_frame(self) -> pd.DataFrame:
         """A row a total: ln of the joint probability, posterior, and standard errors.
@@ -139,6 +137,12 @@ class MissingCells:
             }
         )
 
+    def _columns(self) -> dict[str, Any]:
+        places = zip(self.axes, self.coordinates.T, self.labels, strict=True)
+        named = {axis: x if names is None else names[x] for axis, x, names in places}
+        errors = {"expected_count": self.expected_counts, "std_error": self.expected_std_errors}
+        return {**named, **errors}
+
     def __repr__(self) -> str:
         low, high = self.total_interval()
         observed = int(self.totals[0])
@@ -150,8 +154,13 @@ class MissingCells:
 
 
 def _frame(columns: dict[str, Any]) -> pd.DataFrame:
-    frame: pd.DataFrame = pandas_module().DataFrame(columns)
-    return frame
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingDependencyError(
+            "to_frame needs pandas: pip install 'polyabayes[frames]'"
+        ) from error
+    return pd.DataFrame(columns)
 
 
 def unmasked(data: Any, observed: Any) -> tuple[Any, Any]:
@@ -190,6 +199,48 @@ def missing_cells(tensor: CountTensor, observed: Any) -> Integers:
             f"{tensor.counts[counted[0]]}; set the count to 0, or mark the cell as observed"
         )
     return np.argwhere(~mask)
+
+
+def observed_outside(tensor: CountTensor, missing: CountTensor) -> NDArray[np.bool_]:
+    """Mask of the cells that another tensor leaves empty, levels with labels matched by them.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the other has other axes or levels.
+    """
+    if missing.axes != tensor.axes:
+        raise InvalidArgumentError(
+            f"the missing cells have axes {', '.join(missing.axes)}, and the tensor "
+            f"{', '.join(tensor.axes)}; call them alike, in one order"
+        )
+    observed = np.ones(tensor.shape, dtype=np.bool_)
+    cells = [_levels(tensor, missing, axis) for axis in range(tensor.n_axes)]
+    observed[tuple(cells)] = False
+    return observed
+
+
+def _levels(tensor: CountTensor, missing: CountTensor, axis: int) -> Integers:
+    """Levels of the missing cells on an axis, by the numbers of the tensor."""
+    name, levels = tensor.axes[axis], missing.coordinates[:, axis]
+    labels, known = missing.labels[axis], tensor.labels[axis]
+    if known is None and labels is None:
+        number = {level: level for level in range(tensor.shape[axis])}
+        wanted = levels.tolist()
+    elif known is None or labels is None:
+        raise InvalidArgumentError(
+            f"axis {name!r} has labels in the tensor or in the missing cells, not in both"
+        )
+    else:
+        number = {label: level for level, label in enumerate(known.tolist())}
+        wanted = labels[levels].tolist()
+    for level in wanted:
+        if level not in number:
+            raise InvalidArgumentError(
+                f"a missing cell has level {level!r} of axis {name!r}, which the tensor does not "
+                "have; give the tensor all levels"
+            )
+    return np.array([number[level] for level in wanted], dtype=np.int64)
 
 
 def _place(tensor: CountTensor, cell: Integers) -> str:

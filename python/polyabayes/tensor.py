@@ -24,7 +24,7 @@ from polyabayes.exceptions import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CountTensor", "level_columns", "pandas_module"]
+__all__ = ["CountTensor"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -438,33 +438,17 @@ class CountTensor:
         MissingDependencyError
             If pandas is not installed.
         """
-        frames = pandas_module()
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingDependencyError(
+                "to_frame needs pandas: pip install 'polyabayes[frames]'"
+            ) from error
         if counts in self.axes:
             raise InvalidArgumentError(f"{counts!r} is an axis; choose another name for the counts")
-        columns = level_columns(self.axes, self.coordinates, self.labels)
-        frame: pd.DataFrame = frames.DataFrame({**columns, counts: self.counts})
-        return frame
-
-
-def level_columns(
-    axes: tuple[str, ...], coordinates: Integers, labels: AxisLabels
-) -> dict[str, Any]:
-    """A column an axis: categorical where it has labels, otherwise the coordinate."""
-    frames = pandas_module()
-    columns: dict[str, Any] = {}
-    for axis, levels, names in zip(axes, coordinates.T, labels, strict=True):
-        columns[axis] = levels
-        if names is not None:
-            columns[axis] = frames.Categorical.from_codes(levels, categories=frames.Index(names))
-    return columns
-
-
-def pandas_module() -> Any:
-    """What to_frame needs."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise MissingDependencyError(
-            "to_frame needs pandas: pip install 'polyabayes[frames]'"
-        ) from error
-    return pd
+        columns: dict[str, Any] = {}
+        for axis, levels, labels in zip(self.axes, self.coordinates.T, self.labels, strict=True):
+            columns[axis] = levels
+            if labels is not None:
+                columns[axis] = pd.Categorical.from_codes(levels, categories=pd.Index(labels))
+        return pd.DataFrame({**columns, counts: self.counts})
