@@ -77,9 +77,9 @@ class Evidence:
         Whether the value is conditional on the total of the tensor.
     log_probability_of_total : float
         ln P(T), which `value` includes unless `given_total`; NaN for an empty tensor under a
-        model without a rate.
+        model without a rate, and where cells are missing.
     n_tokens : int
-        T.
+        T, that of the observed cells if others are missing.
     is_unbiased : bool
         Whether the evidence itself is estimated without bias: its ln is then low by half its
         variance.

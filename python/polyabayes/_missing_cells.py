@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,9 +24,9 @@ from polyabayes._allocation_evidence import (
     Options,
     Run,
 )
-from polyabayes._allocation_layout import Layout
+from polyabayes._allocation_layout import Described, Layout, lay_out
 from polyabayes._allocation_memory import check_memory
-from polyabayes._cells import MAX_TOTAL, AxisLabels, Integers
+from polyabayes._cells import AxisLabels, Integers
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, draw_seed
 from polyabayes.exceptions import (
@@ -42,9 +42,12 @@ from polyabayes.tensor import CountTensor
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MissingCells", "find_missing", "missing_cells", "observed_outside", "unmasked"]
+__all__ = ["MissingCells", "find_missing", "lay_out_observed", "observed_outside"]
 
 Floats = NDArray[np.float64]
+
+# Missing tokens that may be asked for.
+_MOST_MISSING = 10**7
 
 # Probability that the totals listed under a bound may leave out.
 _LEFT_BY_BOUND = 1e-9
@@ -163,18 +166,29 @@ def _frame(columns: dict[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def unmasked(data: Any, observed: Any) -> tuple[Any, Any]:
-    """Data, and which cells were observed: a masked array says so itself."""
-    if not np.ma.is_masked(data):
-        return data, observed
-    if observed is not None:
-        raise InvalidArgumentError(
-            "data is a masked array, and observed is given, too; give one of them"
-        )
-    return data.filled(0), ~np.ma.getmaskarray(data)
+def lay_out_observed(
+    model: Described, data: Any, observed: Any, elimination_order: Sequence[str] | None
+) -> tuple[Layout, Integers]:
+    """A model laid out for the observed cells, and the coordinates of the others.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidCountsError, InvalidTypeError
+        If an argument is bad, or model and data do not fit.
+    """
+    if np.ma.is_masked(data):
+        if observed is not None:
+            raise InvalidArgumentError(
+                "data is a masked array, and observed is given, too; give one of them"
+            )
+        data, observed = data.filled(0), ~np.ma.getmaskarray(data)
+    layout = lay_out(model, data, elimination_order)
+    if observed is None:
+        return layout, np.empty((0, layout.tensor.n_axes), dtype=np.int64)
+    return layout, _unobserved(layout.tensor, observed)
 
 
-def missing_cells(tensor: CountTensor, observed: Any) -> Integers:
+def _unobserved(tensor: CountTensor, observed: Any) -> Integers:
     """Coordinates of the cells that were not observed, in lexicographic order.
 
     Raises
@@ -365,6 +379,8 @@ def find_missing(
     progress: bool,
 ) -> MissingCells:
     """Sum out cells that were not observed, in a model that is laid out for the others."""
+    if not len(missing):
+        raise InvalidArgumentError("observed marks no cell as missing; use log_evidence")
     tensor, rate = layout.tensor, layout.model.rate
     options = options.checked(_checked_method(method), tensor.n_cells)
     if rate is None:
@@ -373,7 +389,7 @@ def find_missing(
             "missing; give the model a rate, as the concentration over the total you expect"
         )
     if max_total is not None:
-        _checks.whole_number("max_total", max_total, most=MAX_TOTAL, least=tensor.total)
+        _checks.whole_number("max_total", max_total, tensor.total, tensor.total + _MOST_MISSING)
     core = layout.core.with_missing(missing.ravel(), rate)
     run = Run(draw_seed(random_state), _checks.n_threads(n_jobs), bool(progress))
     start = time.perf_counter()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from polyabayes import _checks
 from polyabayes._allocation_checks import (
     checked_prior,
@@ -23,7 +21,7 @@ from polyabayes._allocation_models import ReadyMade
 from polyabayes._allocation_sandwich import Sandwich, find_sandwich
 from polyabayes._cells import checked_axes
 from polyabayes._graph import Graph
-from polyabayes._missing_cells import MissingCells, find_missing, missing_cells, unmasked
+from polyabayes._missing_cells import MissingCells, find_missing, lay_out_observed
 from polyabayes._random import RandomState
 from polyabayes._triangulation import directed
 from polyabayes.exceptions import InvalidArgumentError
@@ -277,26 +275,23 @@ class AllocationModel(ReadyMade):
         options = Options(
             n_particles, n_samples, n_replicates, resampling, resample_below, order, budget
         )
-        data, observed = unmasked(data, observed)
-        layout = lay_out(self, data, elimination_order)
-        if observed is not None:
-            missing = missing_cells(layout.tensor, observed)
-            if len(missing) and given_total:
+        layout, missing = lay_out_observed(self, data, observed, elimination_order)
+        if len(missing):
+            if given_total:
                 raise InvalidArgumentError(
                     "given_total=True needs all cells observed: the total is not known; "
                     "predict_missing tells the joint probability with every total"
                 )
-            if len(missing):
-                return find_missing(
-                    layout,
-                    missing,
-                    method,
-                    options,
-                    max_total,
-                    random_state=random_state,
-                    n_jobs=n_jobs,
-                    progress=progress,
-                ).evidence
+            return find_missing(
+                layout,
+                missing,
+                method,
+                options,
+                max_total,
+                random_state=random_state,
+                n_jobs=n_jobs,
+                progress=progress,
+            ).evidence
         if max_total is not None:
             raise InvalidArgumentError("max_total needs missing cells, and all are observed")
         return find_evidence(
@@ -343,7 +338,8 @@ class AllocationModel(ReadyMade):
             As for :meth:`log_evidence`; ``"auto"`` is exact where quick, else ``"smc"``.
         max_total : int, optional
             Largest total. By default, totals go on until those beyond would add less than 1e-9 of
-            the evidence to ``"exact"``, and 1e-6 to ``"smc"``, about. Not of ``"vb"``.
+            the evidence to ``"exact"``, and 1e-6 to ``"smc"``, about, or a million tokens are
+            missing. Not of ``"vb"``.
         n_particles, n_samples, n_replicates, resampling, resample_below, order, budget
             As for :meth:`log_evidence`.
         elimination_order, random_state, n_jobs, progress
@@ -361,6 +357,7 @@ class AllocationModel(ReadyMade):
 
         Examples
         --------
+        >>> import numpy as np
         >>> model = AllocationModel.nmf(1, concentration=4.0, rate=0.01)
         >>> found = model.predict_missing(np.ma.masked_equal([[-1, 3], [3, 3]], -1))
         >>> int(found.totals[found.log_joint.argmax()])
@@ -370,20 +367,12 @@ class AllocationModel(ReadyMade):
         >>> found.total_interval(0.5)
         (13, 22)
         """
-        data, observed = unmasked(data, observed)
-        layout = lay_out(self, data, elimination_order)
-        everything = np.ones(layout.tensor.shape, dtype=np.bool_)
-        missing = missing_cells(layout.tensor, everything if observed is None else observed)
-        if not len(missing):
-            raise InvalidArgumentError("observed marks no cell as missing; use log_evidence")
-        options = Options(
-            n_particles, n_samples, n_replicates, resampling, resample_below, order, budget
-        )
         return find_missing(
-            layout,
-            missing,
+            *lay_out_observed(self, data, observed, elimination_order),
             method,
-            options,
+            Options(
+                n_particles, n_samples, n_replicates, resampling, resample_below, order, budget
+            ),
             max_total,
             random_state=random_state,
             n_jobs=n_jobs,

@@ -21,6 +21,9 @@ use crate::rng::{Key, LANES, Purpose};
 const LEFT_BY_ENUMERATION: f64 = 1e-9;
 const LEFT_BY_FILTER: f64 = 1e-6;
 
+/// Most missing tokens, where no last total is given.
+const MOST_MISSING: u64 = 1_000_000;
+
 /// Most particles of the run that finds the last total.
 const PILOT_PARTICLES: usize = 256;
 
@@ -192,7 +195,8 @@ impl Incomplete {
             let done = match end {
                 End::Drawn(n) => drawn >= n,
                 End::Remainder(ln_left) => {
-                    sums.ln_remainder.min(self.ln_remainder_bound(drawn)) <= ln_evidence + ln_left
+                    let ln_remainder = sums.ln_remainder.min(self.ln_remainder_bound(drawn));
+                    ln_remainder <= ln_evidence + ln_left || drawn >= MOST_MISSING
                 }
             };
             if done {

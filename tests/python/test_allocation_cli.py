@@ -173,7 +173,7 @@ def test_missing_cells_are_left_out_and_predicted(
     data, gaps, cells = (tmp_path / name for name in ("a.csv", "gaps.csv", "cells.csv"))
     data.write_text("doc,word,count\nd0,w0,4\nd0,w1,3\nd1,w2,3\nd2,w2,3\n")
     gaps.write_text("doc,word\nd0,w2\nd2,w0\n")
-    options = "--size topic=2 --rate 0.5 --method exact --max-total 16".split()
+    options = ["--size", "topic=2", "--rate", "0.5", "--method", "exact", "--max-total", "16"]
     assert run("evidence", GRAPH, data, "--missing", gaps, *options) == 0
     output = capsys.readouterr().out
     observed = np.ones((3, 3), dtype=bool)

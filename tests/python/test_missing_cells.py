@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import polyabayes as pb
 from polyabayes import AllocationModel, CountTensor
 from polyabayes.exceptions import (
     BudgetExceededError,
@@ -222,6 +223,19 @@ def test_bad_input_is_refused_before_any_work() -> None:
         NMF.log_evidence(SEEN, observed=OBSERVED, given_total=True)
     with pytest.raises(InvalidArgumentError, match="all are observed"):
         NMF.log_evidence(SEEN, max_total=9)
+
+
+def test_plot_of_the_total() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    found = NMF.predict_missing(SEEN, OBSERVED, "exact", max_total=12)
+    ax = pb.plotting.plot_total(found)
+    totals, posterior = ax.lines[0].get_data()
+    assert np.array_equal(totals, found.totals)
+    assert np.array_equal(posterior, found.posterior)
+    assert ax.get_xlabel() == "total of all cells"
+    ax.figure.clear()
+    with pytest.raises(InvalidTypeError, match="must be MissingCells"):
+        pb.plotting.plot_total(found.evidence)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
