@@ -134,7 +134,8 @@ impl Incomplete {
         let one = |replicate| {
             self.replicate(filter, end, &key, replicate, observer).inspect(|_| observer.advance(1))
         };
-        let runs: Result<Vec<Sums>> = (1..=n_replicates as u64).into_par_iter().map(one).collect();
+        let runs: Result<Vec<Sums>> =
+            (1..=n_replicates.max(1) as u64).into_par_iter().map(one).collect();
         Ok(self.completion(&runs?, n_replicates * filter.n_particles))
     }
 
@@ -249,15 +250,19 @@ impl Incomplete {
         let ratio = |ln_parts: Vec<f64>| ratio(&ln_parts, &ln_evidences);
         let ln_counts =
             |cell: usize| runs.iter().map(move |run| run.counts[cell].ln() + run.ln_unit).collect();
-        let mut remainder = LogSum::default();
-        runs.iter().for_each(|run| remainder.push(run.ln_remainder));
+        let ln_remainders = || runs.iter().map(|run| run.ln_remainder);
+        let ln_remainder = if ln_remainders().all(f64::is_finite) {
+            ln_remainders().collect::<LogSum>().ln_mean()
+        } else {
+            f64::INFINITY
+        };
         let bound = self.ln_remainder_bound(n_totals as u64 - 1);
         Completion {
             evidence: estimate(ln_evidences.clone()),
             ln_joint: (0..n_totals).map(|total| estimate(ln_joint(total).collect())).collect(),
             posterior: (0..n_totals).map(|total| ratio(ln_joint(total).collect())).collect(),
             expected: (0..self.problem.missing.len()).map(|cell| ratio(ln_counts(cell))).collect(),
-            ln_remainder: remainder.ln_mean().min(bound),
+            ln_remainder: ln_remainder.min(bound),
             ln_remainder_bound: bound,
         }
     }
