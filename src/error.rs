@@ -122,7 +122,7 @@ pub enum Error {
     #[error(
         "enumerating the allocations of {n_tokens} tokens passes {operations:.1e} multiply-adds and \
          {bytes:.1e} bytes before it is done; the budget is {budget:.1e} multiply-adds and 2 GiB: \
-         raise budget, or use method=\"annealed\""
+         raise budget, or {remedy}"
     )]
     EnumerationBudget {
         /// Tokens of the tensor.
@@ -133,6 +133,8 @@ pub enum Error {
         bytes: f64,
         /// The budget in multiply-adds.
         budget: f64,
+        /// What to do instead.
+        remedy: &'static str,
     },
     /// A sampler of the size asked for would cost more than its budget.
     #[error(

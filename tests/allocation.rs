@@ -8,6 +8,10 @@ use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
 use serde_json::Value;
 
+#[path = "common/networks.rs"]
+mod networks;
+use networks::{network, nmf, read, shape, tensor};
+
 struct Case {
     name: String,
     network: Network,
@@ -16,46 +20,13 @@ struct Case {
     ln_evidence: f64,
 }
 
-fn integers(value: &Value) -> Vec<usize> {
-    value.as_array().unwrap().iter().map(|x| x.as_u64().unwrap() as usize).collect()
-}
-
-fn tensor(shape: Vec<usize>, cells: &Value) -> CountTensor {
-    let mut sorted: Vec<(Vec<i64>, i64)> = (cells.as_array().unwrap().iter())
-        .map(|cell| {
-            let index = integers(&cell[0]).into_iter().map(|i| i as i64).collect();
-            (index, cell[1].as_i64().unwrap())
-        })
-        .filter(|(_, count)| *count > 0)
-        .collect();
-    sorted.sort();
-    let coordinates: Vec<i64> = sorted.iter().flat_map(|(index, _)| index.clone()).collect();
-    let counts: Vec<i64> = sorted.iter().map(|(_, count)| *count).collect();
-    CountTensor::new(shape, &coordinates, &counts).unwrap()
-}
-
-fn read(file: &str) -> Vec<Value> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/");
-    let text = std::fs::read_to_string(format!("{path}{file}")).unwrap();
-    serde_json::from_str(&text).unwrap()
-}
-
-fn lists(value: &Value) -> Vec<Vec<usize>> {
-    value.as_array().unwrap().iter().map(integers).collect()
-}
-
 fn case(value: &Value) -> Case {
-    let sizes = integers(&value["sizes"]);
-    let visible = integers(&value["visible"]);
-    let shape = visible.iter().map(|&node| sizes[node]).collect();
-    let [parents, ties] = ["parents", "ties"].map(|key| lists(&value[key]));
-    let tables = value["tables"].as_array();
-    let tables = tables.map(|tables| tables.iter().map(|x| x.as_f64().unwrap()).collect());
-    let prior = Prior { concentration: value["concentration"].as_f64().unwrap(), tables };
+    let network = network(value);
+    let data = tensor(shape(&network), &value["cells"]);
     Case {
         name: value["name"].as_str().unwrap().to_owned(),
-        network: Network::new(sizes, parents, visible, &ties, prior).unwrap(),
-        data: tensor(shape, &value["cells"]),
+        network,
+        data,
         rate: value["rate"].as_f64().unwrap(),
         ln_evidence: value["log_evidence"].as_f64().unwrap(),
     }
@@ -119,13 +90,6 @@ fn samplers_agree_with_the_exact_values() {
 /// The matrix X2 of Figure 9 of the allocation-model paper.
 fn toy() -> CountTensor {
     CountTensor::new(vec![3, 3], &[0, 0, 0, 1, 1, 2, 2, 2], &[4, 3, 3, 3]).unwrap()
-}
-
-/// word <- topic -> doc
-fn nmf(shape: &[usize], rank: usize, concentration: f64) -> Network {
-    let sizes = vec![shape[0], shape[1], rank];
-    let prior = Prior { concentration, tables: None };
-    Network::new(sizes, vec![vec![2], vec![2], vec![]], vec![0, 1], &[], prior).unwrap()
 }
 
 const LIMITS: Limits = Limits { max_iter: 2_000, tolerance: 0.0, n_restarts: 50 };

@@ -9,6 +9,7 @@ from polyabayes.allocation import (
     AllocationModel,
     Decomposition,
     Evidence,
+    MissingCells,
     n_effective_parameters,
 )
 from polyabayes.chains import Chains, sample_chains
@@ -48,6 +49,7 @@ __all__ = [
     "Evidence",
     "LatentDirichletAllocation",
     "LogLikelihood",
+    "MissingCells",
     "ModelPosterior",
     "ParticleChain",
     "Perplexity",

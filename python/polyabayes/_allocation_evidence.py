@@ -25,7 +25,18 @@ from polyabayes.exceptions import (
     UnreliableErrorWarning,
 )
 
-__all__ = ["METHODS", "PARTICLES", "Evidence", "Filter", "Options", "find_evidence"]
+__all__ = [
+    "AUTO_COPIES",
+    "BUDGET",
+    "METHODS",
+    "PARTICLES",
+    "Estimate",
+    "Evidence",
+    "Filter",
+    "Options",
+    "Run",
+    "find_evidence",
+]
 
 # The share of log-normal replicates that is effective when their logs deviate by 1.
 _RELIABLE_SHARE = 0.37
@@ -34,14 +45,17 @@ _RELIABLE_SHARE = 0.37
 _RELIABLE_ERROR = math.expm1(1) ** 0.5
 
 # Multiply-adds that an exact sum may take.
-_BUDGET = 1e9
+BUDGET = 1e9
 
 # The same where it is only tried, times the marginal counts that each of them copies: a fraction
 # of a second.
-_AUTO_COPIES = 1e7
+AUTO_COPIES = 1e7
 
 # Of a replicate of a filter, where nothing else is asked for.
 PARTICLES = 1000
+
+# Share of the evidence that totals may have without a word.
+_LEAST_DOUBTED = 0.01
 
 _LARGEST = 10**9
 _RESAMPLING = ("systematic", "stratified", "residual", "multinomial")
@@ -63,9 +77,9 @@ class Evidence:
         Whether the value is conditional on the total of the tensor.
     log_probability_of_total : float
         ln P(T), which `value` includes unless `given_total`; NaN for an empty tensor under a
-        model without a rate.
+        model without a rate, and where cells are missing.
     n_tokens : int
-        T.
+        T, that of the observed cells if others are missing.
     is_unbiased : bool
         Whether the evidence itself is estimated without bias: its ln is then low by half its
         variance.
@@ -77,6 +91,9 @@ class Evidence:
         Effective number of replicates; ``inf`` where exact.
     seconds : float
         Time that it took.
+    log_remainder : float
+        With missing cells, ln of what totals beyond the last that was summed would add, about (see
+        :class:`MissingCells`); ``-inf`` where none was left out.
     """
 
     value: float
@@ -90,10 +107,17 @@ class Evidence:
     n_replicates: int
     n_eff: float
     seconds: float
+    log_remainder: float = -np.inf
 
     @property
     def doubt(self) -> str:
-        """Why the error cannot be trusted, if it cannot."""
+        """Why the value or its error cannot be trusted, if so."""
+        left = math.exp(min(self.log_remainder - self.value, 0.0))
+        if left > _LEAST_DOUBTED:
+            return (
+                f"totals beyond the last would add about {left:.1%} of the evidence found, or "
+                "more; raise max_total"
+            )
         few = self.n_eff < _RELIABLE_SHARE * self.n_replicates
         far = self.std_error > _RELIABLE_ERROR / max(self.n_replicates, 1) ** 0.5
         if not (few or far):
@@ -223,7 +247,7 @@ class Method(NamedTuple):
 
 
 def _exact(core: _core.Allocation, options: Options, _run: Run) -> tuple[str, Estimate]:
-    return "exact", Estimate.of(core.exact(budget=options.budget or _BUDGET))
+    return "exact", Estimate.of(core.exact(budget=options.budget or BUDGET))
 
 
 def _smc(
@@ -294,7 +318,7 @@ def _auto(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Esti
     Estimates without bias are low when they miss: of two that differ, the higher one is nearer.
     """
     try:
-        budget = options.budget or _AUTO_COPIES / max(core.n_marginals, 1)
+        budget = options.budget or AUTO_COPIES / max(core.n_marginals, 1)
         return "exact", Estimate.of(core.exact(budget=budget))
     # Too many joint states of the hidden nodes are no matter of the budget.
     except (BudgetExceededError, InvalidArgumentError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from polyabayes import _core
 from polyabayes._cells import non_zeros
@@ -14,7 +14,29 @@ from polyabayes.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.tensor import CountTensor
 
-__all__ = ["Layout", "lay_out"]
+__all__ = ["Cost", "Layout", "lay_out"]
+
+
+class Cost(NamedTuple):
+    """What a token costs under a model, and an allocation.
+
+    Attributes
+    ----------
+    n_tokens : int
+        Total of the data.
+    n_cells : int
+        Their non-zero cells.
+    n_states : int
+        Joint states of hidden nodes that each token is summed over, all cliques of the
+        elimination together. A sweep, or a particle, takes n_tokens x n_states steps.
+    n_marginals : int
+        Marginal counts of one allocation: eight bytes each and particle.
+    """
+
+    n_tokens: int
+    n_cells: int
+    n_states: int
+    n_marginals: int
 
 
 class Described(Protocol):

@@ -17,7 +17,11 @@ _UNKNOWN = 2**33
 
 
 def check_memory(
-    core: _core.Allocation, n_at_once: int, *, n_particles: int = 0, n_chains: int = 0
+    core: _core.Allocation | _core.IncompleteAllocation,
+    n_at_once: int,
+    *,
+    n_particles: int = 0,
+    n_chains: int = 0,
 ) -> None:
     """Refuse particles and chains that `n_at_once` threads could not hold.
 

@@ -64,6 +64,7 @@ EVIDENCE = (
     "resample_below",
     "order",
     "budget",
+    "max_total",
     *GENERAL,
 )
 DECOMPOSITION = ("method", "max_iter", "tolerance", "n_restarts", "burn_in", *GENERAL)
@@ -294,6 +295,17 @@ def _evidence_options(parser: _Parser) -> None:
     add("--resample-below", type=float, metavar="X", help="smc: share of effective particles")
     add("--order", help="smc: random or sorted")
     add("--budget", type=float, metavar="X", help="multiply-adds of an exact sum")
+    add(
+        "--missing",
+        metavar="TENSOR",
+        help="cells that were not observed, by a 1 in each; needs --rate",
+    )
+    add("--max-total", type=int, metavar="N", help="with --missing: largest total")
+    add(
+        "--predict",
+        metavar="CELLS.csv|CELLS.parquet",
+        help="expected counts of the missing cells; '-' is CSV on standard output",
+    )
     add(
         "--try",
         dest="tried",

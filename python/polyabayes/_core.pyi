@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Allocation",
+    "AllocationCompletion",
     "AllocationDecomposition",
     "AllocationEstimate",
     "Documents",
     "EmResult",
     "FitResult",
     "FitState",
+    "IncompleteAllocation",
     "Model",
     "Scores",
     "bidirectional",
@@ -293,6 +295,7 @@ class Allocation:
     def n_cliques(self) -> int: ...
     @property
     def n_marginals(self) -> int: ...
+    def with_missing(self, missing: NDArray[np.int64], rate: float) -> IncompleteAllocation: ...
     def ln_total(self, rate: float) -> float: ...
     def exact(
         self, *, budget: float, progress: Callable[[int], None] | None = None
@@ -356,6 +359,65 @@ class Allocation:
         n_jobs: int,
         progress: Callable[[int], None] | None = None,
     ) -> tuple[AllocationEstimate, AllocationEstimate]: ...
+
+@final
+class IncompleteAllocation:
+    @property
+    def n_states(self) -> int: ...
+    @property
+    def n_tokens(self) -> int: ...
+    @property
+    def n_cliques(self) -> int: ...
+    @property
+    def n_marginals(self) -> int: ...
+    def exact(
+        self,
+        *,
+        max_total: int | None,
+        budget: float,
+        progress: Callable[[int], None] | None = None,
+    ) -> AllocationCompletion: ...
+    def smc(
+        self,
+        filtering: _Filter,
+        *,
+        max_total: int | None,
+        n_replicates: int,
+        seed: int,
+        n_jobs: int,
+        progress: Callable[[int], None] | None = None,
+    ) -> AllocationCompletion: ...
+    def variational(
+        self,
+        *,
+        max_iter: int,
+        tolerance: float,
+        n_restarts: int,
+        seed: int,
+        n_jobs: int,
+        progress: Callable[[int], None] | None = None,
+    ) -> tuple[float, _Floats]: ...
+
+@final
+class AllocationCompletion:
+    @property
+    def evidence(self) -> AllocationEstimate: ...
+    @property
+    def ln_joint(self) -> _Floats: ...
+    @property
+    def ln_joint_errors(self) -> _Floats: ...
+    @property
+    def posterior(self) -> _Floats: ...
+    @property
+    def posterior_errors(self) -> _Floats: ...
+    @property
+    def expected(self) -> _Floats: ...
+    @property
+    def expected_errors(self) -> _Floats: ...
+    @property
+    def ln_remainder(self) -> float: ...
+    @property
+    def ln_remainder_bound(self) -> float: ...
 
 @final
 class AllocationDecomposition:

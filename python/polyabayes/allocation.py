@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from polyabayes import _checks
 from polyabayes._allocation_checks import (
@@ -16,13 +16,15 @@ from polyabayes._allocation_decomposition import Decomposition, n_effective_para
 from polyabayes._allocation_evidence import Evidence, Options, find_evidence
 from polyabayes._allocation_fitting import Options as FittingOptions
 from polyabayes._allocation_fitting import find_decomposition
-from polyabayes._allocation_layout import lay_out
+from polyabayes._allocation_layout import Cost, lay_out
 from polyabayes._allocation_models import ReadyMade
 from polyabayes._allocation_sandwich import Sandwich, find_sandwich
 from polyabayes._cells import checked_axes
 from polyabayes._graph import Graph
+from polyabayes._missing_cells import MissingCells, find_missing, lay_out_observed
 from polyabayes._random import RandomState
 from polyabayes._triangulation import directed
+from polyabayes.exceptions import InvalidArgumentError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -32,31 +34,10 @@ __all__ = [
     "Cost",
     "Decomposition",
     "Evidence",
+    "MissingCells",
     "Sandwich",
     "n_effective_parameters",
 ]
-
-
-class Cost(NamedTuple):
-    """What a token costs under a model, and an allocation.
-
-    Attributes
-    ----------
-    n_tokens : int
-        Total of the data.
-    n_cells : int
-        Their non-zero cells.
-    n_states : int
-        Joint states of hidden nodes that each token is summed over, all cliques of the
-        elimination together. A sweep, or a particle, takes n_tokens x n_states steps.
-    n_marginals : int
-        Marginal counts of one allocation: eight bytes each and particle.
-    """
-
-    n_tokens: int
-    n_cells: int
-    n_states: int
-    n_marginals: int
 
 
 class AllocationModel(ReadyMade):
@@ -198,6 +179,8 @@ class AllocationModel(ReadyMade):
         data: Any,
         method: str = "auto",
         *,
+        observed: Any = None,
+        max_total: int | None = None,
         given_total: bool = False,
         n_particles: int | None = None,
         n_samples: int | None = None,
@@ -240,6 +223,12 @@ class AllocationModel(ReadyMade):
             ===================  ====================================================  ==
             The cost is that of a replicate: T tokens in C cells, S joint states of hidden nodes,
             which :meth:`cost` tells.
+        observed : array of bool, shape of the data, optional
+            Where the data were observed; by default in all cells. The others, which must have no
+            counts, are summed out by ``"auto"``, ``"exact"``, ``"smc"`` or ``"vb"``; see
+            :meth:`predict_missing`. A masked array says so itself.
+        max_total : int, optional
+            Largest total that missing cells are summed out up to.
         given_total : bool, default=False
             Condition on the total, which then needs no prior.
         n_particles : int, optional
@@ -286,11 +275,105 @@ class AllocationModel(ReadyMade):
         options = Options(
             n_particles, n_samples, n_replicates, resampling, resample_below, order, budget
         )
+        layout, missing = lay_out_observed(self, data, observed, elimination_order)
+        if len(missing):
+            if given_total:
+                raise InvalidArgumentError(
+                    "given_total=True needs all cells observed: the total is not known; "
+                    "predict_missing tells the joint probability with every total"
+                )
+            return find_missing(
+                layout,
+                missing,
+                method,
+                options,
+                max_total,
+                random_state=random_state,
+                n_jobs=n_jobs,
+                progress=progress,
+            ).evidence
+        if max_total is not None:
+            raise InvalidArgumentError("max_total needs missing cells, and all are observed")
         return find_evidence(
-            lay_out(self, data, elimination_order),
+            layout,
             method,
             options,
             given_total=given_total,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+
+    def predict_missing(
+        self,
+        data: Any,
+        observed: Any = None,
+        method: str = "auto",
+        *,
+        max_total: int | None = None,
+        n_particles: int | None = None,
+        n_samples: int | None = None,
+        n_replicates: int | None = None,
+        resampling: str = "systematic",
+        resample_below: float = 0.5,
+        order: str | Sequence[int] = "random",
+        budget: float | None = None,
+        elimination_order: Sequence[str] | None = None,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> MissingCells:
+        """Evidence as a function of the total, and expected counts, where cells are missing.
+
+        A cell that was not observed leaves the total free. The tokens that are seen come first,
+        then tokens that fall in any of M missing cells, one by one: their weights' sum gives
+        Pr(T, X) for every T (the paper's Example 3.4). A missing token costs M S steps.
+
+        Parameters
+        ----------
+        data, observed
+            As for :meth:`log_evidence`; at least one cell is missing. Levels of a node beyond its
+            axis count as observed, without tokens. The model needs a `rate`.
+        method : {"auto", "exact", "smc", "vb"}
+            As for :meth:`log_evidence`; ``"auto"`` is exact where quick, else ``"smc"``.
+        max_total : int, optional
+            Largest total. By default, totals go on until those beyond would add less than 1e-9 of
+            the evidence to ``"exact"``, and 1e-6 to ``"smc"``, about, or a million tokens are
+            missing. Not of ``"vb"``.
+        n_particles, n_samples, n_replicates, resampling, resample_below, order, budget
+            As for :meth:`log_evidence`.
+        elimination_order, random_state, n_jobs, progress
+            As for :meth:`log_evidence`.
+
+        Returns
+        -------
+        MissingCells
+            ln Pr(T, X) and Pr(T | X) by total, expected counts by cell, and the evidence Pr(X).
+
+        Raises
+        ------
+        BudgetExceededError, InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            As :meth:`log_evidence`; if the model has no rate, or no cell is missing.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> model = AllocationModel.nmf(1, concentration=4.0, rate=0.01)
+        >>> found = model.predict_missing(np.ma.masked_equal([[-1, 3], [3, 3]], -1))
+        >>> int(found.totals[found.log_joint.argmax()])
+        12
+        >>> print(f"{found.log_joint.max():.10f}")
+        -17.7537903849
+        >>> found.total_interval(0.5)
+        (13, 22)
+        """
+        return find_missing(
+            *lay_out_observed(self, data, observed, elimination_order),
+            method,
+            Options(
+                n_particles, n_samples, n_replicates, resampling, resample_below, order, budget
+            ),
+            max_total,
             random_state=random_state,
             n_jobs=n_jobs,
             progress=progress,

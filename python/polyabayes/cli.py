@@ -37,6 +37,7 @@ from polyabayes._cli_options import (
     given,
     make_parser,
 )
+from polyabayes._missing_cells import observed_outside
 from polyabayes.demo import run_demo
 from polyabayes.exceptions import (
     FileAccessError,
@@ -245,6 +246,11 @@ def _evidence(arguments: argparse.Namespace) -> int:
             raise InvalidArgumentError("--plot draws evidence against size; add --try NODE=N..M")
     tensor = pb.read_tensor(arguments.tensor, arguments.axes)
     options = given(arguments, EVIDENCE)
+    if arguments.missing is not None:
+        missing = pb.read_tensor(arguments.missing, arguments.axes or tensor.axes)
+        options["observed"] = observed_outside(tensor, missing)
+    if arguments.predict is not None:
+        return _predict_missing(arguments, tensor, options)
     if arguments.tried is None:
         model = _network(arguments)
         _announce(model, tensor)
@@ -259,6 +265,22 @@ def _evidence(arguments: argparse.Namespace) -> int:
         by_size = {size: posterior.evidences[str(size)] for size in sizes}
         _save_picture(pb.plotting.plot_evidence(by_size, xlabel=f"size of {node}"), plot)
         _say(f"wrote {plot}")
+    return 0
+
+
+def _predict_missing(
+    arguments: argparse.Namespace, tensor: pb.CountTensor, options: dict[str, Any]
+) -> int:
+    if arguments.missing is None or arguments.tried or arguments.given_total:
+        raise InvalidArgumentError("--predict needs --missing, and no --try or --given-total")
+    _check_table_output(arguments.predict)
+    model = _network(arguments)
+    _announce(model, tensor)
+    found = model.predict_missing(tensor, **options)
+    _write_table(found._columns(), arguments.predict)
+    low, high = found.total_interval()
+    print(_evidence_summary(found.evidence), file=sys.stderr)
+    print(f"total         {found.expected_total:,.2f}, {low:,} to {high:,}", file=sys.stderr)
     return 0
 
 
@@ -430,7 +452,9 @@ def _evidence_summary(evidence: pb.Evidence) -> str:
         f"method        {evidence.method}",
         f"error         {error}",
         f"95 %          {low:,.6f} to {high:,.6f}",
-        f"ln P(T)       {evidence.log_probability_of_total:,.6f}, T = {evidence.n_tokens:,}",
+        f"ln P(T)       {evidence.log_probability_of_total:,.6f}, T = {evidence.n_tokens:,}"
+        if evidence.log_remainder == -np.inf
+        else f"observed      {evidence.n_tokens:,} tokens",
         f"time          {evidence.seconds:.2f} s",
     ]
     return "\n".join(lines)

@@ -3,8 +3,8 @@
 use numpy::{PyArray1, PyReadonlyArray1};
 use polyabayes::Estimate;
 use polyabayes::allocation::{
-    Algorithm, Ascent, Decomposition, Filter, Limits, Network, Prior, Problem, Sweeps, TokenOrder,
-    ascend, best_particle, gibbs, ln_probability, sandwich,
+    Algorithm, Ascent, Decomposition, Filter, Incomplete, Limits, Network, Prior, Problem, Sweeps,
+    TokenOrder, ascend, best_particle, gibbs, ln_probability, sandwich,
 };
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 
 use crate::detach;
 use crate::errors;
+use crate::missing::{self, IncompleteAllocation};
 
 /// A network laid out for a tensor of counts, checked.
 #[pyclass(frozen, module = "polyabayes._core")]
@@ -77,6 +78,26 @@ impl Allocation {
     #[getter]
     fn n_marginals(&self) -> usize {
         self.problem.n_rows()
+    }
+
+    /// The same with the coordinates of cells that were not observed, one after the other.
+    fn with_missing(
+        &self,
+        py: Python<'_>,
+        missing: PyReadonlyArray1<'_, i64>,
+        rate: f64,
+    ) -> PyResult<IncompleteAllocation> {
+        let missing = missing::coordinates(&missing)?;
+        let Allocation { network, data, elimination, .. } = self;
+        let incomplete = Incomplete::new(network, data, &missing, rate, elimination.as_deref());
+        Ok(IncompleteAllocation {
+            network: network.clone(),
+            data: data.clone(),
+            missing,
+            rate,
+            elimination: elimination.clone(),
+            incomplete: incomplete.map_err(|error| errors::to_python(py, &error))?,
+        })
     }
 
     /// ln Pr(T), the total being negative binomial.
@@ -249,7 +270,7 @@ pub(crate) struct FilterOptions {
 }
 
 impl FilterOptions {
-    fn to_core(&self) -> PyResult<Filter> {
+    pub(crate) fn to_core(&self) -> PyResult<Filter> {
         let resampling = match self.resampling.as_str() {
             "multinomial" => Resampling::Multinomial,
             "residual" => Resampling::Residual,

@@ -9,6 +9,7 @@ mod convert;
 mod detach;
 mod em;
 mod errors;
+mod missing;
 mod scoring;
 mod training;
 
@@ -23,6 +24,8 @@ mod _core {
     use super::convert::{Documents, Model};
     #[pymodule_export]
     use super::em::{EmResult, fit_em};
+    #[pymodule_export]
+    use super::missing::{AllocationCompletion, IncompleteAllocation};
     #[pymodule_export]
     use super::scoring::{Scores, bidirectional, completion, score, transform};
     #[pymodule_export]

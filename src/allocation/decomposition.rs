@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::chains::{Chains, Order, ln_law};
 use super::kernel::Target;
 use super::network::{Margin, Network};
-use super::problem::Problem;
+use super::problem::{Cells, Problem};
 use super::smc::{self, Filter};
 use super::sum_product::SumProduct;
 use crate::control::Observer;
@@ -68,8 +68,8 @@ pub struct Decomposition {
 }
 
 /// The tables of a network over a tensor, one row for each cell that hidden nodes can reach.
-struct Tables {
-    problem: Problem,
+pub(super) struct Tables {
+    pub(super) problem: Problem,
     /// Conditional distribution that each row is a part of.
     group_of: Vec<u32>,
     /// α and number of values of each distribution, and how many of them have no row.
@@ -81,7 +81,24 @@ struct Tables {
 
 impl Tables {
     fn new(network: &Network, data: &CountTensor, order: Option<&[usize]>) -> Result<Self> {
-        let problem = Problem::of_margins(network, network.families(), data, order)?;
+        let mut tables = Tables::of_cells(network, &Cells { data, missing: &[] }, order)?;
+        let whole = network.whole_margins();
+        let (families, parents) = whole.split_at(whole.len() / 2);
+        let visible = |family: &Margin| is_visible(family, network);
+        let margins = families.iter().zip(parents).filter(|(family, _)| visible(family));
+        let margins = margins.flat_map(|(family, parents)| [family.clone(), parents.clone()]);
+        let ln_visible = Problem::of_margins(network, margins.collect(), data, None);
+        tables.ln_constant += ln_visible?.ln_visible;
+        Ok(tables)
+    }
+
+    /// Tables over the cells that tokens may fall in, without those that have no rows.
+    pub(super) fn of_cells(
+        network: &Network,
+        cells: &Cells<'_>,
+        order: Option<&[usize]>,
+    ) -> Result<Self> {
+        let problem = Problem::of_cells(network, network.families(), cells, order)?;
         let mut group_of = vec![0; problem.n_rows()];
         let mut groups: Vec<(f64, f64, f64)> = Vec::new();
         for laid in &problem.margins {
@@ -98,14 +115,18 @@ impl Tables {
                 group_of[row] = number;
             }
         }
-        let tables = network.whole_margins();
-        let (families, parents) = tables.split_at(tables.len() / 2);
-        let visible = |family: &Margin| is_visible(family, network);
-        let margins = families.iter().zip(parents).filter(|(family, _)| visible(family));
-        let margins = margins.flat_map(|(family, parents)| [family.clone(), parents.clone()]);
-        let ln_visible = Problem::of_margins(network, margins.collect(), data, None);
-        let ln_constant = problem.ln_arrangements + ln_visible?.ln_visible;
+        let ln_constant = problem.ln_arrangements;
         Ok(Tables { problem, group_of, groups, ln_constant })
+    }
+
+    /// Conditional probabilities that are even up to noise.
+    pub(super) fn noisy(&self, rng: &mut Rng) -> Vec<f64> {
+        let noise: Vec<f64> =
+            (0..self.problem.n_rows()).map(|_| 0.5 + rng.random::<f64>()).collect();
+        let sums = self.group_sums(&noise);
+        let totals: Vec<f64> =
+            self.groups.iter().zip(sums).map(|((_, _, without), sum)| sum + without).collect();
+        noise.iter().zip(&self.group_of).map(|(x, &group)| x / totals[group as usize]).collect()
     }
 
     fn group_sums(&self, rows: &[f64]) -> Vec<f64> {
@@ -119,7 +140,7 @@ impl Tables {
     }
 
     /// exp E ln θ, or the mode of θ, given counts.
-    fn weights(&self, ascent: Ascent, counts: &[f64]) -> Vec<f64> {
+    pub(super) fn weights(&self, ascent: Ascent, counts: &[f64]) -> Vec<f64> {
         if ascent.expects_tables() {
             let sums = self.group_sums(counts);
             let ln_sums: Vec<f64> = (self.groups.iter().zip(sums))
@@ -141,7 +162,7 @@ impl Tables {
     }
 
     /// ln Π (α)_S / (Σ α)_S over all tables.
-    fn ln_marginal(&self, counts: &[f64]) -> f64 {
+    pub(super) fn ln_marginal(&self, counts: &[f64]) -> f64 {
         let cells = self.alphas().zip(counts).filter(|(_, n)| **n > 0.0);
         let ln_cells: f64 = cells.map(|(alpha, &n)| ln_gamma_ratio(alpha, n)).sum();
         let groups = self.groups.iter().zip(self.group_sums(counts)).filter(|(_, n)| *n > 0.0);

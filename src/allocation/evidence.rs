@@ -56,7 +56,7 @@ pub fn ln_probability(
     let rng = |replicate: usize| key.unit(replicate as u64 + 1).rng();
     let (ln_replicates, n_draws) = match algorithm {
         Algorithm::Exact { budget } => {
-            let (ln_sum, _) = exact::ln_sum(problem, *budget, observer)?;
+            let ln_sum = exact::ln_sum(problem, *budget, observer)?;
             return Ok(Estimate::exact(ln_sum + constant));
         }
         Algorithm::Filter(filter) => {

@@ -1,6 +1,7 @@
 //! Exact enumeration: token by token, allocations merged where their future is the same.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::plan::{Clique, Factor};
 use super::problem::Problem;
@@ -13,54 +14,112 @@ const MAX_BYTES: f64 = (1u64 << 31) as f64;
 /// Joint states of hidden nodes that are enumerated for every token.
 const MAX_JOINT: f64 = 1e6;
 
-/// ln Z, and the multiply-adds it took.
-pub(super) fn ln_sum(
-    problem: &Problem,
+/// ln Z: allocations of all tokens, summed.
+pub(super) fn ln_sum(problem: &Problem, budget: f64, observer: &impl Observer) -> Result<f64> {
+    Ok(Enumeration::of_tokens(problem, budget, observer)?.ln_sum())
+}
+
+/// All allocations of some tokens, with their masses.
+pub(super) struct Enumeration<'a, O> {
+    problem: &'a Problem,
+    joint: Joint<'a>,
+    symmetry: Symmetry,
+    alphas: Vec<f64>,
+    /// The last token that can read each row.
+    last: Vec<usize>,
+    /// Masses by marginal counts, where only rows that a later token reads tell allocations apart.
+    allocations: HashMap<Vec<u32>, f64>,
+    ln_scale: f64,
+    n_drawn: usize,
+    operations: f64,
     budget: f64,
-    observer: &impl Observer,
-) -> Result<(f64, f64)> {
-    let joint = Joint::new(problem)?;
-    // Every token meets one allocation at least.
-    check(problem, problem.total as f64 * joint.n as f64, 0, budget, observer)?;
-    let tokens = problem.tokens();
-    let symmetry = Symmetry::new(problem);
-    let alphas = problem.alphas();
-    let last = last_use(problem);
-    // Only rows that a later token reads tell allocations apart.
-    let mut allocations: HashMap<Vec<u32>, f64> = HashMap::from([(vec![0; problem.n_rows], 1.0)]);
-    let (mut ln_scale, mut operations) = (0.0, 0.0);
-    for (token, &cell) in tokens.iter().enumerate() {
-        let bases = problem.bases(cell);
-        let mut next: HashMap<Vec<u32>, f64> = HashMap::with_capacity(2 * allocations.len());
-        let mut sorted: Vec<(Vec<u32>, f64)> = allocations.into_iter().collect();
+    observer: &'a O,
+}
+
+impl<'a, O: Observer> Enumeration<'a, O> {
+    /// Allocations of the tokens of the data.
+    pub(super) fn of_tokens(problem: &'a Problem, budget: f64, observer: &'a O) -> Result<Self> {
+        let joint = Joint::new(problem)?;
+        // Every token meets one allocation at least.
+        check(problem, problem.total as f64 * joint.n as f64, 0, budget, observer)?;
+        let mut enumeration = Enumeration {
+            problem,
+            joint,
+            symmetry: Symmetry::new(problem),
+            alphas: problem.alphas(),
+            last: last_use(problem),
+            allocations: HashMap::from([(vec![0; problem.n_rows], 1.0)]),
+            ln_scale: 0.0,
+            n_drawn: 0,
+            operations: 0.0,
+            budget,
+            observer,
+        };
+        for cell in problem.tokens() {
+            enumeration.draw(cell..cell + 1, &mut [0.0])?;
+        }
+        Ok(enumeration)
+    }
+
+    /// ln of the sum of all masses.
+    pub(super) fn ln_sum(&self) -> f64 {
+        let mut masses: Vec<f64> = self.allocations.values().copied().collect();
+        masses.sort_unstable_by(f64::total_cmp);
+        self.ln_scale + masses.iter().sum::<f64>().ln()
+    }
+
+    /// Adds a token that falls in one of these cells; fills the weight that each of them has on
+    /// average over the allocations before.
+    pub(super) fn draw(&mut self, cells: Range<u32>, shares: &mut [f64]) -> Result<()> {
+        let mut next: HashMap<Vec<u32>, f64> = HashMap::with_capacity(2 * self.allocations.len());
+        let mut sorted: Vec<(Vec<u32>, f64)> =
+            std::mem::take(&mut self.allocations).into_iter().collect();
         // The sum must not depend on the order of a hash map.
         sorted.sort_unstable_by(|x, y| x.0.cmp(&y.0));
-        for (index, (rows, mass)) in sorted.into_iter().enumerate() {
-            for state in 0..joint.n {
-                if (index * joint.n + state) % 1024 == 0 {
-                    check(problem, operations, next.len(), budget, observer)?;
-                }
-                operations += 1.0;
-                let weight = joint.weight(state, bases, &alphas, &rows);
-                let mut rows = rows.clone();
-                joint.add(state, bases, &mut rows);
-                for (row, &last) in rows.iter_mut().zip(&last) {
-                    if last <= token {
-                        *row = 0;
-                    }
-                }
-                symmetry.sort(&mut rows);
-                *next.entry(rows).or_default() += mass * weight;
+        let total: f64 = sorted.iter().map(|(_, mass)| mass).sum();
+        shares.fill(0.0);
+        for (rows, mass) in sorted {
+            for (share, cell) in shares.iter_mut().zip(cells.clone()) {
+                *share += self.branch(cell, &rows, mass, &mut next)? / total;
             }
         }
-        let total: f64 = next.values().copied().fold(0.0, f64::max);
-        next.values_mut().for_each(|mass| *mass /= total);
-        ln_scale += total.ln();
-        allocations = next;
+        let largest: f64 = next.values().copied().fold(0.0, f64::max);
+        next.values_mut().for_each(|mass| *mass /= largest);
+        self.ln_scale += largest.ln();
+        self.allocations = next;
+        self.n_drawn += 1;
+        Ok(())
     }
-    let mut masses: Vec<f64> = allocations.into_values().collect();
-    masses.sort_unstable_by(f64::total_cmp);
-    Ok((ln_scale + masses.iter().sum::<f64>().ln(), operations))
+
+    /// Adds a token of a cell to an allocation, in every joint state; returns their mass.
+    fn branch(
+        &mut self,
+        cell: u32,
+        rows: &[u32],
+        mass: f64,
+        next: &mut HashMap<Vec<u32>, f64>,
+    ) -> Result<f64> {
+        let bases = self.problem.bases(cell);
+        let mut sum = 0.0;
+        for state in 0..self.joint.n {
+            if self.operations % 1024.0 == 0.0 {
+                check(self.problem, self.operations, next.len(), self.budget, self.observer)?;
+            }
+            self.operations += 1.0;
+            let mass = mass * self.joint.weight(state, bases, &self.alphas, rows);
+            let mut rows = rows.to_vec();
+            self.joint.add(state, bases, &mut rows);
+            for (row, &last) in rows.iter_mut().zip(&self.last) {
+                if last <= self.n_drawn {
+                    *row = 0;
+                }
+            }
+            self.symmetry.sort(&mut rows);
+            *next.entry(rows).or_default() += mass;
+            sum += mass;
+        }
+        Ok(sum)
+    }
 }
 
 fn check(
@@ -76,22 +135,28 @@ fn check(
     let bytes = n_allocations as f64 * (4.0 * problem.n_rows as f64 + 64.0);
     if operations > budget || bytes > MAX_BYTES {
         let n_tokens = problem.total;
-        return Err(Error::EnumerationBudget { n_tokens, operations, bytes, budget });
+        let remedy = if problem.missing.is_empty() {
+            "use method=\"annealed\""
+        } else {
+            "give a smaller max_total, or use method=\"smc\""
+        };
+        return Err(Error::EnumerationBudget { n_tokens, operations, bytes, budget, remedy });
     }
     Ok(())
 }
 
-/// The last token that can read each row.
+/// The last token that can read each row: tokens that were not observed have no last.
 fn last_use(problem: &Problem) -> Vec<usize> {
     let mut last = vec![0; problem.n_rows];
     let mut n_tokens = 0;
     for (cell, &count) in (0..).zip(&problem.counts) {
         n_tokens += count as usize;
+        let last_token = if count == 0 { usize::MAX } else { n_tokens - 1 };
         let bases = problem.bases(cell);
         for clique in &problem.plan.cliques {
             for factor in &clique.factors {
                 for &row in &factor.rows {
-                    last[(bases[factor.slot] + row) as usize] = n_tokens - 1;
+                    last[(bases[factor.slot] + row) as usize] = last_token;
                 }
             }
         }

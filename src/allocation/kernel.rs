@@ -69,6 +69,26 @@ pub(super) fn add(plan: &Plan, bases: &[u32], rows: &mut Rows<'_>, states: &[Sta
     add_token(plan, bases, rows, states, x);
 }
 
+/// Draws an index in every lane, given cumulative weights.
+pub(super) fn choose(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> States {
+    pick_root(sums, uniforms.next())
+}
+
+/// Adds one to the counts of a token's states in one lane.
+pub(super) fn add_lane(
+    plan: &Plan,
+    bases: &[u32],
+    rows: &mut Rows<'_>,
+    states: &[States],
+    lane: usize,
+) {
+    for (clique, states) in plan.cliques.iter().zip(states) {
+        for factor in &clique.factors {
+            rows.add((bases[factor.slot] + factor.rows[states[lane] as usize]) as usize, lane, 1.0);
+        }
+    }
+}
+
 /// One Gibbs sweep over tokens of these cells.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 #[expect(clippy::too_many_arguments, reason = "the parts of the chains, borrowed apart")]

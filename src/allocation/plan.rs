@@ -199,6 +199,7 @@ fn least_states(hidden: &[usize], scopes: &[Vec<usize>], sizes: &[usize]) -> Vec
 
 /// Cliques of an elimination order, those that another contains merged into it.
 fn cliques(order: &[usize], scopes: &[Vec<usize>], sizes: &[usize]) -> Result<Vec<Clique>> {
+    let scopes_without_nodes = scopes.iter().any(Vec::is_empty);
     let mut scopes = scopes.to_vec();
     // (nodes summed out, separator)
     let mut parts: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
@@ -216,6 +217,10 @@ fn cliques(order: &[usize], scopes: &[Vec<usize>], sizes: &[usize]) -> Result<Ve
             }
             None => parts.push((vec![node], separator)),
         }
+    }
+    // What depends on no hidden node is a factor of every token.
+    if scopes_without_nodes {
+        parts.push((vec![], vec![]));
     }
     // A clique comes before the one that sums out the first node of its separator.
     let position = |node: &usize| order.iter().position(|other| other == node);

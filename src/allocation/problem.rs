@@ -26,8 +26,10 @@ pub struct Problem {
     /// First row of each slot of each cell of the data, `n_slots` a cell.
     bases: Vec<u32>,
     n_slots: usize,
-    /// Counts of the cells of the data.
+    /// Counts of the cells of the data, and zeros for those that were not observed.
     pub(super) counts: Vec<u64>,
+    /// Cells that were not observed.
+    pub(super) missing: std::ops::Range<u32>,
     /// Sum of the counts.
     pub(super) total: u64,
     /// ln of the margins that the data alone determine.
@@ -35,6 +37,20 @@ pub struct Problem {
     /// ln T! - Σ ln X!: the arrangements of the tokens.
     pub(super) ln_arrangements: f64,
     concentration: f64,
+}
+
+/// Cells that tokens may fall in: those of the data that are not zero, and coordinates of cells
+/// that were not observed, one after the other.
+pub(super) struct Cells<'a> {
+    pub(super) data: &'a CountTensor,
+    pub(super) missing: &'a [u32],
+}
+
+impl Cells<'_> {
+    fn all(&self) -> impl Iterator<Item = &[u32]> {
+        let n_axes = self.data.shape().len();
+        self.data.cells().map(|(cell, _)| cell).chain(self.missing.chunks_exact(n_axes))
+    }
 }
 
 /// A margin and its rows.
@@ -106,6 +122,18 @@ impl Problem {
         data: &CountTensor,
         order: Option<&[usize]>,
     ) -> Result<Self> {
+        Problem::of_cells(network, margins, &Cells { data, missing: &[] }, order)
+    }
+
+    /// The same, over cells that were not observed, too. Any of them makes the margins of visible
+    /// nodes depend on where its tokens fall: all margins have rows then.
+    pub(super) fn of_cells(
+        network: &Network,
+        margins: Vec<Margin>,
+        cells: &Cells<'_>,
+        order: Option<&[usize]>,
+    ) -> Result<Self> {
+        let data = cells.data;
         let axes = network.axes();
         if data.shape().len() != axes.len() {
             let (found, expected) = (data.shape().len(), axes.len());
@@ -117,16 +145,17 @@ impl Problem {
             }
         }
         let axis_of = |node: &usize| axes.iter().position(|other| other == node);
-        let is_hidden =
-            |margin: &Margin| margin.slots.iter().flatten().any(|node| axis_of(node).is_none());
-        let (hidden, visible): (Vec<Margin>, Vec<Margin>) =
-            margins.into_iter().partition(is_hidden);
+        let has_rows = |margin: &Margin| {
+            let mut nodes = margin.slots.iter().flatten();
+            !cells.missing.is_empty() || nodes.any(|node| axis_of(node).is_none())
+        };
+        let (hidden, visible): (Vec<Margin>, Vec<Margin>) = margins.into_iter().partition(has_rows);
         let ln_visible: f64 = visible.iter().map(|margin| ln_margin(margin, data, &axis_of)).sum();
         let mut start = 0;
         let mut laid_margins = Vec::new();
         let mut slots = Vec::new();
         for (index, margin) in hidden.iter().enumerate() {
-            let laid = lay(margin, data, &axis_of, start);
+            let laid = lay(margin, cells, &axis_of, start);
             start = laid.rows().end;
             for slot in &margin.slots {
                 let ranks = laid.n_outer..laid.dimensions.len();
@@ -141,8 +170,9 @@ impl Problem {
             return Err(Error::Memory { name: "marginal counts", bytes });
         }
         let plan = Plan::new(network, &hidden, &slots, order)?;
-        let mut bases = Vec::with_capacity(slots.len() * data.n_cells());
-        for (cell, _) in data.cells() {
+        let n_missing = cells.missing.len() / axes.len();
+        let mut bases = Vec::with_capacity(slots.len() * (data.n_cells() + n_missing));
+        for cell in cells.all() {
             for laid in &laid_margins {
                 let base = |slot: &Vec<usize>| laid.base(slot, cell, &axis_of) as u32;
                 bases.extend(laid.margin.slots.iter().map(base));
@@ -150,13 +180,16 @@ impl Problem {
         }
         let total = data.total();
         let ln_cells: f64 = data.counts().iter().map(|&count| ln_factorial(count)).sum();
+        let mut counts = data.counts().to_vec();
+        counts.resize(data.n_cells() + n_missing, 0);
         Ok(Problem {
             plan,
             margins: laid_margins,
             n_rows: start,
             bases,
             n_slots: slots.len(),
-            counts: data.counts().to_vec(),
+            missing: data.n_cells() as u32..counts.len() as u32,
+            counts,
             total,
             ln_visible,
             ln_arrangements: ln_factorial(total) - ln_cells,
@@ -174,7 +207,7 @@ impl Problem {
         &self.bases
     }
 
-    /// Number of cells of the data.
+    /// Number of cells of the data, and of those that were not observed.
     pub fn n_cells(&self) -> usize {
         self.counts.len()
     }
@@ -320,7 +353,7 @@ impl Laid {
 /// Finds the blocks of a margin that the data reach.
 fn lay(
     margin: &Margin,
-    data: &CountTensor,
+    cells: &Cells<'_>,
     axis_of: &impl Fn(&usize) -> Option<usize>,
     start: usize,
 ) -> Laid {
@@ -332,7 +365,7 @@ fn lay(
     let block = inner.iter().map(|&dimension| margin.shape[dimension]).product();
     dimensions.extend(inner);
     let mut blocks = HashMap::new();
-    for (cell, _) in data.cells() {
+    for cell in cells.all() {
         for slot in &margin.slots {
             let outer: Vec<u32> = dimensions[..n_outer]
                 .iter()

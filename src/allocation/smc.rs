@@ -1,5 +1,7 @@
 //! Sequential importance sampling of allocations, with resampling (Alg. 1 to 3).
 
+use std::ops::Range;
+
 use rand::seq::SliceRandom as _;
 
 use super::chains::ln_law;
@@ -8,7 +10,7 @@ use super::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::math::Resampling;
-use crate::rng::{LANES, Lanes, Stream};
+use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
 /// Counts that are laid out between two looks at the observer, [`LANES`] at a time.
 const LANES_BETWEEN_LOOKS: usize = 1 << 16;
@@ -62,42 +64,130 @@ pub(super) fn run(
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<(f64, Particles)> {
-    let plan = &problem.plan;
     let tokens = ordered(problem, &filter.order, rng);
-    let n_groups = filter.n_particles.div_ceil(LANES);
-    let alphas = problem.alphas();
-    let target = Target { base: &alphas, unit: 1.0 };
-    let mut particles = Particles::new(problem, n_groups, observer)?;
-    let mut lanes: Vec<_> = (0..n_groups).map(|_| rng.lanes()).collect();
-    let mut sums = vec![[0.0; LANES]; plan.n_states];
-    let mut states: Vec<States> = vec![[0; LANES]; plan.cliques.len()];
-    let mut weights: Vec<Lanes> = vec![[1.0; LANES]; n_groups];
-    let mut ln_value = 0.0;
+    let mut run = Run::new(problem, filter, rng, observer)?;
     for (token, &cell) in tokens.iter().enumerate() {
         if observer.stopped() {
             return Err(Error::Stopped);
         }
-        let bases = problem.bases(cell);
-        particles.update(bases);
-        for (group, uniforms) in lanes.iter_mut().enumerate() {
-            let mut rows = Rows { counts: &mut particles.rows, n_groups, group };
-            let weight = kernel::weigh(plan, bases, target, &rows, &mut sums);
-            kernel::pick(plan, &sums, uniforms, &mut states);
-            kernel::add(plan, bases, &mut rows, &states, 1.0);
-            weights[group].iter_mut().zip(weight).for_each(|(total, x)| *total *= x);
-        }
-        ln_value += rescale(&mut weights);
-        if token + 1 < tokens.len()
-            && n_eff(&weights) < filter.threshold * (n_groups * LANES) as f64
-        {
-            let flat = weights.as_flattened();
-            ln_value += (flat.iter().sum::<f64>() / flat.len() as f64).ln();
-            particles.resample(filter.resampling.ancestors(flat, rng));
-            weights.fill([1.0; LANES]);
+        run.draw(cell);
+        if token + 1 < tokens.len() {
+            run.resample(rng);
         }
     }
-    let flat = weights.as_flattened();
-    Ok((ln_value + (flat.iter().sum::<f64>() / flat.len() as f64).ln(), particles))
+    Ok((run.ln_mean(), run.particles))
+}
+
+/// A run of the filter, token by token.
+pub(super) struct Run<'a, L> {
+    problem: &'a Problem,
+    filter: &'a Filter,
+    alphas: Vec<f64>,
+    particles: Particles,
+    lanes: Vec<L>,
+    sums: Vec<Lanes>,
+    states: Vec<States>,
+    weights: Vec<Lanes>,
+    ln_scale: f64,
+}
+
+impl<'a, L: UniformLanes> Run<'a, L> {
+    /// Particles without tokens.
+    pub(super) fn new(
+        problem: &'a Problem,
+        filter: &'a Filter,
+        rng: &mut impl Stream<Lanes = L>,
+        observer: &impl Observer,
+    ) -> Result<Self> {
+        let n_groups = filter.n_particles.div_ceil(LANES);
+        Ok(Run {
+            problem,
+            filter,
+            alphas: problem.alphas(),
+            particles: Particles::new(problem, n_groups, observer)?,
+            lanes: (0..n_groups).map(|_| rng.lanes()).collect(),
+            sums: vec![[0.0; LANES]; problem.plan.n_states],
+            states: vec![[0; LANES]; problem.plan.cliques.len()],
+            weights: vec![[1.0; LANES]; n_groups],
+            ln_scale: 0.0,
+        })
+    }
+
+    /// Draws the next token, which fell in this cell.
+    pub(super) fn draw(&mut self, cell: u32) {
+        let plan = &self.problem.plan;
+        let target = Target { base: &self.alphas, unit: 1.0 };
+        let bases = self.problem.bases(cell);
+        self.particles.update(bases);
+        let n_groups = self.lanes.len();
+        for (group, uniforms) in self.lanes.iter_mut().enumerate() {
+            let mut rows = Rows { counts: &mut self.particles.rows, n_groups, group };
+            let weight = kernel::weigh(plan, bases, target, &rows, &mut self.sums);
+            kernel::pick(plan, &self.sums, uniforms, &mut self.states);
+            kernel::add(plan, bases, &mut rows, &self.states, 1.0);
+            self.weights[group].iter_mut().zip(weight).for_each(|(total, x)| *total *= x);
+        }
+        self.ln_scale += rescale(&mut self.weights);
+    }
+
+    /// Draws the next token, which fell in one of these cells. `shares` gets the weight that each
+    /// of them has on average over the weighted particles before, and `sums` is a buffer.
+    pub(super) fn draw_among(&mut self, cells: Range<u32>, shares: &mut [f64], sums: &mut [Lanes]) {
+        let (problem, plan) = (self.problem, &self.problem.plan);
+        let target = Target { base: &self.alphas, unit: 1.0 };
+        cells.clone().for_each(|cell| self.particles.update(problem.bases(cell)));
+        shares.fill(0.0);
+        let total: f64 = self.weights.as_flattened().iter().sum();
+        let n_groups = self.lanes.len();
+        for (group, uniforms) in self.lanes.iter_mut().enumerate() {
+            let mut rows = Rows { counts: &mut self.particles.rows, n_groups, group };
+            let mut sum = [0.0; LANES];
+            for (cell, (share, sums)) in cells.clone().zip(shares.iter_mut().zip(&mut *sums)) {
+                let weight =
+                    kernel::weigh(plan, problem.bases(cell), target, &rows, &mut self.sums);
+                for lane in 0..LANES {
+                    sum[lane] += weight[lane];
+                    *share += self.weights[group][lane] * weight[lane] / total;
+                }
+                *sums = sum;
+            }
+            let chosen = kernel::choose(sums, uniforms).map(|index| cells.start + index);
+            let mut distinct = chosen;
+            distinct.sort_unstable();
+            for (index, &cell) in distinct.iter().enumerate() {
+                if index > 0 && cell == distinct[index - 1] {
+                    continue;
+                }
+                let bases = problem.bases(cell);
+                if cells.len() > 1 {
+                    kernel::weigh(plan, bases, target, &rows, &mut self.sums);
+                }
+                kernel::pick(plan, &self.sums, uniforms, &mut self.states);
+                for lane in (0..LANES).filter(|&lane| chosen[lane] == cell) {
+                    kernel::add_lane(plan, bases, &mut rows, &self.states, lane);
+                }
+            }
+            self.weights[group].iter_mut().zip(sum).for_each(|(total, x)| *total *= x);
+        }
+        self.ln_scale += rescale(&mut self.weights);
+    }
+
+    /// ln of the mean weight: of Ẑ of the tokens so far.
+    pub(super) fn ln_mean(&self) -> f64 {
+        let flat = self.weights.as_flattened();
+        self.ln_scale + (flat.iter().sum::<f64>() / flat.len() as f64).ln()
+    }
+
+    /// Resamples the particles if too few of them are effective.
+    pub(super) fn resample(&mut self, rng: &mut impl Stream) {
+        let n_particles = (self.lanes.len() * LANES) as f64;
+        if n_eff(&self.weights) < self.filter.threshold * n_particles {
+            self.ln_scale = self.ln_mean();
+            let flat = self.weights.as_flattened();
+            self.particles.resample(self.filter.resampling.ancestors(flat, rng));
+            self.weights.fill([1.0; LANES]);
+        }
+    }
 }
 
 /// Multiplies the weights so that the largest is 1; returns ln of what was taken out.

@@ -105,11 +105,11 @@ impl<'a> SumProduct<'a> {
         above
     }
 
-    /// Expected counts of all rows, `sums`, and Σ over cells of count times ln weight.
+    /// Expected counts of all rows, `sums`, and Σ over observed cells of count times ln weight.
     pub(super) fn expect(&mut self, rows: &[f64], sums: &mut [f64]) -> f64 {
         sums.fill(0.0);
         let mut ln_weight = 0.0;
-        for cell in 0..self.problem.n_cells() as u32 {
+        for cell in 0..self.problem.missing.start {
             let count = self.problem.counts[cell as usize] as f64;
             ln_weight += count * self.collect(cell, rows).ln();
             self.distribute(cell, count, sums);

@@ -165,3 +165,34 @@ def test_mistakes_of_evidence(
 def test_missing_files_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("evidence", GRAPH, tmp_path / "none.tns", "--size", "topic=2") == 2
     assert "none.tns does not exist" in capsys.readouterr().err
+
+
+def test_missing_cells_are_left_out_and_predicted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, gaps, cells = (tmp_path / name for name in ("a.csv", "gaps.csv", "cells.csv"))
+    data.write_text("doc,word,count\nd0,w0,4\nd0,w1,3\nd1,w2,3\nd2,w2,3\n")
+    gaps.write_text("doc,word\nd0,w2\nd2,w0\n")
+    options = ["--size", "topic=2", "--rate", "0.5", "--method", "exact", "--max-total", "16"]
+    assert run("evidence", GRAPH, data, "--missing", gaps, *options) == 0
+    output = capsys.readouterr().out
+    observed = np.ones((3, 3), dtype=bool)
+    observed[[0, 2], [2, 0]] = False
+    model = AllocationModel.nmf(2, rate=0.5)
+    found = model.predict_missing(COUNTS, observed, "exact", max_total=16)
+    value = found.evidence.value
+    assert number(output, "log evidence") == pytest.approx(value, abs=1e-6)
+    assert "observed      13 tokens" in output
+    written = ["--predict", cells]
+    assert run("evidence", GRAPH, data, "--missing", gaps, *written, *options) == 0
+    with cells.open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [(row["doc"], row["word"]) for row in rows] == [("d0", "w2"), ("d2", "w0")]
+    expected = [float(row["expected_count"]) for row in rows]
+    assert expected == pytest.approx(found.expected_counts, abs=1e-12)
+    capsys.readouterr()
+    gaps.write_text("doc,word\nd0,w9\n")
+    assert run("evidence", GRAPH, data, "--missing", gaps, *options) == 2
+    assert "level 'w9' of axis 'word'" in capsys.readouterr().err
+    assert run("evidence", GRAPH, data, *written, *options) == 2
+    assert "--predict needs --missing" in capsys.readouterr().err

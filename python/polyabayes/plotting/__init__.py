@@ -5,6 +5,7 @@ from polyabayes.plotting._allocation import (
     plot_graph,
     plot_posterior,
     plot_table,
+    plot_total,
 )
 from polyabayes.plotting._comparison import plot_comparison
 from polyabayes.plotting._convergence import plot_convergence
@@ -31,5 +32,6 @@ __all__ = [
     "plot_topic_similarity",
     "plot_topic_weights",
     "plot_topics",
+    "plot_total",
     "plot_trace",
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyabayes import _checks
-from polyabayes.allocation import AllocationModel, Decomposition, Evidence
+from polyabayes.allocation import AllocationModel, Decomposition, Evidence, MissingCells
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.model_choice import ModelPosterior
 from polyabayes.plotting._axes import axes_or_new
@@ -16,7 +16,7 @@ from polyabayes.plotting._axes import axes_or_new
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_evidence", "plot_graph", "plot_posterior", "plot_table"]
+__all__ = ["plot_evidence", "plot_graph", "plot_posterior", "plot_table", "plot_total"]
 
 _MOST_LABELS = 40
 
@@ -238,4 +238,47 @@ def plot_graph(
     ax.set_title("; ".join(notes), loc="left", size="small")
     ax.margins(0.15)
     ax.set_axis_off()
+    return ax
+
+
+def plot_total(found: MissingCells, level: float = 0.95, *, ax: Axes | None = None) -> Axes:
+    """Draw the posterior of the total where cells are missing, with standard errors.
+
+    Parameters
+    ----------
+    found : MissingCells
+        What :meth:`AllocationModel.predict_missing` has found.
+    level : float, default=0.95
+        Posterior probability of the shaded interval.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        Totals along x, their posterior probabilities along y.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `found` is something else, or `level` is no probability.
+    MissingDependencyError
+        If Matplotlib is not installed.
+    """
+    if not isinstance(found, MissingCells):
+        raise InvalidTypeError(f"found must be MissingCells, got {found!r}")
+    low, high = found.total_interval(level)
+    ax = axes_or_new(ax, 6.4, 4.0)
+    ax.axvspan(low - 0.5, high + 0.5, color="C0", alpha=0.15, linewidth=0, label=f"{level:.0%}")
+    errors = np.nan_to_num(found.posterior_std_errors)
+    ax.errorbar(
+        found.totals, found.posterior, yerr=errors, fmt="o-", markersize=3, linewidth=0.8, capsize=2
+    )
+    ax.axvline(found.expected_total, color="C1", linewidth=0.8, label="mean")
+    # Totals far in the tail would hide the others.
+    ax.set_xlim(found.totals[0] - 1, max(high + (high - low) // 2, found.totals[0] + 1) + 1)
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("total of all cells")
+    ax.set_ylabel("posterior probability")
+    ax.legend(frameon=False)
     return ax

@@ -1,0 +1,326 @@
+//! Tensors with cells that were not observed, against exact values.
+
+use polyabayes::allocation::{
+    Algorithm, Completion, Filter, Incomplete, Limits, MissingBound, Network, Prior, Problem,
+    TokenOrder, bound_missing, ln_probability,
+};
+use polyabayes::counts::CountTensor;
+use polyabayes::math::Resampling;
+use serde_json::Value;
+
+#[path = "common/networks.rs"]
+mod networks;
+use networks::{lists, network, nmf, read, shape, tensor};
+
+const BUDGET: f64 = 1e9;
+
+struct Case {
+    name: String,
+    incomplete: Incomplete,
+    n_observed: u64,
+    total: u64,
+    ln_joint: f64,
+}
+
+impl Case {
+    fn n_missing(&self) -> usize {
+        (self.total - self.n_observed) as usize
+    }
+}
+
+fn flat(cells: Vec<Vec<usize>>) -> Vec<u32> {
+    cells.into_iter().flatten().map(|i| i as u32).collect()
+}
+
+fn case(value: &Value) -> Case {
+    let network = network(value);
+    let data = tensor(shape(&network), &value["cells"]);
+    let (missing, rate) = (flat(lists(&value["missing"])), value["rate"].as_f64().unwrap());
+    Case {
+        name: value["name"].as_str().unwrap().to_owned(),
+        incomplete: Incomplete::new(&network, &data, &missing, rate, None).unwrap(),
+        n_observed: data.total(),
+        total: value["total"].as_u64().unwrap(),
+        ln_joint: value["log_joint"].as_f64().unwrap(),
+    }
+}
+
+fn cases() -> Vec<Case> {
+    read("missing.json").iter().map(case).collect()
+}
+
+fn exact(incomplete: &Incomplete, max_total: Option<u64>) -> Completion {
+    incomplete.enumerate(max_total, BUDGET, &()).unwrap()
+}
+
+#[test]
+fn enumeration_gives_the_exact_values() {
+    let cases = cases();
+    assert_eq!(cases.len(), 34);
+    for case in cases {
+        let found = exact(&case.incomplete, Some(case.total));
+        assert_eq!(found.ln_joint.len(), case.n_missing() + 1, "{}", case.name);
+        let ln_joint = found.ln_joint[case.n_missing()].ln_value;
+        assert!((ln_joint - case.ln_joint).abs() < 1e-10, "{}: {ln_joint}", case.name);
+    }
+}
+
+const FILTER: Filter = Filter {
+    n_particles: 16,
+    threshold: 0.5,
+    resampling: Resampling::Systematic,
+    order: TokenOrder::Random,
+};
+
+#[test]
+fn the_filter_agrees_with_the_exact_values() {
+    let filters = [
+        Filter { threshold: 0.0, ..FILTER },
+        FILTER,
+        Filter { threshold: f64::INFINITY, resampling: Resampling::Stratified, ..FILTER },
+        Filter { threshold: 0.9, order: TokenOrder::Sorted, ..FILTER },
+    ];
+    for case in cases() {
+        let exact = exact(&case.incomplete, Some(case.total));
+        for filter in &filters {
+            let total = Some(case.total);
+            let found = case.incomplete.filter(filter, total, 1_000, 3, &()).unwrap();
+            let what = format!("{} {filter:?}", case.name);
+            let joint = found.ln_joint[case.n_missing()];
+            let pairs = [(joint, case.ln_joint), (found.evidence, exact.evidence.ln_value)];
+            for (estimate, ln_value) in pairs {
+                let off = (estimate.ln_value - ln_value).abs();
+                assert!(off < 4.0 * estimate.std_error, "{what}: {off} {estimate:?}");
+                assert!(estimate.std_error < 0.05, "{what}: {estimate:?}");
+            }
+            let shares = found.posterior.iter().zip(&exact.posterior);
+            let counts = found.expected.iter().zip(&exact.expected);
+            for (&(value, error), &(true_value, _)) in shares.chain(counts) {
+                let off = (value - true_value).abs();
+                assert!(off < 4.0 * error + 1e-12, "{what}: {off} {error}");
+                assert!(error < 0.05 * true_value.max(1.0), "{what}: {error}");
+            }
+        }
+    }
+}
+
+/// Networks over two axes of sizes 3 and 3, or 3, 3 and 2: tied, of visible nodes alone, with edges
+/// between those, with hidden nodes in several cliques.
+fn networks_of_all_kinds() -> Vec<Network> {
+    let network = |sizes: &[usize], parents: &[&[usize]], axes: &[usize], ties: &[&[usize]]| {
+        let prior = Prior { concentration: 1.5, tables: None };
+        let parents = parents.iter().map(|parents| parents.to_vec()).collect();
+        let ties: Vec<Vec<usize>> = ties.iter().map(|tie| tie.to_vec()).collect();
+        Network::new(sizes.to_vec(), parents, axes.to_vec(), &ties, prior).unwrap()
+    };
+    vec![
+        nmf(&[3, 3], 2, 1.5),
+        network(&[3, 3, 2], &[&[2], &[2], &[]], &[0, 1], &[&[0, 1]]),
+        network(&[3, 3], &[&[], &[]], &[0, 1], &[&[0, 1]]),
+        network(&[3, 3], &[&[], &[0]], &[0, 1], &[]),
+        network(&[3, 3, 2, 2], &[&[2], &[3], &[], &[2]], &[0, 1], &[]),
+        // j -> k; j, k -> r; k, r -> i
+        network(&[3, 3, 2, 2], &[&[2, 3], &[], &[1], &[1, 2]], &[0, 1, 2], &[]),
+    ]
+}
+
+/// Probability of the observed cells with up to so many tokens in two missing ones, and what is
+/// expected of these, by the evidence of all tensors that agree with the observed cells.
+fn all_completions(
+    network: &Network,
+    cells: &[(Vec<usize>, u64)],
+    missing: &[Vec<usize>; 2],
+    rate: f64,
+    most: u64,
+) -> (f64, [f64; 2]) {
+    let (mut evidence, mut sums) = (0.0, [0.0; 2]);
+    for first in 0..=most {
+        for second in 0..=most - first {
+            let mut whole = cells.to_vec();
+            whole.extend(missing.iter().cloned().zip([first, second]));
+            let data = tensor(shape(network), &serde_json::json!(whole));
+            let problem = Problem::new(network, &data, None).unwrap();
+            let exact = Algorithm::Exact { budget: BUDGET };
+            let ln_value = ln_probability(&problem, &exact, 1, 0, &()).unwrap().ln_value;
+            let joint = (ln_value + problem.ln_total(rate)).exp();
+            evidence += joint;
+            sums[0] += joint * first as f64;
+            sums[1] += joint * second as f64;
+        }
+    }
+    (evidence, sums.map(|sum| sum / evidence))
+}
+
+#[test]
+fn sums_are_those_over_all_completions() {
+    let (rate, most) = (0.8, 4);
+    for (number, network) in networks_of_all_kinds().into_iter().enumerate() {
+        let n_axes = network.axes().len();
+        let place = |cell: [usize; 3]| cell[..n_axes].to_vec();
+        let cells = [(place([0, 0, 0]), 2), (place([0, 2, 1]), 1), (place([1, 2, 0]), 1)];
+        let missing = [place([0, 1, 1]), place([2, 0, 0])];
+        let data = tensor(shape(&network), &serde_json::json!(cells));
+        let outside = flat(missing.to_vec());
+        let incomplete = Incomplete::new(&network, &data, &outside, rate, None).unwrap();
+        let last = Some(data.total() + most);
+        let found = exact(&incomplete, last);
+        let (evidence, counts) = all_completions(&network, &cells, &missing, rate, most);
+        let off = found.evidence.ln_value - evidence.ln();
+        assert!(off.abs() < 1e-12, "{number}: {off}");
+        for (&(value, _), count) in found.expected.iter().zip(counts) {
+            assert!((value - count).abs() < 1e-12, "{number}: {value} {count}");
+        }
+        let filtered = incomplete.filter(&FILTER, last, 1_000, 5, &()).unwrap();
+        let error = filtered.evidence.std_error;
+        let off = filtered.evidence.ln_value - evidence.ln();
+        assert!(off.abs() < 4.0 * error && error < 0.02, "{number}: {off} {error}");
+        for (&(value, error), count) in filtered.expected.iter().zip(counts) {
+            assert!((value - count).abs() < 4.0 * error && error < 0.02, "{number}: {value}");
+        }
+        let bound = bounds(&network, &data, &outside, rate);
+        assert!(bound.trace.windows(2).all(|pair| pair[1] > pair[0] - 1e-10), "{number}");
+        let most = (found.evidence.ln_value.exp() + found.ln_remainder.exp()).ln();
+        assert!(bound.trace[bound.trace.len() - 1] < most, "{number}: {most}");
+    }
+}
+
+/// Networks, data, missing cells and rates that end at different totals.
+fn whole_series() -> Vec<(Network, CountTensor, Vec<u32>, f64)> {
+    let one = || tensor(vec![2, 2], &serde_json::json!([[[0, 0], 5], [[0, 1], 3], [[1, 1], 1]]));
+    let prior = Prior { concentration: 2.0, tables: None };
+    let independent =
+        Network::new(vec![2, 2], vec![vec![], vec![]], vec![0, 1], &[], prior).unwrap();
+    vec![
+        (nmf(&[2, 2], 1, 1.0), one(), vec![1, 0], 0.5),
+        (nmf(&[2, 2], 2, 4.0), one(), vec![1, 0], 0.4),
+        (independent, one(), vec![1, 0], 0.05),
+        (nmf(&[2, 2], 1, 0.1), one(), vec![1, 0], 0.02),
+        (nmf(&[3, 2], 1, 1.0), one_row(), vec![1, 0, 1, 1, 2, 0], 0.5),
+    ]
+}
+
+fn one_row() -> CountTensor {
+    tensor(vec![3, 2], &serde_json::json!([[[0, 0], 3], [[0, 1], 2]]))
+}
+
+#[test]
+fn totals_that_are_left_out_have_no_more_than_the_remainder() {
+    for (number, (network, data, missing, rate)) in whole_series().into_iter().enumerate() {
+        let incomplete = Incomplete::new(&network, &data, &missing, rate, None).unwrap();
+        let whole = exact(&incomplete, None);
+        let ln_evidence = whole.evidence.ln_value;
+        assert!(whole.ln_remainder < ln_evidence + 1e-9_f64.ln() + 1e-6, "{number}");
+        let n_totals = whole.ln_joint.len() as u64;
+        for n_missing in [0, 1, 2, 5, 10, 20, 40].into_iter().filter(|&n| n < n_totals / 2) {
+            let part = exact(&incomplete, Some(data.total() + n_missing));
+            let beyond = ln_evidence.exp() - part.evidence.ln_value.exp();
+            let (left, bound) = (part.ln_remainder.exp(), part.ln_remainder_bound.exp());
+            assert!(beyond < bound * (1.0 + 1e-9), "{number} {n_missing}: {beyond} {bound}");
+            assert!(beyond < left * (1.0 + 1e-6), "{number} {n_missing}: {beyond} {left}");
+        }
+    }
+}
+
+#[test]
+fn a_tensor_without_observed_cells_has_the_prior_of_the_total() {
+    let data = CountTensor::new(vec![2, 2], &[], &[]).unwrap();
+    let missing = [0, 0, 0, 1, 1, 0, 1, 1];
+    let incomplete = Incomplete::new(&nmf(&[2, 2], 1, 1.5), &data, &missing, 0.5, None).unwrap();
+    let found = exact(&incomplete, None);
+    assert!(found.evidence.ln_value.abs() < 1e-8, "{:?}", found.evidence);
+    // a/b tokens, evenly over the cells.
+    for (expected, _) in &found.expected {
+        assert!((expected - 0.75).abs() < 1e-6, "{expected}");
+    }
+}
+
+#[test]
+fn replicates_are_the_same_bits_on_any_number_of_threads() {
+    let case = cases().into_iter().find(|case| case.name == "nmf-two-cells-3-total-7").unwrap();
+    let on = |n| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+        pool.install(|| case.incomplete.filter(&FILTER, None, 6, 4, &()).unwrap())
+    };
+    let one = on(1);
+    assert_eq!((&one, &one), (&on(2), &on(5)));
+}
+
+#[test]
+fn missing_cells_that_are_none_are_refused() {
+    let (network, data) = (nmf(&[3, 2], 2, 1.0), one_row());
+    for (missing, what) in [
+        (vec![], "has length 0"),
+        (vec![1], "has length 1"),
+        (vec![3, 0], "is missing outside the axis"),
+        (vec![1, 1, 1, 0], "is missing out of increasing order"),
+        (vec![0, 1], "is missing and has a count"),
+    ] {
+        let error = Incomplete::new(&network, &data, &missing, 1.0, None).unwrap_err();
+        assert!(error.to_string().contains(what), "{error}");
+    }
+    assert!(Incomplete::new(&network, &data, &[1, 0], 0.0, None).is_err());
+    let incomplete = Incomplete::new(&network, &data, &[1, 0], 1.0, None).unwrap();
+    let error = incomplete.enumerate(None, 10.0, &()).unwrap_err();
+    assert!(error.to_string().contains("max_total"), "{error}");
+}
+
+/// Mean of L̂/L over 2,000 runs, for every total.
+#[test]
+#[ignore = "slow: 2,000 runs on every case"]
+fn estimates_of_all_totals_are_unbiased() {
+    let mut squares = Vec::new();
+    for case in cases() {
+        let total = Some(case.total);
+        let exact = exact(&case.incomplete, total);
+        let found = case.incomplete.filter(&FILTER, total, 2_000, 11, &()).unwrap();
+        for (estimate, exact) in found.ln_joint.iter().zip(&exact.ln_joint) {
+            let ratio = (estimate.ln_value - exact.ln_value).exp();
+            let t = (ratio - 1.0) / (estimate.std_error + 1e-12);
+            assert!(t.abs() < 4.0, "{}: {t}", case.name);
+            squares.push(t * t);
+        }
+    }
+    let mean = squares.iter().sum::<f64>() / squares.len() as f64;
+    assert!(mean < 1.5, "mean square of the deviations {mean}");
+}
+
+fn bounds(network: &Network, data: &CountTensor, missing: &[u32], rate: f64) -> MissingBound {
+    let limits = Limits { max_iter: 500, tolerance: -1.0, n_restarts: 3 };
+    bound_missing(network, data, missing, rate, None, limits, 7, &()).unwrap()
+}
+
+#[test]
+fn the_bound_ascends_and_stays_below_the_evidence() {
+    for value in read("missing.json") {
+        let network = network(&value);
+        let data = tensor(shape(&network), &value["cells"]);
+        let (missing, rate) = (flat(lists(&value["missing"])), value["rate"].as_f64().unwrap());
+        let found = bounds(&network, &data, &missing, rate);
+        for pair in found.trace.windows(2) {
+            assert!(pair[1] > pair[0] - 1e-10, "{}: {pair:?}", value["name"]);
+        }
+        let incomplete = Incomplete::new(&network, &data, &missing, rate, None).unwrap();
+        let last = data.total() + [30, 12, 8, 6][missing.len() / data.shape().len() - 1];
+        let exact = exact(&incomplete, Some(last));
+        let evidence = exact.evidence.ln_value.exp() + exact.ln_remainder.exp();
+        let evidence = evidence.ln();
+        let bound = found.trace[found.trace.len() - 1];
+        assert!(bound < evidence + 1e-10, "{}: {bound} {evidence}", value["name"]);
+    }
+}
+
+/// Where the prior leaves no doubt of intensity and tables, nothing is lost by taking them apart.
+#[test]
+fn the_bound_is_the_evidence_of_a_sure_prior() {
+    for (hidden, missing) in [(1, vec![1, 0]), (1, vec![1, 0, 1, 1, 2, 0])] {
+        let network = nmf(&[3, 2], hidden, 1e6);
+        let found = bounds(&network, &one_row(), &missing, 1e5);
+        let incomplete = Incomplete::new(&network, &one_row(), &missing, 1e5, None).unwrap();
+        let exact = exact(&incomplete, Some(40));
+        let bound = found.trace[found.trace.len() - 1];
+        assert!((bound - exact.evidence.ln_value).abs() < 1e-3, "{bound} {:?}", exact.evidence);
+        for (expected, (true_value, _)) in found.expected.iter().zip(exact.expected) {
+            assert!((expected - true_value).abs() < 1e-3, "{expected} {true_value}");
+        }
+    }
+}
