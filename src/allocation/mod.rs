@@ -13,6 +13,7 @@ mod exact;
 mod kernel;
 mod lookahead;
 mod network;
+mod particles;
 mod plan;
 mod problem;
 mod smc;

@@ -2,16 +2,13 @@
 
 use rand::seq::SliceRandom as _;
 
-use super::chains::ln_law;
 use super::kernel::{self, Rows, States, Target};
+use super::particles::{Particles, moves};
 use super::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::math::Resampling;
 use crate::rng::{LANES, Lanes, Stream};
-
-/// Counts that are laid out between two looks at the observer, [`LANES`] at a time.
-const LANES_BETWEEN_LOOKS: usize = 1 << 16;
 
 /// In which order the tokens are drawn. Unbiased for any; the variance depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +49,15 @@ pub(super) fn ordered(problem: &Problem, order: &TokenOrder, rng: &mut impl rand
     tokens
 }
 
+/// What a run keeps of its particles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// All their counts.
+    All,
+    /// Counts that a later token reads.
+    Used,
+}
+
 /// ln Ẑ of one run, and its particles. Unbiased.
 ///
 /// # Errors
@@ -59,15 +65,15 @@ pub(super) fn ordered(problem: &Problem, order: &TokenOrder, rng: &mut impl rand
 pub(super) fn run(
     problem: &Problem,
     filter: &Filter,
+    keep: Keep,
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<(f64, Particles)> {
     let plan = &problem.plan;
     let tokens = ordered(problem, &filter.order, rng);
     let n_groups = filter.n_particles.div_ceil(LANES);
-    let alphas = problem.alphas();
-    let target = Target { base: &alphas, unit: 1.0 };
-    let mut particles = Particles::new(problem, n_groups, observer)?;
+    let forgets = (keep == Keep::Used).then_some(&tokens[..]);
+    let mut particles = Particles::new(problem, n_groups, forgets)?;
     let mut lanes: Vec<_> = (0..n_groups).map(|_| rng.lanes()).collect();
     let mut sums = vec![[0.0; LANES]; plan.n_states];
     let mut states: Vec<States> = vec![[0; LANES]; plan.cliques.len()];
@@ -77,22 +83,24 @@ pub(super) fn run(
         if observer.stopped() {
             return Err(Error::Stopped);
         }
-        let bases = problem.bases(cell);
-        particles.update(bases);
+        particles.open(problem.bases(cell));
+        let bases = &particles.bases;
+        let target = Target { base: &particles.base, unit: 1.0 };
         for (group, uniforms) in lanes.iter_mut().enumerate() {
             let mut rows = Rows { counts: &mut particles.rows, n_groups, group };
             let weight = kernel::weigh(plan, bases, target, &rows, &mut sums);
             kernel::pick(plan, &sums, uniforms, &mut states);
-            kernel::add(plan, bases, &mut rows, &states, 1.0);
+            kernel::add(plan, bases, &mut rows, &states, 1);
             weights[group].iter_mut().zip(weight).for_each(|(total, x)| *total *= x);
         }
+        particles.close(problem.bases(cell), token);
         ln_value += rescale(&mut weights);
         if token + 1 < tokens.len()
             && n_eff(&weights) < filter.threshold * (n_groups * LANES) as f64
         {
             let flat = weights.as_flattened();
             ln_value += (flat.iter().sum::<f64>() / flat.len() as f64).ln();
-            particles.resample(filter.resampling.ancestors(flat, rng));
+            particles.resample(&moves(&filter.resampling.ancestors(flat, rng)));
             weights.fill([1.0; LANES]);
         }
     }
@@ -119,131 +127,4 @@ pub(super) fn n_eff(weights: &[Lanes]) -> f64 {
         }
     }
     sum.iter().sum::<f64>().powi(2) / squares.iter().sum::<f64>()
-}
-
-/// Marginal counts of all particles. A block is rearranged by resampling only when a token reads
-/// it next, so that the cost of resampling does not grow with the size of the tensor.
-pub(super) struct Particles {
-    /// Row after row, group after group.
-    pub(super) rows: Vec<Lanes>,
-    n_groups: usize,
-    /// First row and number of rows of each block.
-    blocks: Vec<(usize, usize)>,
-    /// Block of every row.
-    block_of: Vec<u32>,
-    /// Resamplings that each block has seen; None while it is empty.
-    seen: Vec<Option<usize>>,
-    /// For each number of resamplings seen, the ancestors now; empty where no block needs them.
-    ancestors: Vec<Vec<u32>>,
-    /// Blocks that have seen so many resamplings.
-    n_blocks: Vec<usize>,
-    scratch: Vec<f64>,
-}
-
-impl Particles {
-    /// # Errors
-    /// [`Error::Memory`] for more particles than memory holds; [`Error::Stopped`] when the observer
-    /// asks to stop.
-    pub(super) fn new(
-        problem: &Problem,
-        n_groups: usize,
-        observer: &impl Observer,
-    ) -> Result<Self> {
-        let n = problem.n_rows * n_groups;
-        let mut rows: Vec<Lanes> = Vec::new();
-        let bytes = n as f64 * size_of::<Lanes>() as f64;
-        rows.try_reserve_exact(n).map_err(|_| Error::Memory { name: "particles", bytes })?;
-        // The first touch of gigabytes takes a system many seconds.
-        while rows.len() < n {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
-            rows.resize(n.min(rows.len() + LANES_BETWEEN_LOOKS), [0.0; LANES]);
-        }
-        let blocks = problem.blocks();
-        let mut block_of = vec![0; problem.n_rows];
-        for (number, &(start, n)) in (0..).zip(&blocks) {
-            block_of[start..start + n].fill(number);
-        }
-        Ok(Particles {
-            rows,
-            n_groups,
-            seen: vec![None; blocks.len()],
-            blocks,
-            block_of,
-            ancestors: vec![Vec::new()],
-            n_blocks: vec![0],
-            scratch: vec![0.0; n_groups * LANES],
-        })
-    }
-
-    /// Resamplings so far.
-    fn now(&self) -> usize {
-        self.ancestors.len() - 1
-    }
-
-    /// Brings the blocks of a token up to date.
-    pub(super) fn update(&mut self, bases: &[u32]) {
-        let now = self.now();
-        for &base in bases {
-            let block = self.block_of[base as usize] as usize;
-            match self.seen[block] {
-                Some(seen) if seen == now => continue,
-                Some(seen) => {
-                    self.rearrange(block, seen);
-                    self.n_blocks[seen] -= 1;
-                }
-                None => {}
-            }
-            self.seen[block] = Some(now);
-            self.n_blocks[now] += 1;
-        }
-    }
-
-    /// Marginal counts of the particle whose allocation is most probable, and ln of its law.
-    pub(super) fn best(mut self, problem: &Problem) -> (Vec<f64>, f64) {
-        let starts: Vec<u32> = self.blocks.iter().map(|&(start, _)| start as u32).collect();
-        self.update(&starts);
-        let alphas = problem.alphas();
-        let target = Target { base: &alphas, unit: 1.0 };
-        let of_group = |group: usize| -> Vec<Lanes> {
-            self.rows.iter().skip(group).step_by(self.n_groups).copied().collect()
-        };
-        let mut best = (Vec::new(), f64::NEG_INFINITY);
-        for group in 0..self.n_groups {
-            let rows = of_group(group);
-            for (lane, ln_law) in ln_law(problem, target, &rows).into_iter().enumerate() {
-                if ln_law > best.1 {
-                    best = (rows.iter().map(|row| row[lane]).collect(), ln_law);
-                }
-            }
-        }
-        best
-    }
-
-    fn rearrange(&mut self, block: usize, seen: usize) {
-        let (start, n) = self.blocks[block];
-        for row in start..start + n {
-            let row = self.rows[row * self.n_groups..][..self.n_groups].as_flattened_mut();
-            self.scratch.copy_from_slice(row);
-            for (count, &ancestor) in row.iter_mut().zip(&self.ancestors[seen]) {
-                *count = self.scratch[ancestor as usize];
-            }
-        }
-    }
-
-    pub(super) fn resample(&mut self, ancestors: Vec<u32>) {
-        let now = self.now();
-        for seen in 0..now {
-            let old = &mut self.ancestors[seen];
-            if self.n_blocks[seen] == 0 {
-                *old = Vec::new();
-            } else {
-                *old = ancestors.iter().map(|&ancestor| old[ancestor as usize]).collect();
-            }
-        }
-        self.ancestors[now] = ancestors;
-        self.ancestors.push(Vec::new());
-        self.n_blocks.push(0);
-    }
 }
