@@ -211,12 +211,14 @@ impl Particles {
 }
 
 /// Copies rows so that every particle has what its ancestor had.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 fn rearrange(from: &[Counts], to: &mut [Counts], ancestors: &[u32]) {
     let size = ancestors.len();
     let rows = from.as_flattened().chunks_exact(size);
     for (from, to) in rows.zip(to.as_flattened_mut().chunks_exact_mut(size)) {
         for (count, &ancestor) in to.iter_mut().zip(ancestors) {
-            *count = from[ancestor as usize];
+            // Without a branch for what cannot be, the loads are gathered.
+            *count = from.get(ancestor as usize).copied().unwrap_or(0);
         }
     }
 }
