@@ -1,7 +1,8 @@
 //! Collapsed Gibbs chains over the hidden values of all tokens, [`LANES`] in lockstep.
 
-use super::kernel::{self, Rows, States, Target};
+use super::kernel::{self, Counts, Rows, States, Target};
 use super::problem::Problem;
+use super::swaps::Swaps;
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
 use crate::math::{lanes, systematic_offspring};
@@ -26,8 +27,9 @@ pub(super) struct Chains<'a, U> {
     /// States of all cliques, token after token.
     states: Vec<States>,
     /// Marginal counts, row after row.
-    rows: Vec<Lanes>,
+    rows: Vec<Counts>,
     sums: Vec<Lanes>,
+    swaps: Swaps<'a>,
     uniforms: U,
 }
 
@@ -44,8 +46,9 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
             problem,
             states,
             cells,
-            rows: array_of("marginal counts of chains", problem.n_rows, [0.0; LANES])?,
+            rows: array_of("marginal counts of chains", problem.n_rows, [0; LANES])?,
             sums: vec![[0.0; LANES]; problem.plan.n_states],
+            swaps: Swaps::new(problem),
             uniforms: rng.lanes(),
         })
     }
@@ -91,7 +94,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         let n_cliques = problem.plan.cliques.len();
         for (&cell, states) in chains.cells.iter().zip(chains.states.chunks_exact(n_cliques)) {
             let mut rows = Rows { counts: &mut chains.rows, n_groups: 1, group: 0 };
-            kernel::add(&problem.plan, problem.bases(cell), &mut rows, states, 1.0);
+            kernel::add(&problem.plan, problem.bases(cell), &mut rows, states, 1);
         }
         Ok(chains)
     }
@@ -106,11 +109,11 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         let weights = kernel::weigh(plan, bases, target, &rows, &mut self.sums);
         let states = &mut self.states[start..];
         kernel::pick(plan, &self.sums, &mut self.uniforms, states);
-        kernel::add(plan, bases, &mut rows, states, 1.0);
+        kernel::add(plan, bases, &mut rows, states, 1);
         weights
     }
 
-    /// One Gibbs sweep over all tokens.
+    /// One Gibbs sweep over all tokens, then swaps; backwards, the reverse of it.
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
@@ -121,6 +124,9 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         observer: &impl Observer,
     ) -> Result<()> {
         let (n, part) = (self.cells.len(), self.tokens_between_looks());
+        if order == Order::Backward {
+            self.swap(order, target);
+        }
         for start in (0..n).step_by(part) {
             if observer.stopped() {
                 return Err(Error::Stopped);
@@ -129,7 +135,15 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
             let token = |step| if order == Order::Forward { step } else { n - 1 - step };
             self.redraw(steps.map(token), target);
         }
+        if order == Order::Forward {
+            self.swap(order, target);
+        }
         Ok(())
+    }
+
+    fn swap(&mut self, order: Order, target: Target<'_>) {
+        let Chains { swaps, states, rows, uniforms, .. } = self;
+        swaps.sweep(order, target, states, rows, uniforms);
     }
 
     /// Gibbs draws of these tokens.
@@ -148,7 +162,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     }
 
     /// Marginal counts, row after row.
-    pub(super) fn rows(&self) -> &[Lanes] {
+    pub(super) fn rows(&self) -> &[Counts] {
         &self.rows
     }
 
@@ -182,7 +196,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
 /// Hidden values of all tokens in one chain.
 pub(super) struct Allocation {
     states: Vec<u32>,
-    rows: Vec<f64>,
+    rows: Vec<i32>,
 }
 
 /// Replaces allocations of low weight by copies of those of high weight.
@@ -206,7 +220,7 @@ pub(super) fn resample<U: UniformLanes>(
 
 /// ln Π_rows base (base + unit) ... (base + unit (S-1)), to the rows' powers: the law of
 /// allocations under a target.
-pub(super) fn ln_law(problem: &Problem, target: Target<'_>, rows: &[Lanes]) -> Lanes {
+pub(super) fn ln_law(problem: &Problem, target: Target<'_>, rows: &[Counts]) -> Lanes {
     let mut ln_values = [0.0; LANES];
     for laid in &problem.margins {
         let range = laid.rows();
@@ -218,22 +232,22 @@ pub(super) fn ln_law(problem: &Problem, target: Target<'_>, rows: &[Lanes]) -> L
 }
 
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-fn ln_rows(base: &[f64], unit: f64, rows: &[Lanes]) -> Lanes {
+fn ln_rows(base: &[f64], unit: f64, rows: &[Counts]) -> Lanes {
     let mut ln_values = [0.0; LANES];
     if unit == 0.0 {
         for (base, counts) in base.iter().zip(rows) {
             let ln_base = base.ln();
             for lane in 0..LANES {
-                ln_values[lane] += counts[lane] * ln_base;
+                ln_values[lane] += f64::from(counts[lane]) * ln_base;
             }
         }
         return ln_values;
     }
     let ln_unit = unit.ln();
     for (base, counts) in base.iter().zip(rows) {
-        let ln_ratios = lanes::ln_gamma_ratio(base / unit, *counts);
+        let ln_ratios = lanes::ln_gamma_ratio(base / unit, counts.map(f64::from));
         for lane in 0..LANES {
-            ln_values[lane] += counts[lane] * ln_unit + ln_ratios[lane];
+            ln_values[lane] += f64::from(counts[lane]) * ln_unit + ln_ratios[lane];
         }
     }
     ln_values

@@ -9,7 +9,7 @@ use super::chains::{Chains, Order, ln_law};
 use super::kernel::Target;
 use super::network::{Margin, Network};
 use super::problem::{Cells, Problem};
-use super::smc::{self, Filter};
+use super::smc::{self, Filter, Keep};
 use super::sum_product::SumProduct;
 use crate::control::Observer;
 use crate::counts::CountTensor;
@@ -340,7 +340,7 @@ pub fn gibbs(
             let most_probable = || (0..LANES).max_by(|&x, &y| ln_laws[x].total_cmp(&ln_laws[y]));
             let lane = *best.get_or_insert_with(|| most_probable().unwrap_or(0));
             trace.push(ln_laws[lane] + constant);
-            sums.iter_mut().zip(chains.rows()).for_each(|(sum, row)| *sum += row[lane]);
+            sums.iter_mut().zip(chains.rows()).for_each(|(sum, row)| *sum += f64::from(row[lane]));
         }
         observer.advance(1);
     }
@@ -366,7 +366,7 @@ pub fn best_particle(
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
     let (rows, ln_law) = match problem.n_cliques() {
         0 => (Vec::new(), 0.0),
-        _ => smc::run(&problem, filter, &mut rng, observer)?.1.best(&problem),
+        _ => smc::run(&problem, filter, Keep::All, &mut rng, observer)?.1.best(&problem),
     };
     let trace = vec![ln_law + problem.ln_visible + problem.ln_arrangements];
     let counts = whole(network, data, &problem, &rows);

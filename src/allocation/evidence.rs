@@ -6,7 +6,7 @@ use super::annealed::Path;
 use super::exact;
 use super::lookahead::{self, Responsibilities};
 use super::problem::Problem;
-use super::smc::{self, Filter};
+use super::smc::{self, Filter, Keep};
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
@@ -60,7 +60,7 @@ pub fn ln_probability(
             return Ok(Estimate::exact(ln_sum + constant));
         }
         Algorithm::Filter(filter) => {
-            let run = |r| Ok(smc::run(problem, filter, &mut rng(r), observer)?.0);
+            let run = |r| Ok(smc::run(problem, filter, Keep::Used, &mut rng(r), observer)?.0);
             (replicate(&run)?, filter.n_particles)
         }
         Algorithm::Lookahead(filter) => {

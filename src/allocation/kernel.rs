@@ -18,25 +18,28 @@ pub(super) struct Target<'a> {
     pub(super) unit: f64,
 }
 
+/// One marginal count, in every lane.
+pub(super) type Counts = [i32; LANES];
+
 /// Joint state of every clique, in every lane.
 pub(super) type States = [u32; LANES];
 
 /// Marginal counts of one group of [`LANES`] particles among several: row after row, group after
 /// group.
 pub(super) struct Rows<'a> {
-    pub(super) counts: &'a mut [Lanes],
+    pub(super) counts: &'a mut [Counts],
     pub(super) n_groups: usize,
     pub(super) group: usize,
 }
 
 impl Rows<'_> {
     #[inline(always)]
-    pub(super) fn row(&self, row: usize) -> &Lanes {
+    pub(super) fn row(&self, row: usize) -> &Counts {
         &self.counts[row * self.n_groups + self.group]
     }
 
     #[inline(always)]
-    fn add(&mut self, row: usize, lane: usize, x: f64) {
+    fn add(&mut self, row: usize, lane: usize, x: i32) {
         self.counts[row * self.n_groups + self.group][lane] += x;
     }
 }
@@ -65,7 +68,7 @@ pub(super) fn pick(
 }
 
 /// Adds `x` to the counts of a token's states.
-pub(super) fn add(plan: &Plan, bases: &[u32], rows: &mut Rows<'_>, states: &[States], x: f64) {
+pub(super) fn add(plan: &Plan, bases: &[u32], rows: &mut Rows<'_>, states: &[States], x: i32) {
     add_token(plan, bases, rows, states, x);
 }
 
@@ -84,7 +87,7 @@ pub(super) fn add_lane(
 ) {
     for (clique, states) in plan.cliques.iter().zip(states) {
         for factor in &clique.factors {
-            rows.add((bases[factor.slot] + factor.rows[states[lane] as usize]) as usize, lane, 1.0);
+            rows.add((bases[factor.slot] + factor.rows[states[lane] as usize]) as usize, lane, 1);
         }
     }
 }
@@ -108,10 +111,10 @@ pub(super) fn sweep(
     for token in tokens {
         let bases = &bases[cells[token] as usize * n_slots..][..n_slots];
         let states = &mut states[token * n_cliques..][..n_cliques];
-        add_token(plan, bases, rows, states, -1.0);
+        add_token(plan, bases, rows, states, -1);
         weigh_token(plan, bases, target, rows, sums);
         pick_token(plan, sums, uniforms, states);
-        add_token(plan, bases, rows, states, 1.0);
+        add_token(plan, bases, rows, states, 1);
     }
 }
 
@@ -195,7 +198,7 @@ fn product(
         let counts = rows.row(row as usize);
         for _ in 0..factor.exponent.unsigned_abs() {
             for lane in 0..LANES {
-                product[lane] *= base + target.unit * counts[lane];
+                product[lane] *= base + target.unit * f64::from(counts[lane]);
             }
         }
     }
@@ -266,7 +269,7 @@ fn pick_below(clique: &Clique, sums: &[Lanes], separator: States, darts: Lanes) 
 }
 
 #[inline(always)]
-fn add_token(plan: &Plan, bases: &[u32], rows: &mut Rows<'_>, states: &[States], x: f64) {
+fn add_token(plan: &Plan, bases: &[u32], rows: &mut Rows<'_>, states: &[States], x: i32) {
     for (clique, states) in plan.cliques.iter().zip(states) {
         for factor in &clique.factors {
             let base = bases[factor.slot];

@@ -6,9 +6,10 @@
 
 use super::chains::{Chains, Order, ln_law};
 use super::kernel::{self, Rows, States, Target};
+use super::particles::{Move, Particles, moves};
 use super::plan::Factor;
 use super::problem::{Laid, Problem};
-use super::smc::{Filter, Particles, n_eff, ordered, rescale};
+use super::smc::{Filter, n_eff, ordered, rescale};
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::math::{lanes, ln_gamma_ratio};
@@ -117,7 +118,7 @@ pub(super) fn ln_sum(
     let mut base: Vec<f64> = responsibilities.expected(problem);
     base.iter_mut().zip(&alphas).for_each(|(base, alpha)| *base += alpha);
     let mut ln_value = ln_start(problem, &alphas, &base);
-    let mut particles = Particles::new(problem, n_groups, observer)?;
+    let mut particles = Particles::new(problem, n_groups, Some(&tokens))?;
     let mut used = Used::new(problem, n_groups);
     let mut lanes: Vec<_> = (0..n_groups).map(|_| rng.lanes()).collect();
     let mut sums = vec![[0.0; LANES]; plan.n_states];
@@ -127,33 +128,38 @@ pub(super) fn ln_sum(
         if observer.stopped() {
             return Err(Error::Stopped);
         }
-        let bases = problem.bases(cell);
-        particles.update(bases);
+        particles.open(problem.bases(cell));
         // The token is no longer to come: what was expected of it goes.
-        let before = base.clone();
+        let mut changes = changes(problem, cell, &base);
         responsibilities.add(problem, cell, -1.0, &mut base);
-        let powers = powers(problem, cell);
-        let target = Target { base: &base, unit: 1.0 };
+        for change in &mut changes {
+            let (row, place) = (change.row, particles.place(change.row));
+            particles.base[place] = base[row];
+            (change.row, change.after) = (place, base[row]);
+        }
+        let bases = &particles.bases;
+        let target = Target { base: &particles.base, unit: 1.0 };
         for (group, uniforms) in lanes.iter_mut().enumerate() {
             let mut rows = Rows { counts: &mut particles.rows, n_groups, group };
             let _ = kernel::weigh(plan, bases, target, &rows, &mut sums);
             let total = used.open(group, responsibilities.of(cell), &mut sums);
-            let ratio = future(&powers, &before, &base, &rows).map(f64::exp);
+            let ratio = future(&changes, &rows).map(f64::exp);
             kernel::pick(plan, &sums, uniforms, &mut states);
-            kernel::add(plan, bases, &mut rows, &states, 1.0);
+            kernel::add(plan, bases, &mut rows, &states, 1);
             used.add(group, &states[0]);
             for lane in 0..LANES {
                 weights[group][lane] *= total[lane] * ratio[lane];
             }
         }
+        particles.close(problem.bases(cell), token);
         ln_value += rescale(&mut weights);
         let enough = filter.threshold * (n_groups * LANES) as f64;
         if token + 1 < tokens.len() && n_eff(&weights) < enough {
             let flat = weights.as_flattened();
             ln_value += (flat.iter().sum::<f64>() / flat.len() as f64).ln();
-            let ancestors = filter.resampling.ancestors(flat, rng);
-            used.resample(&ancestors);
-            particles.resample(ancestors);
+            let moves = moves(&filter.resampling.ancestors(flat, rng));
+            used.resample(&moves);
+            particles.resample(&moves);
             weights.fill([1.0; LANES]);
         }
     }
@@ -171,8 +177,16 @@ fn ln_start(problem: &Problem, alphas: &[f64], base: &[f64]) -> f64 {
     problem.margins.iter().map(of_margin).sum()
 }
 
-/// Rows that a token of the cell can add to, each once, and their powers.
-fn powers(problem: &Problem, cell: u32) -> Vec<(usize, f64)> {
+/// Base counts of a row when what is expected of a token goes.
+struct Change {
+    row: usize,
+    power: f64,
+    before: f64,
+    after: f64,
+}
+
+/// Rows that a token of the cell can add to, each once, still unchanged.
+fn changes(problem: &Problem, cell: u32, base: &[f64]) -> Vec<Change> {
     let bases = problem.bases(cell);
     let of_factor = |factor: &Factor| -> Vec<(usize, i32)> {
         let row = |&row: &u32| ((bases[factor.slot] + row) as usize, factor.exponent);
@@ -182,18 +196,22 @@ fn powers(problem: &Problem, cell: u32) -> Vec<(usize, f64)> {
         problem.plan.cliques[0].factors.iter().flat_map(of_factor).collect();
     rows.sort_unstable();
     rows.dedup();
-    rows.into_iter().map(|(row, power)| (row, f64::from(power))).collect()
+    let change = |(row, power): (usize, i32)| {
+        let (power, before) = (f64::from(power), base[row]);
+        Change { row, power, before, after: before }
+    };
+    rows.into_iter().map(change).collect()
 }
 
 /// ln of the ratio of targets when what is expected of a token goes: Σ power (ln Γ(after + S) -
 /// ln Γ(before + S)).
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-fn future(powers: &[(usize, f64)], before: &[f64], after: &[f64], rows: &Rows<'_>) -> Lanes {
+fn future(changes: &[Change], rows: &Rows<'_>) -> Lanes {
     let mut ln_ratio = [0.0; LANES];
-    for &(row, power) in powers {
+    for &Change { row, power, before, after } in changes {
         let counts = rows.row(row);
-        let at = |base: f64| lanes::ln_gamma(counts.map(|n| base + n));
-        let (below, above) = (at(before[row]), at(after[row]));
+        let at = |base: f64| lanes::ln_gamma(counts.map(|n| base + f64::from(n)));
+        let (below, above) = (at(before), at(after));
         for lane in 0..LANES {
             ln_ratio[lane] += power * (above[lane] - below[lane]);
         }
@@ -212,7 +230,6 @@ struct Used {
     /// cannot be renamed one node at a time.
     tokens: Option<Vec<Lanes>>,
     n_groups: usize,
-    scratch: Vec<f64>,
 }
 
 impl Used {
@@ -220,7 +237,7 @@ impl Used {
         let clique = &problem.plan.cliques[0];
         let renames = clique.nodes.len() == 1 && problem.rows_by_value().len() == 1;
         let tokens = renames.then(|| vec![[0.0; LANES]; clique.n_states * n_groups]);
-        Used { tokens, n_groups, scratch: vec![0.0; n_groups * LANES] }
+        Used { tokens, n_groups }
     }
 
     /// Turns the cumulative weights of states into those of openings; returns their totals.
@@ -259,14 +276,11 @@ impl Used {
         }
     }
 
-    fn resample(&mut self, ancestors: &[u32]) {
+    fn resample(&mut self, moves: &[Move]) {
         let Some(tokens) = &mut self.tokens else { return };
         for value in tokens.chunks_exact_mut(self.n_groups) {
             let value = value.as_flattened_mut();
-            self.scratch.copy_from_slice(value);
-            for (n, &ancestor) in value.iter_mut().zip(ancestors) {
-                *n = self.scratch[ancestor as usize];
-            }
+            moves.iter().for_each(|&(to, from)| value[to as usize] = value[from as usize]);
         }
     }
 }

@@ -15,10 +15,12 @@ mod lookahead;
 mod missing;
 mod missing_bound;
 mod network;
+mod particles;
 mod plan;
 mod problem;
 mod smc;
 mod sum_product;
+mod swaps;
 
 pub use bidirectional::{Sandwich, sandwich};
 pub use decomposition::{Ascent, Decomposition, Limits, Sweeps, ascend, best_particle, gibbs};

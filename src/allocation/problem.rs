@@ -238,15 +238,6 @@ impl Problem {
         cells.flat_map(|(cell, &count)| std::iter::repeat_n(cell, count as usize)).collect()
     }
 
-    /// First row and number of rows of every block.
-    pub(super) fn blocks(&self) -> Vec<(usize, usize)> {
-        let of_margin = |laid: &Laid| {
-            let block = laid.block;
-            laid.rows().step_by(block).map(move |start| (start, block)).collect::<Vec<_>>()
-        };
-        self.margins.iter().flat_map(of_margin).collect()
-    }
-
     /// α of every row.
     pub(super) fn alphas(&self) -> Vec<f64> {
         let mut alphas = vec![0.0; self.n_rows];
@@ -307,7 +298,7 @@ impl Problem {
     pub(super) fn ln_independent(&self, rows: &[f64]) -> f64 {
         let target = Target { base: rows, unit: 0.0 };
         let mut sums = vec![[0.0; LANES]; self.plan.n_states];
-        let mut zeros = vec![[0.0; LANES]; self.n_rows];
+        let mut zeros = vec![[0; LANES]; self.n_rows];
         let empty = Rows { counts: &mut zeros, n_groups: 1, group: 0 };
         let ln_token = |(cell, &count): (u32, &u64)| {
             let weights = weigh(&self.plan, self.bases(cell), target, &empty, &mut sums);
