@@ -289,7 +289,7 @@ def test_the_same_scores_under_another_prior() -> None:
     ("options", "error", "message"),
     [
         ({"prior": 5.0}, InvalidTypeError, "prior must be one of polyabayes.priors"),
-        ({"score": 3}, InvalidTypeError, "score must be an estimator or a function"),
+        ({"score": 3}, InvalidTypeError, "score must be an estimator, an All"),
         ({"kind": "both"}, InvalidArgumentError, "kind must be one of 'nested', 'evidence'"),
         ({"bound": "best"}, InvalidArgumentError, "bound must be one of"),
         ({"upper": "one"}, InvalidArgumentError, "upper must be one of"),

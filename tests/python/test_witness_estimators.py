@@ -304,7 +304,7 @@ def test_folds_in_processes_give_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: nested().fit(), InvalidArgumentError, "needs X, the counts"),
+        (lambda: nested().fit(), InvalidArgumentError, "X is missing"),
         (lambda: nested(upper="vacuous").fit(), InvalidArgumentError, "X is missing"),
         (lambda: nested(kind="evidence").fit(DATA.corpus), InvalidArgumentError, "an estimator"),
         (lambda: nested(scoring="elbo").fit(DATA.corpus), InvalidArgumentError, "scoring must be"),

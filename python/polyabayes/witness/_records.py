@@ -62,7 +62,9 @@ class RecordFile:
             raise FileFormatError(f"{self._path} holds a damaged record: {error!r}") from error
 
     def append(self, record: Record) -> None:
-        """Write all records, this one last."""
+        """Write all records, this one last; one that is there already stays where it is."""
+        if any(line.get("sizes") == list(record.sizes) for line in self._lines):
+            return
         score = None if record.score is None else list(record.score)
         self._lines.append(
             {
