@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import special
+from sklearn.base import clone
 
 import polyabayes as pb
 from polyabayes import priors
@@ -26,7 +28,7 @@ from polyabayes.exceptions import (
     InvalidTypeError,
 )
 from polyabayes.witness import Score, WitnessSearch, cross_validate
-from polyabayes.witness._adapters import NestedEstimator, starts_afresh
+from polyabayes.witness._adapters import NestedEstimator, degrees_of_freedom, starts_afresh
 
 DATA = pb.datasets.make_lda_corpus(30, 12, 3, document_length=15, random_state=3)
 
@@ -131,6 +133,23 @@ def test_likelihoods_as_scores_carry_their_errors() -> None:
     shares = counts / counts.sum(axis=1, keepdims=True)
     ceiling = (counts * np.log(np.where(shares > 0, shares, 1.0))).sum()
     assert search.log_ceiling_ == pytest.approx(ceiling, rel=1e-11)
+
+
+def test_few_replicates_have_few_degrees_of_freedom() -> None:
+    model = lda(n_components=2, fit_method="em", random_state=0).fit(DATA.corpus)
+    options = {"method": "annealed", "n_samples": 10, "n_replicates": 4, "random_state": 0}
+    one = pb.log_likelihood(model, DATA.corpus[:1], **options)
+    assert degrees_of_freedom(one) == pytest.approx(3.0)
+    twice = pb.log_likelihood(model, DATA.corpus[[0, 0, 0]], **options)
+    assert degrees_of_freedom(twice) == pytest.approx(3.0)
+    distinct = np.unique(DATA.corpus.counts.toarray(), axis=0)
+    many = pb.log_likelihood(model, distinct, **options)
+    variances = many.std_errors**2
+    # By Welch and Satterthwaite, all documents with three.
+    expected = variances.sum() ** 2 / (variances**2 / 3).sum()
+    assert degrees_of_freedom(many) == pytest.approx(expected)
+    assert 3 < expected <= 3 * len(variances)
+    assert degrees_of_freedom(pb.log_likelihood(model, DATA.corpus, "exact")) == math.inf
 
 
 def test_predictions_average_over_the_models() -> None:
@@ -299,6 +318,76 @@ def test_folds_in_processes_give_the_same(tmp_path: Path) -> None:
     there = cross_validate(search, DATA.corpus, 2, n_workers=2, checkpoint=tmp_path)
     for name in here:
         assert here[name].tolist() == there[name].tolist()
+
+
+@pytest.mark.slow
+def test_killed_folds_go_on_where_they_were(tmp_path: Path) -> None:
+    """SIGKILL to the command alone: its workers end too, and no size is trained twice."""
+    data = pb.datasets.make_lda_corpus(400, 60, 5, document_length=60, random_state=0)
+    pb.write_corpus(data.corpus, tmp_path / "corpus.npz")
+    arguments = "corpus.npz --prior uniform:1,6 --scoring bound --tol 1e-9 --max-iter 300 --seed 3"
+
+    def command(output: str, state: str) -> list[str]:
+        folds = f"--folds 4 --workers 2 --jobs 1 --checkpoint {state} -o {output}"
+        return [*[sys.executable, "-m", "polyabayes", "search"], *arguments.split(), *folds.split()]
+
+    def records() -> dict[Path, list[str]]:
+        return {
+            path: path.read_text().splitlines()[1:]
+            for path in sorted((tmp_path / "killed").glob("fold-*/search.jsonl"))
+        }
+
+    subprocess.run(command("whole.csv", "whole"), check=True, cwd=tmp_path, capture_output=True)
+    process = subprocess.Popen(command("killed.csv", "killed"), cwd=tmp_path)
+    deadline = time.monotonic() + 300
+    while sum(map(len, records().values())) < 8:
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    time.sleep(2.0)
+    before = records()
+    assert 8 <= sum(map(len, before.values())) < 24
+    # Nobody writes to them any more.
+    time.sleep(3.0)
+    assert records() == before
+    subprocess.run(command("killed.csv", "killed"), check=True, cwd=tmp_path, capture_output=True)
+    after = records()
+    assert [len(lines) for lines in after.values()] == [6, 6, 6, 6]
+    for path, lines in before.items():
+        # Seconds are those of the first run: what was there has not been scored again.
+        assert after[path][: len(lines)] == lines
+    assert (tmp_path / "killed.csv").read_text() == (tmp_path / "whole.csv").read_text()
+
+
+def test_the_average_is_the_mean_over_sizes_by_their_posterior() -> None:
+    """Exact likelihoods of all four sizes of each fold, summed here."""
+    search = nested(scoring="likelihood", max_steps=None).set_params(prior=priors.Uniform(1, 4))
+    search.set_params(scoring_options={"method": "exact"})
+    found = cross_validate(search, DATA.corpus, 3, random_state=5)
+    folds = np.empty(30, dtype=int)
+    folds[np.random.default_rng(5).permutation(30)] = np.arange(30) % 3
+    for fold in range(3):
+        row = found.row(fold)
+        here = clone(search).fit(DATA.corpus[folds != fold])
+        train, test = np.array(
+            [
+                [
+                    pb.log_likelihood(here.model(k), corpus, "exact").total
+                    for corpus in (DATA.corpus[folds != fold], DATA.corpus[folds == fold])
+                ]
+                for k in (1, 2, 3, 4)
+            ]
+        ).T
+        average = special.logsumexp(train + test) - special.logsumexp(train)
+        assert row["lower"] <= average <= row["upper"]
+        assert row["upper"] - row["lower"] < 1e-8
+        best = int(np.argmax(train)) + 1
+        assert row["best_size"] == best
+        assert row["best"] == pytest.approx(test[best - 1], abs=1e-9)
+        assert row["best_std_error"] == 0.0
+        assert row["n_tokens"] == DATA.corpus[folds == fold].n_tokens
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import threading
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import nullcontext
 from functools import partial
@@ -113,7 +115,8 @@ def _run_all(jobs: list[partial[_Fold]], executor: Executor | None, n_workers: i
     if executor is None and n_workers == 1:
         return [job() for job in jobs]
     # A forked child would inherit the locks of this process's threads.
-    made = ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn"))
+    context = multiprocessing.get_context("spawn")
+    made = ProcessPoolExecutor(n_workers, context, initializer=_end_with_the_parent)
     with nullcontext(executor) if executor is not None else made as pool:
         futures = [pool.submit(job) for job in jobs]
         try:
@@ -123,3 +126,18 @@ def _run_all(jobs: list[partial[_Fold]], executor: Executor | None, n_workers: i
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return [future.result() for future in futures]
+
+
+def _end_with_the_parent() -> None:
+    """Have this process end where its parent is killed.
+
+    It would go on otherwise, and write to the checkpoints of the run that takes over.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

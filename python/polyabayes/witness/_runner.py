@@ -6,7 +6,12 @@ import time
 import warnings
 
 from polyabayes._progress import progress_bar
-from polyabayes.exceptions import ScoreError, ScoreWarning
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    ScoreError,
+    ScoreWarning,
+)
 from polyabayes.witness._adapters import Scorer
 from polyabayes.witness._records import RecordFile
 from polyabayes.witness._scores import Record, Sizes, checked_score, named
@@ -15,6 +20,9 @@ from polyabayes.witness._stopping import StopRules
 from polyabayes.witness._workers import BREAKDOWNS, Timed, Workers, broken
 
 _MOST_FAILURES_IN_A_ROW = 10
+
+# What no configuration would do better with.
+_BAD_ARGUMENTS = (InvalidArgumentError, InvalidTypeError)
 
 
 class Runner:
@@ -91,6 +99,8 @@ class Runner:
         except BREAKDOWNS as error:
             raise broken(sizes, error) from error
         except Exception as error:
+            if not self._search.records and isinstance(error, _BAD_ARGUMENTS):
+                raise
             self._warn(sizes, error)
             return Record(sizes, None, time.perf_counter() - start, repr(error))
         return Record(sizes, checked_score(result, sizes), seconds)

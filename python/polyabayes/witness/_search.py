@@ -26,7 +26,7 @@ KINDS = ("nested", "evidence")
 BOUNDS = ("witness", "min-witness", "paper")
 STRATEGIES = ("successor", "widest", "best-first")
 
-_LARGEST_GRID = 10**7
+_LARGEST_GRID = 10**6
 
 
 class Rules(NamedTuple):
@@ -154,29 +154,41 @@ def _grid(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Ln of the masses of the cells, and which were tried.
 
-    Along each axis beyond all that were tried, as far as to some mass that a single configuration
-    has.
+    Along each axis one beyond all that were tried, or more, until some mass there is that of a
+    single configuration.
     """
+    axes = range(prior.n_variables)
     tops = tuple(
-        max((record.sizes[axis] for record in records), default=low - 1)
-        for axis, low in enumerate(prior.first)
+        max((record.sizes[axis] for record in records), default=prior.first[axis] - 1)
+        for axis in axes
     )
+    n_beyond = 1
     while True:
-        following = [prior.next_size(axis, top) for axis, top in enumerate(tops)]
-        tops = tuple(size or top for size, top in zip(following, tops, strict=True))
+        before, tops = tops, tuple(_beyond(prior, axis, tops[axis], n_beyond) for axis in axes)
+        n_beyond *= 2
         n_cells = math.prod(top - low + 2 for top, low in zip(tops, prior.first, strict=True))
         if n_cells > _LARGEST_GRID:
             raise BudgetExceededError(
                 f"the sizes up to {tops} are more than the {_LARGEST_GRID:,} that a search can "
-                "hold; give a prior whose sizes are closer together"
+                "hold; give a prior whose sizes with mass are closer together"
             )
         log_mass = prior.log_masses(tops)
         tried = np.zeros(log_mass.shape, dtype=bool)
         for record in records:
             tried[_cell(prior.first, record.sizes)] = True
         left = (log_mass > -np.inf) & ~tried
-        if left[_points(left.ndim)].any() or not (left.any() and any(following)):
+        if left[_points(left.ndim)].any() or not left.any() or tops == before:
             return log_mass, tried
+
+
+def _beyond(prior: SizePrior, axis: int, size: int, n_sizes: int) -> int:
+    """The size that so many with mass beyond this one lead to, or the last one."""
+    for _ in range(n_sizes):
+        following = prior.next_size(axis, size)
+        if following is None:
+            break
+        size = following
+    return size
 
 
 def _cell(first: Sizes, sizes: Sizes) -> Sizes:

@@ -93,7 +93,8 @@ class Workers:
         while not self._futures[sizes].done():
             self._look_ahead(search, stops, known)
             running = [future for future in self._futures.values() if not future.done()]
-            wait(running, return_when=FIRST_COMPLETED)
+            # Its own future is in it even where it is done by now, so as not to wait for others.
+            wait([self._futures[sizes], *running], return_when=FIRST_COMPLETED)
             for early in [other for other in self._futures if other != sizes]:
                 record = _record_of(early, self._futures[early])
                 if record is not None:
