@@ -298,7 +298,9 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
     assert len((tmp_path / "search.jsonl").read_text().splitlines()) == 4
 
 
-def test_folds_compare_the_average_with_the_best(tmp_path: Path) -> None:
+def test_folds_compare_the_average_with_the_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     search = nested(scoring="likelihood", checkpoint=tmp_path)
     here = cross_validate(search, DATA.corpus, 3)
     assert here["fold"].tolist() == [0, 1, 2]
@@ -306,10 +308,35 @@ def test_folds_compare_the_average_with_the_best(tmp_path: Path) -> None:
     assert (here["lower"] <= here["upper"]).all()
     assert (here["n_steps"] == 4).all()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fold-0", "fold-1", "fold-2"]
-    # The second run finds all scores in the folders.
+    # The second run finds all scores in the folders, and all predictions.
+    monkeypatch.setattr(NestedEstimator, "_likelihood", None)
     again = cross_validate(search.set_params(checkpoint=None), DATA.corpus, 3, checkpoint=tmp_path)
     for name in here:
         assert again[name].tolist() == here[name].tolist()
+
+
+def test_folds_under_further_priors_are_trained_once(fits: list[Fit]) -> None:
+    further = [priors.Uniform(1, 9), priors.Geometric(0.5)]
+    table = cross_validate(nested(scoring="likelihood"), DATA.corpus, 2, priors=further)
+    assert len(fits) == 2 * 7
+    assert table["prior"].tolist() == [repr(nested().prior), *map(repr, further)] * 2
+    alone = cross_validate(
+        nested(scoring="likelihood").set_params(prior=further[1]), DATA.corpus, 2
+    )
+    for name in ("fold", "n_steps", "best_size", "lower", "upper", "best"):
+        assert table[name][2::3].tolist() == alone[name].tolist(), name
+    with pytest.raises(InvalidArgumentError, match="prior must be of 1 sizes"):
+        cross_validate(nested(), DATA.corpus, 2, priors=[priors.Product(*further)])
+
+
+def test_a_torn_prediction_is_made_again(tmp_path: Path) -> None:
+    search = nested(scoring="likelihood", checkpoint=tmp_path, max_steps=2).fit(DATA.corpus)
+    here = search.predictive_bounds(DATA.corpus[:4])
+    path = tmp_path / "predictions.jsonl"
+    assert len(path.read_text().splitlines()) == 2
+    path.write_text(path.read_text()[:-9])
+    assert search.fit(DATA.corpus).predictive_bounds(DATA.corpus[:4]) == here
+    assert search.fit(DATA.corpus).predictive_bounds(DATA.corpus[:4]) == here
 
 
 def test_folds_in_processes_give_the_same(tmp_path: Path) -> None:

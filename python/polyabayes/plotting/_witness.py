@@ -122,8 +122,8 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
-        By fold, the interval between the bounds, and the best model with bars of two standard
-        errors; in nats per held-out token.
+        By fold and prior, the interval between the bounds, and the best model with bars of two
+        standard errors; in nats per held-out token.
 
     Raises
     ------
@@ -134,25 +134,33 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
     """
     if not isinstance(folds, ResultTable) or "fold" not in folds:
         raise InvalidTypeError("folds must be what cross_validate returned")
-    n_tokens = folds["n_tokens"]
-    lower, upper = folds["lower"] / n_tokens, folds["upper"] / n_tokens
     ax = axes_or_new(ax, 7.0, 4.2)
-    ax.errorbar(
-        folds["fold"] - 0.1,
-        (lower + upper) / 2,
-        yerr=(upper - lower) / 2,
-        fmt="_",
-        capsize=3,
-        label="averaged over sizes (bounds)",
-    )
-    ax.errorbar(
-        folds["fold"] + 0.1,
-        folds["best"] / n_tokens,
-        yerr=2 * folds["best_std_error"] / n_tokens,
-        fmt="x",
-        label="single best model",
-    )
-    ax.set_xticks(folds["fold"])
+    names = list(dict.fromkeys(folds["prior"]))
+    for place, name in enumerate(names):
+        mine = {column: values[folds["prior"] == name] for column, values in folds.items()}
+        x = mine["fold"] + 0.5 * ((place + 0.5) / len(names) - 0.5)
+        lower, upper, best, error = (
+            mine[column] / mine["n_tokens"]
+            for column in ("lower", "upper", "best", "best_std_error")
+        )
+        bars: dict[str, Any] = {"yerr": (upper - lower) / 2, "fmt": "_", "capsize": 3}
+        prior = f", {name}" if len(names) > 1 else ""
+        shown = ax.errorbar(
+            x - 0.1 / len(names),
+            (lower + upper) / 2,
+            label=f"averaged over sizes (bounds){prior}",
+            **bars,
+        )
+        colour = shown.lines[0].get_color() if len(names) > 1 else "C1"
+        ax.errorbar(
+            x + 0.1 / len(names),
+            best,
+            yerr=2 * error,
+            fmt="x",
+            color=colour,
+            label=f"single best model{prior}",
+        )
+    ax.set_xticks(np.unique(folds["fold"]))
     ax.set_xlabel("fold")
     ax.set_ylabel("held-out nats per token (higher is better)")
     _finish(ax, legend=True)

@@ -17,6 +17,7 @@ from polyabayes._persistence import load
 from polyabayes.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood import LogLikelihood, log_likelihood
+from polyabayes.witness._records import Predictions
 from polyabayes.witness._scores import Record, Score, Sizes, checked_score, named
 
 SCORINGS = ("likelihood", "bound")
@@ -133,7 +134,7 @@ class NestedEstimator:
         check_names("scoring_options", options, log_likelihood, _NOT_FOR_LIKELIHOODS)
         self._options, self._seed, self._folder = dict(options), seed, folder
         self._models: dict[Sizes, Any] = {}
-        self._predictions: dict[tuple[Sizes, str], Score] = {}
+        self._predictions = Predictions(folder)
         self._parameters = estimator.get_params(deep=False)
         missing = {"n_components", "fit_method", "init"} - self._parameters.keys()
         if missing:
@@ -182,9 +183,11 @@ class NestedEstimator:
     def predict(self, sizes: Sizes, documents: Any) -> Score:
         """Score documents by the model of a size, once."""
         key = sizes, fingerprint(documents)
-        if key not in self._predictions:
-            self._predictions[key] = self._likelihood(self.model(sizes), documents)
-        return self._predictions[key]
+        found = self._predictions.get(key)
+        if found is None:
+            found = self._likelihood(self.model(sizes), documents)
+            self._predictions.add(key, found)
+        return found
 
     def model(self, sizes: Sizes) -> Any:
         """The model of a size that has a score."""

@@ -273,10 +273,7 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
             A fitted search; this one is left as it is.
         """
         done = self._fitted()
-        if not isinstance(prior, SizePrior) or prior.n_variables != self.prior.n_variables:
-            raise InvalidArgumentError(
-                f"prior must be of {self.prior.n_variables} sizes, got {prior!r}"
-            )
+        self.check_prior(prior)
         for record in done.records:
             if any(size < low for size, low in zip(record.sizes, prior.first, strict=True)):
                 raise InvalidArgumentError(
@@ -288,6 +285,13 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         for record in done.records:
             other._search.add(record)
         return other
+
+    def check_prior(self, prior: Any) -> None:
+        """Refuse what is no prior of as many sizes as that of the search."""
+        if not isinstance(prior, SizePrior) or prior.n_variables != self.prior.n_variables:
+            raise InvalidArgumentError(
+                f"prior must be of {self.prior.n_variables} sizes, got {prior!r}"
+            )
 
     @property
     def n_steps_(self) -> int:
