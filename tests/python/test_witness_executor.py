@@ -6,6 +6,7 @@ import json
 import math
 import multiprocessing
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -228,6 +229,26 @@ def test_what_was_scored_ahead_is_not_scored_again(tmp_path: Path) -> None:
     resumed = search.set_params(score=again).fit()
     assert again.asked == [(2,)]
     assert_same(WitnessSearch(lambda k: -3.0 / k, POISSON, max_steps=4).fit(), resumed)
+
+
+def test_ctrl_c_does_not_wait_for_the_workers(threads: ThreadPoolExecutor) -> None:
+    over = threading.Event()
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def score(k: int) -> float:
+        if k == 2:
+            signal.pthread_kill(main, signal.SIGINT)
+        if k > 1:
+            over.wait(60)
+        return -3.0 / k
+
+    start = time.monotonic()
+    with pytest.raises(Interrupted, match="after 1 steps"):
+        WitnessSearch(score, POISSON, max_steps=9).fit(executor=threads)
+    assert time.monotonic() - start < 30
+    assert not over.is_set()
+    over.set()
 
 
 def test_nothing_is_asked_for_beyond_the_last_step(threads: ThreadPoolExecutor) -> None:

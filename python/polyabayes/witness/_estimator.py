@@ -36,6 +36,7 @@ from polyabayes.witness._scores import Sizes, named
 from polyabayes.witness._search import BOUNDS, KINDS, STRATEGIES, Rules, Search, SearchStep
 from polyabayes.witness._sources import (
     ScoreOptions,
+    check_further_prior,
     is_estimator,
     kind_of,
     log_ceiling_of,
@@ -119,8 +120,9 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
     random_state : None, int, RandomState, Generator or SeedSequence
         Seed of :func:`log_likelihood`, and of an estimator that has none.
     checkpoint : path-like, optional
-        Folder for scores and models, written after every step. A search of the same corpus, score,
-        prior, kind and strategy goes on from there; that of another is refused.
+        Folder for scores, models and predictions, written after every score. A search of the same
+        corpus, score, prior, kind and strategy goes on from there; that of another is refused. A
+        function is known by its name: after a change of what it does give another folder.
     progress : bool, default=False
         Show a progress bar (needs tqdm).
 
@@ -273,7 +275,7 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
             A fitted search; this one is left as it is.
         """
         done = self._fitted()
-        self.check_prior(prior)
+        check_further_prior(prior, self.prior)
         for record in done.records:
             if any(size < low for size, low in zip(record.sizes, prior.first, strict=True)):
                 raise InvalidArgumentError(
@@ -285,13 +287,6 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         for record in done.records:
             other._search.add(record)
         return other
-
-    def check_prior(self, prior: Any) -> None:
-        """Refuse what is no prior of as many sizes as that of the search."""
-        if not isinstance(prior, SizePrior) or prior.n_variables != self.prior.n_variables:
-            raise InvalidArgumentError(
-                f"prior must be of {self.prior.n_variables} sizes, got {prior!r}"
-            )
 
     @property
     def n_steps_(self) -> int:

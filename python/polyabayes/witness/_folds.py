@@ -21,6 +21,7 @@ from polyabayes.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.priors import SizePrior
 from polyabayes.witness._estimator import WitnessSearch
+from polyabayes.witness._sources import check_further_prior
 from polyabayes.witness._table import ResultTable
 
 
@@ -90,7 +91,7 @@ def cross_validate(
         )
     n_workers = _checks.whole_number("n_workers", n_workers)
     for prior in priors:
-        search.check_prior(prior)
+        check_further_prior(prior, search.prior)
     order = random_generator(random_state).permutation(corpus.n_documents)
     folds = np.empty(corpus.n_documents, dtype=np.int64)
     folds[order] = np.arange(corpus.n_documents) % n_folds

@@ -284,8 +284,8 @@ class Search:
 
         They go by increasing score. Where a configuration has none, there is no least.
         """
-        self.records = records
-        self.survey = take_survey(self.prior, records, intervals, self.rules)
+        survey = take_survey(self.prior, records, intervals, self.rules)
+        self.records, self.survey = records, survey
         found = np.unique(self.survey.witness[self.survey.open]).tolist()
         self._witnesses = sorted(
             (ix for ix in found if ix >= 0), key=lambda ix: (intervals.lower[ix], ix)

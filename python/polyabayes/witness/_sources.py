@@ -11,6 +11,7 @@ from polyabayes import _checks
 from polyabayes.allocation import AllocationModel
 from polyabayes.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.priors import SizePrior
 from polyabayes.witness._adapters import FunctionScorer, NestedEstimator, Scorer
 from polyabayes.witness._evidence import EvidenceScorer
 from polyabayes.witness._scores import ROUNDING, Sizes
@@ -65,6 +66,12 @@ def make_scorer(score: Any, kind: str, first: Sizes, data: Any, options: ScoreOp
             f"score must be an estimator, an AllocationModel or a function of sizes, got {score!r}"
         )
     return FunctionScorer(score, predictive)
+
+
+def check_further_prior(prior: Any, first: SizePrior) -> None:
+    """Refuse what is no prior of as many sizes as the first one."""
+    if not isinstance(prior, SizePrior) or prior.n_variables != first.n_variables:
+        raise InvalidArgumentError(f"prior must be of {first.n_variables} sizes, got {prior!r}")
 
 
 def log_ceiling_of(upper: Any, data: Any, scorer: Scorer) -> float:
