@@ -315,8 +315,12 @@ def test_a_score_that_always_fails_ends_the_search() -> None:
         pytest.raises(ScoreError, match=r"10 configurations in a row.*size 10: RuntimeError"),
     ):
         WitnessSearch(score, HALF, max_steps=50).fit()
+    search = WitnessSearch(score, priors.Uniform(1, 3))
     with pytest.warns(ScoreWarning), pytest.raises(ScoreError, match="no configuration could be"):
-        WitnessSearch(score, priors.Uniform(1, 3)).fit()
+        search.fit()
+    assert search.n_steps_ == 3
+    with pytest.raises(ScoreError, match="no configuration has a score"):
+        search.best_  # noqa: B018
 
 
 @pytest.mark.parametrize(
@@ -441,6 +445,8 @@ def test_before_fit_and_without_predictions() -> None:
     for name in ("bounds_", "posterior_bounds_", "best_", "trace_", "n_steps_", "holds_"):
         with pytest.raises(NotFittedError):
             getattr(search, name)
+    with pytest.raises(NotFittedError):
+        search.model(1)
     search.fit()
     with pytest.raises(InvalidArgumentError, match="needs predictive="):
         search.predictive_bounds(None)

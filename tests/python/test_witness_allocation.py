@@ -166,6 +166,15 @@ def test_any_time_the_map_shows_what_was_scored_and_the_witnesses() -> None:
         plt.close("all")
 
 
+def test_the_same_evidence_under_another_prior() -> None:
+    search = WitnessSearch(COCLUSTERING, CASES[0].values[2], random_state=0).fit(LINKS)
+    other = search.under(CASES[1].values[2])
+    direct = WitnessSearch(COCLUSTERING, CASES[1].values[2], random_state=0).fit(LINKS)
+    for name in ("lower", "upper"):
+        assert other.bounds_[name][-1] == pytest.approx(direct.bounds_[name][-1], abs=1e-10)
+    assert other.best_ == direct.best_
+
+
 def test_some_sizes_may_be_known() -> None:
     model = pb.AllocationModel.blockmodel(2, None, axes=["user", "item", "s"])
     assert model.unknown_sizes == ("h",)

@@ -350,7 +350,8 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         -------
         estimator or AllocationModel
         """
-        return self._scorer.model(sizes or best_sizes(self._fitted()))
+        done = self._fitted()
+        return self._scorer.model(sizes or best_sizes(done))
 
     def predictive_bounds(self, X: Any) -> PredictiveBounds:
         """Bounds on ln p(X | y), averaged over sizes by their posterior.
