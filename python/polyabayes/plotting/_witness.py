@@ -18,6 +18,9 @@ __all__ = ["plot_predictive_bounds", "plot_search_map", "plot_size_bounds", "plo
 
 _MOST_NUMBERS = 150
 
+# Place of a legend that must cover nothing.
+_ABOVE: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2}
+
 
 def plot_size_bounds(
     searches: WitnessSearch | Mapping[str, WitnessSearch], ax: Axes | None = None
@@ -163,7 +166,8 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
     ax.set_xticks(np.unique(folds["fold"]))
     ax.set_xlabel("fold")
     ax.set_ylabel("held-out nats per token (higher is better)")
-    _finish(ax, legend=True)
+    _finish(ax, legend=False)
+    ax.legend(frameon=False, **_ABOVE)
     return ax
 
 
@@ -205,15 +209,19 @@ def plot_search_map(search: WitnessSearch, ax: Axes | None = None) -> Axes:
     frame: dict[str, Any] = {"facecolor": "none", "edgecolor": "C3", "label": "witnesses"}
     ax.scatter(framed[:, 0], framed[:, 1], marker="s", s=330, **frame)
     if len(x) <= _MOST_NUMBERS:
+        known = scores[finite]
+        # Dark on the bright colours of high scores.
+        bright = known.min() + 0.7 * np.ptp(known) if len(known) else np.inf
         for step, (across, up) in enumerate(zip(x, y, strict=True), start=1):
+            colour = "0.1" if scores[step - 1] > bright else "0.95"
             ax.annotate(
-                str(step), (across, up), ha="center", va="center", size="x-small", color="0.95"
+                str(step), (across, up), ha="center", va="center", size="x-small", color=colour
             )
     ax.set_xlabel("first size")
     ax.set_ylabel("second size")
     ax.margins(0.12)
     ax.locator_params(integer=True)
-    ax.legend(frameon=False, loc="upper right")
+    ax.legend(frameon=False, **_ABOVE)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
