@@ -27,25 +27,16 @@ _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE)) / "letter_bigrams.csv"
 
 
-class Evidence:
-    """Ln p(counts | size, total) of the factorisation word <- topic -> document, by annealing."""
-
-    def __init__(self, counts: Any, concentration: float, **options: Any) -> None:
-        self.counts, self.concentration, self.options = counts, concentration, options
-
-    def __call__(self, size: int) -> tuple[float, float]:
-        """The value and its standard error."""
-        model = pb.AllocationModel.nmf(size, concentration=self.concentration)
-        found = model.log_evidence(
-            self.counts, method="annealed", given_total=True, random_state=0, **self.options
-        )
-        return found.value, found.std_error
-
-
-def search_evidence(score: Evidence, largest: int) -> pb.WitnessSearch:
-    """Score all sizes."""
-    sizes = pb.priors.Uniform(1, largest)
-    return pb.WitnessSearch(score, sizes, kind="evidence", random_state=0).fit()
+def search_evidence(
+    counts: Any, largest: int, concentration: float, **options: Any
+) -> pb.WitnessSearch:
+    """Score all sizes of the factorisation word <- topic -> document by annealing."""
+    return pb.WitnessSearch(
+        pb.AllocationModel.nmf(None, concentration=concentration),
+        pb.priors.Uniform(1, largest),
+        scoring_options={"method": "annealed", "given_total": True, **options},
+        random_state=0,
+    ).fit(counts)
 
 
 def bigrams(file: Path, n_tokens: int, largest: int, concentration: float) -> None:
@@ -55,7 +46,8 @@ def bigrams(file: Path, n_tokens: int, largest: int, concentration: float) -> No
     shares = shares / shares.sum()
     rng = np.random.default_rng(0)
     counts = rng.multinomial(n_tokens, shares.ravel()).reshape(shares.shape)
-    search = search_evidence(Evidence(counts, concentration), largest)
+    # Few replicates have wide intervals, by Student's law.
+    search = search_evidence(counts, largest, concentration, n_replicates=16)
     bounds, posterior = search.bounds_, search.posterior_bounds_
     print(f"{n_tokens:,} bigrams, concentration {concentration:g}")
     print("rank  ln evidence      +-  posterior between      and  seconds")
@@ -85,8 +77,8 @@ def known(n_corpora: int, largest: int, concentration: float) -> None:
             pb.WitnessSearch(lda, sizes, scoring=name, random_state=0).fit(corpus)
             for name in ("bound", "likelihood")
         ]
-        evidence = Evidence(corpus, concentration, n_samples=500, n_particles=8)
-        found = [search.best_ for search in (*nested, search_evidence(evidence, largest))]
+        evidence = search_evidence(corpus, largest, concentration, n_samples=500, n_particles=8)
+        found = [search.best_ for search in (*nested, evidence)]
         near += np.abs(np.array(found) - truth) <= 1
         row = "  ".join(f"{size:10}" for size in found)
         print(f"{truth:4}  {row}  {time.perf_counter() - start:7.1f}", flush=True)

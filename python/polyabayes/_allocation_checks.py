@@ -24,15 +24,17 @@ def known_nodes(graph: Graph, name: str, nodes: tuple[str, ...]) -> tuple[str, .
     return nodes
 
 
-def checked_sizes(graph: Graph, sizes: Any) -> dict[str, int]:
-    """Sizes of nodes that the graph has."""
+def checked_sizes(graph: Graph, sizes: Any) -> dict[str, int | None]:
+    """Sizes of nodes that the graph has; None where it is not known yet."""
     if sizes is None:
         return {}
     if not isinstance(sizes, Mapping):
         raise InvalidTypeError(f"sizes must map names of nodes to numbers, got {sizes!r}")
     known_nodes(graph, "sizes", tuple(sizes))
     return {
-        node: _checks.whole_number(f"sizes[{node!r}]", size, 1, _LARGEST_SIZE)
+        node: None
+        if size is None
+        else _checks.whole_number(f"sizes[{node!r}]", size, 1, _LARGEST_SIZE)
         for node, size in sizes.items()
     }
 

@@ -43,7 +43,7 @@ class Described(Protocol):
     """What a model says of itself."""
 
     graph: Graph
-    sizes: dict[str, int]
+    sizes: dict[str, int | None]
     concentration: float
     rate: float | None
     tied: tuple[tuple[str, ...], ...]
@@ -173,7 +173,7 @@ def _sizes(model: Described, tensor: CountTensor) -> dict[str, int]:
     found = dict(zip(tensor.axes, tensor.shape, strict=True))
     sizes: dict[str, int] = {}
     for node in model.graph.nodes:
-        size = model.sizes.get(node, found.get(node))
+        size = model.sizes.get(node) or found.get(node)
         if size is None:
             raise _misfit(
                 model,

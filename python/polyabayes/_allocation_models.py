@@ -16,14 +16,17 @@ __all__ = ["ReadyMade"]
 
 
 class ReadyMade:
-    """Constructors of known models; each takes `concentration`, `rate` and `prior` on top."""
+    """Constructors of known models; each takes `concentration`, `rate` and `prior` on top.
+
+    A size may be None: not known yet, for :class:`WitnessSearch`.
+    """
 
     if TYPE_CHECKING:
 
         def __init__(
             self,
             graph: str,
-            sizes: Mapping[str, int] | None = None,
+            sizes: Mapping[str, int | None] | None = None,
             concentration: float = 1.0,
             rate: float | None = None,
             tied: Sequence[Sequence[str]] = (),
@@ -31,7 +34,7 @@ class ReadyMade:
         ) -> None: ...
 
     @classmethod
-    def nmf(cls, K: int, axes: Sequence[str] = ("doc", "word"), **options: Any) -> Self:
+    def nmf(cls, K: int | None, axes: Sequence[str] = ("doc", "word"), **options: Any) -> Self:
         """Non-negative matrix factorisation, or LDA with its prior: ``doc <- topic -> word``.
 
         Parameters
@@ -47,13 +50,13 @@ class ReadyMade:
         return cls(f"{first} <- topic -> {second}", {"topic": K}, **options)
 
     @classmethod
-    def symmetric_nmf(cls, K: int, axes: Sequence[str] = ("i", "j"), **options: Any) -> Self:
+    def symmetric_nmf(cls, K: int | None, axes: Sequence[str] = ("i", "j"), **options: Any) -> Self:
         """Non-negative factorisation of a square matrix, one table for both axes."""
         return cls.symmetric_cp(2, K, axes, **options)
 
     @classmethod
     def symmetric_cp(
-        cls, order: int, R: int, axes: Sequence[str] | None = None, **options: Any
+        cls, order: int, R: int | None, axes: Sequence[str] | None = None, **options: Any
     ) -> Self:
         """CP of a tensor of any order whose axes have one table: ``r -> i1, i2, ...``, tied.
 
@@ -73,12 +76,12 @@ class ReadyMade:
         return cls(f"r -> {', '.join(names)}", {"r": R}, tied=[names], **options)
 
     @classmethod
-    def cp(cls, axes: Sequence[str], R: int, **options: Any) -> Self:
+    def cp(cls, axes: Sequence[str], R: int | None, **options: Any) -> Self:
         """CP, also called PARAFAC, of rank R: ``r -> i, j, k``."""
         return cls(f"r -> {', '.join(_axes(axes))}", {"r": R}, **options)
 
     @classmethod
-    def tucker(cls, axes: Sequence[str], ranks: Sequence[int], **options: Any) -> Self:
+    def tucker(cls, axes: Sequence[str], ranks: Sequence[int | None], **options: Any) -> Self:
         """Tucker: every axis has a hidden node of its own, and those have a full joint table.
 
         Parameters
@@ -99,7 +102,7 @@ class ReadyMade:
     @classmethod
     def pachinko(
         cls,
-        sizes: Sequence[int] | Mapping[str, int],
+        sizes: Sequence[int | None] | Mapping[str, int | None],
         axes: Sequence[str] = ("doc", "word"),
         **options: Any,
     ) -> Self:
@@ -123,7 +126,7 @@ class ReadyMade:
 
     @classmethod
     def blockmodel(
-        cls, K1: int, K2: int, axes: Sequence[str] = ("i", "j", "s"), **options: Any
+        cls, K1: int | None, K2: int | None, axes: Sequence[str] = ("i", "j", "s"), **options: Any
     ) -> Self:
         """Mixed-membership blockmodel: ``i -> g; j -> h; g, h -> s``.
 
@@ -162,7 +165,9 @@ class ReadyMade:
         return cls(text, dict.fromkeys(states, n_states), tied=ties, axes=seen, **options)
 
     @classmethod
-    def sum_conditioned(cls, R: int, axes: Sequence[str] = ("i", "j", "k"), **options: Any) -> Self:
+    def sum_conditioned(
+        cls, R: int | None, axes: Sequence[str] = ("i", "j", "k"), **options: Any
+    ) -> Self:
         """Sum-conditioned factorisation: ``j -> k; j, k -> r; k, r -> i``."""
         i, j, k = _axes(axes, 3)
         text = f"{j} -> {k}; {j}, {k} -> r; {k}, r -> {i}"
@@ -191,7 +196,7 @@ def _axes(axes: Any, length: int | None = None) -> tuple[str, ...]:
     return names
 
 
-def _lengths(name: str, values: Any, axes: Sequence[str]) -> list[int]:
+def _lengths(name: str, values: Any, axes: Sequence[str]) -> list[int | None]:
     if isinstance(values, (str, Mapping)) or not hasattr(values, "__len__"):
         raise InvalidArgumentError(f"{name} must hold a number for each axis, got {values!r}")
     if len(values) != len(axes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from polyabayes import _checks
@@ -53,8 +54,9 @@ class AllocationModel(ReadyMade):
         The network as text: chains of arrows, several parents or children parted by commas,
         statements parted by semicolons, as ``"doc -> topic -> word"``, ``"i <- r -> j; r -> k"``
         or ``"t -> s; t, s -> r -> i, j"``. Nodes that name an axis of the data are visible.
-    sizes : mapping of str to int, optional
-        Number of values of every hidden node. A visible node has that of its axis, or more.
+    sizes : mapping of str to int or None, optional
+        Number of values of every hidden node; None where it is not known, for :meth:`with_sizes`
+        or a :class:`WitnessSearch` to fill in. A visible node has that of its axis, or more.
     concentration : float, default=1.0
         a: the equivalent sample size of the prior.
     rate : float, optional
@@ -93,7 +95,7 @@ class AllocationModel(ReadyMade):
     def __init__(
         self,
         graph: str,
-        sizes: Mapping[str, int] | None = None,
+        sizes: Mapping[str, int | None] | None = None,
         concentration: float = 1.0,
         rate: float | None = None,
         tied: Sequence[Sequence[str]] = (),
@@ -114,7 +116,7 @@ class AllocationModel(ReadyMade):
 
     @classmethod
     def from_undirected(
-        cls, graph: str, sizes: Mapping[str, int] | None = None, **options: Any
+        cls, graph: str, sizes: Mapping[str, int | None] | None = None, **options: Any
     ) -> Self:
         """Make a decomposable model of a graph without directions, or with cycles.
 
@@ -151,6 +153,28 @@ class AllocationModel(ReadyMade):
         model = cls(network.to_text(), sizes, **options)
         model.added_edges = added
         return model
+
+    @property
+    def unknown_sizes(self) -> tuple[str, ...]:
+        """The nodes whose size is None, in the order of `sizes`."""
+        return tuple(node for node, size in self.sizes.items() if size is None)
+
+    def with_sizes(self, **sizes: int) -> Self:
+        """The same model with other sizes, by node; those that are not given stay as they are.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If the graph has no such node, or a size is no positive number.
+
+        Examples
+        --------
+        >>> AllocationModel.nmf(None).with_sizes(topic=3)
+        <AllocationModel: topic -> doc, word; topic 3; concentration 1>
+        """
+        other = copy(self)
+        other.sizes = checked_sizes(self.graph, {**self.sizes, **sizes})
+        return other
 
     def cost(self, data: Any, *, elimination_order: Sequence[str] | None = None) -> Cost:
         """What the hidden nodes cost, before anything runs.
@@ -492,7 +516,8 @@ class AllocationModel(ReadyMade):
 
     def __repr__(self) -> str:
         parts = [self.graph.to_text()]
-        parts += [", ".join(f"{node} {size:,}" for node, size in self.sizes.items())]
+        sizes = {node: f"{size:,}" if size else "?" for node, size in self.sizes.items()}
+        parts += [", ".join(f"{node} {size}" for node, size in sizes.items())]
         parts += [f"concentration {self.concentration:g}"]
         parts += [f"rate {self.rate:g}"] if self.rate is not None else []
         parts += [f"tied {', '.join(tie)}" for tie in self.tied]

@@ -172,8 +172,8 @@ def _search(arguments: argparse.Namespace) -> int:
     plot = arguments.plot and _output(arguments.plot, _PICTURE_SUFFIXES)
     if plot:
         _need("matplotlib", "plot", "--plot")
-    if arguments.folds is not None and (len(arguments.priors) > 1 or arguments.test):
-        raise InvalidArgumentError("--folds goes with one --prior, and without --test")
+    if arguments.folds is not None and arguments.test:
+        raise InvalidArgumentError("--folds holds documents out by itself: leave out --test")
     training = given(arguments, ("max_iter", "tol", "n_jobs"))
     search = pb.WitnessSearch(
         pb.LatentDirichletAllocation(learn_priors=True, **training),
@@ -188,7 +188,8 @@ def _search(arguments: argparse.Namespace) -> int:
     _say(f"searching on {_size(corpus)}")
     if arguments.folds is not None:
         options = given(arguments, ("n_workers",))
-        folds = pb.cross_validate(search, corpus, arguments.folds, **options)
+        others = arguments.priors[1:]
+        folds = pb.cross_validate(search, corpus, arguments.folds, priors=others, **options)
         _write_table(folds, arguments.output)
         if plot:
             _save_picture(pb.plotting.plot_predictive_bounds(folds), plot)

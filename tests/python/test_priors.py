@@ -257,6 +257,7 @@ def test_priors_pickle(prior: priors.SizePrior) -> None:
         (lambda: priors.Product(), InvalidArgumentError, "at least one prior"),
         (lambda: priors.Product(3), InvalidTypeError, "prior 0 must be of one size"),
         (lambda: priors.JointTable({(1, 0): 1.0}), InvalidArgumentError, r"size \(1, 0\)"),
+        (lambda: priors.JointTable(1.0), InvalidArgumentError, "must have 1 dimensions"),
         (lambda: priors.JointTable([[0.5, 0.4]]), InvalidArgumentError, "sum to 0.9"),
         (lambda: priors.JointTable({(1, 1): 0.5, (1,): 0.5}), InvalidTypeError, "tuple of 2 sizes"),
         (lambda: priors.Joint(lambda *_: -1.0, 2), InvalidArgumentError, "all must be 1"),

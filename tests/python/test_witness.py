@@ -11,6 +11,7 @@ import pytest
 import polyabayes as pb
 from polyabayes import priors
 from polyabayes.exceptions import (
+    BudgetExceededError,
     InvalidArgumentError,
     InvalidTypeError,
     NotFittedError,
@@ -123,6 +124,40 @@ def test_best_first_weighs_the_width_against_the_time(monkeypatch: pytest.Monkey
     assert [step.sizes for step in search.trace_] == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1)]
 
 
+def plateau(a: int, b: int) -> float:
+    """Sizes (1, b) stay below all others, however large b is."""
+    return -9.0 - 1.0 / b if a == 1 else -3.0 - 1.0 / (a * b)
+
+
+def test_the_successors_of_the_least_witness_may_stay_on_one_axis() -> None:
+    prior = priors.Product(HALF, HALF)
+    search = WitnessSearch(plateau, prior, max_steps=30)
+    (stuck, wide) = (
+        search.set_params(strategy=strategy).fit().bounds_ for strategy in (None, "widest")
+    )
+    assert stuck["size_1"].tolist()[3:] == [1] * 27
+    # What is left there has next to no mass, so that the bounds hardly move.
+    assert stuck["log_h"][-1] == pytest.approx(math.log(3 / 8), abs=1e-6)
+    assert wide["log_h"][-1] < math.log(1 / 16)
+    assert wide["upper"][-1] < stuck["upper"][-1] - 1
+    assert wide["lower"][-1] > stuck["lower"][-1]
+
+
+def test_the_widest_is_the_next_by_its_part_in_the_width() -> None:
+    """By hand: mass times (1 - the score of the best witness)."""
+    values = {(1, 1): 0.1, (1, 2): 0.2, (2, 1): 0.9, (1, 3): 0.3, (2, 2): 0.95}
+    search = WitnessSearch(
+        lambda a, b: math.log(values.get((a, b), 0.97)),
+        priors.Product(HALF, HALF),
+        strategy="widest",
+        max_steps=7,
+    ).fit()
+    # After (1, 1) both have 0.9 / 8, and the first is taken; then (2, 1) has 0.9 / 8 and (1, 3) 0.8
+    # / 16; then (1, 3) has 0.8 / 16, (2, 2) and (3, 1) 0.1 / 16; then (1, 4) 0.7 / 32.
+    order = [(1, 1), (1, 2), (2, 1), (1, 3), (1, 4), (2, 2), (3, 1)]
+    assert [step.sizes for step in search.trace_] == order
+
+
 def test_a_fall_within_the_errors_is_no_error() -> None:
     search = WitnessSearch(lambda k: ((-5.0, -5.4, -4.0)[k - 1], 0.5), priors.Uniform(1, 3)).fit()
     assert search.stop_reason_ == "exhausted"
@@ -157,6 +192,81 @@ def test_a_fall_in_two_variables_is_seen_between_comparable_sizes_only() -> None
         WitnessSearch(lambda a, b: values[a, b], prior).fit()
     values[2, 2] = -3.0
     assert WitnessSearch(lambda a, b: values[a, b], prior).fit().n_steps_ == 4
+
+
+@pytest.mark.parametrize(
+    ("prior", "order"),
+    [
+        (priors.JointTable({(1, 2): 0.5, (2, 1): 0.5}), [(1, 2), (2, 1)]),
+        (
+            priors.JointTable({(1, 1): 0.4, (2, 3): 0.3, (3, 2): 0.2, (9, 9): 0.1}),
+            [(1, 1), (2, 3), (3, 2), (9, 9)],
+        ),
+        (
+            priors.Joint(
+                lambda low, high: (
+                    0.0 if all(a <= 40 <= b for a, b in zip(low, high, strict=True)) else -math.inf
+                ),
+                2,
+            ),
+            [(40, 40)],
+        ),
+    ],
+)
+def test_holes_of_the_prior_do_not_end_the_search(
+    prior: priors.SizePrior, order: list[tuple[int, int]]
+) -> None:
+    search = WitnessSearch(lambda a, b: -3.0 / (a * b), prior).fit()
+    assert [step.sizes for step in search.trace_] == order
+    assert search.stop_reason_ == "exhausted"
+    truth = sum(math.exp(prior.log_box(s, s) - 3.0 / (s[0] * s[1])) for s in order)
+    assert search.bounds_["lower"][-1] == pytest.approx(math.log(truth), abs=1e-10)
+    assert (search.bounds_["lower"] <= math.log(truth)).all()
+    assert (search.bounds_["upper"] >= math.log(truth)).all()
+
+
+def test_even_sizes_only() -> None:
+    even = priors.Custom(
+        lambda k: -math.inf if k % 2 else -(k // 2) * math.log(2),
+        lambda k: -(k // 2) * math.log(2),
+    )
+    table = WitnessSearch(lambda k: -3.0 / k, even, max_steps=5).fit().bounds_
+    assert table["size"].tolist() == [2, 4, 6, 8, 10]
+    assert math.exp(table["log_h"][-1]) == pytest.approx(1 / 32)
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        priors.Product(*[priors.Table({1: 0.5, 2000: 0.5})] * 2),
+        priors.Custom(lambda k: math.log(0.5) if k == 1 else -math.inf, lambda _: math.log(0.5)),
+    ],
+)
+def test_mass_that_is_out_of_reach_is_told(prior: priors.SizePrior) -> None:
+    def score(*_: int) -> float:
+        return -3.0
+
+    with pytest.raises(BudgetExceededError, match=r"sizes up to .* than the 1,000,000"):
+        WitnessSearch(score, prior).fit()
+
+
+def test_a_certain_score_has_no_bound_above_it() -> None:
+    search = WitnessSearch(lambda _: 0.0, priors.Poisson(2.0), width=1e-9).fit()
+    assert search.n_steps_ == 1
+    assert search.bounds_["lower"][0] <= 0.0
+
+
+def test_what_no_configuration_would_accept_is_no_failure() -> None:
+    def score(k: int) -> float:
+        pb.AllocationModel.nmf(k, concentration=-1.0)
+        return -3.0
+
+    with pytest.raises(InvalidArgumentError, match="concentration must be positive"):
+        WitnessSearch(score, HALF).fit()
+    with pytest.raises(InvalidArgumentError, match="method must be one of"):
+        WitnessSearch(
+            pb.LatentDirichletAllocation(), HALF, scoring_options={"method": "best"}, max_steps=1
+        ).fit([[1, 2], [2, 0]])
 
 
 def test_zero_probability_is_legal() -> None:
@@ -205,8 +315,12 @@ def test_a_score_that_always_fails_ends_the_search() -> None:
         pytest.raises(ScoreError, match=r"10 configurations in a row.*size 10: RuntimeError"),
     ):
         WitnessSearch(score, HALF, max_steps=50).fit()
+    search = WitnessSearch(score, priors.Uniform(1, 3))
     with pytest.warns(ScoreWarning), pytest.raises(ScoreError, match="no configuration could be"):
-        WitnessSearch(score, priors.Uniform(1, 3)).fit()
+        search.fit()
+    assert search.n_steps_ == 3
+    with pytest.raises(ScoreError, match="no configuration has a score"):
+        search.best_  # noqa: B018
 
 
 @pytest.mark.parametrize(
@@ -289,7 +403,7 @@ def test_the_same_scores_under_another_prior() -> None:
     ("options", "error", "message"),
     [
         ({"prior": 5.0}, InvalidTypeError, "prior must be one of polyabayes.priors"),
-        ({"score": 3}, InvalidTypeError, "score must be an estimator or a function"),
+        ({"score": 3}, InvalidTypeError, "score must be an estimator, an All"),
         ({"kind": "both"}, InvalidArgumentError, "kind must be one of 'nested', 'evidence'"),
         ({"bound": "best"}, InvalidArgumentError, "bound must be one of"),
         ({"upper": "one"}, InvalidArgumentError, "upper must be one of"),
@@ -303,6 +417,16 @@ def test_the_same_scores_under_another_prior() -> None:
         ({"predictive": 3}, InvalidTypeError, "predictive must be a function"),
         ({"random_state": -1}, InvalidArgumentError, "random_state must be"),
         ({"checkpoint": 3}, InvalidTypeError, "checkpoint must be a folder"),
+        (
+            {"score": pb.LatentDirichletAllocation(), "scoring_options": {"particles": 3}},
+            InvalidArgumentError,
+            "scoring_options has 'particles', but log_likelihood takes method, n_samples",
+        ),
+        (
+            {"score": pb.LatentDirichletAllocation(), "scoring_options": 3},
+            InvalidTypeError,
+            "scoring_options must be a dict or None, got 3",
+        ),
     ],
 )
 def test_bad_arguments_are_refused_before_any_work(
@@ -311,8 +435,9 @@ def test_bad_arguments_are_refused_before_any_work(
     def score(_: int) -> float:
         raise AssertionError("called")
 
+    search = WitnessSearch(**{"score": score, "prior": HALF, **options})
     with pytest.raises(error, match=message):
-        WitnessSearch(**{"score": score, "prior": HALF, **options}).fit()
+        search.fit([[1, 2], [2, 0]] if "scoring_options" in options else None)
 
 
 def test_before_fit_and_without_predictions() -> None:
@@ -320,6 +445,8 @@ def test_before_fit_and_without_predictions() -> None:
     for name in ("bounds_", "posterior_bounds_", "best_", "trace_", "n_steps_", "holds_"):
         with pytest.raises(NotFittedError):
             getattr(search, name)
+    with pytest.raises(NotFittedError):
+        search.model(1)
     search.fit()
     with pytest.raises(InvalidArgumentError, match="needs predictive="):
         search.predictive_bounds(None)

@@ -153,13 +153,17 @@ def test_nested_bounds_of_two_sizes_contain_the_sum(seed: int) -> None:
         if case % 2:
             prior: priors.SizePrior = priors.Product(*(random_prior(rng, n) for n in most))
         else:
-            prior = priors.JointTable(rng.dirichlet(np.ones(math.prod(most))).reshape(most))
+            masses = rng.dirichlet(np.ones(math.prod(most))).reshape(most)
+            # Half of these have holes.
+            masses[rng.random(most) < 0.5 * (case // 2 % 2)] = 0.0
+            masses[-1, -1] += 1 - masses.sum()
+            prior = priors.JointTable(masses)
         truth = Truth(prior, most, score, predict)
         search = WitnessSearch(
             score,
             prior,
             bound=("witness", "min-witness")[case // 2 % 2],
-            strategy=("successor", "best-first")[case // 4 % 2],
+            strategy=("successor", "best-first", "widest")[case // 4 % 3],
             predictive=lambda _, *sizes, predict=predict: predict(*sizes),
             # Never beyond the box where the truth is known size by size.
             max_steps=min(most),

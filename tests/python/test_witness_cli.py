@@ -65,9 +65,12 @@ def test_likelihoods_by_a_cheap_method(folder: Path) -> None:
 
 
 def test_folds(folder: Path) -> None:
-    assert run("train.npz --prior poisson:2 --max-steps 2 --folds 2 -o f.csv --plot f.png") == 0
+    priors = "--prior poisson:2 --prior geometric:0.5"
+    assert run(f"train.npz {priors} --max-steps 2 --folds 2 -o f.csv --plot f.png") == 0
     rows = table(folder / "f.csv")
-    assert [row["fold"] for row in rows] == ["0", "1"]
+    assert [row["fold"] for row in rows] == ["0", "0", "1", "1"]
+    assert [row["prior"][:3] for row in rows] == ["Poi", "Geo"] * 2
+    assert rows[0]["lower"] != rows[1]["lower"]
     assert all(float(row["lower"]) <= float(row["upper"]) for row in rows)
 
 
@@ -81,7 +84,7 @@ def test_folds(folder: Path) -> None:
         ("train.npz --prior uniform:a,3 -o b.csv", "invalid literal"),
         ("train.npz --prior poisson:2 -o b.xls", "must end in .csv or .parquet"),
         ("train.npz --prior poisson:2 -o b.csv --bound best", "bound must be one of"),
-        ("train.npz --prior poisson:2 -o b.csv --folds 2 --test test.npz", "--folds goes with one"),
+        ("train.npz --prior poisson:2 -o b.csv --folds 2 --test test.npz", "leave out --test"),
         ("none.npz --prior poisson:2 -o b.csv", "none.npz"),
     ],
 )

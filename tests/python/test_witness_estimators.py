@@ -23,10 +23,9 @@ from polyabayes.exceptions import (
     FileFormatError,
     Interrupted,
     InvalidArgumentError,
-    InvalidTypeError,
 )
-from polyabayes.witness import Score, WitnessSearch, cross_validate
-from polyabayes.witness._adapters import NestedEstimator, starts_afresh
+from polyabayes.witness import Score, WitnessSearch
+from polyabayes.witness._adapters import NestedEstimator, degrees_of_freedom, starts_afresh
 
 DATA = pb.datasets.make_lda_corpus(30, 12, 3, document_length=15, random_state=3)
 
@@ -131,6 +130,23 @@ def test_likelihoods_as_scores_carry_their_errors() -> None:
     shares = counts / counts.sum(axis=1, keepdims=True)
     ceiling = (counts * np.log(np.where(shares > 0, shares, 1.0))).sum()
     assert search.log_ceiling_ == pytest.approx(ceiling, rel=1e-11)
+
+
+def test_few_replicates_have_few_degrees_of_freedom() -> None:
+    model = lda(n_components=2, fit_method="em", random_state=0).fit(DATA.corpus)
+    options = {"method": "annealed", "n_samples": 10, "n_replicates": 4, "random_state": 0}
+    one = pb.log_likelihood(model, DATA.corpus[:1], **options)
+    assert degrees_of_freedom(one) == pytest.approx(3.0)
+    twice = pb.log_likelihood(model, DATA.corpus[[0, 0, 0]], **options)
+    assert degrees_of_freedom(twice) == pytest.approx(3.0)
+    distinct = np.unique(DATA.corpus.counts.toarray(), axis=0)
+    many = pb.log_likelihood(model, distinct, **options)
+    variances = many.std_errors**2
+    # By Welch and Satterthwaite, all documents with three.
+    expected = variances.sum() ** 2 / (variances**2 / 3).sum()
+    assert degrees_of_freedom(many) == pytest.approx(expected)
+    assert 3 < expected <= 3 * len(variances)
+    assert degrees_of_freedom(pb.log_likelihood(model, DATA.corpus, "exact")) == math.inf
 
 
 def test_predictions_average_over_the_models() -> None:
@@ -279,32 +295,20 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
     assert len((tmp_path / "search.jsonl").read_text().splitlines()) == 4
 
 
-def test_folds_compare_the_average_with_the_best(tmp_path: Path) -> None:
-    search = nested(scoring="likelihood", checkpoint=tmp_path)
-    here = cross_validate(search, DATA.corpus, 3)
-    assert here["fold"].tolist() == [0, 1, 2]
-    assert here["n_tokens"].sum() == DATA.corpus.n_tokens
-    assert (here["lower"] <= here["upper"]).all()
-    assert (here["n_steps"] == 4).all()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["fold-0", "fold-1", "fold-2"]
-    # The second run finds all scores in the folders.
-    again = cross_validate(search.set_params(checkpoint=None), DATA.corpus, 3, checkpoint=tmp_path)
-    for name in here:
-        assert again[name].tolist() == here[name].tolist()
-
-
-def test_folds_in_processes_give_the_same(tmp_path: Path) -> None:
-    search = nested(scoring="bound", max_steps=2).set_params(score=lda(n_jobs=1))
-    here = cross_validate(search, DATA.corpus, 2)
-    there = cross_validate(search, DATA.corpus, 2, n_workers=2, checkpoint=tmp_path)
-    for name in here:
-        assert here[name].tolist() == there[name].tolist()
+def test_a_torn_prediction_is_made_again(tmp_path: Path) -> None:
+    search = nested(scoring="likelihood", checkpoint=tmp_path, max_steps=2).fit(DATA.corpus)
+    here = search.predictive_bounds(DATA.corpus[:4])
+    path = tmp_path / "predictions.jsonl"
+    assert len(path.read_text().splitlines()) == 2
+    path.write_text(path.read_text()[:-9])
+    assert search.fit(DATA.corpus).predictive_bounds(DATA.corpus[:4]) == here
+    assert search.fit(DATA.corpus).predictive_bounds(DATA.corpus[:4]) == here
 
 
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: nested().fit(), InvalidArgumentError, "needs X, the counts"),
+        (lambda: nested().fit(), InvalidArgumentError, "X is missing"),
         (lambda: nested(upper="vacuous").fit(), InvalidArgumentError, "X is missing"),
         (lambda: nested(kind="evidence").fit(DATA.corpus), InvalidArgumentError, "an estimator"),
         (lambda: nested(scoring="elbo").fit(DATA.corpus), InvalidArgumentError, "scoring must be"),
@@ -321,13 +325,6 @@ def test_folds_in_processes_give_the_same(tmp_path: Path) -> None:
             ),
             InvalidArgumentError,
             "a prior of one size",
-        ),
-        (lambda: cross_validate(nested(), DATA.corpus, 1), InvalidArgumentError, "n_folds must be"),
-        (lambda: cross_validate(nested(), DATA.corpus, 31), InvalidArgumentError, "30 documents"),
-        (
-            lambda: cross_validate(WitnessSearch(math.log, priors.Poisson(2.0)), DATA.corpus),
-            InvalidTypeError,
-            "a WitnessSearch of an estimator",
         ),
     ],
 )
@@ -356,17 +353,16 @@ def test_evidence_finds_the_number_of_topics() -> None:
         truth = 3 + seed % 4
         data = pb.datasets.make_lda_corpus(60, 20, truth, document_length=30, random_state=seed)
 
-        def score(size: int, corpus: pb.Corpus = data.corpus) -> tuple[float, float]:
-            found = pb.AllocationModel.nmf(size, concentration=20.0).log_evidence(
-                corpus,
-                "annealed",
-                given_total=True,
-                n_samples=500,
-                n_particles=8,
-                random_state=0,
-            )
-            return found.value, found.std_error
-
-        search = WitnessSearch(score, priors.Uniform(1, 9), kind="evidence").fit()
+        search = WitnessSearch(
+            pb.AllocationModel.nmf(None, concentration=20.0),
+            priors.Uniform(1, 9),
+            scoring_options={
+                "method": "annealed",
+                "given_total": True,
+                "n_samples": 500,
+                "n_particles": 8,
+            },
+            random_state=0,
+        ).fit(data.corpus)
         near += abs(search.best_ - truth) <= 1
     assert near >= 9

@@ -232,7 +232,8 @@ def plot_graph(
         node_size=1600,
         font_size=9,
     )
-    notes = [f"{node}: {size:,} values" for node, size in model.sizes.items()]
+    sizes = {node: f"{size:,}" if size else "?" for node, size in model.sizes.items()}
+    notes = [f"{node}: {size} values" for node, size in sizes.items()]
     notes += [f"one table: {', '.join(tie)}" for tie in model.tied]
     notes += [f"added: {one} - {other}" for one, other in model.added_edges]
     ax.set_title("; ".join(notes), loc="left", size="small")

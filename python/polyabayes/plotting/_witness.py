@@ -18,6 +18,9 @@ __all__ = ["plot_predictive_bounds", "plot_search_map", "plot_size_bounds", "plo
 
 _MOST_NUMBERS = 150
 
+# Place of a legend that must cover nothing.
+_ABOVE: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2}
+
 
 def plot_size_bounds(
     searches: WitnessSearch | Mapping[str, WitnessSearch], ax: Axes | None = None
@@ -122,8 +125,8 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
-        By fold, the interval between the bounds, and the best model with bars of two standard
-        errors; in nats per held-out token.
+        By fold and prior, the interval between the bounds, and the best model with bars of two
+        standard errors; in nats per held-out token.
 
     Raises
     ------
@@ -134,28 +137,37 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
     """
     if not isinstance(folds, ResultTable) or "fold" not in folds:
         raise InvalidTypeError("folds must be what cross_validate returned")
-    n_tokens = folds["n_tokens"]
-    lower, upper = folds["lower"] / n_tokens, folds["upper"] / n_tokens
     ax = axes_or_new(ax, 7.0, 4.2)
-    ax.errorbar(
-        folds["fold"] - 0.1,
-        (lower + upper) / 2,
-        yerr=(upper - lower) / 2,
-        fmt="_",
-        capsize=3,
-        label="averaged over sizes (bounds)",
-    )
-    ax.errorbar(
-        folds["fold"] + 0.1,
-        folds["best"] / n_tokens,
-        yerr=2 * folds["best_std_error"] / n_tokens,
-        fmt="x",
-        label="single best model",
-    )
-    ax.set_xticks(folds["fold"])
+    names = list(dict.fromkeys(folds["prior"]))
+    for place, name in enumerate(names):
+        mine = {column: values[folds["prior"] == name] for column, values in folds.items()}
+        x = mine["fold"] + 0.5 * ((place + 0.5) / len(names) - 0.5)
+        lower, upper, best, error = (
+            mine[column] / mine["n_tokens"]
+            for column in ("lower", "upper", "best", "best_std_error")
+        )
+        bars: dict[str, Any] = {"yerr": (upper - lower) / 2, "fmt": "_", "capsize": 3}
+        prior = f", {name}" if len(names) > 1 else ""
+        shown = ax.errorbar(
+            x - 0.1 / len(names),
+            (lower + upper) / 2,
+            label=f"averaged over sizes (bounds){prior}",
+            **bars,
+        )
+        colour = shown.lines[0].get_color() if len(names) > 1 else "C1"
+        ax.errorbar(
+            x + 0.1 / len(names),
+            best,
+            yerr=2 * error,
+            fmt="x",
+            color=colour,
+            label=f"single best model{prior}",
+        )
+    ax.set_xticks(np.unique(folds["fold"]))
     ax.set_xlabel("fold")
     ax.set_ylabel("held-out nats per token (higher is better)")
-    _finish(ax, legend=True)
+    _finish(ax, legend=False)
+    ax.legend(frameon=False, **_ABOVE)
     return ax
 
 
@@ -197,15 +209,19 @@ def plot_search_map(search: WitnessSearch, ax: Axes | None = None) -> Axes:
     frame: dict[str, Any] = {"facecolor": "none", "edgecolor": "C3", "label": "witnesses"}
     ax.scatter(framed[:, 0], framed[:, 1], marker="s", s=330, **frame)
     if len(x) <= _MOST_NUMBERS:
+        known = scores[finite]
+        # Dark on the bright colours of high scores.
+        bright = known.min() + 0.7 * np.ptp(known) if len(known) else np.inf
         for step, (across, up) in enumerate(zip(x, y, strict=True), start=1):
+            colour = "0.1" if scores[step - 1] > bright else "0.95"
             ax.annotate(
-                str(step), (across, up), ha="center", va="center", size="x-small", color="0.95"
+                str(step), (across, up), ha="center", va="center", size="x-small", color=colour
             )
     ax.set_xlabel("first size")
     ax.set_ylabel("second size")
     ax.margins(0.12)
     ax.locator_params(integer=True)
-    ax.legend(frameon=False, loc="upper right")
+    ax.legend(frameon=False, **_ABOVE)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 

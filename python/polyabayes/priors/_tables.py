@@ -73,7 +73,7 @@ class JointTable(SizePrior):
             n_variables = len(next(iter(masses), ()))
             table = _dense_table(masses, n_variables)
         else:
-            table = _checked_masses(masses, np.ndim(masses))
+            table = _checked_masses(masses, max(np.ndim(masses), 1))
         support = np.argwhere(table)
         self._masses = table
         self.n_variables = table.ndim

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,11 +13,13 @@ from sklearn.base import clone
 
 from polyabayes import _checks
 from polyabayes._fitting import fingerprint
+from polyabayes._log_likelihood import LogLikelihood
 from polyabayes._persistence import load
 from polyabayes.corpus import Corpus
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood import log_likelihood
-from polyabayes.witness._scores import ROUNDING, Record, Score, Sizes, checked_score, named
+from polyabayes.witness._records import Predictions
+from polyabayes.witness._scores import Record, Score, Sizes, checked_score, named
 
 SCORINGS = ("likelihood", "bound")
 
@@ -25,17 +28,29 @@ SCORINGS = ("likelihood", "bound")
 _FRESH_EVERY = 1.1
 
 # Parameters that the search sets itself, or that leave the model as it is.
+_NOT_FOR_LIKELIHOODS = ("model", "documents", "event", "given_length", "random_state")
 _NOT_OF_THE_MODEL = ("n_components", "fit_method", "init", "n_jobs", "progress", "checkpoint_every")
 
 
 class Scorer(Protocol):
     """What the search needs of a score."""
 
+    @property
+    def function(self) -> Callable[..., Any] | None:
+        """The score as a function of the sizes alone; None where it needs other configurations."""
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether scores are bounds from below."""
+
     def score(self, sizes: Sizes, witness: Record | None) -> Any:
         """Score a configuration, which may start from the one that is its best witness."""
 
     def predict(self, sizes: Sizes, documents: Any) -> Score:
         """Ln p(documents | data, sizes) of a configuration that has a score."""
+
+    def model(self, sizes: Sizes) -> Any:
+        """The model of a configuration that has a score."""
 
     def identity(self) -> dict[str, Any]:
         """What two searches must agree on for one to go on where the other was."""
@@ -51,11 +66,17 @@ class FunctionScorer:
     """
 
     def __init__(self, score: Callable[..., Any], predictive: Callable[..., Any] | None) -> None:
-        self._score, self._predictive = score, predictive
+        self.function = score
+        self.is_lower_bound = False
+        self._predictive = predictive
 
     def score(self, sizes: Sizes, witness: Record | None) -> Any:  # noqa: ARG002
         """Call the function."""
-        return self._score(*sizes)
+        return self.function(*sizes)
+
+    def model(self, sizes: Sizes) -> Any:  # noqa: ARG002
+        """Refuse: there is none."""
+        raise InvalidArgumentError("the scores came from a function: there are no models")
 
     def predict(self, sizes: Sizes, documents: Any) -> Score:
         """Call the function for predictions."""
@@ -68,9 +89,9 @@ class FunctionScorer:
 
     def identity(self) -> dict[str, Any]:
         """The name of the function."""
-        kind = type(self._score)
+        kind = type(self.function)
         names = [
-            getattr(self._score, name, getattr(kind, name))
+            getattr(self.function, name, getattr(kind, name))
             for name in ("__module__", "__qualname__")
         ]
         return {"score": ".".join(names)}
@@ -107,11 +128,14 @@ class NestedEstimator:
         seed: int,
         folder: Path | None,
     ) -> None:
+        self.function = None
         self._estimator, self._corpus = estimator, corpus
         self._scoring = _checks.choice("scoring", scoring, SCORINGS)
+        self.is_lower_bound = self._scoring == "bound"
+        check_names("scoring_options", options, log_likelihood, _NOT_FOR_LIKELIHOODS)
         self._options, self._seed, self._folder = dict(options), seed, folder
         self._models: dict[Sizes, Any] = {}
-        self._predictions: dict[tuple[Sizes, str], Score] = {}
+        self._predictions = Predictions(folder)
         self._parameters = estimator.get_params(deep=False)
         missing = {"n_components", "fit_method", "init"} - self._parameters.keys()
         if missing:
@@ -160,9 +184,11 @@ class NestedEstimator:
     def predict(self, sizes: Sizes, documents: Any) -> Score:
         """Score documents by the model of a size, once."""
         key = sizes, fingerprint(documents)
-        if key not in self._predictions:
-            self._predictions[key] = self._likelihood(self.model(sizes), documents)
-        return self._predictions[key]
+        found = self._predictions.get(key)
+        if found is None:
+            found = self._likelihood(self.model(sizes), documents)
+            self._predictions.add(key, found)
+        return found
 
     def model(self, sizes: Sizes) -> Any:
         """The model of a size that has a score."""
@@ -201,7 +227,7 @@ class NestedEstimator:
             random_state=self._seed,
             **options,
         )
-        return Score(result.total, result.total_std_error)
+        return Score(result.total, result.total_std_error, degrees_of_freedom(result))
 
 
 def starts_afresh(size: int) -> bool:
@@ -210,49 +236,29 @@ def starts_afresh(size: int) -> bool:
     return math.ceil(_FRESH_EVERY**power) == size
 
 
-def make_scorer(
-    score: Any, predictive: Any, kind: str, n_variables: int, corpus: Corpus | None, **options: Any
-) -> Scorer:
-    """The score as the search calls it; refuse what cannot be one."""
-    if hasattr(score, "get_params") and hasattr(score, "fit"):
-        if kind != "nested" or n_variables != 1:
-            raise InvalidArgumentError(
-                'an estimator gives nested scores of one size: use kind="nested" and a prior of '
-                "one size, or give a function of the sizes"
-            )
-        if corpus is None:
-            raise InvalidArgumentError("X is missing: an estimator must be fitted to documents")
-        return NestedEstimator(score, corpus, **options)
-    if not callable(score) or isinstance(score, type):
-        raise InvalidTypeError(f"score must be an estimator or a function of sizes, got {score!r}")
-    if predictive is not None and not callable(predictive):
-        raise InvalidTypeError(f"predictive must be a function or None, got {predictive!r}")
-    return FunctionScorer(score, predictive)
+def degrees_of_freedom(result: LogLikelihood) -> float:
+    """Of the error of a total, by Welch and Satterthwaite; infinite where all is exact.
 
-
-def log_ceiling_of(upper: Any, corpus: Corpus | None) -> float:
-    """Ln of what p(y | sizes) is at most, whatever the sizes."""
-    if callable(upper):
-        value = float(upper(corpus))
-        if not np.isfinite(value):
-            raise InvalidArgumentError(f"upper(X) is {value}: it must be a finite number")
-        return value
-    if _checks.choice("upper", upper, ("multinomial", "vacuous")) == "vacuous":
-        return 0.0
-    if corpus is None:
-        raise InvalidArgumentError('upper="multinomial" needs X, the counts')
-    return log_multinomial_ceiling(corpus)
-
-
-def log_multinomial_ceiling(corpus: Corpus) -> float:
-    """Sum of n_dw ln(n_dw / n_d) over documents and words, rounded up.
-
-    No mixture of multinomials is better than each document's own frequencies.
+    Equal documents share one estimate: their errors add up.
     """
-    counts = corpus.counts.data.astype(np.float64)
-    lengths = np.asarray(corpus.counts.sum(axis=1), dtype=np.float64).ravel()
-    lengths = np.repeat(lengths, np.diff(corpus.counts.indptr))
-    return float((counts * np.log(counts / lengths)).sum()) * (1.0 - ROUNDING)
+    errors = np.where(result.methods == "exact", 0.0, result.std_errors)
+    variances = np.bincount(result.groups, weights=errors) ** 2
+    free = np.ones(len(variances))
+    free[result.groups] = np.maximum(result.n_replicates - 1, 1)
+    spread = float((variances**2 / free).sum())
+    return float(variances.sum() ** 2 / spread) if spread > 0 else math.inf
+
+
+def check_names(
+    name: str, options: Mapping[str, Any], function: Callable[..., Any], own: tuple[str, ...]
+) -> None:
+    """Refuse options that are no parameters of the function, or are the search's own."""
+    taken = [known for known in inspect.signature(function).parameters if known not in own]
+    for option in options:
+        if option not in taken:
+            raise InvalidArgumentError(
+                f"{name} has {option!r}, but {function.__name__} takes {', '.join(taken)} here"
+            )
 
 
 def _plain(value: Any) -> Any:

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import time
-import warnings
+from collections.abc import Mapping
+from concurrent.futures import Executor
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator, clone
 
 from polyabayes import _checks
 from polyabayes._fitting import fingerprint
-from polyabayes._progress import progress_bar
 from polyabayes._random import draw_seed
+from polyabayes.allocation import AllocationModel
 from polyabayes.corpus import Corpus, as_corpus
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
     InvalidTypeError,
     NotFittedError,
-    ScoreError,
-    ScoreWarning,
 )
 from polyabayes.priors import SizePrior
-from polyabayes.witness._adapters import (
-    NestedEstimator,
-    Scorer,
-    log_ceiling_of,
-    log_multinomial_ceiling,
-    make_scorer,
-)
+from polyabayes.witness._adapters import NestedEstimator, Scorer
 from polyabayes.witness._records import RecordFile
 from polyabayes.witness._results import (
     PredictiveBounds,
@@ -39,12 +31,21 @@ from polyabayes.witness._results import (
     predictive_bounds,
     unexplored_posterior,
 )
-from polyabayes.witness._scores import Record, Sizes, checked_score, named
+from polyabayes.witness._runner import Runner
+from polyabayes.witness._scores import Sizes, named
 from polyabayes.witness._search import BOUNDS, KINDS, STRATEGIES, Rules, Search, SearchStep
+from polyabayes.witness._sources import (
+    ScoreOptions,
+    check_further_prior,
+    is_estimator,
+    kind_of,
+    log_ceiling_of,
+    log_multinomial_ceiling,
+    make_scorer,
+)
 from polyabayes.witness._stopping import StopRules
 from polyabayes.witness._table import ResultTable
-
-_MOST_FAILURES_IN_A_ROW = 10
+from polyabayes.witness._workers import Workers
 
 
 class WitnessSearch(BaseEstimator):  # type: ignore[misc]
@@ -58,7 +59,7 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    score : estimator or callable
+    score : estimator, AllocationModel or callable
         A callable ``score(*sizes)`` gives ln p(y | sizes) in nats, or a tuple of it and its
         standard error, or of these and the degrees of freedom of Student's law (normal without).
         An estimator with parameters ``n_components``, ``fit_method="em"`` and ``init``, as
@@ -66,13 +67,16 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         of its best witness, every size up to 10 and then each that has grown by a tenth also
         afresh, as chains of grown models fall behind. The model of larger ``bound_`` is scored,
         and gives way to the witness's own where it scores lower. Best with ``learn_priors=True``.
+        An :class:`AllocationModel` is scored by its integrated evidence, with its error; its sizes
+        that are None are the variables, as in ``AllocationModel.blockmodel(None, None)``.
     prior : priors.SizePrior
         Prior of the size, or the joint prior of several.
-    kind : {"nested", "evidence"}, default="nested"
+    kind : {"nested", "evidence"}, optional
         ``"nested"`` promises that the score never falls as sizes grow (point parameters, each
         size trained from smaller ones): a fall beyond the errors is refused. ``"evidence"``
         promises nothing: then only F <= p(y) <= F + U H holds. An estimator keeps the promise: the
-        witness's model with topics that no document uses is one of each larger size.
+        witness's model with topics that no document uses is one of each larger size. None is
+        "evidence" for an allocation model, else "nested".
     bound : {"witness", "min-witness", "paper"}, default="witness"
         ``"witness"``: each unexplored size takes its best witness, and as a ceiling the lowest
         score of the larger ones explored. ``"min-witness"``: all take the lowest witness, and U.
@@ -80,12 +84,12 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         unexplored size predicts as the min-witness does.
     upper : {"vacuous", "multinomial"} or callable, optional
         U: 1; the probability of the tokens by each document's own frequencies, for any mixture of
-        multinomials, such as LDA; or a function of the corpus that gives ln U. None takes
-        "multinomial" for an estimator, "vacuous" for a callable or the paper's bounds. "vacuous"
-        needs scores of probabilities, not of densities.
+        multinomials, such as LDA (of an allocation model the whole tensor by its frequencies); or a
+        function of X that gives ln U. None takes "vacuous" for a callable or the paper's bounds,
+        else "multinomial". "vacuous" needs scores of probabilities, not of densities.
     predictive : callable, optional
-        For a callable score: ``predictive(documents, *sizes)`` gives ln p(documents | y, sizes),
-        with errors as `score` does.
+        Unless `score` is an estimator: ``predictive(documents, *sizes)`` gives ln p(documents | y,
+        sizes), with errors as a callable score does.
     scoring : {"likelihood", "bound"}, default="likelihood"
         How an estimator is scored: by :func:`log_likelihood` of the training documents as a
         sequence, with its errors, or by its ``bound_``. That is a lower bound: what it gives for
@@ -93,12 +97,15 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
     scoring_options : dict, optional
         Further arguments of :func:`log_likelihood`. Its "auto" takes most of a search's time:
         {"method": "smc-lookahead", "n_particles": 100, "n_replicates": 8} is faster by far, with
-        larger errors.
-    strategy : {"successor", "best-first"}, default="successor"
-        What is scored next: a successor of the witness with the lowest score, the one of most
-        prior mass; or whichever configuration has the largest part in the bounds' width per
-        second that its witness took. With several sizes the first may stay on one axis for long,
-        where larger sizes there never catch up with the other witnesses.
+        larger errors. Or of an allocation model's ``log_evidence``, whose "vb" is a lower bound.
+    strategy : {"successor", "widest", "best-first"}, optional
+        What is scored next: ``"successor"``, of those above the witness with the lowest score the
+        one of most prior mass (the paper's choice, which raises its lower bound fastest);
+        ``"widest"``, that with the largest part in the bounds' width; ``"best-first"``, that with
+        the largest part per second that its witness took, which depends on the machine. With
+        several sizes the first may stay on one axis for ever, where larger sizes there never catch
+        up with the other witnesses: the others explore all. None is "successor" for nested scores,
+        "widest" for evidence, whose witnesses say nothing. One size goes up one by one in each.
     max_steps : int, optional
         Stop after as many steps.
     width : float, optional
@@ -113,8 +120,9 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
     random_state : None, int, RandomState, Generator or SeedSequence
         Seed of :func:`log_likelihood`, and of an estimator that has none.
     checkpoint : path-like, optional
-        Folder for scores and models, written after every step. A search of the same corpus, score,
-        prior, kind and strategy goes on from there; that of another is refused.
+        Folder for scores, models and predictions, written after every score. A search of the same
+        corpus, score, prior, kind and strategy goes on from there; that of another is refused. A
+        function is known by its name: after a change of what it does give another folder.
     progress : bool, default=False
         Show a progress bar (needs tqdm).
 
@@ -157,13 +165,13 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         score: Any,
         prior: Any,
         *,
-        kind: str = "nested",
+        kind: str | None = None,
         bound: str = "witness",
         upper: Any = None,
         predictive: Any = None,
         scoring: str = "likelihood",
         scoring_options: Any = None,
-        strategy: str = "successor",
+        strategy: str | None = None,
         max_steps: int | None = None,
         width: float | None = None,
         max_seconds: float | None = None,
@@ -191,15 +199,30 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         self.checkpoint = checkpoint
         self.progress = progress
 
-    def fit(self, X: Any = None, y: Any = None) -> Self:  # noqa: ARG002
+    def fit(
+        self,
+        X: Any = None,
+        y: Any = None,  # noqa: ARG002
+        *,
+        executor: Executor | None = None,
+        n_in_flight: int | None = None,
+    ) -> Self:
         """Search until a rule says stop.
 
         Parameters
         ----------
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-            The documents; a callable score does without, unless ``upper="multinomial"``.
+            The documents; a callable score does without, unless ``upper="multinomial"``. For an
+            allocation model what its ``log_evidence`` takes, as a CountTensor.
         y : ignored
             Present for scikit-learn.
+        executor : concurrent.futures.Executor, optional
+            Has several configurations scored at once, those that are likely to come next ahead of
+            their turn. The steps are those without it, whichever score is finished first. For
+            functions and allocation models, which a process pool must be able to pickle; the sizes
+            of an estimator come one from the other. Ctrl-C does not stop what its workers do.
+        n_in_flight : int, optional
+            Configurations that the executor is given at once; by default one a core.
 
         Returns
         -------
@@ -211,36 +234,29 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
             If an argument is bad, or `checkpoint` is of another search; before any work.
         ScoreError
             If a score is NaN or infinite, above the ceiling, or falls where nesting was promised,
-            or if ten in a row fail; the search up to there is kept.
+            if ten in a row fail, or if the executor breaks down; the search up to there is kept.
         Interrupted
             On Ctrl-C: a KeyboardInterrupt whose ``partial`` is this search, usable as it is.
         """
-        corpus = None if X is None else as_corpus(X, "X")
-        rules = self._rules(corpus)
+        self._check_prior()
+        is_corpus = not (X is None or isinstance(self.score, AllocationModel))
+        data = as_corpus(X, "X") if is_corpus else X
         stops = StopRules.checked(self.max_steps, self.width, self.max_seconds, self.max_unexplored)
         seed, file = draw_seed(self.random_state), None
         if self.checkpoint is not None:
             file = RecordFile(self.checkpoint)
             if self.random_state is None and file.header is not None:
                 seed = file.header.get("seed", seed)
-        scorer = make_scorer(
-            self.score,
-            self.predictive,
-            self.kind,
-            self.prior.n_variables,
-            corpus,
-            scoring=self.scoring,
-            options=self.scoring_options or {},
-            seed=seed,
-            folder=None if file is None else file.folder,
-        )
-        known = [] if file is None else file.resume(self._identity(scorer, corpus, seed))
+        scorer = self._make_scorer(data, seed, file)
+        rules = self._rules(data, scorer)
+        workers = None if executor is None else Workers(executor, n_in_flight, scorer)
+        known = [] if file is None else file.resume(self._identity(scorer, data, rules, seed))
         self._search, self._scorer = Search(self.prior, rules), scorer
         self.stop_reason_ = "interrupted"
-        for record in known:
-            self._search.add(record)
+        runner = Runner(self._search, scorer, stops, file, workers)
         try:
-            self.stop_reason_ = self._run(file, stops)
+            runner.replay(known)
+            self.stop_reason_ = runner.run(progress=self.progress)
         except KeyboardInterrupt:
             raise Interrupted(f"stopped after {self.n_steps_:,} steps", self) from None
         return self
@@ -259,10 +275,7 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
             A fitted search; this one is left as it is.
         """
         done = self._fitted()
-        if not isinstance(prior, SizePrior) or prior.n_variables != self.prior.n_variables:
-            raise InvalidArgumentError(
-                f"prior must be of {self.prior.n_variables} sizes, got {prior!r}"
-            )
+        check_further_prior(prior, self.prior)
         for record in done.records:
             if any(size < low for size, low in zip(record.sizes, prior.first, strict=True)):
                 raise InvalidArgumentError(
@@ -294,7 +307,7 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
     def holds_(self) -> dict[str, bool]:
         """Which bounds hold: all, but for lower bounds as scores, and the paper's predictions."""
         rules = self._fitted().rules
-        exact = not (isinstance(self._scorer, NestedEstimator) and self.scoring == "bound")
+        exact = not self._scorer.is_lower_bound
         predictive = exact and rules.bound != "paper"
         return {"lower": True, "upper": exact, "posterior": exact, "predictive": predictive}
 
@@ -326,22 +339,19 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         """The trained model of a size that was explored; by default, of ``best_``.
 
         It has fewer components where no model of this size was found that scores higher than that
-        of a smaller one.
+        of a smaller one. An allocation model has its sizes filled in.
 
         Parameters
         ----------
         *sizes : int
-            The size.
+            The size, or the sizes.
 
         Returns
         -------
-        estimator
+        estimator or AllocationModel
         """
-        chosen = sizes or best_sizes(self._fitted())
-        self._fitted()
-        if not isinstance(self._scorer, NestedEstimator):
-            raise InvalidArgumentError("the scores came from a function: there are no models")
-        return self._scorer.model(chosen)
+        done = self._fitted()
+        return self._scorer.model(sizes or best_sizes(done))
 
     def predictive_bounds(self, X: Any) -> PredictiveBounds:
         """Bounds on ln p(X | y), averaged over sizes by their posterior.
@@ -379,72 +389,43 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
     def _upper(self) -> Any:
         if self.upper is not None:
             return self.upper
-        is_estimator = hasattr(self.score, "get_params") and self.bound != "paper"
-        return "multinomial" if is_estimator else "vacuous"
+        known = is_estimator(self.score) or isinstance(self.score, AllocationModel)
+        return "multinomial" if known and self.bound != "paper" else "vacuous"
 
-    def _rules(self, corpus: Corpus | None) -> Rules:
+    def _check_prior(self) -> None:
         if not isinstance(self.prior, SizePrior):
             raise InvalidTypeError(
                 f"prior must be one of polyabayes.priors, got {self.prior!r}; priors.Custom makes "
                 "one of functions"
             )
+
+    def _make_scorer(self, data: Any, seed: int, file: RecordFile | None) -> Scorer:
+        options = {} if self.scoring_options is None else self.scoring_options
+        if not isinstance(options, Mapping):
+            raise InvalidTypeError(f"scoring_options must be a dict or None, got {options!r}")
+        folder = None if file is None else file.folder
+        kind = _checks.choice("kind", kind_of(self.score, self.kind), KINDS)
+        given = ScoreOptions(self.predictive, self.scoring, dict(options), seed, folder)
+        return make_scorer(self.score, kind, self.prior.first, data, given)
+
+    def _rules(self, data: Any, scorer: Scorer) -> Rules:
+        kind, strategy = kind_of(self.score, self.kind), self.strategy
+        if strategy is None:
+            strategy = "successor" if kind == "nested" else "widest"
         return Rules(
-            kind=_checks.choice("kind", self.kind, KINDS),
+            kind=kind,
             bound=_checks.choice("bound", self.bound, BOUNDS),
-            strategy=_checks.choice("strategy", self.strategy, STRATEGIES),
+            strategy=_checks.choice("strategy", strategy, STRATEGIES),
             confidence=_checks.share("confidence", self.confidence),
-            log_ceiling=log_ceiling_of(self._upper(), corpus),
+            log_ceiling=log_ceiling_of(self._upper(), data, scorer),
         )
 
-    def _identity(self, scorer: Scorer, corpus: Corpus | None, seed: int) -> dict[str, Any]:
+    def _identity(self, scorer: Scorer, data: Any, rules: Rules, seed: int) -> dict[str, Any]:
         return {
             "prior": repr(self.prior),
-            "corpus": None if corpus is None else fingerprint(corpus),
-            "kind": self.kind,
-            "strategy": self.strategy,
+            "corpus": fingerprint(data) if isinstance(data, Corpus) else None,
+            "kind": rules.kind,
+            "strategy": rules.strategy,
             "seed": seed,
             **scorer.identity(),
         }
-
-    def _run(self, file: RecordFile | None, stops: StopRules) -> str:
-        """Take steps until a rule says stop, and say which."""
-        search, start = self._search, time.perf_counter()
-        with progress_bar(self.progress, stops.max_steps or 0, "step") as update:
-            while True:
-                reason = stops.reason(search, time.perf_counter() - start)
-                choice = None if reason else search.choose()
-                if choice is None:
-                    break
-                record = self._scored(*choice)
-                search.add(record)
-                if file is not None:
-                    file.append(record)
-                if update is not None:
-                    update(self.n_steps_)
-        if search.records and all(record.score is None for record in search.records):
-            raise ScoreError(f"no configuration could be scored: {search.records[-1].failure}")
-        return reason or "exhausted"
-
-    def _scored(self, sizes: Sizes, witness: Sizes | None) -> Record:
-        """Score a configuration; where that fails, say so and go on."""
-        start = time.perf_counter()
-        best = next((record for record in self._search.records if record.sizes == witness), None)
-        try:
-            result = self._scorer.score(sizes, best)
-        except Exception as error:
-            failures = [record.score is None for record in self._search.records]
-            if len(failures) + 1 >= _MOST_FAILURES_IN_A_ROW and all(
-                failures[1 - _MOST_FAILURES_IN_A_ROW :]
-            ):
-                raise ScoreError(
-                    f"{_MOST_FAILURES_IN_A_ROW} configurations in a row could not be scored, the "
-                    f"last {named(sizes)}: {error!r}"
-                ) from error
-            warnings.warn(
-                f"{named(sizes)} could not be scored: {error!r}; its prior mass stays unexplored",
-                ScoreWarning,
-                stacklevel=4,
-            )
-            return Record(sizes, None, time.perf_counter() - start, repr(error))
-        score = checked_score(result, sizes)
-        return Record(sizes, score, time.perf_counter() - start)

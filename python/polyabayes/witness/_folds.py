@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import threading
+from collections.abc import Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import nullcontext
 from functools import partial
@@ -16,12 +19,15 @@ from polyabayes import _checks
 from polyabayes._random import RandomState, random_generator
 from polyabayes.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.priors import SizePrior
 from polyabayes.witness._estimator import WitnessSearch
+from polyabayes.witness._sources import check_further_prior
 from polyabayes.witness._table import ResultTable
 
 
 class _Fold(NamedTuple):
     fold: int
+    prior: str
     n_tokens: int
     n_steps: int
     best_size: int
@@ -36,6 +42,7 @@ def cross_validate(
     X: Any,
     n_folds: int = 10,
     *,
+    priors: Sequence[SizePrior] = (),
     executor: Executor | None = None,
     n_workers: int = 1,
     random_state: RandomState = 0,
@@ -53,6 +60,8 @@ def cross_validate(
         The documents.
     n_folds : int, default=10
         Number of folds.
+    priors : sequence of priors.SizePrior, default=()
+        Further priors: what was trained under that of `search` is averaged under these, too.
     executor : concurrent.futures.Executor, optional
         Where the folds run; one is made where `n_workers` asks for it.
     n_workers : int, default=1
@@ -60,14 +69,15 @@ def cross_validate(
     random_state : None, int, RandomState, Generator or SeedSequence, default=0
         Which document is in which fold.
     checkpoint : path-like, optional
-        Folder with one checkpoint a fold: a run that was killed goes on from there, given the same
-        `random_state`.
+        Folder with one checkpoint a fold, predictions included: a run that was killed goes on from
+        there, given the same `random_state`.
 
     Returns
     -------
     ResultTable
-        One row a fold: ``lower`` and ``upper``, bounds on ln p(held-out documents | the others)
-        averaged over sizes; ``best`` and ``best_std_error`` of the single best model; in nats.
+        One row a fold and prior: ``lower`` and ``upper``, bounds on ln p(held-out documents | the
+        others) averaged over sizes; ``best`` and ``best_std_error`` of the single best model; in
+        nats.
     """
     if not isinstance(search, WitnessSearch) or not hasattr(search.score, "get_params"):
         raise InvalidTypeError(
@@ -80,15 +90,17 @@ def cross_validate(
             f"n_folds={n_folds}, but there are {corpus.n_documents} documents"
         )
     n_workers = _checks.whole_number("n_workers", n_workers)
+    for prior in priors:
+        check_further_prior(prior, search.prior)
     order = random_generator(random_state).permutation(corpus.n_documents)
     folds = np.empty(corpus.n_documents, dtype=np.int64)
     folds[order] = np.arange(corpus.n_documents) % n_folds
     jobs = [
-        partial(_run_fold, _search_of_fold(search, checkpoint, fold), corpus, folds, fold)
+        partial(_run_fold, _search_of_fold(search, checkpoint, fold), priors, corpus, folds, fold)
         for fold in range(n_folds)
     ]
     rows = _run_all(jobs, executor, n_workers)
-    return ResultTable(_Fold._fields, rows)
+    return ResultTable(_Fold._fields, [row for rows_of_fold in rows for row in rows_of_fold])
 
 
 def _search_of_fold(search: WitnessSearch, checkpoint: Any, fold: int) -> WitnessSearch:
@@ -100,20 +112,27 @@ def _search_of_fold(search: WitnessSearch, checkpoint: Any, fold: int) -> Witnes
     return copy
 
 
-def _run_fold(search: WitnessSearch, corpus: Corpus, folds: Any, fold: int) -> _Fold:
+def _run_fold(
+    search: WitnessSearch, priors: Sequence[SizePrior], corpus: Corpus, folds: Any, fold: int
+) -> list[_Fold]:
     search.fit(corpus[folds != fold])
     held_out = corpus[folds == fold]
-    bounds = search.predictive_bounds(held_out)
-    best = search.best_
-    assert isinstance(best, int)
-    return _Fold(fold, held_out.n_tokens, search.n_steps_, best, *bounds)
+    rows = []
+    for one in (search, *map(search.under, priors)):
+        bounds, best = one.predictive_bounds(held_out), one.best_
+        assert isinstance(best, int)
+        rows.append(_Fold(fold, repr(one.prior), held_out.n_tokens, one.n_steps_, best, *bounds))
+    return rows
 
 
-def _run_all(jobs: list[partial[_Fold]], executor: Executor | None, n_workers: int) -> list[_Fold]:
+def _run_all(
+    jobs: list[partial[list[_Fold]]], executor: Executor | None, n_workers: int
+) -> list[list[_Fold]]:
     if executor is None and n_workers == 1:
         return [job() for job in jobs]
     # A forked child would inherit the locks of this process's threads.
-    made = ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn"))
+    context = multiprocessing.get_context("spawn")
+    made = ProcessPoolExecutor(n_workers, context, initializer=_end_with_the_parent)
     with nullcontext(executor) if executor is not None else made as pool:
         futures = [pool.submit(job) for job in jobs]
         try:
@@ -123,3 +142,18 @@ def _run_all(jobs: list[partial[_Fold]], executor: Executor | None, n_workers: i
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return [future.result() for future in futures]
+
+
+def _end_with_the_parent() -> None:
+    """Have this process end where its parent is killed.
+
+    It would go on otherwise, and write to the checkpoints of the run that takes over.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

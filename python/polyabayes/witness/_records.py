@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from polyabayes.exceptions import (
     InvalidTypeError,
 )
 from polyabayes.io._files import read_lines, replacing
-from polyabayes.witness._scores import Record, Score
+from polyabayes.witness._scores import Record, Score, Sizes
 
 _FILE = "search.jsonl"
+_PREDICTIONS = "predictions.jsonl"
 
 
 class RecordFile:
@@ -62,7 +64,9 @@ class RecordFile:
             raise FileFormatError(f"{self._path} holds a damaged record: {error!r}") from error
 
     def append(self, record: Record) -> None:
-        """Write all records, this one last."""
+        """Write all records, this one last; one that is there already stays where it is."""
+        if any(line.get("sizes") == list(record.sizes) for line in self._lines):
+            return
         score = None if record.score is None else list(record.score)
         self._lines.append(
             {
@@ -85,6 +89,37 @@ class RecordFile:
         if not lines or not all(isinstance(line, dict) for line in lines):
             raise FileFormatError(f"{self._path} is no record of a search")
         return lines
+
+
+class Predictions:
+    """Scores of new documents by size and fingerprint; in a folder, one line each.
+
+    Parameters
+    ----------
+    folder : path, optional
+        That of the search; None keeps them in memory.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._path = None if folder is None else folder / _PREDICTIONS
+        self._known: dict[tuple[Sizes, str], Score] = {}
+        if self._path is not None and self._path.exists():
+            for line in read_lines(self._path):
+                # The last line of a run that was killed may be torn, and one that follows with it.
+                with suppress(ValueError, TypeError):
+                    sizes, documents, score = json.loads(line)
+                    self._known[tuple(sizes), documents] = Score(*map(float, score))
+
+    def get(self, key: tuple[Sizes, str]) -> Score | None:
+        """The score that is known."""
+        return self._known.get(key)
+
+    def add(self, key: tuple[Sizes, str], score: Score) -> None:
+        """Remember a score."""
+        self._known[key] = score
+        if self._path is not None:
+            with self._path.open("a") as stream:
+                stream.write(f"{json.dumps([list(key[0]), key[1], list(score)])}\n")
 
 
 def _record(line: dict[str, Any]) -> Record:

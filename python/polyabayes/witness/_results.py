@@ -97,6 +97,8 @@ def best_sizes(search: Search) -> Sizes:
         for record in search.records
         if record.score is not None
     }
+    if not worth:
+        raise ScoreError("no configuration has a score")
     return max(sorted(worth), key=worth.__getitem__)
 
 

@@ -16,7 +16,8 @@ from polyabayes.exceptions import ScoreError
 
 Sizes: TypeAlias = tuple[int, ...]
 
-# What rounding may do to a sum of very many logs, as a share of the sum.
+# What rounding may do to a sum of very many logs, as a share of the sum; and, as it is, to the logs
+# of the prior masses that it is multiplied and summed by.
 ROUNDING = 1e-12
 
 
@@ -85,7 +86,7 @@ def interval(score: Score, alpha: float) -> tuple[float, float]:
     if math.isinf(value):
         # An estimate of zero that is not exact knows nothing of the upper bound.
         return -math.inf, math.inf if half_width else -math.inf
-    half_width += ROUNDING * abs(value)
+    half_width += ROUNDING * (1.0 + abs(value))
     return value - half_width, value + half_width
 
 

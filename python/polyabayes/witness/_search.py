@@ -2,27 +2,31 @@
 
 Chiang and Poole's witness algorithm over a grid of disjoint boxes. Along each axis the grid has the
 sizes up to the first that was not tried, then all above in one box: every size is in one cell, the
-best witness of a cell is a cumulative maximum, and masses are only ever added.
+best witness of a cell is a cumulative maximum, and masses are only ever added. Where a prior has no
+mass on any of those left, the grid reaches to the next that has.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._log_space import log_difference, log_sum
-from polyabayes.exceptions import ScoreError
+from polyabayes.exceptions import BudgetExceededError, ScoreError
 from polyabayes.priors import SizePrior
 from polyabayes.witness._scores import Intervals, Record, Score, Sizes, named
 
 KINDS = ("nested", "evidence")
 BOUNDS = ("witness", "min-witness", "paper")
-STRATEGIES = ("successor", "best-first")
+STRATEGIES = ("successor", "widest", "best-first")
+
+_LARGEST_GRID = 10**6
 
 
 class Rules(NamedTuple):
@@ -106,7 +110,7 @@ class Survey:
 
     def cell(self, sizes: Sizes) -> Sizes:
         """Index of the cell of a configuration."""
-        return tuple(size - low for size, low in zip(sizes, self.first, strict=True))
+        return _cell(self.first, sizes)
 
     def sizes(self, cell: NDArray[np.int64]) -> Sizes:
         """Configuration of a cell."""
@@ -121,8 +125,8 @@ def take_survey(
     Where scores are nested, a lower bound holds for all larger sizes, an upper bound for all
     smaller ones.
     """
-    log_mass = prior.log_masses(_tops(prior, records))
-    scored, tried = np.zeros(log_mass.shape, dtype=bool), np.zeros(log_mass.shape, dtype=bool)
+    log_mass, tried = _grid(prior, records)
+    scored = np.zeros(log_mass.shape, dtype=bool)
     lower = np.full(log_mass.shape, -np.inf)
     upper = np.full(log_mass.shape, rules.log_ceiling)
     rank = np.full(log_mass.shape, -1)
@@ -131,8 +135,7 @@ def take_survey(
     ranks = np.empty(len(records), dtype=np.int64)
     ranks[by_score] = np.arange(len(records))
     for ix, record in enumerate(records):
-        cell = tuple(size - low for size, low in zip(record.sizes, prior.first, strict=True))
-        tried[cell] = True
+        cell = _cell(prior.first, record.sizes)
         if record.score is not None:
             scored[cell] = True
             lower[cell], rank[cell] = intervals.lower[ix], ranks[ix]
@@ -146,14 +149,55 @@ def take_survey(
     return Survey(prior.first, log_mass, scored, tried, lower, upper, witness)
 
 
-def _tops(prior: SizePrior, records: Sequence[Record]) -> Sizes:
-    """On each axis, the first size with mass beyond all that were tried, or the last one tried."""
-    tops = []
-    for axis, low in enumerate(prior.first):
-        largest = max((record.sizes[axis] for record in records), default=low - 1)
-        following = prior.next_size(axis, largest)
-        tops.append(largest if following is None else following)
-    return tuple(tops)
+def _grid(
+    prior: SizePrior, records: Sequence[Record]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Ln of the masses of the cells, and which were tried.
+
+    Along each axis one beyond all that were tried, or more, until some mass there is that of a
+    single configuration.
+    """
+    axes = range(prior.n_variables)
+    tops = tuple(
+        max((record.sizes[axis] for record in records), default=prior.first[axis] - 1)
+        for axis in axes
+    )
+    n_beyond = 1
+    while True:
+        before, tops = tops, tuple(_beyond(prior, axis, tops[axis], n_beyond) for axis in axes)
+        n_beyond *= 2
+        n_cells = math.prod(top - low + 2 for top, low in zip(tops, prior.first, strict=True))
+        if n_cells > _LARGEST_GRID:
+            raise BudgetExceededError(
+                f"the sizes up to {tops} are more than the {_LARGEST_GRID:,} that a search can "
+                "hold; give a prior whose sizes with mass are closer together"
+            )
+        log_mass = prior.log_masses(tops)
+        tried = np.zeros(log_mass.shape, dtype=bool)
+        for record in records:
+            tried[_cell(prior.first, record.sizes)] = True
+        left = (log_mass > -np.inf) & ~tried
+        if left[_points(left.ndim)].any() or not left.any() or tops == before:
+            return log_mass, tried
+
+
+def _beyond(prior: SizePrior, axis: int, size: int, n_sizes: int) -> int:
+    """The size that so many with mass beyond this one lead to, or the last one."""
+    for _ in range(n_sizes):
+        following = prior.next_size(axis, size)
+        if following is None:
+            break
+        size = following
+    return size
+
+
+def _cell(first: Sizes, sizes: Sizes) -> Sizes:
+    return tuple(size - low for size, low in zip(sizes, first, strict=True))
+
+
+def _points(n_variables: int) -> tuple[slice, ...]:
+    """The cells that are single configurations."""
+    return (slice(0, -1),) * n_variables
 
 
 class Search:
@@ -173,6 +217,12 @@ class Search:
         self.steps: list[SearchStep] = []
         self.bounds: list[Bounds] = []
         self._take([], Intervals.of([], rules.confidence))
+
+    def copy(self) -> Self:
+        """A search that goes on from here without changing this one."""
+        other = copy(self)
+        other.steps, other.bounds = list(self.steps), list(self.bounds)
+        return other
 
     def survey_at(self, confidence: float) -> Survey:
         """The grid, where scores are known with this confidence, all of them together."""
@@ -200,10 +250,9 @@ class Search:
 
     def choose(self) -> tuple[Sizes, Sizes | None] | None:
         """The next configuration and its best witness; None where nothing is left to try."""
-        survey = self.survey
-        inner = tuple(slice(0, -1) for _ in self.prior.first)
+        survey, points = self.survey, _points(self.prior.n_variables)
         candidates = np.zeros(survey.tried.shape, dtype=bool)
-        candidates[inner] = (survey.open & ~survey.tried)[inner]
+        candidates[points] = (survey.open & ~survey.tried)[points]
         if self.rules.strategy == "successor":
             least = -1 if self._least is None else self._least
             mine = candidates & (survey.witness == least)
@@ -218,12 +267,14 @@ class Search:
         return survey.sizes(chosen), None if witness < 0 else self.records[witness].sizes
 
     def _worth(self, cell: Sizes) -> float:
-        """The prior mass; best-first, the part in the bounds' width per second of its witness."""
+        """The prior mass, or the part in the bounds' width, or that by seconds of its witness."""
         survey = self.survey
         log_mass = float(survey.log_mass[cell])
         if self.rules.strategy == "successor":
             return log_mass
         width = log_difference(float(survey.upper[cell]), float(survey.lower[cell]))
+        if self.rules.strategy == "widest":
+            return log_mass + width
         witness = int(survey.witness[cell])
         seconds = self.records[witness].seconds if witness >= 0 else 1.0
         return log_mass + width - math.log(max(seconds, 1e-9))
@@ -233,8 +284,8 @@ class Search:
 
         They go by increasing score. Where a configuration has none, there is no least.
         """
-        self.records = records
-        self.survey = take_survey(self.prior, records, intervals, self.rules)
+        survey = take_survey(self.prior, records, intervals, self.rules)
+        self.records, self.survey = records, survey
         found = np.unique(self.survey.witness[self.survey.open]).tolist()
         self._witnesses = sorted(
             (ix for ix in found if ix >= 0), key=lambda ix: (intervals.lower[ix], ix)
