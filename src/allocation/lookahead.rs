@@ -6,9 +6,9 @@
 
 use super::chains::{Chains, Order, ln_law};
 use super::kernel::{self, Rows, States, Target};
-use super::particles::{Move, Particles, moves};
 use super::plan::Factor;
 use super::problem::{Laid, Problem};
+use super::particles::{Move, Particles, moves};
 use super::smc::{Filter, n_eff, ordered, rescale};
 use crate::control::Observer;
 use crate::error::{Error, Result};
