@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::math::LogSum;
 use crate::rng::{LANES, Stream, UniformLanes};
 
-/// Temperatures of each of two pilots.
+/// Temperatures of a pilot.
 const PILOT_TEMPERATURES: usize = 200;
 
 /// Least speed of a schedule, relative to its mean.
@@ -49,19 +49,16 @@ impl<'a> Path<'a> {
         observer: &impl Observer,
     ) -> Result<Self> {
         let n = PILOT_TEMPERATURES.min(n_temperatures);
-        let (alphas, average) = (problem.alphas(), problem.average());
-        let schedule = first_schedule(&alphas, &average, n);
-        let mut path = Path { problem, alphas, average, schedule };
-        // The first pilot finds where the second has to look closely.
-        for n_next in [n, n_temperatures] {
-            let mut chains = Chains::uniform(problem, rng, observer)?;
-            let mut speeds = Vec::with_capacity(n);
-            for step in 1..=n {
-                speeds.push(deviation(&path.ln_step(step, &chains)));
-                path.sweep(step, &mut chains, Order::Forward, observer)?;
-            }
-            path.schedule = even_drift(&path.schedule, &speeds, n_next);
+        let even = (0..=n).map(|t| t as f64 / n as f64).collect();
+        let alphas = problem.alphas();
+        let mut path = Path { problem, alphas, average: problem.average(), schedule: even };
+        let mut chains = Chains::uniform(problem, rng, observer)?;
+        let mut speeds = Vec::with_capacity(n);
+        for step in 1..=n {
+            speeds.push(deviation(&path.ln_step(step, &chains)));
+            path.sweep(step, &mut chains, Order::Forward, observer)?;
         }
+        path.schedule = even_drift(&speeds, n_temperatures);
         Ok(path)
     }
 
@@ -161,29 +158,14 @@ impl<'a> Path<'a> {
     }
 }
 
-/// `n + 1` points between 0 and 1: half of them even in β, half even in ln of the base counts, which
-/// fall from m to α the faster the sparser the prior is.
-fn first_schedule(alphas: &[f64], average: &[f64], n: usize) -> Vec<f64> {
-    let ratio = alphas.iter().zip(average).map(|(alpha, m)| alpha / m).fold(0.5, f64::min);
-    let part = |t: usize, n: usize| t as f64 / n as f64;
-    let beta = |share: f64| (1.0 - ratio.powf(share)) / (1.0 - ratio);
-    let (n_even, n_ln) = (n.div_ceil(2), n / 2 + 1);
-    let even = (0..n_even).map(|t| part(t, n_even));
-    let mut points: Vec<f64> = even.chain((1..n_ln).map(|t| beta(part(t, n_ln)))).collect();
-    points.sort_unstable_by(f64::total_cmp);
-    points.push(1.0);
-    points
-}
-
 /// Standard deviation.
 fn deviation(x: &[f64; LANES]) -> f64 {
     let mean = x.iter().sum::<f64>() / LANES as f64;
     (x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (LANES - 1) as f64).sqrt()
 }
 
-/// `n + 1` points between 0 and 1, so that the drift from one to the next is about the same, given
-/// that over the intervals of an old schedule.
-fn even_drift(old: &[f64], drifts: &[f64], n: usize) -> Vec<f64> {
+/// `n + 1` points between 0 and 1, dense where the drift over equal intervals is large.
+fn even_drift(drifts: &[f64], n: usize) -> Vec<f64> {
     let m = drifts.len();
     let smooth = |index: usize| {
         let window = &drifts[index.saturating_sub(SMOOTHING)..(index + SMOOTHING + 1).min(m)];
@@ -203,7 +185,7 @@ fn even_drift(old: &[f64], drifts: &[f64], n: usize) -> Vec<f64> {
                 interval += 1;
             }
             let part = (drift - sums[interval]) / (sums[interval + 1] - sums[interval]);
-            old[interval] + part * (old[interval + 1] - old[interval])
+            (interval as f64 + part) / m as f64
         })
         .collect();
     points.push(1.0);

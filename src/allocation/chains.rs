@@ -2,7 +2,6 @@
 
 use super::kernel::{self, Counts, Rows, States, Target};
 use super::problem::Problem;
-use super::swaps::Swaps;
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
 use crate::math::{lanes, systematic_offspring};
@@ -29,7 +28,6 @@ pub(super) struct Chains<'a, U> {
     /// Marginal counts, row after row.
     rows: Vec<Counts>,
     sums: Vec<Lanes>,
-    swaps: Swaps<'a>,
     uniforms: U,
 }
 
@@ -48,7 +46,6 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
             cells,
             rows: array_of("marginal counts of chains", problem.n_rows, [0; LANES])?,
             sums: vec![[0.0; LANES]; problem.plan.n_states],
-            swaps: Swaps::new(problem),
             uniforms: rng.lanes(),
         })
     }
@@ -63,7 +60,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         rng: &mut impl Stream<Lanes = U>,
         observer: &impl Observer,
     ) -> Result<Self> {
-        let mut chains = Chains::empty(problem, problem.tokens(), rng)?;
+        let mut chains = Chains::empty(problem, problem.tokens()?, rng)?;
         // With base counts of one and nothing added, all states weigh the same.
         let ones = vec![1.0; problem.n_rows];
         let part = chains.tokens_between_looks();
@@ -89,7 +86,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         states: &[u32],
         rng: &mut impl Stream<Lanes = U>,
     ) -> Result<Self> {
-        let mut chains = Chains::empty(problem, problem.tokens(), rng)?;
+        let mut chains = Chains::empty(problem, problem.tokens()?, rng)?;
         chains.states = states.iter().map(|&state| [state; LANES]).collect();
         let n_cliques = problem.plan.cliques.len();
         for (&cell, states) in chains.cells.iter().zip(chains.states.chunks_exact(n_cliques)) {
@@ -113,7 +110,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         weights
     }
 
-    /// One Gibbs sweep over all tokens, then swaps; backwards, the reverse of it.
+    /// One Gibbs sweep over all tokens.
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
@@ -124,9 +121,6 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         observer: &impl Observer,
     ) -> Result<()> {
         let (n, part) = (self.cells.len(), self.tokens_between_looks());
-        if order == Order::Backward {
-            self.swap(order, target);
-        }
         for start in (0..n).step_by(part) {
             if observer.stopped() {
                 return Err(Error::Stopped);
@@ -135,15 +129,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
             let token = |step| if order == Order::Forward { step } else { n - 1 - step };
             self.redraw(steps.map(token), target);
         }
-        if order == Order::Forward {
-            self.swap(order, target);
-        }
         Ok(())
-    }
-
-    fn swap(&mut self, order: Order, target: Target<'_>) {
-        let Chains { swaps, states, rows, uniforms, .. } = self;
-        swaps.sweep(order, target, states, rows, uniforms);
     }
 
     /// Gibbs draws of these tokens.

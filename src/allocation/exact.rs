@@ -22,7 +22,7 @@ pub(super) fn ln_sum(
     let joint = Joint::new(problem)?;
     // Every token meets one allocation at least.
     check(problem, problem.total as f64 * joint.n as f64, 0, budget, observer)?;
-    let tokens = problem.tokens();
+    let tokens = problem.tokens()?;
     let symmetry = Symmetry::new(problem);
     let alphas = problem.alphas();
     let last = last_use(problem);

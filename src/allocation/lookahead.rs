@@ -112,7 +112,7 @@ pub(super) fn ln_sum(
     observer: &impl Observer,
 ) -> Result<f64> {
     let plan = &problem.plan;
-    let tokens = ordered(problem, &filter.order, rng);
+    let tokens = ordered(problem, &filter.order, rng)?;
     let n_groups = filter.n_particles.div_ceil(LANES);
     let alphas = problem.alphas();
     let mut base: Vec<f64> = responsibilities.expected(problem);

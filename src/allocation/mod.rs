@@ -18,7 +18,6 @@ mod plan;
 mod problem;
 mod smc;
 mod sum_product;
-mod swaps;
 
 pub use bidirectional::{Sandwich, sandwich};
 pub use decomposition::{Ascent, Decomposition, Limits, Sweeps, ascend, best_particle, gibbs};

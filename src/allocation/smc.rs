@@ -35,8 +35,15 @@ pub struct Filter {
 }
 
 /// Cells of the tokens in the order in which they are drawn.
-pub(super) fn ordered(problem: &Problem, order: &TokenOrder, rng: &mut impl rand::Rng) -> Vec<u32> {
-    let mut tokens = problem.tokens();
+///
+/// # Errors
+/// Those of [`Problem::tokens`].
+pub(super) fn ordered(
+    problem: &Problem,
+    order: &TokenOrder,
+    rng: &mut impl rand::Rng,
+) -> Result<Vec<u32>> {
+    let mut tokens = problem.tokens()?;
     match order {
         TokenOrder::Random => tokens.shuffle(rng),
         TokenOrder::Sorted => {}
@@ -46,7 +53,7 @@ pub(super) fn ordered(problem: &Problem, order: &TokenOrder, rng: &mut impl rand
             tokens = cells.iter().flat_map(copies).collect();
         }
     }
-    tokens
+    Ok(tokens)
 }
 
 /// What a run keeps of its particles.
@@ -70,7 +77,7 @@ pub(super) fn run(
     observer: &impl Observer,
 ) -> Result<(f64, Particles)> {
     let plan = &problem.plan;
-    let tokens = ordered(problem, &filter.order, rng);
+    let tokens = ordered(problem, &filter.order, rng)?;
     let n_groups = filter.n_particles.div_ceil(LANES);
     let forgets = (keep == Keep::Used).then_some(&tokens[..]);
     let mut particles = Particles::new(problem, n_groups, forgets)?;
