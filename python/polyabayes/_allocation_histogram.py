@@ -108,7 +108,8 @@ def _merge(values: _Reals, counts: _Counts, multiplicities: _Reals) -> tuple[_Co
     """
     keys = np.column_stack([counts, np.rint(values * 2.0**32).astype(np.int64)])
     _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    return first, np.bincount(group.ravel(), multiplicities)
+    merged: _Reals = np.bincount(group.ravel(), multiplicities).astype(np.float64)
+    return first, merged
 
 
 def _compositions(total: int, n_parts: int) -> _Counts:
