@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 import polyabayes as pb
 from polyabayes import AllocationModel, CountTensor
+from polyabayes._allocation_evidence import Filter
 from polyabayes._allocation_layout import lay_out
 from polyabayes.exceptions import BudgetExceededError, UnreliableErrorWarning
 
@@ -155,11 +156,8 @@ def smc_seconds(core: Any, n_particles: int, below: float = 0.5) -> float:
     """Least time of one run of SMC."""
     return least_seconds(
         lambda: core.smc(
-            looks_ahead=False,
-            n_particles=n_particles,
-            threshold=below,
-            resampling="systematic",
-            order="random",
+            Filter(n_particles, below, "systematic", "random"),
+            lookahead=False,
             n_replicates=1,
             seed=0,
             n_jobs=1,

@@ -136,6 +136,17 @@ pub enum Error {
         /// What to do instead.
         remedy: &'static str,
     },
+    /// More tokens than a sampler of allocations counts.
+    #[error(
+        "samplers count {n_tokens} tokens one by one, and at most {most}: divide the counts by a \
+         common unit, or use method=\"vb\""
+    )]
+    TooManyTokens {
+        /// Tokens of the tensor.
+        n_tokens: u64,
+        /// The largest number.
+        most: u64,
+    },
     /// A sampler of the size asked for would cost more than its budget.
     #[error(
         "document {document} ({n_tokens} tokens, {n_topics} topics) would take about \

@@ -30,7 +30,7 @@ class Cost(NamedTuple):
         Joint states of hidden nodes that each token is summed over, all cliques of the
         elimination together. A sweep, or a particle, takes n_tokens x n_states steps.
     n_marginals : int
-        Marginal counts of one allocation: eight bytes each and particle.
+        Marginal counts of one allocation: four bytes each and particle, at most.
     """
 
     n_tokens: int

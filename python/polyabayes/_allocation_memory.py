@@ -25,7 +25,7 @@ def check_memory(
 ) -> None:
     """Refuse particles and chains that `n_at_once` threads could not hold.
 
-    A run holds its tokens, four bytes each; a particle its marginal counts, eight bytes each; a
+    A run holds its tokens, four bytes each; a particle its marginal counts, four bytes each; a
     chain those, and its state at every token, four bytes for each clique of hidden nodes.
 
     Raises
@@ -37,7 +37,7 @@ def check_memory(
         return
     groups_of_particles, groups_of_chains = -(-n_particles // LANES), -(-n_chains // LANES)
     a_token = 4 + 4 * LANES * core.n_cliques * groups_of_chains
-    rows = 8 * LANES * core.n_marginals * (groups_of_particles + groups_of_chains)
+    rows = 4 * LANES * core.n_marginals * (groups_of_particles + groups_of_chains)
     needed, there_are = n_at_once * (core.n_tokens * a_token + rows), _memory()
     if needed > there_are:
         sizes = [f"{core.n_tokens:,} tokens"]

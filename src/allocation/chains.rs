@@ -60,7 +60,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         rng: &mut impl Stream<Lanes = U>,
         observer: &impl Observer,
     ) -> Result<Self> {
-        let mut chains = Chains::empty(problem, problem.tokens(), rng)?;
+        let mut chains = Chains::empty(problem, problem.tokens()?, rng)?;
         // With base counts of one and nothing added, all states weigh the same.
         let ones = vec![1.0; problem.n_rows];
         let part = chains.tokens_between_looks();
@@ -86,7 +86,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         states: &[u32],
         rng: &mut impl Stream<Lanes = U>,
     ) -> Result<Self> {
-        let mut chains = Chains::empty(problem, problem.tokens(), rng)?;
+        let mut chains = Chains::empty(problem, problem.tokens()?, rng)?;
         chains.states = states.iter().map(|&state| [state; LANES]).collect();
         let n_cliques = problem.plan.cliques.len();
         for (&cell, states) in chains.cells.iter().zip(chains.states.chunks_exact(n_cliques)) {

@@ -55,7 +55,7 @@ impl<'a, O: Observer> Enumeration<'a, O> {
             budget,
             observer,
         };
-        for cell in problem.tokens() {
+        for cell in problem.tokens()? {
             enumeration.draw(cell..cell + 1, &mut [0.0])?;
         }
         Ok(enumeration)

@@ -6,9 +6,9 @@
 
 use super::chains::{Chains, Order, ln_law};
 use super::kernel::{self, Rows, States, Target};
+use super::particles::{Move, Particles, moves};
 use super::plan::Factor;
 use super::problem::{Laid, Problem};
-use super::particles::{Move, Particles, moves};
 use super::smc::{Filter, n_eff, ordered, rescale};
 use crate::control::Observer;
 use crate::error::{Error, Result};
@@ -112,7 +112,7 @@ pub(super) fn ln_sum(
     observer: &impl Observer,
 ) -> Result<f64> {
     let plan = &problem.plan;
-    let tokens = ordered(problem, &filter.order, rng);
+    let tokens = ordered(problem, &filter.order, rng)?;
     let n_groups = filter.n_particles.div_ceil(LANES);
     let alphas = problem.alphas();
     let mut base: Vec<f64> = responsibilities.expected(problem);

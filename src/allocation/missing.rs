@@ -149,7 +149,7 @@ impl Incomplete {
     ) -> Result<Sums> {
         let stop = || if observer.stopped() { Err(Error::Stopped) } else { Ok(()) };
         let mut rng = key.unit(replicate).rng();
-        let tokens = ordered(&self.problem, &filter.order, &mut rng);
+        let tokens = ordered(&self.problem, &filter.order, &mut rng)?;
         let mut run = Run::new(&self.problem, filter, None, &mut rng)?;
         for cell in tokens {
             stop()?;

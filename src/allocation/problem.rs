@@ -233,9 +233,16 @@ impl Problem {
     }
 
     /// The cell of every token, cell after cell.
-    pub(super) fn tokens(&self) -> Vec<u32> {
+    ///
+    /// # Errors
+    /// [`Error::TooManyTokens`] for more than marginal counts of 32 bits hold.
+    pub(super) fn tokens(&self) -> Result<Vec<u32>> {
+        let (n_tokens, most) = (self.total, i32::MAX as u64);
+        if n_tokens > most {
+            return Err(Error::TooManyTokens { n_tokens, most });
+        }
         let cells = (0..).zip(&self.counts);
-        cells.flat_map(|(cell, &count)| std::iter::repeat_n(cell, count as usize)).collect()
+        Ok(cells.flat_map(|(cell, &count)| std::iter::repeat_n(cell, count as usize)).collect())
     }
 
     /// α of every row.

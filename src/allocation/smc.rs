@@ -37,8 +37,15 @@ pub struct Filter {
 }
 
 /// Cells of the tokens in the order in which they are drawn.
-pub(super) fn ordered(problem: &Problem, order: &TokenOrder, rng: &mut impl rand::Rng) -> Vec<u32> {
-    let mut tokens = problem.tokens();
+///
+/// # Errors
+/// Those of [`Problem::tokens`].
+pub(super) fn ordered(
+    problem: &Problem,
+    order: &TokenOrder,
+    rng: &mut impl rand::Rng,
+) -> Result<Vec<u32>> {
+    let mut tokens = problem.tokens()?;
     match order {
         TokenOrder::Random => tokens.shuffle(rng),
         TokenOrder::Sorted => {}
@@ -48,7 +55,7 @@ pub(super) fn ordered(problem: &Problem, order: &TokenOrder, rng: &mut impl rand
             tokens = cells.iter().flat_map(copies).collect();
         }
     }
-    tokens
+    Ok(tokens)
 }
 
 /// What a run keeps of its particles.
@@ -71,7 +78,7 @@ pub(super) fn run(
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<(f64, Particles)> {
-    let tokens = ordered(problem, &filter.order, rng);
+    let tokens = ordered(problem, &filter.order, rng)?;
     let to_come = (keep == Keep::Used).then_some(&tokens[..]);
     let mut run = Run::new(problem, filter, to_come, rng)?;
     for (token, &cell) in tokens.iter().enumerate() {

@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 
 from polyabayes import AllocationModel, CountTensor
+from polyabayes._allocation_evidence import Filter
+from polyabayes._allocation_layout import lay_out
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
@@ -179,4 +181,16 @@ def test_hidden_nodes_in_several_cliques_are_refused_for_lookahead() -> None:
     with pytest.raises(InvalidArgumentError, match=r"hidden nodes in one clique.*summed out in"):
         chain.log_evidence(
             CountTensor.from_dense(np.ones((2, 2, 2), int), ["x1", "x2", "x3"]), "smc-lookahead"
+        )
+
+
+def test_more_tokens_than_samplers_count_are_refused() -> None:
+    core = lay_out(AllocationModel.nmf(2), [[2**31, 1], [3, 4]]).core
+    with pytest.raises(InvalidArgumentError, match="2147483656 tokens one by one"):
+        core.smc(
+            Filter(16, 0.5, "systematic", "random"),
+            lookahead=False,
+            n_replicates=1,
+            seed=0,
+            n_jobs=1,
         )

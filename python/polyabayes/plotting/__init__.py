@@ -1,6 +1,7 @@
 """Pictures of models and comparisons; every function takes and returns a Matplotlib Axes."""
 
 from polyabayes.plotting._allocation import (
+    plot_allocations,
     plot_evidence,
     plot_graph,
     plot_posterior,
@@ -19,6 +20,7 @@ from polyabayes.plotting._witness import (
 )
 
 __all__ = [
+    "plot_allocations",
     "plot_comparison",
     "plot_convergence",
     "plot_evidence",

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyabayes import _checks
-from polyabayes.allocation import AllocationModel, Decomposition, Evidence, MissingCells
+from polyabayes.allocation import (
+    AllocationModel,
+    Allocations,
+    Decomposition,
+    Evidence,
+    MissingCells,
+)
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.model_choice import ModelPosterior
 from polyabayes.plotting._axes import axes_or_new
@@ -16,9 +22,54 @@ from polyabayes.plotting._axes import axes_or_new
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_evidence", "plot_graph", "plot_posterior", "plot_table", "plot_total"]
+__all__ = [
+    "plot_allocations",
+    "plot_evidence",
+    "plot_graph",
+    "plot_posterior",
+    "plot_table",
+    "plot_total",
+]
 
 _MOST_LABELS = 40
+
+
+def plot_allocations(allocations: Allocations, bins: int = 50, ax: Axes | None = None) -> Axes:
+    """Draw how many allocations there are of every log probability.
+
+    Parameters
+    ----------
+    allocations : Allocations
+        What :meth:`polyabayes.AllocationModel.allocations` returns.
+    bins : int, default=50
+        Number of bins.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        Numbers of allocations on a logarithmic scale; a line at the log evidence, their sum.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `bins` is not a positive whole number, or if `allocations` is something else.
+    MissingDependencyError
+        If Matplotlib is not installed.
+    """
+    if not isinstance(allocations, Allocations):
+        raise InvalidTypeError(f"allocations must be Allocations, got {allocations!r}")
+    heights, edges = allocations.histogram(bins)
+    ax = axes_or_new(ax, 6.4, 4.0)
+    ax.stairs(heights, edges, fill=True, color="C0")
+    ax.axvline(allocations.log_evidence, color="C1", label="log evidence")
+    ax.set_yscale("log")
+    ax.set_xlabel("ln π(S | T), nats")
+    ax.set_ylabel("allocations")
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
 
 
 def plot_evidence(
