@@ -40,8 +40,8 @@ class EvidenceOf:
         return self.model.with_sizes(**dict(zip(self.model.unknown_sizes, sizes, strict=True)))
 
 
-# Parameters that make the model, and arguments of log_evidence that the search sets itself or has no
-# use for, or that leave the evidence as it is.
+# Parameters that make the model, and arguments of log_evidence that the search sets itself, has no
+# use for, or leaves to run time.
 _OF_THE_MODEL = ("sizes", "concentration", "rate", "tied")
 _OWN = ("self", "data", "observed", "max_total", "random_state")
 _FREE = ("random_state", "n_jobs", "progress")
