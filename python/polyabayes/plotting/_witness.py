@@ -139,6 +139,7 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
         raise InvalidTypeError("folds must be what cross_validate returned")
     ax = axes_or_new(ax, 7.0, 4.2)
     names = list(dict.fromkeys(folds["prior"]))
+    several = len(names) > 1
     for place, name in enumerate(names):
         mine = {column: values[folds["prior"] == name] for column, values in folds.items()}
         x = mine["fold"] + 0.5 * ((place + 0.5) / len(names) - 0.5)
@@ -147,27 +148,22 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
             for column in ("lower", "upper", "best", "best_std_error")
         )
         bars: dict[str, Any] = {"yerr": (upper - lower) / 2, "fmt": "_", "capsize": 3}
-        prior = f", {name}" if len(names) > 1 else ""
-        shown = ax.errorbar(
-            x - 0.1 / len(names),
-            (lower + upper) / 2,
-            label=f"averaged over sizes (bounds){prior}",
-            **bars,
-        )
-        colour = shown.lines[0].get_color() if len(names) > 1 else "C1"
+        label = name if several else "averaged over sizes (bounds)"
+        shown = ax.errorbar(x - 0.1 / len(names), (lower + upper) / 2, label=label, **bars)
         ax.errorbar(
             x + 0.1 / len(names),
             best,
             yerr=2 * error,
             fmt="x",
-            color=colour,
-            label=f"single best model{prior}",
+            color=shown.lines[0].get_color() if several else "C1",
+            label=None if several else "single best model",
         )
     ax.set_xticks(np.unique(folds["fold"]))
     ax.set_xlabel("fold")
     ax.set_ylabel("held-out nats per token (higher is better)")
     _finish(ax, legend=False)
-    ax.legend(frameon=False, **_ABOVE)
+    title = "bounds of the average over sizes, and x the single best model" if several else None
+    ax.legend(frameon=False, title=title, **{**_ABOVE, "ncols": 1 if several else 2})
     return ax
 
 
