@@ -58,7 +58,7 @@ class LatentDirichletAllocation(TopicModel):
     theta_d ~ Dirichlet(doc_topic_prior), phi_k ~ Dirichlet(topic_word_prior); a token's topic is
     drawn from theta_d, its word from that topic's phi. Gibbs sampling alternates the topics of all
     tokens given phi (theta integrated out, documents in parallel) and phi given those topics: an
-    exact sampler. A sweep costs tokens x topics; from 192 topics on, tokens x topics of the
+    exact sampler. A sweep costs tokens x topics; from 256 topics on, tokens x topics of the
     document.
 
     Variational EM (Blei, Ng and Jordan 2003, section 5.3) maximises a lower bound of
