@@ -7,6 +7,7 @@ from polyabayes._particle_mcmc import ParticleChain, particle_mcmc
 from polyabayes._persistence import load
 from polyabayes.allocation import (
     AllocationModel,
+    Allocations,
     Decomposition,
     Evidence,
     MissingCells,
@@ -40,6 +41,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AllocationModel",
+    "Allocations",
     "BidirectionalBounds",
     "Chains",
     "Comparison",

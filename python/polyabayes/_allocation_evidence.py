@@ -70,7 +70,7 @@ class Evidence:
     value : float
         ln of the evidence: tables, intensity and hidden nodes are integrated out.
     std_error : float
-        Standard error of `value`; 0 where exact, NaN for a bound.
+        Standard error of `value`; 0 where exact, NaN for a bound and for one replicate.
     method : str
         The method that gave it: exact, too, where there is nothing hidden to sum out.
     given_total : bool
@@ -118,6 +118,8 @@ class Evidence:
                 f"totals beyond the last would add about {left:.1%} of the evidence found, or "
                 "more; raise max_total"
             )
+        if self.n_replicates == 1:
+            return "one replicate does not say how far it is off; raise n_replicates"
         few = self.n_eff < _RELIABLE_SHARE * self.n_replicates
         far = self.std_error > _RELIABLE_ERROR / max(self.n_replicates, 1) ** 0.5
         if not (few or far):
@@ -234,8 +236,9 @@ class Estimate(NamedTuple):
 
     @classmethod
     def of(cls, found: _core.AllocationEstimate) -> Estimate:
-        """What the compiled core has found."""
-        return cls(found.ln_value, found.std_error, found.n_eff, found.n_replicates)
+        """What the compiled core has found; one replicate does not say how far it is off."""
+        std_error = np.nan if found.n_replicates == 1 else found.std_error
+        return cls(found.ln_value, std_error, found.n_eff, found.n_replicates)
 
 
 class Method(NamedTuple):

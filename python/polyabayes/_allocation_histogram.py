@@ -78,7 +78,9 @@ def enumerate_allocations(layout: Layout, budget: float | None) -> Allocations:
     margins = np.zeros((1, n_marginals), dtype=np.int64)
     multiplicities, ln_factorials = np.ones(1), np.zeros(1)
     for place, count in zip(tensor.coordinates, tensor.counts, strict=True):
-        n_ways = math.comb(int(count) + n_states - 1, n_states - 1)
+        ln_ways = gammaln(count + n_states) - gammaln(n_states) - gammaln(count + 1.0)
+        # e^700 is more than any budget, and can be written.
+        n_ways = math.exp(min(ln_ways, 700.0))
         needed = len(margins) * n_ways * (n_marginals + n_states)
         if needed > budget:
             raise BudgetExceededError(
@@ -106,7 +108,7 @@ def _merge(values: _Reals, counts: _Counts, multiplicities: _Reals) -> tuple[_Co
     Sums of the same terms in another order differ in their last digits: values are equal to 32
     binary places.
     """
-    keys = np.column_stack([counts, np.rint(values * 2.0**32).astype(np.int64)])
+    keys = np.column_stack([counts, np.rint(values * 2.0**32)])
     _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     merged: _Reals = np.bincount(group.ravel(), multiplicities).astype(np.float64)
     return first, merged
@@ -114,6 +116,8 @@ def _merge(values: _Reals, counts: _Counts, multiplicities: _Reals) -> tuple[_Co
 
 def _compositions(total: int, n_parts: int) -> _Counts:
     """All ways to write a total as an ordered sum, one a row."""
+    if n_parts == 1:
+        return np.array([[total]])
     bars = itertools.combinations(range(total + n_parts - 1), n_parts - 1)
     n_ways = math.comb(total + n_parts - 1, n_parts - 1)
     places = np.fromiter(itertools.chain.from_iterable(bars), np.int64, n_ways * (n_parts - 1))

@@ -152,7 +152,8 @@ def count_array(values: Any, name: str) -> NDArray[Any]:
     """An array of integers, booleans or floats from anything that holds such numbers."""
     if np.ma.is_masked(values):
         raise InvalidCountsError(
-            f"{name} has masked entries; fill them, and tell the model which cells were observed"
+            f"{name} has masked entries, which only log_evidence and predict_missing of an "
+            "AllocationModel take: fill them"
         )
     try:
         array = np.asarray(values)

@@ -125,6 +125,11 @@ def unpack_frame(documents: Any, name: str) -> tuple[Any, Words | None, Words | 
 
 
 def _dense(values: Any, name: str) -> NDArray[Any]:
+    if np.ma.is_masked(values):
+        raise InvalidCountsError(
+            f"{name} has masked entries, and documents have counts of all words: fill them, or see "
+            "AllocationModel.predict_missing"
+        )
     try:
         array = np.asarray(values)
     except ValueError as error:

@@ -27,6 +27,7 @@ from polyabayes._allocation_evidence import (
 from polyabayes._allocation_layout import Described, Layout, lay_out
 from polyabayes._allocation_memory import check_memory
 from polyabayes._cells import AxisLabels, Integers
+from polyabayes._frames import data_frame
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, draw_seed
 from polyabayes.exceptions import (
@@ -34,7 +35,6 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidCountsError,
     InvalidTypeError,
-    MissingDependencyError,
     UnreliableErrorWarning,
 )
 from polyabayes.tensor import CountTensor
@@ -120,7 +120,7 @@ class MissingCells:
         MissingDependencyError
             If pandas is not installed.
         """
-        return _frame(self._columns())
+        return data_frame(self._columns())
 
     def totals_to_frame(self) -> pd.DataFrame:
         """A row a total: ln of the joint probability, posterior, and standard errors.
@@ -130,7 +130,7 @@ class MissingCells:
         MissingDependencyError
             If pandas is not installed.
         """
-        return _frame(
+        return data_frame(
             {
                 "total": self.totals,
                 "log_joint": self.log_joint,
@@ -154,16 +154,6 @@ class MissingCells:
             f"{self.expected_total:,.2f} expected in all ({low:,} to {high:,} with 95 %); "
             f"{self.evidence!r}>"
         )
-
-
-def _frame(columns: dict[str, Any]) -> pd.DataFrame:
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise MissingDependencyError(
-            "to_frame needs pandas: pip install 'polyabayes[frames]'"
-        ) from error
-    return pd.DataFrame(columns)
 
 
 def lay_out_observed(
@@ -221,13 +211,15 @@ def observed_outside(tensor: CountTensor, missing: CountTensor) -> NDArray[np.bo
     Raises
     ------
     InvalidArgumentError
-        If the other has other axes or levels.
+        If the other has other axes or levels, or no cell.
     """
     if missing.axes != tensor.axes:
         raise InvalidArgumentError(
             f"the missing cells have axes {', '.join(missing.axes)}, and the tensor "
             f"{', '.join(tensor.axes)}; call them alike, in one order"
         )
+    if not missing.n_cells:
+        raise InvalidArgumentError("the missing cells are none; mark each by a count of 1")
     observed = np.ones(tensor.shape, dtype=np.bool_)
     cells = [_levels(tensor, missing, axis) for axis in range(tensor.n_axes)]
     observed[tuple(cells)] = False
@@ -280,8 +272,11 @@ class _Found(NamedTuple):
 
     @classmethod
     def of(cls, found: _core.AllocationCompletion) -> _Found:
-        rest = (getattr(found, name) for name in cls._fields[1:])
-        return cls(Estimate.of(found.evidence), *rest)
+        dressed = cls(Estimate.of(found.evidence), *(getattr(found, x) for x in cls._fields[1:]))
+        if found.evidence.n_replicates == 1:
+            unknown = np.full_like(found.ln_joint_errors, np.nan)
+            return dressed._replace(ln_joint_errors=unknown)
+        return dressed
 
 
 _Finder = Callable[
@@ -382,6 +377,8 @@ def find_missing(
     if not len(missing):
         raise InvalidArgumentError("observed marks no cell as missing; use log_evidence")
     tensor, rate = layout.tensor, layout.model.rate
+    if options.n_samples is not None and method != "vb":
+        raise InvalidArgumentError(f"method {method!r} takes no n_samples where cells are missing")
     options = options.checked(_checked_method(method), tensor.n_cells)
     if rate is None:
         raise InvalidArgumentError(

@@ -361,7 +361,10 @@ class AllocationModel(ReadyMade):
             As for :meth:`log_evidence`; at least one cell is missing. Levels of a node beyond its
             axis count as observed, without tokens. The model needs a `rate`.
         method : {"auto", "exact", "smc", "vb"}
-            As for :meth:`log_evidence`; ``"auto"`` is exact where quick, else ``"smc"``.
+            As for :meth:`log_evidence`; ``"auto"`` is exact where quick, else ``"smc"``. Where
+            totals have a long tail, ``"exact"`` takes minutes and gigabytes: give `max_total`.
+            ``"vb"`` follows one of many modes: its counts may be far off, and its totals are
+            spread too narrowly.
         max_total : int, optional
             Largest total. By default, totals go on until those beyond would add less than 1e-9 of
             the evidence to ``"exact"``, and 1e-6 to ``"smc"``, about, or a million tokens are

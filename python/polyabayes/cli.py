@@ -454,7 +454,7 @@ def _evidence_summary(evidence: pb.Evidence) -> str:
         f"error         {error}",
         f"95 %          {low:,.6f} to {high:,.6f}",
         f"ln P(T)       {evidence.log_probability_of_total:,.6f}, T = {evidence.n_tokens:,}"
-        if evidence.log_remainder == -np.inf
+        if not np.isnan(evidence.log_probability_of_total)
         else f"observed      {evidence.n_tokens:,} tokens",
         f"time          {evidence.seconds:.2f} s",
     ]

@@ -147,20 +147,20 @@ impl Incomplete {
         replicate: u64,
         observer: &impl Observer,
     ) -> Result<Sums> {
-        let stop = || if observer.stopped() { Err(Error::Stopped) } else { Ok(()) };
         let mut rng = key.unit(replicate).rng();
         let tokens = ordered(&self.problem, &filter.order, &mut rng)?;
         let mut run = Run::new(&self.problem, filter, None, &mut rng)?;
         for cell in tokens {
-            stop()?;
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
             run.draw(cell);
             run.resample(&mut rng);
         }
         let cells = &self.problem.missing;
         let mut buffer = vec![[0.0; LANES]; cells.len()];
         self.sums(run.ln_mean(), end, |shares| {
-            stop()?;
-            run.draw_among(cells.clone(), shares, &mut buffer);
+            run.draw_among(cells.clone(), shares, &mut buffer, observer)?;
             run.resample(&mut rng);
             Ok(())
         })

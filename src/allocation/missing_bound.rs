@@ -20,6 +20,9 @@ use crate::error::{Error, Result, array_of, check_positive};
 use crate::math::{digamma, ln_factorial, ln_gamma_ratio};
 use crate::rng::{Key, Purpose, Rng};
 
+/// Halvings of an interval, after which it is as good as a point.
+const BISECTIONS: usize = 100;
+
 /// A lower bound of ln Pr(X_observed).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MissingBound {
@@ -140,17 +143,15 @@ impl Bound<'_> {
         // exp ψ(x) < x.
         let left = b + (1.0 - weight).max(0.0);
         let (mut low, mut high) = (observed, observed + weight * (a + observed) / left);
-        loop {
+        for _ in 0..BISECTIONS {
             let middle = low + (high - low) / 2.0;
-            if middle <= low || middle >= high {
-                return of_total(middle);
-            }
             if observed + weight * of_total(middle) > middle {
                 low = middle;
             } else {
                 high = middle;
             }
         }
+        of_total(low + (high - low) / 2.0)
     }
 
     /// ln ∫ p(λ) λ^T exp(-λ) dλ.

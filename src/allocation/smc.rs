@@ -152,7 +152,16 @@ impl<'a, L: UniformLanes> Run<'a, L> {
 
     /// Draws the next token, which fell in one of these cells. `shares` gets the weight that each
     /// of them has on average over the weighted particles before, and `sums` is a buffer.
-    pub(super) fn draw_among(&mut self, cells: Range<u32>, shares: &mut [f64], sums: &mut [Lanes]) {
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the observer asks to stop.
+    pub(super) fn draw_among(
+        &mut self,
+        cells: Range<u32>,
+        shares: &mut [f64],
+        sums: &mut [Lanes],
+        observer: &impl Observer,
+    ) -> Result<()> {
         let (plan, particles) = (&self.problem.plan, &mut self.particles);
         self.bases.clear();
         for cell in cells {
@@ -165,6 +174,9 @@ impl<'a, L: UniformLanes> Run<'a, L> {
         shares.fill(0.0);
         let total: f64 = self.weights.as_flattened().iter().sum();
         for (group, uniforms) in self.lanes.iter_mut().enumerate() {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
             let mut rows = Rows { counts: &mut particles.rows, n_groups, group };
             let mut sum = [0.0; LANES];
             for (index, (share, sums)) in shares.iter_mut().zip(&mut *sums).enumerate() {
@@ -195,6 +207,7 @@ impl<'a, L: UniformLanes> Run<'a, L> {
         }
         self.n_drawn += 1;
         self.ln_scale += rescale(&mut self.weights);
+        Ok(())
     }
 
     /// ln of the mean weight: of Ẑ of the tokens so far.

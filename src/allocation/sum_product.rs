@@ -70,7 +70,9 @@ impl<'a> SumProduct<'a> {
                 .enumerate()
             {
                 let message = self.messages[index][separator];
-                let scale = if message > 0.0 { above[separator] / message } else { 0.0 };
+                // The reciprocal of a smaller one may be infinite.
+                let some = message >= f64::MIN_POSITIVE;
+                let scale = if some { above[separator] / message } else { 0.0 };
                 beliefs
                     .iter_mut()
                     .zip(weights)

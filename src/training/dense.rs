@@ -21,8 +21,11 @@ const LEAST: f64 = 1e-30;
 /// No topic.
 const OPEN: u32 = u32::MAX;
 
-/// Tokens of one topic and document up to which counts are exact.
+/// Tokens of a document up to which counts are exact.
 pub(super) const MAX_COUNT: u64 = 1 << 24;
+
+// Weights that are left out add up to less than a rounding of the total.
+const _: () = assert!(MAX_COUNT as f64 * LEAST / (LEAST_TOTAL as f64) < ROUNDING as f64);
 
 /// Numbers for [`LANES`] neighbouring topics, which never lie across two cache lines.
 #[derive(Debug, Clone, Copy)]
@@ -208,9 +211,9 @@ fn accumulate(sums: &mut [Line], counts: &[Line], row: &Row) {
 /// The topic on which a dart at the share `u` of all weights falls, or [`OPEN`] where rounding leaves
 /// that open.
 ///
-/// In units of the total, a weight has an error of 4 roundings at most, and a sum one more for each
-/// line and lane. The dart has that of the total and 3 more, its distance from either end those
-/// of two sums.
+/// In units of the total, with as many roundings as there are lines and 12 more, a limit is known:
+/// 4 for a weight, one for each line and lane. So is the dart with 14 more: those of the total, of u
+/// and of what is done with it. Their distance has two of its own.
 #[inline(always)]
 fn locate(sums: &[Line], u: f32) -> u32 {
     let n_lines = sums.len() - 1;

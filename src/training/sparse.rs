@@ -170,7 +170,7 @@ impl Tallies for Sparse {
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
 fn place_of(topics: &[u16], topic: u16) -> usize {
     let mut place = 0;
-    for (i, &x) in (0u16..).zip(topics) {
+    for (i, &x) in (0..=u16::MAX).zip(topics) {
         place |= if x == topic { i } else { 0 };
     }
     usize::from(place)

@@ -109,3 +109,10 @@ def test_what_cannot_be_enumerated_is_refused() -> None:
         model.allocations([[1]]).histogram(bins=0)
     with pytest.raises(InvalidTypeError, match="allocations"):
         plotting.plot_allocations(3)  # type: ignore[arg-type]
+
+
+def test_counts_beyond_any_budget_are_refused() -> None:
+    with pytest.raises(BudgetExceededError, match="marginal counts at a time"):
+        AllocationModel.nmf(1000).allocations([[2000, 3]])
+    found = AllocationModel.nmf(1).allocations([[10**9, 3]])
+    assert found.n_allocations == 1

@@ -16,6 +16,7 @@ from polyabayes.exceptions import (
     InvalidCountsError,
     InvalidTypeError,
     PolyabayesError,
+    UnreliableErrorWarning,
 )
 
 TABLE = [[2, 0, 1], [1, 1, 0], [0, 3, 1]]
@@ -194,3 +195,21 @@ def test_more_tokens_than_samplers_count_are_refused() -> None:
             seed=0,
             n_jobs=1,
         )
+
+
+@pytest.mark.parametrize("method", ["smc", "smc-lookahead", "annealed"])
+def test_one_replicate_has_no_error(method: str) -> None:
+    with pytest.warns(UnreliableErrorWarning, match="one replicate does not say"):
+        found = AllocationModel.nmf(2).log_evidence([[5, 4], [3, 2]], method, n_replicates=1)
+    assert np.isfinite(found.value)
+    assert np.isnan([found.std_error, *found.interval()]).all()
+
+
+def test_lookahead_sees_the_names_of_two_hidden_nodes_as_one() -> None:
+    graph = "g -> user; g -> h; h -> item"
+    sizes = {"g": 2, "h": 2}
+    model = AllocationModel(graph, sizes=sizes, axes=["user", "item"], concentration=4)
+    exact = model.log_evidence([[15, 0], [0, 15]], "exact").value
+    found = model.log_evidence([[15, 0], [0, 15]], "smc-lookahead", random_state=0)
+    # Either node's names alone would cost ln 2.
+    assert abs(found.value - exact) < 0.2

@@ -372,3 +372,8 @@ def test_corpus_survives_pickling(corpus):
     back = pickle.loads(pickle.dumps(corpus))
     np.testing.assert_array_equal(dense(back), DENSE)
     assert back.vocabulary.tolist() == WORDS
+
+
+def test_masked_counts_are_refused() -> None:
+    with pytest.raises(InvalidCountsError, match="masked entries"):
+        Corpus(np.ma.masked_equal([[5, 3], [4, 0]], 4))

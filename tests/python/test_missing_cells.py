@@ -270,3 +270,19 @@ def test_intervals_cover() -> None:
         covered["counts"].extend(off <= factor * found.expected_std_errors + rounding)
     for what, inside in covered.items():
         assert np.mean(inside) > 0.92, what
+
+
+def test_vb_ends_where_weights_underflow() -> None:
+    rng = np.random.default_rng(0)
+    table, observed = rng.poisson(2, (20, 20)), rng.random((20, 20)) > 0.5
+    table[~observed] = 0
+    model = AllocationModel.nmf(4, concentration=0.1, rate=1e-4)
+    found = model.predict_missing(table, observed, "vb", random_state=0)
+    assert np.isfinite(found.evidence.value)
+    assert np.isfinite(found.expected_counts).all()
+
+
+def test_n_samples_is_of_vb_alone() -> None:
+    model = AllocationModel.nmf(1, rate=0.1)
+    with pytest.raises(InvalidArgumentError, match="'auto' takes no n_samples"):
+        model.predict_missing(np.ma.masked_equal([[-1, 3], [3, 3]], -1), n_samples=5)

@@ -303,6 +303,10 @@ def test_a_torn_prediction_is_made_again(tmp_path: Path) -> None:
     path.write_text(path.read_text()[:-9])
     assert search.fit(DATA.corpus).predictive_bounds(DATA.corpus[:4]) == here
     assert search.fit(DATA.corpus).predictive_bounds(DATA.corpus[:4]) == here
+    # Without the search, they are of models that are no more.
+    (tmp_path / "search.jsonl").unlink()
+    search.fit(DATA.corpus)
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(

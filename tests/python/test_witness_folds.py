@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,17 @@ def test_folds_under_further_priors_are_trained_once(monkeypatch: pytest.MonkeyP
         assert table[name][2::3].tolist() == alone[name].tolist(), name
     with pytest.raises(InvalidArgumentError, match="prior must be of 1 sizes"):
         cross_validate(nested(), DATA.corpus, 2, priors=[priors.Product(*further)])
+    with pytest.raises(InvalidArgumentError, match=r"begins at \(2,\)"):
+        cross_validate(nested(), DATA.corpus, 2, priors=[priors.Uniform(2, 3)])
+    with pytest.raises(InvalidTypeError, match="priors must be a list"):
+        cross_validate(nested(), DATA.corpus, 2, priors=further[0])  # type: ignore[arg-type]
+
+
+def test_an_executor_outlives_a_fold_that_fails() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(InvalidArgumentError, match="scoring must be"):
+            cross_validate(nested(scoring="none"), DATA.corpus, 2, executor=pool)
+        assert pool.submit(int, "1").result() == 1
 
 
 def test_folds_in_processes_give_the_same(tmp_path: Path) -> None:

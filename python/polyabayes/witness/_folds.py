@@ -90,8 +90,15 @@ def cross_validate(
             f"n_folds={n_folds}, but there are {corpus.n_documents} documents"
         )
     n_workers = _checks.whole_number("n_workers", n_workers)
+    if isinstance(priors, SizePrior) or not isinstance(priors, Sequence):
+        raise InvalidTypeError(f"priors must be a list of priors, got {priors!r}")
     for prior in priors:
         check_further_prior(prior, search.prior)
+        if any(np.greater(prior.first, search.prior.first)):
+            raise InvalidArgumentError(
+                f"{prior!r} begins at {prior.first}, but the search explores sizes from "
+                f"{search.prior.first} on"
+            )
     order = random_generator(random_state).permutation(corpus.n_documents)
     folds = np.empty(corpus.n_documents, dtype=np.int64)
     folds[order] = np.arange(corpus.n_documents) % n_folds
@@ -132,14 +139,20 @@ def _run_all(
         return [job() for job in jobs]
     # A forked child would inherit the locks of this process's threads.
     context = multiprocessing.get_context("spawn")
-    made = ProcessPoolExecutor(n_workers, context, initializer=_end_with_the_parent)
-    with nullcontext(executor) if executor is not None else made as pool:
+    with (
+        ProcessPoolExecutor(n_workers, context, initializer=_end_with_the_parent)
+        if executor is None
+        else nullcontext(executor)
+    ) as pool:
         futures = [pool.submit(job) for job in jobs]
         try:
             for future in as_completed(futures):
                 future.result()
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            for future in futures:
+                future.cancel()
+            if executor is None:
+                pool.shutdown(wait=False)
             raise
     return [future.result() for future in futures]
 

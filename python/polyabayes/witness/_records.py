@@ -41,6 +41,9 @@ class RecordFile:
         except OSError as error:
             raise FileAccessError(f"cannot use {folder}: {error.strerror or error}") from error
         self._lines = self._read()
+        if not self._lines:
+            # Of models of a search that is no more.
+            (self.folder / _PREDICTIONS).unlink(missing_ok=True)
 
     @property
     def header(self) -> dict[str, Any] | None:
@@ -56,7 +59,7 @@ class RecordFile:
             if found != expected:
                 raise InvalidArgumentError(
                     f"{self._path} is of another search: its {name} is {found!r}, here it is "
-                    f"{expected!r}; give another folder, or delete this one to start again"
+                    f"{expected!r}; give another folder, or delete this file to start again"
                 )
         try:
             return [_record(line) for line in self._lines[1:]]

@@ -54,7 +54,8 @@ def make_scorer(score: Any, kind: str, first: Sizes, data: Any, options: ScoreOp
         if kind != "nested" or len(first) != 1:
             raise InvalidArgumentError(
                 'an estimator gives nested scores of one size: use kind="nested" and a prior of '
-                "one size, or give a function of the sizes"
+                "one size; to choose by integrated evidence, give an allocation model of unknown "
+                "size, as AllocationModel.nmf(None), or a function of the sizes"
             )
         if data is None:
             raise InvalidArgumentError("X is missing: an estimator must be fitted to documents")
