@@ -120,7 +120,7 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     _score_options(command("score", "score documents with standard errors", scoring))
     _compare_options(command("compare", "compare models on the same documents", scoring))
     _split_options(command("split", "hold documents out"))
-    _search_options(command("search", "how many topics? bounds for every number (LDA)"))
+    _search_options(command("search", "bounds on what LDA of every number of topics can do"))
     network = _network_options()
     _evidence_options(command("evidence", "evidence of a count tensor under a network", network))
     _decompose_options(command("decompose", "tables of a network for a count tensor", network))

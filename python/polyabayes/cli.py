@@ -224,7 +224,7 @@ def _search_summary(name: str, search: pb.WitnessSearch, test: pb.Corpus | None)
     lines = [
         name,
         f"  ln p(y)         {row['lower']:,.2f} to {row['upper']:,.2f} nats",
-        f"  best size       {search.best_}",
+        f"  best size       {search.best_} (of trained models, which does not choose a size)",
         f"  not explored    {least:.2g} to {most:.2g} of the posterior",
     ]
     if test is not None:
