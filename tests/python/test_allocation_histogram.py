@@ -12,38 +12,16 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from polyabayes import AllocationModel, CountTensor, plotting
+from polyabayes import AllocationModel, plotting
 from polyabayes.allocation import n_effective_parameters
 from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
+from test_allocation import problem
 
 mpl.use("Agg")
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "allocation.json").read_text())
 
 TABLE = [[2, 1, 0], [0, 0, 3], [0, 1, 1]]
-
-
-def problem(case: dict[str, Any]) -> tuple[AllocationModel, CountTensor]:
-    """A case of the vectors: nodes are called by their numbers."""
-    names = [f"n{node}" for node in range(len(case["sizes"]))]
-    arrows = [
-        f"{', '.join(names[parent] for parent in parents)} -> {name}"
-        for name, parents in zip(names, case["parents"], strict=True)
-        if parents
-    ]
-    sizes, tables = dict(zip(names, case["sizes"], strict=True)), case.get("tables")
-    model = AllocationModel(
-        "; ".join([", ".join(names), *arrows]),
-        sizes,
-        case["concentration"],
-        case["rate"],
-        tied=[[names[node] for node in tie] for tie in case.get("ties", [])],
-        prior="bdeu" if tables is None else dict(zip(names, tables, strict=True)),
-    )
-    axes = [names[node] for node in case["visible"]]
-    places = np.array([place for place, _ in case["cells"]], dtype=int).reshape(-1, len(axes))
-    counts = [count for _, count in case["cells"]]
-    return model, CountTensor.from_coo(places, counts, axes, [sizes[axis] for axis in axes])
 
 
 @pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["name"])
