@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -211,7 +211,9 @@ def test_what_was_scored_ahead_is_not_scored_again(tmp_path: Path) -> None:
             later[k].set()
         if k == 2:
             assert all(event.wait(30) for event in later.values())
+            deadline = time.monotonic() + 30
             while len((tmp_path / "search.jsonl").read_text().splitlines()) < 4:
+                assert time.monotonic() < deadline, "3 and 4 were not kept"
                 time.sleep(0.01)
             raise KeyboardInterrupt
         return -3.0 / k
@@ -229,6 +231,31 @@ def test_what_was_scored_ahead_is_not_scored_again(tmp_path: Path) -> None:
     resumed = search.set_params(score=again).fit()
     assert again.asked == [(2,)]
     assert_same(WitnessSearch(lambda k: -3.0 / k, POISSON, max_steps=4).fit(), resumed)
+
+
+def test_what_finishes_as_soon_as_it_is_asked_for_is_kept_at_once(tmp_path: Path) -> None:
+    """Sizes 3 and 4 are over before the search begins to wait for size 2, which wants them kept."""
+
+    class AtOnceBeyondTwo(ThreadPoolExecutor):
+        def submit(self, fn: Any, /, *args: Any, **options: Any) -> Future[Any]:
+            future = super().submit(fn, *args, **options)
+            if args[1] != (2,):
+                wait([future])
+            return future
+
+    kept: list[int] = []
+
+    def score(k: int) -> float:
+        deadline = time.monotonic() + 30
+        while k == 2 and len(kept) < 4 and time.monotonic() < deadline:
+            time.sleep(0.01)
+            kept[:] = [0] * len((tmp_path / "search.jsonl").read_text().splitlines())
+        return -3.0 / k
+
+    search = WitnessSearch(score, POISSON, max_steps=4, checkpoint=tmp_path, random_state=0)
+    with AtOnceBeyondTwo(4) as pool:
+        search.fit(executor=pool, n_in_flight=4)
+    assert len(kept) == 4
 
 
 def test_ctrl_c_does_not_wait_for_the_workers(threads: ThreadPoolExecutor) -> None:

@@ -91,15 +91,11 @@ class Workers:
         """
         self._submit(sizes)
         while not self._futures[sizes].done():
+            failed = self._keep_finished(sizes, keep)
             self._look_ahead(search, stops, known)
-            running = [future for future in self._futures.values() if not future.done()]
-            # Its own future is in it even where it is done by now, so as not to wait for others.
-            wait([self._futures[sizes], *running], return_when=FIRST_COMPLETED)
-            for early in [other for other in self._futures if other != sizes]:
-                record = _record_of(early, self._futures[early])
-                if record is not None:
-                    del self._futures[early]
-                    keep(record)
+            # What has finished since it was looked at is among them, so as not to sleep over it.
+            waiting = [future for other, future in self._futures.items() if other not in failed]
+            wait(waiting, return_when=FIRST_COMPLETED)
         return self._futures.pop(sizes)
 
     def cancel(self) -> None:
@@ -107,6 +103,20 @@ class Workers:
         for future in self._futures.values():
             future.cancel()
         self._futures.clear()
+
+    def _keep_finished(self, sizes: Sizes, keep: Callable[[Record], None]) -> set[Sizes]:
+        """Hand on the scores that are there before their turn; give the sizes that failed."""
+        failed = set[Sizes]()
+        for early in [other for other in self._futures if other != sizes]:
+            if not self._futures[early].done():
+                continue
+            record = _record_of(early, self._futures[early])
+            if record is None:
+                failed.add(early)
+            else:
+                del self._futures[early]
+                keep(record)
+        return failed
 
     def _look_ahead(self, search: Search, stops: StopRules, known: Mapping[Sizes, Record]) -> None:
         """Fill up what is in flight."""
@@ -167,8 +177,8 @@ BREAKDOWNS = (BrokenExecutor, CancelledError)
 
 
 def _record_of(sizes: Sizes, future: Future[Timed]) -> Record | None:
-    """A score that is there; None for what is running, and for failures, told in their turn."""
-    if not future.done() or future.cancelled() or future.exception() is not None:
+    """The score of what is over; None for failures, told in their turn."""
+    if future.cancelled() or future.exception() is not None:
         return None
     result, seconds = future.result()
     try:
