@@ -1,8 +1,7 @@
 //! Annealing from independent tokens to the urn, by populations of collapsed Gibbs chains.
 //!
 //! `γ_β(h) = Π ((1-β) m + β (α + S))^power`, m being the marginal counts that are expected where
-//! all hidden values are equally likely: an urn at every β, whose Gibbs weights are rational, and
-//! which at β = 0 does not know the labels of hidden values apart, so that no mode is missed.
+//! the path starts: an urn at every β, whose Gibbs weights are rational.
 
 use rand::RngExt;
 
@@ -12,10 +11,7 @@ use super::problem::Problem;
 use crate::control::Observer;
 use crate::error::Result;
 use crate::math::LogSum;
-use crate::rng::{LANES, Stream, UniformLanes};
-
-/// Temperatures of a pilot.
-const PILOT_TEMPERATURES: usize = 200;
+use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
 /// Least speed of a schedule, relative to its mean.
 const LEAST_SPEED: f64 = 0.1;
@@ -26,40 +22,77 @@ const SMOOTHING: usize = 2;
 /// Effective share of a population below which it is resampled.
 const RESAMPLE_BELOW: f64 = 0.5;
 
-/// The path of distributions.
+/// A path of distributions.
 pub(super) struct Path<'a> {
     problem: &'a Problem,
     alphas: Vec<f64>,
     /// m.
-    average: Vec<f64>,
+    start: Vec<f64>,
     /// β from 0 to 1.
     schedule: Vec<f64>,
 }
 
-impl<'a> Path<'a> {
-    /// A path of `n_temperatures` steps, placed so that a pilot population drifts apart by about the
-    /// same in all of them.
+/// What one population found that went along a path in equal steps.
+pub(super) struct Pilot<'a, U> {
+    /// Standard deviation of the weights of every step.
+    drifts: Vec<f64>,
+    pub(super) ln_weights: Lanes,
+    /// The population in the end.
+    pub(super) chains: Chains<'a, U>,
+}
+
+impl<'a, U: UniformLanes> Pilot<'a, U> {
+    /// A population along the path from `start` in `n` equal steps.
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
     pub(super) fn new(
         problem: &'a Problem,
-        n_temperatures: usize,
-        rng: &mut impl Stream,
+        start: &[f64],
+        n: usize,
+        rng: &mut impl Stream<Lanes = U>,
         observer: &impl Observer,
     ) -> Result<Self> {
-        let n = PILOT_TEMPERATURES.min(n_temperatures);
-        let even = (0..=n).map(|t| t as f64 / n as f64).collect();
-        let alphas = problem.alphas();
-        let mut path = Path { problem, alphas, average: problem.average(), schedule: even };
-        let mut chains = Chains::uniform(problem, rng, observer)?;
-        let mut speeds = Vec::with_capacity(n);
+        let schedule = (0..=n).map(|t| t as f64 / n as f64).collect();
+        let path = Path { problem, alphas: problem.alphas(), start: start.to_vec(), schedule };
+        let mut chains = Chains::independent(problem, start, rng, observer)?;
+        let mut drifts = Vec::with_capacity(n);
+        let mut ln_weights = [path.ln_start(); LANES];
         for step in 1..=n {
-            speeds.push(deviation(&path.ln_step(step, &chains)));
+            let steps = path.ln_step(step, &chains);
+            ln_weights.iter_mut().zip(steps).for_each(|(ln_weight, x)| *ln_weight += x);
+            drifts.push(deviation(&steps));
             path.sweep(step, &mut chains, Order::Forward, observer)?;
         }
-        path.schedule = even_drift(&speeds, n_temperatures);
-        Ok(path)
+        Ok(Pilot { drifts, ln_weights, chains })
+    }
+
+    /// ln of the mean weight.
+    pub(super) fn ln_value(&self) -> f64 {
+        self.ln_weights.into_iter().collect::<LogSum>().ln_mean()
+    }
+
+    /// Marginal counts in the end, averaged by weight.
+    pub(super) fn mean_rows(&self) -> Vec<f64> {
+        let ln_value = self.ln_value();
+        let weights = self.ln_weights.map(|x| (x - ln_value).exp() / LANES as f64);
+        let mean = |counts: &[i32; LANES]| {
+            counts.iter().zip(weights).map(|(&n, weight)| f64::from(n) * weight).sum()
+        };
+        self.chains.rows().iter().map(mean).collect()
+    }
+}
+
+impl<'a> Path<'a> {
+    /// A path of `n_temperatures` steps, in all of which the pilot drifted apart by about the same.
+    pub(super) fn new(
+        problem: &'a Problem,
+        start: Vec<f64>,
+        pilot: &Pilot<'_, impl UniformLanes>,
+        n_temperatures: usize,
+    ) -> Self {
+        let schedule = even_drift(&pilot.drifts, n_temperatures);
+        Path { problem, alphas: problem.alphas(), start, schedule }
     }
 
     /// Number of steps.
@@ -69,12 +102,12 @@ impl<'a> Path<'a> {
 
     fn base(&self, step: usize) -> Vec<f64> {
         let beta = self.schedule[step];
-        let pairs = self.average.iter().zip(&self.alphas);
-        pairs.map(|(average, alpha)| (1.0 - beta) * average + beta * alpha).collect()
+        let pairs = self.start.iter().zip(&self.alphas);
+        pairs.map(|(start, alpha)| (1.0 - beta) * start + beta * alpha).collect()
     }
 
     /// ln γ after the step over ln γ before it, of every chain.
-    fn ln_step(&self, step: usize, chains: &Chains<'_, impl UniformLanes>) -> [f64; LANES] {
+    fn ln_step(&self, step: usize, chains: &Chains<'_, impl UniformLanes>) -> Lanes {
         let ln_at = |step: usize| {
             let target = Target { base: &self.base(step), unit: self.schedule[step] };
             ln_law(self.problem, target, chains.rows())
@@ -96,7 +129,7 @@ impl<'a> Path<'a> {
 
     /// ln Σ γ_0.
     fn ln_start(&self) -> f64 {
-        self.problem.ln_independent(&self.average)
+        self.problem.ln_independent(&self.start)
     }
 
     /// ln Ẑ of [`LANES`] chains that run the path backwards from draws of the posterior: the mean of
@@ -120,18 +153,20 @@ impl<'a> Path<'a> {
         Ok(ln_values)
     }
 
-    /// ln Ẑ of one population of `n_groups` times [`LANES`] chains. Unbiased.
+    /// ln Ẑ of one population of `n_groups` times [`LANES`] chains, whose allocations count
+    /// exp(`ln_factor`) times in the end. Unbiased.
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
-    pub(super) fn ln_sum(
+    pub(super) fn ln_sum<S: Stream>(
         &self,
         n_groups: usize,
-        rng: &mut impl Stream,
+        mut ln_factor: impl FnMut(&Chains<'_, S::Lanes>, &mut S) -> Lanes,
+        rng: &mut S,
         observer: &impl Observer,
     ) -> Result<f64> {
         let mut groups = (0..n_groups)
-            .map(|_| Chains::uniform(self.problem, rng, observer))
+            .map(|_| Chains::independent(self.problem, &self.start, rng, observer))
             .collect::<Result<Vec<_>>>()?;
         let mut ln_weights = vec![[0.0; LANES]; n_groups];
         let mut ln_value = self.ln_start();
@@ -152,6 +187,10 @@ impl<'a> Path<'a> {
             for chains in &mut groups {
                 self.sweep(step, chains, Order::Forward, observer)?;
             }
+        }
+        for (chains, ln_weights) in groups.iter().zip(&mut ln_weights) {
+            let factors = ln_factor(chains, rng);
+            ln_weights.iter_mut().zip(factors).for_each(|(ln_weight, x)| *ln_weight += x);
         }
         let sum: LogSum = ln_weights.as_flattened().iter().copied().collect();
         Ok(ln_value + sum.ln_mean())

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use rand::RngExt as _;
 
-use super::annealed::Path;
+use super::annealing::Annealing;
 use super::chains::{Chains, Order};
-use super::kernel::Target;
+use super::kernel::{States, Target};
 use super::network::Network;
 use super::problem::Problem;
 use crate::control::Observer;
@@ -56,20 +56,23 @@ pub fn sandwich(
     let data = CountTensor::new(shape, &coordinates, &counts)?;
     let problem = Problem::new(network, &data, None)?;
     let constant = problem.ln_visible + problem.ln_arrangements;
-    let states: Vec<u32> = tokens.iter().flat_map(|token| problem.states_of(token)).collect();
+    let states = tokens.iter().flat_map(|token| problem.states_of(token));
+    let states: Vec<States> = states.map(|state| [state; LANES]).collect();
 
-    let path = Path::new(&problem, n_temperatures, &mut key.unit(1).rng(), observer)?;
+    let annealing = Annealing::new(&problem, n_temperatures, key.unit(1), observer)?;
     let (mut forward, mut backward) = (Vec::new(), Vec::new());
     let alphas = problem.alphas();
     for replicate in 0..n_replicates as u64 {
-        let mut rng = key.unit(2).unit(replicate).rng();
-        forward.push(path.ln_sum(n_chains.div_ceil(LANES), &mut rng, observer)?);
-        let mut chains = Chains::of_states(&problem, &states, &mut rng)?;
+        let key = key.unit(2).unit(replicate);
+        forward.push(annealing.ln_sum(n_chains.div_ceil(LANES), key.unit(0), observer)?);
+        let mut rng = key.rng();
+        let mut chains = Chains::of_states(&problem, states.clone(), &mut rng)?;
         for _ in 0..FORGETTING_SWEEPS {
             chains.sweep(Target { base: &alphas, unit: 1.0 }, Order::Forward, observer)?;
         }
         // The chains of a replicate share their start: only replicates tell the error.
-        let inverses = path.ln_sums_reversed(chains, observer)?.map(|ln_value| -ln_value);
+        let ln_values = annealing.ln_sums_reversed(chains, key.unit(1), observer)?;
+        let inverses = ln_values.map(|ln_value| -ln_value);
         backward.push(inverses.into_iter().collect::<LogSum>().ln_mean());
         observer.advance(1);
     }

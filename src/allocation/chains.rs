@@ -60,15 +60,28 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         rng: &mut impl Stream<Lanes = U>,
         observer: &impl Observer,
     ) -> Result<Self> {
-        let mut chains = Chains::empty(problem, problem.tokens()?, rng)?;
         // With base counts of one and nothing added, all states weigh the same.
-        let ones = vec![1.0; problem.n_rows];
+        Chains::independent(problem, &vec![1.0; problem.n_rows], rng, observer)
+    }
+
+    /// Chains of independent tokens, `rows` being the weights of the rows.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] for more tokens than memory holds; [`Error::Stopped`] when the observer
+    /// asks to stop.
+    pub(super) fn independent(
+        problem: &'a Problem,
+        rows: &[f64],
+        rng: &mut impl Stream<Lanes = U>,
+        observer: &impl Observer,
+    ) -> Result<Self> {
+        let mut chains = Chains::empty(problem, problem.tokens()?, rng)?;
         let part = chains.tokens_between_looks();
         for token in 0..chains.cells.len() {
             if token % part == 0 && observer.stopped() {
                 return Err(Error::Stopped);
             }
-            chains.extend(Target { base: &ones, unit: 0.0 });
+            chains.extend(Target { base: rows, unit: 0.0 });
         }
         Ok(chains)
     }
@@ -77,17 +90,17 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         STATES_BETWEEN_LOOKS.div_ceil(self.problem.plan.n_states)
     }
 
-    /// Chains of all tokens, every one with these states of all cliques, token after token.
+    /// Chains of all tokens, with these states of all cliques, token after token.
     ///
     /// # Errors
     /// [`Error::Memory`] for more tokens than memory holds.
     pub(super) fn of_states(
         problem: &'a Problem,
-        states: &[u32],
+        states: Vec<States>,
         rng: &mut impl Stream<Lanes = U>,
     ) -> Result<Self> {
         let mut chains = Chains::empty(problem, problem.tokens()?, rng)?;
-        chains.states = states.iter().map(|&state| [state; LANES]).collect();
+        chains.states = states;
         let n_cliques = problem.plan.cliques.len();
         for (&cell, states) in chains.cells.iter().zip(chains.states.chunks_exact(n_cliques)) {
             let mut rows = Rows { counts: &mut chains.rows, n_groups: 1, group: 0 };
@@ -157,9 +170,20 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         &self.cells
     }
 
+    /// States of all cliques, token after token.
+    pub(super) fn states(&self) -> &[States] {
+        &self.states
+    }
+
     /// States of one chain, token after token.
     pub(super) fn states_of(&self, lane: usize) -> impl Iterator<Item = u32> {
         self.states.iter().map(move |states| states[lane])
+    }
+
+    /// States of one clique in one chain, token after token.
+    pub(super) fn states_of_clique(&self, clique: usize, lane: usize) -> impl Iterator<Item = u32> {
+        let n_cliques = self.problem.plan.cliques.len();
+        self.states.iter().skip(clique).step_by(n_cliques).map(move |states| states[lane])
     }
 
     /// The allocation of one chain.

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::annealed::Path;
+use super::annealing::Annealing;
 use super::exact;
 use super::lookahead::{self, Responsibilities};
 use super::problem::Problem;
@@ -79,9 +79,9 @@ pub fn ln_probability(
             (replicate(&run)?, filter.n_particles)
         }
         Algorithm::Annealed { n_chains, n_temperatures } => {
-            let path = Path::new(problem, *n_temperatures, &mut key.unit(0).rng(), observer)?;
+            let annealing = Annealing::new(problem, *n_temperatures, key.unit(0), observer)?;
             let n_groups = n_chains.div_ceil(LANES);
-            let run = |r| path.ln_sum(n_groups, &mut rng(r), observer);
+            let run = |r| annealing.ln_sum(n_groups, key.unit(r as u64 + 1), observer);
             (replicate(&run)?, n_groups * LANES)
         }
     };

@@ -5,15 +5,18 @@
 //! computation holds more of an allocation than those.
 
 mod annealed;
+mod annealing;
 mod bidirectional;
 mod chains;
 mod decomposition;
 mod evidence;
 mod exact;
 mod kernel;
+mod labels;
 mod lookahead;
 mod missing;
 mod missing_bound;
+mod modes;
 mod network;
 mod particles;
 mod plan;

@@ -153,6 +153,16 @@ impl Particles {
         self.generations.push(Generation { number: now, n_blocks: 0, ancestors: Vec::new() });
     }
 
+    /// Marginal counts of one particle.
+    pub(super) fn counts_of(mut self, problem: &Problem, particle: usize) -> Vec<f64> {
+        (0..self.blocks.len()).for_each(|block| self.update(block));
+        let count = |row| {
+            let place = self.place(row) * self.n_groups + particle / LANES;
+            f64::from(self.rows[place][particle % LANES])
+        };
+        (0..problem.n_rows).map(count).collect()
+    }
+
     /// Marginal counts of the particle whose allocation is most probable, and ln of its law.
     pub(super) fn best(mut self, problem: &Problem) -> (Vec<f64>, f64) {
         (0..self.blocks.len()).for_each(|block| self.update(block));

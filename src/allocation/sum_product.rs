@@ -57,7 +57,21 @@ impl<'a> SumProduct<'a> {
     /// Adds `count` times the probability of every state, given the cell, to the rows of `sums`;
     /// [`collect`](SumProduct::collect) comes first.
     pub(super) fn distribute(&mut self, cell: u32, count: f64, sums: &mut [f64]) {
+        self.believe();
         let bases = self.problem.bases(cell);
+        for clique in &self.plan().cliques {
+            let beliefs = &self.beliefs[clique.start..][..clique.n_states];
+            for factor in &clique.factors {
+                let base = bases[factor.slot];
+                for (&belief, &row) in beliefs.iter().zip(&factor.rows) {
+                    sums[(base + row) as usize] += count * belief;
+                }
+            }
+        }
+    }
+
+    /// Finds the probability of every state, given the cell last collected.
+    pub(super) fn believe(&mut self) {
         for index in (0..self.plan().cliques.len()).rev() {
             let clique = &self.plan().cliques[index];
             let above = self.above(index);
@@ -78,13 +92,13 @@ impl<'a> SumProduct<'a> {
                     .zip(weights)
                     .for_each(|(belief, weight)| *belief = weight * scale);
             }
-            for factor in &clique.factors {
-                let base = bases[factor.slot];
-                for (&belief, &row) in beliefs.iter().zip(&factor.rows) {
-                    sums[(base + row) as usize] += count * belief;
-                }
-            }
         }
+    }
+
+    /// The probability of every state of a clique.
+    pub(super) fn beliefs(&self, clique: usize) -> &[f64] {
+        let clique = &self.plan().cliques[clique];
+        &self.beliefs[clique.start..][..clique.n_states]
     }
 
     /// Probability of each state of a clique's separator.
