@@ -382,8 +382,8 @@ def find_missing(
     options = options.checked(_checked_method(method), tensor.n_cells)
     if rate is None:
         raise InvalidArgumentError(
-            "rate=None is the concentration over the total, which is not known where cells are "
-            "missing; give the model a rate, as the concentration over the total you expect"
+            "the default of `rate` is the concentration over the total, which is not known where "
+            "cells are missing; give the model one, as the concentration over the total you expect"
         )
     if max_total is not None:
         _checks.whole_number("max_total", max_total, tensor.total, tensor.total + _MOST_MISSING)

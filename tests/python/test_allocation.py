@@ -377,7 +377,7 @@ def test_empty_tensor_has_the_probability_of_its_total() -> None:
         evidence = model.log_evidence(empty, method)
         assert evidence.value == pytest.approx(1.5 * math.log(0.5 / 1.5), abs=1e-12)
     without = AllocationModel.nmf(2)
-    with pytest.raises(InvalidArgumentError, match=r"the tensor is empty.*give the model a rate"):
+    with pytest.raises(InvalidArgumentError, match=r"the tensor is empty.*give the model one"):
         without.log_evidence(empty)
     given = without.log_evidence(empty, given_total=True)
     assert given.value == 0

@@ -213,7 +213,7 @@ def test_bad_input_is_refused_before_any_work() -> None:
     for method in ("annealed", "smc-lookahead"):
         refused(InvalidArgumentError, "needs all cells observed", SEEN, OBSERVED, method)
     refused(InvalidArgumentError, "must be one of", SEEN, OBSERVED, "gibbs")
-    refused(InvalidArgumentError, "give the model a rate", X3, model=AllocationModel.nmf(2))
+    refused(InvalidArgumentError, "give the model one", X3, model=AllocationModel.nmf(2))
     refused(InvalidArgumentError, "max_total", SEEN, OBSERVED, max_total=4)
     refused(InvalidTypeError, "max_total", SEEN, OBSERVED, max_total=9.0)
     refused(InvalidArgumentError, "takes no max_total", SEEN, OBSERVED, "vb", max_total=9)
