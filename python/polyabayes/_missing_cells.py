@@ -378,7 +378,9 @@ def find_missing(
         raise InvalidArgumentError("observed marks no cell as missing; use log_evidence")
     tensor, rate = layout.tensor, layout.model.rate
     if options.n_samples is not None and method != "vb":
-        raise InvalidArgumentError(f"method {method!r} takes no n_samples where cells are missing")
+        raise InvalidArgumentError(
+            f"method {method!r} takes no n_samples where cells are missing; it is of 'vb'"
+        )
     options = options.checked(_checked_method(method), tensor.n_cells)
     if rate is None:
         raise InvalidArgumentError(

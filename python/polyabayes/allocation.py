@@ -248,7 +248,8 @@ class AllocationModel(ReadyMade):
                                  bound without an error; the best of several restarts
             ===================  ====================================================  ==
             The cost is that of a replicate: T tokens in C cells, S joint states of hidden nodes,
-            which :meth:`cost` tells.
+            which :meth:`cost` tells. Options that ``"smc"`` alone takes, or ``"annealed"``, make
+            it the choice of ``"auto"`` where exact is not quick.
         observed : array of bool, shape of the data, optional
             Where the data were observed; by default in all cells. The others, which must have no
             counts, are summed out by ``"auto"``, ``"exact"``, ``"smc"`` or ``"vb"``; see

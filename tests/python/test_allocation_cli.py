@@ -156,7 +156,8 @@ def test_mistakes_are_one_line_and_status_two(
         (["--size", "topic=2", "--plot", "a.png"], "add --try NODE=N..M"),
         (
             ["--size", "topic=2", "--method", "exact", "--particles", "3"],
-            "error: --method exact takes no --particles; its options: --budget",
+            "error: --method exact takes no --particles, which is of 'auto', 'smc', "
+            "'smc-lookahead', 'annealed'; its options: --budget",
         ),
         (["--size", "topic=2", "--method", "exact", "--budget", "1"], "raise --budget"),
     ],

@@ -167,6 +167,13 @@ def test_auto_is_exact_where_quick_else_smc() -> None:
     model = AllocationModel.nmf(3, concentration=9.0, rate=0.1)
     evidence = model.log_evidence(np.where(observed, counts, 0), observed=observed, random_state=0)
     assert evidence.method == "smc"
+    options: dict[str, Any] = {"resampling": "residual", "order": "sorted", "random_state": 0}
+    found, same = (
+        model.predict_missing(np.where(observed, counts, 0), observed, method, **options)
+        for method in ("auto", "smc")
+    )
+    assert np.array_equal(found.log_joint, same.log_joint)
+    assert found.evidence.value != evidence.value
 
 
 @pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["name"])
