@@ -85,6 +85,13 @@ def test_sizes_are_tried_and_drawn(
         AllocationModel.nmf(3).log_evidence(COUNTS).value, abs=1e-4
     )
     assert picture.read_bytes().startswith(b"\x89PNG")
+    # Bounds have no odds.
+    vb = ["--method", "vb", "--seed", 0]
+    assert run("evidence", GRAPH, file, "--try", "topic=1..3", "--plot", picture, *vb) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "model  log evidence is at least"
+    bound = AllocationModel.nmf(2).log_evidence(COUNTS, "vb", random_state=0)
+    assert lines[2].split() == ["2", f"{bound.value:,.4f}"]
 
 
 def test_undirected_graphs(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,10 +43,15 @@ def evidence(arguments: argparse.Namespace) -> int:
     node, sizes = arguments.tried
     models = {str(size): network(arguments, {node: size}) for size in sizes}
     say(f"{node} from {sizes[0]} to {sizes[-1]}, {tensor}")
-    posterior = pb.posterior_over_models(models, tensor, **options)
-    print(posterior)
+    if arguments.method == "vb":
+        evidences = {name: model.log_evidence(tensor, **options) for name, model in models.items()}
+        _print_bounds(evidences)
+    else:
+        posterior = pb.posterior_over_models(models, tensor, **options)
+        evidences = posterior.evidences
+        print(posterior)
     if plot is not None:
-        by_size = {size: posterior.evidences[str(size)] for size in sizes}
+        by_size = {size: evidences[str(size)] for size in sizes}
         save_picture(pb.plotting.plot_evidence(by_size, xlabel=f"size of {node}"), plot)
         say(f"wrote {plot}")
     return 0
@@ -99,6 +104,13 @@ def network(
     if arguments.table_prior is not None:
         options["prior"] = arguments.table_prior
     return make(arguments.graph, {**(arguments.sizes or {}), **(sizes or {})}, **options)
+
+
+def _print_bounds(evidences: Mapping[str, pb.Evidence]) -> None:
+    """Bounds by size, without odds, which do not follow from them."""
+    print(f"{'model':<5}  {'log evidence is at least':>24}")
+    for name, evidence in evidences.items():
+        print(f"{name:<5}  {evidence.value:>24,.4f}")
 
 
 def _evidence_summary(evidence: pb.Evidence) -> str:
