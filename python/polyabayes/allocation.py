@@ -23,7 +23,8 @@ from polyabayes._allocation_models import ReadyMade
 from polyabayes._allocation_sandwich import Sandwich, find_sandwich
 from polyabayes._cells import checked_axes
 from polyabayes._graph import Graph
-from polyabayes._missing_cells import MissingCells, find_missing, lay_out_observed
+from polyabayes._missing_cells import MissingCells, find_missing
+from polyabayes._observed_cells import lay_out_observed
 from polyabayes._random import RandomState
 from polyabayes._triangulation import directed
 from polyabayes.exceptions import InvalidArgumentError
@@ -250,10 +251,12 @@ class AllocationModel(ReadyMade):
             The cost is that of a replicate: T tokens in C cells, S joint states of hidden nodes,
             which :meth:`cost` tells. Options that ``"smc"`` alone takes, or ``"annealed"``, make
             it the choice of ``"auto"`` where exact is not quick.
-        observed : array of bool, shape of the data, optional
+        observed : array of bool, shape of the data, or "nan", optional
             Where the data were observed; by default in all cells. The others, which must have no
             counts, are summed out by ``"auto"``, ``"exact"``, ``"smc"`` or ``"vb"``; see
-            :meth:`predict_missing`. A masked array says so itself.
+            :meth:`predict_missing`. A masked array says so itself. ``"nan"``: an array of floats
+            has NaN where it was not observed. Without that NaN is refused, since tables that were
+            pivoted have it where nothing was counted.
         max_total : int, optional
             Largest total that missing cells are summed out up to.
         given_total : bool, default=False

@@ -104,6 +104,47 @@ def test_masked_arrays_and_tensors_say_the_same() -> None:
     assert found.coordinates.tolist() == [[0, 1], [1, 2]]
 
 
+def test_nan_marks_missing_cells_where_it_is_said_to() -> None:
+    floats = np.where(OBSERVED, TABLE.astype(float), np.nan)
+    found = NMF.predict_missing(SEEN, OBSERVED, "exact", max_total=9)
+    for data, observed in ((floats, "nan"), (floats.tolist(), "nan"), (floats, ~np.isnan(floats))):
+        again = NMF.predict_missing(data, observed, "exact", max_total=9)
+        assert np.array_equal(again.log_joint, found.log_joint)
+        assert np.array_equal(again.coordinates, found.coordinates)
+        evidence = NMF.log_evidence(data, "exact", observed=observed, max_total=9)
+        assert evidence.value == found.evidence.value
+    # Nothing is missing where nothing is NaN.
+    whole = NMF.log_evidence(TABLE.astype(float), "exact", observed="nan")
+    assert whole.value == NMF.log_evidence(TABLE, "exact").value
+
+
+@pytest.mark.parametrize(
+    ("data", "observed", "error", "message"),
+    [
+        (np.nan, None, InvalidCountsError, r"cell \(0, 1\); .*observed='nan' \(or .*write 0"),
+        (np.nan, np.ones((2, 3), bool), InvalidCountsError, r"NaN at cell \(0, 1\)"),
+        (np.nan, "NaN", InvalidArgumentError, "observed must be a boolean array or 'nan'"),
+        (np.inf, "nan", InvalidCountsError, "inf"),
+        (TABLE, "nan", InvalidTypeError, "needs data in an array of floats"),
+    ],
+)
+def test_nan_is_refused_elsewhere(
+    data: Any, observed: Any, error: type[Exception], message: str
+) -> None:
+    if isinstance(data, float):
+        data = np.where(OBSERVED, TABLE.astype(float), data)
+    with pytest.raises(error, match=message):
+        NMF.log_evidence(data, observed=observed)
+
+
+@pytest.mark.parametrize(
+    "model", [pb.LatentDirichletAllocation(2), pb.PoissonFactorAnalysis(2, prior="gamma")]
+)
+def test_documents_have_no_missing_cells(model: Any) -> None:
+    with pytest.raises(InvalidCountsError, match=r"contains NaN.* write 0 .*predict_missing"):
+        model.fit([[1.0, np.nan], [2.0, 3.0]])
+
+
 def test_frames_name_the_cells() -> None:
     labels = [["a", "b"], ["x", "y", "z"]]
     tensor = CountTensor.from_dense(SEEN, ["doc", "word"], labels)

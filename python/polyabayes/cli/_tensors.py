@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import polyabayes as pb
-from polyabayes._missing_cells import observed_outside
+from polyabayes._observed_cells import observed_outside
 from polyabayes.cli._options import DECOMPOSITION, EVIDENCE, MODEL, given
 from polyabayes.cli._output import (
     check_table,
