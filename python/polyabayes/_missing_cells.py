@@ -192,7 +192,8 @@ def _smc(
     core: _core.IncompleteAllocation, options: Options, max_total: int | None, run: Run
 ) -> tuple[str, _Found]:
     n_replicates, n_particles = options.n_replicates or 4, options.n_particles or PARTICLES
-    check_memory(core, min(n_replicates, run.n_jobs), n_particles=n_particles)
+    n_at_once = min(n_replicates, run.n_jobs)
+    check_memory(core, n_at_once, n_particles=n_particles, n_missing=core.n_missing)
     filtering = Filter(n_particles, options.resample_below, options.resampling, options.order)
     with progress_bar(run.progress, n_replicates, "replicate") as update:
         found = core.smc(
@@ -285,9 +286,10 @@ def find_missing(
         )
     if max_total is not None:
         _checks.whole_number("max_total", max_total, tensor.total, tensor.total + _MOST_MISSING)
-    core = layout.core.with_missing(missing.ravel(), rate)
     run = Run(draw_seed(random_state), _checks.n_threads(n_jobs), bool(progress))
     start = time.perf_counter()
+    check_memory(layout.core, 1, n_missing=len(missing))
+    core = layout.core.with_missing(missing.ravel(), rate)
     used, found = _FINDERS[method](core, options, max_total, run)
     evidence = Evidence(
         value=found.estimate.ln_value,

@@ -12,7 +12,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::detach;
-use crate::errors;
 use crate::missing::{self, IncompleteAllocation};
 
 /// A network laid out for a tensor of counts, checked.
@@ -46,14 +45,14 @@ impl Allocation {
         elimination: Option<Vec<usize>>,
     ) -> PyResult<Self> {
         let (coordinates, counts) = (coordinates.as_slice()?, counts.as_slice()?);
-        let allocation = || {
+        let outcome = detach::run(py, 1, None, |_| {
             let prior = Prior { concentration, tables };
             let network = Network::new(sizes, parents, axes, &ties, prior)?;
             let data = CountTensor::new(shape, coordinates, counts)?;
             let problem = Problem::new(&network, &data, elimination.as_deref())?;
             Ok(Allocation { network, data, elimination, problem })
-        };
-        allocation().map_err(|error| errors::to_python(py, &error))
+        })?;
+        outcome.interruption.map_or(Ok(outcome.value), Err)
     }
 
     /// Joint states of hidden nodes that a token is summed over.
@@ -89,15 +88,17 @@ impl Allocation {
     ) -> PyResult<IncompleteAllocation> {
         let missing = missing::coordinates(&missing)?;
         let Allocation { network, data, elimination, .. } = self;
-        let incomplete = Incomplete::new(network, data, &missing, rate, elimination.as_deref());
-        Ok(IncompleteAllocation {
-            network: network.clone(),
-            data: data.clone(),
-            missing,
-            rate,
-            elimination: elimination.clone(),
-            incomplete: incomplete.map_err(|error| errors::to_python(py, &error))?,
-        })
+        let outcome = detach::run(py, 1, None, |_| {
+            Ok(IncompleteAllocation {
+                network: network.clone(),
+                data: data.clone(),
+                incomplete: Incomplete::new(network, data, &missing, rate, elimination.as_deref())?,
+                missing,
+                rate,
+                elimination: elimination.clone(),
+            })
+        })?;
+        outcome.interruption.map_or(Ok(outcome.value), Err)
     }
 
     /// ln Pr(T), the total being negative binomial.

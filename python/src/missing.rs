@@ -30,6 +30,12 @@ impl IncompleteAllocation {
         self.incomplete.problem().n_states()
     }
 
+    /// Cells that were not observed.
+    #[getter]
+    fn n_missing(&self) -> usize {
+        self.missing.len() / self.data.shape().len()
+    }
+
     /// Total of the observed counts.
     #[getter]
     fn n_tokens(&self) -> u64 {

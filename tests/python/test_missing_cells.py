@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 from scipy import stats
 
 import polyabayes as pb
-from polyabayes import AllocationModel, CountTensor
+from polyabayes import AllocationModel, CountTensor, _allocation_memory
+from polyabayes._allocation_layout import lay_out
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
@@ -328,6 +330,50 @@ def test_vb_ends_where_weights_underflow() -> None:
     found = model.predict_missing(table, observed, "vb", random_state=0)
     assert np.isfinite(found.evidence.value)
     assert np.isfinite(found.expected_counts).all()
+
+
+def test_laying_out_many_missing_cells_lets_other_threads_run() -> None:
+    observed = np.random.default_rng(0).random((1000, 600)) > 0.5
+    layout = lay_out(NMF, CountTensor.from_dense(observed.astype(int), ["doc", "word"]))
+    missing = np.argwhere(~observed).ravel()
+    ticks, done = [0], threading.Event()
+
+    def tick() -> None:
+        while not done.wait(0.001):
+            ticks[0] += 1
+
+    clock = threading.Thread(target=tick)
+    clock.start()
+    try:
+        core = layout.core.with_missing(missing, 0.5)
+    finally:
+        done.set()
+        clock.join()
+    assert core.n_missing == np.count_nonzero(~observed)
+    # It takes some tenths of a second; with the lock held there would be one tick at most.
+    assert ticks[0] > 10
+
+
+def test_memory_of_missing_cells_is_checked_before_any_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    observed = np.random.default_rng(0).random((300, 200)) > 0.5
+    n_missing = np.count_nonzero(~observed)
+    arguments: dict[str, Any] = {"observed": observed, "max_total": int(observed.sum()) + 1}
+
+    def needs(method: str, n_bytes: int, n_jobs: int = 1) -> None:
+        monkeypatch.setattr(_allocation_memory, "_memory", lambda: n_bytes)
+        with pytest.raises(BudgetExceededError, match=f"{n_missing:,} missing cells"):
+            NMF.log_evidence(observed.astype(int), method, n_jobs=n_jobs, **arguments)
+
+    needs("exact", 32 * n_missing - 1)
+    # Sixteen particles' weights, the cell's own and its sum.
+    needs("smc", 2 * 8 * 18 * n_missing, n_jobs=2)
+    monkeypatch.undo()
+    found = NMF.log_evidence(
+        observed.astype(int), "smc", n_particles=16, n_replicates=2, **arguments
+    )
+    assert found.method == "smc"
 
 
 def test_n_samples_is_of_vb_alone() -> None:
