@@ -326,7 +326,7 @@ def test_partial_scores_are_null_in_parquet(
     assert column.isna().tolist() == [False] * 2 + [True] * (N_TEST - 2)
 
 
-def test_ctrl_c_elsewhere_is_one_line(
+def test_ctrl_c_before_there_is_anything_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     def stop(*_: Any, **__: Any) -> pb.Corpus:
@@ -334,6 +334,11 @@ def test_ctrl_c_elsewhere_is_one_line(
 
     monkeypatch.setattr(pb, "read_corpus", stop)
     assert run("fit", "lda", "c.npz", "-k", 2, "-o", tmp_path / "m.safetensors") == 130
+    assert capsys.readouterr().err == (
+        "polyabayes: interrupted before the first sweep: there is no model, and "
+        f"{tmp_path / 'm.safetensors'} is not written\n"
+    )
+    assert run("split", "c.npz", "--train", tmp_path / "a.npz", "--test", tmp_path / "b.npz") == 130
     assert capsys.readouterr().err == "polyabayes: interrupted\n"
 
 

@@ -39,14 +39,17 @@ def fit(arguments: argparse.Namespace) -> int:
             )
     output = checked_file(arguments.output, (".safetensors",))
     model = _MODELS[arguments.model](**given(arguments, TRAINING))
-    corpus = pb.read_corpus(arguments.corpus, vocabulary=arguments.vocabulary)
-    say(f"training on {size(corpus)}")
-    start = time.perf_counter()
     try:
+        corpus = pb.read_corpus(arguments.corpus, vocabulary=arguments.vocabulary)
+        say(f"training on {size(corpus)}")
+        start = time.perf_counter()
         model.fit(corpus)
     except Interrupted as interrupted:
         interrupted.partial.save(output)
         say(f"interrupted: {interrupted}; {output} holds the model reached")
+        return INTERRUPTED
+    except KeyboardInterrupt:
+        say(f"interrupted before the first sweep: there is no model, and {output} is not written")
         return INTERRUPTED
     model.save(output)
     units = "iterations" if arguments.fit_method == "em" else "sweeps"
