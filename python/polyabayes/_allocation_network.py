@@ -84,6 +84,7 @@ class Network(ReadyMade):
 
         Examples
         --------
+        >>> from polyabayes import AllocationModel
         >>> AllocationModel.from_undirected("a -> c <- b").added_edges
         (('a', 'b'),)
         """
@@ -107,6 +108,7 @@ class Network(ReadyMade):
 
         Examples
         --------
+        >>> from polyabayes import AllocationModel
         >>> AllocationModel.nmf(None).with_sizes(topic=3)
         <AllocationModel: topic -> doc, word; topic 3; concentration 1>
         """

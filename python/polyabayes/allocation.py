@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from polyabayes._allocation_decomposition import Decomposition, n_effective_parameters
 from polyabayes._allocation_evidence import Evidence, Options, find_evidence
@@ -17,9 +17,6 @@ from polyabayes._missing_cells import MissingCells, find_missing
 from polyabayes._observed_cells import lay_out_observed
 from polyabayes._random import RandomState
 from polyabayes.exceptions import InvalidArgumentError
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "AllocationModel",

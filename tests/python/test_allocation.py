@@ -19,6 +19,7 @@ from polyabayes import (
     CountTensor,
     Evidence,
     _allocation_decomposition,
+    _allocation_network,
     _graph,
     allocation,
     model_choice,
@@ -177,7 +178,7 @@ def test_flat_tables_need_not_agree() -> None:
 
 @pytest.mark.parametrize(
     "module",
-    [allocation, model_choice, _graph, _allocation_decomposition],
+    [allocation, model_choice, _graph, _allocation_decomposition, _allocation_network],
     ids=lambda m: m.__name__,
 )
 def test_examples_in_docstrings_are_true(module: Any) -> None:

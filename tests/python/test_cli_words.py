@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import doctest
+
 import pytest
 
+from polyabayes.cli import _words
 from polyabayes.cli._options import make_parser
 from polyabayes.cli._words import in_options
 
@@ -53,3 +56,9 @@ def test_arguments_are_called_by_their_options(command: str, message: str, expec
 def test_other_words_stay_as_they_are(message: str) -> None:
     assert told(EVIDENCE, message) == message
     assert in_options("n_particles must be an int", None) == "n_particles must be an int"
+
+
+def test_the_example_is_true() -> None:
+    found = doctest.testmod(_words)
+    assert found.attempted > 0
+    assert found.failed == 0
