@@ -26,8 +26,9 @@ from polyabayes._allocation_evidence import (
 )
 from polyabayes._allocation_layout import Layout
 from polyabayes._allocation_memory import check_memory
-from polyabayes._cells import AxisLabels, Integers
+from polyabayes._cells import AxisLabels, Integers, named_cells
 from polyabayes._frames import data_frame
+from polyabayes._observed_cells import incomplete
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, draw_seed
 from polyabayes.exceptions import (
@@ -138,10 +139,11 @@ class MissingCells:
         )
 
     def _columns(self) -> dict[str, Any]:
-        places = zip(self.axes, self.coordinates.T, self.labels, strict=True)
-        named = {axis: x if names is None else names[x] for axis, x, names in places}
-        errors = {"expected_count": self.expected_counts, "std_error": self.expected_std_errors}
-        return {**named, **errors}
+        return {
+            **named_cells(self.axes, self.coordinates, self.labels),
+            "expected_count": self.expected_counts,
+            "std_error": self.expected_std_errors,
+        }
 
     def __repr__(self) -> str:
         low, high = self.total_interval()
@@ -227,7 +229,8 @@ def _variational(
         )
     n_restarts = options.n_replicates or 10
     with progress_bar(run.progress, n_restarts, "restart") as update:
-        bound, expected = core.variational(
+        found = core.variational(
+            "vb",
             max_iter=options.n_samples or 1000,
             tolerance=1e-9,
             n_restarts=n_restarts,
@@ -235,6 +238,7 @@ def _variational(
             n_jobs=run.n_jobs,
             progress=update,
         )
+    bound, expected = found.ln_value, found.expected
     law = stats.poisson(expected.sum())
     counts = np.arange(int(law.isf(_LEFT_BY_BOUND)) + 1)
     unknown = np.full(len(counts), np.nan)
@@ -273,23 +277,17 @@ def find_missing(
     """Sum out cells that were not observed, in a model that is laid out for the others."""
     if not len(missing):
         raise InvalidArgumentError("observed marks no cell as missing; use log_evidence")
-    tensor, rate = layout.tensor, layout.model.rate
+    tensor = layout.tensor
     if options.n_samples is not None and method != "vb":
         raise InvalidArgumentError(
             f"method {method!r} takes no n_samples where cells are missing; it is of 'vb'"
         )
     options = options.checked(_checked_method(method), tensor.n_cells)
-    if rate is None:
-        raise InvalidArgumentError(
-            "the default of `rate` is the concentration over the total, which is not known where "
-            "cells are missing; give the model one, as the concentration over the total you expect"
-        )
     if max_total is not None:
         _checks.whole_number("max_total", max_total, tensor.total, tensor.total + _MOST_MISSING)
     run = Run(draw_seed(random_state), _checks.n_threads(n_jobs), bool(progress))
     start = time.perf_counter()
-    check_memory(layout.core, 1, n_missing=len(missing))
-    core = layout.core.with_missing(missing.ravel(), rate)
+    core = incomplete(layout, missing)
     used, found = _FINDERS[method](core, options, max_total, run)
     evidence = Evidence(
         value=found.estimate.ln_value,

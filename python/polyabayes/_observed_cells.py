@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyabayes import _core
 from polyabayes._allocation_layout import Described, Layout, lay_out
+from polyabayes._allocation_memory import check_memory
 from polyabayes._cells import Integers
 from polyabayes.corpus import Corpus
 from polyabayes.exceptions import (
@@ -19,7 +21,7 @@ from polyabayes.exceptions import (
 )
 from polyabayes.tensor import CountTensor
 
-__all__ = ["lay_out_observed", "observed_outside"]
+__all__ = ["incomplete", "lay_out_observed", "observed_outside"]
 
 
 def lay_out_observed(
@@ -111,6 +113,26 @@ def _unobserved(tensor: CountTensor, observed: Any) -> Integers:
             f"{tensor.counts[counted[0]]}; set the count to 0, or mark the cell as observed"
         )
     return np.argwhere(~mask)
+
+
+def incomplete(layout: Layout, missing: Integers) -> _core.IncompleteAllocation:
+    """A model that is laid out for the observed cells, laid out for the missing ones, too.
+
+    Raises
+    ------
+    BudgetExceededError
+        If they would take more than the memory of the machine.
+    InvalidArgumentError
+        If the model has no rate.
+    """
+    rate = layout.model.rate
+    if rate is None:
+        raise InvalidArgumentError(
+            "the default of `rate` is the concentration over the total, which is not known where "
+            "cells are missing; give the model one, as the concentration over the total you expect"
+        )
+    check_memory(layout.core, 1, n_missing=len(missing))
+    return layout.core.with_missing(missing.ravel(), rate)
 
 
 def observed_outside(tensor: CountTensor, missing: CountTensor) -> NDArray[np.bool_]:

@@ -401,6 +401,7 @@ class AllocationModel(Network):
         data: Any,
         method: str = "vb",
         *,
+        observed: Any = None,
         max_iter: int | None = None,
         tolerance: float | None = None,
         n_restarts: int | None = None,
@@ -421,6 +422,9 @@ class AllocationModel(Network):
             Variational Bayes, whose bound never decreases; expectation maximisation over the
             tables; over the allocation (dual); iterated conditional modes of both; averages of
             collapsed Gibbs sampling; the most probable particle of a filter.
+        observed : array of bool, shape of the data, or "nan", optional
+            As for :meth:`log_evidence`. With missing cells, which need a `rate`, ``"vb"`` and
+            ``"em"``: tables and counts are those of all cells, and predict the missing ones.
         max_iter : int, optional
             Iterations, or sweeps of ``"gibbs"``: 1000.
         tolerance : float, optional
@@ -445,7 +449,7 @@ class AllocationModel(Network):
             If an argument is bad, or model and data do not fit; before any work.
         """
         return find_decomposition(
-            lay_out(self, data, elimination_order),
+            *lay_out_observed(self, data, observed, elimination_order),
             method,
             FittingOptions(max_iter, tolerance, n_restarts, burn_in, n_particles),
             random_state=random_state,

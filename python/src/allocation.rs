@@ -151,7 +151,7 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             best_particle(&self.network, &self.data, order, &filter, seed, watch)
         })?;
-        Ok(AllocationDecomposition::new(py, outcome.value))
+        Ok(AllocationDecomposition::new(py, outcome.value, Vec::new()))
     }
 
     /// ln Pr(X | T) by annealed populations of Gibbs chains.
@@ -185,19 +185,13 @@ impl Allocation {
         n_jobs: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<AllocationDecomposition> {
-        let ascent = match method {
-            "vb" => Ascent::Variational,
-            "em" => Ascent::Em,
-            "dual-em" => Ascent::DualEm,
-            "icm" => Ascent::Icm,
-            other => return Err(PyValueError::new_err(format!("method {other:?}"))),
-        };
+        let ascent = ascent(method)?;
         let limits = Limits { max_iter, tolerance, n_restarts };
         let order = self.elimination.as_deref();
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             ascend(&self.network, &self.data, order, ascent, limits, seed, watch)
         })?;
-        Ok(AllocationDecomposition::new(py, outcome.value))
+        Ok(AllocationDecomposition::new(py, outcome.value, Vec::new()))
     }
 
     /// Family counts averaged over collapsed Gibbs sweeps, the first `burn_in` of which anneal.
@@ -216,7 +210,7 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             gibbs(&self.network, &self.data, order, sweeps, seed, watch)
         })?;
-        Ok(AllocationDecomposition::new(py, outcome.value))
+        Ok(AllocationDecomposition::new(py, outcome.value, Vec::new()))
     }
 
     /// Annealing from both sides on a tensor of `total` tokens drawn from the model: estimates that
@@ -257,6 +251,17 @@ impl Allocation {
             ln_probability(&self.problem, &algorithm, n_replicates, seed, watch)
         })?;
         Ok(outcome.value.into())
+    }
+}
+
+/// The ascent of a method.
+pub(crate) fn ascent(method: &str) -> PyResult<Ascent> {
+    match method {
+        "vb" => Ok(Ascent::Variational),
+        "em" => Ok(Ascent::Em),
+        "dual-em" => Ok(Ascent::DualEm),
+        "icm" => Ok(Ascent::Icm),
+        other => Err(PyValueError::new_err(format!("method {other:?}"))),
     }
 }
 
@@ -322,20 +327,23 @@ impl From<Estimate> for AllocationEstimate {
 pub(crate) struct AllocationDecomposition {
     /// Counts of every table, flat, (child, parents...).
     counts: Vec<Py<PyArray1<f64>>>,
-    /// Objective of every iteration, given the total.
+    /// Objective of every iteration; given the total, if all cells were observed.
     trace: Py<PyArray1<f64>>,
     /// The last of the trace.
     ln_value: f64,
     /// Whether the last gain was below the tolerance.
     converged: bool,
+    /// Expected counts of the missing cells.
+    expected: Py<PyArray1<f64>>,
 }
 
 impl AllocationDecomposition {
-    fn new(py: Python<'_>, decomposition: Decomposition) -> Self {
+    pub(crate) fn new(py: Python<'_>, decomposition: Decomposition, expected: Vec<f64>) -> Self {
         let array = |values| PyArray1::from_vec(py, values).unbind();
         let Decomposition { counts, trace, converged } = decomposition;
         let ln_value = trace.last().copied().unwrap_or(f64::NAN);
         let counts = counts.into_iter().map(array).collect();
-        AllocationDecomposition { counts, trace: array(trace), ln_value, converged }
+        let (trace, expected) = (array(trace), array(expected));
+        AllocationDecomposition { counts, trace, ln_value, converged, expected }
     }
 }

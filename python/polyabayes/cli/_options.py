@@ -340,17 +340,8 @@ def _evidence_options(parser: _Parser) -> None:
     add("--resample-below", type=float, metavar="X", help="smc: share of effective particles")
     add("--order", help="smc: random or sorted")
     add("--budget", type=float, metavar="X", help="multiply-adds of an exact sum")
-    add(
-        "--missing",
-        metavar="TENSOR",
-        help="cells that were not observed, by a 1 in each; needs --rate",
-    )
+    _missing_options(add)
     add("--max-total", type=int, metavar="N", help="with --missing: largest total")
-    add(
-        "--predict",
-        metavar="CELLS.csv|CELLS.parquet",
-        help="expected counts of the missing cells; '-' is CSV on standard output",
-    )
     add(
         "--try",
         dest="tried",
@@ -363,6 +354,19 @@ def _evidence_options(parser: _Parser) -> None:
     )
 
 
+def _missing_options(add: Callable[..., Any]) -> None:
+    add(
+        "--missing",
+        metavar="TENSOR",
+        help="cells that were not observed, by a 1 in each; needs --rate",
+    )
+    add(
+        "--predict",
+        metavar="CELLS.csv|CELLS.parquet",
+        help="expected counts of the missing cells; '-' is CSV on standard output",
+    )
+
+
 def _decompose_options(parser: _Parser) -> None:
     add = parser.add_argument
     text = "a folder for one CSV file a table"
@@ -372,6 +376,7 @@ def _decompose_options(parser: _Parser) -> None:
     add("--restarts", dest="n_restarts", type=int, metavar="N", help="random starts")
     add("--burn-in", type=int, metavar="N", help="gibbs: sweeps not averaged over")
     add("--particles", dest="n_particles", type=int, metavar="N", help="of smc")
+    _missing_options(add)
 
 
 def _split_options(parser: _Parser) -> None:

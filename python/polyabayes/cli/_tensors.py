@@ -29,10 +29,7 @@ def evidence(arguments: argparse.Namespace) -> int:
     if plot is not None and arguments.tried is None:
         raise InvalidArgumentError("--plot draws evidence against size; add --try NODE=N..M")
     tensor = pb.read_tensor(arguments.tensor, arguments.axes)
-    options = given(arguments, EVIDENCE)
-    if arguments.missing is not None:
-        missing = pb.read_tensor(arguments.missing, arguments.axes or tensor.axes)
-        options["observed"] = observed_outside(tensor, missing)
+    options = given(arguments, EVIDENCE) | _observed(arguments, tensor)
     if arguments.predict is not None:
         return _predict_missing(arguments, tensor, options)
     if arguments.tried is None:
@@ -60,9 +57,8 @@ def evidence(arguments: argparse.Namespace) -> int:
 def _predict_missing(
     arguments: argparse.Namespace, tensor: pb.CountTensor, options: dict[str, Any]
 ) -> int:
-    if arguments.missing is None or arguments.tried or arguments.given_total:
-        raise InvalidArgumentError("--predict needs --missing, and no --try or --given-total")
-    check_table(arguments.predict)
+    if arguments.tried or arguments.given_total:
+        raise InvalidArgumentError("--predict goes with no --try or --given-total")
     model = network(arguments)
     _announce(model, tensor)
     found = model.predict_missing(tensor, **options)
@@ -78,13 +74,28 @@ def decompose(arguments: argparse.Namespace) -> int:
     folder = checked_folder(arguments.output)
     model = network(arguments)
     tensor = pb.read_tensor(arguments.tensor, arguments.axes)
+    observed = _observed(arguments, tensor)
     _announce(model, tensor)
-    found = model.decompose(tensor, **given(arguments, DECOMPOSITION))
+    found = model.decompose(tensor, **given(arguments, DECOMPOSITION), **observed)
+    if arguments.predict is not None:
+        write_table(found._missing_columns(), arguments.predict)
     for node in found.tables:
         write_table(found._columns(node), folder / f"{node}.csv")
     say(f"wrote a table for each of {', '.join(found.tables)} to {folder}")
     print(_decomposition_summary(found), file=sys.stderr)
     return 0
+
+
+def _observed(arguments: argparse.Namespace, tensor: pb.CountTensor) -> dict[str, Any]:
+    """Which cells were observed, if some were not."""
+    if arguments.predict is not None:
+        if arguments.missing is None:
+            raise InvalidArgumentError("--predict needs --missing")
+        check_table(arguments.predict)
+    if arguments.missing is None:
+        return {}
+    missing = pb.read_tensor(arguments.missing, arguments.axes or tensor.axes)
+    return {"observed": observed_outside(tensor, missing)}
 
 
 def _announce(model: pb.AllocationModel, tensor: pb.CountTensor) -> None:
@@ -136,8 +147,9 @@ def _evidence_summary(evidence: pb.Evidence) -> str:
 
 def _decomposition_summary(found: pb.Decomposition) -> str:
     sparsity = ", ".join(f"{node} {value:.3f}" for node, value in found.sparsity.items())
+    given_total = "" if len(found.missing_cells) else " given the total"
     lines = [
-        f"objective      {found.value:,.4f} nats given the total, {len(found.trace):,} iterations",
+        f"objective      {found.value:,.4f} nats{given_total}, {len(found.trace):,} iterations",
         f"squared error  {found.squared_error:,.4f}",
         f"KL error       {found.kl_error:,.4f} nats",
         f"sparsity       {sparsity}",
