@@ -196,7 +196,7 @@ class Options:
                     f"options: {', '.join(takes)}"
                 )
         if method == "auto" and not self.samplers():
-            told = [f"{name} is of {_methods_with(name)}" for name in self.given()]
+            told = [f"`{name}` is of {_methods_with(name)}" for name in self.given()]
             raise InvalidArgumentError(
                 "method 'auto' chooses from 'smc' and 'annealed', neither of which takes all of "
                 f"these options: {'; '.join(told)}"

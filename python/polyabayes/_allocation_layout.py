@@ -148,7 +148,9 @@ def _as_tensor(model: Described, data: Any) -> CountTensor:
         for axis in data.axes:
             if axis not in model.graph.parents:
                 raise _misfit(
-                    model, f"no node for axis {axis!r} of the data", "sum it out by marginal()"
+                    model,
+                    f"no node for axis {axis!r} of the data",
+                    "add it to the graph, or sum it out as CountTensor.marginal does",
                 )
         return data
     if hasattr(data, "columns"):

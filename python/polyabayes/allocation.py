@@ -211,8 +211,8 @@ class AllocationModel(Network):
         if len(missing):
             if given_total:
                 raise InvalidArgumentError(
-                    "given_total=True needs all cells observed: the total is not known; "
-                    "predict_missing tells the joint probability with every total"
+                    "given_total=True needs all cells observed: the total is not known, "
+                    "predict_missing has its posterior"
                 )
             return find_missing(
                 layout,

@@ -114,7 +114,7 @@ def test_frames_and_ties_of_different_shapes_are_refused() -> None:
         ),
         (
             {"n_samples": 5, "order": "sorted"},
-            "neither of which takes all .* n_samples is of 'auto', 'annealed', 'vb'; order is of",
+            "neither of which takes all .* `n_samples` is of 'auto', 'annealed', 'vb'; `order` is",
         ),
         ({"n_particles": 0}, "n_particles must be"),
         ({"n_replicates": 1.5}, "n_replicates must be an int"),

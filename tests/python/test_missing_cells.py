@@ -269,7 +269,7 @@ def test_bad_input_is_refused_before_any_work() -> None:
     refused(InvalidArgumentError, "takes no max_total", SEEN, OBSERVED, "vb", max_total=9)
     refused(InvalidArgumentError, "takes no n_particles", SEEN, OBSERVED, "exact", n_particles=9)
     refused(BudgetExceededError, "smaller max_total", SEEN, OBSERVED, "exact", budget=100)
-    with pytest.raises(InvalidArgumentError, match="predict_missing tells"):
+    with pytest.raises(InvalidArgumentError, match="predict_missing has its"):
         NMF.log_evidence(SEEN, observed=OBSERVED, given_total=True)
     with pytest.raises(InvalidArgumentError, match="all are observed"):
         NMF.log_evidence(SEEN, max_total=9)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 __all__ = ["in_options"]
 
 # What the library calls a thing that an option of another name asks for.
-_ALSO = {"observed": "missing", "predict_missing": "predict"}
+_ALSO = {"observed": "missing", "predict_missing": "predict", "n_folds": "folds"}
 
 _VALUE = r"""'[^']*'|"[^"]*"|\{[^}]*\}|\.\.\.|[\w+-]+(?:\.\d+)?"""
 
