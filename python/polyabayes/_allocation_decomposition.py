@@ -222,10 +222,10 @@ class Decomposition:
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{node} {table.shape[0]:,}" for node, table in self.tables.items())
-        of = f"{len(self.missing_cells):,} cells missing"
+        of = f", {len(self.missing_cells):,} cells missing"
         return (
-            f"<Decomposition by {self.method}: {sizes}; {self.value:,.2f} nats "
-            f"{of if len(self.missing_cells) else 'given the total'}, "
+            f"<Decomposition by {self.method}: {sizes}; {self.value:,.2f} nats"
+            f"{of if len(self.missing_cells) else ' given the total'}, "
             f"{len(self.trace):,} iterations>"
         )
 

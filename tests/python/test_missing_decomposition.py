@@ -54,7 +54,7 @@ def test_tables_predict_the_missing_cells(method: str) -> None:
     frame = found.missing_to_frame()
     assert frame[["doc", "word"]].to_numpy().tolist() == np.argwhere(~OBSERVED).tolist()
     assert np.array_equal(frame["expected_count"], found.missing_counts)
-    assert f"{np.count_nonzero(~OBSERVED)} cells missing" in repr(found)
+    assert f" nats, {np.count_nonzero(~OBSERVED)} cells missing, " in repr(found)
 
 
 ALPHA = 1.5
