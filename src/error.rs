@@ -196,6 +196,9 @@ pub enum Error {
     /// The estimator cannot run backwards.
     #[error("only particle filters and annealing have a reverse")]
     NoReverse,
+    /// The mode of an allocation was asked for, and cells were not observed.
+    #[error("modes of allocations need all cells observed")]
+    NoMode,
     /// There is no memory for an array.
     #[error("{name} would take {bytes:.1e} bytes, more than there is")]
     Memory {

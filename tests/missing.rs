@@ -1,8 +1,9 @@
 //! Tensors with cells that were not observed, against exact values.
 
+use polyabayes::Error;
 use polyabayes::allocation::{
-    Algorithm, Completion, Filter, Incomplete, Limits, MissingBound, Network, Prior, Problem,
-    TokenOrder, bound_missing, ln_probability,
+    Algorithm, Ascent, Completion, Filter, Incomplete, Limits, MissingAscent, Network, Prior,
+    Problem, TokenOrder, ascend_missing, ln_probability,
 };
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
@@ -178,9 +179,15 @@ fn sums_are_those_over_all_completions() {
             assert!((value - count).abs() < 4.0 * error && error < 0.02, "{number}: {value}");
         }
         let bound = bounds(&network, &data, &outside, rate);
-        assert!(bound.trace.windows(2).all(|pair| pair[1] > pair[0] - 1e-10), "{number}");
+        assert!(
+            bound.decomposition.trace.windows(2).all(|pair| pair[1] > pair[0] - 1e-10),
+            "{number}"
+        );
         let most = (found.evidence.ln_value.exp() + found.ln_remainder.exp()).ln();
-        assert!(bound.trace[bound.trace.len() - 1] < most, "{number}: {most}");
+        assert!(
+            bound.decomposition.trace[bound.decomposition.trace.len() - 1] < most,
+            "{number}: {most}"
+        );
     }
 }
 
@@ -284,9 +291,60 @@ fn estimates_of_all_totals_are_unbiased() {
     assert!(mean < 1.5, "mean square of the deviations {mean}");
 }
 
-fn bounds(network: &Network, data: &CountTensor, missing: &[u32], rate: f64) -> MissingBound {
+fn climb(
+    network: &Network,
+    data: &CountTensor,
+    missing: &[u32],
+    rate: f64,
+    ascent: Ascent,
+) -> MissingAscent {
     let limits = Limits { max_iter: 500, tolerance: -1.0, n_restarts: 3 };
-    bound_missing(network, data, missing, rate, None, limits, 7, &()).unwrap()
+    ascend_missing(network, data, missing, rate, None, ascent, limits, 7, &()).unwrap()
+}
+
+fn bounds(network: &Network, data: &CountTensor, missing: &[u32], rate: f64) -> MissingAscent {
+    climb(network, data, missing, rate, Ascent::Variational)
+}
+
+#[test]
+fn tables_hold_the_observed_tokens_and_what_is_expected_of_the_missing_cells() {
+    for value in read("missing.json") {
+        let network = network(&value);
+        let data = tensor(shape(&network), &value["cells"]);
+        let (missing, rate) = (flat(lists(&value["missing"])), value["rate"].as_f64().unwrap());
+        for ascent in [Ascent::Variational, Ascent::Em] {
+            let found = climb(&network, &data, &missing, rate, ascent);
+            let total = data.total() as f64 + found.expected.iter().sum::<f64>();
+            for counts in &found.decomposition.counts {
+                // A table of tied nodes counts a token once for each.
+                let share = counts.iter().sum::<f64>() / total;
+                assert!((share - share.round()).abs() < 1e-10 && share > 0.5, "{}", value["name"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn em_ascends_where_its_modes_are_inside() {
+    let prior = Prior { concentration: 3.0, tables: Some(vec![1.0, 1.5, 1.0]) };
+    let network =
+        Network::new(vec![2, 3, 2], vec![vec![], vec![0], vec![0]], vec![1, 2], &[], prior);
+    let network = network.unwrap();
+    let found = climb(&network, &one_row(), &[1, 0, 1, 1, 2, 0], 0.1, Ascent::Em);
+    let trace = &found.decomposition.trace;
+    assert!(trace.windows(2).all(|pair| pair[1] > pair[0] - 1e-12), "{trace:?}");
+    assert!(trace[trace.len() - 1] > trace[0] + 0.01, "{trace:?}");
+}
+
+#[test]
+fn modes_of_allocations_need_all_cells() {
+    let limits = Limits { max_iter: 5, tolerance: 0.0, n_restarts: 1 };
+    let network = nmf(&[3, 2], 2, 1.0);
+    for ascent in [Ascent::DualEm, Ascent::Icm] {
+        let found =
+            ascend_missing(&network, &one_row(), &[1, 0], 0.5, None, ascent, limits, 1, &());
+        assert_eq!(found, Err(Error::NoMode));
+    }
 }
 
 #[test]
@@ -296,7 +354,7 @@ fn the_bound_ascends_and_stays_below_the_evidence() {
         let data = tensor(shape(&network), &value["cells"]);
         let (missing, rate) = (flat(lists(&value["missing"])), value["rate"].as_f64().unwrap());
         let found = bounds(&network, &data, &missing, rate);
-        for pair in found.trace.windows(2) {
+        for pair in found.decomposition.trace.windows(2) {
             assert!(pair[1] > pair[0] - 1e-10, "{}: {pair:?}", value["name"]);
         }
         let incomplete = Incomplete::new(&network, &data, &missing, rate, None).unwrap();
@@ -304,7 +362,7 @@ fn the_bound_ascends_and_stays_below_the_evidence() {
         let exact = exact(&incomplete, Some(last));
         let evidence = exact.evidence.ln_value.exp() + exact.ln_remainder.exp();
         let evidence = evidence.ln();
-        let bound = found.trace[found.trace.len() - 1];
+        let bound = found.decomposition.trace[found.decomposition.trace.len() - 1];
         assert!(bound < evidence + 1e-10, "{}: {bound} {evidence}", value["name"]);
     }
 }
@@ -317,7 +375,7 @@ fn the_bound_is_the_evidence_of_a_sure_prior() {
         let found = bounds(&network, &one_row(), &missing, 1e5);
         let incomplete = Incomplete::new(&network, &one_row(), &missing, 1e5, None).unwrap();
         let exact = exact(&incomplete, Some(40));
-        let bound = found.trace[found.trace.len() - 1];
+        let bound = found.decomposition.trace[found.decomposition.trace.len() - 1];
         assert!((bound - exact.evidence.ln_value).abs() < 1e-3, "{bound} {:?}", exact.evidence);
         for (expected, (true_value, _)) in found.expected.iter().zip(exact.expected) {
             assert!((expected - true_value).abs() < 1e-3, "{expected} {true_value}");

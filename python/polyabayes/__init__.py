@@ -1,8 +1,8 @@
 """How probable are count data under a model? Exact and unbiased likelihoods with error bars."""
 
 from polyabayes import datasets, exceptions, interop, plotting, priors
+from polyabayes._fitted_model import TopicWeights
 from polyabayes._log_likelihood import LogLikelihood, Trace
-from polyabayes._model import TopicWeights
 from polyabayes._particle_mcmc import ParticleChain, particle_mcmc
 from polyabayes._persistence import load
 from polyabayes.allocation import (

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes import _checks
+from polyabayes._cells import named_cells
 from polyabayes._contraction import Factor, contract
 from polyabayes._frames import data_frame
 from polyabayes.exceptions import (
@@ -49,18 +50,22 @@ class Decomposition:
     intensity : float
         Posterior mean of λ, the expected total.
     trace : ndarray of shape (n_iterations,)
-        The objective by iteration, given the total, in nats: for ``"vb"`` the bound, which never
-        decreases; for the others what they climb or visit.
+        The objective by iteration, in nats, given the total (unless cells are missing: it is then
+        of the observed cells, whatever the total): for ``"vb"`` the bound, which never decreases;
+        for the others what they climb or visit.
     value : float
-        The objective that was reached, given the total.
+        The objective that was reached.
     has_converged : bool
         Whether the last gain was below the tolerance; True for ``"gibbs"``, which has none.
     log_probability_of_total : float
-        ln P(T): add it to the bound of ``"vb"`` for a bound of the evidence.
+        ln P(T): add it to the bound of ``"vb"`` for a bound of the evidence; NaN where cells are
+        missing, whose bound is one of the evidence.
     method : str
         The method that found it.
     tensor : CountTensor
         The data.
+    missing_cells : ndarray of int, shape (n_missing, n_axes)
+        Cells that were not observed.
     seconds : float
         Time that it took.
     """
@@ -75,18 +80,23 @@ class Decomposition:
     log_probability_of_total: float
     method: str
     tensor: CountTensor
+    missing_cells: NDArray[np.int64]
     seconds: float
 
     @property
     def is_lower_bound(self) -> bool:
-        """Whether `value` is a lower bound of the evidence given the total."""
+        """Whether `value` is a lower bound of the evidence."""
         return self.method == "vb"
 
     @cached_property
     def fitted_counts(self) -> Floats:
         """Expected counts of the non-zero cells of the data, shape (n_cells,)."""
-        cells = self.tensor.coordinates
-        return np.concatenate([np.empty(0), *(self._fit(part) for part in self._chunks(cells))])
+        return self._fit(self.tensor.coordinates)
+
+    @cached_property
+    def missing_counts(self) -> Floats:
+        """Expected counts of the missing cells, as the tables predict them, shape (n_missing,)."""
+        return self._fit(self.missing_cells)
 
     def reconstruction(self, *, max_bytes: int = 2**30) -> Floats:
         """Expected counts of all cells, as an array of the shape of the data.
@@ -107,21 +117,23 @@ class Decomposition:
 
     @cached_property
     def squared_error(self) -> float:
-        """Σ (X - X̂)² over all cells; no cell is visited that is zero."""
+        """Σ (X - X̂)² over all observed cells; no cell is visited that is zero."""
         fitted = self.fitted_counts
         observed = ((self.tensor.counts - fitted) ** 2 - fitted**2).sum()
         copy = [
             Factor(table, tuple(n if n in self.tensor.axes else f"{n} again" for n in names))
             for table, names in self._factors()
         ]
-        return float(observed + self.intensity**2 * contract([*self._factors(), *copy]))
+        everywhere = self.intensity**2 * contract([*self._factors(), *copy])
+        return float(observed + everywhere - (self.missing_counts**2).sum())
 
     @cached_property
     def kl_error(self) -> float:
-        """Σ X ln(X/X̂) - X + X̂ over all cells, in nats."""
+        """Σ X ln(X/X̂) - X + X̂ over all observed cells, in nats."""
         counts = self.tensor.counts
         explained = counts * np.log(counts / self.fitted_counts)
-        return float(explained.sum() - counts.sum() + self.intensity)
+        fitted = self.intensity - self.missing_counts.sum()
+        return float(explained.sum() - counts.sum() + fitted)
 
     @property
     def sparsity(self) -> dict[str, float]:
@@ -144,6 +156,16 @@ class Decomposition:
         """
         return data_frame(self._columns(node))
 
+    def missing_to_frame(self) -> pd.DataFrame:
+        """A row a missing cell: its place and expected count.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        return data_frame(self._missing_columns())
+
     def level_names(self, node: str) -> list[Any]:
         """Labels of the values of a node, or their numbers where it has none."""
         size = self.tables[node].shape[0]
@@ -165,6 +187,10 @@ class Decomposition:
         columns["expected_count"] = self.expected_counts[node].ravel()
         return columns
 
+    def _missing_columns(self) -> dict[str, Any]:
+        places = named_cells(self.tensor.axes, self.missing_cells, self.tensor.labels)
+        return {**places, "expected_count": self.missing_counts}
+
     def _factors(self) -> list[Factor]:
         return [Factor(table, self.families[node]) for node, table in self.tables.items()]
 
@@ -180,7 +206,11 @@ class Decomposition:
         return (cells[start : start + size] for start in range(0, len(cells), size))
 
     def _fit(self, cells: NDArray[np.int64]) -> Floats:
-        """Expected counts of some cells: tables with the values of visible nodes filled in."""
+        """Expected counts of some cells."""
+        return np.concatenate([np.empty(0), *map(self._fit_chunk, self._chunks(cells))])
+
+    def _fit_chunk(self, cells: NDArray[np.int64]) -> Floats:
+        """Those of a chunk: tables with the values of visible nodes filled in."""
         factors = [Factor(np.full(len(cells), self.intensity), ("",))]
         for table, names in self._factors():
             visible = [name for name in names if name in self.tensor.axes]
@@ -192,8 +222,10 @@ class Decomposition:
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{node} {table.shape[0]:,}" for node, table in self.tables.items())
+        of = f", {len(self.missing_cells):,} cells missing"
         return (
-            f"<Decomposition by {self.method}: {sizes}; {self.value:,.2f} nats given the total, "
+            f"<Decomposition by {self.method}: {sizes}; {self.value:,.2f} nats"
+            f"{of if len(self.missing_cells) else ' given the total'}, "
             f"{len(self.trace):,} iterations>"
         )
 

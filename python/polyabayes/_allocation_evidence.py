@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -169,14 +169,38 @@ class Options:
     order: str | Sequence[int] = "random"
     budget: float | None = None
 
+    def given(self) -> list[str]:
+        """Names of the options that are not left to the method."""
+        values = [(field, getattr(self, field.name)) for field in fields(self)]
+        return [
+            field.name
+            for field, value in values
+            if not (isinstance(value, type(field.default)) and value == field.default)
+        ]
+
+    def samplers(self) -> list[str]:
+        """The methods that ``"auto"`` chooses from where an exact sum is not quick.
+
+        They take all that is given; the budget is that of the exact sum.
+        """
+        wanted = set(self.given()) - {"budget"}
+        return [name for name in ("smc", "annealed") if wanted <= set(METHODS[name].options)]
+
     def checked(self, method: str, n_cells: int) -> Options:
         """Refuse values out of range, and options that `method` does not take."""
         takes = METHODS[method].options
-        for field in fields(self):
-            if field.name not in takes and getattr(self, field.name) != field.default:
+        for name in self.given():
+            if name not in takes:
                 raise InvalidArgumentError(
-                    f"method {method!r} takes no {field.name}; its options: {', '.join(takes)}"
+                    f"method {method!r} takes no {name}, which is of {_methods_with(name)}; its "
+                    f"options: {', '.join(takes)}"
                 )
+        if method == "auto" and not self.samplers():
+            told = [f"`{name}` is of {_methods_with(name)}" for name in self.given()]
+            raise InvalidArgumentError(
+                "method 'auto' chooses from 'smc' and 'annealed', neither of which takes all of "
+                f"these options: {'; '.join(told)}"
+            )
         for name in ("n_particles", "n_samples", "n_replicates"):
             if getattr(self, name) is not None:
                 _checks.whole_number(name, getattr(self, name), 1, _LARGEST)
@@ -189,6 +213,10 @@ class Options:
         if not 0 <= below <= 1:
             raise InvalidArgumentError(f"resample_below must be between 0 and 1, got {below}")
         return Options(**{**vars(self), "order": _checked_order(self.order, n_cells)})
+
+
+def _methods_with(option: str) -> str:
+    return ", ".join(repr(name) for name, method in METHODS.items() if option in method.options)
 
 
 def _checked_order(order: Any, n_cells: int) -> str | tuple[int, ...]:
@@ -319,6 +347,7 @@ def _auto(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Esti
     """Exact up to a small budget, else what short pilots of smc and annealed speak for.
 
     Estimates without bias are low when they miss: of two that differ, the higher one is nearer.
+    Options that one of them does not take speak for the other.
     """
     try:
         budget = options.budget or AUTO_COPIES / max(core.n_marginals, 1)
@@ -326,6 +355,9 @@ def _auto(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Esti
     # Too many joint states of the hidden nodes are no matter of the budget.
     except (BudgetExceededError, InvalidArgumentError):
         pass
+    samplers = options.samplers()
+    if len(samplers) == 1:
+        return METHODS[samplers[0]].find(core, options, run)
     quiet = run._replace(progress=False)
     # Seeds of their own, so that the choice does not depend on the estimate that follows.
     _, filtered = _smc(core, Options(n_particles=256), quiet._replace(seed=run.seed ^ 1))
@@ -335,9 +367,7 @@ def _auto(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Esti
         better = gap > 0
     else:
         better = filtered.std_error < annealed.std_error
-    if not better:
-        return _annealed(core, options, run)
-    return _smc(core, replace(options, n_samples=None), run)
+    return _smc(core, options, run) if better else _annealed(core, options, run)
 
 
 _SIZES = ("n_particles", "n_samples", "n_replicates")
@@ -345,7 +375,7 @@ _SIZES = ("n_particles", "n_samples", "n_replicates")
 _FILTERING = ("n_particles", "n_replicates", "resampling", "resample_below", "order")
 
 METHODS = {
-    "auto": Method(_auto, (*_SIZES, "budget")),
+    "auto": Method(_auto, (*_SIZES, *_FILTERING[2:], "budget")),
     "exact": Method(_exact, ("budget",)),
     "smc": Method(_smc, _FILTERING),
     "smc-lookahead": Method(partial(_smc, lookahead=True), _FILTERING),

@@ -6,11 +6,15 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from polyabayes import _checks, _core
 from polyabayes._allocation_decomposition import Decomposition, Floats
 from polyabayes._allocation_evidence import PARTICLES, Filter
 from polyabayes._allocation_layout import Layout
 from polyabayes._allocation_memory import LANES, check_memory
+from polyabayes._cells import Integers
+from polyabayes._observed_cells import incomplete
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, draw_seed
 from polyabayes.exceptions import InvalidArgumentError
@@ -37,7 +41,7 @@ class Run(NamedTuple):
 
 
 def _climb(
-    core: _core.Allocation, method: str, options: Options, run: Run
+    core: _core.Allocation | _core.IncompleteAllocation, method: str, options: Options, run: Run
 ) -> _core.AllocationDecomposition:
     n_restarts = options.n_restarts or 10
     with progress_bar(run.progress, n_restarts, "restart") as update:
@@ -78,13 +82,19 @@ def _smc(
 
 
 class Method(NamedTuple):
-    """A method by its function, and its options."""
+    """A method by its function, and its options.
+
+    Those that are for missing cells, too, take both kinds of what is laid out.
+    """
 
     find: Callable[[_core.Allocation, str, Options, Run], _core.AllocationDecomposition]
     options: tuple[str, ...]
 
 
 _CLIMBING = Method(_climb, ("max_iter", "tolerance", "n_restarts"))
+
+# The others draw or choose whole tokens, of which missing cells have no known number.
+_WITH_MISSING = ("vb", "em")
 
 METHODS = {
     "vb": _CLIMBING,
@@ -98,6 +108,7 @@ METHODS = {
 
 def find_decomposition(
     layout: Layout,
+    missing: Integers,
     method: str,
     options: Options,
     *,
@@ -105,14 +116,23 @@ def find_decomposition(
     n_jobs: int | None,
     progress: bool,
 ) -> Decomposition:
-    """Decompose a tensor by a model that is laid out for it."""
+    """Decompose a tensor by a model that is laid out for its observed cells."""
     method = _checks.choice("method", method, tuple(METHODS))
+    if len(missing) and method not in _WITH_MISSING:
+        raise InvalidArgumentError(
+            f"method {method!r} needs all cells observed; use method='vb' or method='em'"
+        )
     _check_options(method, options)
-    tensor = layout.tensor
-    ln_total, rate = layout.core.ln_total(layout.rate()), layout.rate()
+    tensor, rate = layout.tensor, layout.rate()
     run = Run(draw_seed(random_state), _checks.n_threads(n_jobs), bool(progress))
     start = time.perf_counter()
-    found = METHODS[method].find(layout.core, method, options, run)
+    if len(missing):
+        ln_total = np.nan
+        found = _climb(incomplete(layout, missing), method, options, run)
+    else:
+        ln_total = layout.core.ln_total(rate)
+        found = METHODS[method].find(layout.core, method, options, run)
+    total = tensor.total + found.expected.sum()
     counts: dict[str, Floats] = {}
     for flat, table in zip(found.counts, layout.tables, strict=True):
         counts.update(dict.fromkeys(table, flat.reshape(layout.shape(table[0]))))
@@ -121,13 +141,14 @@ def find_decomposition(
         tables={node: table / table.sum(axis=0) for node, table in posterior.items()},
         expected_counts={node: counts[node] for node in layout.sizes},
         families={node: layout.model.graph.family(node) for node in layout.sizes},
-        intensity=(layout.model.concentration + tensor.total) / (rate + 1),
+        intensity=float((layout.model.concentration + total) / (rate + 1)),
         trace=found.trace,
         value=found.ln_value,
         has_converged=found.converged,
         log_probability_of_total=ln_total,
         method=method,
         tensor=tensor,
+        missing_cells=missing,
         seconds=time.perf_counter() - start,
     )
 

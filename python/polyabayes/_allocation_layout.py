@@ -105,8 +105,9 @@ class Layout:
             return self.model.rate
         if not self.tensor.total:
             raise InvalidArgumentError(
-                "the tensor is empty, and rate=None is the concentration over its total; give the "
-                "model a rate, whose P(T = 0) is then the evidence, or ask for given_total=True"
+                "the tensor is empty, and the default of `rate` is the concentration over its "
+                "total; give the model one, whose P(T = 0) is then the evidence, or ask for "
+                "given_total=True"
             )
         return self.model.concentration / self.tensor.total
 
@@ -147,7 +148,9 @@ def _as_tensor(model: Described, data: Any) -> CountTensor:
         for axis in data.axes:
             if axis not in model.graph.parents:
                 raise _misfit(
-                    model, f"no node for axis {axis!r} of the data", "sum it out by marginal()"
+                    model,
+                    f"no node for axis {axis!r} of the data",
+                    "add it to the graph, or sum it out as CountTensor.marginal does",
                 )
         return data
     if hasattr(data, "columns"):

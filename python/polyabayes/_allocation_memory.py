@@ -22,32 +22,40 @@ def check_memory(
     *,
     n_particles: int = 0,
     n_chains: int = 0,
+    n_missing: int = 0,
 ) -> None:
-    """Refuse particles and chains that `n_at_once` threads could not hold.
+    """Refuse particles, chains and missing cells that `n_at_once` threads could not hold.
 
     A run holds its tokens, four bytes each; a particle its marginal counts, four bytes each; a
-    chain those, and its state at every token, four bytes for each clique of hidden nodes.
+    chain those, and its state at every token, four bytes for each clique of hidden nodes. A
+    missing cell takes the place of its coordinates and of a row of every table, 32 bytes at least,
+    and the runs of a filter hold its weight in each of a group of particles.
 
     Raises
     ------
     BudgetExceededError
         If they would take more than the memory of the machine.
     """
-    if not core.n_states:
+    if not (core.n_states or n_missing):
         return
     groups_of_particles, groups_of_chains = -(-n_particles // LANES), -(-n_chains // LANES)
     a_token = 4 + 4 * LANES * core.n_cliques * groups_of_chains
     rows = 4 * LANES * core.n_marginals * (groups_of_particles + groups_of_chains)
-    needed, there_are = n_at_once * (core.n_tokens * a_token + rows), _memory()
-    if needed > there_are:
-        sizes = [f"{core.n_tokens:,} tokens"]
-        sizes += [f"{n_particles:,} particles"] if n_particles else []
-        sizes += [f"{n_chains:,} chains"] if n_chains else []
-        raise BudgetExceededError(
-            f"{', '.join(sizes)} and {core.n_marginals:,} marginal counts would take "
-            f"{needed / 2**30:,.1f} GiB on {n_at_once} threads, of {there_are / 2**30:,.1f}; take "
-            "fewer, divide the counts by a common unit, or use method='vb', which needs no tokens"
-        )
+    weights = 8 * (LANES + 2) * n_missing if n_particles else 0
+    needed = n_at_once * (core.n_tokens * a_token + rows + weights) + 32 * n_missing
+    there_are = _memory()
+    if needed <= there_are:
+        return
+    sizes = [f"{core.n_tokens:,} tokens"]
+    sizes += [f"{n_particles:,} particles"] if n_particles else []
+    sizes += [f"{n_chains:,} chains"] if n_chains else []
+    sizes += [f"{n_missing:,} missing cells"] if n_missing else []
+    raise BudgetExceededError(
+        f"{', '.join(sizes)} and {core.n_marginals:,} marginal counts would take "
+        f"{needed / 2**30:,.1f} GiB on {n_at_once} threads, of {there_are / 2**30:,.1f}; take "
+        "fewer, divide the counts by a common unit, lower n_jobs, or use method='vb', which holds "
+        "no tokens and no particles"
+    )
 
 
 def _memory() -> int:

@@ -220,6 +220,14 @@ def _refuse(
         )
 
 
+def named_cells(
+    axes: tuple[str, ...], coordinates: Integers, labels: AxisLabels
+) -> dict[str, NDArray[Any]]:
+    """Columns that say where cells are: labels, or numbers where an axis has none."""
+    places = zip(axes, coordinates.T, labels, strict=True)
+    return {axis: x if names is None else names[x] for axis, x, names in places}
+
+
 def canonical_cells(coordinates: Integers, counts: Integers) -> tuple[Integers, Integers]:
     """Cells in lexicographic order, equal ones added up, empty ones left out."""
     occupied = counts > 0

@@ -97,7 +97,7 @@ def n_threads(n_jobs: Any) -> int:
         return cores or 1
     wanted = whole_number("n_jobs", n_jobs, least=-(cores or 1), most=_MOST_THREADS)
     if wanted == 0:
-        raise InvalidArgumentError("n_jobs must not be 0; None means all cores")
+        raise InvalidArgumentError("n_jobs must not be 0; leave it out for all cores")
     return wanted if wanted > 0 else (cores or 1) + 1 + wanted
 
 

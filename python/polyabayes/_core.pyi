@@ -370,6 +370,8 @@ class IncompleteAllocation:
     def n_cliques(self) -> int: ...
     @property
     def n_marginals(self) -> int: ...
+    @property
+    def n_missing(self) -> int: ...
     def exact(
         self,
         *,
@@ -389,6 +391,7 @@ class IncompleteAllocation:
     ) -> AllocationCompletion: ...
     def variational(
         self,
+        method: str,
         *,
         max_iter: int,
         tolerance: float,
@@ -396,7 +399,7 @@ class IncompleteAllocation:
         seed: int,
         n_jobs: int,
         progress: Callable[[int], None] | None = None,
-    ) -> tuple[float, _Floats]: ...
+    ) -> AllocationDecomposition: ...
 
 @final
 class AllocationCompletion:
@@ -429,3 +432,5 @@ class AllocationDecomposition:
     def ln_value(self) -> float: ...
     @property
     def converged(self) -> bool: ...
+    @property
+    def expected(self) -> _Floats: ...

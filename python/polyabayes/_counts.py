@@ -177,7 +177,11 @@ def _refuse_bad_values(stored: Any, name: str) -> None:
         return
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         if np.isnan(values).any():
-            _refuse(stored, np.isnan(values), f"Input {name} contains NaN", name)
+            remedy = (
+                "write 0 where a word does not occur; documents have no missing cells, but the "
+                "tensors of AllocationModel.predict_missing have"
+            )
+            _refuse(stored, np.isnan(values), f"Input {name} contains NaN", name, remedy)
         _refuse(stored, np.isinf(values), f"Input {name} contains infinity", name)
     if values.min() < 0:
         _refuse(stored, values < 0, f"Negative values in data passed to {name}", name)
@@ -187,7 +191,13 @@ def _refuse_bad_values(stored: Any, name: str) -> None:
         _refuse(stored, values > MAX_COUNT, f"{name} contains a count above 2**32 - 1", name)
 
 
-def _refuse(stored: Any, is_bad: NDArray[np.bool_], message: str, name: str) -> NoReturn:
+def _refuse(
+    stored: Any,
+    is_bad: NDArray[np.bool_],
+    message: str,
+    name: str,
+    remedy: str = "correct the value or leave the document out",
+) -> NoReturn:
     position = int(np.argmax(is_bad))
     if stored.format == "csr":
         document = int(np.searchsorted(stored.indptr, position, side="right")) - 1
@@ -197,5 +207,5 @@ def _refuse(stored: Any, is_bad: NDArray[np.bool_], message: str, name: str) -> 
     raise InvalidCountsError(
         f"{message}: {stored.data[position]} at document (row) {document}, word (column) {word}. "
         f"{name} must hold how often each word occurs: whole numbers from 0 to {MAX_COUNT}; "
-        "correct the value or leave the document out"
+        f"{remedy}"
     )

@@ -45,7 +45,7 @@ def refuse_unused(model: LatentDirichletAllocation, method: str, **of_fit: Any) 
     for name, (value, default) in (options | of_fit).items():
         if value is not default and not (type(value) is type(default) and value == default):
             raise InvalidArgumentError(
-                f"{name} means nothing to fit_method={method!r}: leave it at {default!r}"
+                f"{name} means nothing to fit_method={method!r}: leave it out"
             )
 
 

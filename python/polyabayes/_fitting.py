@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +23,7 @@ from polyabayes.exceptions import (
     CheckpointWarning,
     FileAccessError,
     FileFormatError,
+    Interrupted,
     InvalidArgumentError,
     InvalidTypeError,
 )
@@ -256,6 +258,22 @@ class Looks:
         """Columns of all looks."""
         columns = np.array(self._rows, dtype=float).reshape(-1, len(TrainingTrace._fields)).T
         return TrainingTrace(columns[0].astype(np.int64), *columns[1:])
+
+
+@contextmanager
+def all_or_nothing(model: Any) -> Iterator[None]:
+    """Leave a model as it was where Ctrl-C comes before training has anything to keep."""
+    before = dict(vars(model))
+    try:
+        yield
+    except Interrupted:
+        raise
+    except KeyboardInterrupt:
+        vars(model).clear()
+        vars(model).update(before)
+        raise KeyboardInterrupt(
+            f"stopped before the first sweep: the {type(model).__name__} is as it was before"
+        ) from None
 
 
 def run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,25 +24,23 @@ from polyabayes._allocation_evidence import (
     Options,
     Run,
 )
-from polyabayes._allocation_layout import Described, Layout, lay_out
+from polyabayes._allocation_layout import Layout
 from polyabayes._allocation_memory import check_memory
-from polyabayes._cells import AxisLabels, Integers
+from polyabayes._cells import AxisLabels, Integers, named_cells
 from polyabayes._frames import data_frame
+from polyabayes._observed_cells import incomplete
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, draw_seed
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
-    InvalidCountsError,
-    InvalidTypeError,
     UnreliableErrorWarning,
 )
-from polyabayes.tensor import CountTensor
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MissingCells", "find_missing", "lay_out_observed", "observed_outside"]
+__all__ = ["MissingCells", "find_missing"]
 
 Floats = NDArray[np.float64]
 
@@ -141,10 +139,11 @@ class MissingCells:
         )
 
     def _columns(self) -> dict[str, Any]:
-        places = zip(self.axes, self.coordinates.T, self.labels, strict=True)
-        named = {axis: x if names is None else names[x] for axis, x, names in places}
-        errors = {"expected_count": self.expected_counts, "std_error": self.expected_std_errors}
-        return {**named, **errors}
+        return {
+            **named_cells(self.axes, self.coordinates, self.labels),
+            "expected_count": self.expected_counts,
+            "std_error": self.expected_std_errors,
+        }
 
     def __repr__(self) -> str:
         low, high = self.total_interval()
@@ -154,107 +153,6 @@ class MissingCells:
             f"{self.expected_total:,.2f} expected in all ({low:,} to {high:,} with 95 %); "
             f"{self.evidence!r}>"
         )
-
-
-def lay_out_observed(
-    model: Described, data: Any, observed: Any, elimination_order: Sequence[str] | None
-) -> tuple[Layout, Integers]:
-    """A model laid out for the observed cells, and the coordinates of the others.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidCountsError, InvalidTypeError
-        If an argument is bad, or model and data do not fit.
-    """
-    if np.ma.is_masked(data):
-        if observed is not None:
-            raise InvalidArgumentError(
-                "data is a masked array, and observed is given, too; give one of them"
-            )
-        data, observed = data.filled(0), ~np.ma.getmaskarray(data)
-    layout = lay_out(model, data, elimination_order)
-    if observed is None:
-        return layout, np.empty((0, layout.tensor.n_axes), dtype=np.int64)
-    return layout, _unobserved(layout.tensor, observed)
-
-
-def _unobserved(tensor: CountTensor, observed: Any) -> Integers:
-    """Coordinates of the cells that were not observed, in lexicographic order.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidCountsError, InvalidTypeError
-        If `observed` is not a boolean array of the tensor's shape, or a missing cell has a count.
-    """
-    mask = np.asarray(observed)
-    if mask.dtype != np.bool_:
-        raise InvalidTypeError(
-            f"observed must be a boolean array, True where a cell was observed, got {mask.dtype}"
-        )
-    if mask.shape != tensor.shape:
-        raise InvalidArgumentError(
-            f"observed must have the shape of the data, {tensor.shape}, got {mask.shape}"
-        )
-    counted = np.flatnonzero(~mask[tuple(tensor.coordinates.T)])
-    if len(counted):
-        place = tensor.coordinates[counted[0]]
-        raise InvalidCountsError(
-            f"cell {_place(tensor, place)} is marked as not observed, but has the count "
-            f"{tensor.counts[counted[0]]}; set the count to 0, or mark the cell as observed"
-        )
-    return np.argwhere(~mask)
-
-
-def observed_outside(tensor: CountTensor, missing: CountTensor) -> NDArray[np.bool_]:
-    """Mask of the cells that another tensor leaves empty, levels with labels matched by them.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the other has other axes or levels, or no cell.
-    """
-    if missing.axes != tensor.axes:
-        raise InvalidArgumentError(
-            f"the missing cells have axes {', '.join(missing.axes)}, and the tensor "
-            f"{', '.join(tensor.axes)}; call them alike, in one order"
-        )
-    if not missing.n_cells:
-        raise InvalidArgumentError("the missing cells are none; mark each by a count of 1")
-    observed = np.ones(tensor.shape, dtype=np.bool_)
-    cells = [_levels(tensor, missing, axis) for axis in range(tensor.n_axes)]
-    observed[tuple(cells)] = False
-    return observed
-
-
-def _levels(tensor: CountTensor, missing: CountTensor, axis: int) -> Integers:
-    """Levels of the missing cells on an axis, by the numbers of the tensor."""
-    name, levels = tensor.axes[axis], missing.coordinates[:, axis]
-    labels, known = missing.labels[axis], tensor.labels[axis]
-    if known is None and labels is None:
-        number = {level: level for level in range(tensor.shape[axis])}
-        wanted = levels.tolist()
-    elif known is None or labels is None:
-        raise InvalidArgumentError(
-            f"axis {name!r} has labels in the tensor or in the missing cells, not in both"
-        )
-    else:
-        number = {label: level for level, label in enumerate(known.tolist())}
-        wanted = labels[levels].tolist()
-    for level in wanted:
-        if level not in number:
-            raise InvalidArgumentError(
-                f"a missing cell has level {level!r} of axis {name!r}, which the tensor does not "
-                "have; give the tensor all levels"
-            )
-    return np.array([number[level] for level in wanted], dtype=np.int64)
-
-
-def _place(tensor: CountTensor, cell: Integers) -> str:
-    names = [
-        f"{axis} {level if labels is None else repr(labels[level])}"
-        for axis, level, labels in zip(tensor.axes, cell.tolist(), tensor.labels, strict=True)
-    ]
-    return f"({', '.join(names)})"
 
 
 class _Found(NamedTuple):
@@ -296,7 +194,8 @@ def _smc(
     core: _core.IncompleteAllocation, options: Options, max_total: int | None, run: Run
 ) -> tuple[str, _Found]:
     n_replicates, n_particles = options.n_replicates or 4, options.n_particles or PARTICLES
-    check_memory(core, min(n_replicates, run.n_jobs), n_particles=n_particles)
+    n_at_once = min(n_replicates, run.n_jobs)
+    check_memory(core, n_at_once, n_particles=n_particles, n_missing=core.n_missing)
     filtering = Filter(n_particles, options.resample_below, options.resampling, options.order)
     with progress_bar(run.progress, n_replicates, "replicate") as update:
         found = core.smc(
@@ -330,7 +229,8 @@ def _variational(
         )
     n_restarts = options.n_replicates or 10
     with progress_bar(run.progress, n_restarts, "restart") as update:
-        bound, expected = core.variational(
+        found = core.variational(
+            "vb",
             max_iter=options.n_samples or 1000,
             tolerance=1e-9,
             n_restarts=n_restarts,
@@ -338,6 +238,7 @@ def _variational(
             n_jobs=run.n_jobs,
             progress=update,
         )
+    bound, expected = found.ln_value, found.expected
     law = stats.poisson(expected.sum())
     counts = np.arange(int(law.isf(_LEFT_BY_BOUND)) + 1)
     unknown = np.full(len(counts), np.nan)
@@ -376,20 +277,17 @@ def find_missing(
     """Sum out cells that were not observed, in a model that is laid out for the others."""
     if not len(missing):
         raise InvalidArgumentError("observed marks no cell as missing; use log_evidence")
-    tensor, rate = layout.tensor, layout.model.rate
+    tensor = layout.tensor
     if options.n_samples is not None and method != "vb":
-        raise InvalidArgumentError(f"method {method!r} takes no n_samples where cells are missing")
-    options = options.checked(_checked_method(method), tensor.n_cells)
-    if rate is None:
         raise InvalidArgumentError(
-            "rate=None is the concentration over the total, which is not known where cells are "
-            "missing; give the model a rate, as the concentration over the total you expect"
+            f"method {method!r} takes no n_samples where cells are missing; it is of 'vb'"
         )
+    options = options.checked(_checked_method(method), tensor.n_cells)
     if max_total is not None:
         _checks.whole_number("max_total", max_total, tensor.total, tensor.total + _MOST_MISSING)
-    core = layout.core.with_missing(missing.ravel(), rate)
     run = Run(draw_seed(random_state), _checks.n_threads(n_jobs), bool(progress))
     start = time.perf_counter()
+    core = incomplete(layout, missing)
     used, found = _FINDERS[method](core, options, max_total, run)
     evidence = Evidence(
         value=found.estimate.ln_value,

@@ -1,21 +1,19 @@
-"""What all topic models share: fitted state, data in and out, scores."""
+"""What all topic models share: how they are trained, beside what fitted ones do."""
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable
 from functools import partial
 from importlib import metadata
-from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from polyabayes import _checks, _core
+from polyabayes._fitted_model import FittedModel
 from polyabayes._fitting import (
     BoundTrace,
     Checkpoint,
@@ -23,13 +21,12 @@ from polyabayes._fitting import (
     Looks,
     Schedule,
     TrainingTrace,
+    all_or_nothing,
     fingerprint,
     run,
     topic_word_counts,
 )
-from polyabayes._log_likelihood import LogLikelihood
-from polyabayes._persistence import CLASSES, write_model
-from polyabayes._progress import progress_bar
+from polyabayes._persistence import CLASSES
 from polyabayes._random import draw_seed
 from polyabayes._topics import TopicTable, topic_table
 from polyabayes.corpus import Corpus, as_corpus
@@ -43,27 +40,11 @@ from polyabayes.likelihood import log_likelihood
 
 # The first sweeps set the topics to their mean: on AP this saves a quarter of the sweeps.
 _WARM_UP = 30
-_TRANSFORM_SWEEPS = 100
 _MOST_SWEEPS = 10**9
 
 # What a look at held-out documents costs: some tenths of a nat a document are enough for a trace.
 _EVALUATION_TEMPERATURES = 20
 _EVALUATION_RUNS = 16
-
-
-class TopicWeights(NamedTuple):
-    """Posterior of the topic weights theta of documents.
-
-    Attributes
-    ----------
-    mean : ndarray of shape (n_documents, n_components)
-        E[theta | document, model].
-    std : ndarray of shape (n_documents, n_components)
-        Posterior standard deviation of each weight.
-    """
-
-    mean: NDArray[np.float64]
-    std: NDArray[np.float64]
 
 
 class Before(NamedTuple):
@@ -81,32 +62,19 @@ class Before(NamedTuple):
     topic_counts: NDArray[np.int64]
 
 
-class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TopicModel(FittedModel):
     """Base class of the topic models; not made directly."""
 
-    n_components: int
     max_iter: int
     burn_in: int | None
     thin: int
-    n_jobs: int | None
-    random_state: Any
-    progress: bool
     checkpoint: Any
     checkpoint_every: int
 
-    components_: NDArray[np.float64]
-    n_features_in_: int
-    n_iter_: int
-    vocabulary_: NDArray[np.object_] | None
-    seed_: int
     topic_counts_: NDArray[Any]
     topic_word_prior_: float
     trace_: TrainingTrace | BoundTrace
     _last: LastState
-
-    _default_event: str
-    _conditions_on_length: bool
-    _arrays: ClassVar[tuple[str, ...]]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -155,8 +123,19 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             topics; before any work.
         Interrupted
             On Ctrl-C: a KeyboardInterrupt, raised when the state reached has been stored in the
-            model, which is usable.
+            model, which is usable. Before the first sweep it is a plain KeyboardInterrupt, which
+            says so, and the model is as it was before.
         """
+        with all_or_nothing(self):
+            return self._fit(X, eval_corpus, eval_every, callback)
+
+    def _fit(
+        self,
+        X: Any,
+        eval_corpus: Any,
+        eval_every: int,
+        callback: Callable[[Self], Any] | None,
+    ) -> Self:
         corpus = as_corpus(X, "X")
         n_components = _checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
         schedule = self._schedule()
@@ -177,64 +156,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ask = None if callback is None else partial(callback, self)
         looks = Looks(eval_every, partial(self._take, corpus, None), evaluate, ask)
         return self._sample(corpus, train, schedule, looks, checkpoint, every)
-
-    def transform(self, X: Any) -> NDArray[np.float64]:
-        """Posterior mean topic weights of documents.
-
-        Parameters
-        ----------
-        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-            The documents.
-
-        Returns
-        -------
-        ndarray of shape (n_documents, n_components)
-            E[theta | document, model], averaged over Gibbs sweeps of each document: for LDA,
-            probabilities; for gamma-Poisson, rates.
-        """
-        return self._topic_weights(X, spread=False)[:, 0]
-
-    def topic_weights(self, X: Any) -> TopicWeights:
-        """Posterior mean topic weights of documents, and how uncertain they are.
-
-        Parameters
-        ----------
-        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-            The documents.
-
-        Returns
-        -------
-        TopicWeights
-            ``mean``, bit by bit what ``transform`` gives, and ``std``, the posterior standard
-            deviation of every weight given the document and the model: by the law of total
-            variance, from the closed-form moments of theta given the topics of the tokens, over
-            the same Gibbs sweeps. It leaves out the uncertainty about the model itself. Each has
-            shape (n_documents, n_components).
-        """
-        weights = self._topic_weights(X, spread=True)
-        return TopicWeights(weights[:, 0], weights[:, 1])
-
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """Log-likelihood of each document in nats, by :func:`log_likelihood` with its defaults.
-
-        Returns
-        -------
-        ndarray of shape (n_documents,)
-        """
-        return self._log_likelihood(X).values
-
-    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
-        """Mean log-likelihood in nats per token; higher is better.
-
-        Of the event that :func:`log_likelihood` asks the model about by default: the sequence for
-        LDA, the counts with their length for gamma-Poisson. To compare the two, use
-        :func:`compare`, which asks both the same.
-        """
-        return self._log_likelihood(X).nats_per_token
-
-    def perplexity(self, X: Any) -> float:
-        """``exp(-score(X))``; lower is better, and comparable within one class of models only."""
-        return self._log_likelihood(X).perplexity
 
     @property
     def n_active_(self) -> int:
@@ -269,53 +190,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             )
         return topic_table(self.components_, self.topic_counts_, self.vocabulary_, n_words)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a safetensors file that :func:`polyabayes.load` reads.
-
-        It keeps what it takes to score, to transform and to go on by ``partial_fit``; not the
-        trace of the training, nor its last sample.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file, by custom ``*.safetensors``; it takes its name only when it is complete.
-
-        Raises
-        ------
-        FileAccessError
-            If the file cannot be written.
-        NotFittedError
-            If there is nothing to write.
-        """
-        self._check_fitted()
-        write_model(self, Path(path))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        # Of scikit-learn's kinds of input, the one that holds whole numbers.
-        tags.input_tags.categorical = True
-        return tags
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
-
-    def _topic_weights(self, X: Any, *, spread: bool) -> NDArray[np.float64]:
-        """Moments of the topic weights, (n_documents, 1 or 2, n_components)."""
-        corpus = self._checked(X)
-        with progress_bar(self.progress, corpus.n_documents, "document") as update:
-            return _core.transform(
-                self._core_model(),
-                corpus._core_documents(),
-                spread=spread,
-                n_sweeps=_TRANSFORM_SWEEPS,
-                seed=self.seed_,
-                n_jobs=_checks.n_threads(self.n_jobs),
-                progress=update,
-            )
-
     def _sample(
         self,
         corpus: Corpus,
@@ -335,7 +209,11 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             checkpoint_every,
             progress=self.progress,
         )
-        looks.take(result)
+        try:
+            looks.take(result)
+        except KeyboardInterrupt as error:
+            interruption = error
+            looks.take(result)
         self.trace_ = looks.trace()
         if isinstance(interruption, KeyboardInterrupt):
             raise Interrupted(f"stopped after {self.n_iter_:,} of {self.max_iter:,} sweeps", self)
@@ -363,16 +241,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 f"this {type(self).__name__} has no last sample: it was not trained by fit here"
             )
         return self._last
-
-    def _log_likelihood(self, X: Any) -> LogLikelihood:
-        return log_likelihood(self, self._checked(X), random_state=self.seed_, n_jobs=self.n_jobs)
-
-    def _checked(self, X: Any) -> Corpus:
-        """Documents for the estimator's own methods: columns as in ``fit``, if those had names."""
-        self._check_fitted()
-        if hasattr(self, "feature_names_in_") and hasattr(X, "columns"):
-            validate_data(self, X, reset=False, skip_check_array=True)
-        return self._aligned(X, "X", "raise")[0]
 
     def _evaluate(self, held_out: Corpus) -> tuple[float, float]:
         """Nats per token, and their error, from a few short runs."""
@@ -420,73 +288,12 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             n_jobs=_checks.n_threads(self.n_jobs),
         )
 
-    def _set_topic_word(
-        self, topic_word: Any, vocabulary: Any, random_state: Any, *, normalised: bool
-    ) -> None:
-        """Take over topics that were made elsewhere."""
-        topics = _checks.matrix("topic_word", topic_word)
-        bad = np.argwhere(~(np.isfinite(topics) & (topics >= 0)))
-        if len(bad):
-            topic, word = bad[0]
-            raise InvalidArgumentError(
-                f"topic_word[{topic}, {word}] is {topics[topic, word]}: weights must be finite "
-                "and not negative"
-            )
-        sums = topics.sum(axis=1)
-        wrong = np.flatnonzero(~np.isclose(sums, 1.0, rtol=0, atol=1e-6))
-        if normalised and len(wrong):
-            raise InvalidArgumentError(
-                f"topic_word[{wrong[0]}] sums to {sums[wrong[0]]!r}, not to 1: divide each row by "
-                "its sum"
-            )
-        self.components_ = topics
-        self.n_features_in_ = topics.shape[1]
-        self.n_iter_ = 0
-        self.seed_ = draw_seed(random_state)
-        words = None
-        if vocabulary is not None:
-            words = Corpus(np.ones((1, topics.shape[1]), dtype=np.int64), vocabulary).vocabulary
-        self.vocabulary_ = words
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "components_"):
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet: call fit, or make it by "
-                "from_parameters"
-            )
-
-    def _aligned(self, documents: Any, name: str, unseen: str) -> tuple[Corpus, int]:
-        """The documents over the model's vocabulary, and the number of tokens dropped."""
-        self._check_fitted()
-        corpus = as_corpus(documents, name)
-        policy = _checks.choice("unseen", unseen, ("raise", "drop"))
-        if corpus.vocabulary is not None and self.vocabulary_ is not None:
-            return corpus.aligned_to(self.vocabulary_, policy)
-        if corpus.n_words != self.n_features_in_:
-            raise InvalidArgumentError(
-                f"{name} has {corpus.n_words} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input: the words of the documents must be "
-                "those of the model"
-            )
-        return corpus, 0
-
-    def _has_likelihood(self) -> bool:
-        """Whether new documents have a likelihood."""
-        return True
-
     def _samples(self) -> bool:
         """Whether training is by Gibbs sampling."""
         return True
 
     def _check_evaluation(self) -> None:
         """Refuse held-out documents where training will give no likelihood."""
-
-    def _stored(self) -> tuple[str, ...]:
-        """Names of the arrays that a file of the model holds."""
-        return self._arrays
-
-    def _core_model(self) -> _core.Model:
-        raise NotImplementedError
 
     def _training(self, corpus: Corpus, n_components: int) -> partial[_core.FitResult]:
         """Check the parameters; give the sampler, which lacks documents, schedule and progress."""

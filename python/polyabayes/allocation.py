@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from polyabayes import _checks
-from polyabayes._allocation_checks import (
-    checked_prior,
-    checked_sizes,
-    checked_ties,
-    known_nodes,
-)
 from polyabayes._allocation_decomposition import Decomposition, n_effective_parameters
 from polyabayes._allocation_evidence import Evidence, Options, find_evidence
 from polyabayes._allocation_fitting import Options as FittingOptions
 from polyabayes._allocation_fitting import find_decomposition
 from polyabayes._allocation_histogram import Allocations, enumerate_allocations
 from polyabayes._allocation_layout import Cost, lay_out
-from polyabayes._allocation_models import ReadyMade
+from polyabayes._allocation_network import Network
 from polyabayes._allocation_sandwich import Sandwich, find_sandwich
-from polyabayes._cells import checked_axes
-from polyabayes._graph import Graph
-from polyabayes._missing_cells import MissingCells, find_missing, lay_out_observed
+from polyabayes._missing_cells import MissingCells, find_missing
+from polyabayes._observed_cells import lay_out_observed
 from polyabayes._random import RandomState
-from polyabayes._triangulation import directed
 from polyabayes.exceptions import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from typing import Self
 
 __all__ = [
     "AllocationModel",
@@ -43,7 +30,7 @@ __all__ = [
 ]
 
 
-class AllocationModel(ReadyMade):
+class AllocationModel(Network):
     """A Bayesian network whose tokens are counted in a tensor, some of its nodes hidden.
 
     The total is Poisson with intensity λ ~ Gamma(a, rate b); every token takes a value of each
@@ -93,90 +80,6 @@ class AllocationModel(ReadyMade):
     >>> print(f"{evidence.value:.10f} {evidence.method}")
     -17.2541660962 exact
     """
-
-    def __init__(
-        self,
-        graph: str,
-        sizes: Mapping[str, int | None] | None = None,
-        concentration: float = 1.0,
-        rate: float | None = None,
-        tied: Sequence[Sequence[str]] = (),
-        *,
-        prior: str | Mapping[str, float] = "bdeu",
-        axes: Sequence[str] | None = None,
-    ) -> None:
-        self.graph = Graph.parse(graph)
-        self.sizes = checked_sizes(self.graph, sizes)
-        self.concentration = _checks.positive_number("concentration", concentration)
-        self.rate = None if rate is None else _checks.positive_number("rate", rate)
-        self.tied = checked_ties(self.graph, tied)
-        self.prior = checked_prior(self.graph, self.tied, prior)
-        self.axes = self._open_nodes()
-        if axes is not None:
-            self.axes = known_nodes(self.graph, "axes", checked_axes(axes))
-        self.added_edges: tuple[tuple[str, str], ...] = ()
-
-    @classmethod
-    def from_undirected(
-        cls, graph: str, sizes: Mapping[str, int | None] | None = None, **options: Any
-    ) -> Self:
-        """Make a decomposable model of a graph without directions, or with cycles.
-
-        Parents of arrows are married and directions dropped, cycles get chords, and what is then
-        chordal is directed along a perfect numbering; all such directions are equivalent.
-
-        Parameters
-        ----------
-        graph : str
-            As for the class, with ``-`` for edges without a direction, as ``"a - b - c - a"``.
-        sizes : mapping of str to int, optional
-            As for the class.
-        **options
-            Further parameters of the class.
-
-        Returns
-        -------
-        AllocationModel
-            The model; its ``added_edges`` and its repr say which edges were added.
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError
-            As the class.
-        MissingDependencyError
-            If networkx is not installed.
-
-        Examples
-        --------
-        >>> AllocationModel.from_undirected("a -> c <- b").added_edges
-        (('a', 'b'),)
-        """
-        network, added = directed(graph)
-        model = cls(network.to_text(), sizes, **options)
-        model.added_edges = added
-        return model
-
-    @property
-    def unknown_sizes(self) -> tuple[str, ...]:
-        """The nodes whose size is None, in the order of `sizes`."""
-        return tuple(node for node, size in self.sizes.items() if size is None)
-
-    def with_sizes(self, **sizes: int) -> Self:
-        """The same model with other sizes, by node; those that are not given stay as they are.
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError
-            If the graph has no such node, or a size is no positive number.
-
-        Examples
-        --------
-        >>> AllocationModel.nmf(None).with_sizes(topic=3)
-        <AllocationModel: topic -> doc, word; topic 3; concentration 1>
-        """
-        other = copy(self)
-        other.sizes = checked_sizes(self.graph, {**self.sizes, **sizes})
-        return other
 
     def cost(self, data: Any, *, elimination_order: Sequence[str] | None = None) -> Cost:
         """What the hidden nodes cost, before anything runs.
@@ -248,11 +151,14 @@ class AllocationModel(ReadyMade):
                                  bound without an error; the best of several restarts
             ===================  ====================================================  ==
             The cost is that of a replicate: T tokens in C cells, S joint states of hidden nodes,
-            which :meth:`cost` tells.
-        observed : array of bool, shape of the data, optional
+            which :meth:`cost` tells. Options that ``"smc"`` alone takes, or ``"annealed"``, make
+            it the choice of ``"auto"`` where exact is not quick.
+        observed : array of bool, shape of the data, or "nan", optional
             Where the data were observed; by default in all cells. The others, which must have no
             counts, are summed out by ``"auto"``, ``"exact"``, ``"smc"`` or ``"vb"``; see
-            :meth:`predict_missing`. A masked array says so itself.
+            :meth:`predict_missing`. A masked array says so itself. ``"nan"``: an array of floats
+            has NaN where it was not observed. Without that NaN is refused, since tables that were
+            pivoted have it where nothing was counted.
         max_total : int, optional
             Largest total that missing cells are summed out up to.
         given_total : bool, default=False
@@ -305,8 +211,8 @@ class AllocationModel(ReadyMade):
         if len(missing):
             if given_total:
                 raise InvalidArgumentError(
-                    "given_total=True needs all cells observed: the total is not known; "
-                    "predict_missing tells the joint probability with every total"
+                    "given_total=True needs all cells observed: the total is not known, "
+                    "predict_missing has its posterior"
                 )
             return find_missing(
                 layout,
@@ -495,6 +401,7 @@ class AllocationModel(ReadyMade):
         data: Any,
         method: str = "vb",
         *,
+        observed: Any = None,
         max_iter: int | None = None,
         tolerance: float | None = None,
         n_restarts: int | None = None,
@@ -515,6 +422,9 @@ class AllocationModel(ReadyMade):
             Variational Bayes, whose bound never decreases; expectation maximisation over the
             tables; over the allocation (dual); iterated conditional modes of both; averages of
             collapsed Gibbs sampling; the most probable particle of a filter.
+        observed : array of bool, shape of the data, or "nan", optional
+            As for :meth:`log_evidence`. With missing cells, which need a `rate`, ``"vb"`` and
+            ``"em"``: tables and counts are those of all cells, and predict the missing ones.
         max_iter : int, optional
             Iterations, or sweeps of ``"gibbs"``: 1000.
         tolerance : float, optional
@@ -539,26 +449,10 @@ class AllocationModel(ReadyMade):
             If an argument is bad, or model and data do not fit; before any work.
         """
         return find_decomposition(
-            lay_out(self, data, elimination_order),
+            *lay_out_observed(self, data, observed, elimination_order),
             method,
             FittingOptions(max_iter, tolerance, n_restarts, burn_in, n_particles),
             random_state=random_state,
             n_jobs=n_jobs,
             progress=progress,
         )
-
-    def _open_nodes(self) -> tuple[str, ...]:
-        nodes = tuple(node for node in self.graph.nodes if node not in self.sizes)
-        return ("doc", "word") if set(nodes) == {"doc", "word"} else nodes
-
-    def __repr__(self) -> str:
-        parts = [self.graph.to_text()]
-        sizes = {node: f"{size:,}" if size else "?" for node, size in self.sizes.items()}
-        parts += [", ".join(f"{node} {size}" for node, size in sizes.items())]
-        parts += [f"concentration {self.concentration:g}"]
-        parts += [f"rate {self.rate:g}"] if self.rate is not None else []
-        parts += [f"tied {', '.join(tie)}" for tie in self.tied]
-        parts += [f"prior {self.prior}"] if self.prior != "bdeu" else []
-        if self.added_edges:
-            parts += ["added " + ", ".join(f"{one} - {other}" for one, other in self.added_edges)]
-        return f"<AllocationModel: {'; '.join(part for part in parts if part)}>"

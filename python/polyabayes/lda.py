@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from polyabayes import _checks, _core
 from polyabayes._em import TOLERANCE, fit_em, refuse_unused
-from polyabayes._fitting import Looks
+from polyabayes._fitting import Looks, all_or_nothing
 from polyabayes._model import Before, TopicModel
 from polyabayes._random import draw_seed
 from polyabayes.corpus import Corpus
@@ -238,19 +238,22 @@ class LatentDirichletAllocation(TopicModel):
             If an option means nothing to the `fit_method`, or `init` cannot be grown from.
         Interrupted
             On Ctrl-C: a KeyboardInterrupt, raised when what was reached has been stored in the
-            model, which is usable.
+            model, which is usable. Before the first sweep it is a plain KeyboardInterrupt, which
+            says so, and the model is as it was before.
         """
         method = _checks.choice("fit_method", self.fit_method, ("gibbs", "em"))
         if method == "gibbs":
             refuse_unused(self, method)
-            for name in ("bound_", "_bound_is_of"):
-                self.__dict__.pop(name, None)
-            return super().fit(
-                X, y, eval_corpus=eval_corpus, eval_every=eval_every, callback=callback
-            )
+            with all_or_nothing(self):
+                for name in ("bound_", "_bound_is_of"):
+                    self.__dict__.pop(name, None)
+                return super().fit(
+                    X, y, eval_corpus=eval_corpus, eval_every=eval_every, callback=callback
+                )
         looks = {"eval_corpus": (eval_corpus, None), "callback": (callback, None)}
         refuse_unused(self, method, eval_every=(eval_every, 10), **looks)
-        fit_em(self, X)
+        with all_or_nothing(self):
+            fit_em(self, X)
         return self
 
     @classmethod
@@ -332,6 +335,11 @@ class LatentDirichletAllocation(TopicModel):
                 "partial_fit cannot weigh the model's topics against new documents: they were not "
                 "learned here, so the number of tokens they rest on is not known; call fit"
             )
+        with all_or_nothing(self):
+            return self._learn_from(X)
+
+    def _learn_from(self, X: Any) -> Self:
+        """Sample the topics of new documents, what was learned before as a prior."""
         corpus = self._checked(X)
         if not corpus.n_tokens:
             raise InvalidArgumentError("X holds no tokens: every document is empty")

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import special, stats
 
 from polyabayes import _checks
+from polyabayes._allocation_evidence import METHODS
 from polyabayes._frames import data_frame
 from polyabayes._random import RandomState, draw_seed
 from polyabayes.allocation import AllocationModel, Evidence
@@ -27,9 +28,17 @@ if TYPE_CHECKING:
 __all__ = ["ModelPosterior", "posterior_over_models"]
 
 
+_NO_ODDS = (
+    "lower bounds may be any distance below their evidences, so that they tell no odds: take "
+    "method='annealed' or method='smc', or look at the bounds by log_evidence"
+)
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class ModelPosterior:
     """Allocation models by their posterior probability, best first.
+
+    Evidences that are lower bounds are refused: nothing follows from them for odds.
 
     Attributes
     ----------
@@ -42,6 +51,11 @@ class ModelPosterior:
     evidences: dict[str, Evidence]
     prior: dict[str, float]
 
+    def __post_init__(self) -> None:
+        bounds = [name for name, found in self.evidences.items() if found.is_lower_bound]
+        if bounds:
+            raise InvalidArgumentError(f"the evidence of {bounds[0]!r} is a bound; {_NO_ODDS}")
+
     @property
     def best(self) -> str:
         """Name of the most probable model."""
@@ -52,11 +66,6 @@ class ModelPosterior:
         """Posterior probability of every model."""
         weights = special.softmax(np.array([self._ln_weight(name) for name in self.evidences]))
         return dict(zip(self.evidences, weights.tolist(), strict=True))
-
-    @property
-    def has_bounds(self) -> bool:
-        """Whether some evidence is a lower bound only, so that odds may be wrong either way."""
-        return any(evidence.is_lower_bound for evidence in self.evidences.values())
 
     def log_odds(self, first: str, second: str) -> tuple[float, float]:
         """Posterior log odds of `first` against `second` in nats, and their standard error."""
@@ -164,7 +173,7 @@ def posterior_over_models(
     data : CountTensor, Corpus, array or sparse matrix
         As for :meth:`AllocationModel.log_evidence`.
     method : str, default="auto"
-        Likewise.
+        Likewise, but for ``"vb"``, whose bounds tell no odds.
     prior : mapping of str to float, optional
         Prior weights of the models, in any unit; by default they are equal.
     random_state : None, int, RandomState, Generator or SeedSequence
@@ -196,6 +205,8 @@ def posterior_over_models(
     for name, model in models.items():
         if not isinstance(model, AllocationModel):
             raise InvalidTypeError(f"models[{name!r}] must be an AllocationModel, got {model!r}")
+    if _checks.choice("method", method, tuple(METHODS)) and METHODS[method].is_lower_bound:
+        raise InvalidArgumentError(f"method {method!r} gives a bound; {_NO_ODDS}")
     weights = _checked_prior(prior, [str(name) for name in models])
     seeds = np.random.SeedSequence(draw_seed(random_state)).spawn(len(models))
     evidences: dict[str, Evidence] = {}

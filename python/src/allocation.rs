@@ -12,7 +12,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::detach;
-use crate::errors;
 use crate::missing::{self, IncompleteAllocation};
 
 /// A network laid out for a tensor of counts, checked.
@@ -46,14 +45,14 @@ impl Allocation {
         elimination: Option<Vec<usize>>,
     ) -> PyResult<Self> {
         let (coordinates, counts) = (coordinates.as_slice()?, counts.as_slice()?);
-        let allocation = || {
+        let outcome = detach::run(py, 1, None, |_| {
             let prior = Prior { concentration, tables };
             let network = Network::new(sizes, parents, axes, &ties, prior)?;
             let data = CountTensor::new(shape, coordinates, counts)?;
             let problem = Problem::new(&network, &data, elimination.as_deref())?;
             Ok(Allocation { network, data, elimination, problem })
-        };
-        allocation().map_err(|error| errors::to_python(py, &error))
+        })?;
+        outcome.interruption.map_or(Ok(outcome.value), Err)
     }
 
     /// Joint states of hidden nodes that a token is summed over.
@@ -89,15 +88,17 @@ impl Allocation {
     ) -> PyResult<IncompleteAllocation> {
         let missing = missing::coordinates(&missing)?;
         let Allocation { network, data, elimination, .. } = self;
-        let incomplete = Incomplete::new(network, data, &missing, rate, elimination.as_deref());
-        Ok(IncompleteAllocation {
-            network: network.clone(),
-            data: data.clone(),
-            missing,
-            rate,
-            elimination: elimination.clone(),
-            incomplete: incomplete.map_err(|error| errors::to_python(py, &error))?,
-        })
+        let outcome = detach::run(py, 1, None, |_| {
+            Ok(IncompleteAllocation {
+                network: network.clone(),
+                data: data.clone(),
+                incomplete: Incomplete::new(network, data, &missing, rate, elimination.as_deref())?,
+                missing,
+                rate,
+                elimination: elimination.clone(),
+            })
+        })?;
+        outcome.interruption.map_or(Ok(outcome.value), Err)
     }
 
     /// ln Pr(T), the total being negative binomial.
@@ -150,7 +151,7 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             best_particle(&self.network, &self.data, order, &filter, seed, watch)
         })?;
-        Ok(AllocationDecomposition::new(py, outcome.value))
+        Ok(AllocationDecomposition::new(py, outcome.value, Vec::new()))
     }
 
     /// ln Pr(X | T) by annealed populations of Gibbs chains.
@@ -184,19 +185,13 @@ impl Allocation {
         n_jobs: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<AllocationDecomposition> {
-        let ascent = match method {
-            "vb" => Ascent::Variational,
-            "em" => Ascent::Em,
-            "dual-em" => Ascent::DualEm,
-            "icm" => Ascent::Icm,
-            other => return Err(PyValueError::new_err(format!("method {other:?}"))),
-        };
+        let ascent = ascent(method)?;
         let limits = Limits { max_iter, tolerance, n_restarts };
         let order = self.elimination.as_deref();
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             ascend(&self.network, &self.data, order, ascent, limits, seed, watch)
         })?;
-        Ok(AllocationDecomposition::new(py, outcome.value))
+        Ok(AllocationDecomposition::new(py, outcome.value, Vec::new()))
     }
 
     /// Family counts averaged over collapsed Gibbs sweeps, the first `burn_in` of which anneal.
@@ -215,7 +210,7 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             gibbs(&self.network, &self.data, order, sweeps, seed, watch)
         })?;
-        Ok(AllocationDecomposition::new(py, outcome.value))
+        Ok(AllocationDecomposition::new(py, outcome.value, Vec::new()))
     }
 
     /// Annealing from both sides on a tensor of `total` tokens drawn from the model: estimates that
@@ -256,6 +251,17 @@ impl Allocation {
             ln_probability(&self.problem, &algorithm, n_replicates, seed, watch)
         })?;
         Ok(outcome.value.into())
+    }
+}
+
+/// The ascent of a method.
+pub(crate) fn ascent(method: &str) -> PyResult<Ascent> {
+    match method {
+        "vb" => Ok(Ascent::Variational),
+        "em" => Ok(Ascent::Em),
+        "dual-em" => Ok(Ascent::DualEm),
+        "icm" => Ok(Ascent::Icm),
+        other => Err(PyValueError::new_err(format!("method {other:?}"))),
     }
 }
 
@@ -321,20 +327,23 @@ impl From<Estimate> for AllocationEstimate {
 pub(crate) struct AllocationDecomposition {
     /// Counts of every table, flat, (child, parents...).
     counts: Vec<Py<PyArray1<f64>>>,
-    /// Objective of every iteration, given the total.
+    /// Objective of every iteration; given the total, if all cells were observed.
     trace: Py<PyArray1<f64>>,
     /// The last of the trace.
     ln_value: f64,
     /// Whether the last gain was below the tolerance.
     converged: bool,
+    /// Expected counts of the missing cells.
+    expected: Py<PyArray1<f64>>,
 }
 
 impl AllocationDecomposition {
-    fn new(py: Python<'_>, decomposition: Decomposition) -> Self {
+    pub(crate) fn new(py: Python<'_>, decomposition: Decomposition, expected: Vec<f64>) -> Self {
         let array = |values| PyArray1::from_vec(py, values).unbind();
         let Decomposition { counts, trace, converged } = decomposition;
         let ln_value = trace.last().copied().unwrap_or(f64::NAN);
         let counts = counts.into_iter().map(array).collect();
-        AllocationDecomposition { counts, trace: array(trace), ln_value, converged }
+        let (trace, expected) = (array(trace), array(expected));
+        AllocationDecomposition { counts, trace, ln_value, converged, expected }
     }
 }

@@ -3,12 +3,12 @@
 use numpy::{PyArray1, PyReadonlyArray1};
 use polyabayes::Estimate;
 use polyabayes::allocation::{
-    Completion, Incomplete, Limits, MissingBound, Network, bound_missing,
+    Completion, Incomplete, Limits, MissingAscent, Network, ascend_missing,
 };
 use polyabayes::counts::CountTensor;
 use pyo3::prelude::*;
 
-use crate::allocation::{AllocationEstimate, FilterOptions};
+use crate::allocation::{self, AllocationDecomposition, AllocationEstimate, FilterOptions};
 use crate::detach;
 
 /// A network laid out for a tensor and the cells that were not observed, checked.
@@ -28,6 +28,12 @@ impl IncompleteAllocation {
     #[getter]
     fn n_states(&self) -> usize {
         self.incomplete.problem().n_states()
+    }
+
+    /// Cells that were not observed.
+    #[getter]
+    fn n_missing(&self) -> usize {
+        self.missing.len() / self.data.shape().len()
     }
 
     /// Total of the observed counts.
@@ -83,27 +89,30 @@ impl IncompleteAllocation {
         AllocationCompletion::new(py, &outcome.value)
     }
 
-    /// A lower bound of ln Pr(X_observed), and the expected counts of the missing cells.
-    #[pyo3(signature = (*, max_iter, tolerance, n_restarts, seed, n_jobs, progress = None))]
+    /// Family counts by coordinate ascent: variational Bayes, by a lower bound of
+    /// ln Pr(X_observed), or EM.
+    #[pyo3(signature = (method, *, max_iter, tolerance, n_restarts, seed, n_jobs, progress = None))]
     #[expect(clippy::too_many_arguments, reason = "options, by name")]
     fn variational(
         &self,
         py: Python<'_>,
+        method: &str,
         max_iter: usize,
         tolerance: f64,
         n_restarts: usize,
         seed: u64,
         n_jobs: usize,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<(f64, Py<PyArray1<f64>>)> {
+    ) -> PyResult<AllocationDecomposition> {
+        let ascent = allocation::ascent(method)?;
         let limits = Limits { max_iter, tolerance, n_restarts };
         let (network, data, order) = (&self.network, &self.data, self.elimination.as_deref());
         let outcome = detach::run(py, n_jobs, progress, |watch| {
-            bound_missing(network, data, &self.missing, self.rate, order, limits, seed, watch)
+            let missing = &self.missing;
+            ascend_missing(network, data, missing, self.rate, order, ascent, limits, seed, watch)
         })?;
-        let MissingBound { trace, expected, .. } = outcome.value;
-        let bound = trace.last().copied().unwrap_or(f64::NAN);
-        Ok((bound, PyArray1::from_vec(py, expected).unbind()))
+        let MissingAscent { decomposition, expected } = outcome.value;
+        Ok(AllocationDecomposition::new(py, decomposition, expected))
     }
 }
 

@@ -35,7 +35,7 @@ pub enum Ascent {
 }
 
 impl Ascent {
-    fn expects_allocation(self) -> bool {
+    pub(super) fn expects_allocation(self) -> bool {
         matches!(self, Ascent::Variational | Ascent::Em)
     }
 
@@ -170,7 +170,7 @@ impl Tables {
     }
 
     /// ln of the density of the tables: Dirichlet, without zeros where α < 1 makes it infinite.
-    fn ln_density(&self, weights: &[f64]) -> f64 {
+    pub(super) fn ln_density(&self, weights: &[f64]) -> f64 {
         let rows = self.alphas().zip(weights).filter(|(_, weight)| **weight > 0.0);
         let ln_rows: f64 = rows.map(|(alpha, weight)| (alpha - 1.0) * weight.ln()).sum();
         let constant =
@@ -231,15 +231,10 @@ fn whole(network: &Network, data: &CountTensor, problem: &Problem, rows: &[f64])
     let families = network.families().into_iter();
     families
         .map(|family| {
-            let mut whole = vec![0.0; family.shape.iter().product()];
             if is_visible(&family, network) {
-                count_visible(&family, network, data, &mut whole);
-            } else if let Some(laid) = laid.next() {
-                for (cell, n) in laid.cells().into_iter().zip(&rows[laid.rows()]) {
-                    whole[cell] += n;
-                }
+                return count_visible(&family, network, data);
             }
-            whole
+            laid.next().map(|laid| laid.whole(&rows[laid.rows()])).unwrap_or_default()
         })
         .collect()
 }
@@ -248,7 +243,8 @@ fn is_visible(family: &Margin, network: &Network) -> bool {
     family.slots.iter().flatten().all(|node| network.axes().contains(node))
 }
 
-fn count_visible(family: &Margin, network: &Network, data: &CountTensor, whole: &mut [f64]) {
+fn count_visible(family: &Margin, network: &Network, data: &CountTensor) -> Vec<f64> {
+    let mut whole = vec![0.0; family.shape.iter().product()];
     let axis = |node: &usize| network.axes().iter().position(|other| other == node);
     for (index, count) in data.cells() {
         for slot in &family.slots {
@@ -257,6 +253,7 @@ fn count_visible(family: &Margin, network: &Network, data: &CountTensor, whole: 
             whole[cell] += count as f64;
         }
     }
+    whole
 }
 
 /// Coordinate ascent from random starts; the best of them.

@@ -84,6 +84,13 @@ impl Laid {
         (rank + 1..self.dimensions.len()).map(|rank| self.size(rank)).product()
     }
 
+    /// Values of the rows in the whole margin, flat; 0 where it has no row.
+    pub(super) fn whole(&self, rows: &[f64]) -> Vec<f64> {
+        let mut whole = vec![0.0; self.margin.shape.iter().product()];
+        self.cells().into_iter().zip(rows).for_each(|(cell, value)| whole[cell] += value);
+        whole
+    }
+
     /// Position of every row in the whole margin, with axes in the order of its shape.
     pub(super) fn cells(&self) -> Vec<usize> {
         let shape = &self.margin.shape;

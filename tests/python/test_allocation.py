@@ -19,6 +19,7 @@ from polyabayes import (
     CountTensor,
     Evidence,
     _allocation_decomposition,
+    _allocation_network,
     _graph,
     allocation,
     model_choice,
@@ -177,7 +178,7 @@ def test_flat_tables_need_not_agree() -> None:
 
 @pytest.mark.parametrize(
     "module",
-    [allocation, model_choice, _graph, _allocation_decomposition],
+    [allocation, model_choice, _graph, _allocation_decomposition, _allocation_network],
     ids=lambda m: m.__name__,
 )
 def test_examples_in_docstrings_are_true(module: Any) -> None:
@@ -307,7 +308,7 @@ def test_auto_is_exact_where_that_is_quick_and_else_chooses_by_pilots() -> None:
     assert AllocationModel.nmf(2).log_evidence(DEEP).method == "exact"
     wide = np.random.default_rng(0).poisson(1.0, (12, 12))
     found = AllocationModel.nmf(4).log_evidence(
-        wide, n_samples=20, n_replicates=2, n_particles=16, random_state=0
+        wide, n_replicates=2, n_particles=16, random_state=0
     )
     assert (found.method, found.n_replicates) == ("annealed", 2)
     # Too many joint states for any budget.
@@ -318,6 +319,30 @@ def test_auto_is_exact_where_that_is_quick_and_else_chooses_by_pilots() -> None:
     # Few cells of large counts: annealing one token at a time does not get through.
     few = AllocationModel.nmf(4).log_evidence(np.diag([300, 200, 100]), random_state=0)
     assert few.method == "smc"
+
+
+def test_auto_passes_the_options_on_and_chooses_what_takes_them() -> None:
+    model, wide = AllocationModel.nmf(4), np.random.default_rng(0).poisson(1.0, (12, 12))
+    shared: dict[str, Any] = {"n_particles": 32, "n_replicates": 3, "random_state": 0}
+    # Annealing is the nearer one here: left alone, that is what the pilots choose.
+    assert model.log_evidence(wide, **shared).method == "annealed"
+    for options in (
+        {"order": "sorted"},
+        {"order": np.arange(np.count_nonzero(wide))},
+        {"resampling": "residual", "resample_below": 1},
+        {"order": "sorted", "budget": 100.0},
+    ):
+        found = model.log_evidence(wide, **options, **shared)
+        assert (found.method, found.n_replicates) == ("smc", 3)
+        options.pop("budget", None)
+        assert found.value == model.log_evidence(wide, "smc", **options, **shared).value
+    few = np.diag([300, 200, 100])
+    assert model.log_evidence(few, **shared).method == "smc"
+    found = model.log_evidence(few, n_samples=50, **shared)
+    assert found.method == "annealed"
+    assert found.value == model.log_evidence(few, "annealed", n_samples=50, **shared).value
+    # What is exact needs none of them.
+    assert AllocationModel.nmf(2).log_evidence(DEEP, order="sorted").method == "exact"
 
 
 def test_data_may_be_tensors_corpora_and_bare_matrices() -> None:
@@ -377,7 +402,7 @@ def test_empty_tensor_has_the_probability_of_its_total() -> None:
         evidence = model.log_evidence(empty, method)
         assert evidence.value == pytest.approx(1.5 * math.log(0.5 / 1.5), abs=1e-12)
     without = AllocationModel.nmf(2)
-    with pytest.raises(InvalidArgumentError, match=r"the tensor is empty.*give the model a rate"):
+    with pytest.raises(InvalidArgumentError, match=r"the tensor is empty.*give the model one"):
         without.log_evidence(empty)
     given = without.log_evidence(empty, given_total=True)
     assert given.value == 0

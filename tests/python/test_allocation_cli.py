@@ -85,6 +85,13 @@ def test_sizes_are_tried_and_drawn(
         AllocationModel.nmf(3).log_evidence(COUNTS).value, abs=1e-4
     )
     assert picture.read_bytes().startswith(b"\x89PNG")
+    # Bounds have no odds.
+    vb = ["--method", "vb", "--seed", 0]
+    assert run("evidence", GRAPH, file, "--try", "topic=1..3", "--plot", picture, *vb) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "model  log evidence is at least"
+    bound = AllocationModel.nmf(2).log_evidence(COUNTS, "vb", random_state=0)
+    assert lines[2].split() == ["2", f"{bound.value:,.4f}"]
 
 
 def test_undirected_graphs(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,12 +126,15 @@ def test_tables_are_written_one_a_file(
         ([GRAPH], "has no size for node 'topic'"),
         ([GRAPH, "--size", "topic"], "'topic' is not of the form NODE=N"),
         ([GRAPH, "--size", "topic=-1"], "is not of the form NODE=N"),
-        ([GRAPH, "--size", "topic=0"], "sizes['topic'] must be"),
-        ([GRAPH, "--size", "x=2"], "sizes names 'x', which is no node"),
+        ([GRAPH, "--size", "topic=0"], "error: --size topic must be"),
+        ([GRAPH, "--size", "x=2"], "error: --size names 'x', which is no node"),
         ([GRAPH, "--size", "topic=2", "--size", "word=2"], "size 2 for node 'word'"),
-        ([GRAPH, "--size", "topic=2", "--concentration", "0"], "concentration must be positive"),
+        (
+            [GRAPH, "--size", "topic=2", "--concentration", "0"],
+            "--concentration must be positive",
+        ),
         ([GRAPH, "--size", "topic=2", "--axes", "doc,w"], "no node for axis 'w' of the data"),
-        ([GRAPH, "--size", "topic=2", "--method", "magic"], "method must be one of"),
+        ([GRAPH, "--size", "topic=2", "--method", "magic"], "error: --method must be one of"),
     ],
 )
 @pytest.mark.parametrize("command", ["evidence", "decompose"])
@@ -151,8 +161,12 @@ def test_mistakes_are_one_line_and_status_two(
         (["--try", "topic=3"], "not of the form NODE=N..M"),
         (["--try", "topic=3..1"], "holds no sizes"),
         (["--size", "topic=2", "--plot", "a.png"], "add --try NODE=N..M"),
-        (["--size", "topic=2", "--method", "exact", "--particles", "3"], "takes no n_particles"),
-        (["--size", "topic=2", "--method", "exact", "--budget", "1"], "raise budget"),
+        (
+            ["--size", "topic=2", "--method", "exact", "--particles", "3"],
+            "error: --method exact takes no --particles, which is of 'auto', 'smc', "
+            "'smc-lookahead', 'annealed'; its options: --budget",
+        ),
+        (["--size", "topic=2", "--method", "exact", "--budget", "1"], "raise --budget"),
     ],
 )
 def test_mistakes_of_evidence(

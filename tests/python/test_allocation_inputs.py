@@ -108,7 +108,14 @@ def test_frames_and_ties_of_different_shapes_are_refused() -> None:
     [
         ({"method": "mcmc"}, "method must be one of 'auto', 'exact'"),
         ({"method": "exact", "n_particles": 5}, "method 'exact' takes no n_particles.*budget"),
-        ({"method": "annealed", "order": "sorted"}, "method 'annealed' takes no order"),
+        (
+            {"method": "annealed", "order": "sorted"},
+            "method 'annealed' takes no order, which is of 'auto', 'smc', 'smc-lookahead'; its",
+        ),
+        (
+            {"n_samples": 5, "order": "sorted"},
+            "neither of which takes all .* `n_samples` is of 'auto', 'annealed', 'vb'; `order` is",
+        ),
         ({"n_particles": 0}, "n_particles must be"),
         ({"n_replicates": 1.5}, "n_replicates must be an int"),
         ({"method": "smc", "resampling": "optimal"}, "resampling must be one of"),

@@ -15,6 +15,7 @@ import pytest
 
 import polyabayes as pb
 from polyabayes import LogLikelihood, cli
+from polyabayes.cli import _documents
 from polyabayes.exceptions import Interrupted
 
 mpl.use("Agg")
@@ -79,24 +80,24 @@ def table(text: str) -> list[dict[str, str]]:
         ("frobnicate", "invalid choice: 'frobnicate'"),
         ("fit lda train.npz -o m.safetensors", "required: -k; see polyabayes fit --help"),
         ("fit lda train.npz -k many -o m.safetensors", "-k: invalid int value: 'many'"),
-        ("fit lda train.npz -k 0 -o m.safetensors", "n_components must be"),
+        ("fit lda train.npz -k 0 -o m.safetensors", "error: -k must be"),
         ("fit nmf train.npz -k 3 -o m.safetensors", "invalid choice: 'nmf'"),
         ("fit lda train.npz -k 3 --prior gap -o m.safetensors", "--prior is an option of pfa"),
-        ("fit pfa train.npz -k 3 --prior none -o m.safetensors", "prior must be one of"),
-        ("fit lda train.npz -k 3 --seed -1 -o m.safetensors", "random_state must be"),
-        ("fit lda train.npz -k 3 --jobs 0 -o m.safetensors", "n_jobs must not be 0"),
+        ("fit pfa train.npz -k 3 --prior none -o m.safetensors", "error: --prior must be one of"),
+        ("fit lda train.npz -k 3 --seed -1 -o m.safetensors", "error: --seed must be"),
+        ("fit lda train.npz -k 3 --jobs 0 -o m.safetensors", "error: --jobs must not be 0"),
         ("fit lda train.npz -k 3 -o m.bin", "m.bin: its name must end in .safetensors"),
         ("fit lda train.npz -k 3 -o d.safetensors", "d.safetensors: it is a folder"),
         ("fit lda train.npz -k 3 -o m.safetensors --max-it 3", "unrecognized arguments: --max-it"),
         ("score lda.safetensors test.npz -o s.xls", "s.xls: its name must end in .csv or .parquet"),
-        ("score lda.safetensors test.npz --no-given-length -o -", "given_length=False"),
+        ("score lda.safetensors test.npz --no-given-length -o -", "error: no --given-length: LDA"),
         ("score lda.safetensors new.npz -o -", "1 words .'new'. of the documents"),
         ("score train.npz test.npz -o -", "not a whole safetensors file"),
         ("compare lda.safetensors --on test.npz --plot c.doc", "c.doc: its name must end in"),
         ("split all.npz --train a.npz --test ./a.npz", "--train and --test are the same file"),
         ("split all.npz --train a.npz --test b.csv", "b.csv: its name must end in"),
         ("split all.npz --test-size x --train a.npz --test b.npz", "'x' is not a number"),
-        ("split all.npz --test-size 1.5 --train a.npz --test b.npz", "test_size must be"),
+        ("split all.npz --test-size 1.5 --train a.npz --test b.npz", "error: --test-size must be"),
         ("demo -o all.npz", "all.npz: File exists"),
     ],
 )
@@ -240,7 +241,7 @@ def test_warnings_are_one_line(folder: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_other_warnings_keep_their_form(capsys: pytest.CaptureFixture[str]) -> None:
-    cli._show_warning("look out", RuntimeWarning, "file.py", 3)
+    cli._show_warning(None, "look out", RuntimeWarning, "file.py", 3)
     assert "file.py:3: RuntimeWarning: look out" in capsys.readouterr().err
 
 
@@ -285,7 +286,7 @@ def test_compare_prints_the_table_and_draws_it(
     ],
 )
 def test_names_of_models_differ(paths: list[str], names: list[str]) -> None:
-    assert cli._model_names(paths) == names
+    assert _documents._model_names(paths) == names
 
 
 def test_split_parts_the_corpus(
@@ -325,7 +326,7 @@ def test_partial_scores_are_null_in_parquet(
     assert column.isna().tolist() == [False] * 2 + [True] * (N_TEST - 2)
 
 
-def test_ctrl_c_elsewhere_is_one_line(
+def test_ctrl_c_before_there_is_anything_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     def stop(*_: Any, **__: Any) -> pb.Corpus:
@@ -333,6 +334,11 @@ def test_ctrl_c_elsewhere_is_one_line(
 
     monkeypatch.setattr(pb, "read_corpus", stop)
     assert run("fit", "lda", "c.npz", "-k", 2, "-o", tmp_path / "m.safetensors") == 130
+    assert capsys.readouterr().err == (
+        "polyabayes: interrupted before the first sweep: there is no model, and "
+        f"{tmp_path / 'm.safetensors'} is not written\n"
+    )
+    assert run("split", "c.npz", "--train", tmp_path / "a.npz", "--test", tmp_path / "b.npz") == 130
     assert capsys.readouterr().err == "polyabayes: interrupted\n"
 
 

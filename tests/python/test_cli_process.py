@@ -110,7 +110,10 @@ def test_from_the_shell(folder: Path, tmp_path: Path) -> None:
     [
         ("fit lda nowhere.ldac -k 3 -o m.safetensors", "nowhere.ldac does not exist"),
         ("fit lda bad.ldac -k 3 -o m.safetensors", "bad.ldac, line 2: 'x:1' is not an id:count"),
-        ("score lda.safetensors test.npz --method magic -o -", "method must be one of .* 'magic'"),
+        (
+            "score lda.safetensors test.npz --method magic -o -",
+            "--method must be one of .* 'magic'",
+        ),
         ("score lda.safetensors test.npz --method exact --budget 5 -o -", "above the budget"),
         ("score lda.safetensors test.npz -o nowhere/s.csv", "cannot write to the folder nowhere"),
         ("score half.safetensors test.npz -o -", "half.safetensors is not a whole safetensors"),

@@ -133,9 +133,8 @@ def test_sparsity_is_that_of_hoyer() -> None:
     def decomposition(table: Any) -> Decomposition:
         tensor = CountTensor.from_dense([1], ["i"])
         tables, nothing = {"i": np.array(table)}, np.zeros(1)
-        return Decomposition(
-            tables, tables, {"i": ("i",)}, 1.0, nothing, 0.0, True, 0.0, "vb", tensor, 0.0
-        )
+        found = (1.0, nothing, 0.0, True, 0.0, "vb", tensor, np.empty((0, 1), dtype=np.int64), 0.0)
+        return Decomposition(tables, tables, {"i": ("i",)}, *found)
 
     assert decomposition([0.25] * 4).sparsity == {"i": pytest.approx(0, abs=1e-12)}
     assert decomposition([0, 1.0, 0, 0]).sparsity == {"i": pytest.approx(1)}

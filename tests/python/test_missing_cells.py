@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 from scipy import stats
 
 import polyabayes as pb
-from polyabayes import AllocationModel, CountTensor
+from polyabayes import AllocationModel, CountTensor, _allocation_memory
+from polyabayes._allocation_layout import lay_out
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
@@ -104,6 +106,47 @@ def test_masked_arrays_and_tensors_say_the_same() -> None:
     assert found.coordinates.tolist() == [[0, 1], [1, 2]]
 
 
+def test_nan_marks_missing_cells_where_it_is_said_to() -> None:
+    floats = np.where(OBSERVED, TABLE.astype(float), np.nan)
+    found = NMF.predict_missing(SEEN, OBSERVED, "exact", max_total=9)
+    for data, observed in ((floats, "nan"), (floats.tolist(), "nan"), (floats, ~np.isnan(floats))):
+        again = NMF.predict_missing(data, observed, "exact", max_total=9)
+        assert np.array_equal(again.log_joint, found.log_joint)
+        assert np.array_equal(again.coordinates, found.coordinates)
+        evidence = NMF.log_evidence(data, "exact", observed=observed, max_total=9)
+        assert evidence.value == found.evidence.value
+    # Nothing is missing where nothing is NaN.
+    whole = NMF.log_evidence(TABLE.astype(float), "exact", observed="nan")
+    assert whole.value == NMF.log_evidence(TABLE, "exact").value
+
+
+@pytest.mark.parametrize(
+    ("data", "observed", "error", "message"),
+    [
+        (np.nan, None, InvalidCountsError, r"cell \(0, 1\); .*observed='nan' \(or .*write 0"),
+        (np.nan, np.ones((2, 3), bool), InvalidCountsError, r"NaN at cell \(0, 1\)"),
+        (np.nan, "NaN", InvalidArgumentError, "observed must be a boolean array or 'nan'"),
+        (np.inf, "nan", InvalidCountsError, "inf"),
+        (TABLE, "nan", InvalidTypeError, "needs data in an array of floats"),
+    ],
+)
+def test_nan_is_refused_elsewhere(
+    data: Any, observed: Any, error: type[Exception], message: str
+) -> None:
+    if isinstance(data, float):
+        data = np.where(OBSERVED, TABLE.astype(float), data)
+    with pytest.raises(error, match=message):
+        NMF.log_evidence(data, observed=observed)
+
+
+@pytest.mark.parametrize(
+    "model", [pb.LatentDirichletAllocation(2), pb.PoissonFactorAnalysis(2, prior="gamma")]
+)
+def test_documents_have_no_missing_cells(model: Any) -> None:
+    with pytest.raises(InvalidCountsError, match=r"contains NaN.* write 0 .*predict_missing"):
+        model.fit([[1.0, np.nan], [2.0, 3.0]])
+
+
 def test_frames_name_the_cells() -> None:
     labels = [["a", "b"], ["x", "y", "z"]]
     tensor = CountTensor.from_dense(SEEN, ["doc", "word"], labels)
@@ -167,6 +210,13 @@ def test_auto_is_exact_where_quick_else_smc() -> None:
     model = AllocationModel.nmf(3, concentration=9.0, rate=0.1)
     evidence = model.log_evidence(np.where(observed, counts, 0), observed=observed, random_state=0)
     assert evidence.method == "smc"
+    options: dict[str, Any] = {"resampling": "residual", "order": "sorted", "random_state": 0}
+    found, same = (
+        model.predict_missing(np.where(observed, counts, 0), observed, method, **options)
+        for method in ("auto", "smc")
+    )
+    assert np.array_equal(found.log_joint, same.log_joint)
+    assert found.evidence.value != evidence.value
 
 
 @pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["name"])
@@ -213,13 +263,13 @@ def test_bad_input_is_refused_before_any_work() -> None:
     for method in ("annealed", "smc-lookahead"):
         refused(InvalidArgumentError, "needs all cells observed", SEEN, OBSERVED, method)
     refused(InvalidArgumentError, "must be one of", SEEN, OBSERVED, "gibbs")
-    refused(InvalidArgumentError, "give the model a rate", X3, model=AllocationModel.nmf(2))
+    refused(InvalidArgumentError, "give the model one", X3, model=AllocationModel.nmf(2))
     refused(InvalidArgumentError, "max_total", SEEN, OBSERVED, max_total=4)
     refused(InvalidTypeError, "max_total", SEEN, OBSERVED, max_total=9.0)
     refused(InvalidArgumentError, "takes no max_total", SEEN, OBSERVED, "vb", max_total=9)
     refused(InvalidArgumentError, "takes no n_particles", SEEN, OBSERVED, "exact", n_particles=9)
     refused(BudgetExceededError, "smaller max_total", SEEN, OBSERVED, "exact", budget=100)
-    with pytest.raises(InvalidArgumentError, match="predict_missing tells"):
+    with pytest.raises(InvalidArgumentError, match="predict_missing has its"):
         NMF.log_evidence(SEEN, observed=OBSERVED, given_total=True)
     with pytest.raises(InvalidArgumentError, match="all are observed"):
         NMF.log_evidence(SEEN, max_total=9)
@@ -280,6 +330,50 @@ def test_vb_ends_where_weights_underflow() -> None:
     found = model.predict_missing(table, observed, "vb", random_state=0)
     assert np.isfinite(found.evidence.value)
     assert np.isfinite(found.expected_counts).all()
+
+
+def test_laying_out_many_missing_cells_lets_other_threads_run() -> None:
+    observed = np.random.default_rng(0).random((1000, 600)) > 0.5
+    layout = lay_out(NMF, CountTensor.from_dense(observed.astype(int), ["doc", "word"]))
+    missing = np.argwhere(~observed).ravel()
+    ticks, done = [0], threading.Event()
+
+    def tick() -> None:
+        while not done.wait(0.001):
+            ticks[0] += 1
+
+    clock = threading.Thread(target=tick)
+    clock.start()
+    try:
+        core = layout.core.with_missing(missing, 0.5)
+    finally:
+        done.set()
+        clock.join()
+    assert core.n_missing == np.count_nonzero(~observed)
+    # It takes some tenths of a second; with the lock held there would be one tick at most.
+    assert ticks[0] > 10
+
+
+def test_memory_of_missing_cells_is_checked_before_any_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    observed = np.random.default_rng(0).random((300, 200)) > 0.5
+    n_missing = np.count_nonzero(~observed)
+    arguments: dict[str, Any] = {"observed": observed, "max_total": int(observed.sum()) + 1}
+
+    def needs(method: str, n_bytes: int, n_jobs: int = 1) -> None:
+        monkeypatch.setattr(_allocation_memory, "_memory", lambda: n_bytes)
+        with pytest.raises(BudgetExceededError, match=f"{n_missing:,} missing cells"):
+            NMF.log_evidence(observed.astype(int), method, n_jobs=n_jobs, **arguments)
+
+    needs("exact", 32 * n_missing - 1)
+    # Sixteen particles' weights, the cell's own and its sum.
+    needs("smc", 2 * 8 * 18 * n_missing, n_jobs=2)
+    monkeypatch.undo()
+    found = NMF.log_evidence(
+        observed.astype(int), "smc", n_particles=16, n_replicates=2, **arguments
+    )
+    assert found.method == "smc"
 
 
 def test_n_samples_is_of_vb_alone() -> None:

@@ -13,7 +13,12 @@ from scipy import special, stats
 
 import polyabayes as pb
 from polyabayes import AllocationModel, Evidence, ModelPosterior, plotting, posterior_over_models
-from polyabayes.exceptions import Interrupted, InvalidTypeError, PolyabayesError
+from polyabayes.exceptions import (
+    Interrupted,
+    InvalidArgumentError,
+    InvalidTypeError,
+    PolyabayesError,
+)
 
 mpl.use("Agg")
 
@@ -76,6 +81,12 @@ def test_intervals_are_those_of_simulated_evidences() -> None:
         assert found.interval(name) == pytest.approx(ends[:, column], abs=0.02)
 
 
+def test_bounds_have_no_posterior() -> None:
+    bound = AllocationModel.nmf(2).log_evidence(DEEP, "vb", random_state=0)
+    with pytest.raises(InvalidArgumentError, match="evidence of 'b' is a bound; lower bounds may"):
+        ModelPosterior({"a": evidence(0.0), "b": bound}, {"a": 0.5, "b": 0.5})
+
+
 def test_few_replicates_widen_intervals() -> None:
     few, many = (
         ModelPosterior({"a": evidence(0.0, 0.1, n), "b": evidence(-1.0)}, {"a": 0.5, "b": 0.5})
@@ -120,6 +131,8 @@ def test_interrupted_posteriors_are_kept(monkeypatch: pytest.MonkeyPatch) -> Non
         ({"models": {}}, "models must be a mapping"),
         ({"models": [AllocationModel.nmf(1)]}, "models must be a mapping"),
         ({"models": {"a": 3}}, r"models\['a'\] must be an AllocationModel"),
+        ({"method": "vb"}, "method 'vb' gives a bound; lower bounds may be any distance below"),
+        ({"method": "ml"}, "method must be one of"),
         ({"prior": {"rank 1": 1}}, "a weight to each of the models"),
         ({"prior": {**dict.fromkeys(MODELS, 1), "rank 1": 0}}, r"prior\['rank 1'\] must be"),
     ],

@@ -92,7 +92,7 @@ def test_bounds_contain_the_whole_sum_of_exact_evidences(
     posterior = search.posterior_bounds_
     for row in range(len(terms)):
         cells = posterior.row(row)
-        share = math.exp(terms[tuple(cells[f"size_{n + 1}"] for n in range(len(sizes)))] - truth)
+        share = math.exp(terms[tuple(cells[name] for name in search.size_names_)] - truth)
         assert cells["lower"] <= share <= cells["upper"]
     assert search.best_ == max(terms, key=terms.__getitem__)
     best = search.model()
@@ -158,12 +158,38 @@ def test_any_time_the_map_shows_what_was_scored_and_the_witnesses() -> None:
         search = WitnessSearch(COCLUSTERING, prior, max_steps=n_steps, random_state=0).fit(LINKS)
         ax = pb.plotting.plot_search_map(search)
         explored, failed, witnesses = ax.collections
-        sizes = np.column_stack([search.bounds_["size_1"], search.bounds_["size_2"]])
+        assert search.size_names_ == ("g", "h")
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("size of g", "size of h")
+        sizes = np.column_stack([search.bounds_["g"], search.bounds_["h"]])
         np.testing.assert_array_equal(explored.get_offsets(), sizes)
         np.testing.assert_array_equal(explored.get_array(), search.bounds_["log_score"])
         assert len(failed.get_offsets()) == 0
         np.testing.assert_array_equal(witnesses.get_offsets(), search.trace_[-1].witnesses)
         plt.close("all")
+
+
+def test_sizes_are_called_by_their_nodes() -> None:
+    graph = "user -> lower; item -> h; lower, h -> s"
+    model = pb.AllocationModel(graph, {"lower": None, "h": None}, axes=["user", "item", "s"])
+    prior = priors.Product(priors.Uniform(1, 2), priors.Uniform(1, 2))
+    search = WitnessSearch(model, prior).fit(LINKS)
+    # A column of this name is there already.
+    assert search.size_names_ == ("size_lower", "h")
+    assert list(search.bounds_)[:3] == ["size_lower", "h", "log_score"]
+    assert list(search.posterior_bounds_) == [
+        *search.size_names_,
+        "lower",
+        "upper",
+        "log_lower",
+        "log_upper",
+    ]
+    same = WitnessSearch(COCLUSTERING, prior).fit(LINKS)
+    np.testing.assert_array_equal(search.bounds_["lower"], same.bounds_["lower"])
+    one = WitnessSearch(COCLUSTERING.with_sizes(g=2), priors.Uniform(1, 2)).fit(LINKS)
+    assert one.size_names_ == ("size",)
+    assert pb.plotting.plot_size_bounds(one).get_xlabel() == "largest size of h explored"
+    assert pb.plotting.plot_size_posterior({"": one}).get_xlabel() == "size of h"
+    plt.close("all")
 
 
 def test_the_same_evidence_under_another_prior() -> None:

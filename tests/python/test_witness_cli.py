@@ -9,6 +9,7 @@ import pytest
 
 import polyabayes as pb
 from polyabayes import cli, priors
+from polyabayes._random import draw_seed
 
 mpl.use("Agg")
 
@@ -94,3 +95,88 @@ def test_mistakes(arguments: str, message: str, capsys: pytest.CaptureFixture[st
     line = capsys.readouterr().err.splitlines()[-1]
     assert line.startswith("polyabayes: error: ")
     assert message in line
+
+
+GRAPH = "user -> g; item -> h; g, h -> s"
+LINKS = np.array([[[3, 0], [2, 1]], [[0, 2], [0, 4]]])
+
+
+@pytest.fixture
+def links(folder: Path) -> Path:
+    tensor = pb.CountTensor.from_dense(LINKS, ["user", "item", "s"])
+    pb.write_tensor(tensor, folder / "links.tns")
+    return folder
+
+
+def search(*arguments: str) -> int:
+    return cli.main(["search", *arguments])
+
+
+def test_sizes_of_a_network(links: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = "links.tns --size g=? --size h=? --concentration 2 --prior poisson:1*uniform:1,3"
+    options = "--max-steps 5 --seed 1 --jobs 1 -o bounds.csv --plot bounds.png --checkpoint state"
+    status = search(GRAPH, *arguments.split(), *options.split())
+    error = capsys.readouterr().err
+    assert status == 0, error
+    rows = table(links / "bounds.csv")
+    model = pb.AllocationModel(GRAPH, {"g": None, "h": None}, 2.0)
+    prior = priors.Product(priors.Poisson(1.0), priors.Uniform(1, 3))
+    expected = pb.WitnessSearch(model, prior, max_steps=5, random_state=1).fit(
+        pb.read_tensor(links / "links.tns")
+    )
+    for name in ("g", "h", "log_score", "lower", "upper"):
+        np.testing.assert_array_equal([float(row[name]) for row in rows], expected.bounds_[name])
+    assert f"best size       g {expected.best_[0]}, h {expected.best_[1]}" in error
+    assert "searching <AllocationModel: user -> g; item -> h; g, h -> s; g ?, h ?;" in error
+    assert (links / "bounds.png").stat().st_size > 1000
+    # It goes on where it was, and not where another one was.
+    again = ["--seed", "1", "--max-steps", "7", "-o", "-", "--checkpoint", "state"]
+    assert search(GRAPH, *arguments.split(), *again) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 8
+    assert [line.rsplit(",", 2)[1] for line in lines[1:6]] == [row["seconds"] for row in rows]
+    assert search(GRAPH, *arguments.split(), "--rate", "2", *again) == 2
+    assert "its rate is 'None', here it is '2.0'" in capsys.readouterr().err
+
+
+def test_several_priors_of_one_size(links: Path) -> None:
+    arguments = "links.tns --size g=? --size h=2 --prior poisson:1 --prior uniform:1,4"
+    options = "--max-steps 3 --method vb --given-total --seed 2 -o b.csv --table-prior flat"
+    assert search(GRAPH, *arguments.split(), *options.split()) == 0
+    rows = table(links / "b.csv")
+    assert [row["size"] for row in rows] == ["1", "2", "3"] * 2
+    model = pb.AllocationModel(GRAPH, {"g": 2, "h": 2}, prior="flat")
+    tensor = pb.read_tensor(links / "links.tns")
+    bound = model.log_evidence(tensor, "vb", given_total=True, random_state=draw_seed(2)).value
+    assert float(rows[1]["log_score"]) == bound
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--size g=2 --size h=2 --prior poisson:1", "give --size NODE=? for each to search"),
+        ("--size g=? --prior poisson:1", "has no size for node 'h'"),
+        ("--size g=? --size h=? --prior poisson:1", "--prior has 1 laws for the sizes of g, h"),
+        ("--size g=? --size h=2 --prior poisson:1 --folds 3", "--folds is an option of a corpus"),
+        ("--size g=? --size h=2 --prior poisson:1 --max-iter 3", "--max-iter is an option of a"),
+        ("--size g=? --size h=2 --prior poisson:1*x:2", "'x:2' is not one of poisson:MEAN"),
+        ("more.tns --size g=? --prior poisson:1", "give a corpus, or a graph and a tensor"),
+        ("--size g=? --size h=2 --prior poisson:1 --method x", "--method must be one of"),
+    ],
+)
+@pytest.mark.usefixtures("links")
+def test_mistakes_with_networks(
+    arguments: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert search(GRAPH, "links.tns", *arguments.split(), "-o", "b.csv") == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith("polyabayes: error: ")
+    assert message in line
+
+
+def test_options_of_networks_are_not_of_corpora(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("train.npz --prior poisson:2 -o b.csv --size topic=?") == 2
+    assert "--size is an option of a graph and a tensor" in capsys.readouterr().err
+    assert not (folder / "b.csv").exists()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polyabayes.allocation import AllocationModel
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.plotting._axes import axes_or_new
 from polyabayes.witness import ResultTable, WitnessSearch
@@ -58,7 +59,8 @@ def plot_size_bounds(
         colour = line.get_color()
         ax.plot(x, table["upper"], marker=".", markersize=3, color=colour)
         ax.fill_between(x, lower, table["upper"], color=colour, alpha=0.15, linewidth=0)
-    ax.set_xlabel("largest size explored" if of_one_size else "configurations explored")
+    largest = f"largest {_shared_label(named)} explored"
+    ax.set_xlabel(largest if of_one_size else "configurations explored")
     ax.set_ylabel("bounds on ln p(y) (nats)")
     _finish(ax, legend=any(named))
     return ax
@@ -106,7 +108,7 @@ def plot_size_posterior(
             label=name or None,
         )
     ax.set_ylim(0, None)
-    ax.set_xlabel("size")
+    ax.set_xlabel(_shared_label(named))
     ax.set_ylabel("bounds on the posterior probability")
     _finish(ax, legend=any(named))
     return ax
@@ -195,7 +197,7 @@ def plot_search_map(search: WitnessSearch, ax: Axes | None = None) -> Axes:
     if search.prior.n_variables != 2:
         raise InvalidArgumentError("plot_search_map draws searches of two sizes")
     ax = axes_or_new(ax, 6.0, 5.0)
-    x, y, scores = table["size_1"], table["size_2"], table["log_score"]
+    x, y, scores = *(table[name] for name in search.size_names_), table["log_score"]
     finite = np.isfinite(scores)
     squares = ax.scatter(x[finite], y[finite], c=scores[finite], marker="s", s=220, cmap="viridis")
     if finite.any():
@@ -213,13 +215,26 @@ def plot_search_map(search: WitnessSearch, ax: Axes | None = None) -> Axes:
             ax.annotate(
                 str(step), (across, up), ha="center", va="center", size="x-small", color=colour
             )
-    ax.set_xlabel("first size")
-    ax.set_ylabel("second size")
+    labels = _size_labels(search)
+    ax.set_xlabel(labels[0])
+    ax.set_ylabel(labels[1])
     ax.margins(0.12)
     ax.locator_params(integer=True)
     ax.legend(frameon=False, **_ABOVE)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def _size_labels(search: WitnessSearch) -> list[str]:
+    """What the sizes are, for the axes of a picture."""
+    if isinstance(search.score, AllocationModel):
+        return [f"size of {node}" for node in search.score.unknown_sizes]
+    return ["size"] if search.prior.n_variables == 1 else ["first size", "second size"]
+
+
+def _shared_label(searches: Mapping[str, WitnessSearch]) -> str:
+    labels = {_size_labels(search)[0] for search in searches.values()}
+    return labels.pop() if len(labels) == 1 else "size"
 
 
 def _named(searches: Any) -> dict[str, WitnessSearch]:

@@ -29,6 +29,7 @@ from polyabayes.witness._results import (
     plain,
     posterior_table,
     predictive_bounds,
+    size_names,
     unexplored_posterior,
 )
 from polyabayes.witness._runner import Runner
@@ -128,8 +129,11 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
+    size_names_ : tuple of str
+        Names of the columns of sizes in all tables: ``"size"``; of several ``"size_1"`` and so on,
+        or the nodes of an allocation model.
     bounds_ : ResultTable
-        One row a step: sizes, ``log_score`` and ``std_error`` (NaN where scoring failed),
+        One row a step: the sizes, ``log_score`` and ``std_error`` (NaN where scoring failed),
         ``log_prior``, ``log_f``, ``log_h``, ``lower`` and ``upper`` (bounds on ln p(y)),
         ``witness`` (the one with the lowest score, None without), ``n_witnesses``, ``seconds``,
         ``failure``.
@@ -294,6 +298,12 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         return len(self._fitted().records)
 
     @property
+    def size_names_(self) -> tuple[str, ...]:
+        """Names of the columns of sizes: those of the nodes, where a model has several unknown."""
+        nodes = self.score.unknown_sizes if isinstance(self.score, AllocationModel) else ()
+        return size_names(self._fitted().prior.n_variables, nodes)
+
+    @property
     def trace_(self) -> list[SearchStep]:
         """The witness set after every step."""
         return list(self._fitted().steps)
@@ -314,7 +324,7 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
     @property
     def bounds_(self) -> ResultTable:
         """One row a step."""
-        return bounds_table(self._fitted())
+        return bounds_table(self._fitted(), self.size_names_)
 
     @property
     def posterior_bounds_(self) -> ResultTable:
@@ -323,7 +333,7 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         A posterior is least where its own score is at its lower bound and all else, the
         unexplored part included, at its upper bound.
         """
-        return posterior_table(self._fitted())
+        return posterior_table(self._fitted(), self.size_names_)
 
     @property
     def unexplored_posterior_(self) -> tuple[float, float]:

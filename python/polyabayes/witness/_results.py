@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -36,9 +37,25 @@ class PredictiveBounds(NamedTuple):
     best_std_error: float
 
 
-def size_names(n_variables: int) -> list[str]:
-    """Names of the columns that hold sizes."""
-    return ["size"] if n_variables == 1 else [f"size_{ix + 1}" for ix in range(n_variables)]
+_OF_STEPS = (
+    *("log_score", "std_error", "log_prior", "log_f", "log_h", "lower", "upper"),
+    *("witness", "n_witnesses", "seconds", "failure"),
+)
+_OF_POSTERIORS = ("lower", "upper", "log_lower", "log_upper")
+
+
+def size_names(n_variables: int, nodes: Sequence[str] = ()) -> tuple[str, ...]:
+    """Names of the columns that hold sizes: those of the nodes whose sizes they are, if any.
+
+    A node that is called as another column does not take its place.
+    """
+    if n_variables == 1:
+        return ("size",)
+    taken = {*_OF_STEPS, *_OF_POSTERIORS, "prior"}
+    numbers = map(str, range(1, n_variables + 1))
+    return tuple(
+        f"size_{name}" if name in taken or not nodes else name for name in nodes or numbers
+    )
 
 
 def plain(sizes: Sizes) -> int | Sizes:
@@ -46,7 +63,7 @@ def plain(sizes: Sizes) -> int | Sizes:
     return sizes[0] if len(sizes) == 1 else sizes
 
 
-def bounds_table(search: Search) -> ResultTable:
+def bounds_table(search: Search, names: Sequence[str]) -> ResultTable:
     """One row a step."""
     rows = []
     for record, step, bounds in zip(search.records, search.steps, search.bounds, strict=True):
@@ -69,24 +86,21 @@ def bounds_table(search: Search) -> ResultTable:
                 record.failure,
             ]
         )
-    names = ["log_score", "std_error", "log_prior", "log_f", "log_h", "lower", "upper"]
-    others = ["witness", "n_witnesses", "seconds", "failure"]
-    return ResultTable([*size_names(search.prior.n_variables), *names, *others], rows)
+    return ResultTable([*names, *_OF_STEPS], rows)
 
 
-def posterior_table(search: Search) -> ResultTable:
+def posterior_table(search: Search, names: Sequence[str]) -> ResultTable:
     """One row a configuration with a score, by size."""
     explored = sorted(record.sizes for record in search.records if record.score is not None)
     lower, upper = _weights(search.survey, explored)
     rest = rest_bounds(search.survey, search.rules)
     log_lower, log_upper = share_bounds(lower, upper, rest)
-    names = [*size_names(search.prior.n_variables), "lower", "upper", "log_lower", "log_upper"]
     columns = [np.exp(log_lower), np.exp(log_upper), log_lower, log_upper]
     rows = [
         [*sizes, *numbers]
         for sizes, *numbers in zip(explored, *(c.tolist() for c in columns), strict=True)
     ]
-    return ResultTable(names, rows)
+    return ResultTable([*names, *_OF_POSTERIORS], rows)
 
 
 def best_sizes(search: Search) -> Sizes:

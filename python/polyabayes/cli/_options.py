@@ -10,7 +10,15 @@ import argparse
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from polyabayes import priors
+from polyabayes.cli._values import (
+    Collect,
+    named_size,
+    named_sizes,
+    named_value,
+    names,
+    prior,
+    share_or_number,
+)
 from polyabayes.exceptions import InvalidArgumentError
 
 MODELS = ("lda", "pfa")
@@ -38,6 +46,7 @@ SEARCHING = (
     "max_seconds",
     "max_unexplored",
     "scoring",
+    "strategy",
     "bound",
     "upper",
     "confidence",
@@ -45,15 +54,40 @@ SEARCHING = (
     "random_state",
     "progress",
 )
-# Of the likelihoods that a search scores by.
-SEARCH_SCORING = ("method", "n_particles", "n_samples", "n_replicates", "target_std_error")
-_PRIORS: dict[str, tuple[type[priors.UnivariatePrior], tuple[type, ...]]] = {
-    "poisson": (priors.Poisson, (float,)),
-    "geometric": (priors.Geometric, (float,)),
-    "negative-binomial": (priors.NegativeBinomial, (float, float)),
-    "uniform": (priors.Uniform, (int, int)),
-}
-MODEL = ("concentration", "rate", "prior", "tied")
+# Of the likelihoods, or the evidences, that a search scores by.
+SEARCH_SCORING = (
+    "method",
+    "n_particles",
+    "n_samples",
+    "n_replicates",
+    "target_std_error",
+    "given_total",
+    "budget",
+)
+# What a search of LDA has no use for, and a search of a network.
+OF_NETWORKS = (
+    "axes",
+    "sizes",
+    "concentration",
+    "rate",
+    "table_prior",
+    "tied",
+    "undirected",
+    "strategy",
+    "given_total",
+    "budget",
+)
+OF_DOCUMENTS = (
+    "vocabulary",
+    "scoring",
+    "target_std_error",
+    "max_iter",
+    "tol",
+    "test",
+    "folds",
+    "n_workers",
+)
+MODEL = ("concentration", "rate", "tied")
 EVIDENCE = (
     "method",
     "given_total",
@@ -67,7 +101,15 @@ EVIDENCE = (
     "max_total",
     *GENERAL,
 )
-DECOMPOSITION = ("method", "max_iter", "tolerance", "n_restarts", "burn_in", *GENERAL)
+DECOMPOSITION = (
+    "method",
+    "max_iter",
+    "tolerance",
+    "n_restarts",
+    "burn_in",
+    "n_particles",
+    *GENERAL,
+)
 
 
 def given(arguments: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:
@@ -76,21 +118,16 @@ def given(arguments: argparse.Namespace, names: tuple[str, ...]) -> dict[str, An
     return {name: value for name, value in values.items() if value is not None}
 
 
-class _Collect(argparse.Action):
-    """Gathers pairs of name and value in a dictionary."""
-
-    def __call__(self, _parser: Any, namespace: Any, pair: Any, _flag: Any = None) -> None:
-        name, value = pair
-        setattr(namespace, self.dest, {**(getattr(namespace, self.dest) or {}), name: value})
-
-
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise InvalidArgumentError(f"{message}; see {self.prog} --help")
 
 
 def make_parser(version: str) -> argparse.ArgumentParser:
-    """Make the parser; it raises InvalidArgumentError and names the command in ``command``."""
+    """Make the parser; it raises InvalidArgumentError.
+
+    What it returns names the command in ``command``, and the parser of that in ``parser``.
+    """
     parser = _Parser(
         prog="polyabayes",
         description="How probable are count data under a model? Exact and unbiased likelihoods "
@@ -112,7 +149,7 @@ def make_parser(version: str) -> argparse.ArgumentParser:
         added = commands.add_parser(
             name, help=text, description=text, parents=[*parents, general], allow_abbrev=False
         )
-        added.set_defaults(command=name)
+        added.set_defaults(command=name, parser=added)
         return added
 
     scoring = _scoring_options()
@@ -120,7 +157,7 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     _score_options(command("score", "score documents with standard errors", scoring))
     _compare_options(command("compare", "compare models on the same documents", scoring))
     _split_options(command("split", "hold documents out"))
-    _search_options(command("search", "bounds on what LDA of every number of topics can do"))
+    _search_options(command("search", "bounds on what LDA, or a network, of every size can do"))
     network = _network_options()
     _evidence_options(command("evidence", "evidence of a count tensor under a network", network))
     _decompose_options(command("decompose", "tables of a network for a count tensor", network))
@@ -135,6 +172,10 @@ def _corpus_options(parser: argparse.ArgumentParser, name: str = "corpus", **opt
         "text, or '-' for LDA-C from standard input"
     )
     parser.add_argument(name, metavar="CORPUS", help=text, **options)
+    _vocabulary_option(parser)
+
+
+def _vocabulary_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vocabulary", metavar="FILE", help="the words, one a line")
 
 
@@ -167,8 +208,8 @@ def _scoring_options() -> _Parser:
     add(
         "--option",
         dest="options",
-        type=_named_value,
-        action=_Collect,
+        type=named_value,
+        action=Collect,
         metavar="NAME=VALUE",
         help="of the method, as order=2 of mean-field; may be repeated",
     )
@@ -200,18 +241,23 @@ def _estimator_options(add: Callable[..., Any]) -> None:
 
 
 def _search_options(parser: _Parser) -> None:
-    _corpus_options(parser)
     add = parser.add_argument
     add(
+        "corpus",
+        nargs="+",
+        metavar="INPUT",
+        help="a corpus, for LDA; or a graph and a tensor, as of 'evidence', one after the other",
+    )
+    _vocabulary_option(parser)
+    add(
         "--prior",
-        dest="priors",
-        type=_prior,
+        type=prior,
         action="append",
         required=True,
         metavar="LAW:NUMBERS",
-        help="of the number of topics: poisson:MEAN (on top of 1), geometric:P, "
-        "negative-binomial:MEAN,SHAPE or uniform:LOW,HIGH; may be repeated: the first one is "
-        "searched, the others get the same scores",
+        help="of the size: poisson:MEAN (on top of 1), geometric:P, negative-binomial:MEAN,SHAPE "
+        "or uniform:LOW,HIGH; of several sizes joined by '*', in the order of --size; may be "
+        "repeated: the first one is searched, the others get the same scores",
     )
     text = "one row a step, or a fold; '-' is CSV on standard output"
     add("-o", "--output", required=True, metavar="BOUNDS.csv|BOUNDS.parquet", help=text)
@@ -219,31 +265,24 @@ def _search_options(parser: _Parser) -> None:
     add("--width", type=float, metavar="X", help="stop where ln p(y) is known to X nats")
     add("--max-seconds", type=float, metavar="X", help="start no size after this time")
     add("--max-unexplored", type=float, metavar="X", help="prior mass that may be left")
-    add("--scoring", help="likelihood, or bound (the training's own)")
     _estimator_options(add)
     add("--bound", help="witness, min-witness or paper")
     add("--upper", help="multinomial or vacuous")
     add("--confidence", type=float, metavar="X", help="of all bounds together")
-    add("--max-iter", type=int, metavar="N", help="iterations of training, each size")
-    add("--tol", type=float, metavar="X", help="relative change of the bound that ends training")
     add("--checkpoint", metavar="DIR", help="go on from there, if it holds the same search")
-    add("--test", metavar="CORPUS", help="bounds on the prediction of these documents, too")
-    add("--folds", type=int, metavar="N", help="average against the best, by cross-validation")
-    add("--workers", dest="n_workers", type=int, metavar="N", help="processes for the folds")
     add("--plot", metavar="FILE.png", help="draw the bounds; also .pdf and .svg")
-
-
-def _prior(text: str) -> priors.SizePrior:
-    name, _, numbers = text.partition(":")
-    law, types = _PRIORS.get(name, (priors.UnivariatePrior, ()))
-    parts = numbers.split(",")
-    if len(parts) != len(types):
-        known = "poisson:MEAN, geometric:P, negative-binomial:MEAN,SHAPE or uniform:LOW,HIGH"
-        raise argparse.ArgumentTypeError(f"{text!r} is not one of {known}")
-    try:
-        return law(*(kind(part) for kind, part in zip(types, parts, strict=True)))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+    documents = parser.add_argument_group("of a corpus").add_argument
+    documents("--scoring", help="likelihood, or bound (the training's own)")
+    documents("--max-iter", type=int, metavar="N", help="iterations of training, each size")
+    documents("--tol", type=float, metavar="X", help="relative change of the bound that ends it")
+    documents("--test", metavar="CORPUS", help="bounds on the prediction of these documents, too")
+    documents("--folds", type=int, metavar="N", help="average against the best, cross-validated")
+    documents("--workers", dest="n_workers", type=int, metavar="N", help="processes for the folds")
+    network = parser.add_argument_group("of a graph and a tensor").add_argument
+    _model_options(network, "--table-prior")
+    network("--strategy", help="successor, widest or best-first")
+    network("--given-total", action="store_true", default=None, help="condition on the total")
+    network("--budget", type=float, metavar="X", help="multiply-adds of an exact sum")
 
 
 def _network_options() -> _Parser:
@@ -255,23 +294,30 @@ def _network_options() -> _Parser:
         help="as 'doc -> topic -> word'; nodes that are no axes need --size",
     )
     add("tensor", metavar="TENSOR", help="counts: .tns, .npz, .csv, .parquet, or '-' for FROSTT")
-    add("--axes", type=_names, metavar="A,B,...", help="names of the axes, or columns to take")
+    _model_options(add, "--prior")
+    add("--method", help="see polyabayes.AllocationModel")
+    return parser
+
+
+def _model_options(add: Callable[..., Any], table_prior: str) -> None:
+    """What a network is beside its graph."""
+    add("--axes", type=names, metavar="A,B,...", help="names of the axes, or columns to take")
     add(
         "--size",
         dest="sizes",
-        type=_named_size,
-        action=_Collect,
+        type=named_size,
+        action=Collect,
         metavar="NODE=N",
-        help="of a hidden node; may be repeated",
+        help="of a hidden node, '?' where it is searched; may be repeated",
     )
     add("--concentration", type=float, metavar="X", help="equivalent sample size of the prior")
     add(
         "--rate", type=float, metavar="X", help="of the intensity; concentration / total by default"
     )
-    add("--prior", help="bdeu or flat")
+    add(table_prior, dest="table_prior", choices=("bdeu", "flat"), help="of the tables")
     add(
         "--tied",
-        type=_names,
+        type=names,
         action="append",
         metavar="A,B,...",
         help="nodes with one table; may be repeated",
@@ -279,10 +325,9 @@ def _network_options() -> _Parser:
     add(
         "--undirected",
         action="store_true",
+        default=None,
         help="edges are '-', or arrows with cycles: make the graph directed",
     )
-    add("--method", help="see polyabayes.AllocationModel")
-    return parser
 
 
 def _evidence_options(parser: _Parser) -> None:
@@ -295,26 +340,30 @@ def _evidence_options(parser: _Parser) -> None:
     add("--resample-below", type=float, metavar="X", help="smc: share of effective particles")
     add("--order", help="smc: random or sorted")
     add("--budget", type=float, metavar="X", help="multiply-adds of an exact sum")
-    add(
-        "--missing",
-        metavar="TENSOR",
-        help="cells that were not observed, by a 1 in each; needs --rate",
-    )
+    _missing_options(add)
     add("--max-total", type=int, metavar="N", help="with --missing: largest total")
-    add(
-        "--predict",
-        metavar="CELLS.csv|CELLS.parquet",
-        help="expected counts of the missing cells; '-' is CSV on standard output",
-    )
     add(
         "--try",
         dest="tried",
-        type=_named_sizes,
+        type=named_sizes,
         metavar="NODE=N..M",
         help="compare all sizes of a hidden node",
     )
     add(
         "--plot", metavar="FILE.png", help="draw evidence against size, with --try; also .pdf, .svg"
+    )
+
+
+def _missing_options(add: Callable[..., Any]) -> None:
+    add(
+        "--missing",
+        metavar="TENSOR",
+        help="cells that were not observed, by a 1 in each; needs --rate",
+    )
+    add(
+        "--predict",
+        metavar="CELLS.csv|CELLS.parquet",
+        help="expected counts of the missing cells; '-' is CSV on standard output",
     )
 
 
@@ -326,48 +375,15 @@ def _decompose_options(parser: _Parser) -> None:
     add("--tolerance", type=float, metavar="X", help="relative gain at which iterations end")
     add("--restarts", dest="n_restarts", type=int, metavar="N", help="random starts")
     add("--burn-in", type=int, metavar="N", help="gibbs: sweeps not averaged over")
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",")]
-
-
-def _named_size(text: str) -> tuple[str, int]:
-    name, equals, value = text.partition("=")
-    if not (equals and value.isdecimal()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NODE=N")
-    return name, int(value)
-
-
-def _named_sizes(text: str) -> tuple[str, range]:
-    name, equals, value = text.partition("=")
-    first, dots, last = value.partition("..")
-    if not (equals and dots and first.isdecimal() and last.isdecimal()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NODE=N..M")
-    if not 0 < int(first) <= int(last):
-        raise argparse.ArgumentTypeError(f"{text!r} holds no sizes")
-    return name, range(int(first), int(last) + 1)
-
-
-def _named_value(text: str) -> tuple[str, int | str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
-    return name, int(value) if value.isdecimal() else value
-
-
-def _share_or_number(text: str) -> float:
-    try:
-        return int(text) if text.isdecimal() else float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    add("--particles", dest="n_particles", type=int, metavar="N", help="of smc")
+    _missing_options(add)
 
 
 def _split_options(parser: _Parser) -> None:
     _corpus_options(parser)
     parser.add_argument(
         "--test-size",
-        type=_share_or_number,
+        type=share_or_number,
         metavar="X",
         help="a share, as 0.2, or a number of documents",
     )

@@ -1,0 +1,103 @@
+"""The command line: every subcommand is a thin call of the public API.
+
+Results go to files or to standard output, everything else to standard error. The exit status is
+2 after a mistake of the user, with one line that says which, and 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TextIO
+
+import polyabayes as pb
+from polyabayes.cli import _documents, _search, _tensors
+from polyabayes.cli._options import make_parser
+from polyabayes.cli._output import INTERRUPTED, say
+from polyabayes.cli._words import in_options
+from polyabayes.exceptions import PolyabayesError, PolyabayesWarning
+
+__all__ = ["main"]
+
+_USER_ERROR = 2
+_BROKEN_PIPE = 141
+
+_COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "fit": _documents.fit,
+    "score": _documents.score,
+    "compare": _documents.compare,
+    "split": _documents.split,
+    "search": _search.search,
+    "evidence": _tensors.evidence,
+    "decompose": _tensors.decompose,
+    "demo": _documents.demo,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments; None takes those of the process.
+
+    Returns
+    -------
+    int
+        Exit status: 0, 2 after a mistake of the user, 130 after Ctrl-C, 141 when the reader of
+        standard output has gone.
+    """
+    parser = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", PolyabayesWarning)
+        try:
+            arguments = make_parser(pb.__version__).parse_args(argv)
+            parser = arguments.parser
+            warnings.showwarning = partial(_show_warning, parser)
+            status = _COMMANDS[arguments.command](arguments)
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            say("interrupted")
+            return INTERRUPTED
+        except BrokenPipeError:
+            _discard_output()
+            return _BROKEN_PIPE
+        except PolyabayesError as error:
+            return _fail(in_options(str(error), parser))
+        except OSError as error:
+            _discard_output()
+            place = error.filename or "the output"
+            return _fail(f"cannot write {place}: {error.strerror or error}")
+    return status
+
+
+def _fail(message: str) -> int:
+    say(f"error: {' '.join(message.split())}")
+    return _USER_ERROR
+
+
+def _show_warning(
+    parser: argparse.ArgumentParser | None,
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,  # noqa: ARG001
+    line: str | None = None,  # noqa: ARG001
+) -> None:
+    if issubclass(category, PolyabayesWarning):
+        say(f"warning: {' '.join(in_options(str(message), parser).split())}")
+    else:
+        print(warnings.formatwarning(message, category, filename, lineno), end="", file=sys.stderr)
+
+
+def _discard_output() -> None:
+    """Send what is left in the buffer nowhere, or Python would complain of it when it exits."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

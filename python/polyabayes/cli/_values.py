@@ -1,0 +1,85 @@
+"""Values of options: sizes, priors and other things that have a form of their own."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from polyabayes import priors
+
+_LAWS: dict[str, tuple[type[priors.UnivariatePrior], tuple[type, ...]]] = {
+    "poisson": (priors.Poisson, (float,)),
+    "geometric": (priors.Geometric, (float,)),
+    "negative-binomial": (priors.NegativeBinomial, (float, float)),
+    "uniform": (priors.Uniform, (int, int)),
+}
+
+
+class Collect(argparse.Action):
+    """Gathers pairs of name and value in a dictionary."""
+
+    def __call__(self, _parser: Any, namespace: Any, pair: Any, _flag: Any = None) -> None:
+        """Add a pair."""
+        name, value = pair
+        setattr(namespace, self.dest, {**(getattr(namespace, self.dest) or {}), name: value})
+
+
+def prior(text: str) -> priors.SizePrior:
+    """Prior of a size, as ``poisson:5``, or of several, as ``poisson:5*geometric:0.5``."""
+    laws = [_law(part.strip()) for part in text.split("*")]
+    return laws[0] if len(laws) == 1 else priors.Product(*laws)
+
+
+def _law(text: str) -> priors.UnivariatePrior:
+    name, _, numbers = text.partition(":")
+    law, types = _LAWS.get(name, (priors.UnivariatePrior, ()))
+    parts = numbers.split(",")
+    if len(parts) != len(types):
+        known = "poisson:MEAN, geometric:P, negative-binomial:MEAN,SHAPE or uniform:LOW,HIGH"
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of {known}")
+    try:
+        return law(*(kind(part) for kind, part in zip(types, parts, strict=True)))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+
+
+def names(text: str) -> list[str]:
+    """Names parted by commas."""
+    return [name.strip() for name in text.split(",")]
+
+
+def named_size(text: str) -> tuple[str, int | None]:
+    """A size by its node; None where it is searched."""
+    name, equals, value = text.partition("=")
+    if equals and value == "?":
+        return name, None
+    if not (equals and value.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NODE=N")
+    return name, int(value)
+
+
+def named_sizes(text: str) -> tuple[str, range]:
+    """A range of sizes by its node."""
+    name, equals, value = text.partition("=")
+    first, dots, last = value.partition("..")
+    if not (equals and dots and first.isdecimal() and last.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NODE=N..M")
+    if not 0 < int(first) <= int(last):
+        raise argparse.ArgumentTypeError(f"{text!r} holds no sizes")
+    return name, range(int(first), int(last) + 1)
+
+
+def named_value(text: str) -> tuple[str, int | str]:
+    """An option of a method by its name."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
+    return name, int(value) if value.isdecimal() else value
+
+
+def share_or_number(text: str) -> float:
+    """A whole number, or a share."""
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
