@@ -90,7 +90,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         chains.states = states.iter().map(|&state| [state; LANES]).collect();
         let n_cliques = problem.plan.cliques.len();
         for (&cell, states) in chains.cells.iter().zip(chains.states.chunks_exact(n_cliques)) {
-            let mut rows = Rows { counts: &mut chains.rows, n_groups: 1, group: 0 };
+            let mut rows = Rows(&mut chains.rows);
             kernel::add(&problem.plan, problem.bases(cell), &mut rows, states, 1);
         }
         Ok(chains)
@@ -102,7 +102,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         let start = self.states.len();
         let bases = self.problem.bases(self.cells[start / plan.cliques.len()]);
         self.states.resize(start + plan.cliques.len(), [0; LANES]);
-        let mut rows = Rows { counts: &mut self.rows, n_groups: 1, group: 0 };
+        let mut rows = Rows(&mut self.rows);
         let weights = kernel::weigh(plan, bases, target, &rows, &mut self.sums);
         let states = &mut self.states[start..];
         kernel::pick(plan, &self.sums, &mut self.uniforms, states);
@@ -140,7 +140,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
             tokens,
             &self.cells,
             target,
-            &mut Rows { counts: &mut self.rows, n_groups: 1, group: 0 },
+            &mut Rows(&mut self.rows),
             &mut self.states,
             &mut self.sums,
             &mut self.uniforms,

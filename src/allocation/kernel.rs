@@ -24,23 +24,43 @@ pub(super) type Counts = [i32; LANES];
 /// Joint state of every clique, in every lane.
 pub(super) type States = [u32; LANES];
 
-/// Marginal counts of one group of [`LANES`] particles among several: row after row, group after
-/// group.
-pub(super) struct Rows<'a> {
-    pub(super) counts: &'a mut [Counts],
-    pub(super) n_groups: usize,
-    pub(super) group: usize,
+/// Marginal counts of [`LANES`] particles or chains, as a sampler keeps them.
+pub(super) trait Marginals {
+    /// Where the row is that comes so many rows after the first row of a slot.
+    fn place(&self, slot: usize, base: u32, offset: u32) -> usize;
+
+    /// Counts at a place of the slot.
+    fn counts(&self, slot: usize, place: usize) -> Counts;
+
+    /// Adds to a count.
+    fn add(&mut self, place: usize, lane: usize, x: i32);
+
+    /// Adds to a count in all lanes.
+    fn add_all(&mut self, place: usize, x: &Counts);
 }
 
-impl Rows<'_> {
+/// Marginal counts, row after row.
+pub(super) struct Rows<'a>(pub(super) &'a mut [Counts]);
+
+impl Marginals for Rows<'_> {
     #[inline(always)]
-    pub(super) fn row(&self, row: usize) -> &Counts {
-        &self.counts[row * self.n_groups + self.group]
+    fn place(&self, _: usize, base: u32, offset: u32) -> usize {
+        (base + offset) as usize
     }
 
     #[inline(always)]
-    fn add(&mut self, row: usize, lane: usize, x: i32) {
-        self.counts[row * self.n_groups + self.group][lane] += x;
+    fn counts(&self, _: usize, place: usize) -> Counts {
+        self.0[place]
+    }
+
+    #[inline(always)]
+    fn add(&mut self, place: usize, lane: usize, x: i32) {
+        self.0[place][lane] += x;
+    }
+
+    #[inline(always)]
+    fn add_all(&mut self, place: usize, x: &Counts) {
+        self.0[place].iter_mut().zip(x).for_each(|(count, x)| *count += x);
     }
 }
 
@@ -50,7 +70,7 @@ pub(super) fn weigh(
     plan: &Plan,
     bases: &[u32],
     target: Target<'_>,
-    rows: &Rows<'_>,
+    rows: &impl Marginals,
     sums: &mut [Lanes],
 ) -> Lanes {
     weigh_token(plan, bases, target, rows, sums)
@@ -68,7 +88,14 @@ pub(super) fn pick(
 }
 
 /// Adds `x` to the counts of a token's states.
-pub(super) fn add(plan: &Plan, bases: &[u32], rows: &mut Rows<'_>, states: &[States], x: i32) {
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+pub(super) fn add(
+    plan: &Plan,
+    bases: &[u32],
+    rows: &mut impl Marginals,
+    states: &[States],
+    x: i32,
+) {
     add_token(plan, bases, rows, states, x);
 }
 
@@ -81,14 +108,12 @@ pub(super) fn choose(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> States
 pub(super) fn add_lane(
     plan: &Plan,
     bases: &[u32],
-    rows: &mut Rows<'_>,
+    rows: &mut impl Marginals,
     states: &[States],
     lane: usize,
 ) {
     for (clique, states) in plan.cliques.iter().zip(states) {
-        for factor in &clique.factors {
-            rows.add((bases[factor.slot] + factor.rows[states[lane] as usize]) as usize, lane, 1);
-        }
+        add_clique(clique, bases, rows, states[lane], lane, 1);
     }
 }
 
@@ -101,7 +126,7 @@ pub(super) fn sweep(
     tokens: impl Iterator<Item = usize>,
     cells: &[u32],
     target: Target<'_>,
-    rows: &mut Rows<'_>,
+    rows: &mut impl Marginals,
     states: &mut [States],
     sums: &mut [Lanes],
     uniforms: &mut impl UniformLanes,
@@ -123,7 +148,7 @@ fn weigh_token(
     plan: &Plan,
     bases: &[u32],
     target: Target<'_>,
-    rows: &Rows<'_>,
+    rows: &impl Marginals,
     sums: &mut [Lanes],
 ) -> Lanes {
     for clique in &plan.cliques {
@@ -157,7 +182,7 @@ fn weigh_state(
     state: usize,
     bases: &[u32],
     target: Target<'_>,
-    rows: &Rows<'_>,
+    rows: &impl Marginals,
     sums: &[Lanes],
 ) -> Lanes {
     let mut above = product(clique, 1, state, bases, target, rows);
@@ -186,16 +211,16 @@ fn product(
     state: usize,
     bases: &[u32],
     target: Target<'_>,
-    rows: &Rows<'_>,
+    rows: &impl Marginals,
 ) -> Lanes {
     let mut product = [1.0; LANES];
     for factor in clique.factors.iter().filter(|factor| factor.exponent.signum() == sign) {
-        let row = bases[factor.slot] + factor.rows[state];
-        let mut base = target.base[row as usize];
+        let place = rows.place(factor.slot, bases[factor.slot], factor.rows[state]);
+        let mut base = target.base[place];
         if factor.tied {
-            base += target.unit * f64::from(own_hits(clique, factor, state, bases, row));
+            base += target.unit * f64::from(own_hits(clique, factor, state, bases, rows));
         }
-        let counts = rows.row(row as usize);
+        let counts = rows.counts(factor.slot, place);
         for _ in 0..factor.exponent.unsigned_abs() {
             for lane in 0..LANES {
                 product[lane] *= base + target.unit * f64::from(counts[lane]);
@@ -206,11 +231,15 @@ fn product(
 }
 
 /// Earlier slots through which the token itself has added to the row.
-fn own_hits(clique: &Clique, factor: &Factor, state: usize, bases: &[u32], row: u32) -> u32 {
-    let hit = |&&index: &&usize| {
-        let earlier = &clique.factors[index];
-        bases[earlier.slot] + earlier.rows[state] == row
-    };
+fn own_hits(
+    clique: &Clique,
+    factor: &Factor,
+    state: usize,
+    bases: &[u32],
+    rows: &impl Marginals,
+) -> u32 {
+    let place = |factor: &Factor| rows.place(factor.slot, bases[factor.slot], factor.rows[state]);
+    let hit = |&&index: &&usize| place(&clique.factors[index]) == place(factor);
     factor.earlier.iter().filter(hit).count() as u32
 }
 
@@ -269,13 +298,33 @@ fn pick_below(clique: &Clique, sums: &[Lanes], separator: States, darts: Lanes) 
 }
 
 #[inline(always)]
-fn add_token(plan: &Plan, bases: &[u32], rows: &mut Rows<'_>, states: &[States], x: i32) {
+fn add_token(plan: &Plan, bases: &[u32], rows: &mut impl Marginals, states: &[States], x: i32) {
     for (clique, states) in plan.cliques.iter().zip(states) {
-        for factor in &clique.factors {
-            let base = bases[factor.slot];
-            for (lane, &state) in states.iter().enumerate() {
-                rows.add((base + factor.rows[state as usize]) as usize, lane, x);
+        if clique.n_states > LANES {
+            (0..LANES).for_each(|lane| add_clique(clique, bases, rows, states[lane], lane, x));
+            continue;
+        }
+        for state in 0..clique.n_states {
+            let added = states.map(|other| if other == state as u32 { x } else { 0 });
+            for factor in &clique.factors {
+                let place = rows.place(factor.slot, bases[factor.slot], factor.rows[state]);
+                rows.add_all(place, &added);
             }
         }
+    }
+}
+
+#[inline(always)]
+fn add_clique(
+    clique: &Clique,
+    bases: &[u32],
+    rows: &mut impl Marginals,
+    state: u32,
+    lane: usize,
+    x: i32,
+) {
+    for factor in &clique.factors {
+        let place = rows.place(factor.slot, bases[factor.slot], factor.rows[state as usize]);
+        rows.add(place, lane, x);
     }
 }

@@ -4,9 +4,10 @@
 //! marginal counts expected of the tokens after t: the urn of the network with pseudo-counts that
 //! know the future, which is the urn itself when no token is left.
 
+use super::ancestry::{Move, moves};
 use super::chains::{Chains, Order, ln_law};
-use super::kernel::{self, Rows, States, Target};
-use super::particles::{Move, Particles, moves};
+use super::kernel::{self, Marginals, States, Target};
+use super::particles::{Group, Particles};
 use super::plan::Factor;
 use super::problem::{Laid, Problem};
 use super::smc::{Filter, n_eff, ordered, rescale};
@@ -141,7 +142,8 @@ pub(super) fn ln_sum(
         let bases = &particles.bases;
         let target = Target { base: &particles.base, unit: 1.0 };
         for (group, uniforms) in lanes.iter_mut().enumerate() {
-            let mut rows = Rows { counts: &mut particles.rows, n_groups, group };
+            let words = &mut particles.words;
+            let mut rows = Group { words, widths: &particles.widths, n_groups, group };
             let _ = kernel::weigh(plan, bases, target, &rows, &mut sums);
             let total = used.open(group, &mut sums);
             let ratio = future(&changes, &rows).map(f64::exp);
@@ -158,7 +160,7 @@ pub(super) fn ln_sum(
         if token + 1 < tokens.len() && n_eff(&weights) < enough {
             let flat = weights.as_flattened();
             ln_value += (flat.iter().sum::<f64>() / flat.len() as f64).ln();
-            let moves = moves(&filter.resampling.ancestors(flat, rng));
+            let moves = moves(&filter.resampling.offspring(flat, rng));
             used.resample(&moves);
             particles.resample(&moves);
             weights.fill([1.0; LANES]);
@@ -180,6 +182,7 @@ fn ln_start(problem: &Problem, alphas: &[f64], base: &[f64]) -> f64 {
 
 /// Base counts of a row when what is expected of a token goes.
 struct Change {
+    slot: usize,
     row: usize,
     power: f64,
     before: f64,
@@ -189,17 +192,17 @@ struct Change {
 /// Rows that a token of the cell can add to, each once, still unchanged.
 fn changes(problem: &Problem, cell: u32, base: &[f64]) -> Vec<Change> {
     let bases = problem.bases(cell);
-    let of_factor = |factor: &Factor| -> Vec<(usize, i32)> {
-        let row = |&row: &u32| ((bases[factor.slot] + row) as usize, factor.exponent);
+    let of_factor = |factor: &Factor| -> Vec<(usize, usize, i32)> {
+        let row = |&row: &u32| ((bases[factor.slot] + row) as usize, factor.slot, factor.exponent);
         factor.rows.iter().map(row).collect()
     };
-    let mut rows: Vec<(usize, i32)> =
+    let mut rows: Vec<(usize, usize, i32)> =
         problem.plan.cliques[0].factors.iter().flat_map(of_factor).collect();
     rows.sort_unstable();
-    rows.dedup();
-    let change = |(row, power): (usize, i32)| {
+    rows.dedup_by_key(|(row, ..)| *row);
+    let change = |(row, slot, power): (usize, usize, i32)| {
         let (power, before) = (f64::from(power), base[row]);
-        Change { row, power, before, after: before }
+        Change { slot, row, power, before, after: before }
     };
     rows.into_iter().map(change).collect()
 }
@@ -207,10 +210,10 @@ fn changes(problem: &Problem, cell: u32, base: &[f64]) -> Vec<Change> {
 /// ln of the ratio of targets when what is expected of a token goes: Σ power (ln Γ(after + S) -
 /// ln Γ(before + S)).
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-fn future(changes: &[Change], rows: &Rows<'_>) -> Lanes {
+fn future(changes: &[Change], rows: &impl Marginals) -> Lanes {
     let mut ln_ratio = [0.0; LANES];
-    for &Change { row, power, before, after } in changes {
-        let counts = rows.row(row);
+    for &Change { slot, row, power, before, after } in changes {
+        let counts = rows.counts(slot, row);
         let at = |base: f64| lanes::ln_gamma(counts.map(|n| base + f64::from(n)));
         let (below, above) = (at(before), at(after));
         for lane in 0..LANES {

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use rand::seq::SliceRandom as _;
 
-use super::kernel::{self, Rows, States, Target};
-use super::particles::{Particles, moves};
+use super::ancestry::moves;
+use super::kernel::{self, States, Target};
+use super::particles::{Group, Particles};
 use super::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result};
@@ -139,7 +140,8 @@ impl<'a, L: UniformLanes> Run<'a, L> {
         let target = Target { base: &particles.base, unit: 1.0 };
         let (bases, n_groups) = (&particles.bases, self.lanes.len());
         for (group, uniforms) in self.lanes.iter_mut().enumerate() {
-            let mut rows = Rows { counts: &mut particles.rows, n_groups, group };
+            let words = &mut particles.words;
+            let mut rows = Group { words, widths: &particles.widths, n_groups, group };
             let weight = kernel::weigh(plan, bases, target, &rows, &mut self.sums);
             kernel::pick(plan, &self.sums, uniforms, &mut self.states);
             kernel::add(plan, bases, &mut rows, &self.states, 1);
@@ -177,7 +179,8 @@ impl<'a, L: UniformLanes> Run<'a, L> {
             if observer.stopped() {
                 return Err(Error::Stopped);
             }
-            let mut rows = Rows { counts: &mut particles.rows, n_groups, group };
+            let words = &mut particles.words;
+            let mut rows = Group { words, widths: &particles.widths, n_groups, group };
             let mut sum = [0.0; LANES];
             for (index, (share, sums)) in shares.iter_mut().zip(&mut *sums).enumerate() {
                 let weight = kernel::weigh(plan, bases(index), target, &rows, &mut self.sums);
@@ -222,7 +225,7 @@ impl<'a, L: UniformLanes> Run<'a, L> {
         if n_eff(&self.weights) < self.filter.threshold * n_particles {
             self.ln_scale = self.ln_mean();
             let flat = self.weights.as_flattened();
-            self.particles.resample(&moves(&self.filter.resampling.ancestors(flat, rng)));
+            self.particles.resample(&moves(&self.filter.resampling.offspring(flat, rng)));
             self.weights.fill([1.0; LANES]);
         }
     }
