@@ -90,8 +90,9 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         chains.states = states.iter().map(|&state| [state; LANES]).collect();
         let n_cliques = problem.plan.cliques.len();
         for (&cell, states) in chains.cells.iter().zip(chains.states.chunks_exact(n_cliques)) {
-            let mut rows = Rows(&mut chains.rows);
-            kernel::add(&problem.plan, problem.bases(cell), &mut rows, states, 1);
+            let (bases, target) = (problem.bases(cell), Target { base: &[], unit: 0.0 });
+            let mut token = Rows { counts: &mut chains.rows, bases, target };
+            kernel::add(&problem.plan, &mut token, states, 1);
         }
         Ok(chains)
     }
@@ -102,11 +103,11 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         let start = self.states.len();
         let bases = self.problem.bases(self.cells[start / plan.cliques.len()]);
         self.states.resize(start + plan.cliques.len(), [0; LANES]);
-        let mut rows = Rows(&mut self.rows);
-        let weights = kernel::weigh(plan, bases, target, &rows, &mut self.sums);
+        let mut token = Rows { counts: &mut self.rows, bases, target };
+        let weights = kernel::weigh(plan, &token, &mut self.sums);
         let states = &mut self.states[start..];
         kernel::pick(plan, &self.sums, &mut self.uniforms, states);
-        kernel::add(plan, bases, &mut rows, states, 1);
+        kernel::add(plan, &mut token, states, 1);
         weights
     }
 
@@ -140,7 +141,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
             tokens,
             &self.cells,
             target,
-            &mut Rows(&mut self.rows),
+            &mut self.rows,
             &mut self.states,
             &mut self.sums,
             &mut self.uniforms,

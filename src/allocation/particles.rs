@@ -5,10 +5,11 @@
 
 use super::ancestry::{Ancestry, Move, rearrange};
 use super::chains::ln_law;
-use super::kernel::{Counts, Marginals, Target};
+use super::kernel::{Counts, Target, Token};
+use super::plan::{Clique, Plan};
 use super::problem::Problem;
 use crate::error::{Error, Result};
-use crate::rng::LANES;
+use crate::rng::{LANES, Lanes};
 
 /// A block that no token has used.
 const UNUSED: usize = usize::MAX;
@@ -17,23 +18,17 @@ const UNUSED: usize = usize::MAX;
 const WORD: usize = 4;
 
 /// One word of counts in every lane.
-type Words = [u32; LANES];
+pub(super) type Words = [u32; LANES];
 
 /// Marginal counts of all particles.
 ///
 /// A count takes one, two or four bytes of a word, as the data bound it. A block has a place in
 /// memory from the first token that uses it to the last, and is rearranged by resampling only when
 /// a token reads it next: the cost of a token does not grow with the size of the tensor, and what
-/// is in use stays in the cache. Places are counted in bytes of one particle.
+/// is in use stays in the cache.
 pub(super) struct Particles {
     /// Word after word, group after group.
     pub(super) words: Vec<Words>,
-    /// Base counts of the urn at every place: α, until something else is put there.
-    pub(super) base: Vec<f64>,
-    /// Place of the first row of each slot of the token that is opened.
-    pub(super) bases: Vec<u32>,
-    /// Width of the counts of each slot of that token.
-    pub(super) widths: Vec<Width>,
     pub(super) n_groups: usize,
     blocks: Vec<Block>,
     /// Block of every row of the problem.
@@ -44,11 +39,11 @@ pub(super) struct Particles {
 
 /// Rows that are moved together.
 struct Block {
-    alpha: f64,
     class: usize,
     /// First row in the problem.
     start: usize,
-    place: usize,
+    /// First word in memory.
+    word: usize,
     /// Number of the generation whose order the particles are in.
     seen: usize,
     /// The last token that uses it.
@@ -59,14 +54,14 @@ struct Block {
 struct Class {
     width: Width,
     n_words: usize,
-    /// Places that are free.
+    /// First words of places that are free.
     free: Vec<usize>,
 }
 
 /// How much of a word a count takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Width {
-    ln_bytes: u32,
+struct Width {
+    n_bytes: usize,
     mask: u32,
 }
 
@@ -74,64 +69,66 @@ impl Width {
     /// The least that holds counts up to this one.
     fn of(most: u64) -> Self {
         match most {
-            0..0x100 => Width { ln_bytes: 0, mask: 0xff },
-            0x100..0x1_0000 => Width { ln_bytes: 1, mask: 0xffff },
-            _ => Width { ln_bytes: 2, mask: u32::MAX },
+            0..0x100 => Width { n_bytes: 1, mask: 0xff },
+            0x100..0x1_0000 => Width { n_bytes: 2, mask: 0xffff },
+            _ => Width { n_bytes: 4, mask: u32::MAX },
         }
     }
+}
 
-    fn n_words(self, n_counts: usize) -> usize {
-        (n_counts << self.ln_bytes).div_ceil(WORD)
-    }
+/// Where a count is in memory, and the base count that it is added to.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) base: f64,
+    /// The word of the first group of particles.
+    word: usize,
+    shift: u32,
+    mask: u32,
+}
 
+impl Place {
     #[inline(always)]
-    fn counts(self, words: &Words, place: usize) -> Counts {
-        words.map(|word| (word >> shift(place) & self.mask) as i32)
+    pub(super) fn counts(self, words: &[Words], group: usize) -> Counts {
+        let (words, mut counts) = (&words[self.word + group], [0; LANES]);
+        for lane in 0..LANES {
+            counts[lane] = (words[lane] >> self.shift & self.mask) as i32;
+        }
+        counts
     }
 }
 
-/// Marginal counts of one group of particles.
+/// Marginal counts of one group of particles, as a token sees them.
 pub(super) struct Group<'a> {
     pub(super) words: &'a mut [Words],
-    pub(super) widths: &'a [Width],
-    pub(super) n_groups: usize,
     pub(super) group: usize,
+    /// Places of all pairs of a factor and a state.
+    pub(super) places: &'a [Place],
 }
 
-impl Group<'_> {
+impl Token for Group<'_> {
     #[inline(always)]
-    fn word(&self, place: usize) -> usize {
-        place / WORD * self.n_groups + self.group
-    }
-}
-
-fn shift(place: usize) -> u32 {
-    (place % WORD) as u32 * u8::BITS
-}
-
-impl Marginals for Group<'_> {
-    #[inline(always)]
-    fn place(&self, slot: usize, base: u32, offset: u32) -> usize {
-        (base + (offset << self.widths[slot].ln_bytes)) as usize
+    fn sizes(&self, clique: &Clique, factor: usize, state: usize) -> Lanes {
+        let place = self.places[clique.pair(factor, state)];
+        let (counts, mut sizes) = (place.counts(self.words, self.group), [0.0; LANES]);
+        for lane in 0..LANES {
+            sizes[lane] = place.base + f64::from(counts[lane]);
+        }
+        sizes
     }
 
     #[inline(always)]
-    fn counts(&self, slot: usize, place: usize) -> Counts {
-        self.widths[slot].counts(&self.words[self.word(place)], place)
+    fn add(&mut self, clique: &Clique, factor: usize, state: usize, lane: usize, x: i32) {
+        let Place { word, shift, .. } = self.places[clique.pair(factor, state)];
+        let word = &mut self.words[word + self.group][lane];
+        *word = word.wrapping_add_signed(x << shift);
     }
 
     #[inline(always)]
-    fn add(&mut self, place: usize, lane: usize, x: i32) {
-        let word = self.word(place);
-        self.words[word][lane] = self.words[word][lane].wrapping_add_signed(x << shift(place));
-    }
-
-    #[inline(always)]
-    fn add_all(&mut self, place: usize, x: &Counts) {
-        let word = self.word(place);
-        let added = x.map(|x| (x << shift(place)) as u32);
-        for (word, added) in self.words[word].iter_mut().zip(added) {
-            *word = word.wrapping_add(added);
+    fn add_all(&mut self, clique: &Clique, factor: usize, state: usize, x: &Counts) {
+        let Place { word, shift, .. } = self.places[clique.pair(factor, state)];
+        let words = &mut self.words[word + self.group];
+        for lane in 0..LANES {
+            words[lane] = words[lane].wrapping_add_signed(x[lane] << shift);
         }
     }
 }
@@ -153,32 +150,36 @@ impl Particles {
         // A block that is rearranged has two places meanwhile.
         let n_words = all + classes.iter().map(|class| class.n_words).sum::<usize>();
         let bytes = (n_words * n_groups) as f64 * size_of::<Words>() as f64;
-        let too_many = || Error::Memory { name: "particles", bytes };
-        u32::try_from(n_words * WORD).map_err(|_| too_many())?;
         let mut words = Vec::new();
-        words.try_reserve_exact(n_words * n_groups).map_err(|_| too_many())?;
-        Ok(Particles {
-            words,
-            base: Vec::new(),
-            bases: Vec::new(),
-            widths: Vec::new(),
-            n_groups,
-            blocks,
-            block_of,
-            classes,
-            ancestry: Ancestry::new(n_groups * LANES),
-        })
+        let reserved = words.try_reserve_exact(n_words * n_groups);
+        reserved.map_err(|_| Error::Memory { name: "particles", bytes })?;
+        let ancestry = Ancestry::new(n_groups * LANES);
+        Ok(Particles { words, n_groups, blocks, block_of, classes, ancestry })
     }
 
-    /// Brings the blocks of a token up to date, and finds their places.
-    pub(super) fn open(&mut self, bases: &[u32]) {
-        self.bases.clear();
-        self.widths.clear();
+    /// Brings the blocks of a token up to date, and adds the places of all its pairs of a factor and
+    /// a state to `places`; `base` has the base count of every row.
+    pub(super) fn open(
+        &mut self,
+        plan: &Plan,
+        bases: &[u32],
+        base: impl Fn(usize) -> f64,
+        places: &mut Vec<Place>,
+    ) {
         for &base in bases {
-            let block = self.block_of[base as usize] as usize;
-            self.update(block);
-            self.bases.push(self.place(base as usize) as u32);
-            self.widths.push(self.width(base as usize));
+            self.update(self.block_of[base as usize] as usize);
+        }
+        for clique in &plan.cliques {
+            for state in 0..clique.n_states {
+                for (number, factor) in clique.factors.iter().enumerate() {
+                    let row = clique.row(number, state, bases);
+                    let mut place = self.place(row, base(row));
+                    if factor.tied {
+                        place.base += f64::from(clique.own_hits(number, state, bases));
+                    }
+                    places.push(place);
+                }
+            }
         }
     }
 
@@ -188,20 +189,19 @@ impl Particles {
             let block = &mut self.blocks[self.block_of[base as usize] as usize];
             if block.last == token && block.seen != UNUSED {
                 self.ancestry.leave(block.seen);
-                self.classes[block.class].free.push(block.place);
+                self.classes[block.class].free.push(block.word);
                 block.seen = UNUSED;
             }
         }
     }
 
     /// Where a row of the problem, of a block that is up to date, is in memory.
-    pub(super) fn place(&self, row: usize) -> usize {
+    pub(super) fn place(&self, row: usize, base: f64) -> Place {
         let block = &self.blocks[self.block_of[row] as usize];
-        block.place + ((row - block.start) << self.width(row).ln_bytes)
-    }
-
-    fn width(&self, row: usize) -> Width {
-        self.classes[self.blocks[self.block_of[row] as usize].class].width
+        let Width { n_bytes, mask } = self.classes[block.class].width;
+        let byte = (row - block.start) * n_bytes;
+        let word = (block.word + byte / WORD) * self.n_groups;
+        Place { base, word, shift: (byte % WORD) as u32 * u8::BITS, mask }
     }
 
     /// Makes every particle that dies a copy of another.
@@ -216,10 +216,7 @@ impl Particles {
         let target = Target { base: &alphas, unit: 1.0 };
         let mut best = (Vec::new(), f64::NEG_INFINITY);
         for group in 0..self.n_groups {
-            let count = |row: usize| {
-                let place = self.place(row);
-                self.width(row).counts(&self.words[place / WORD * self.n_groups + group], place)
-            };
+            let count = |row: usize| self.place(row, 0.0).counts(&self.words, group);
             let rows: Vec<Counts> = (0..problem.n_rows).map(count).collect();
             for (lane, ln_law) in ln_law(problem, target, &rows).into_iter().enumerate() {
                 if ln_law > best.1 {
@@ -231,37 +228,35 @@ impl Particles {
     }
 
     fn update(&mut self, block: usize) {
-        let Block { seen, class, place, alpha, .. } = self.blocks[block];
+        let Block { seen, class, word, .. } = self.blocks[block];
         if seen == self.ancestry.present() {
             return;
         }
         let n_words = self.classes[class].n_words;
-        let new = self.take_place(class);
-        self.base[new..new + n_words * WORD].fill(alpha);
-        let words =
-            |place: usize| place / WORD * self.n_groups..(place / WORD + n_words) * self.n_groups;
+        let new = self.take_words(class);
+        let words = |word: usize| word * self.n_groups..(word + n_words) * self.n_groups;
         if seen == UNUSED {
             self.words[words(new)].fill([0; LANES]);
         } else {
-            if let Ok([from, to]) = self.words.get_disjoint_mut([words(place), words(new)]) {
+            if let Ok([from, to]) = self.words.get_disjoint_mut([words(word), words(new)]) {
                 let ancestors = self.ancestry.ancestors(seen);
                 rearrange(from.as_flattened(), to.as_flattened_mut(), ancestors);
             }
             self.ancestry.leave(seen);
-            self.classes[class].free.push(place);
+            self.classes[class].free.push(word);
         }
-        self.blocks[block].place = new;
+        self.blocks[block].word = new;
         self.blocks[block].seen = self.ancestry.present();
         self.ancestry.enter();
     }
 
-    fn take_place(&mut self, class: usize) -> usize {
+    /// The first of as many words as a block of the class takes.
+    fn take_words(&mut self, class: usize) -> usize {
         let Class { n_words, ref mut free, .. } = self.classes[class];
         free.pop().unwrap_or_else(|| {
-            let place = self.base.len();
-            self.base.resize(place + n_words * WORD, 0.0);
-            self.words.resize((place / WORD + n_words) * self.n_groups, [0; LANES]);
-            place
+            let start = self.words.len() / self.n_groups;
+            self.words.resize((start + n_words) * self.n_groups, [0; LANES]);
+            start
         })
     }
 }
@@ -273,8 +268,7 @@ fn blocks(problem: &Problem) -> (Vec<Block>, Vec<u32>, Vec<Class>) {
     for laid in &problem.margins {
         for start in laid.rows().step_by(laid.block) {
             block_of[start..start + laid.block].fill(blocks.len() as u32);
-            let (alpha, last) = (laid.margin.alpha, usize::MAX);
-            blocks.push(Block { alpha, class: 0, start, place: 0, seen: UNUSED, last });
+            blocks.push(Block { class: 0, start, word: 0, seen: UNUSED, last: usize::MAX });
         }
     }
     let ends = blocks.iter().skip(1).map(|block| block.start).chain([problem.n_rows]);
@@ -282,7 +276,7 @@ fn blocks(problem: &Problem) -> (Vec<Block>, Vec<u32>, Vec<Class>) {
     let most = most(problem, &block_of, blocks.len());
     for ((block, n), most) in blocks.iter_mut().zip(sizes).zip(most) {
         let width = Width::of(most);
-        let n_words = width.n_words(n);
+        let n_words = (n * width.n_bytes).div_ceil(WORD);
         let same = |class: &Class| class.width == width && class.n_words == n_words;
         block.class = classes.iter().position(same).unwrap_or_else(|| {
             classes.push(Class { width, n_words, free: Vec::new() });
