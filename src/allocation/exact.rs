@@ -11,6 +11,13 @@ use crate::error::{Error, Result};
 /// Bytes that the table of allocations may take.
 const MAX_BYTES: f64 = (1u64 << 31) as f64;
 
+/// Branches between two looks at the budget and at the observer.
+const BRANCHES_BETWEEN_LOOKS: u64 = 1024;
+
+/// Bytes that an allocation takes beside its counts: its mass, a place in a hash table of twice its
+/// size and in a list, and what the allocator adds.
+const ENTRY: usize = 128;
+
 /// Joint states of hidden nodes that are enumerated for every token.
 const MAX_JOINT: f64 = 1e6;
 
@@ -31,7 +38,11 @@ pub(super) struct Enumeration<'a, O> {
     allocations: HashMap<Vec<u32>, f64>,
     ln_scale: f64,
     n_drawn: usize,
-    operations: f64,
+    /// Joint states that tokens have taken in allocations.
+    n_branches: u64,
+    /// Multiply-adds of one joint state of a token: its factors, and the counts that are copied and
+    /// compared.
+    branch_cost: f64,
     budget: f64,
     observer: &'a O,
 }
@@ -40,8 +51,7 @@ impl<'a, O: Observer> Enumeration<'a, O> {
     /// Allocations of the tokens of the data.
     pub(super) fn of_tokens(problem: &'a Problem, budget: f64, observer: &'a O) -> Result<Self> {
         let joint = Joint::new(problem)?;
-        // Every token meets one allocation at least.
-        check(problem, problem.total as f64 * joint.n as f64, 0, budget, observer)?;
+        let n_factors: usize = problem.plan.cliques.iter().map(|clique| clique.factors.len()).sum();
         let mut enumeration = Enumeration {
             problem,
             joint,
@@ -51,14 +61,43 @@ impl<'a, O: Observer> Enumeration<'a, O> {
             allocations: HashMap::from([(vec![0; problem.n_rows], 1.0)]),
             ln_scale: 0.0,
             n_drawn: 0,
-            operations: 0.0,
+            n_branches: 0,
+            branch_cost: (n_factors + problem.n_rows) as f64,
             budget,
             observer,
         };
+        enumeration.foresee(1, problem.total)?;
         for cell in problem.tokens()? {
             enumeration.draw(cell..cell + 1, &mut [0.0])?;
         }
         Ok(enumeration)
+    }
+
+    /// Refuses tokens to come, each in one of so many cells, whose least cost passes the budget: no
+    /// token makes allocations fewer where later ones read what it has added.
+    pub(super) fn foresee(&self, n_cells: usize, n_tokens: u64) -> Result<()> {
+        let closes = self.n_drawn < self.problem.total as usize;
+        let n_allocations = if closes { 1 } else { self.allocations.len() };
+        let to_come = n_allocations as f64 * (n_cells * self.joint.n) as f64 * n_tokens as f64;
+        self.check(to_come, self.allocations.len())
+    }
+
+    fn check(&self, branches_to_come: f64, n_allocations: usize) -> Result<()> {
+        if self.observer.stopped() {
+            return Err(Error::Stopped);
+        }
+        let operations = (self.n_branches as f64 + branches_to_come) * self.branch_cost;
+        let bytes = n_allocations as f64 * (size_of::<u32>() * self.problem.n_rows + ENTRY) as f64;
+        let (n_tokens, budget) = (self.problem.total, self.budget);
+        if operations <= budget && bytes <= MAX_BYTES {
+            return Ok(());
+        }
+        let remedy = if self.problem.missing.is_empty() {
+            "use method=\"annealed\""
+        } else {
+            "give a smaller max_total, or use method=\"smc\""
+        };
+        Err(Error::EnumerationBudget { n_tokens, operations, bytes, budget, remedy })
     }
 
     /// ln of the sum of all masses.
@@ -78,9 +117,10 @@ impl<'a, O: Observer> Enumeration<'a, O> {
         sorted.sort_unstable_by(|x, y| x.0.cmp(&y.0));
         let total: f64 = sorted.iter().map(|(_, mass)| mass).sum();
         shares.fill(0.0);
+        let n_before = sorted.len();
         for (rows, mass) in sorted {
             for (share, cell) in shares.iter_mut().zip(cells.clone()) {
-                *share += self.branch(cell, &rows, mass, &mut next)? / total;
+                *share += self.branch(cell, &rows, mass, n_before, &mut next)? / total;
             }
         }
         let largest: f64 = next.values().copied().fold(0.0, f64::max);
@@ -97,15 +137,16 @@ impl<'a, O: Observer> Enumeration<'a, O> {
         cell: u32,
         rows: &[u32],
         mass: f64,
+        n_before: usize,
         next: &mut HashMap<Vec<u32>, f64>,
     ) -> Result<f64> {
         let bases = self.problem.bases(cell);
         let mut sum = 0.0;
         for state in 0..self.joint.n {
-            if self.operations % 1024.0 == 0.0 {
-                check(self.problem, self.operations, next.len(), self.budget, self.observer)?;
+            if self.n_branches.is_multiple_of(BRANCHES_BETWEEN_LOOKS) {
+                self.check(0.0, n_before + next.len())?;
             }
-            self.operations += 1.0;
+            self.n_branches += 1;
             let mass = mass * self.joint.weight(state, bases, &self.alphas, rows);
             let mut rows = rows.to_vec();
             self.joint.add(state, bases, &mut rows);
@@ -120,29 +161,6 @@ impl<'a, O: Observer> Enumeration<'a, O> {
         }
         Ok(sum)
     }
-}
-
-fn check(
-    problem: &Problem,
-    operations: f64,
-    n_allocations: usize,
-    budget: f64,
-    observer: &impl Observer,
-) -> Result<()> {
-    if observer.stopped() {
-        return Err(Error::Stopped);
-    }
-    let bytes = n_allocations as f64 * (4.0 * problem.n_rows as f64 + 64.0);
-    if operations > budget || bytes > MAX_BYTES {
-        let n_tokens = problem.total;
-        let remedy = if problem.missing.is_empty() {
-            "use method=\"annealed\""
-        } else {
-            "give a smaller max_total, or use method=\"smc\""
-        };
-        return Err(Error::EnumerationBudget { n_tokens, operations, bytes, budget, remedy });
-    }
-    Ok(())
 }
 
 /// The last token that can read each row: tokens that were not observed have no last.
