@@ -1,12 +1,13 @@
 //! Exact enumeration: token by token, allocations merged where their future is the same.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::plan::{Clique, Factor};
 use super::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result};
+use crate::math::ln_factorial;
 
 /// Bytes that the table of allocations may take.
 const MAX_BYTES: f64 = (1u64 << 31) as f64;
@@ -66,28 +67,70 @@ impl<'a, O: Observer> Enumeration<'a, O> {
             budget,
             observer,
         };
-        enumeration.foresee(1, problem.total)?;
+        // Every token meets one allocation at least.
+        enumeration.check(problem.total as f64 * enumeration.joint.n as f64, 1.0)?;
+        enumeration.check_least_work()?;
         for cell in problem.tokens()? {
             enumeration.draw(cell..cell + 1, &mut [0.0])?;
         }
         Ok(enumeration)
     }
 
-    /// Refuses tokens to come, each in one of so many cells, whose least cost passes the budget: no
-    /// token makes allocations fewer where later ones read what it has added.
+    /// Refuses missing tokens to come, each in one of so many cells, whose least cost passes the
+    /// budget: none of them makes allocations fewer, as what it adds to is read by all later ones.
     pub(super) fn foresee(&self, n_cells: usize, n_tokens: u64) -> Result<()> {
-        let closes = self.n_drawn < self.problem.total as usize;
-        let n_allocations = if closes { 1 } else { self.allocations.len() };
-        let to_come = n_allocations as f64 * (n_cells * self.joint.n) as f64 * n_tokens as f64;
-        self.check(to_come, self.allocations.len())
+        let n_allocations = self.allocations.len() as f64;
+        let to_come = n_allocations * (n_cells * self.joint.n) as f64 * n_tokens as f64;
+        self.check(to_come, n_allocations)
     }
 
-    fn check(&self, branches_to_come: f64, n_allocations: usize) -> Result<()> {
+    /// Refuses tokens of the data whose least cost passes the budget: allocations are told apart
+    /// by every margin alone, in whose blocks tokens take all joint states independently.
+    fn check_least_work(&self) -> Result<()> {
+        let orders = |values: &Vec<_>| ln_factorial(values.len() as u64);
+        let ln_symmetries: f64 = self.symmetry.nodes.iter().map(orders).sum();
+        let tokens = self.problem.tokens()?;
+        for clique in &self.problem.plan.cliques {
+            for factor in clique.factors.iter().filter(|factor| !factor.tied) {
+                let (mut n_branches, mut most) = (0.0, 1.0);
+                for ln_n in self.ln_compositions(factor, &tokens) {
+                    let n_allocations = (ln_n - ln_symmetries).exp().max(1.0);
+                    n_branches += n_allocations * self.joint.n as f64;
+                    most = n_allocations.max(most);
+                }
+                self.check(n_branches, most)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// ln of the number of counts that a factor's blocks may have before every token: compositions
+    /// of their tokens, where a later one reads them.
+    fn ln_compositions(&self, factor: &Factor, tokens: &[u32]) -> impl Iterator<Item = f64> {
+        let n_rows = factor.rows.iter().collect::<HashSet<_>>().len() as u64;
+        let mut of_blocks: HashMap<u32, (u64, f64)> = HashMap::new();
+        let mut ln_n = 0.0;
+        tokens.iter().enumerate().map(move |(token, &cell)| {
+            let before = ln_n;
+            let base = self.problem.bases(cell)[factor.slot];
+            let (n_tokens, ln_own) = of_blocks.entry(base).or_default();
+            *n_tokens += 1;
+            let growth = ((*n_tokens + n_rows - 1) as f64 / *n_tokens as f64).ln();
+            *ln_own += growth;
+            ln_n += growth;
+            if self.last[base as usize] <= token {
+                ln_n -= *ln_own;
+            }
+            before
+        })
+    }
+
+    fn check(&self, branches_to_come: f64, n_allocations: f64) -> Result<()> {
         if self.observer.stopped() {
             return Err(Error::Stopped);
         }
         let operations = (self.n_branches as f64 + branches_to_come) * self.branch_cost;
-        let bytes = n_allocations as f64 * (size_of::<u32>() * self.problem.n_rows + ENTRY) as f64;
+        let bytes = n_allocations * (size_of::<u32>() * self.problem.n_rows + ENTRY) as f64;
         let (n_tokens, budget) = (self.problem.total, self.budget);
         if operations <= budget && bytes <= MAX_BYTES {
             return Ok(());
@@ -144,7 +187,7 @@ impl<'a, O: Observer> Enumeration<'a, O> {
         let mut sum = 0.0;
         for state in 0..self.joint.n {
             if self.n_branches.is_multiple_of(BRANCHES_BETWEEN_LOOKS) {
-                self.check(0.0, n_before + next.len())?;
+                self.check(0.0, (n_before + next.len()) as f64)?;
             }
             self.n_branches += 1;
             let mass = mass * self.joint.weight(state, bases, &self.alphas, rows);
