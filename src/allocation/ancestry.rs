@@ -145,3 +145,60 @@ fn compose(outer: &[u32], inner: &[u32], result: &mut [u32]) {
         *value = outer.get(index as usize).copied().unwrap_or(0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt as _;
+
+    use super::*;
+    use crate::rng::{Key, Purpose};
+
+    #[test]
+    fn moves_give_every_particle_its_children() {
+        let offspring = [0, 3, 1, 0, 0, 2, 1, 1];
+        let mut particles: Vec<u32> = (0..8).collect();
+        for (to, from) in moves(&offspring) {
+            assert_eq!((offspring[to as usize], particles[to as usize]), (0, to));
+            particles[to as usize] = from;
+        }
+        for (particle, n) in (0..).zip(offspring) {
+            assert_eq!(particles.iter().filter(|other| **other == particle).count(), n as usize);
+        }
+    }
+
+    /// Particles carry their own history, of every generation that is in use or not.
+    #[test]
+    fn ancestors_are_those_of_histories_that_particles_carry() {
+        let (n, mut rng) = (32, Key::new(0, Purpose::Score).rng());
+        let mut ancestry = Ancestry::new(n);
+        let mut histories: Vec<Vec<u32>> = (0..n as u32).map(|particle| vec![particle]).collect();
+        let mut users: Vec<usize> = Vec::new();
+        for generation in 0..100 {
+            assert_eq!(ancestry.present(), generation);
+            for _ in 0..rng.random_range(0..3) {
+                ancestry.enter();
+                users.push(generation);
+            }
+            while users.len() > 12 {
+                ancestry.leave(users.swap_remove(rng.random_range(0..users.len())));
+            }
+            for &number in &users {
+                let expected: Vec<u32> = histories.iter().map(|history| history[number]).collect();
+                assert_eq!(ancestry.ancestors(number), expected);
+            }
+            // Few die, so that old generations keep many ancestors.
+            let first = rng.random_range(0..n as u32);
+            let dead = (0..3).map(|step| (first + step) % n as u32);
+            let other = |step: u32| (first + 3 + step) % n as u32;
+            let moves: Vec<Move> =
+                dead.map(|to| (to, other(rng.random_range(0..n as u32 - 3)))).collect();
+            ancestry.resample(&moves);
+            for &(to, from) in &moves {
+                histories[to as usize] = histories[from as usize].clone();
+            }
+            for (particle, history) in (0..).zip(&mut histories) {
+                history.push(particle);
+            }
+        }
+    }
+}

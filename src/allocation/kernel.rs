@@ -263,8 +263,8 @@ fn pick_below(clique: &Clique, sums: &[Lanes], separator: States, darts: Lanes) 
 fn add_token(plan: &Plan, token: &mut impl Token, states: &[States], x: i32) {
     for (clique, states) in plan.cliques.iter().zip(states) {
         if clique.n_states > LANES {
-            for lane in 0..LANES {
-                add_clique(clique, token, states[lane] as usize, lane, x);
+            for (lane, &state) in states.iter().enumerate() {
+                add_clique(clique, token, state as usize, lane, x);
             }
             continue;
         }

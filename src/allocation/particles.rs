@@ -100,7 +100,8 @@ impl Place {
 /// Marginal counts of one group of particles, as a token sees them.
 pub(super) struct Group<'a> {
     pub(super) words: &'a mut [Words],
-    pub(super) group: usize,
+    /// Which group.
+    pub(super) index: usize,
     /// Places of all pairs of a factor and a state.
     pub(super) places: &'a [Place],
 }
@@ -109,7 +110,7 @@ impl Token for Group<'_> {
     #[inline(always)]
     fn sizes(&self, clique: &Clique, factor: usize, state: usize) -> Lanes {
         let place = self.places[clique.pair(factor, state)];
-        let (counts, mut sizes) = (place.counts(self.words, self.group), [0.0; LANES]);
+        let (counts, mut sizes) = (place.counts(self.words, self.index), [0.0; LANES]);
         for lane in 0..LANES {
             sizes[lane] = place.base + f64::from(counts[lane]);
         }
@@ -119,14 +120,14 @@ impl Token for Group<'_> {
     #[inline(always)]
     fn add(&mut self, clique: &Clique, factor: usize, state: usize, lane: usize, x: i32) {
         let Place { word, shift, .. } = self.places[clique.pair(factor, state)];
-        let word = &mut self.words[word + self.group][lane];
+        let word = &mut self.words[word + self.index][lane];
         *word = word.wrapping_add_signed(x << shift);
     }
 
     #[inline(always)]
     fn add_all(&mut self, clique: &Clique, factor: usize, state: usize, x: &Counts) {
         let Place { word, shift, .. } = self.places[clique.pair(factor, state)];
-        let words = &mut self.words[word + self.group];
+        let words = &mut self.words[word + self.index];
         for lane in 0..LANES {
             words[lane] = words[lane].wrapping_add_signed(x[lane] << shift);
         }

@@ -142,7 +142,8 @@ impl<'a, L: UniformLanes> Run<'a, L> {
         let base = |row: usize| self.alphas[row];
         particles.open(plan, self.problem.bases(cell), base, &mut self.places);
         for (group, uniforms) in self.lanes.iter_mut().enumerate() {
-            let mut token = Group { words: &mut particles.words, group, places: &self.places };
+            let mut token =
+                Group { words: &mut particles.words, index: group, places: &self.places };
             let weight = kernel::weigh(plan, &token, &mut self.sums);
             kernel::pick(plan, &self.sums, uniforms, &mut self.states);
             kernel::add(plan, &mut token, &self.states, 1);
@@ -181,7 +182,7 @@ impl<'a, L: UniformLanes> Run<'a, L> {
             let words = &mut particles.words;
             let mut sum = [0.0; LANES];
             for (index, (share, sums)) in shares.iter_mut().zip(&mut *sums).enumerate() {
-                let token = Group { words, group, places: places(index) };
+                let token = Group { words, index: group, places: places(index) };
                 let weight = kernel::weigh(plan, &token, &mut self.sums);
                 for lane in 0..LANES {
                     sum[lane] += weight[lane];
@@ -196,7 +197,7 @@ impl<'a, L: UniformLanes> Run<'a, L> {
                 if rank > 0 && index == distinct[rank - 1] {
                     continue;
                 }
-                let mut token = Group { words, group, places: places(index as usize) };
+                let mut token = Group { words, index: group, places: places(index as usize) };
                 if sums.len() > 1 {
                     kernel::weigh(plan, &token, &mut self.sums);
                 }
