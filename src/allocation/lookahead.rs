@@ -235,7 +235,8 @@ impl Ratios {
             let first = f64::from(least) + alphas[row];
             let (above, below) = (first + expected[row], first + before);
             // Γ(x + 1) = x Γ(x).
-            let mut value = (-f64::from(power) * ln_gamma_ratio(above, below - above)).exp();
+            let mut value =
+                (-f64::from(power) * ln_gamma_ratio(above, before - expected[row])).exp();
             for step in 0..=greatest - least {
                 self.values.push(value);
                 let step = f64::from(step);
