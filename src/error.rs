@@ -120,14 +120,14 @@ pub enum Error {
     },
     /// Exact enumeration of allocations would cost more than its budget.
     #[error(
-        "enumerating the allocations of {n_tokens} tokens passes {operations:.1e} multiply-adds and \
-         {bytes:.1e} bytes before it is done; the budget is {budget:.1e} multiply-adds and 2 GiB: \
+        "enumerating the allocations of {n_tokens} tokens takes at least {operations:.1e} \
+         multiply-adds and {bytes:.1e} bytes; the budget is {budget:.1e} multiply-adds and 2 GiB: \
          raise budget, or {remedy}"
     )]
     EnumerationBudget {
         /// Tokens of the tensor.
         n_tokens: u64,
-        /// Multiply-adds so far.
+        /// Multiply-adds so far, and the least that tokens to come take.
         operations: f64,
         /// Memory so far.
         bytes: f64,

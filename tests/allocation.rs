@@ -1,9 +1,13 @@
 //! The allocation model against exact values and against its own identities.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use polyabayes::Error;
 use polyabayes::allocation::{
-    Algorithm, Ascent, Filter, Limits, Network, Prior, Problem, Sweeps, TokenOrder, ascend, gibbs,
-    ln_probability, sandwich,
+    Algorithm, Ascent, Filter, Limits, Network, Prior, Problem, Sweeps, TokenOrder, ascend,
+    best_particle, gibbs, ln_probability, sandwich,
 };
+use polyabayes::control::Observer;
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
 use serde_json::Value;
@@ -259,19 +263,70 @@ fn annealing_from_both_sides_meets() {
     }
 }
 
+fn filter(n_particles: usize) -> Filter {
+    let (resampling, order) = (Resampling::Systematic, TokenOrder::Random);
+    Filter { n_particles, threshold: 0.5, resampling, order }
+}
+
+/// One allocation alone: a sampler that is right has no variance, however small the pseudo-counts.
+#[test]
+fn samplers_of_one_hidden_value_are_exact() {
+    let data = dense(&[2, 3], &[300, 0, 7, 40, 900, 1]);
+    for concentration in [1e-19, 1e-3, 1.0, 1e6] {
+        let problem = Problem::new(&nmf(&[2, 3], 1, concentration), &data, None).unwrap();
+        let run = |algorithm| ln_probability(&problem, &algorithm, 2, 0, &()).unwrap().ln_value;
+        let exact = run(EXACT);
+        for algorithm in [Algorithm::Filter(filter(16)), Algorithm::Lookahead(filter(16))] {
+            let off = (run(algorithm.clone()) - exact).abs();
+            assert!(off < 1e-9, "{concentration} {algorithm:?}: {off}");
+        }
+    }
+}
+
+/// Counts beyond one byte and beyond two, beside small ones.
+#[test]
+fn particles_count_every_token() {
+    let counts = [200, 100, 3, 66_000, 8_000, 1];
+    let (network, data) = (nmf(&[2, 3], 3, 1.0), dense(&[2, 3], &counts));
+    let found = best_particle(&network, &data, None, &filter(64), 0, &()).unwrap();
+    for (table, totals) in found.counts.iter().zip([vec![303, 74_001], vec![66_200, 8_100, 4]]) {
+        let sums = table.chunks_exact(3).map(|row| row.iter().sum::<f64>());
+        assert_eq!(sums.collect::<Vec<_>>(), totals.into_iter().map(f64::from).collect::<Vec<_>>());
+        assert!(table.iter().all(|count| *count >= 0.0));
+    }
+    let whole: f64 = found.counts[2].iter().sum();
+    assert!((whole - 74_304.0).abs() < 0.5, "{whole}");
+}
+
+/// How often work looks whether to stop.
+struct Looks(AtomicUsize);
+
+impl Observer for Looks {
+    fn stopped(&self) -> bool {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        false
+    }
+}
+
+#[test]
+fn enumerations_that_are_too_large_are_refused_before_they_start() {
+    let data = dense(&[6, 6], &[3; 36]);
+    let problem = Problem::new(&nmf(&[6, 6], 4, 1.0), &data, None).unwrap();
+    let exact = Algorithm::Exact { budget: 1e12 };
+    let looks = Looks(AtomicUsize::new(0));
+    let refused = ln_probability(&problem, &exact, 1, 0, &looks).unwrap_err();
+    let Error::EnumerationBudget { operations, .. } = refused else { panic!("{refused}") };
+    assert!(operations > 1e12);
+    assert!(looks.0.into_inner() < 5);
+}
+
 #[test]
 fn replicates_are_the_same_bits_on_any_number_of_threads() {
     let data = dense(&[3, 3], &[5, 0, 2, 1, 4, 0, 0, 3, 6]);
     let problem = Problem::new(&nmf(&[3, 3], 3, 1.0), &data, None).unwrap();
-    let filter = Filter {
-        n_particles: 40,
-        threshold: 0.5,
-        resampling: Resampling::Systematic,
-        order: TokenOrder::Random,
-    };
     for algorithm in [
-        Algorithm::Filter(filter.clone()),
-        Algorithm::Lookahead(filter),
+        Algorithm::Filter(filter(40)),
+        Algorithm::Lookahead(filter(40)),
         Algorithm::Annealed { n_chains: 32, n_temperatures: 30 },
     ] {
         let on = |n| {
@@ -287,15 +342,9 @@ fn replicates_are_the_same_bits_on_any_number_of_threads() {
 #[test]
 #[ignore = "slow: 2,000 runs of three samplers on every case"]
 fn estimates_of_the_evidence_are_unbiased() {
-    let filter = Filter {
-        n_particles: 16,
-        threshold: 0.5,
-        resampling: Resampling::Systematic,
-        order: TokenOrder::Random,
-    };
     for algorithm in [
-        Algorithm::Filter(filter.clone()),
-        Algorithm::Lookahead(filter),
+        Algorithm::Filter(filter(16)),
+        Algorithm::Lookahead(filter(16)),
         Algorithm::Annealed { n_chains: 16, n_temperatures: 10 },
     ] {
         let mut squares = Vec::new();

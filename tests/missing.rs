@@ -271,6 +271,21 @@ fn missing_cells_that_are_none_are_refused() {
     assert!(error.to_string().contains("max_total"), "{error}");
 }
 
+/// Totals that go on for long are refused while few of them are done.
+#[test]
+fn totals_beyond_the_budget_are_foreseen() {
+    let data = tensor(vec![2, 2], &serde_json::json!([[[0, 1], 3], [[1, 0], 3]]));
+    let missing = [0, 0, 1, 1];
+    let incomplete = Incomplete::new(&nmf(&[2, 2], 2, 4.0), &data, &missing, 0.01, None).unwrap();
+    let error = incomplete.enumerate(None, BUDGET, &()).unwrap_err();
+    let Error::EnumerationBudget { operations, bytes, .. } = error else { panic!("{error}") };
+    assert!(operations > BUDGET && operations < 10.0 * BUDGET, "{operations:e}");
+    // They would take gigabytes.
+    assert!(bytes < 1e8, "{bytes:e}");
+    let few = incomplete.enumerate(Some(16), BUDGET, &()).unwrap();
+    assert_eq!(few.ln_joint.len(), 11);
+}
+
 /// Mean of L̂/L over 2,000 runs, for every total.
 #[test]
 #[ignore = "slow: 2,000 runs on every case"]

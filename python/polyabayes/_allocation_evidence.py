@@ -26,7 +26,7 @@ from polyabayes.exceptions import (
 )
 
 __all__ = [
-    "AUTO_COPIES",
+    "AUTO_BUDGET",
     "BUDGET",
     "METHODS",
     "PARTICLES",
@@ -47,9 +47,8 @@ _RELIABLE_ERROR = math.expm1(1) ** 0.5
 # Multiply-adds that an exact sum may take.
 BUDGET = 1e9
 
-# The same where it is only tried, times the marginal counts that each of them copies: a fraction
-# of a second.
-AUTO_COPIES = 1e7
+# The same where it is only tried: a fraction of a second.
+AUTO_BUDGET = 1e7
 
 # Of a replicate of a filter, where nothing else is asked for.
 PARTICLES = 1000
@@ -350,7 +349,7 @@ def _auto(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Esti
     Options that one of them does not take speak for the other.
     """
     try:
-        budget = options.budget or AUTO_COPIES / max(core.n_marginals, 1)
+        budget = options.budget or AUTO_BUDGET
         return "exact", Estimate.of(core.exact(budget=budget))
     # Too many joint states of the hidden nodes are no matter of the budget.
     except (BudgetExceededError, InvalidArgumentError):

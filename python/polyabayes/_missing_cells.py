@@ -14,7 +14,7 @@ from scipy import stats
 
 from polyabayes import _checks, _core
 from polyabayes._allocation_evidence import (
-    AUTO_COPIES,
+    AUTO_BUDGET,
     BUDGET,
     METHODS,
     PARTICLES,
@@ -212,7 +212,7 @@ def _smc(
 def _auto(
     core: _core.IncompleteAllocation, options: Options, max_total: int | None, run: Run
 ) -> tuple[str, _Found]:
-    budget = options.budget or AUTO_COPIES / max(core.n_marginals, 1)
+    budget = options.budget or AUTO_BUDGET
     try:
         return _exact(core, replace(options, budget=budget), max_total, run)
     # Too many joint states of the hidden nodes are no matter of the budget.

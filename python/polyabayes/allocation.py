@@ -180,8 +180,9 @@ class AllocationModel(Network):
             cell in an order given by the numbers of the tensor's cells. It has no bias, but a
             large effect on the error.
         budget : float, optional
-            Multiply-adds that an exact sum may take: 10^9 for ``"exact"``, 10^7 over the number
-            of marginal counts for ``"auto"``.
+            Multiply-adds that an exact sum may take: 10^9 for ``"exact"``, some ten seconds, and
+            10^7 for ``"auto"``. Every joint state of a token in an allocation takes as many as it
+            has factors and the allocation marginal counts.
         elimination_order : sequence of str, optional
             Order in which hidden nodes are summed out; by default that of fewest states.
         random_state : None, int, RandomState, Generator or SeedSequence

@@ -103,8 +103,9 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         chains.states = states;
         let n_cliques = problem.plan.cliques.len();
         for (&cell, states) in chains.cells.iter().zip(chains.states.chunks_exact(n_cliques)) {
-            let mut rows = Rows { counts: &mut chains.rows, n_groups: 1, group: 0 };
-            kernel::add(&problem.plan, problem.bases(cell), &mut rows, states, 1);
+            let (bases, target) = (problem.bases(cell), Target { base: &[], unit: 0.0 });
+            let mut token = Rows { counts: &mut chains.rows, bases, target };
+            kernel::add(&problem.plan, &mut token, states, 1);
         }
         Ok(chains)
     }
@@ -115,11 +116,11 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         let start = self.states.len();
         let bases = self.problem.bases(self.cells[start / plan.cliques.len()]);
         self.states.resize(start + plan.cliques.len(), [0; LANES]);
-        let mut rows = Rows { counts: &mut self.rows, n_groups: 1, group: 0 };
-        let weights = kernel::weigh(plan, bases, target, &rows, &mut self.sums);
+        let mut token = Rows { counts: &mut self.rows, bases, target };
+        let weights = kernel::weigh(plan, &token, &mut self.sums);
         let states = &mut self.states[start..];
         kernel::pick(plan, &self.sums, &mut self.uniforms, states);
-        kernel::add(plan, bases, &mut rows, states, 1);
+        kernel::add(plan, &mut token, states, 1);
         weights
     }
 
@@ -153,7 +154,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
             tokens,
             &self.cells,
             target,
-            &mut Rows { counts: &mut self.rows, n_groups: 1, group: 0 },
+            &mut self.rows,
             &mut self.states,
             &mut self.sums,
             &mut self.uniforms,

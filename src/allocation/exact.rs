@@ -1,15 +1,23 @@
 //! Exact enumeration: token by token, allocations merged where their future is the same.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::plan::{Clique, Factor};
 use super::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result};
+use crate::math::ln_factorial;
 
 /// Bytes that the table of allocations may take.
 const MAX_BYTES: f64 = (1u64 << 31) as f64;
+
+/// Branches between two looks at the budget and at the observer.
+const BRANCHES_BETWEEN_LOOKS: u64 = 1024;
+
+/// Bytes that an allocation takes beside its counts: its mass, a place in a hash table of twice its
+/// size and in a list, and what the allocator adds.
+const ENTRY: usize = 128;
 
 /// Joint states of hidden nodes that are enumerated for every token.
 const MAX_JOINT: f64 = 1e6;
@@ -31,7 +39,11 @@ pub(super) struct Enumeration<'a, O> {
     allocations: HashMap<Vec<u32>, f64>,
     ln_scale: f64,
     n_drawn: usize,
-    operations: f64,
+    /// Joint states that tokens have taken in allocations.
+    n_branches: u64,
+    /// Multiply-adds of one joint state of a token: its factors, and the counts that are copied and
+    /// compared.
+    branch_cost: f64,
     budget: f64,
     observer: &'a O,
 }
@@ -40,8 +52,7 @@ impl<'a, O: Observer> Enumeration<'a, O> {
     /// Allocations of the tokens of the data.
     pub(super) fn of_tokens(problem: &'a Problem, budget: f64, observer: &'a O) -> Result<Self> {
         let joint = Joint::new(problem)?;
-        // Every token meets one allocation at least.
-        check(problem, problem.total as f64 * joint.n as f64, 0, budget, observer)?;
+        let n_factors: usize = problem.plan.cliques.iter().map(|clique| clique.factors.len()).sum();
         let mut enumeration = Enumeration {
             problem,
             joint,
@@ -51,14 +62,88 @@ impl<'a, O: Observer> Enumeration<'a, O> {
             allocations: HashMap::from([(vec![0; problem.n_rows], 1.0)]),
             ln_scale: 0.0,
             n_drawn: 0,
-            operations: 0.0,
+            n_branches: 0,
+            branch_cost: (n_factors + problem.n_rows) as f64,
             budget,
             observer,
         };
+        // Every token meets one allocation at least.
+        enumeration.check(problem.total as f64 * enumeration.joint.n as f64, 1.0)?;
+        let (n_branches, n_allocations) = enumeration.least_work()?;
+        enumeration.check(n_branches, n_allocations)?;
         for cell in problem.tokens()? {
             enumeration.draw(cell..cell + 1, &mut [0.0])?;
         }
         Ok(enumeration)
+    }
+
+    /// Refuses missing tokens to come, each in one of so many cells, whose least cost passes the
+    /// budget: none of them makes allocations fewer, as what it adds to is read by all later ones.
+    pub(super) fn foresee(&self, n_cells: usize, n_tokens: u64) -> Result<()> {
+        let n_allocations = self.allocations.len() as f64;
+        let to_come = n_allocations * (n_cells * self.joint.n) as f64 * n_tokens as f64;
+        self.check(to_come, n_allocations)
+    }
+
+    /// Joint states that tokens of the data take in allocations at least, and allocations that there
+    /// are at some time: they are told apart by every margin alone, in whose blocks tokens take all
+    /// joint states independently.
+    fn least_work(&self) -> Result<(f64, f64)> {
+        let orders = |values: &Vec<_>| ln_factorial(values.len() as u64);
+        let ln_symmetries: f64 = self.symmetry.nodes.iter().map(orders).sum();
+        let tokens = self.problem.tokens()?;
+        let (mut least, mut most) = (0.0_f64, 1.0_f64);
+        for clique in &self.problem.plan.cliques {
+            for factor in clique.factors.iter().filter(|factor| !factor.tied) {
+                let mut n_branches = 0.0;
+                for ln_n in self.ln_compositions(factor, &tokens) {
+                    let n_allocations = (ln_n - ln_symmetries).exp().max(1.0);
+                    n_branches += n_allocations * self.joint.n as f64;
+                    most = most.max(n_allocations);
+                }
+                least = least.max(n_branches);
+            }
+        }
+        Ok((least, most))
+    }
+
+    /// ln of the number of counts that a factor's blocks may have before every token: compositions
+    /// of their tokens, where a later one reads them.
+    fn ln_compositions(&self, factor: &Factor, tokens: &[u32]) -> impl Iterator<Item = f64> {
+        let n_rows = factor.rows.iter().collect::<HashSet<_>>().len() as u64;
+        let mut of_blocks: HashMap<u32, (u64, f64)> = HashMap::new();
+        let mut ln_n = 0.0;
+        tokens.iter().enumerate().map(move |(token, &cell)| {
+            let before = ln_n;
+            let base = self.problem.bases(cell)[factor.slot];
+            let (n_tokens, ln_own) = of_blocks.entry(base).or_default();
+            *n_tokens += 1;
+            let growth = ((*n_tokens + n_rows - 1) as f64 / *n_tokens as f64).ln();
+            *ln_own += growth;
+            ln_n += growth;
+            if self.last[base as usize] <= token {
+                ln_n -= *ln_own;
+            }
+            before
+        })
+    }
+
+    fn check(&self, branches_to_come: f64, n_allocations: f64) -> Result<()> {
+        if self.observer.stopped() {
+            return Err(Error::Stopped);
+        }
+        let operations = (self.n_branches as f64 + branches_to_come) * self.branch_cost;
+        let bytes = n_allocations * (size_of::<u32>() * self.problem.n_rows + ENTRY) as f64;
+        let (n_tokens, budget) = (self.problem.total, self.budget);
+        if operations <= budget && bytes <= MAX_BYTES {
+            return Ok(());
+        }
+        let remedy = if self.problem.missing.is_empty() {
+            "use method=\"annealed\""
+        } else {
+            "give a smaller max_total, or use method=\"smc\""
+        };
+        Err(Error::EnumerationBudget { n_tokens, operations, bytes, budget, remedy })
     }
 
     /// ln of the sum of all masses.
@@ -78,9 +163,10 @@ impl<'a, O: Observer> Enumeration<'a, O> {
         sorted.sort_unstable_by(|x, y| x.0.cmp(&y.0));
         let total: f64 = sorted.iter().map(|(_, mass)| mass).sum();
         shares.fill(0.0);
+        let n_before = sorted.len();
         for (rows, mass) in sorted {
             for (share, cell) in shares.iter_mut().zip(cells.clone()) {
-                *share += self.branch(cell, &rows, mass, &mut next)? / total;
+                *share += self.branch(cell, &rows, mass, n_before, &mut next)? / total;
             }
         }
         let largest: f64 = next.values().copied().fold(0.0, f64::max);
@@ -97,15 +183,16 @@ impl<'a, O: Observer> Enumeration<'a, O> {
         cell: u32,
         rows: &[u32],
         mass: f64,
+        n_before: usize,
         next: &mut HashMap<Vec<u32>, f64>,
     ) -> Result<f64> {
         let bases = self.problem.bases(cell);
         let mut sum = 0.0;
         for state in 0..self.joint.n {
-            if self.operations % 1024.0 == 0.0 {
-                check(self.problem, self.operations, next.len(), self.budget, self.observer)?;
+            if self.n_branches.is_multiple_of(BRANCHES_BETWEEN_LOOKS) {
+                self.check(0.0, (n_before + next.len()) as f64)?;
             }
-            self.operations += 1.0;
+            self.n_branches += 1;
             let mass = mass * self.joint.weight(state, bases, &self.alphas, rows);
             let mut rows = rows.to_vec();
             self.joint.add(state, bases, &mut rows);
@@ -120,29 +207,6 @@ impl<'a, O: Observer> Enumeration<'a, O> {
         }
         Ok(sum)
     }
-}
-
-fn check(
-    problem: &Problem,
-    operations: f64,
-    n_allocations: usize,
-    budget: f64,
-    observer: &impl Observer,
-) -> Result<()> {
-    if observer.stopped() {
-        return Err(Error::Stopped);
-    }
-    let bytes = n_allocations as f64 * (4.0 * problem.n_rows as f64 + 64.0);
-    if operations > budget || bytes > MAX_BYTES {
-        let n_tokens = problem.total;
-        let remedy = if problem.missing.is_empty() {
-            "use method=\"annealed\""
-        } else {
-            "give a smaller max_total, or use method=\"smc\""
-        };
-        return Err(Error::EnumerationBudget { n_tokens, operations, bytes, budget, remedy });
-    }
-    Ok(())
 }
 
 /// The last token that can read each row: tokens that were not observed have no last.
@@ -252,6 +316,38 @@ impl Symmetry {
             for (value, counts) in values.iter().zip(counts) {
                 value.iter().zip(counts).for_each(|(&row, n)| rows[row] = n);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::network::{Network, Prior};
+    use super::*;
+    use crate::counts::CountTensor;
+
+    #[test]
+    fn no_enumeration_takes_less_than_the_least_work() {
+        let tables =
+            [[3, 0, 1, 2, 2, 0], [1, 1, 1, 1, 1, 1], [0, 5, 0, 0, 4, 0], [2, 2, 2, 3, 0, 0]];
+        let parents = [vec![vec![2], vec![2], vec![]], vec![vec![2], vec![2, 0], vec![]]];
+        for (counts, parents, size) in
+            tables.iter().flat_map(|x| parents.iter().flat_map(move |p| [(x, p, 2), (x, p, 3)]))
+        {
+            let prior = Prior { concentration: 1.0, tables: None };
+            let network =
+                Network::new(vec![2, 3, size], parents.clone(), vec![0, 1], &[], prior).unwrap();
+            let cells: Vec<(i64, i64)> = (0..).zip(*counts).filter(|(_, n)| *n > 0).collect();
+            let places: Vec<i64> =
+                cells.iter().flat_map(|(cell, _)| [cell / 3, cell % 3]).collect();
+            let counts: Vec<i64> = cells.iter().map(|(_, n)| *n).collect();
+            let data = CountTensor::new(vec![2, 3], &places, &counts).unwrap();
+            let problem = Problem::new(&network, &data, None).unwrap();
+            let done = Enumeration::of_tokens(&problem, 1e9, &()).unwrap();
+            let (least, _) = done.least_work().unwrap();
+            assert!(least <= done.n_branches as f64, "{least} {}", done.n_branches);
+            // It is of use: within a factor of the permutations of two hidden values and of merging.
+            assert!(least > 0.02 * done.n_branches as f64, "{least} {}", done.n_branches);
         }
     }
 }

@@ -8,7 +8,9 @@
 // Each kernel is compiled for several instruction sets, with all its parts in it.
 #![allow(clippy::inline_always)]
 
-use super::plan::{Clique, Factor, Plan};
+use std::ops::Range;
+
+use super::plan::{Clique, Plan};
 use crate::rng::{LANES, Lanes, UniformLanes};
 
 /// What a draw is proportional to: base counts of all rows, and how much a token adds to them.
@@ -24,36 +26,59 @@ pub(super) type Counts = [i32; LANES];
 /// Joint state of every clique, in every lane.
 pub(super) type States = [u32; LANES];
 
-/// Marginal counts of one group of [`LANES`] particles among several: row after row, group after
-/// group.
-pub(super) struct Rows<'a> {
-    pub(super) counts: &'a mut [Counts],
-    pub(super) n_groups: usize,
-    pub(super) group: usize,
+/// Marginal counts of [`LANES`] particles or chains, as a token sees them: by the factors of a
+/// clique at its joint states.
+pub(super) trait Token {
+    /// base + unit S, in every lane.
+    fn sizes(&self, clique: &Clique, factor: usize, state: usize) -> Lanes;
+
+    /// Adds to the count in one lane.
+    fn add(&mut self, clique: &Clique, factor: usize, state: usize, lane: usize, x: i32);
+
+    /// Adds to the counts in all lanes.
+    fn add_all(&mut self, clique: &Clique, factor: usize, state: usize, x: &Counts);
 }
 
-impl Rows<'_> {
+/// Marginal counts row after row, and the first row of each slot of a token.
+pub(super) struct Rows<'a> {
+    pub(super) counts: &'a mut [Counts],
+    pub(super) bases: &'a [u32],
+    pub(super) target: Target<'a>,
+}
+
+impl Token for Rows<'_> {
     #[inline(always)]
-    pub(super) fn row(&self, row: usize) -> &Counts {
-        &self.counts[row * self.n_groups + self.group]
+    fn sizes(&self, clique: &Clique, factor: usize, state: usize) -> Lanes {
+        let row = clique.row(factor, state, self.bases);
+        let mut base = self.target.base[row];
+        if clique.factors[factor].tied {
+            base += self.target.unit * f64::from(clique.own_hits(factor, state, self.bases));
+        }
+        let (counts, mut sizes) = (&self.counts[row], [0.0; LANES]);
+        for lane in 0..LANES {
+            sizes[lane] = base + self.target.unit * f64::from(counts[lane]);
+        }
+        sizes
     }
 
     #[inline(always)]
-    fn add(&mut self, row: usize, lane: usize, x: i32) {
-        self.counts[row * self.n_groups + self.group][lane] += x;
+    fn add(&mut self, clique: &Clique, factor: usize, state: usize, lane: usize, x: i32) {
+        self.counts[clique.row(factor, state, self.bases)][lane] += x;
+    }
+
+    #[inline(always)]
+    fn add_all(&mut self, clique: &Clique, factor: usize, state: usize, x: &Counts) {
+        let counts = &mut self.counts[clique.row(factor, state, self.bases)];
+        for lane in 0..LANES {
+            counts[lane] += x[lane];
+        }
     }
 }
 
 /// Fills the cumulative weights of all cliques' states; returns the weights of the token.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-pub(super) fn weigh(
-    plan: &Plan,
-    bases: &[u32],
-    target: Target<'_>,
-    rows: &Rows<'_>,
-    sums: &mut [Lanes],
-) -> Lanes {
-    weigh_token(plan, bases, target, rows, sums)
+pub(super) fn weigh(plan: &Plan, token: &impl Token, sums: &mut [Lanes]) -> Lanes {
+    weigh_token(plan, token, sums)
 }
 
 /// Draws the states of a token from the weights last computed.
@@ -68,8 +93,9 @@ pub(super) fn pick(
 }
 
 /// Adds `x` to the counts of a token's states.
-pub(super) fn add(plan: &Plan, bases: &[u32], rows: &mut Rows<'_>, states: &[States], x: i32) {
-    add_token(plan, bases, rows, states, x);
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+pub(super) fn add(plan: &Plan, token: &mut impl Token, states: &[States], x: i32) {
+    add_token(plan, token, states, x);
 }
 
 /// Draws an index in every lane, given cumulative weights.
@@ -78,17 +104,9 @@ pub(super) fn choose(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> States
 }
 
 /// Adds one to the counts of a token's states in one lane.
-pub(super) fn add_lane(
-    plan: &Plan,
-    bases: &[u32],
-    rows: &mut Rows<'_>,
-    states: &[States],
-    lane: usize,
-) {
+pub(super) fn add_lane(plan: &Plan, token: &mut impl Token, states: &[States], lane: usize) {
     for (clique, states) in plan.cliques.iter().zip(states) {
-        for factor in &clique.factors {
-            rows.add((bases[factor.slot] + factor.rows[states[lane] as usize]) as usize, lane, 1);
-        }
+        add_clique(clique, token, states[lane] as usize, lane, 1);
     }
 }
 
@@ -101,7 +119,7 @@ pub(super) fn sweep(
     tokens: impl Iterator<Item = usize>,
     cells: &[u32],
     target: Target<'_>,
-    rows: &mut Rows<'_>,
+    counts: &mut [Counts],
     states: &mut [States],
     sums: &mut [Lanes],
     uniforms: &mut impl UniformLanes,
@@ -111,28 +129,23 @@ pub(super) fn sweep(
     for token in tokens {
         let bases = &bases[cells[token] as usize * n_slots..][..n_slots];
         let states = &mut states[token * n_cliques..][..n_cliques];
-        add_token(plan, bases, rows, states, -1);
-        weigh_token(plan, bases, target, rows, sums);
+        let mut token = Rows { counts, bases, target };
+        add_token(plan, &mut token, states, -1);
+        weigh_token(plan, &token, sums);
         pick_token(plan, sums, uniforms, states);
-        add_token(plan, bases, rows, states, 1);
+        add_token(plan, &mut token, states, 1);
     }
 }
 
 #[inline(always)]
-fn weigh_token(
-    plan: &Plan,
-    bases: &[u32],
-    target: Target<'_>,
-    rows: &Rows<'_>,
-    sums: &mut [Lanes],
-) -> Lanes {
+fn weigh_token(plan: &Plan, token: &impl Token, sums: &mut [Lanes]) -> Lanes {
     for clique in &plan.cliques {
         let mut total = [0.0; LANES];
         for state in 0..clique.n_states {
             if state % clique.n_inner == 0 {
                 total = [0.0; LANES];
             }
-            let weight = weigh_state(plan, clique, state, bases, target, rows, sums);
+            let weight = weigh_state(plan, clique, state, token, sums);
             for lane in 0..LANES {
                 total[lane] += weight[lane];
             }
@@ -155,14 +168,13 @@ fn weigh_state(
     plan: &Plan,
     clique: &Clique,
     state: usize,
-    bases: &[u32],
-    target: Target<'_>,
-    rows: &Rows<'_>,
+    token: &impl Token,
     sums: &[Lanes],
 ) -> Lanes {
-    let mut above = product(clique, 1, state, bases, target, rows);
-    if clique.divides {
-        let below = product(clique, -1, state, bases, target, rows);
+    let (n_above, n_factors) = (clique.n_above, clique.factors.len());
+    let mut above = product(clique, 0..n_above, state, token);
+    if n_above < n_factors {
+        let below = product(clique, n_above..n_factors, state, token);
         for lane in 0..LANES {
             above[lane] /= below[lane];
         }
@@ -178,40 +190,19 @@ fn weigh_state(
     above
 }
 
-/// Product of the factors whose power has this sign.
+/// Product of factors, whatever the sign of their power.
 #[inline(always)]
-fn product(
-    clique: &Clique,
-    sign: i32,
-    state: usize,
-    bases: &[u32],
-    target: Target<'_>,
-    rows: &Rows<'_>,
-) -> Lanes {
+fn product(clique: &Clique, factors: Range<usize>, state: usize, token: &impl Token) -> Lanes {
     let mut product = [1.0; LANES];
-    for factor in clique.factors.iter().filter(|factor| factor.exponent.signum() == sign) {
-        let row = bases[factor.slot] + factor.rows[state];
-        let mut base = target.base[row as usize];
-        if factor.tied {
-            base += target.unit * f64::from(own_hits(clique, factor, state, bases, row));
-        }
-        let counts = rows.row(row as usize);
-        for _ in 0..factor.exponent.unsigned_abs() {
+    for factor in factors {
+        let sizes = token.sizes(clique, factor, state);
+        for _ in 0..clique.factors[factor].exponent.unsigned_abs() {
             for lane in 0..LANES {
-                product[lane] *= base + target.unit * f64::from(counts[lane]);
+                product[lane] *= sizes[lane];
             }
         }
     }
     product
-}
-
-/// Earlier slots through which the token itself has added to the row.
-fn own_hits(clique: &Clique, factor: &Factor, state: usize, bases: &[u32], row: u32) -> u32 {
-    let hit = |&&index: &&usize| {
-        let earlier = &clique.factors[index];
-        bases[earlier.slot] + earlier.rows[state] == row
-    };
-    factor.earlier.iter().filter(hit).count() as u32
 }
 
 #[inline(always)]
@@ -269,13 +260,29 @@ fn pick_below(clique: &Clique, sums: &[Lanes], separator: States, darts: Lanes) 
 }
 
 #[inline(always)]
-fn add_token(plan: &Plan, bases: &[u32], rows: &mut Rows<'_>, states: &[States], x: i32) {
+fn add_token(plan: &Plan, token: &mut impl Token, states: &[States], x: i32) {
     for (clique, states) in plan.cliques.iter().zip(states) {
-        for factor in &clique.factors {
-            let base = bases[factor.slot];
+        if clique.n_states > LANES {
             for (lane, &state) in states.iter().enumerate() {
-                rows.add((base + factor.rows[state as usize]) as usize, lane, x);
+                add_clique(clique, token, state as usize, lane, x);
+            }
+            continue;
+        }
+        for state in 0..clique.n_states {
+            let mut added = [0; LANES];
+            for lane in 0..LANES {
+                added[lane] = if states[lane] == state as u32 { x } else { 0 };
+            }
+            for factor in 0..clique.factors.len() {
+                token.add_all(clique, factor, state, &added);
             }
         }
+    }
+}
+
+#[inline(always)]
+fn add_clique(clique: &Clique, token: &mut impl Token, state: usize, lane: usize, x: i32) {
+    for factor in 0..clique.factors.len() {
+        token.add(clique, factor, state, lane, x);
     }
 }

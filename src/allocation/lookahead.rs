@@ -4,19 +4,20 @@
 //! marginal counts expected of the tokens after t: the urn of the network with pseudo-counts that
 //! know the future, which is the urn itself when no token is left.
 
+use super::ancestry::{Move, moves};
 use super::chains::{Chains, Order, ln_law};
-use super::kernel::{self, Rows, States, Target};
-use super::particles::{Move, Particles, moves};
-use super::plan::Factor;
+use super::kernel::{self, States, Target};
+use super::particles::{Group, Particles, Place, Words};
 use super::problem::{Laid, Problem};
 use super::smc::{Filter, n_eff, ordered, rescale};
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::{lanes, ln_gamma_ratio};
+use crate::math::ln_gamma_ratio;
 use crate::rng::{LANES, Lanes, Stream};
 
-/// λ.
-const TRUST: f64 = 0.4;
+/// λ. The more is trusted, the lighter the tails of the proposals, and the more of the sum lies where
+/// no particle comes: errors are told too small. Less than this costs accuracy with many tokens.
+const TRUST: f64 = 0.05;
 
 /// Sweeps of the Gibbs run behind the expectations, of which the second half are averaged.
 const GIBBS_SWEEPS: usize = 200;
@@ -25,7 +26,10 @@ const GIBBS_SWEEPS: usize = 200;
 /// out.
 const EVEN_SHARE: f64 = 0.01;
 
-/// Probability of every state of a token's only clique, cell after cell.
+/// Unit of what is expected of a token, over the number of tokens.
+const QUANTUM: f64 = 1.0 / (1u64 << 50) as f64;
+
+/// λ times the probability of every state of a token's only clique, cell after cell.
 pub(super) struct Responsibilities {
     n_states: usize,
     shares: Vec<f64>,
@@ -64,10 +68,15 @@ impl Responsibilities {
                 }
             }
         }
+        // Sums of these are exact: what was expected of tokens that are gone leaves no rest.
+        let quantum = problem.total.next_power_of_two() as f64 * QUANTUM;
         for shares in shares.chunks_exact_mut(n_states) {
             let total: f64 = shares.iter().sum();
             let even = EVEN_SHARE / n_states as f64;
-            shares.iter_mut().for_each(|x| *x = even + (1.0 - EVEN_SHARE) * *x / total);
+            for share in shares {
+                let spread = even + (1.0 - EVEN_SHARE) * *share / total;
+                *share = (TRUST * spread / quantum).ceil() * quantum;
+            }
         }
         Ok(Responsibilities { n_states, shares })
     }
@@ -87,15 +96,11 @@ impl Responsibilities {
 
     /// Adds λ times what so many tokens of a cell are expected to add to the marginal counts.
     fn add(&self, problem: &Problem, cell: u32, count: f64, rows: &mut [f64]) {
-        for_rows(problem, cell, |state, row| rows[row] += TRUST * count * self.of(cell)[state]);
-    }
-}
-
-fn for_rows(problem: &Problem, cell: u32, mut visit: impl FnMut(usize, usize)) {
-    let bases = problem.bases(cell);
-    for factor in &problem.plan.cliques[0].factors {
-        for (state, &row) in factor.rows.iter().enumerate() {
-            visit(state, (bases[factor.slot] + row) as usize);
+        let bases = problem.bases(cell);
+        for factor in &problem.plan.cliques[0].factors {
+            for (share, &row) in self.of(cell).iter().zip(&factor.rows) {
+                rows[(bases[factor.slot] + row) as usize] += count * share;
+            }
         }
     }
 }
@@ -115,11 +120,12 @@ pub(super) fn ln_sum(
     let tokens = ordered(problem, &filter.order, rng)?;
     let n_groups = filter.n_particles.div_ceil(LANES);
     let alphas = problem.alphas();
-    let mut base: Vec<f64> = responsibilities.expected(problem);
-    base.iter_mut().zip(&alphas).for_each(|(base, alpha)| *base += alpha);
-    let mut ln_value = ln_start(problem, &alphas, &base);
+    let mut expected = responsibilities.expected(problem);
+    let mut ln_value = ln_start(problem, &alphas, &expected);
     let mut particles = Particles::new(problem, n_groups, Some(&tokens))?;
     let mut used = Used::new(problem, n_groups);
+    let mut places = Vec::new();
+    let mut ratios = Ratios::default();
     let mut lanes: Vec<_> = (0..n_groups).map(|_| rng.lanes()).collect();
     let mut sums = vec![[0.0; LANES]; plan.n_states];
     let mut states: Vec<States> = vec![[0; LANES]; 1];
@@ -128,25 +134,22 @@ pub(super) fn ln_sum(
         if observer.stopped() {
             return Err(Error::Stopped);
         }
-        particles.open(problem.bases(cell));
         // The token is no longer to come: what was expected of it goes.
-        let mut changes = changes(problem, cell, &base);
-        responsibilities.add(problem, cell, -1.0, &mut base);
-        for change in &mut changes {
-            let (row, place) = (change.row, particles.place(change.row));
-            particles.base[place] = base[row];
-            (change.row, change.after) = (place, base[row]);
-        }
+        let mut changes = changes(problem, cell);
+        changes.iter_mut().for_each(|change| change.before = expected[change.row]);
+        responsibilities.add(problem, cell, -1.0, &mut expected);
+        let base = |row: usize| alphas[row] + expected[row];
+        places.clear();
+        particles.open(plan, problem.bases(cell), base, &mut places);
+        ratios.tabulate(&changes, &alphas, &expected, &particles);
         used.take_up(responsibilities.of(cell));
-        let bases = &particles.bases;
-        let target = Target { base: &particles.base, unit: 1.0 };
         for (group, uniforms) in lanes.iter_mut().enumerate() {
-            let mut rows = Rows { counts: &mut particles.rows, n_groups, group };
-            let _ = kernel::weigh(plan, bases, target, &rows, &mut sums);
+            let ratio = ratios.of(&particles.words, group);
+            let mut token = Group { words: &mut particles.words, index: group, places: &places };
+            kernel::weigh(plan, &token, &mut sums);
             let total = used.open(group, &mut sums);
-            let ratio = future(&changes, &rows).map(f64::exp);
             kernel::pick(plan, &sums, uniforms, &mut states);
-            kernel::add(plan, bases, &mut rows, &states, 1);
+            kernel::add(plan, &mut token, &states, 1);
             used.add(group, &states[0]);
             for lane in 0..LANES {
                 weights[group][lane] *= total[lane] * ratio[lane];
@@ -158,7 +161,7 @@ pub(super) fn ln_sum(
         if token + 1 < tokens.len() && n_eff(&weights) < enough {
             let flat = weights.as_flattened();
             ln_value += (flat.iter().sum::<f64>() / flat.len() as f64).ln();
-            let moves = moves(&filter.resampling.ancestors(flat, rng));
+            let moves = moves(&filter.resampling.offspring(flat, rng));
             used.resample(&moves);
             particles.resample(&moves);
             weights.fill([1.0; LANES]);
@@ -168,56 +171,112 @@ pub(super) fn ln_sum(
     Ok(ln_value + (flat.iter().sum::<f64>() / flat.len() as f64).ln())
 }
 
-/// ln Π (Γ(base)/Γ(α))^power: the target before the first token.
-fn ln_start(problem: &Problem, alphas: &[f64], base: &[f64]) -> f64 {
+/// ln Π (Γ(α + F_0)/Γ(α))^power: the target before the first token.
+fn ln_start(problem: &Problem, alphas: &[f64], expected: &[f64]) -> f64 {
     let of_margin = |laid: &Laid| {
-        let rows = alphas[laid.rows()].iter().zip(&base[laid.rows()]);
-        let ln_rows: f64 = rows.map(|(alpha, base)| ln_gamma_ratio(*alpha, base - alpha)).sum();
+        let rows = alphas[laid.rows()].iter().zip(&expected[laid.rows()]);
+        let ln_rows: f64 = rows.map(|(alpha, expected)| ln_gamma_ratio(*alpha, *expected)).sum();
         f64::from(laid.margin.exponent) * ln_rows
     };
     problem.margins.iter().map(of_margin).sum()
 }
 
-/// Base counts of a row when what is expected of a token goes.
+/// A row of which less is expected when a token comes.
 struct Change {
     row: usize,
-    power: f64,
+    power: i32,
+    /// What was expected.
     before: f64,
-    after: f64,
 }
 
-/// Rows that a token of the cell can add to, each once, still unchanged.
-fn changes(problem: &Problem, cell: u32, base: &[f64]) -> Vec<Change> {
+/// Rows that a token of the cell can add to, each once.
+fn changes(problem: &Problem, cell: u32) -> Vec<Change> {
     let bases = problem.bases(cell);
-    let of_factor = |factor: &Factor| -> Vec<(usize, i32)> {
+    let mut rows: Vec<(usize, i32)> = Vec::new();
+    for factor in &problem.plan.cliques[0].factors {
         let row = |&row: &u32| ((bases[factor.slot] + row) as usize, factor.exponent);
-        factor.rows.iter().map(row).collect()
-    };
-    let mut rows: Vec<(usize, i32)> =
-        problem.plan.cliques[0].factors.iter().flat_map(of_factor).collect();
+        rows.extend(factor.rows.iter().map(row));
+    }
     rows.sort_unstable();
     rows.dedup();
-    let change = |(row, power): (usize, i32)| {
-        let (power, before) = (f64::from(power), base[row]);
-        Change { row, power, before, after: before }
-    };
-    rows.into_iter().map(change).collect()
+    rows.into_iter().map(|(row, power)| Change { row, power, before: 0.0 }).collect()
 }
 
-/// ln of the ratio of targets when what is expected of a token goes: Σ power (ln Γ(after + S) -
-/// ln Γ(before + S)).
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-fn future(changes: &[Change], rows: &Rows<'_>) -> Lanes {
-    let mut ln_ratio = [0.0; LANES];
-    for &Change { row, power, before, after } in changes {
-        let counts = rows.row(row);
-        let at = |base: f64| lanes::ln_gamma(counts.map(|n| base + f64::from(n)));
-        let (below, above) = (at(before), at(after));
-        for lane in 0..LANES {
-            ln_ratio[lane] += power * (above[lane] - below[lane]);
+/// Ratios of targets when what is expected of a token goes: Π (Γ(α + F_t + S)/Γ(α + F_{t-1} +
+/// S))^power over the rows that change, each tabulated for the counts S that there are.
+#[derive(Default)]
+struct Ratios {
+    rows: Vec<Ratio>,
+    values: Vec<f64>,
+}
+
+/// Those of one row.
+struct Ratio {
+    place: Place,
+    /// Where in the table the least count is.
+    start: usize,
+    least: i32,
+}
+
+impl Ratios {
+    fn tabulate(
+        &mut self,
+        changes: &[Change],
+        alphas: &[f64],
+        expected: &[f64],
+        particles: &Particles,
+    ) {
+        self.rows.clear();
+        self.values.clear();
+        for &Change { row, power, before } in changes {
+            let place = particles.place(row, 0.0);
+            let (least, greatest) = range(place, particles);
+            self.rows.push(Ratio { place, start: self.values.len(), least });
+            let first = f64::from(least) + alphas[row];
+            let (above, below) = (first + expected[row], first + before);
+            // Γ(x + 1) = x Γ(x).
+            let mut value =
+                (-f64::from(power) * ln_gamma_ratio(above, before - expected[row])).exp();
+            for step in 0..=greatest - least {
+                self.values.push(value);
+                let step = f64::from(step);
+                value *= ((above + step) / (below + step)).powi(power);
+            }
         }
     }
-    ln_ratio
+
+    fn of(&self, words: &[Words], group: usize) -> Lanes {
+        product(&self.rows, &self.values, words, group)
+    }
+}
+
+/// The least and the greatest count at a place.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+fn range(place: Place, particles: &Particles) -> (i32, i32) {
+    let (mut least, mut greatest) = ([i32::MAX; LANES], [0; LANES]);
+    for group in 0..particles.n_groups {
+        let counts = place.counts(&particles.words, group);
+        for lane in 0..LANES {
+            least[lane] = least[lane].min(counts[lane]);
+            greatest[lane] = greatest[lane].max(counts[lane]);
+        }
+    }
+    let least = least.into_iter().fold(i32::MAX, i32::min);
+    (least, greatest.into_iter().fold(0, i32::max))
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+fn product(rows: &[Ratio], values: &[f64], words: &[Words], group: usize) -> Lanes {
+    let mut product = [1.0; LANES];
+    for row in rows {
+        let (counts, values) = (row.place.counts(words, group), &values[row.start..]);
+        for lane in 0..LANES {
+            let index = (counts[lane] - row.least) as usize;
+            // Without a branch for what cannot be, the loads are gathered.
+            product[lane] *= values.get(index).copied().unwrap_or(0.0);
+        }
+    }
+    product
 }
 
 /// Which values of the hidden nodes the particles have used.

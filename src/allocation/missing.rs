@@ -9,12 +9,12 @@ use rayon::prelude::*;
 use super::exact::Enumeration;
 use super::network::Network;
 use super::problem::{Cells, Problem};
-use super::smc::{Filter, Run, ordered};
+use super::smc::{Filter, Run, TokenOrder, ordered};
 use crate::control::Observer;
 use crate::counts::CountTensor;
 use crate::error::{Error, Result, check_positive};
 use crate::estimate::Estimate;
-use crate::math::{LogSum, ln_factorial, ln_rising};
+use crate::math::{LogSum, Resampling, ln_factorial, ln_rising};
 use crate::rng::{Key, LANES, Purpose};
 
 /// Shares of the evidence that totals beyond the last may have, where no last one is given.
@@ -24,8 +24,13 @@ const LEFT_BY_FILTER: f64 = 1e-6;
 /// Most missing tokens, where no last total is given.
 const MOST_MISSING: u64 = 1_000_000;
 
-/// Most particles of the run that finds the last total.
-const PILOT_PARTICLES: usize = 256;
+/// The run that finds the last total; none has more particles.
+const PILOT: Filter = Filter {
+    n_particles: 256,
+    threshold: 0.5,
+    resampling: Resampling::Systematic,
+    order: TokenOrder::Random,
+};
 
 /// A network, the rate of its intensity, and a tensor of which some cells were not observed.
 #[derive(Debug, Clone)]
@@ -88,7 +93,7 @@ impl Incomplete {
     /// leave out less than 1e-9 of the evidence.
     ///
     /// # Errors
-    /// A budget passed, a stop.
+    /// A budget that is passed, or would be by the tokens to come; a stop.
     pub fn enumerate(
         &self,
         max_total: Option<u64>,
@@ -97,9 +102,18 @@ impl Incomplete {
     ) -> Result<Completion> {
         let mut allocations = Enumeration::of_tokens(&self.problem, budget, observer)?;
         let end = self.end(max_total, LEFT_BY_ENUMERATION);
+        // What the tokens to come cost at least is known where their number is, about.
+        let mut n_left = match end {
+            End::Drawn(n) => n,
+            End::Remainder(_) => self.pilot(&PILOT, end, 0, observer)?,
+        };
         let ln_observed = allocations.ln_sum();
         let cells = &self.problem.missing;
-        let sums = self.sums(ln_observed, end, |shares| allocations.draw(cells.clone(), shares))?;
+        let sums = self.sums(ln_observed, end, |shares| {
+            allocations.foresee(cells.len(), n_left.max(1))?;
+            n_left = n_left.saturating_sub(1);
+            allocations.draw(cells.clone(), shares)
+        })?;
         let mut completion = self.completion(&[sums], 0);
         completion.evidence = Estimate::exact(completion.evidence.ln_value);
         let exact = |joint: &mut Estimate| *joint = Estimate::exact(joint.ln_value);
@@ -126,10 +140,9 @@ impl Incomplete {
         let key = Key::new(seed, Purpose::Score);
         let mut end = self.end(max_total, LEFT_BY_FILTER);
         if matches!(end, End::Remainder(_)) {
-            let n_particles = filter.n_particles.min(PILOT_PARTICLES);
+            let n_particles = filter.n_particles.min(PILOT.n_particles);
             let pilot = Filter { n_particles, ..filter.clone() };
-            let found = self.replicate(&pilot, end, &key, 0, observer)?;
-            end = End::Drawn(found.ln_joint.len() as u64 - 1);
+            end = End::Drawn(self.pilot(&pilot, end, seed, observer)?);
         }
         let one = |replicate| {
             self.replicate(filter, end, &key, replicate, observer).inspect(|_| observer.advance(1))
@@ -137,6 +150,13 @@ impl Incomplete {
         let runs: Result<Vec<Sums>> =
             (1..=n_replicates.max(1) as u64).into_par_iter().map(one).collect();
         Ok(self.completion(&runs?, n_replicates * filter.n_particles))
+    }
+
+    /// Missing tokens that a filter draws up to this end.
+    fn pilot(&self, filter: &Filter, end: End, seed: u64, observer: &impl Observer) -> Result<u64> {
+        let key = Key::new(seed, Purpose::Score);
+        let found = self.replicate(filter, end, &key, 0, observer)?;
+        Ok(found.ln_joint.len() as u64 - 1)
     }
 
     fn replicate(

@@ -4,6 +4,7 @@
 //! The urn's colour is a tuple of node values, and its weight a product of marginal counts; no
 //! computation holds more of an allocation than those.
 
+mod ancestry;
 mod annealed;
 mod annealing;
 mod bidirectional;

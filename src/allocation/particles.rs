@@ -1,71 +1,137 @@
 //! Marginal counts of the particles of a filter, in no more memory than is in use.
 
+// Inlined into kernels that are compiled for several instruction sets.
+#![allow(clippy::inline_always)]
+
+use super::ancestry::{Ancestry, Move, rearrange};
 use super::chains::ln_law;
-use super::kernel::{Counts, Target};
+use super::kernel::{Counts, Target, Token};
+use super::plan::{Clique, Plan};
 use super::problem::Problem;
 use crate::error::{Error, Result};
-use crate::rng::LANES;
+use crate::rng::{LANES, Lanes};
 
 /// A block that no token has used.
 const UNUSED: usize = usize::MAX;
 
+/// Bytes of a word.
+const WORD: usize = 4;
+
+/// One word of counts in every lane.
+pub(super) type Words = [u32; LANES];
+
 /// Marginal counts of all particles.
 ///
-/// A block has a place in memory from the first token that uses it to the last, and is rearranged by
-/// resampling only when a token reads it next: the cost of a token does not grow with the size of
-/// the tensor, and what is in use stays in the cache.
+/// A count takes one, two or four bytes of a word, as the data bound it. A block has a place in
+/// memory from the first token that uses it to the last, and is rearranged by resampling only when
+/// a token reads it next: the cost of a token does not grow with the size of the tensor, and what
+/// is in use stays in the cache.
 pub(super) struct Particles {
-    /// Counts at every place: row after row, group after group.
-    pub(super) rows: Vec<Counts>,
-    /// Base counts of the urn at every place: α, until something else is put there.
-    pub(super) base: Vec<f64>,
-    /// First row of each slot of the token that is opened.
-    pub(super) bases: Vec<u32>,
+    /// Word after word, group after group.
+    pub(super) words: Vec<Words>,
     pub(super) n_groups: usize,
     blocks: Vec<Block>,
     /// Block of every row of the problem.
     block_of: Vec<u32>,
-    /// For each margin, places that are free.
-    free: Vec<Vec<usize>>,
-    /// Those that a block has last been brought up to date in, the one now last.
-    generations: Vec<Generation>,
+    classes: Vec<Class>,
+    ancestry: Ancestry,
 }
 
 /// Rows that are moved together.
 struct Block {
-    margin: usize,
-    alpha: f64,
-    /// First row in the problem, and number of rows.
+    class: usize,
+    /// First row in the problem.
     start: usize,
-    n: usize,
-    /// First row in memory.
-    place: usize,
+    /// First word in memory.
+    word: usize,
     /// Number of the generation whose order the particles are in.
     seen: usize,
     /// The last token that uses it.
     last: usize,
 }
 
-/// Particles between two resamplings.
-struct Generation {
-    number: usize,
-    /// Blocks in its order.
-    n_blocks: usize,
-    /// The ancestor in it of every particle now.
-    ancestors: Vec<u32>,
+/// Blocks that take each other's places.
+struct Class {
+    width: Width,
+    n_words: usize,
+    /// First words of places that are free.
+    free: Vec<usize>,
 }
 
-/// A particle that dies, and the one that it becomes a copy of.
-pub(super) type Move = (u32, u32);
+/// How much of a word a count takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Width {
+    n_bytes: usize,
+    mask: u32,
+}
 
-/// The fewest moves that give every particle these ancestors, in any order.
-pub(super) fn moves(ancestors: &[u32]) -> Vec<Move> {
-    let mut children = vec![0u32; ancestors.len()];
-    ancestors.iter().for_each(|&ancestor| children[ancestor as usize] += 1);
-    let mut free = (0..).zip(&children).filter(|(_, n)| **n == 0).map(|(particle, _)| particle);
-    let parents = (0..).zip(&children).filter(|(_, n)| **n > 1);
-    let copies = parents.flat_map(|(parent, &n)| std::iter::repeat_n(parent, n as usize - 1));
-    copies.filter_map(|parent| Some((free.next()?, parent))).collect()
+impl Width {
+    /// The least that holds counts up to this one.
+    fn of(most: u64) -> Self {
+        match most {
+            0..0x100 => Width { n_bytes: 1, mask: 0xff },
+            0x100..0x1_0000 => Width { n_bytes: 2, mask: 0xffff },
+            _ => Width { n_bytes: 4, mask: u32::MAX },
+        }
+    }
+}
+
+/// Where a count is in memory, and the base count that it is added to.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) base: f64,
+    /// The word of the first group of particles.
+    word: usize,
+    shift: u32,
+    mask: u32,
+}
+
+impl Place {
+    #[inline(always)]
+    pub(super) fn counts(self, words: &[Words], group: usize) -> Counts {
+        let (words, mut counts) = (&words[self.word + group], [0; LANES]);
+        for lane in 0..LANES {
+            counts[lane] = (words[lane] >> self.shift & self.mask) as i32;
+        }
+        counts
+    }
+}
+
+/// Marginal counts of one group of particles, as a token sees them.
+pub(super) struct Group<'a> {
+    pub(super) words: &'a mut [Words],
+    /// Which group.
+    pub(super) index: usize,
+    /// Places of all pairs of a factor and a state.
+    pub(super) places: &'a [Place],
+}
+
+impl Token for Group<'_> {
+    #[inline(always)]
+    fn sizes(&self, clique: &Clique, factor: usize, state: usize) -> Lanes {
+        let place = self.places[clique.pair(factor, state)];
+        let (counts, mut sizes) = (place.counts(self.words, self.index), [0.0; LANES]);
+        for lane in 0..LANES {
+            sizes[lane] = place.base + f64::from(counts[lane]);
+        }
+        sizes
+    }
+
+    #[inline(always)]
+    fn add(&mut self, clique: &Clique, factor: usize, state: usize, lane: usize, x: i32) {
+        let Place { word, shift, .. } = self.places[clique.pair(factor, state)];
+        let word = &mut self.words[word + self.index][lane];
+        *word = word.wrapping_add_signed(x << shift);
+    }
+
+    #[inline(always)]
+    fn add_all(&mut self, clique: &Clique, factor: usize, state: usize, x: &Counts) {
+        let Place { word, shift, .. } = self.places[clique.pair(factor, state)];
+        let words = &mut self.words[word + self.index];
+        for lane in 0..LANES {
+            words[lane] = words[lane].wrapping_add_signed(x[lane] << shift);
+        }
+    }
 }
 
 impl Particles {
@@ -75,82 +141,73 @@ impl Particles {
     /// # Errors
     /// [`Error::Memory`] for more particles than memory holds.
     pub(super) fn new(problem: &Problem, n_groups: usize, tokens: Option<&[u32]>) -> Result<Self> {
-        let mut blocks = Vec::new();
-        for (margin, laid) in problem.margins.iter().enumerate() {
-            let (n, alpha) = (laid.block, laid.margin.alpha);
-            let block =
-                |start| Block { margin, alpha, start, n, place: 0, seen: UNUSED, last: usize::MAX };
-            blocks.extend(laid.rows().step_by(n).map(block));
-        }
-        let mut block_of = vec![0; problem.n_rows];
-        for (number, block) in (0..).zip(&blocks) {
-            block_of[block.start..block.start + block.n].fill(number);
-        }
+        let (mut blocks, block_of, classes) = blocks(problem);
         for (token, &cell) in tokens.unwrap_or_default().iter().enumerate() {
             for &base in problem.bases(cell) {
                 blocks[block_of[base as usize] as usize].last = token;
             }
         }
+        let all: usize = blocks.iter().map(|block| classes[block.class].n_words).sum();
         // A block that is rearranged has two places meanwhile.
-        let second: usize = problem.margins.iter().map(|laid| laid.block).sum();
-        let n = (problem.n_rows + second) * n_groups;
-        let bytes = n as f64 * size_of::<Counts>() as f64;
-        let mut rows = Vec::new();
-        rows.try_reserve_exact(n).map_err(|_| Error::Memory { name: "particles", bytes })?;
-        Ok(Particles {
-            rows,
-            base: Vec::new(),
-            bases: Vec::new(),
-            n_groups,
-            blocks,
-            block_of,
-            free: vec![Vec::new(); problem.margins.len()],
-            generations: vec![Generation { number: 0, n_blocks: 0, ancestors: Vec::new() }],
-        })
+        let n_words = all + classes.iter().map(|class| class.n_words).sum::<usize>();
+        let bytes = (n_words * n_groups) as f64 * size_of::<Words>() as f64;
+        let mut words = Vec::new();
+        let reserved = words.try_reserve_exact(n_words * n_groups);
+        reserved.map_err(|_| Error::Memory { name: "particles", bytes })?;
+        let ancestry = Ancestry::new(n_groups * LANES);
+        Ok(Particles { words, n_groups, blocks, block_of, classes, ancestry })
     }
 
-    /// Brings the blocks of a token up to date, and finds their places.
-    pub(super) fn open(&mut self, bases: &[u32]) {
-        self.bases.clear();
+    /// Brings the blocks of a token up to date, and adds the places of all its pairs of a factor and
+    /// a state to `places`; `base` has the base count of every row.
+    pub(super) fn open(
+        &mut self,
+        plan: &Plan,
+        bases: &[u32],
+        base: impl Fn(usize) -> f64,
+        places: &mut Vec<Place>,
+    ) {
         for &base in bases {
-            let block = self.block_of[base as usize] as usize;
-            self.update(block);
-            self.bases.push(self.place(base as usize) as u32);
+            self.update(self.block_of[base as usize] as usize);
+        }
+        for clique in &plan.cliques {
+            for state in 0..clique.n_states {
+                for (number, factor) in clique.factors.iter().enumerate() {
+                    let row = clique.row(number, state, bases);
+                    let mut place = self.place(row, base(row));
+                    if factor.tied {
+                        place.base += f64::from(clique.own_hits(number, state, bases));
+                    }
+                    places.push(place);
+                }
+            }
         }
     }
 
     /// Forgets what no token after this one reads.
     pub(super) fn close(&mut self, bases: &[u32], token: usize) {
         for &base in bases {
-            let block = self.block_of[base as usize] as usize;
-            let Block { last, seen, margin, place, .. } = self.blocks[block];
-            if last == token && seen != UNUSED {
-                let generation = self.generation(seen);
-                self.generations[generation].n_blocks -= 1;
-                self.free[margin].push(place);
-                self.blocks[block].seen = UNUSED;
+            let block = &mut self.blocks[self.block_of[base as usize] as usize];
+            if block.last == token && block.seen != UNUSED {
+                self.ancestry.leave(block.seen);
+                self.classes[block.class].free.push(block.word);
+                block.seen = UNUSED;
             }
         }
     }
 
     /// Where a row of the problem, of a block that is up to date, is in memory.
-    pub(super) fn place(&self, row: usize) -> usize {
+    pub(super) fn place(&self, row: usize, base: f64) -> Place {
         let block = &self.blocks[self.block_of[row] as usize];
-        block.place + (row - block.start)
+        let Width { n_bytes, mask } = self.classes[block.class].width;
+        let byte = (row - block.start) * n_bytes;
+        let word = (block.word + byte / WORD) * self.n_groups;
+        Place { base, word, shift: (byte % WORD) as u32 * u8::BITS, mask }
     }
 
     /// Makes every particle that dies a copy of another.
     pub(super) fn resample(&mut self, moves: &[Move]) {
-        let Some(last) = self.generations.last_mut() else { return };
-        let now = last.number + 1;
-        last.ancestors = (0..(self.n_groups * LANES) as u32).collect();
-        self.generations.retain(|generation| generation.n_blocks > 0);
-        for generation in &mut self.generations {
-            for &(to, from) in moves {
-                generation.ancestors[to as usize] = generation.ancestors[from as usize];
-            }
-        }
-        self.generations.push(Generation { number: now, n_blocks: 0, ancestors: Vec::new() });
+        self.ancestry.resample(moves);
     }
 
     /// Marginal counts of one particle.
@@ -168,11 +225,10 @@ impl Particles {
         (0..self.blocks.len()).for_each(|block| self.update(block));
         let alphas = problem.alphas();
         let target = Target { base: &alphas, unit: 1.0 };
-        let places: Vec<usize> = (0..problem.n_rows).map(|row| self.place(row)).collect();
         let mut best = (Vec::new(), f64::NEG_INFINITY);
         for group in 0..self.n_groups {
-            let count = |&place: &usize| self.rows[place * self.n_groups + group];
-            let rows: Vec<Counts> = places.iter().map(count).collect();
+            let count = |row: usize| self.place(row, 0.0).counts(&self.words, group);
+            let rows: Vec<Counts> = (0..problem.n_rows).map(count).collect();
             for (lane, ln_law) in ln_law(problem, target, &rows).into_iter().enumerate() {
                 if ln_law > best.1 {
                     best = (rows.iter().map(|row| f64::from(row[lane])).collect(), ln_law);
@@ -182,53 +238,76 @@ impl Particles {
         best
     }
 
-    fn generation(&self, number: usize) -> usize {
-        self.generations.partition_point(|generation| generation.number < number)
-    }
-
     fn update(&mut self, block: usize) {
-        let now = self.generations.len() - 1;
-        let Block { seen, n, margin, alpha, place, .. } = self.blocks[block];
-        if seen == self.generations[now].number {
+        let Block { seen, class, word, .. } = self.blocks[block];
+        if seen == self.ancestry.present() {
             return;
         }
-        let new = self.take_place(margin, n, alpha);
-        let (row, size) = (|place: usize| place * self.n_groups, n * self.n_groups);
+        let n_words = self.classes[class].n_words;
+        let new = self.take_words(class);
+        let words = |word: usize| word * self.n_groups..(word + n_words) * self.n_groups;
         if seen == UNUSED {
-            self.rows[row(new)..][..size].fill([0; LANES]);
+            self.words[words(new)].fill([0; LANES]);
         } else {
-            let ranges = [row(place)..row(place) + size, row(new)..row(new) + size];
-            let old = self.generation(seen);
-            if let Ok([from, to]) = self.rows.get_disjoint_mut(ranges) {
-                rearrange(from, to, &self.generations[old].ancestors);
+            if let Ok([from, to]) = self.words.get_disjoint_mut([words(word), words(new)]) {
+                let ancestors = self.ancestry.ancestors(seen);
+                rearrange(from.as_flattened(), to.as_flattened_mut(), ancestors);
             }
-            self.generations[old].n_blocks -= 1;
-            self.free[margin].push(place);
+            self.ancestry.leave(seen);
+            self.classes[class].free.push(word);
         }
-        self.blocks[block].place = new;
-        self.blocks[block].seen = self.generations[now].number;
-        self.generations[now].n_blocks += 1;
+        self.blocks[block].word = new;
+        self.blocks[block].seen = self.ancestry.present();
+        self.ancestry.enter();
     }
 
-    fn take_place(&mut self, margin: usize, n: usize, alpha: f64) -> usize {
-        self.free[margin].pop().unwrap_or_else(|| {
-            let place = self.base.len();
-            self.base.resize(place + n, alpha);
-            self.rows.resize((place + n) * self.n_groups, [0; LANES]);
-            place
+    /// The first of as many words as a block of the class takes.
+    fn take_words(&mut self, class: usize) -> usize {
+        let Class { n_words, ref mut free, .. } = self.classes[class];
+        free.pop().unwrap_or_else(|| {
+            let start = self.words.len() / self.n_groups;
+            self.words.resize((start + n_words) * self.n_groups, [0; LANES]);
+            start
         })
     }
 }
 
-/// Copies rows so that every particle has what its ancestor had.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-fn rearrange(from: &[Counts], to: &mut [Counts], ancestors: &[u32]) {
-    let size = ancestors.len();
-    let rows = from.as_flattened().chunks_exact(size);
-    for (from, to) in rows.zip(to.as_flattened_mut().chunks_exact_mut(size)) {
-        for (count, &ancestor) in to.iter_mut().zip(ancestors) {
-            // Without a branch for what cannot be, the loads are gathered.
-            *count = from.get(ancestor as usize).copied().unwrap_or(0);
+/// All blocks, the number of that of every row, and their classes.
+fn blocks(problem: &Problem) -> (Vec<Block>, Vec<u32>, Vec<Class>) {
+    let mut block_of = vec![0; problem.n_rows];
+    let (mut blocks, mut classes): (Vec<Block>, Vec<Class>) = (Vec::new(), Vec::new());
+    for laid in &problem.margins {
+        for start in laid.rows().step_by(laid.block) {
+            block_of[start..start + laid.block].fill(blocks.len() as u32);
+            blocks.push(Block { class: 0, start, word: 0, seen: UNUSED, last: usize::MAX });
         }
     }
+    let ends = blocks.iter().skip(1).map(|block| block.start).chain([problem.n_rows]);
+    let sizes: Vec<usize> = ends.zip(&blocks).map(|(end, block)| end - block.start).collect();
+    let most = most(problem, &block_of, blocks.len());
+    for ((block, n), most) in blocks.iter_mut().zip(sizes).zip(most) {
+        let width = Width::of(most);
+        let n_words = (n * width.n_bytes).div_ceil(WORD);
+        let same = |class: &Class| class.width == width && class.n_words == n_words;
+        block.class = classes.iter().position(same).unwrap_or_else(|| {
+            classes.push(Class { width, n_words, free: Vec::new() });
+            classes.len() - 1
+        });
+    }
+    (blocks, block_of, classes)
+}
+
+/// How often tokens can add to a count of every block.
+fn most(problem: &Problem, block_of: &[u32], n_blocks: usize) -> Vec<u64> {
+    if !problem.missing.is_empty() {
+        // Tokens that were not observed have no end.
+        return vec![u64::MAX; n_blocks];
+    }
+    let mut most = vec![0; n_blocks];
+    for (cell, count) in (0..).zip(&problem.counts) {
+        for &base in problem.bases(cell) {
+            most[block_of[base as usize] as usize] += count;
+        }
+    }
+    most
 }

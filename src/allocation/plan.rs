@@ -35,9 +35,12 @@ pub(super) struct Clique {
     pub(super) n_states: usize,
     /// First of its states among those of all cliques.
     pub(super) start: usize,
+    /// Factors, those of positive power first.
     pub(super) factors: Vec<Factor>,
-    /// Whether a factor has a negative power.
-    pub(super) divides: bool,
+    /// Number of factors of positive power.
+    pub(super) n_above: usize,
+    /// Number of pairs of a factor and a state in the cliques before.
+    pub(super) n_before: usize,
     /// Cliques whose sums enter here, with the separator's state for each of the states here.
     pub(super) children: Vec<(usize, Vec<u32>)>,
     /// Values of the clique's nodes: (node, stride, size).
@@ -46,6 +49,31 @@ pub(super) struct Clique {
 }
 
 impl Clique {
+    /// Row of a factor in a state, given the first row of each slot.
+    #[inline]
+    pub(super) fn row(&self, factor: usize, state: usize, bases: &[u32]) -> usize {
+        let factor = &self.factors[factor];
+        (bases[factor.slot] + factor.rows[state]) as usize
+    }
+
+    /// Earlier slots through which a token itself has added to the row.
+    pub(super) fn own_hits(&self, factor: usize, state: usize, bases: &[u32]) -> u32 {
+        let row = self.row(factor, state, bases);
+        let hit = |&&earlier: &&usize| self.row(earlier, state, bases) == row;
+        self.factors[factor].earlier.iter().filter(hit).count() as u32
+    }
+
+    fn n_pairs(&self) -> usize {
+        self.factors.len() * self.n_states
+    }
+
+    /// Number of a pair of a factor and a state among those of all cliques, factors varying
+    /// fastest.
+    #[inline]
+    pub(super) fn pair(&self, factor: usize, state: usize) -> usize {
+        self.n_before + state * self.factors.len() + factor
+    }
+
     /// Node, stride and size of the values that make up a state.
     pub(super) fn digits(&self) -> &[(usize, usize, usize)] {
         &self.digits
@@ -71,6 +99,8 @@ pub(super) struct Plan {
     pub(super) roots: Vec<usize>,
     /// Joint states of all cliques.
     pub(super) n_states: usize,
+    /// Pairs of a factor and a state, of all cliques.
+    pub(super) n_pairs: usize,
 }
 
 /// Where the nodes of a slot that are hidden add to the row: (node, stride).
@@ -107,8 +137,12 @@ impl Plan {
             }
             None => least_states(&hidden, &scopes, sizes),
         };
-        let mut plan =
-            Plan { cliques: cliques(&order, &scopes, sizes)?, roots: vec![], n_states: 0 };
+        let mut plan = Plan {
+            cliques: cliques(&order, &scopes, sizes)?,
+            roots: vec![],
+            n_states: 0,
+            n_pairs: 0,
+        };
         plan.assign(margins, slots, &scopes);
         plan.connect();
         Ok(plan)
@@ -116,7 +150,10 @@ impl Plan {
 
     /// Gives every slot to the first clique that holds the scope of its margin.
     fn assign(&mut self, margins: &[Margin], slots: &[SlotRows], scopes: &[Vec<usize>]) {
-        for (index, slot) in slots.iter().enumerate() {
+        let power = |slot: &SlotRows| margins[slot.margin].exponent;
+        let (above, below): (Vec<_>, Vec<_>) =
+            slots.iter().enumerate().partition(|(_, slot)| power(slot) > 0);
+        for (index, slot) in above.into_iter().chain(below) {
             let holds = |clique: &&mut Clique| {
                 scopes[slot.margin].iter().all(|&node| clique.value(node, 0).is_some())
             };
@@ -131,8 +168,8 @@ impl Plan {
             let rows = (0..clique.n_states).map(row).collect();
             let same = |factor: &Factor| slots[factor.slot].margin == slot.margin;
             let earlier = (0..clique.factors.len()).filter(|&f| same(&clique.factors[f])).collect();
-            let exponent = margins[slot.margin].exponent;
-            clique.divides |= exponent < 0;
+            let exponent = power(slot);
+            clique.n_above += usize::from(exponent > 0);
             let tied = margins[slot.margin].slots.len() > 1;
             clique.factors.push(Factor { slot: index, exponent, tied, rows, earlier });
         }
@@ -141,7 +178,9 @@ impl Plan {
     fn connect(&mut self) {
         for index in 0..self.cliques.len() {
             self.cliques[index].start = self.n_states;
+            self.cliques[index].n_before = self.n_pairs;
             self.n_states += self.cliques[index].n_states;
+            self.n_pairs += self.cliques[index].n_pairs();
             let Some(parent) = self.cliques[index].parent else {
                 self.roots.push(index);
                 continue;
@@ -248,7 +287,8 @@ fn cliques(order: &[usize], scopes: &[Vec<usize>], sizes: &[usize]) -> Result<Ve
             n_states: stride,
             start: 0,
             factors: Vec::new(),
-            divides: false,
+            n_above: 0,
+            n_before: 0,
             children: Vec::new(),
             digits,
             parent,

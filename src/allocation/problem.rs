@@ -318,9 +318,9 @@ impl Problem {
         let target = Target { base: rows, unit: 0.0 };
         let mut sums = vec![[0.0; LANES]; self.plan.n_states];
         let mut zeros = vec![[0; LANES]; self.n_rows];
-        let empty = Rows { counts: &mut zeros, n_groups: 1, group: 0 };
         let ln_token = |(cell, &count): (u32, &u64)| {
-            let weights = weigh(&self.plan, self.bases(cell), target, &empty, &mut sums);
+            let token = Rows { counts: &mut zeros, bases: self.bases(cell), target };
+            let weights = weigh(&self.plan, &token, &mut sums);
             count as f64 * weights[0].ln()
         };
         (0..).zip(&self.counts).map(ln_token).sum()

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use rand::seq::SliceRandom as _;
 
-use super::kernel::{self, Rows, States, Target};
-use super::particles::{Particles, moves};
+use super::ancestry::moves;
+use super::kernel::{self, States};
+use super::particles::{Group, Particles, Place};
 use super::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result};
@@ -104,8 +105,9 @@ pub(super) struct Run<'a, L> {
     states: Vec<States>,
     weights: Vec<Lanes>,
     ln_scale: f64,
-    /// First row of each slot of several cells.
-    bases: Vec<u32>,
+    alphas: Vec<f64>,
+    /// Places that a token reads, cell after cell.
+    places: Vec<Place>,
 }
 
 impl<'a, L: UniformLanes> Run<'a, L> {
@@ -128,21 +130,23 @@ impl<'a, L: UniformLanes> Run<'a, L> {
             states: vec![[0; LANES]; problem.plan.cliques.len()],
             weights: vec![[1.0; LANES]; n_groups],
             ln_scale: 0.0,
-            bases: Vec::new(),
+            alphas: problem.alphas(),
+            places: Vec::new(),
         })
     }
 
     /// Draws the next token, which fell in this cell.
     pub(super) fn draw(&mut self, cell: u32) {
         let (plan, particles) = (&self.problem.plan, &mut self.particles);
-        particles.open(self.problem.bases(cell));
-        let target = Target { base: &particles.base, unit: 1.0 };
-        let (bases, n_groups) = (&particles.bases, self.lanes.len());
+        self.places.clear();
+        let base = |row: usize| self.alphas[row];
+        particles.open(plan, self.problem.bases(cell), base, &mut self.places);
         for (group, uniforms) in self.lanes.iter_mut().enumerate() {
-            let mut rows = Rows { counts: &mut particles.rows, n_groups, group };
-            let weight = kernel::weigh(plan, bases, target, &rows, &mut self.sums);
+            let mut token =
+                Group { words: &mut particles.words, index: group, places: &self.places };
+            let weight = kernel::weigh(plan, &token, &mut self.sums);
             kernel::pick(plan, &self.sums, uniforms, &mut self.states);
-            kernel::add(plan, bases, &mut rows, &self.states, 1);
+            kernel::add(plan, &mut token, &self.states, 1);
             self.weights[group].iter_mut().zip(weight).for_each(|(total, x)| *total *= x);
         }
         particles.close(self.problem.bases(cell), self.n_drawn);
@@ -163,24 +167,23 @@ impl<'a, L: UniformLanes> Run<'a, L> {
         observer: &impl Observer,
     ) -> Result<()> {
         let (plan, particles) = (&self.problem.plan, &mut self.particles);
-        self.bases.clear();
+        self.places.clear();
         for cell in cells {
-            particles.open(self.problem.bases(cell));
-            self.bases.extend(&particles.bases);
+            let base = |row: usize| self.alphas[row];
+            particles.open(plan, self.problem.bases(cell), base, &mut self.places);
         }
-        let (n_slots, n_groups) = (particles.bases.len(), self.lanes.len());
-        let bases = |index: usize| &self.bases[index * n_slots..][..n_slots];
-        let target = Target { base: &particles.base, unit: 1.0 };
+        let places = |index: usize| &self.places[index * plan.n_pairs..][..plan.n_pairs];
         shares.fill(0.0);
         let total: f64 = self.weights.as_flattened().iter().sum();
         for (group, uniforms) in self.lanes.iter_mut().enumerate() {
             if observer.stopped() {
                 return Err(Error::Stopped);
             }
-            let mut rows = Rows { counts: &mut particles.rows, n_groups, group };
+            let words = &mut particles.words;
             let mut sum = [0.0; LANES];
             for (index, (share, sums)) in shares.iter_mut().zip(&mut *sums).enumerate() {
-                let weight = kernel::weigh(plan, bases(index), target, &rows, &mut self.sums);
+                let token = Group { words, index: group, places: places(index) };
+                let weight = kernel::weigh(plan, &token, &mut self.sums);
                 for lane in 0..LANES {
                     sum[lane] += weight[lane];
                     *share += self.weights[group][lane] * weight[lane] / total;
@@ -194,13 +197,13 @@ impl<'a, L: UniformLanes> Run<'a, L> {
                 if rank > 0 && index == distinct[rank - 1] {
                     continue;
                 }
-                let bases = bases(index as usize);
+                let mut token = Group { words, index: group, places: places(index as usize) };
                 if sums.len() > 1 {
-                    kernel::weigh(plan, bases, target, &rows, &mut self.sums);
+                    kernel::weigh(plan, &token, &mut self.sums);
                 }
                 kernel::pick(plan, &self.sums, uniforms, &mut self.states);
                 for lane in (0..LANES).filter(|&lane| chosen[lane] == index) {
-                    kernel::add_lane(plan, bases, &mut rows, &self.states, lane);
+                    kernel::add_lane(plan, &mut token, &self.states, lane);
                 }
             }
             self.weights[group].iter_mut().zip(sum).for_each(|(total, x)| *total *= x);
@@ -222,7 +225,7 @@ impl<'a, L: UniformLanes> Run<'a, L> {
         if n_eff(&self.weights) < self.filter.threshold * n_particles {
             self.ln_scale = self.ln_mean();
             let flat = self.weights.as_flattened();
-            self.particles.resample(&moves(&self.filter.resampling.ancestors(flat, rng)));
+            self.particles.resample(&moves(&self.filter.resampling.offspring(flat, rng)));
             self.weights.fill([1.0; LANES]);
         }
     }

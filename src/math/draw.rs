@@ -49,7 +49,9 @@ pub fn systematic_offspring(weights: &[f64], offspring: &mut [u32], start: f64) 
     let mut drawn = 0;
     for (children, &weight) in offspring.iter_mut().zip(weights) {
         cumulative += weight * scale;
-        let upto = (cumulative - start).ceil().clamp(0.0, n) as u32;
+        let end = (cumulative - start).clamp(0.0, n);
+        // The ceiling: as a call of a library it would take most of the time.
+        let upto = end as u32 + u32::from(f64::from(end as u32) < end);
         *children = upto - drawn;
         drawn = upto;
     }

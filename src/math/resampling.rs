@@ -18,8 +18,8 @@ pub enum Resampling {
 }
 
 impl Resampling {
-    /// The ancestor of every particle, in increasing order.
-    pub fn ancestors<R: Rng + ?Sized>(self, weights: &[f64], rng: &mut R) -> Vec<u32> {
+    /// Number of children of every particle, n in all.
+    pub fn offspring<R: Rng + ?Sized>(self, weights: &[f64], rng: &mut R) -> Vec<u32> {
         let n = weights.len();
         let mut offspring = vec![0u32; n];
         match self {
@@ -38,8 +38,7 @@ impl Resampling {
                 multinomial(&rest, left, &mut offspring, rng);
             }
         }
-        let copies = |(i, &children): (u32, &u32)| std::iter::repeat_n(i, children as usize);
-        (0..).zip(&offspring).flat_map(copies).collect()
+        offspring
     }
 }
 
@@ -82,10 +81,11 @@ mod tests {
             let mut rng = Key::new(seed, Purpose::Score).rng();
             let mut mean = [0.0; 5];
             for _ in 0..runs {
-                let ancestors = scheme.ancestors(&weights, &mut rng);
-                assert_eq!(ancestors.len(), weights.len());
-                assert!(ancestors.is_sorted());
-                ancestors.iter().for_each(|&i| mean[i as usize] += 1.0 / f64::from(runs));
+                let offspring = scheme.offspring(&weights, &mut rng);
+                assert_eq!(offspring.iter().sum::<u32>() as usize, weights.len());
+                for (mean, children) in mean.iter_mut().zip(offspring) {
+                    *mean += f64::from(children) / f64::from(runs);
+                }
             }
             for (mean, weight) in mean.iter().zip(weights) {
                 let expected = 5.0 * weight / total;

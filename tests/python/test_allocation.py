@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,11 @@ from polyabayes import (
     allocation,
     model_choice,
 )
-from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    InvalidArgumentError,
+    UnreliableErrorWarning,
+)
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "allocation.json").read_text())
 TABLE = [[2, 0, 1], [1, 1, 0], [0, 3, 1]]
@@ -424,3 +429,25 @@ def test_models_show_what_they_are() -> None:
     assert repr(model) == f"<AllocationModel: {expected}>"
     evidence = Evidence(-1.5, 0.25, "smc", True, -1.0, 3, True, False, 4, 3.0, 0.1)
     assert repr(evidence) == "<Evidence: -1.5000 +- 0.25 nats (smc, 4 replicates, given the total)>"
+
+
+@pytest.mark.slow
+def test_intervals_that_look_ahead_hold_exact_values() -> None:
+    rng = np.random.default_rng(5)
+    inside = []
+    while len(inside) < 200:
+        shape, rank = rng.integers(2, 6, 2), int(rng.integers(2, 4))
+        total, a = int(rng.integers(8, 26)), float(rng.choice([0.5, 1, 4, 20]))
+        counts = rng.multinomial(total, rng.dirichlet(np.full(shape.prod(), 0.4))).reshape(shape)
+        model = AllocationModel.nmf(rank, concentration=a)
+        try:
+            exact = model.log_evidence(counts, "exact", budget=1e8).value
+        except BudgetExceededError:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnreliableErrorWarning)
+            found = model.log_evidence(counts, "smc-lookahead", random_state=len(inside))
+        low, high = found.interval()
+        inside.append(low <= exact <= high)
+    # Few replicates with heavy tails: less than the nominal 95 %.
+    assert np.mean(inside) > 0.9

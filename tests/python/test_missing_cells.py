@@ -306,7 +306,7 @@ def test_intervals_cover() -> None:
             warnings.simplefilter("ignore", UnreliableErrorWarning)
             last = int(data.sum()) + 8
             try:
-                exact = model.predict_missing(data, observed, "exact", max_total=last, budget=2e6)
+                exact = model.predict_missing(data, observed, "exact", max_total=last, budget=5e7)
             except BudgetExceededError:
                 continue
             found = model.predict_missing(
