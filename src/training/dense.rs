@@ -4,19 +4,8 @@
 // The loops are compiled for several instruction sets, with all their parts in them.
 #![allow(clippy::inline_always)]
 
-use super::tallies::{BATCH, Tallies, Word};
-
-/// Topics whose weights are summed side by side.
-const LANES: usize = 16;
-
-/// Rounding of a number to single precision, relative to it.
-const ROUNDING: f32 = 1.0 / (1 << 24) as f32;
-
-/// Total weight below which single precision may have lost some of its parts.
-const LEAST_TOTAL: f32 = 1e-15;
-
-/// Weights that are left out of sums in single precision, where they would make it slow.
-const LEAST: f64 = 1e-30;
+use super::darts::{Halves, LANES, LEAST_TOTAL, Line, ROUNDING, in_order, weigh};
+use super::tallies::{BATCH, Batch, Tallies, Word};
 
 /// No topic.
 const OPEN: u32 = u32::MAX;
@@ -24,26 +13,15 @@ const OPEN: u32 = u32::MAX;
 /// Most tokens of a document.
 pub(super) const MAX_COUNT: u64 = u16::MAX as u64;
 
-// Weights that are left out add up to less than a rounding of the total.
-const _: () = assert!(MAX_COUNT as f64 * LEAST / (LEAST_TOTAL as f64) < ROUNDING as f64);
-
-/// Numbers for [`LANES`] neighbouring topics, which never lie across two cache lines.
-#[derive(Debug, Clone, Copy)]
-#[repr(align(64))]
-struct Line([f32; LANES]);
-
-const ZERO: Line = Line([0.0; LANES]);
-
-/// Counts of as many topics.
+/// Counts of [`LANES`] neighbouring topics.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(32))]
 struct Counts([u16; LANES]);
 
 /// 2 bytes a document and topic of a block; a draw costs a pass over all topics.
 ///
-/// Topic k is in lane k mod [`LANES`] of line k / [`LANES`]; a dart falls on the weights lane after
-/// lane. Sums in single precision tell on which, unless it falls so near to a limit that their
-/// rounding might matter: then the weights are summed again in double precision.
+/// Sums in single precision tell on which topic a dart falls, unless it falls so near to a limit that
+/// their rounding might matter: then the weights are summed again in double precision.
 pub(super) struct Dense {
     n_topics: usize,
     /// Lines of a document.
@@ -68,12 +46,13 @@ impl Dense {
             n_topics,
             n_lines,
             counts: Vec::new(),
-            row: Row { q: vec![ZERO; n_lines], base: vec![ZERO; n_lines] },
-            sums: vec![ZERO; BATCH * (n_lines + 1)],
+            row: Row { q: vec![Line::ZERO; n_lines], base: vec![Line::ZERO; n_lines] },
+            sums: vec![Line::ZERO; BATCH * (n_lines + 1)],
         }
     }
 
-    fn count(&mut self, document: u32, topic: usize) -> &mut u16 {
+    fn count(&mut self, document: u32, topic: u16) -> &mut u16 {
+        let topic = usize::from(topic);
         &mut self.counts[document as usize * self.n_lines + topic / LANES].0[topic % LANES]
     }
 
@@ -97,18 +76,17 @@ impl Dense {
 }
 
 impl Tallies for Dense {
-    fn reset(&mut self, lengths: impl Iterator<Item = usize>) {
+    fn fill(&mut self, lengths: &[usize], documents: &[u32], topics: &[u16]) {
         self.counts.clear();
-        self.counts.resize(lengths.count() * self.n_lines, Counts([0; LANES]));
-    }
-
-    fn add(&mut self, document: u32, topic: u16) {
-        *self.count(document, usize::from(topic)) += 1;
-    }
-
-    fn remove(&mut self, documents: &[u32], topics: &[u16]) {
+        self.counts.resize(lengths.len() * self.n_lines, Counts([0; LANES]));
         for (&document, &topic) in documents.iter().zip(topics) {
-            *self.count(document, usize::from(topic)) -= 1;
+            *self.count(document, topic) += 1;
+        }
+    }
+
+    fn remove(&mut self, tokens: Batch<'_>, topics: &[u16]) {
+        for (&document, &topic) in tokens.documents.iter().zip(topics) {
+            *self.count(document, topic) -= 1;
         }
     }
 
@@ -119,10 +97,11 @@ impl Tallies for Dense {
     fn draw(
         &mut self,
         word: &Word<'_>,
-        documents: &[u32],
+        tokens: Batch<'_>,
         topics: &mut [u16],
         uniforms: &[f64; BATCH],
     ) {
+        let documents = tokens.documents;
         let mut drawn = [OPEN; BATCH];
         propose(&self.row, &self.counts, &mut self.sums, documents, uniforms, &mut drawn);
         for (slot, (&document, topic)) in documents.iter().zip(topics).enumerate() {
@@ -131,7 +110,7 @@ impl Tallies for Dense {
             } else if let Some(exact) = self.draw_exactly(word, document, uniforms[slot]) {
                 *topic = exact;
             }
-            self.add(document, *topic);
+            *self.count(document, *topic) += 1;
         }
     }
 
@@ -145,37 +124,7 @@ impl Tallies for Dense {
 /// Takes up the weights of a word.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn take_up(row: &mut Row, word: &Word<'_>) {
-    let ((a, a_rest), (weights, weights_rest)) = (lines(word.a), lines(word.weights));
-    let (scale, scale_rest) = lines(word.scale);
-    let parts = a.iter().zip(weights).zip(scale);
-    for ((q, base), ((a, weights), scale)) in row.q.iter_mut().zip(&mut row.base).zip(parts) {
-        (*q, *base) = products(a, weights, scale);
-    }
-    if let (Some(q), Some(base)) = (row.q.get_mut(a.len()), row.base.get_mut(a.len())) {
-        (*q, *base) = products(&a_rest, &weights_rest, &scale_rest);
-    }
-}
-
-/// Whole lines of numbers, and the rest filled up with zeros.
-#[inline(always)]
-fn lines(numbers: &[f64]) -> (&[[f64; LANES]], [f64; LANES]) {
-    let (full, last) = numbers.as_chunks();
-    let mut rest = [0.0; LANES];
-    rest[..last.len()].copy_from_slice(last);
-    (full, rest)
-}
-
-/// Weights q and a q in single precision.
-#[inline(always)]
-fn products(a: &[f64; LANES], weights: &[f64; LANES], scale: &[f64; LANES]) -> (Line, Line) {
-    let (mut q, mut base) = ([0.0; LANES], [0.0; LANES]);
-    for lane in 0..LANES {
-        let weight = weights[lane] * scale[lane];
-        let product = a[lane] * weight;
-        q[lane] = if weight < LEAST { 0.0 } else { weight as f32 };
-        base[lane] = if product < LEAST { 0.0 } else { product as f32 };
-    }
-    (Line(q), Line(base))
+    weigh(word, |line, q, base| (row.q[line], row.base[line]) = (q, base));
 }
 
 /// The topics of some tokens of different documents, or [`OPEN`] where single precision cannot tell.
@@ -202,7 +151,9 @@ fn propose(
     let mut lines = [0; BATCH];
     let tokens = || sums.chunks_exact(n_lines + 1).take(documents.len());
     for (dart, (sums, &u)) in darts.iter_mut().zip(tokens().zip(uniforms)) {
-        *dart = choose_lane(&sums[n_lines].0, u as f32);
+        let halves = Halves::new(&sums[n_lines]);
+        let (lane, rest) = halves.choose(u as f32 * halves.total);
+        *dart = Dart { total: halves.total, rest, lane };
     }
     for (line, (sums, dart)) in lines.iter_mut().zip(tokens().zip(&darts)) {
         for sum in &sums[1..n_lines] {
@@ -242,39 +193,6 @@ struct Dart {
     lane: usize,
 }
 
-/// The lane of the dart at the share `u` of all weights, which are summed by lane: those with an
-/// even number come first, of these those of which the half is even, and so on.
-#[inline(always)]
-fn choose_lane(lanes: &[f32; LANES], u: f32) -> Dart {
-    let eight: [f32; 8] = fold(lanes);
-    let four: [f32; 4] = fold(&eight);
-    let two: [f32; 2] = fold(&four);
-    let total = two[0] + two[1];
-    let (mut rest, mut lane) = (u * total, 0);
-    for (step, lower) in [(1, &two[..]), (2, &four), (4, &eight), (8, lanes)] {
-        let beyond = lower[lane] <= rest;
-        rest -= if beyond { lower[lane] } else { 0.0 };
-        lane += if beyond { step } else { 0 };
-    }
-    Dart { total, rest, lane }
-}
-
-/// Topics in the order in which a dart meets them.
-fn in_order(n_topics: usize) -> impl Iterator<Item = usize> {
-    let lanes = (0..LANES).map(|i| i.reverse_bits() >> (usize::BITS - LANES.ilog2()));
-    lanes.flat_map(move |lane| (lane..n_topics).step_by(LANES))
-}
-
-/// Sums of the first N numbers and the N after them.
-#[inline(always)]
-fn fold<const N: usize>(numbers: &[f32]) -> [f32; N] {
-    let mut sums = [0.0; N];
-    for i in 0..N {
-        sums[i] = numbers[i] + numbers[i + N];
-    }
-    sums
-}
-
 #[cfg(test)]
 mod tests {
     use rand::RngExt;
@@ -289,13 +207,13 @@ mod tests {
         let (mut n_open, mut n_decided) = (0, 0);
         for n_topics in [1, 7, 16, 20, 100, 257] {
             let mut dense = Dense::new(n_topics);
-            dense.reset([0].into_iter());
+            dense.fill(&[0], &[], &[]);
             let scale = vec![1.0; n_topics];
             for _ in 0..40 {
                 let a: Vec<f64> = (0..n_topics).map(|_| rng.random::<f64>()).collect();
                 let weights: Vec<f64> =
                     (0..n_topics).map(|_| rng.random::<f64>().powi(20)).collect();
-                (0..5).for_each(|_| dense.add(0, rng.random_range(0..n_topics) as u16));
+                (0..5).for_each(|_| *dense.count(0, rng.random_range(0..n_topics) as u16) += 1);
                 let word = Word { a: &a, weights: &weights, scale: &scale };
                 dense.take_up(&word);
                 // Darts on the limits themselves, to within a few roundings, and anywhere.
