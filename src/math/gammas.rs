@@ -74,9 +74,7 @@ impl Proposal {
         let mut power = if self.m & 1 == 1 { square } else { [1.0; LANES] };
         let mut bits = self.m >> 1;
         while bits > 0 {
-            for lane in 0..LANES {
-                square[lane] *= square[lane];
-            }
+            square = square.map(|x| x * x);
             if bits & 1 == 1 {
                 for lane in 0..LANES {
                     power[lane] *= square[lane];
@@ -178,14 +176,22 @@ fn propose(
     uniforms: &mut Uniforms,
 ) -> usize {
     let mut n_open = 0;
-    for (group, out) in out.chunks_mut(LANES).enumerate() {
-        let (x, is_open) = proposal.quick(uniforms.next_bits());
-        out.copy_from_slice(&x[..out.len()]);
-        for (place, &is_open) in ((group * LANES) as u32..).zip(&is_open[..out.len()]) {
+    let mut note = |start: usize, is_open: &[bool]| {
+        for (place, &is_open) in (start as u32..).zip(is_open) {
             open[n_open] = place;
             n_open += usize::from(is_open);
         }
+    };
+    let (groups, rest) = out.as_chunks_mut::<LANES>();
+    let start_of_rest = groups.len() * LANES;
+    for (group, out) in groups.iter_mut().enumerate() {
+        let (x, is_open) = proposal.quick(uniforms.next_bits());
+        *out = x;
+        note(group * LANES, &is_open);
     }
+    let (x, is_open) = proposal.quick(uniforms.next_bits());
+    rest.copy_from_slice(&x[..rest.len()]);
+    note(start_of_rest, &is_open[..rest.len()]);
     n_open
 }
 
@@ -276,57 +282,93 @@ fn add_listed(counts: &[u32], out: &mut [f64], places: &[u32], uniforms: &mut Un
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::math::ln_gamma;
     use crate::rng::{Key, Purpose};
 
     const N: usize = 400_003;
 
-    fn variates(shape: f64) -> Vec<f64> {
+    fn variates(shape: f64, count: u32) -> Vec<f64> {
         let mut x = vec![0.0; N];
-        fill_gammas(shape, &vec![0; N], &mut x, &mut Key::new(1, Purpose::Score).rng());
+        let rng = &mut Key::new(1, Purpose::Score).rng();
+        fill_gammas(shape, &vec![count; N], &mut x, rng);
         x
     }
 
     /// Kolmogorov's distance from a known law; it is above the bound once in a thousand times.
-    fn check_law(shape: f64, cumulative: impl Fn(f64) -> f64) {
-        let mut x = variates(shape);
+    fn check_law(shape: f64, count: u32, cumulative: impl Fn(f64) -> f64) {
+        let mut x = variates(shape, count);
         x.sort_unstable_by(f64::total_cmp);
         let n = N as f64;
         let distance =
             x.iter().enumerate().map(|(i, &x)| (cumulative(x) - (i as f64 + 0.5) / n).abs());
         let distance = distance.fold(0.0, f64::max);
-        assert!(distance < 1.95 / n.sqrt(), "{shape}: {distance}");
+        assert!(distance < 1.95 / n.sqrt(), "{shape} + {count}: {distance}");
+    }
+
+    /// P(Gamma(shape) <= x), by its series, of which all terms are positive.
+    fn cumulative(shape: f64, x: f64) -> f64 {
+        let (mut term, mut sum, mut denominator) = (1.0 / shape, 1.0 / shape, shape);
+        while term > sum * 1e-17 {
+            denominator += 1.0;
+            term *= x / denominator;
+            sum += term;
+        }
+        sum * (shape * x.ln() - x - ln_gamma(shape)).exp()
     }
 
     #[test]
     fn laws_that_have_a_closed_form() {
-        check_law(1.0, |x| -(-x).exp_m1());
-        check_law(0.5, |x| libm::erf(x.sqrt()));
-        check_law(2.0, |x| 1.0 - (1.0 + x) * (-x).exp());
+        check_law(1.0, 0, |x| -(-x).exp_m1());
+        check_law(0.5, 0, |x| libm::erf(x.sqrt()));
+        check_law(2.0, 0, |x| 1.0 - (1.0 + x) * (-x).exp());
+        check_law(1.0, 1, |x| 1.0 - (1.0 + x) * (-x).exp());
+    }
+
+    /// Of 1/shape whole (0.1, 1/3, 1/49, 0.01), just above or below a whole number, and elsewhere.
+    #[test]
+    fn laws_of_small_shapes() {
+        for shape in [0.1, 1.0 / 3.0, 1.0 / 49.0, 0.01, 0.099, 0.101, 0.13, 0.3, 0.51, 0.7, 0.97] {
+            check_law(shape, 0, |x| cumulative(shape, x));
+            let u = variates(shape, 0);
+            let large = u.iter().filter(|x| **x > 1.0).count() as f64 / N as f64;
+            let expected = 1.0 - cumulative(shape, 1.0);
+            let error = (expected / N as f64).sqrt();
+            assert!((large - expected).abs() < 4.0 * error, "{shape}: {large} {expected}");
+        }
     }
 
     #[test]
-    fn moments_and_tails_of_small_shapes() {
-        for shape in [0.3, 0.1, 0.01] {
-            let (x, n) = (variates(shape), N as f64);
-            let mean = x.iter().sum::<f64>() / n;
-            assert!((mean - shape).abs() < 4.0 * (shape / n).sqrt(), "{shape}: {mean}");
-            let large = x.iter().filter(|x| **x > 1.0).count() as f64 / n;
-            let expected = tail(shape);
-            assert!((large - expected).abs() < 4.0 * (expected / n).sqrt(), "{shape}: {large}");
+    fn laws_of_shapes_with_counts() {
+        for (shape, count) in [(0.1, 1), (0.1, 2), (0.13, FEW), (0.1, FEW + 1), (2.5, 3)] {
+            check_law(shape, count, |x| cumulative(shape + f64::from(count), x));
         }
+    }
+
+    #[test]
+    fn counts_are_those_of_their_places() {
+        let counts: Vec<u32> = (0..N as u32).map(|i| i % 7).collect();
+        let mut x = vec![0.0; N];
+        fill_gammas(0.1, &counts, &mut x, &mut Key::new(2, Purpose::Score).rng());
+        for count in 0..7 {
+            let own: Vec<f64> = x.iter().skip(count).step_by(7).copied().collect();
+            let (n, expected) = (own.len() as f64, 0.1 + count as f64);
+            let mean = own.iter().sum::<f64>() / n;
+            assert!((mean - expected).abs() < 4.0 * (expected / n).sqrt(), "{count}: {mean}");
+        }
+    }
+
+    #[test]
+    fn logarithms_of_variates_have_their_mean() {
         // Digamma and trigamma of 0.1.
         let (ln_mean, ln_variance) = (-10.423_754_940_411_076_f64, 101.433_299_150_792_76_f64);
-        let mean = variates(0.1).iter().map(|x| x.ln()).sum::<f64>() / N as f64;
+        let mean = variates(0.1, 0).iter().map(|x| x.ln()).sum::<f64>() / N as f64;
         assert!((mean - ln_mean).abs() < 4.0 * (ln_variance / N as f64).sqrt(), "{mean}");
     }
 
-    /// P(Gamma(shape) > 1), by the series of its complement.
-    fn tail(shape: f64) -> f64 {
-        let (mut term, mut sum) = (1.0 / shape, 1.0 / shape);
-        for n in 1..40 {
-            term /= shape + f64::from(n);
-            sum += term;
+    #[test]
+    fn shapes_too_small_for_any_variate_above_zero() {
+        for shape in [1e-30, 1e-310] {
+            assert!(variates(shape, 0).iter().all(|&x| x == 0.0), "{shape}");
         }
-        1.0 - sum * (-1.0 - crate::math::ln_gamma(shape)).exp()
     }
 }

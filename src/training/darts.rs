@@ -92,7 +92,7 @@ pub(super) fn weigh(word: &Word<'_>, mut take: impl FnMut(usize, Line, Line)) {
         let (q, prior) = products(a, weights, scale);
         take(i, q, prior);
     }
-    if word.a.len() % LANES > 0 {
+    if a.len() * LANES < word.a.len() {
         let (q, prior) = products(&a_rest, &weights_rest, &scale_rest);
         take(a.len(), q, prior);
     }

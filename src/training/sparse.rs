@@ -9,6 +9,9 @@ use std::ops::Range;
 use super::darts::{Halves, LANES, LEAST_TOTAL, Line, ROUNDING, in_order, weigh};
 use super::tallies::{BATCH, Batch, Tallies, Word};
 
+/// Values of a topic and of [`NONE`]: a table of that size has them all.
+const ALL_TOPICS: usize = 1 << 16;
+
 /// No topic: of a place in a list that is not taken.
 const NONE: u16 = u16::MAX;
 
@@ -23,8 +26,6 @@ pub(super) struct Sparse {
     prior: Prior,
     /// Of the weights n q, by lane before each line and in all, for every token of a batch.
     sums: Vec<Line>,
-    /// Weights q of the topics of a document.
-    looked_up: Vec<f32>,
 }
 
 /// The topics of all documents.
@@ -156,7 +157,7 @@ impl List {
 
 /// What the weights of a word are made of, beside the counts.
 struct Prior {
-    /// q, filled up with zeros to a power of two.
+    /// q, filled up with zeros to [`ALL_TOPICS`].
     q: Vec<f32>,
     /// Of a q, by lane before each line and in all.
     sums: Vec<Line>,
@@ -181,33 +182,36 @@ impl Sparse {
         Sparse {
             n_topics,
             lists: Lists::default(),
-            prior: Prior {
-                q: vec![0.0; n_topics.next_power_of_two().max(LANES)],
-                sums: vec![Line::ZERO; n_lines + 1],
-            },
+            prior: Prior { q: vec![0.0; ALL_TOPICS], sums: vec![Line::ZERO; n_lines + 1] },
             sums: vec![Line::ZERO; BATCH * (n_lines + 1)],
-            looked_up: vec![0.0; n_lines * LANES],
         }
+    }
+
+    /// The weights of a document, in the order in which a dart meets them.
+    fn weights<'a>(
+        &'a self,
+        word: &'a Word<'_>,
+        document: u32,
+    ) -> impl Iterator<Item = (Drawn, f64)> + 'a {
+        let lines = self.lists.documents[document as usize].lines();
+        let topics = self.lists.topics[lines.clone()].as_flattened();
+        let counts = self.lists.counts[lines].as_flattened();
+        let taken = in_order(topics.len()).filter(|&place| counts[place] > 0);
+        let own = taken.map(|place| {
+            let q = word.q(usize::from(topics[place]));
+            (Drawn::Place(place), f64::from(counts[place]) * q)
+        });
+        let prior = |topic| (Drawn::Topic(topic as u16), word.a[topic] * word.q(topic));
+        own.chain(in_order(self.n_topics).map(prior))
     }
 
     /// Where the dart falls, in double precision.
     #[cold]
     fn draw_exactly(&self, word: &Word<'_>, document: u32, u: f64) -> Drawn {
-        let lines = self.lists.documents[document as usize].lines();
-        let topics = self.lists.topics[lines.clone()].as_flattened();
-        let counts = self.lists.counts[lines].as_flattened();
-        let own = || {
-            let taken = in_order(topics.len()).filter(|&place| counts[place] > 0);
-            taken.map(|place| {
-                let q = word.q(usize::from(topics[place]));
-                (Drawn::Place(place), f64::from(counts[place]) * q)
-            })
-        };
-        let prior =
-            || in_order(self.n_topics).map(|k| (Drawn::Topic(k as u16), word.a[k] * word.q(k)));
-        let mut dart = u * own().chain(prior()).map(|(_, weight)| weight).sum::<f64>();
+        let weights = || self.weights(word, document);
+        let mut dart = u * weights().map(|(_, weight)| weight).sum::<f64>();
         let mut last = Drawn::None;
-        for (drawn, weight) in own().chain(prior()).filter(|(_, weight)| *weight > 0.0) {
+        for (drawn, weight) in weights().filter(|(_, weight)| *weight > 0.0) {
             last = drawn;
             dart -= weight;
             if dart < 0.0 {
@@ -240,8 +244,7 @@ impl Tallies for Sparse {
     ) {
         let documents = tokens.documents;
         let mut drawn = [Drawn::Open; BATCH];
-        let (sums, looked_up) = (&mut self.sums, &mut self.looked_up);
-        propose(&self.prior, &self.lists, sums, looked_up, documents, uniforms, &mut drawn);
+        propose(&self.prior, &self.lists, &mut self.sums, documents, uniforms, &mut drawn);
         for (slot, (&document, topic)) in documents.iter().zip(topics).enumerate() {
             let exact = || self.draw_exactly(word, document, uniforms[slot]);
             let place = match if drawn[slot] == Drawn::Open { exact() } else { drawn[slot] } {
@@ -283,19 +286,19 @@ fn propose(
     prior: &Prior,
     lists: &Lists,
     sums: &mut [Line],
-    looked_up: &mut [f32],
     documents: &[u32],
     uniforms: &[f64; BATCH],
     drawn: &mut [Drawn; BATCH],
 ) {
     let n_lines = prior.sums.len() - 1;
+    let Some(q) = prior.q.first_chunk::<ALL_TOPICS>() else { return };
     let mut own_lines = [0; BATCH];
     let tokens = documents.iter().zip(&mut own_lines);
     for (sums, (&document, own_lines)) in sums.chunks_exact_mut(n_lines + 1).zip(tokens) {
         let lines = lists.documents[document as usize].lines();
         *own_lines = lines.len();
         let (topics, counts) = (&lists.topics[lines.clone()], &lists.counts[lines]);
-        accumulate(&mut sums[1..], looked_up, topics, counts, &prior.q);
+        accumulate(&mut sums[1..], topics, counts, q);
     }
     let of_prior = Halves::new(&prior.sums[n_lines]);
     let tokens = || sums.chunks_exact(n_lines + 1).zip(own_lines).take(documents.len());
@@ -349,23 +352,66 @@ struct Dart {
 #[inline(always)]
 fn accumulate(
     sums: &mut [Line],
-    looked_up: &mut [f32],
     topics: &[[u16; LANES]],
     counts: &[[u32; LANES]],
-    q: &[f32],
+    q: &[f32; ALL_TOPICS],
 ) {
-    // Places that are not taken have no count, whatever their weight. Of a power of two this is the
-    // remainder.
-    let Some(mask) = q.len().checked_sub(1) else { return };
-    for (weight, &topic) in looked_up.iter_mut().zip(topics.as_flattened()) {
-        *weight = q[usize::from(topic) & mask];
-    }
     let mut lanes = Line::ZERO;
-    let parts = counts.iter().zip(looked_up.as_chunks::<LANES>().0);
-    for (sum, (counts, weights)) in sums.iter_mut().zip(parts) {
-        for lane in 0..LANES {
-            lanes.0[lane] += counts[lane] as f32 * weights[lane];
+    for (sum, (topics, counts)) in sums.iter_mut().zip(topics.iter().zip(counts)) {
+        let weights = topics.map(|topic| q[usize::from(topic)]);
+        for ((sum, weight), &n) in lanes.0.iter_mut().zip(weights).zip(counts) {
+            *sum += n as f32 * weight;
         }
         *sum = lanes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+
+    use super::*;
+    use crate::rng::{Key, Purpose};
+
+    /// Draws near limits and far from them, with weights over many orders of magnitude.
+    #[test]
+    fn single_precision_never_decides_otherwise_than_double_precision() {
+        let mut rng = Key::new(1, Purpose::Assign).rng();
+        let (mut n_open, mut n_decided, mut n_prior) = (0, 0, 0);
+        for n_topics in [1, 16, 20, 300, 1_000] {
+            let mut sparse = Sparse::new(n_topics);
+            for _ in 0..40 {
+                let topics: Vec<u16> =
+                    (0..60).map(|_| rng.random_range(0..n_topics) as u16).collect();
+                sparse.fill(&[60], &[0; 60], &topics);
+                let a: Vec<f64> = (0..n_topics).map(|_| 0.1 * rng.random::<f64>()).collect();
+                let weights: Vec<f64> =
+                    (0..n_topics).map(|_| rng.random::<f64>().powi(20)).collect();
+                let word = Word { a: &a, weights: &weights, scale: &vec![1.0; n_topics] };
+                sparse.take_up(&word);
+                let mut sums = vec![0.0];
+                for (_, weight) in sparse.weights(&word, 0) {
+                    sums.push(sums[sums.len() - 1] + weight);
+                }
+                let total = sums[sums.len() - 1];
+                let mut darts: Vec<f64> = (0..200).map(|_| rng.random()).collect();
+                for off in [-1e-6, -1e-7, -1e-8, 0.0, 1e-8, 1e-7, 1e-6] {
+                    let near = |sum: &f64| (sum / total + off).clamp(0.0, 1.0 - 1e-16);
+                    darts.extend(sums.iter().map(near));
+                }
+                for u in darts {
+                    let (uniforms, mut drawn) = ([u; BATCH], [Drawn::Open; BATCH]);
+                    let (prior, sums) = (&sparse.prior, &mut sparse.sums);
+                    propose(prior, &sparse.lists, sums, &[0], &uniforms, &mut drawn);
+                    let exact = sparse.draw_exactly(&word, 0, u);
+                    let decided = drawn[0] != Drawn::Open;
+                    assert!(!decided || drawn[0] == exact, "{n_topics}: {u}");
+                    *if decided { &mut n_decided } else { &mut n_open } += 1;
+                    n_prior += u32::from(decided && matches!(exact, Drawn::Topic(_)));
+                }
+            }
+        }
+        let enough = n_open.min(n_decided) > 10_000 && n_prior > 5_000;
+        assert!(enough, "{n_open}, {n_decided} and {n_prior}");
     }
 }
