@@ -15,7 +15,7 @@ const ALL_TOPICS: usize = 1 << 16;
 /// No topic: of a place in a list that is not taken.
 const NONE: u16 = u16::MAX;
 
-/// 6 bytes a token of a block at most; a draw costs a pass over the document's topics, and
+/// 10 bytes a token of a block at most; a draw costs a pass over the document's topics, and
 /// one over all topics where the pseudo-counts take it.
 ///
 /// A dart falls on the weights n q of the document's places first, then on the weights a q of all
@@ -278,9 +278,13 @@ fn take_up(prior: &mut Prior, word: &Word<'_>) {
     });
 }
 
-/// Where some tokens of different documents go.
+/// Where some tokens of different documents go, or [`Drawn::Open`].
 ///
-/// In units of the total, with as many roundings as there are lines and 8 more, a limit is known.
+/// A limit is known with as many roundings as there are lines summed up to it, and 9 more: 4 for a
+/// weight, 4 for the halvings of the lanes, one where the weights a q follow those of the document.
+/// So is the dart with 16 more: those of the total, of u and its product, and of up to 5 differences.
+/// Roundings of the document's sums are in units of the total, those of the lines of a q in units of
+/// their sum.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn propose(
     prior: &Prior,
