@@ -54,7 +54,6 @@ impl Lists {
         self.topics.resize(start, [NONE; LANES]);
         self.counts.clear();
         self.counts.resize(start, [0; LANES]);
-        // Document by document a table of topics tells their places.
         let mut by_document = vec![0; topics.len()];
         for (&document, &topic) in documents.iter().zip(topics) {
             let end = &mut ends[document as usize];
@@ -63,28 +62,11 @@ impl Lists {
         }
         let mut place_of = vec![NONE; n_topics];
         let mut rest = &mut by_document[..];
-        for (list, &length) in self.documents.iter_mut().zip(lengths) {
+        for (document, &length) in lengths.iter().enumerate() {
             let (own, after) = rest.split_at_mut(length);
+            self.take_places(document, own, &mut place_of);
             rest = after;
-            for topic in &mut *own {
-                let place = &mut place_of[usize::from(*topic)];
-                if *place == NONE {
-                    *place = list.taken as u16;
-                    list.taken += 1;
-                    let line = list.start + usize::from(*place) / LANES;
-                    self.topics[line][usize::from(*place) % LANES] = *topic;
-                }
-                *topic = *place;
-                self.counts[list.start + usize::from(*place) / LANES]
-                    [usize::from(*place) % LANES] += 1;
-            }
-            for &topic in self.topics[list.lines()].as_flattened().iter().take(list.taken as usize)
-            {
-                place_of[usize::from(topic)] = NONE;
-            }
-        }
-        for (end, length) in ends.iter_mut().zip(lengths) {
-            *end -= length;
+            ends[document] -= length;
         }
         self.places.clear();
         self.places.extend(documents.iter().map(|&document| {
@@ -94,14 +76,38 @@ impl Lists {
         }));
     }
 
+    /// Takes places for the tokens of a document, and turns their topics into these places. In the
+    /// table of places by topic none is left over.
+    fn take_places(&mut self, document: usize, tokens: &mut [u16], place_of: &mut [u16]) {
+        let list = &mut self.documents[document];
+        for token in tokens {
+            let place = &mut place_of[usize::from(*token)];
+            let (line, lane) = if *place == NONE {
+                *place = list.taken as u16;
+                list.taken += 1;
+                let (line, lane) = list.at(usize::from(*place));
+                self.topics[line][lane] = *token;
+                (line, lane)
+            } else {
+                list.at(usize::from(*place))
+            };
+            self.counts[line][lane] += 1;
+            *token = *place;
+        }
+        let topics = self.topics[list.lines()].as_flattened();
+        for &topic in &topics[..list.taken as usize] {
+            place_of[usize::from(topic)] = NONE;
+        }
+    }
+
     /// Takes out tokens.
     #[inline]
     fn remove(&mut self, tokens: Batch<'_>) {
         let places = &self.places[tokens.first..][..tokens.documents.len()];
         for (&document, &place) in tokens.documents.iter().zip(places) {
             let list = &mut self.documents[document as usize];
-            let place = usize::from(place);
-            let count = &mut self.counts[list.start + place / LANES][place % LANES];
+            let (line, lane) = list.at(usize::from(place));
+            let count = &mut self.counts[line][lane];
             *count -= 1;
             list.n_free += u32::from(*count == 0);
         }
@@ -120,7 +126,8 @@ impl Lists {
             (list.taken, list.n_free) = (list.taken + 1, list.n_free + 1);
             list.taken as usize - 1
         });
-        self.topics[list.start + place / LANES][place % LANES] = topic;
+        let (line, lane) = list.at(place);
+        self.topics[line][lane] = topic;
         place
     }
 
@@ -129,7 +136,7 @@ impl Lists {
     fn add(&mut self, token: usize, document: u32, place: usize) -> u16 {
         self.places[token] = place as u16;
         let list = &mut self.documents[document as usize];
-        let (line, lane) = (list.start + place / LANES, place % LANES);
+        let (line, lane) = list.at(place);
         list.n_free -= u32::from(self.counts[line][lane] == 0);
         self.counts[line][lane] += 1;
         self.topics[line][lane]
@@ -148,6 +155,12 @@ struct List {
 }
 
 impl List {
+    /// Line and lane of a place.
+    #[inline(always)]
+    fn at(self, place: usize) -> (usize, usize) {
+        (self.start + place / LANES, place % LANES)
+    }
+
     /// Lines that have places taken.
     #[inline(always)]
     fn lines(self) -> Range<usize> {
