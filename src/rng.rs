@@ -45,14 +45,15 @@ impl Stream for Rng {
 #[derive(Debug, Clone)]
 pub struct Uniforms([[u64; LANES]; 4]);
 
-impl UniformLanes for Uniforms {
+impl Uniforms {
+    /// The next 64 bits of every lane.
     #[inline]
-    fn next(&mut self) -> Lanes {
+    pub fn next_bits(&mut self) -> [u64; LANES] {
         let [s0, s1, s2, s3] = &mut self.0;
-        let mut uniforms = [0.0; LANES];
+        let mut bits = [0; LANES];
         for lane in 0..LANES {
             let sum = s0[lane].wrapping_add(s3[lane]);
-            let bits = sum.rotate_left(23).wrapping_add(s0[lane]);
+            bits[lane] = sum.rotate_left(23).wrapping_add(s0[lane]);
             let t = s1[lane] << 17;
             s2[lane] ^= s0[lane];
             s3[lane] ^= s1[lane];
@@ -60,10 +61,22 @@ impl UniformLanes for Uniforms {
             s0[lane] ^= s3[lane];
             s2[lane] ^= t;
             s3[lane] = s3[lane].rotate_left(45);
-            // The mantissa of a number between 1 and 2.
-            uniforms[lane] = f64::from_bits(bits >> 12 | 0x3ff0_0000_0000_0000) - 1.0;
         }
-        uniforms
+        bits
+    }
+
+    /// A number in [0, 1) of the upper 52 bits.
+    #[inline]
+    pub fn from_bits(bits: u64) -> f64 {
+        // The mantissa of a number between 1 and 2.
+        f64::from_bits(bits >> 12 | 0x3ff0_0000_0000_0000) - 1.0
+    }
+}
+
+impl UniformLanes for Uniforms {
+    #[inline]
+    fn next(&mut self) -> Lanes {
+        self.next_bits().map(Self::from_bits)
     }
 }
 

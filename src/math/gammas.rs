@@ -1,4 +1,4 @@
-//! Many gamma variates of one small shape.
+//! Many gamma variates of one small shape, and of shapes that are above it by whole numbers.
 
 #![allow(clippy::inline_always)]
 
@@ -6,196 +6,369 @@ use rand_distr::Distribution as _;
 
 use super::elementary::{exp, exp_minus, ln};
 use super::gamma_law;
-use crate::rng::{LANES, Lanes, Rng, Stream as _, UniformLanes, Uniforms};
+use crate::rng::{LANES, Lanes, Rng, Stream as _, Uniforms};
 
 /// Half the distance of two neighbouring uniforms: keeps them off zero.
 const HALF_STEP: f64 = 1.110_223_024_625_156_5e-16;
 
-/// Overwrites `out` by independent Gamma(shape, 1) variates.
+/// Values of the bits that a uniform leaves over.
+const SPARE: f64 = 4096.0;
+
+/// Bits of 2^52: a number below 2^52 in its low bits makes a float of it.
+const WHOLE: u64 = 0x4330_0000_0000_0000;
+const TWO_52: f64 = 4_503_599_627_370_496.0;
+
+/// The n up to which Gamma(n) is drawn as a sum of exponentials.
+const FEW: u32 = 4;
+
+/// Overwrites `out` by independent Gamma(shape + n, 1) variates, n from `counts`.
 ///
-/// Ahrens and Dieter's rejection (GS, 1974) for shapes up to 1, sixteen at a time; above, one by one.
-pub fn fill_gammas(shape: f64, out: &mut [f64], rng: &mut Rng) {
-    if shape > 1.0 {
-        let law = gamma_law(shape);
-        out.iter_mut().for_each(|x| *x = law.sample(rng));
-        return;
+/// For shapes up to 1, sixteen at a time: a variate of the shape, and one of n, as one of the sum is
+/// a sum of both. Above, and where n is large, one by one.
+pub fn fill_gammas(shape: f64, counts: &[u32], out: &mut [f64], rng: &mut Rng) {
+    if shape <= 1.0 {
+        let mut uniforms = rng.lanes();
+        fill(Proposal::new(shape), out, &mut uniforms);
+        add_exponentials(counts, out, &mut uniforms);
     }
-    let mut uniforms = rng.lanes();
-    let proposal = Proposal::new(shape);
-    let mut pending = vec![0; out.len() + LANES];
-    let mut n_pending = first_round(proposal, out, &mut pending, &mut uniforms);
-    while n_pending > 0 {
-        n_pending = next_round(proposal, out, &mut pending[..n_pending], &mut uniforms);
+    for (x, &n) in out.iter_mut().zip(counts) {
+        if shape > 1.0 || n > FEW {
+            *x = gamma_law(shape + f64::from(n)).sample(rng);
+        }
     }
 }
 
-/// x = p^(1/shape) where p = `bound` u is at most 1, else -ln((bound - p) / shape).
+/// Ahrens and Dieter's rejection (GS, 1974) with a whole number m >= 1/shape as the power.
+///
+/// With p = `bound` u, x = p^m where p is at most 1, accepted with probability
+/// p^(m shape - 1) e^-x; else x = -ln(m (bound - p)), accepted with probability x^(shape - 1).
 #[derive(Clone, Copy)]
 struct Proposal {
     shape: f64,
-    inverse: f64,
+    m: u64,
+    /// m shape - 1.
+    excess: f64,
     bound: f64,
+    /// p below which p^m is taken for zero.
+    least: f64,
 }
 
 impl Proposal {
     fn new(shape: f64) -> Self {
-        Proposal { shape, inverse: shape.recip(), bound: 1.0 + shape / std::f64::consts::E }
+        // Of 1/shape that is a whole number but for rounding, that number: the excess is then less
+        // than rounding and taken for zero. Far beyond 2^62 no variate is above zero.
+        let m = (shape.recip() * (1.0 - f64::EPSILON)).ceil().min((1u64 << 62) as f64);
+        Proposal {
+            shape,
+            m: m as u64,
+            excess: (m * shape - 1.0).max(0.0),
+            bound: 1.0 + (m * std::f64::consts::E).recip(),
+            least: (-708.0 / m).exp(),
+        }
     }
 
-    /// The variate if p is at most 1, and whether `u` accepts it.
+    /// p^m.
     #[inline(always)]
-    fn body(self, p: f64, u: f64) -> (f64, bool) {
-        let x = exp(ln(p) * self.inverse);
-        (x, (p <= 1.0) & (u <= exp_minus(x)))
+    fn power(self, p: Lanes) -> Lanes {
+        let mut square = p.map(|p| if p < self.least { 0.0 } else { p });
+        let mut power = if self.m & 1 == 1 { square } else { [1.0; LANES] };
+        let mut bits = self.m >> 1;
+        while bits > 0 {
+            square = square.map(|x| x * x);
+            if bits & 1 == 1 {
+                for lane in 0..LANES {
+                    power[lane] *= square[lane];
+                }
+            }
+            bits >>= 1;
+        }
+        power
     }
 
-    /// The variate if p is above 1, and whether `u` accepts it.
+    /// Variates that are accepted at first sight, or p where that is open, and whether it is.
     #[inline(always)]
-    fn tail(self, p: f64, u: f64) -> (f64, bool) {
-        let x = -ln((self.bound - p) * self.inverse);
-        (x, u <= exp((self.shape - 1.0) * ln(x)))
+    fn quick(self, bits: [u64; LANES]) -> (Lanes, [bool; LANES]) {
+        let p = bits.map(|bits| positive(bits) * self.bound);
+        let (mut x, mut is_open) = (self.power(p), [false; LANES]);
+        for lane in 0..LANES {
+            let spare = f64::from_bits(bits[lane] & 0xfff | WHOLE) - TWO_52;
+            is_open[lane] = spare + 1.0 > self.squeeze(p[lane], x[lane]);
+            x[lane] = if is_open[lane] { p[lane] } else { x[lane] };
+        }
+        (x, is_open)
+    }
+
+    /// The variates of p up to 1, and whether the uniforms `u` accept them where the squeeze has not.
+    #[inline(always)]
+    fn bodies(self, p: Lanes, u: Lanes) -> (Lanes, [bool; LANES]) {
+        let (x, mut accepted) = (self.power(p), [false; LANES]);
+        for lane in 0..LANES {
+            let mut probability = exp_minus(x[lane]);
+            if self.excess > 0.0 {
+                probability *= exp(self.excess * ln(p[lane]));
+            }
+            let squeezed = self.squeeze(p[lane], x[lane]).max(0.0).floor() * SPARE.recip();
+            accepted[lane] = squeezed + u[lane] * (1.0 - squeezed) <= probability;
+        }
+        (x, accepted)
+    }
+
+    /// The variates of p above 1, and whether `u` accepts them.
+    #[inline(always)]
+    fn tails(self, p: Lanes, u: Lanes) -> (Lanes, [bool; LANES]) {
+        let x = p.map(|p| -ln((self.bound - p) * self.m as f64));
+        let mut accepted = [false; LANES];
+        for lane in 0..LANES {
+            accepted[lane] = u[lane] <= exp((self.shape - 1.0) * ln(x[lane]));
+        }
+        (x, accepted)
+    }
+
+    /// A number below [`SPARE`] times the probability of accepting x = p^m, negative where p is above
+    /// 1: e^-x >= 1 - x, and ln p >= e ln 2 with its binary exponent e.
+    #[inline(always)]
+    fn squeeze(self, p: f64, x: f64) -> f64 {
+        let below = SPARE - SPARE * x;
+        if self.excess == 0.0 {
+            return below;
+        }
+        let exponent = f64::from_bits(p.to_bits() >> 52 | WHOLE) - (TWO_52 + 1023.0);
+        below * (1.0 + self.excess * std::f64::consts::LN_2 * exponent)
     }
 }
 
 #[inline(always)]
-fn positive(uniforms: &mut Uniforms) -> Lanes {
-    uniforms.next().map(|u| u + HALF_STEP)
+fn positive(bits: u64) -> f64 {
+    Uniforms::from_bits(bits) + HALF_STEP
 }
 
-/// Fills all places with what the body gives; lists those that are not done, and leaves in them
-/// the p that is above 1, or 0 where a variate was refused. Returns their number.
+/// Overwrites `out` by variates of the proposal's shape.
+fn fill(proposal: Proposal, out: &mut [f64], uniforms: &mut Uniforms) {
+    let mut open = vec![0; out.len() + LANES];
+    let n_open = propose(proposal, out, &mut open, uniforms);
+    let (mut n_bodies, mut n_tails, mut tails) = (0, 0, vec![0; n_open]);
+    for i in 0..n_open {
+        let is_tail = out[open[i] as usize] > 1.0;
+        (open[n_bodies], tails[n_tails]) = (open[i], open[i]);
+        n_bodies += usize::from(!is_tail);
+        n_tails += usize::from(is_tail);
+    }
+    let n_refused = settle_bodies(proposal, out, &mut open[..n_bodies], uniforms);
+    open.truncate(n_refused);
+    let n_refused = settle_tails(proposal, out, &mut tails[..n_tails], uniforms);
+    open.extend_from_slice(&tails[..n_refused]);
+    if !open.is_empty() {
+        let mut again = vec![0.0; open.len()];
+        fill(proposal, &mut again, uniforms);
+        for (&place, x) in open.iter().zip(again) {
+            out[place as usize] = x;
+        }
+    }
+}
+
+/// Fills all places with variates; lists those that are not accepted yet and leaves in them p.
+/// Returns their number.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
-fn first_round(
+fn propose(
     proposal: Proposal,
     out: &mut [f64],
-    pending: &mut [u32],
+    open: &mut [u32],
     uniforms: &mut Uniforms,
 ) -> usize {
-    let mut n_pending = 0;
-    let mut note = |start: usize, failed: &[bool]| {
-        for (place, &failed) in (start as u32..).zip(failed) {
-            pending[n_pending] = place;
-            n_pending += usize::from(failed);
+    let mut n_open = 0;
+    let mut note = |start: usize, is_open: &[bool]| {
+        for (place, &is_open) in (start as u32..).zip(is_open) {
+            open[n_open] = place;
+            n_open += usize::from(is_open);
         }
     };
     let (groups, rest) = out.as_chunks_mut::<LANES>();
     let start_of_rest = groups.len() * LANES;
     for (group, out) in groups.iter_mut().enumerate() {
-        let (x, failed) = propose(proposal, uniforms);
+        let (x, is_open) = proposal.quick(uniforms.next_bits());
         *out = x;
-        note(group * LANES, &failed);
+        note(group * LANES, &is_open);
     }
-    let (x, failed) = propose(proposal, uniforms);
+    let (x, is_open) = proposal.quick(uniforms.next_bits());
     rest.copy_from_slice(&x[..rest.len()]);
-    note(start_of_rest, &failed[..rest.len()]);
-    n_pending
+    note(start_of_rest, &is_open[..rest.len()]);
+    n_open
 }
 
-/// The bodies of new proposals, or what is to be kept where they are refused.
-#[inline(always)]
-fn propose(proposal: Proposal, uniforms: &mut Uniforms) -> (Lanes, [bool; LANES]) {
-    let (mut x, u) = (positive(uniforms), positive(uniforms));
-    let mut failed = [false; LANES];
-    for lane in 0..LANES {
-        let p = x[lane] * proposal.bound;
-        let (body, accepted) = proposal.body(p, u[lane]);
-        failed[lane] = !accepted;
-        let kept = if p > 1.0 { p } else { 0.0 };
-        x[lane] = if accepted { body } else { kept };
-    }
-    (x, failed)
-}
-
-/// Goes on with the places that are not done, and returns the number of those still left.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
-fn next_round(
+fn settle_bodies(
     proposal: Proposal,
     out: &mut [f64],
-    pending: &mut [u32],
+    places: &mut [u32],
     uniforms: &mut Uniforms,
 ) -> usize {
-    let mut n_left = 0;
-    for start in (0..pending.len()).step_by(LANES) {
-        let n = (pending.len() - start).min(LANES);
-        let (mut p, u) = (positive(uniforms), positive(uniforms));
-        let mut kept = [0.0; LANES];
-        for (kept, &place) in kept.iter_mut().zip(&pending[start..start + n]) {
-            *kept = out[place as usize];
-        }
-        let mut failed = [false; LANES];
-        for lane in 0..LANES {
-            // A p above 1 has only waited for its turn.
-            let q = if kept[lane] > 1.0 { kept[lane] } else { p[lane] * proposal.bound };
-            let (body, body_accepted) = proposal.body(q, u[lane]);
-            let (tail, tail_accepted) = proposal.tail(q, u[lane]);
-            let (x, accepted) = if q > 1.0 { (tail, tail_accepted) } else { (body, body_accepted) };
-            failed[lane] = !accepted;
-            p[lane] = if accepted { x } else { 0.0 };
-        }
+    settle(out, places, uniforms, |p, u| proposal.bodies(p, u))
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn settle_tails(
+    proposal: Proposal,
+    out: &mut [f64],
+    places: &mut [u32],
+    uniforms: &mut Uniforms,
+) -> usize {
+    settle(out, places, uniforms, |p, u| proposal.tails(p, u))
+}
+
+/// Overwrites p by accepted variates; moves the places of those refused to the front of the list,
+/// and returns their number.
+#[inline(always)]
+fn settle(
+    out: &mut [f64],
+    places: &mut [u32],
+    uniforms: &mut Uniforms,
+    law: impl Fn(Lanes, Lanes) -> (Lanes, [bool; LANES]),
+) -> usize {
+    let mut n_refused = 0;
+    for start in (0..places.len()).step_by(LANES) {
+        let n = (places.len() - start).min(LANES);
+        let p = gather(out, &places[start..start + n]);
+        let (x, accepted) = law(p, uniforms.next_bits().map(positive));
         for lane in 0..n {
-            let place = pending[start + lane];
-            out[place as usize] = p[lane];
-            pending[n_left] = place;
-            n_left += usize::from(failed[lane]);
+            let place = places[start + lane];
+            out[place as usize] = x[lane];
+            places[n_refused] = place;
+            n_refused += usize::from(!accepted[lane]);
         }
     }
-    n_left
+    n_refused
+}
+
+#[inline(always)]
+fn gather(out: &[f64], places: &[u32]) -> Lanes {
+    let mut gathered = [0.5; LANES];
+    for (x, &place) in gathered.iter_mut().zip(places) {
+        *x = out[place as usize];
+    }
+    gathered
+}
+
+/// Adds Gamma(n) variates for all n from 1 to [`FEW`].
+fn add_exponentials(counts: &[u32], out: &mut [f64], uniforms: &mut Uniforms) {
+    let (mut n_places, mut places) = (0, vec![0; out.len() + 1]);
+    for (place, n) in (0..).zip(counts) {
+        places[n_places] = place;
+        n_places += usize::from((1..=FEW).contains(n));
+    }
+    add_listed(counts, out, &places[..n_places], uniforms);
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn add_listed(counts: &[u32], out: &mut [f64], places: &[u32], uniforms: &mut Uniforms) {
+    for places in places.chunks(LANES) {
+        let mut n = [0; LANES];
+        for (n, &place) in n.iter_mut().zip(places) {
+            *n = counts[place as usize];
+        }
+        let mut product = [1.0; LANES];
+        for token in 0..FEW {
+            let u = uniforms.next_bits().map(positive);
+            for lane in 0..LANES {
+                product[lane] *= if token < n[lane] { u[lane] } else { 1.0 };
+            }
+        }
+        let sums = product.map(|product| -ln(product));
+        for (&place, sum) in places.iter().zip(sums) {
+            out[place as usize] += sum;
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::math::ln_gamma;
     use crate::rng::{Key, Purpose};
 
     const N: usize = 400_003;
 
-    fn variates(shape: f64) -> Vec<f64> {
+    fn variates(shape: f64, count: u32) -> Vec<f64> {
         let mut x = vec![0.0; N];
-        fill_gammas(shape, &mut x, &mut Key::new(1, Purpose::Score).rng());
+        let rng = &mut Key::new(1, Purpose::Score).rng();
+        fill_gammas(shape, &vec![count; N], &mut x, rng);
         x
     }
 
     /// Kolmogorov's distance from a known law; it is above the bound once in a thousand times.
-    fn check_law(shape: f64, cumulative: impl Fn(f64) -> f64) {
-        let mut x = variates(shape);
+    fn check_law(shape: f64, count: u32, cumulative: impl Fn(f64) -> f64) {
+        let mut x = variates(shape, count);
         x.sort_unstable_by(f64::total_cmp);
         let n = N as f64;
         let distance =
             x.iter().enumerate().map(|(i, &x)| (cumulative(x) - (i as f64 + 0.5) / n).abs());
         let distance = distance.fold(0.0, f64::max);
-        assert!(distance < 1.95 / n.sqrt(), "{shape}: {distance}");
+        assert!(distance < 1.95 / n.sqrt(), "{shape} + {count}: {distance}");
+    }
+
+    /// P(Gamma(shape) <= x), by its series, of which all terms are positive.
+    fn cumulative(shape: f64, x: f64) -> f64 {
+        let (mut term, mut sum, mut denominator) = (1.0 / shape, 1.0 / shape, shape);
+        while term > sum * 1e-17 {
+            denominator += 1.0;
+            term *= x / denominator;
+            sum += term;
+        }
+        sum * (shape * x.ln() - x - ln_gamma(shape)).exp()
     }
 
     #[test]
     fn laws_that_have_a_closed_form() {
-        check_law(1.0, |x| -(-x).exp_m1());
-        check_law(0.5, |x| libm::erf(x.sqrt()));
-        check_law(2.0, |x| 1.0 - (1.0 + x) * (-x).exp());
+        check_law(1.0, 0, |x| -(-x).exp_m1());
+        check_law(0.5, 0, |x| libm::erf(x.sqrt()));
+        check_law(2.0, 0, |x| 1.0 - (1.0 + x) * (-x).exp());
+        check_law(1.0, 1, |x| 1.0 - (1.0 + x) * (-x).exp());
+    }
+
+    /// Of 1/shape whole (0.1, 1/3, 1/49, 0.01), just above or below a whole number, and elsewhere.
+    #[test]
+    fn laws_of_small_shapes() {
+        for shape in [0.1, 1.0 / 3.0, 1.0 / 49.0, 0.01, 0.099, 0.101, 0.13, 0.3, 0.51, 0.7, 0.97] {
+            check_law(shape, 0, |x| cumulative(shape, x));
+            let u = variates(shape, 0);
+            let large = u.iter().filter(|x| **x > 1.0).count() as f64 / N as f64;
+            let expected = 1.0 - cumulative(shape, 1.0);
+            let error = (expected / N as f64).sqrt();
+            assert!((large - expected).abs() < 4.0 * error, "{shape}: {large} {expected}");
+        }
     }
 
     #[test]
-    fn moments_and_tails_of_small_shapes() {
-        for shape in [0.3, 0.1, 0.01] {
-            let (x, n) = (variates(shape), N as f64);
-            let mean = x.iter().sum::<f64>() / n;
-            assert!((mean - shape).abs() < 4.0 * (shape / n).sqrt(), "{shape}: {mean}");
-            let large = x.iter().filter(|x| **x > 1.0).count() as f64 / n;
-            let expected = tail(shape);
-            assert!((large - expected).abs() < 4.0 * (expected / n).sqrt(), "{shape}: {large}");
+    fn laws_of_shapes_with_counts() {
+        for (shape, count) in [(0.1, 1), (0.1, 2), (0.13, FEW), (0.1, FEW + 1), (2.5, 3)] {
+            check_law(shape, count, |x| cumulative(shape + f64::from(count), x));
         }
+    }
+
+    #[test]
+    fn counts_are_those_of_their_places() {
+        let counts: Vec<u32> = (0..N as u32).map(|i| i % 7).collect();
+        let mut x = vec![0.0; N];
+        fill_gammas(0.1, &counts, &mut x, &mut Key::new(2, Purpose::Score).rng());
+        for count in 0..7 {
+            let own: Vec<f64> = x.iter().skip(count).step_by(7).copied().collect();
+            let (n, expected) = (own.len() as f64, 0.1 + count as f64);
+            let mean = own.iter().sum::<f64>() / n;
+            assert!((mean - expected).abs() < 4.0 * (expected / n).sqrt(), "{count}: {mean}");
+        }
+    }
+
+    #[test]
+    fn logarithms_of_variates_have_their_mean() {
         // Digamma and trigamma of 0.1.
         let (ln_mean, ln_variance) = (-10.423_754_940_411_076_f64, 101.433_299_150_792_76_f64);
-        let mean = variates(0.1).iter().map(|x| x.ln()).sum::<f64>() / N as f64;
+        let mean = variates(0.1, 0).iter().map(|x| x.ln()).sum::<f64>() / N as f64;
         assert!((mean - ln_mean).abs() < 4.0 * (ln_variance / N as f64).sqrt(), "{mean}");
     }
 
-    /// P(Gamma(shape) > 1), by the series of its complement.
-    fn tail(shape: f64) -> f64 {
-        let (mut term, mut sum) = (1.0 / shape, 1.0 / shape);
-        for n in 1..40 {
-            term /= shape + f64::from(n);
-            sum += term;
+    #[test]
+    fn shapes_too_small_for_any_variate_above_zero() {
+        for shape in [1e-30, 1e-310] {
+            assert!(variates(shape, 0).iter().all(|&x| x == 0.0), "{shape}");
         }
-        1.0 - sum * (-1.0 - crate::math::ln_gamma(shape)).exp()
     }
 }

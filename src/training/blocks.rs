@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::tallies::{BATCH, Tallies, Word};
+use super::tallies::{BATCH, Batch, Tallies, Word};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, array_of};
@@ -109,11 +109,9 @@ impl Block {
 
     /// Fills `tallies` with the present topics of the documents.
     pub(super) fn tally(&self, counts: &CountMatrix, tallies: &mut impl Tallies) {
-        let lengths = self.documents.clone().map(|doc_ix| counts.document(doc_ix).n_tokens());
-        tallies.reset(lengths.map(|n| n as usize));
-        for (&document, &topic) in self.token_documents.iter().zip(&self.topics) {
-            tallies.add(document, topic);
-        }
+        let length = |doc_ix| counts.document(doc_ix).n_tokens() as usize;
+        let lengths: Vec<usize> = self.documents.clone().map(length).collect();
+        tallies.fill(&lengths, &self.token_documents, &self.topics);
     }
 
     /// Every token in turn leaves the urn of its document and is drawn again given the others.
@@ -136,6 +134,7 @@ impl Block {
             let tokens = Tokens {
                 key: step.key.unit(word as u64),
                 first_document: self.documents.start,
+                first: tokens.start,
                 documents: &self.token_documents[tokens.clone()],
                 topics: &mut self.topics[tokens],
             };
@@ -149,6 +148,8 @@ impl Block {
 struct Tokens<'a> {
     key: Key,
     first_document: usize,
+    /// Number of the first token.
+    first: usize,
     documents: &'a [u32],
     topics: &'a mut [u16],
 }
@@ -157,16 +158,19 @@ impl Tokens<'_> {
     fn draw(self, urn: &Word<'_>, tallies: &mut impl Tallies) {
         let numbers = self.key.counter();
         let (mut topics, mut last, mut repeat) = (self.topics, u32::MAX, 0);
+        let mut first = self.first;
         // Tokens of one document wait for each other.
         for run in self.documents.chunk_by(|x, y| x != y) {
             let mut batches = run.chunks(BATCH).peekable();
-            tallies.remove(&run[..run.len().min(BATCH)], topics);
+            tallies.remove(Batch { first, documents: &run[..run.len().min(BATCH)] }, topics);
             while let Some(documents) = batches.next() {
                 let (own, rest) = topics.split_at_mut(documents.len());
                 topics = rest;
+                let tokens = Batch { first, documents };
+                first += documents.len();
                 // Long before they are read, so that the processor has written them by then.
-                if let Some(next) = batches.peek() {
-                    tallies.remove(next, topics);
+                if let Some(documents) = batches.peek() {
+                    tallies.remove(Batch { first, documents }, topics);
                 }
                 let mut uniforms = [0.0; BATCH];
                 for (u, &document) in uniforms.iter_mut().zip(documents) {
@@ -175,7 +179,7 @@ impl Tokens<'_> {
                     let doc_ix = (self.first_document + document as usize) as u64;
                     *u = numbers.uniform(doc_ix << 32 | repeat);
                 }
-                tallies.draw(urn, documents, own, &uniforms);
+                tallies.draw(urn, tokens, own, &uniforms);
             }
         }
     }

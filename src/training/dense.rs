@@ -4,46 +4,29 @@
 // The loops are compiled for several instruction sets, with all their parts in them.
 #![allow(clippy::inline_always)]
 
-use super::tallies::{BATCH, Tallies, Word};
-
-/// Topics whose weights are summed side by side.
-const LANES: usize = 8;
-
-/// Rounding of a number to single precision, relative to it.
-const ROUNDING: f32 = 1.0 / (1 << 24) as f32;
-
-/// Total weight below which single precision may have lost some of its parts.
-const LEAST_TOTAL: f32 = 1e-15;
-
-/// Weights that are left out of sums in single precision, where they would make it slow.
-const LEAST: f64 = 1e-30;
+use super::darts::{Halves, LANES, LEAST_TOTAL, Line, ROUNDING, in_order, weigh};
+use super::tallies::{BATCH, Batch, Tallies, Word};
 
 /// No topic.
 const OPEN: u32 = u32::MAX;
 
-/// Tokens of a document up to which counts are exact.
-pub(super) const MAX_COUNT: u64 = 1 << 24;
+/// Most tokens of a document.
+pub(super) const MAX_COUNT: u64 = u16::MAX as u64;
 
-// Weights that are left out add up to less than a rounding of the total.
-const _: () = assert!(MAX_COUNT as f64 * LEAST / (LEAST_TOTAL as f64) < ROUNDING as f64);
-
-/// Numbers for [`LANES`] neighbouring topics, which never lie across two cache lines.
+/// Counts of [`LANES`] neighbouring topics.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(32))]
-struct Line([f32; LANES]);
+struct Counts([u16; LANES]);
 
-const ZERO: Line = Line([0.0; LANES]);
-
-/// 4 bytes a document and topic of a block; a draw costs a pass over all topics.
+/// 2 bytes a document and topic of a block; a draw costs a pass over all topics.
 ///
-/// Topic k is in lane k mod [`LANES`] of line k / [`LANES`]; a dart falls on the weights lane after
-/// lane. Sums in single precision tell on which, unless it falls so near to a limit that their
-/// rounding might matter: then the weights are summed again in double precision.
+/// Sums in single precision tell on which topic a dart falls, unless it falls so near to a limit that
+/// their rounding might matter: then the weights are summed again in double precision.
 pub(super) struct Dense {
     n_topics: usize,
     /// Lines of a document.
     n_lines: usize,
-    counts: Vec<Line>,
+    counts: Vec<Counts>,
     row: Row,
     /// Of the weights, by lane before each line and in all, for every token of a batch.
     sums: Vec<Line>,
@@ -63,12 +46,13 @@ impl Dense {
             n_topics,
             n_lines,
             counts: Vec::new(),
-            row: Row { q: vec![ZERO; n_lines], base: vec![ZERO; n_lines] },
-            sums: vec![ZERO; BATCH * (n_lines + 1)],
+            row: Row { q: vec![Line::ZERO; n_lines], base: vec![Line::ZERO; n_lines] },
+            sums: vec![Line::ZERO; BATCH * (n_lines + 1)],
         }
     }
 
-    fn count(&mut self, document: u32, topic: usize) -> &mut f32 {
+    fn count(&mut self, document: u32, topic: u16) -> &mut u16 {
+        let topic = usize::from(topic);
         &mut self.counts[document as usize * self.n_lines + topic / LANES].0[topic % LANES]
     }
 
@@ -77,8 +61,7 @@ impl Dense {
     fn draw_exactly(&self, word: &Word<'_>, document: u32, u: f64) -> Option<u16> {
         let counts = &self.counts[document as usize * self.n_lines..][..self.n_lines];
         let weight = |k: usize| (word.a[k] + f64::from(counts[k / LANES].0[k % LANES])) * word.q(k);
-        let of_lane = |lane: usize| (lane..self.n_topics).step_by(LANES);
-        let topics = || (0..LANES).flat_map(of_lane).map(|k| (k, weight(k)));
+        let topics = || in_order(self.n_topics).map(|k| (k, weight(k)));
         let mut dart = u * topics().map(|(_, weight)| weight).sum::<f64>();
         let mut last = None;
         for (k, weight) in topics().filter(|(_, weight)| *weight > 0.0) {
@@ -93,18 +76,17 @@ impl Dense {
 }
 
 impl Tallies for Dense {
-    fn reset(&mut self, lengths: impl Iterator<Item = usize>) {
+    fn fill(&mut self, lengths: &[usize], documents: &[u32], topics: &[u16]) {
         self.counts.clear();
-        self.counts.resize(lengths.count() * self.n_lines, ZERO);
-    }
-
-    fn add(&mut self, document: u32, topic: u16) {
-        *self.count(document, usize::from(topic)) += 1.0;
-    }
-
-    fn remove(&mut self, documents: &[u32], topics: &[u16]) {
+        self.counts.resize(lengths.len() * self.n_lines, Counts([0; LANES]));
         for (&document, &topic) in documents.iter().zip(topics) {
-            *self.count(document, usize::from(topic)) -= 1.0;
+            *self.count(document, topic) += 1;
+        }
+    }
+
+    fn remove(&mut self, tokens: Batch<'_>, topics: &[u16]) {
+        for (&document, &topic) in tokens.documents.iter().zip(topics) {
+            *self.count(document, topic) -= 1;
         }
     }
 
@@ -115,10 +97,11 @@ impl Tallies for Dense {
     fn draw(
         &mut self,
         word: &Word<'_>,
-        documents: &[u32],
+        tokens: Batch<'_>,
         topics: &mut [u16],
         uniforms: &[f64; BATCH],
     ) {
+        let documents = tokens.documents;
         let mut drawn = [OPEN; BATCH];
         propose(&self.row, &self.counts, &mut self.sums, documents, uniforms, &mut drawn);
         for (slot, (&document, topic)) in documents.iter().zip(topics).enumerate() {
@@ -127,58 +110,32 @@ impl Tallies for Dense {
             } else if let Some(exact) = self.draw_exactly(word, document, uniforms[slot]) {
                 *topic = exact;
             }
-            self.add(document, *topic);
+            *self.count(document, *topic) += 1;
         }
     }
 
     fn counts(&self, document: usize) -> impl Iterator<Item = (usize, u32)> {
         let counts = &self.counts[document * self.n_lines..][..self.n_lines];
         let counts = counts.iter().flat_map(|line| line.0).take(self.n_topics);
-        counts.map(|n| n as u32).enumerate()
+        counts.map(u32::from).enumerate()
     }
 }
 
 /// Takes up the weights of a word.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn take_up(row: &mut Row, word: &Word<'_>) {
-    let ((a, a_rest), (weights, weights_rest)) = (lines(word.a), lines(word.weights));
-    let (scale, scale_rest) = lines(word.scale);
-    let parts = a.iter().zip(weights).zip(scale);
-    for ((q, base), ((a, weights), scale)) in row.q.iter_mut().zip(&mut row.base).zip(parts) {
-        (*q, *base) = products(a, weights, scale);
-    }
-    if let (Some(q), Some(base)) = (row.q.get_mut(a.len()), row.base.get_mut(a.len())) {
-        (*q, *base) = products(&a_rest, &weights_rest, &scale_rest);
-    }
-}
-
-/// Whole lines of numbers, and the rest filled up with zeros.
-#[inline(always)]
-fn lines(numbers: &[f64]) -> (&[[f64; LANES]], [f64; LANES]) {
-    let (full, last) = numbers.as_chunks();
-    let mut rest = [0.0; LANES];
-    rest[..last.len()].copy_from_slice(last);
-    (full, rest)
-}
-
-/// Weights q and a q in single precision.
-#[inline(always)]
-fn products(a: &[f64; LANES], weights: &[f64; LANES], scale: &[f64; LANES]) -> (Line, Line) {
-    let (mut q, mut base) = ([0.0; LANES], [0.0; LANES]);
-    for lane in 0..LANES {
-        let weight = weights[lane] * scale[lane];
-        let product = a[lane] * weight;
-        q[lane] = if weight < LEAST { 0.0 } else { weight as f32 };
-        base[lane] = if product < LEAST { 0.0 } else { product as f32 };
-    }
-    (Line(q), Line(base))
+    weigh(word, |line, q, base| (row.q[line], row.base[line]) = (q, base));
 }
 
 /// The topics of some tokens of different documents, or [`OPEN`] where single precision cannot tell.
+///
+/// In units of the total, with as many roundings as there are lines and 8 more, a limit is known:
+/// 4 for a weight, one for each line and each halving of the lanes. So is the dart with 14 more:
+/// those of the total, of u and its product, and of 4 differences. Their distance has two of its own.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn propose(
     row: &Row,
-    counts: &[Line],
+    counts: &[Counts],
     sums: &mut [Line],
     documents: &[u32],
     uniforms: &[f64; BATCH],
@@ -189,51 +146,51 @@ fn propose(
         let counts = &counts[document as usize * n_lines..][..n_lines];
         accumulate(&mut sums[1..], counts, row);
     }
-    let tokens = sums.chunks_exact(n_lines + 1).zip(uniforms).take(documents.len());
-    for (drawn, (sums, &u)) in drawn.iter_mut().zip(tokens) {
-        *drawn = locate(sums, u as f32);
+    // Step by step for all tokens: the parts of a step wait for each other.
+    let mut darts = [Dart { total: 0.0, rest: 0.0, lane: 0 }; BATCH];
+    let mut lines = [0; BATCH];
+    let tokens = || sums.chunks_exact(n_lines + 1).take(documents.len());
+    for (dart, (sums, &u)) in darts.iter_mut().zip(tokens().zip(uniforms)) {
+        let halves = Halves::new(&sums[n_lines]);
+        let (lane, rest) = halves.choose(u as f32 * halves.total);
+        *dart = Dart { total: halves.total, rest, lane };
+    }
+    for (line, (sums, dart)) in lines.iter_mut().zip(tokens().zip(&darts)) {
+        for sum in &sums[1..n_lines] {
+            *line += usize::from(sum.0[dart.lane % LANES] <= dart.rest);
+        }
+    }
+    let margin = (2 * n_lines + 32) as f32 * ROUNDING;
+    let choices = darts.iter().zip(lines);
+    for (drawn, (sums, (dart, line))) in drawn.iter_mut().zip(tokens().zip(choices)) {
+        let lane = dart.lane % LANES;
+        let (below, above) = (dart.rest - sums[line].0[lane], sums[line + 1].0[lane] - dart.rest);
+        let inside = below.min(above) > margin * dart.total && dart.total > LEAST_TOTAL;
+        *drawn = if inside { (line * LANES + lane) as u32 } else { OPEN };
     }
 }
 
 /// Sums by lane so far of the weights (a + n) q.
 #[inline(always)]
-fn accumulate(sums: &mut [Line], counts: &[Line], row: &Row) {
+fn accumulate(sums: &mut [Line], counts: &[Counts], row: &Row) {
     let mut lanes = [0.0; LANES];
     let parts = counts.iter().zip(row.q.iter().zip(&row.base));
     for (sum, (n, (q, base))) in sums.iter_mut().zip(parts) {
         for (lane, sum) in lanes.iter_mut().enumerate() {
-            *sum += base.0[lane] + n.0[lane] * q.0[lane];
+            *sum += base.0[lane] + f32::from(n.0[lane]) * q.0[lane];
         }
         *sum = Line(lanes);
     }
 }
 
-/// The topic on which a dart at the share `u` of all weights falls, or [`OPEN`] where rounding leaves
-/// that open.
-///
-/// In units of the total, with as many roundings as there are lines and 12 more, a limit is known:
-/// 4 for a weight, one for each line and lane. So is the dart with 14 more: those of the total, of u
-/// and of what is done with it. Their distance has two of its own.
-#[inline(always)]
-fn locate(sums: &[Line], u: f32) -> u32 {
-    let n_lines = sums.len() - 1;
-    let mut ends = [0.0; LANES + 1];
-    for lane in 0..LANES {
-        ends[lane + 1] = ends[lane] + sums[n_lines].0[lane];
-    }
-    let total = ends[LANES];
-    let dart = u * total;
-    let mut lane = 0;
-    for &end in &ends[1..LANES] {
-        lane += usize::from(end <= dart);
-    }
-    let rest = dart - ends[lane];
-    let passed = sums[1..].iter().map(|sum| usize::from(sum.0[lane] <= rest)).sum::<usize>();
-    let line = passed.min(n_lines - 1);
-    let margin = (3 * (n_lines + LANES) + 16) as f32 * ROUNDING * total;
-    let (lower, upper) = (sums[line].0[lane], sums[line + 1].0[lane]);
-    let inside = rest - lower > margin && upper - rest > margin && total > LEAST_TOTAL;
-    if inside { (line * LANES + lane) as u32 } else { OPEN }
+/// Where a dart falls among the lanes.
+#[derive(Clone, Copy)]
+struct Dart {
+    /// Sum of all weights.
+    total: f32,
+    /// What is left of the dart in its lane.
+    rest: f32,
+    lane: usize,
 }
 
 #[cfg(test)]
@@ -248,22 +205,21 @@ mod tests {
     fn single_precision_never_decides_otherwise_than_double_precision() {
         let mut rng = Key::new(1, Purpose::Assign).rng();
         let (mut n_open, mut n_decided) = (0, 0);
-        for n_topics in [1, 7, 8, 20, 100, 257] {
+        for n_topics in [1, 7, 16, 20, 100, 257] {
             let mut dense = Dense::new(n_topics);
-            dense.reset([0].into_iter());
+            dense.fill(&[0], &[], &[]);
             let scale = vec![1.0; n_topics];
             for _ in 0..40 {
                 let a: Vec<f64> = (0..n_topics).map(|_| rng.random::<f64>()).collect();
                 let weights: Vec<f64> =
                     (0..n_topics).map(|_| rng.random::<f64>().powi(20)).collect();
-                (0..5).for_each(|_| dense.add(0, rng.random_range(0..n_topics) as u16));
+                (0..5).for_each(|_| *dense.count(0, rng.random_range(0..n_topics) as u16) += 1);
                 let word = Word { a: &a, weights: &weights, scale: &scale };
                 dense.take_up(&word);
                 // Darts on the limits themselves, to within a few roundings, and anywhere.
                 let n = |k: usize| f64::from(dense.counts[k / LANES].0[k % LANES]);
-                let of_lane = |lane: usize| (lane..n_topics).step_by(LANES);
                 let mut sums = vec![0.0];
-                for k in (0..LANES).flat_map(of_lane) {
+                for k in in_order(n_topics) {
                     sums.push(sums[sums.len() - 1] + (a[k] + n(k)) * word.q(k));
                 }
                 let near =

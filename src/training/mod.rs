@@ -9,6 +9,7 @@
 mod assignments;
 mod blocked;
 mod blocks;
+mod darts;
 mod dense;
 mod em;
 mod lda;

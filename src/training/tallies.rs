@@ -21,22 +21,27 @@ impl Word<'_> {
     }
 }
 
+/// Neighbouring tokens of different documents.
+#[derive(Clone, Copy)]
+pub(super) struct Batch<'a> {
+    /// Number of the first of them.
+    pub(super) first: usize,
+    pub(super) documents: &'a [u32],
+}
+
 /// Counts of topics by document.
 pub(super) trait Tallies {
-    /// Starts again, with documents of these lengths.
-    fn reset(&mut self, lengths: impl Iterator<Item = usize>);
-
-    /// Counts a token.
-    fn add(&mut self, document: u32, topic: u16);
+    /// Starts again, with documents of these lengths and all their tokens.
+    fn fill(&mut self, lengths: &[usize], documents: &[u32], topics: &[u16]);
 
     /// Prepares for the tokens of a word.
     fn take_up(&mut self, word: &Word<'_>);
 
-    /// Takes tokens of different documents out of these.
-    fn remove(&mut self, documents: &[u32], topics: &[u16]);
+    /// Takes tokens out of their documents.
+    fn remove(&mut self, tokens: Batch<'_>, topics: &[u16]);
 
     /// Draws the topics of up to [`BATCH`] tokens of the word taken up, which have been removed from
-    /// their documents, all different, and adds them again.
+    /// their documents, and adds them again.
     ///
     /// A topic is drawn with probability proportional to (a_k + n_k) q_k; `uniforms` are the tokens'
     /// numbers in [0, 1). First all counts are read, at last all are written: the processor works on
@@ -44,7 +49,7 @@ pub(super) trait Tallies {
     fn draw(
         &mut self,
         word: &Word<'_>,
-        documents: &[u32],
+        tokens: Batch<'_>,
         topics: &mut [u16],
         uniforms: &[f64; BATCH],
     );
@@ -64,22 +69,21 @@ mod tests {
 
     /// Two documents, of which the first is the one to look at.
     fn filled<T: Tallies>(mut tallies: T) -> T {
-        tallies.reset([40, 40].into_iter());
-        for token in 0..30 {
-            tallies.add(0, token * token % 11);
-            tallies.add(1, token % 21);
-        }
+        let documents: Vec<u32> = [0, 1].repeat(30);
+        let topics: Vec<u16> = (0..30).flat_map(|i| [i * i % 11, i % 21]).collect();
+        tallies.fill(&[30, 30], &documents, &topics);
         tallies
     }
 
-    /// Draws one token of the first document after it has been removed.
-    fn draw(tallies: &mut impl Tallies, word: &Word<'_>, topic: &mut u16, u: f64) {
+    /// Draws a token of the first document after it has been removed.
+    fn draw(tallies: &mut impl Tallies, word: &Word<'_>, first: usize, topic: &mut u16, u: f64) {
         let mut topics = [*topic];
         let mut uniforms = [0.0; BATCH];
         uniforms[0] = u;
         tallies.take_up(word);
-        tallies.remove(&[0], &topics);
-        tallies.draw(word, &[0], &mut topics, &uniforms);
+        let token = Batch { first, documents: &[0] };
+        tallies.remove(token, &topics);
+        tallies.draw(word, token, &mut topics, &uniforms);
         *topic = topics[0];
     }
 
@@ -106,7 +110,7 @@ mod tests {
         for i in 0..GRID {
             let mut tallies = filled(new());
             let mut topic = OLD as u16;
-            draw(&mut tallies, &word, &mut topic, (f64::from(i) + 0.5) / f64::from(GRID));
+            draw(&mut tallies, &word, 2 * 2, &mut topic, (f64::from(i) + 0.5) / f64::from(GRID));
             let mut expected = rest.clone();
             expected[usize::from(topic)] += 1;
             assert_eq!(counts(&tallies, 0), expected);
@@ -130,17 +134,20 @@ mod tests {
     fn check_batch<T: Tallies>(new: impl Fn() -> T) {
         let word = Word { a: &[0.3; N_TOPICS], weights: &[0.2; N_TOPICS], scale: &ONES };
         let (mut together, mut one_by_one) = (filled(new()), filled(new()));
-        let (mut both, mut first, mut second) = ([4, 20], [4], [20]);
+        // The third tokens of both documents.
+        let (mut both, mut first, mut second) = ([4, 2], [4], [2]);
         let mut uniforms = [0.0; BATCH];
         uniforms[..2].copy_from_slice(&[0.3, 0.8]);
         together.take_up(&word);
-        together.remove(&[0, 1], &both);
-        together.draw(&word, &[0, 1], &mut both, &uniforms);
+        let tokens = Batch { first: 4, documents: &[0, 1] };
+        together.remove(tokens, &both);
+        together.draw(&word, tokens, &mut both, &uniforms);
         one_by_one.take_up(&word);
         for (document, topic, u) in [(0, &mut first, 0.3), (1, &mut second, 0.8)] {
             uniforms[0] = u;
-            one_by_one.remove(&[document], topic);
-            one_by_one.draw(&word, &[document], topic, &uniforms);
+            let token = Batch { first: 4 + document as usize, documents: &[document] };
+            one_by_one.remove(token, topic);
+            one_by_one.draw(&word, token, topic, &uniforms);
         }
         assert_eq!(both, [first[0], second[0]]);
         for document in 0..2 {
@@ -156,19 +163,18 @@ mod tests {
 
     /// A token goes to the only topic that has any weight, and stays where none has.
     fn check_single_topics<T: Tallies>(mut tallies: T) {
-        tallies.reset([3].into_iter());
-        [5, 6, 7].into_iter().for_each(|topic| tallies.add(0, topic));
+        tallies.fill(&[3], &[0; 3], &[5, 6, 7]);
         let mut topic = 5;
         for to in (8..21).chain(0..5) {
             let mut weights = [0.0; N_TOPICS];
             // Far below what single precision can hold.
             weights[to] = 1e-200;
             let word = Word { a: &ONES, weights: &weights, scale: &ONES };
-            draw(&mut tallies, &word, &mut topic, 0.5);
+            draw(&mut tallies, &word, 0, &mut topic, 0.5);
             assert_eq!(usize::from(topic), to);
         }
         let word = Word { a: &ONES, weights: &[0.0; N_TOPICS], scale: &ONES };
-        draw(&mut tallies, &word, &mut topic, 0.5);
+        draw(&mut tallies, &word, 0, &mut topic, 0.5);
         let mut expected = vec![0; N_TOPICS];
         [4, 6, 7].into_iter().for_each(|topic: usize| expected[topic] = 1);
         assert_eq!(counts(&tallies, 0), expected);

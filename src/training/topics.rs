@@ -2,20 +2,17 @@
 
 use std::sync::Arc;
 
-use rand_distr::{Distribution as _, Exp1};
+use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
 use super::assignments::Assignments;
 use super::blocks::Step;
 use crate::error::{Result, array_of};
 use crate::math::{crt, dirichlet, fill_gammas, gamma_law, ln_beta_variate, ln_rising};
-use crate::rng::{Key, Rng};
+use crate::rng::Key;
 
 /// Weights per unit of parallel work; fixed, so that sums do not depend on the threads.
 const CHUNK_WEIGHTS: usize = 1 << 14;
-
-/// Tokens up to which a variate is a sum of one of the prior and of exponentials.
-const FEW: u32 = 4;
 
 /// Sum of gamma variates below which their ratios have lost their precision.
 const VANISHED: f64 = 1e-280;
@@ -70,7 +67,7 @@ impl Topics {
                 let mut rng = key.unit(chunk as u64).rng();
                 match step {
                     TopicStep::Draw if own.is_none() => {
-                        draw_weights(prior, &counts, weights, &mut rng);
+                        fill_gammas(prior, &counts, weights, &mut rng);
                     }
                     TopicStep::Draw => {
                         for (place, (weight, &n)) in weights.iter_mut().zip(&counts).enumerate() {
@@ -195,22 +192,6 @@ impl Topics {
 /// Words per unit of parallel work.
 fn chunk_words(n_topics: usize) -> usize {
     CHUNK_WEIGHTS.div_ceil(n_topics)
-}
-
-/// Gamma(prior + n) variates: most n are zero, and a sum of gamma variates is one of the sum of
-/// their shapes.
-fn draw_weights(prior: f64, counts: &[u32], weights: &mut [f64], rng: &mut Rng) {
-    fill_gammas(prior, weights, rng);
-    for (weight, &n) in weights.iter_mut().zip(counts) {
-        if n > FEW {
-            *weight = gamma_law(prior + f64::from(n)).sample(rng);
-        } else {
-            for _ in 0..n {
-                let exponential: f64 = Exp1.sample(rng);
-                *weight += exponential;
-            }
-        }
-    }
 }
 
 /// Sums over words of the weights and the counts of each topic.
