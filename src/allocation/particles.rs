@@ -213,11 +213,8 @@ impl Particles {
     /// Marginal counts of one particle.
     pub(super) fn counts_of(mut self, problem: &Problem, particle: usize) -> Vec<f64> {
         (0..self.blocks.len()).for_each(|block| self.update(block));
-        let count = |row| {
-            let place = self.place(row) * self.n_groups + particle / LANES;
-            f64::from(self.rows[place][particle % LANES])
-        };
-        (0..problem.n_rows).map(count).collect()
+        let counts = |row| self.place(row, 0.0).counts(&self.words, particle / LANES);
+        (0..problem.n_rows).map(|row| f64::from(counts(row)[particle % LANES])).collect()
     }
 
     /// Marginal counts of the particle whose allocation is most probable, and ln of its law.
