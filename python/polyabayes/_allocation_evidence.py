@@ -53,6 +53,9 @@ AUTO_BUDGET = 1e7
 # Of a replicate of a filter, where nothing else is asked for.
 PARTICLES = 1000
 
+# Populations that annealing holds at once when it looks for modes.
+_MODES = 4
+
 # Share of the evidence that totals may have without a word.
 _LEAST_DOUBTED = 0.01
 
@@ -314,7 +317,12 @@ def _smc(
 
 def _annealed(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
     n_replicates, n_chains = options.n_replicates or 4, options.n_particles or LANES
-    check_memory(core, min(n_replicates, run.n_jobs), n_chains=n_chains)
+    check_memory(
+        core,
+        min(n_replicates, run.n_jobs),
+        n_chains=max(n_chains, _MODES * LANES),
+        n_shares=_MODES * core.n_cells * core.n_states,
+    )
     with progress_bar(run.progress, n_replicates, "replicate") as update:
         found = core.annealed(
             n_chains=n_chains,

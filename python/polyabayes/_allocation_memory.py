@@ -23,13 +23,15 @@ def check_memory(
     n_particles: int = 0,
     n_chains: int = 0,
     n_missing: int = 0,
+    n_shares: int = 0,
 ) -> None:
     """Refuse particles, chains and missing cells that `n_at_once` threads could not hold.
 
     A run holds its tokens, four bytes each; a particle its marginal counts, four bytes each; a
     chain those, and its state at every token, four bytes for each clique of hidden nodes. A
     missing cell takes the place of its coordinates and of a row of every table, 32 bytes at least,
-    and the runs of a filter hold its weight in each of a group of particles.
+    and the runs of a filter hold its weight in each of a group of particles. Shares of hidden
+    values are eight bytes each.
 
     Raises
     ------
@@ -42,7 +44,8 @@ def check_memory(
     a_token = 4 + 4 * LANES * core.n_cliques * groups_of_chains
     rows = 4 * LANES * core.n_marginals * (groups_of_particles + groups_of_chains)
     weights = 8 * (LANES + 2) * n_missing if n_particles else 0
-    needed = n_at_once * (core.n_tokens * a_token + rows + weights) + 32 * n_missing
+    a_run = core.n_tokens * a_token + rows + weights + 8 * n_shares
+    needed = n_at_once * a_run + 32 * n_missing
     there_are = _memory()
     if needed <= there_are:
         return

@@ -145,8 +145,8 @@ class AllocationModel(Network):
                                  must be summed out together
             ``"annealed"``       annealed importance sampling from independent tokens  P N T S
                                  to the model's urn, populations of P collapsed Gibbs
-                                 chains, N temperatures; unbiased; any number of
-                                 tokens
+                                 chains, N temperatures, from modes of the posterior
+                                 where that finds more; unbiased; any number of tokens
             ``"vb"``             variational Bayes, N iterations at most: a lower      N C S
                                  bound without an error; the best of several restarts
             ===================  ====================================================  ==
@@ -167,7 +167,8 @@ class AllocationModel(Network):
             P: 1000 for the filters, 16 for ``"annealed"``; rounded up to a
             multiple of 16.
         n_samples : int, optional
-            N: 1000.
+            N: 1000. A replicate that starts from modes takes about 2 N sweeps, half of them to look
+            for modes.
         n_replicates : int, optional
             Independent replicates, 4; their mean is the estimate, their spread its error. For
             ``"vb"`` restarts, 10.

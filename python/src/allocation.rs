@@ -73,6 +73,12 @@ impl Allocation {
         self.problem.n_cliques()
     }
 
+    /// Cells of the tensor that are not zero.
+    #[getter]
+    fn n_cells(&self) -> usize {
+        self.problem.n_cells()
+    }
+
     /// Marginal counts of one allocation.
     #[getter]
     fn n_marginals(&self) -> usize {
