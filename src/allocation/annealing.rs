@@ -35,7 +35,7 @@ const LEAST_SHARE: f64 = 0.02;
 const PILOT_TEMPERATURES: usize = 200;
 
 /// Share of the temperatures at which the two kinds of paths are compared.
-const COMPARED: usize = 4;
+const COMPARED: usize = 8;
 
 /// By how many nats the paths from modes must find more than the path from the average.
 const ADVANTAGE: f64 = 3.0;

@@ -16,7 +16,7 @@ use crate::rng::{Key, LANES, Uniforms};
 const COOLING: usize = 2;
 
 /// Temperatures of the first runs, from all candidates, as a share.
-const FIRST: usize = 50;
+const FIRST: usize = 80;
 
 /// Temperatures of the second runs, from the best of them, as a share.
 const SECOND: usize = 12;
@@ -32,7 +32,7 @@ const FILTER: Filter = Filter {
 };
 
 /// Sweeps over which the counts of a chain are averaged.
-const AVERAGED_SWEEPS: usize = 50;
+const AVERAGED_SWEEPS: usize = 25;
 
 /// Share of the tokens that a mode spreads evenly over all hidden values: none is ruled out.
 const EVEN_SHARE: f64 = 0.05;
