@@ -25,7 +25,17 @@ MODELS = ("lda", "pfa")
 CORPUS_SUFFIXES = (".npz", ".ldac", ".ldac.gz", ".mtx", ".mtx.gz")
 
 GENERAL = ("random_state", "n_jobs", "progress")
-TRAINING = ("n_components", "max_iter", "burn_in", "fit_method", "prior", "sampler", *GENERAL)
+TRAINING = (
+    "n_components",
+    "max_iter",
+    "burn_in",
+    "fit_method",
+    "prior",
+    "sampler",
+    "checkpoint",
+    "checkpoint_every",
+    *GENERAL,
+)
 SCORING = (
     "method",
     "event",
@@ -191,6 +201,11 @@ def _fit_options(parser: _Parser) -> None:
     parser.add_argument("--fit-method", help="lda: gibbs or em (variational EM)")
     parser.add_argument("--prior", help="pfa: nmf, gap, gamma, beta-gamma or beta-gamma-gamma")
     parser.add_argument("--sampler", help="pfa: collapsed or blocked")
+    text = "keep the state of the run there, and go on from it"
+    parser.add_argument("--checkpoint", metavar="DIR", help=text)
+    parser.add_argument(
+        "--checkpoint-every", type=int, metavar="N", help="sweeps between two states: 100"
+    )
 
 
 def _scoring_options() -> _Parser:
