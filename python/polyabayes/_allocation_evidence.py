@@ -15,7 +15,7 @@ from scipy import stats
 
 from polyabayes import _checks, _core
 from polyabayes._allocation_layout import Layout
-from polyabayes._allocation_memory import LANES, check_memory
+from polyabayes._allocation_memory import LANES, MODES, check_memory
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, draw_seed
 from polyabayes.exceptions import (
@@ -314,7 +314,7 @@ def _smc(
 
 def _annealed(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
     n_replicates, n_chains = options.n_replicates or 4, options.n_particles or LANES
-    check_memory(core, min(n_replicates, run.n_jobs), n_chains=n_chains)
+    check_memory(core, min(n_replicates, run.n_jobs), n_chains=max(n_chains, MODES * LANES))
     with progress_bar(run.progress, n_replicates, "replicate") as update:
         found = core.annealed(
             n_chains=n_chains,

@@ -7,10 +7,13 @@ import os
 from polyabayes import _core
 from polyabayes.exceptions import BudgetExceededError
 
-__all__ = ["LANES", "check_memory"]
+__all__ = ["LANES", "MODES", "check_memory"]
 
 # Chains and particles run in groups of so many.
 LANES = 16
+
+# Groups that annealing from modes holds at a time.
+MODES = 4
 
 # Taken for the memory of a system that does not tell.
 _UNKNOWN = 2**33
