@@ -383,6 +383,20 @@ fn the_bound_ascends_and_stays_below_the_evidence() {
 }
 
 /// Where the prior leaves no doubt of intensity and tables, nothing is lost by taking them apart.
+/// The intensity of a vanishing prior without a token is below all doubles, and its ln is not.
+#[test]
+fn the_bound_of_next_to_nothing_is_finite() {
+    let (data, missing) = (CountTensor::new(vec![2, 2], &[], &[]).unwrap(), [1, 1]);
+    for concentration in [1e-3, 1e-30] {
+        let network = nmf(&[2, 2], 2, concentration);
+        let found = bounds(&network, &data, &missing, 1.0);
+        let bound = found.decomposition.trace[found.decomposition.trace.len() - 1];
+        let incomplete = Incomplete::new(&network, &data, &missing, 1.0, None).unwrap();
+        let evidence = exact(&incomplete, None).evidence.ln_value;
+        assert!(bound.is_finite() && bound < evidence + 1e-10, "{bound} {evidence}");
+    }
+}
+
 #[test]
 fn the_bound_is_the_evidence_of_a_sure_prior() {
     for (hidden, missing) in [(1, vec![1, 0]), (1, vec![1, 0, 1, 1, 2, 0])] {
