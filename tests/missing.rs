@@ -1,10 +1,13 @@
 //! Tensors with cells that were not observed, against exact values.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use polyabayes::Error;
 use polyabayes::allocation::{
     Algorithm, Ascent, Completion, Filter, Incomplete, Limits, MissingAscent, Network, Prior,
     Problem, TokenOrder, ascend_missing, ln_probability,
 };
+use polyabayes::control::Observer;
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
 use serde_json::Value;
@@ -284,6 +287,32 @@ fn totals_beyond_the_budget_are_foreseen() {
     assert!(bytes < 1e8, "{bytes:e}");
     let few = incomplete.enumerate(Some(16), BUDGET, &()).unwrap();
     assert_eq!(few.ln_joint.len(), 11);
+}
+
+/// How often work looks whether to stop.
+struct Looks(AtomicUsize);
+
+impl Observer for Looks {
+    fn stopped(&self) -> bool {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        false
+    }
+}
+
+/// The pilot that finds how many tokens are missing ends where they pass the budget.
+#[test]
+fn the_budget_bounds_what_is_done_to_foresee_its_end() {
+    let size = 30;
+    let data = tensor(vec![size, size], &serde_json::json!([[[0, 1], 1], [[1, 0], 1]]));
+    let cells = (0..size as u32).flat_map(|i| (0..size as u32).map(move |j| [i, j]));
+    let missing: Vec<u32> =
+        cells.filter(|cell| *cell != [0, 1] && *cell != [1, 0]).flatten().collect();
+    let incomplete = Incomplete::new(&nmf(&[size, size], 2, 1.0), &data, &missing, 1e-3, None);
+    let looks = Looks(AtomicUsize::new(0));
+    let error = incomplete.unwrap().enumerate(None, 1e7, &looks).unwrap_err();
+    assert!(matches!(error, Error::EnumerationBudget { .. }), "{error}");
+    // A group of particles looks once a token, of which some thousands are expected.
+    assert!(looks.0.into_inner() < 2_000);
 }
 
 /// Mean of L̂/L over 2,000 runs, for every total.
