@@ -26,13 +26,15 @@ def check_memory(
     n_particles: int = 0,
     n_chains: int = 0,
     n_missing: int = 0,
+    n_tokens: int | None = None,
 ) -> None:
     """Refuse particles, chains and missing cells that `n_at_once` threads could not hold.
 
     A run holds its tokens, four bytes each; a particle its marginal counts, four bytes each; a
     chain those, and its state at every token, four bytes for each clique of hidden nodes. A
     missing cell takes the place of its coordinates and of a row of every table, 32 bytes at least,
-    and the runs of a filter hold its weight in each of a group of particles.
+    and the runs of a filter hold its weight in each of a group of particles. Tokens are those of
+    the data, unless their number is given.
 
     Raises
     ------
@@ -41,15 +43,16 @@ def check_memory(
     """
     if not (core.n_states or n_missing):
         return
+    n_tokens = core.n_tokens if n_tokens is None else n_tokens
     groups_of_particles, groups_of_chains = -(-n_particles // LANES), -(-n_chains // LANES)
     a_token = 4 + 4 * LANES * core.n_cliques * groups_of_chains
     rows = 4 * LANES * core.n_marginals * (groups_of_particles + groups_of_chains)
     weights = 8 * (LANES + 2) * n_missing if n_particles else 0
-    needed = n_at_once * (core.n_tokens * a_token + rows + weights) + 32 * n_missing
+    needed = n_at_once * (n_tokens * a_token + rows + weights) + 32 * n_missing
     there_are = _memory()
     if needed <= there_are:
         return
-    sizes = [f"{core.n_tokens:,} tokens"]
+    sizes = [f"{n_tokens:,} tokens"]
     sizes += [f"{n_particles:,} particles"] if n_particles else []
     sizes += [f"{n_chains:,} chains"] if n_chains else []
     sizes += [f"{n_missing:,} missing cells"] if n_missing else []

@@ -186,6 +186,8 @@ def test_annealing_from_modes_holds_several_populations(monkeypatch: pytest.Monk
     assert model.decompose(counts, "gibbs", max_iter=2, n_jobs=1).value < 0
     with pytest.raises(BudgetExceededError, match="1,000 tokens, 64 chains"):
         model.log_evidence(counts, "annealed", n_particles=16, n_jobs=1)
+    with pytest.raises(BudgetExceededError, match="1,000 tokens, 64 chains"):
+        model.sandwich({"doc": 2, "word": 2}, 1_000)
 
 
 def test_variational_methods_need_no_tokens() -> None:
