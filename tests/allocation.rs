@@ -298,6 +298,20 @@ fn particles_count_every_token() {
     assert!((whole - 74_304.0).abs() < 0.5, "{whole}");
 }
 
+/// Where nodes share a table, a token adds to it several times: no count may pass 32 bits.
+#[test]
+fn totals_that_tied_counts_cannot_hold_are_refused() {
+    let prior = Prior { concentration: 1.0, tables: None };
+    let parents = vec![vec![2], vec![2], vec![]];
+    let tied = Network::new(vec![2, 2, 2], parents, vec![0, 1], &[vec![0, 1]], prior).unwrap();
+    let data = dense(&[2, 2], &[1_200_000_000, 0, 0, 1]);
+    let problem = Problem::new(&tied, &data, None).unwrap();
+    let smc = Algorithm::Filter(filter(16));
+    let refused = ln_probability(&problem, &smc, 1, 0, &()).unwrap_err();
+    let Error::TooManyTokens { most, .. } = refused else { panic!("{refused}") };
+    assert_eq!(most, i32::MAX as u64 / 2);
+}
+
 /// How often work looks whether to stop.
 struct Looks(AtomicUsize);
 

@@ -1,10 +1,13 @@
 //! Tensors with cells that were not observed, against exact values.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use polyabayes::Error;
 use polyabayes::allocation::{
     Algorithm, Ascent, Completion, Filter, Incomplete, Limits, MissingAscent, Network, Prior,
     Problem, TokenOrder, ascend_missing, ln_probability,
 };
+use polyabayes::control::Observer;
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
 use serde_json::Value;
@@ -286,6 +289,32 @@ fn totals_beyond_the_budget_are_foreseen() {
     assert_eq!(few.ln_joint.len(), 11);
 }
 
+/// How often work looks whether to stop.
+struct Looks(AtomicUsize);
+
+impl Observer for Looks {
+    fn stopped(&self) -> bool {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        false
+    }
+}
+
+/// The pilot that finds how many tokens are missing ends where they pass the budget.
+#[test]
+fn the_budget_bounds_what_is_done_to_foresee_its_end() {
+    let size = 30;
+    let data = tensor(vec![size, size], &serde_json::json!([[[0, 1], 1], [[1, 0], 1]]));
+    let cells = (0..size as u32).flat_map(|i| (0..size as u32).map(move |j| [i, j]));
+    let missing: Vec<u32> =
+        cells.filter(|cell| *cell != [0, 1] && *cell != [1, 0]).flatten().collect();
+    let incomplete = Incomplete::new(&nmf(&[size, size], 2, 1.0), &data, &missing, 1e-3, None);
+    let looks = Looks(AtomicUsize::new(0));
+    let error = incomplete.unwrap().enumerate(None, 1e7, &looks).unwrap_err();
+    assert!(matches!(error, Error::EnumerationBudget { .. }), "{error}");
+    // A group of particles looks once a token, of which some thousands are expected.
+    assert!(looks.0.into_inner() < 2_000);
+}
+
 /// Mean of L̂/L over 2,000 runs, for every total.
 #[test]
 #[ignore = "slow: 2,000 runs on every case"]
@@ -383,6 +412,20 @@ fn the_bound_ascends_and_stays_below_the_evidence() {
 }
 
 /// Where the prior leaves no doubt of intensity and tables, nothing is lost by taking them apart.
+/// The intensity of a vanishing prior without a token is below all doubles, and its ln is not.
+#[test]
+fn the_bound_of_next_to_nothing_is_finite() {
+    let (data, missing) = (CountTensor::new(vec![2, 2], &[], &[]).unwrap(), [1, 1]);
+    for concentration in [1e-3, 1e-30] {
+        let network = nmf(&[2, 2], 2, concentration);
+        let found = bounds(&network, &data, &missing, 1.0);
+        let bound = found.decomposition.trace[found.decomposition.trace.len() - 1];
+        let incomplete = Incomplete::new(&network, &data, &missing, 1.0, None).unwrap();
+        let evidence = exact(&incomplete, None).evidence.ln_value;
+        assert!(bound.is_finite() && bound < evidence + 1e-10, "{bound} {evidence}");
+    }
+}
+
 #[test]
 fn the_bound_is_the_evidence_of_a_sure_prior() {
     for (hidden, missing) in [(1, vec![1, 0]), (1, vec![1, 0, 1, 1, 2, 0])] {

@@ -15,7 +15,7 @@ from scipy import stats
 
 from polyabayes import _checks, _core
 from polyabayes._allocation_layout import Layout
-from polyabayes._allocation_memory import LANES, check_memory
+from polyabayes._allocation_memory import LANES, MODES, check_memory
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, draw_seed
 from polyabayes.exceptions import (
@@ -52,9 +52,6 @@ AUTO_BUDGET = 1e7
 
 # Of a replicate of a filter, where nothing else is asked for.
 PARTICLES = 1000
-
-# Populations that annealing holds at once when it looks for modes.
-_MODES = 4
 
 # Share of the evidence that totals may have without a word.
 _LEAST_DOUBTED = 0.01
@@ -320,8 +317,8 @@ def _annealed(core: _core.Allocation, options: Options, run: Run) -> tuple[str, 
     check_memory(
         core,
         min(n_replicates, run.n_jobs),
-        n_chains=max(n_chains, _MODES * LANES),
-        n_shares=_MODES * core.n_cells * core.n_states,
+        n_chains=max(n_chains, MODES * LANES),
+        n_shares=MODES * core.n_cells * core.n_states,
     )
     with progress_bar(run.progress, n_replicates, "replicate") as update:
         found = core.annealed(

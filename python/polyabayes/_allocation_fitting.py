@@ -77,7 +77,9 @@ def _gibbs(
 def _smc(
     core: _core.Allocation, _method: str, options: Options, run: Run
 ) -> _core.AllocationDecomposition:
-    filtering = Filter(options.n_particles or PARTICLES, 0.5, "systematic", "random")
+    n_particles = options.n_particles or PARTICLES
+    check_memory(core, 1, n_particles=n_particles)
+    filtering = Filter(n_particles, 0.5, "systematic", "random")
     return core.best_particle(filtering, seed=run.seed, n_jobs=run.n_jobs)
 
 

@@ -7,10 +7,13 @@ import os
 from polyabayes import _core
 from polyabayes.exceptions import BudgetExceededError
 
-__all__ = ["LANES", "check_memory"]
+__all__ = ["LANES", "MODES", "check_memory"]
 
 # Chains and particles run in groups of so many.
 LANES = 16
+
+# Groups that annealing from modes holds at a time.
+MODES = 4
 
 # Taken for the memory of a system that does not tell.
 _UNKNOWN = 2**33
@@ -24,6 +27,7 @@ def check_memory(
     n_chains: int = 0,
     n_missing: int = 0,
     n_shares: int = 0,
+    n_tokens: int | None = None,
 ) -> None:
     """Refuse particles, chains and missing cells that `n_at_once` threads could not hold.
 
@@ -31,7 +35,7 @@ def check_memory(
     chain those, and its state at every token, four bytes for each clique of hidden nodes. A
     missing cell takes the place of its coordinates and of a row of every table, 32 bytes at least,
     and the runs of a filter hold its weight in each of a group of particles. Shares of hidden
-    values are eight bytes each.
+    values are eight bytes each. Tokens are those of the data, unless their number is given.
 
     Raises
     ------
@@ -40,16 +44,17 @@ def check_memory(
     """
     if not (core.n_states or n_missing):
         return
+    n_tokens = core.n_tokens if n_tokens is None else n_tokens
     groups_of_particles, groups_of_chains = -(-n_particles // LANES), -(-n_chains // LANES)
     a_token = 4 + 4 * LANES * core.n_cliques * groups_of_chains
     rows = 4 * LANES * core.n_marginals * (groups_of_particles + groups_of_chains)
     weights = 8 * (LANES + 2) * n_missing if n_particles else 0
-    a_run = core.n_tokens * a_token + rows + weights + 8 * n_shares
+    a_run = n_tokens * a_token + rows + weights + 8 * n_shares
     needed = n_at_once * a_run + 32 * n_missing
     there_are = _memory()
     if needed <= there_are:
         return
-    sizes = [f"{core.n_tokens:,} tokens"]
+    sizes = [f"{n_tokens:,} tokens"]
     sizes += [f"{n_particles:,} particles"] if n_particles else []
     sizes += [f"{n_chains:,} chains"] if n_chains else []
     sizes += [f"{n_missing:,} missing cells"] if n_missing else []

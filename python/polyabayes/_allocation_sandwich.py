@@ -11,6 +11,7 @@ import numpy as np
 from polyabayes import _checks
 from polyabayes._allocation_evidence import Evidence
 from polyabayes._allocation_layout import Described, lay_out
+from polyabayes._allocation_memory import LANES, MODES, check_memory
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, draw_seed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
@@ -70,6 +71,7 @@ def find_sandwich(
         raise InvalidArgumentError(
             f"graph {model.graph.to_text()!r} has no hidden nodes: its evidence is exact"
         )
+    check_memory(layout.core, 1, n_chains=max(n_particles, MODES * LANES), n_tokens=total)
     seed, n_threads = draw_seed(random_state), _checks.n_threads(n_jobs)
     start = time.perf_counter()
     with progress_bar(progress, n_replicates, "replicate") as update:

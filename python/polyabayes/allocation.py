@@ -383,6 +383,8 @@ class AllocationModel(Network):
 
         Raises
         ------
+        BudgetExceededError
+            If the chains would take more than the memory of the machine.
         InvalidArgumentError, InvalidTypeError
             If an argument is bad, or nothing is hidden; before any work.
         """
@@ -447,6 +449,8 @@ class AllocationModel(Network):
 
         Raises
         ------
+        BudgetExceededError
+            If chains or particles would take more than the memory of the machine.
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
             If an argument is bad, or model and data do not fit; before any work.
         """

@@ -154,14 +154,14 @@ impl<'a> Path<'a> {
     }
 
     /// ln Ẑ of one population of `n_groups` times [`LANES`] chains, whose allocations count
-    /// exp(`ln_factor`) times in the end. Unbiased.
+    /// exp of `ln_factors` times in the end. Unbiased.
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
     pub(super) fn ln_sum<S: Stream>(
         &self,
         n_groups: usize,
-        mut ln_factor: impl FnMut(&Chains<'_, S::Lanes>, &mut S) -> Lanes,
+        mut ln_factors: impl FnMut(&Chains<'_, S::Lanes>, &mut S) -> Result<Lanes>,
         rng: &mut S,
         observer: &impl Observer,
     ) -> Result<f64> {
@@ -189,8 +189,8 @@ impl<'a> Path<'a> {
             }
         }
         for (chains, ln_weights) in groups.iter().zip(&mut ln_weights) {
-            let factors = ln_factor(chains, rng);
-            ln_weights.iter_mut().zip(factors).for_each(|(ln_weight, x)| *ln_weight += x);
+            let ln_factors = ln_factors(chains, rng)?;
+            ln_weights.iter_mut().zip(ln_factors).for_each(|(ln_weight, x)| *ln_weight += x);
         }
         let sum: LogSum = ln_weights.as_flattened().iter().copied().collect();
         Ok(ln_value + sum.ln_mean())

@@ -11,11 +11,11 @@ use rand::RngExt as _;
 
 use super::annealed::{Path, Pilot};
 use super::chains::Chains;
-use super::labels::{Labels, LnShares};
+use super::labels::{Fit, Labels, LnShares};
 use super::modes::{self, Mode};
 use super::problem::Problem;
 use crate::control::Observer;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::math::LogSum;
 use crate::rng::{Key, LANES, Lanes, Rng, Uniforms};
 
@@ -66,7 +66,7 @@ impl<'a> Annealing<'a> {
     /// Takes the kind of paths that finds more in a short run.
     ///
     /// # Errors
-    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
+    /// [`Error::Stopped`] when the observer asks to stop.
     pub(super) fn new(
         problem: &'a Problem,
         n_temperatures: usize,
@@ -80,7 +80,7 @@ impl<'a> Annealing<'a> {
         let of_average = |n| Path::new(problem, average.clone(), &pilot, n);
         if let Some(labels) = Labels::new(problem) {
             let n = n_temperatures.div_ceil(COMPARED);
-            let by_average = of_average(n).ln_sum(1, |_, _| [0.0; LANES], &mut rng, observer)?;
+            let by_average = of_average(n).ln_sum(1, uncounted, &mut rng, observer)?;
             let modes = Annealing { problem, n_temperatures: n, start: Start::Modes(labels) };
             let by_modes = modes.ln_sum(1, key.unit(1), observer)?;
             if by_modes > by_average + ADVANTAGE {
@@ -94,7 +94,7 @@ impl<'a> Annealing<'a> {
     /// ln Ẑ of one replicate of populations of `n_groups` times [`LANES`] chains. Unbiased.
     ///
     /// # Errors
-    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
+    /// [`Error::Stopped`] when the observer asks to stop.
     pub(super) fn ln_sum(
         &self,
         n_groups: usize,
@@ -104,7 +104,7 @@ impl<'a> Annealing<'a> {
         let mut rng = key.rng();
         let labels = match &self.start {
             Start::Average(path) => {
-                return path.ln_sum(n_groups, |_, _| [0.0; LANES], &mut rng, observer);
+                return path.ln_sum(n_groups, uncounted, &mut rng, observer);
             }
             Start::Modes(labels) => labels,
         };
@@ -113,10 +113,10 @@ impl<'a> Annealing<'a> {
         let mut sum = LogSum::default();
         for population in 0..POPULATIONS {
             let chosen = chosen(&routes, (population as f64 + start) / POPULATIONS as f64);
-            let ln_factor = |chains: &Chains<'_, _>, rng: &mut Rng| {
-                std::array::from_fn(|lane| ln_factor(labels, &routes, chosen, chains, lane, rng))
+            let counted = |chains: &Chains<'_, _>, rng: &mut Rng| {
+                ln_factors(labels, &routes, chosen, chains, rng, observer)
             };
-            sum.push(routes[chosen].path.ln_sum(n_groups, ln_factor, &mut rng, observer)?);
+            sum.push(routes[chosen].path.ln_sum(n_groups, counted, &mut rng, observer)?);
         }
         Ok(sum.ln_mean())
     }
@@ -139,13 +139,13 @@ impl<'a> Annealing<'a> {
         };
         let mut routes: Vec<Route<'a>> = modes.iter().map(route).collect();
         let mut rng = key.unit(1).rng();
-        let mut promise = |(index, mode): (usize, &Mode<'a>)| {
+        let promise = |(index, mode): (usize, &Mode<'a>)| {
             let Pilot { ln_weights, chains, .. } = &mode.pilot;
-            let ln_value =
-                |lane| ln_weights[lane] + ln_factor(labels, &routes, index, chains, lane, &mut rng);
-            (0..LANES).map(ln_value).collect::<LogSum>().ln_mean()
+            let ln_factors = ln_factors(labels, &routes, index, chains, &mut rng, observer)?;
+            let ln_values = ln_weights.iter().zip(ln_factors).map(|(x, factor)| x + factor);
+            Ok(ln_values.collect::<LogSum>().ln_mean())
         };
-        let promises: Vec<f64> = modes.iter().enumerate().map(&mut promise).collect();
+        let promises: Vec<f64> = modes.iter().enumerate().map(promise).collect::<Result<_>>()?;
         let best = promises.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         // Weights of short runs vary too much to be taken at their word.
         let roots: Vec<f64> =
@@ -161,7 +161,7 @@ impl<'a> Annealing<'a> {
     /// given the allocations: the mean of 1/Ẑ is 1/Z.
     ///
     /// # Errors
-    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
+    /// [`Error::Stopped`] when the observer asks to stop.
     pub(super) fn ln_sums_reversed(
         &self,
         chains: Chains<'a, Uniforms>,
@@ -174,9 +174,14 @@ impl<'a> Annealing<'a> {
         };
         let routes = self.routes(labels, key.unit(0), observer)?;
         let rng = &mut key.rng();
-        let fits: [RouteFits; LANES] =
-            std::array::from_fn(|lane| RouteFits::new(labels, &routes, &chains, lane));
-        let drawn = fits.each_ref().map(|fits| fits.draw(&routes, rng.random()));
+        let mut fits = Vec::with_capacity(LANES);
+        for lane in 0..LANES {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            fits.push(RouteFits::new(&all_fits(labels, &routes, &chains, lane), &routes));
+        }
+        let drawn: Vec<usize> = fits.iter().map(|fits| fits.draw(&routes, rng.random())).collect();
         let mut ln_values = [0.0; LANES];
         for (index, route) in routes.iter().enumerate() {
             let is_drawn = |lane: &usize| drawn[*lane] == index;
@@ -210,18 +215,44 @@ fn chosen(routes: &[Route<'_>], mut dart: f64) -> usize {
     routes.iter().take_while(passed).count().min(routes.len() - 1)
 }
 
-/// ln K! r(j, 1 | S)/p_j.
-fn ln_factor(
+/// ln of how often allocations count that came along the only path.
+#[expect(clippy::unnecessary_wraps, reason = "the same as what tells paths apart")]
+fn uncounted(_: &Chains<'_, Uniforms>, _: &mut Rng) -> Result<Lanes> {
+    Ok([0.0; LANES])
+}
+
+/// ln K! r(j, 1 | S)/p_j of every chain.
+///
+/// # Errors
+/// [`Error::Stopped`] when the observer asks to stop.
+fn ln_factors(
     labels: &Labels,
     routes: &[Route<'_>],
     route: usize,
     chains: &Chains<'_, Uniforms>,
-    lane: usize,
     rng: &mut Rng,
-) -> f64 {
-    let ln_names = labels.fit(chains, lane, &routes[route].ln_shares).ln_unchanged(rng);
-    let ln_ratio = RouteFits::new(labels, routes, chains, lane).ln_ratio(route);
-    labels.ln_n_names() + ln_names + ln_ratio
+    observer: &impl Observer,
+) -> Result<Lanes> {
+    let mut ln_factors = [labels.ln_n_names(); LANES];
+    for (lane, ln_factor) in ln_factors.iter_mut().enumerate() {
+        if observer.stopped() {
+            return Err(Error::Stopped);
+        }
+        let mut fits = all_fits(labels, routes, chains, lane);
+        *ln_factor += RouteFits::new(&fits, routes).ln_ratio(route);
+        *ln_factor += fits.swap_remove(route).ln_unchanged(rng);
+    }
+    Ok(ln_factors)
+}
+
+/// How an allocation fits each route.
+fn all_fits(
+    labels: &Labels,
+    routes: &[Route<'_>],
+    chains: &Chains<'_, Uniforms>,
+    lane: usize,
+) -> Vec<Fit> {
+    routes.iter().map(|route| labels.fit(chains, lane, &route.ln_shares)).collect()
 }
 
 /// How an allocation fits all routes.
@@ -232,14 +263,8 @@ struct RouteFits {
 }
 
 impl RouteFits {
-    fn new(
-        labels: &Labels,
-        routes: &[Route<'_>],
-        chains: &Chains<'_, Uniforms>,
-        lane: usize,
-    ) -> Self {
-        let ln_fit = |route: &Route<'_>| labels.fit(chains, lane, &route.ln_shares).ln_fit();
-        let ln_fits: Vec<f64> = routes.iter().map(ln_fit).collect();
+    fn new(fits: &[Fit], routes: &[Route<'_>]) -> Self {
+        let ln_fits: Vec<f64> = fits.iter().map(Fit::ln_fit).collect();
         let terms = ln_fits.iter().zip(routes).map(|(ln_fit, route)| ln_fit + route.share.ln());
         let total: LogSum = terms.collect();
         let ln_total = total.ln_mean() + (routes.len() as f64).ln();

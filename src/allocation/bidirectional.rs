@@ -11,7 +11,7 @@ use super::network::Network;
 use super::problem::Problem;
 use crate::control::Observer;
 use crate::counts::CountTensor;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::math::LogSum;
 use crate::rng::{Key, LANES, Purpose, Rng};
@@ -32,8 +32,7 @@ pub struct Sandwich {
 /// by a population of `n_chains`, backwards from the allocation drawn.
 ///
 /// # Errors
-/// Those of [`Problem::new`]; [`Error::Stopped`](crate::Error::Stopped) when the observer asks to
-/// stop.
+/// Those of [`Problem::new`]; [`Error::Stopped`] when the observer asks to stop.
 pub fn sandwich(
     network: &Network,
     total: u64,
@@ -44,7 +43,7 @@ pub fn sandwich(
     observer: &impl Observer,
 ) -> Result<Sandwich> {
     let key = Key::new(seed, Purpose::Score);
-    let mut tokens = simulate(network, total, &mut key.unit(0).rng());
+    let mut tokens = simulate(network, total, &mut key.unit(0).rng(), observer)?;
     let axes = network.axes();
     let cell = |token: &[u32]| -> Vec<u32> { axes.iter().map(|&node| token[node]).collect() };
     tokens.sort_by_key(|token| cell(token));
@@ -84,13 +83,21 @@ pub fn sandwich(
 }
 
 /// Values of all nodes of tokens drawn one by one from the urn.
-fn simulate(network: &Network, total: u64, rng: &mut Rng) -> Vec<Vec<u32>> {
+fn simulate(
+    network: &Network,
+    total: u64,
+    rng: &mut Rng,
+    observer: &impl Observer,
+) -> Result<Vec<Vec<u32>>> {
     let order = network.order();
     let sizes = network.sizes();
     // Tokens so far by table, values of the parents, and value of the child.
     let mut drawn: HashMap<(usize, Vec<u32>), Vec<f64>> = HashMap::new();
     let mut tokens = Vec::new();
     for _ in 0..total {
+        if observer.stopped() {
+            return Err(Error::Stopped);
+        }
         let mut token = vec![0; sizes.len()];
         for &node in &order {
             let table = network.tables().iter().position(|table| table.contains(&node));
@@ -109,5 +116,5 @@ fn simulate(network: &Network, total: u64, rng: &mut Rng) -> Vec<Vec<u32>> {
         }
         tokens.push(token);
     }
-    tokens
+    Ok(tokens)
 }

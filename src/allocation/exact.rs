@@ -85,6 +85,13 @@ impl<'a, O: Observer> Enumeration<'a, O> {
         self.check(to_come, n_allocations)
     }
 
+    /// So many missing tokens to come are refused for their least cost alone.
+    pub(super) fn too_many(&self, n_cells: usize) -> u64 {
+        let n_left = self.budget / self.branch_cost - self.n_branches as f64;
+        let a_token = (self.allocations.len() * n_cells * self.joint.n) as f64;
+        (n_left / a_token) as u64 + 1
+    }
+
     /// Joint states that tokens of the data take in allocations at least, and allocations that there
     /// are at some time: they are told apart by every margin alone, in whose blocks tokens take all
     /// joint states independently.

@@ -56,13 +56,18 @@ impl Labels {
         self.nodes.iter().map(|node| ln_factorial(node.size as u64)).sum()
     }
 
-    /// What independent tokens do, `rows` being the weights of the rows.
+    /// What independent tokens do, `rows` being the weights of the rows, to the rows' powers.
     pub(super) fn ln_shares(&self, problem: &Problem, rows: &[f64]) -> LnShares {
         let mut tokens = SumProduct::new(problem);
+        let mut weights = rows.to_vec();
+        for laid in &problem.margins {
+            let power = laid.margin.exponent;
+            weights[laid.rows()].iter_mut().for_each(|weight| *weight = weight.powi(power));
+        }
         let new = |node: &Node| vec![0.0; problem.n_cells() * node.size];
         let mut all: LnShares = self.nodes.iter().map(new).collect();
         for cell in 0..problem.n_cells() {
-            tokens.collect(cell as u32, rows);
+            tokens.collect(cell as u32, &weights);
             tokens.believe();
             for (node, ln_shares) in self.nodes.iter().zip(&mut all) {
                 let shares = &mut ln_shares[cell * node.size..][..node.size];
@@ -192,6 +197,7 @@ impl Fit {
 
 #[cfg(test)]
 mod tests {
+    use super::super::kernel::{self, Rows, Target};
     use super::super::network::{Network, Prior};
     use super::*;
     use crate::counts::CountTensor;
@@ -252,6 +258,32 @@ mod tests {
                 }
             }
             assert!((total - 1.0).abs() < 1e-12, "{total}");
+        }
+    }
+
+    /// 0 <- 2 -> 1 with node 2 hidden: its own margin divides.
+    #[test]
+    fn expected_names_are_those_of_independent_tokens() {
+        let parents = vec![vec![2], vec![2], vec![]];
+        let prior = Prior { concentration: 1.0, tables: None };
+        let network = Network::new(vec![3, 3, 3], parents, vec![0, 1], &[], prior).unwrap();
+        let data = CountTensor::new(vec![3, 3], &[0, 0, 0, 1, 1, 1, 2, 2], &[3, 1, 2, 2]).unwrap();
+        let problem = Problem::new(&network, &data, None).unwrap();
+        assert!(problem.margins.iter().any(|laid| laid.margin.exponent < 0));
+        let rows: Vec<f64> = (0..problem.n_rows).map(|row| 1.0 + (row * 7 % 5) as f64).collect();
+        let ln_shares = &Labels::new(&problem).unwrap().ln_shares(&problem, &rows)[0];
+        let mut counts = vec![[0; LANES]; problem.n_rows];
+        let mut sums = [[0.0; LANES]; 3];
+        for cell in 0..problem.n_cells() as u32 {
+            let target = Target { base: &rows, unit: 0.0 };
+            let token = Rows { counts: &mut counts, bases: problem.bases(cell), target };
+            let total = kernel::weigh(&problem.plan, &token, &mut sums)[0];
+            let mut before = 0.0;
+            for (sum, ln_share) in sums.iter().zip(&ln_shares[cell as usize * 3..]) {
+                let expected = (sum[0] - before) / total;
+                assert!(((ln_share / SHARPNESS).exp() - expected).abs() < 1e-12);
+                before = sum[0];
+            }
         }
     }
 

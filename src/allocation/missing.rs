@@ -102,13 +102,16 @@ impl Incomplete {
     ) -> Result<Completion> {
         let mut allocations = Enumeration::of_tokens(&self.problem, budget, observer)?;
         let end = self.end(max_total, LEFT_BY_ENUMERATION);
+        let cells = &self.problem.missing;
         // What the tokens to come cost at least is known where their number is, about.
         let mut n_left = match end {
             End::Drawn(n) => n,
-            End::Remainder(_) => self.pilot(&PILOT, end, 0, observer)?,
+            End::Remainder { ln_left, most } => {
+                let most = most.min(allocations.too_many(cells.len()));
+                self.pilot(&PILOT, End::Remainder { ln_left, most }, 0, observer)?
+            }
         };
         let ln_observed = allocations.ln_sum();
-        let cells = &self.problem.missing;
         let sums = self.sums(ln_observed, end, |shares| {
             allocations.foresee(cells.len(), n_left.max(1))?;
             n_left = n_left.saturating_sub(1);
@@ -139,7 +142,7 @@ impl Incomplete {
     ) -> Result<Completion> {
         let key = Key::new(seed, Purpose::Score);
         let mut end = self.end(max_total, LEFT_BY_FILTER);
-        if matches!(end, End::Remainder(_)) {
+        if matches!(end, End::Remainder { .. }) {
             let n_particles = filter.n_particles.min(PILOT.n_particles);
             let pilot = Filter { n_particles, ..filter.clone() };
             end = End::Drawn(self.pilot(&pilot, end, seed, observer)?);
@@ -189,7 +192,7 @@ impl Incomplete {
     fn end(&self, max_total: Option<u64>, left: f64) -> End {
         match max_total {
             Some(total) => End::Drawn(total.saturating_sub(self.problem.total)),
-            None => End::Remainder(left.ln()),
+            None => End::Remainder { ln_left: left.ln(), most: MOST_MISSING },
         }
     }
 
@@ -215,9 +218,9 @@ impl Incomplete {
         for drawn in 0.. {
             let done = match end {
                 End::Drawn(n) => drawn >= n,
-                End::Remainder(ln_left) => {
+                End::Remainder { ln_left, most } => {
                     let ln_remainder = sums.ln_remainder.min(self.ln_remainder_bound(drawn));
-                    ln_remainder <= ln_evidence + ln_left || drawn >= MOST_MISSING
+                    ln_remainder <= ln_evidence + ln_left || drawn >= most
                 }
             };
             if done {
@@ -293,8 +296,9 @@ impl Incomplete {
 enum End {
     /// After so many of them.
     Drawn(u64),
-    /// When totals beyond have less of the evidence than this, by its ln.
-    Remainder(f64),
+    /// When totals beyond have less of the evidence than this, by its ln, or after the most that
+    /// may be drawn.
+    Remainder { ln_left: f64, most: u64 },
 }
 
 /// Sums over allocations.

@@ -1,8 +1,8 @@
 //! Coordinate ascent for tensors with cells that were not observed.
 //!
-//! Variational Bayes: the intensity and the tables have q(λ) = Gamma(a + T̄, b + 1) and Dirichlet laws, the tokens of an
-//! observed cell are multinomial, and a missing cell has independent Poisson counts of means
-//! μ = exp E ln(λ Π θ). With S̄ the expected counts and T̄ their total,
+//! Variational Bayes: the intensity and the tables have q(λ) = Gamma(a + T̄, b + 1) and Dirichlet
+//! laws, the tokens of an observed cell are multinomial, and a missing cell has independent Poisson
+//! counts of means μ = exp E ln(λ Π θ). With S̄ the expected counts and T̄ their total,
 //!
 //! ln Pr(X_observed) >= a ln b - (a + T̄) ln(b + 1) + ln Γ(a + T̄)/Γ(a) + Σ ln B(α + S̄)/B(α)
 //!     + Σ_observed [X H(Φ) - ln X!] + Σ_missing [μ - μ ln μ].
@@ -46,7 +46,8 @@ pub struct MissingAscent {
 /// [`Incomplete::new`]: super::Incomplete::new
 ///
 /// # Errors
-/// Those of [`Incomplete::new`]; [`Error::NoMode`] for other ascents; [`Error::Stopped`] when the observer asks to stop.
+/// Those of [`Incomplete::new`]; [`Error::NoMode`] for other ascents; [`Error::Stopped`] when the
+/// observer asks to stop.
 #[expect(clippy::too_many_arguments, reason = "the parts of a model and its data, by name")]
 pub fn ascend_missing(
     network: &Network,
@@ -148,12 +149,14 @@ impl Climb<'_> {
         }
         let weight = found.expected.iter().sum();
         let observed = self.tables.problem.total as f64;
-        let intensity = match self.ascent {
-            Ascent::Em => (self.concentration + observed) / (self.rate + observed_share(weight)),
-            _ => self.intensity(weight),
+        let ln_intensity = match self.ascent {
+            Ascent::Em => {
+                ((self.concentration + observed) / (self.rate + observed_share(weight))).ln()
+            }
+            _ => self.ln_intensity(weight),
         };
         for (cell, expected) in cells.zip(&mut found.expected) {
-            *expected *= intensity;
+            *expected *= ln_intensity.exp();
             sum_product.collect(cell, weights);
             sum_product.distribute(cell, *expected, &mut found.counts);
         }
@@ -161,20 +164,20 @@ impl Climb<'_> {
             return self.ln_total(observed, observed_share(weight));
         }
         let missing: f64 = found.expected.iter().sum();
-        self.ln_total(observed + missing, 1.0) + missing * (1.0 - intensity.ln())
+        self.ln_total(observed + missing, 1.0) + missing * (1.0 - ln_intensity)
     }
 
-    /// exp E ln λ, where the missing cells have a share `weight` of it, that is best for both:
+    /// E ln λ, where the missing cells have a share `weight` of λ, that is best for both:
     /// T̄ = T_o + weight exp ψ(a + T̄)/(b + 1) has one solution, as exp ψ(x) grows more slowly than x.
-    fn intensity(&self, weight: f64) -> f64 {
+    fn ln_intensity(&self, weight: f64) -> f64 {
         let (a, b, observed) = (self.concentration, self.rate, self.tables.problem.total as f64);
-        let of_total = |total: f64| digamma(a + total).exp() / (b + 1.0);
+        let of_total = |total: f64| digamma(a + total) - (b + 1.0).ln();
         // exp ψ(x) < x.
         let left = b + observed_share(weight);
         let (mut low, mut high) = (observed, observed + weight * (a + observed) / left);
         for _ in 0..BISECTIONS {
             let middle = low + (high - low) / 2.0;
-            if observed + weight * of_total(middle) > middle {
+            if observed + weight * of_total(middle).exp() > middle {
                 low = middle;
             } else {
                 high = middle;

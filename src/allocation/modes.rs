@@ -1,7 +1,5 @@
 //! Modes of the posterior of allocations, for annealing to start from.
 
-use rayon::prelude::*;
-
 use super::annealed::Pilot;
 use super::chains::{Chains, Order};
 use super::kernel::Target;
@@ -31,8 +29,8 @@ const FILTER: Filter = Filter {
     order: TokenOrder::Random,
 };
 
-/// Sweeps over which the counts of a chain are averaged.
-const AVERAGED_SWEEPS: usize = 25;
+/// Sweeps over which the counts of a chain are averaged, as a share of those of cooling.
+const AVERAGED: usize = 20;
 
 /// Share of the tokens that a mode spreads evenly over all hidden values: none is ruled out.
 const EVEN_SHARE: f64 = 0.05;
@@ -72,13 +70,13 @@ pub(super) fn find<'a>(
         Ok((pilot.ln_value(), pilot.mean_rows()))
     };
     let mut found: Vec<(f64, Vec<f64>)> =
-        candidates.into_par_iter().enumerate().map(first).collect::<Result<_>>()?;
+        candidates.into_iter().enumerate().map(first).collect::<Result<_>>()?;
     found.sort_by(|x, y| y.0.total_cmp(&x.0));
     found.truncate(n_modes);
     let second = |(mode, (_, counts)): (usize, &(f64, Vec<f64>))| {
         explore(counts, SECOND, key.unit(3).unit(mode as u64))
     };
-    found.par_iter().enumerate().map(second).collect()
+    found.iter().enumerate().map(second).collect()
 }
 
 /// Counts of chains that are cooled from independent tokens, averaged over some sweeps.
@@ -98,13 +96,14 @@ fn cooled(
         chains.sweep(Target { base: &base, unit: beta }, Order::Forward, observer)?;
     }
     let mut sums = vec![[0.0; LANES]; problem.n_rows];
-    for _ in 0..AVERAGED_SWEEPS {
+    let n_averaged = n_sweeps.div_ceil(AVERAGED);
+    for _ in 0..n_averaged {
         chains.sweep(Target { base: &alphas, unit: 1.0 }, Order::Forward, observer)?;
         for (sums, counts) in sums.iter_mut().zip(chains.rows()) {
             sums.iter_mut().zip(counts).for_each(|(sum, &n)| *sum += f64::from(n));
         }
     }
-    let of_lane = |lane| sums.iter().map(|sums| sums[lane] / AVERAGED_SWEEPS as f64).collect();
+    let of_lane = |lane| sums.iter().map(|sums| sums[lane] / n_averaged as f64).collect();
     Ok((0..LANES).map(of_lane).collect())
 }
 
@@ -115,5 +114,5 @@ fn filtered(problem: &Problem, key: Key, observer: &impl Observer) -> Result<Vec
         let mut rng = key.unit(filter).rng();
         Ok(smc::run(problem, &FILTER, Keep::All, &mut rng, observer)?.1.counts_of(problem, 0))
     };
-    (0..N_FILTERS as u64).into_par_iter().map(run).collect()
+    (0..N_FILTERS as u64).map(run).collect()
 }

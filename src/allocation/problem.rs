@@ -244,7 +244,9 @@ impl Problem {
     /// # Errors
     /// [`Error::TooManyTokens`] for more than marginal counts of 32 bits hold.
     pub(super) fn tokens(&self) -> Result<Vec<u32>> {
-        let (n_tokens, most) = (self.total, i32::MAX as u64);
+        // A token adds to a row by every slot of its margin.
+        let slots = self.margins.iter().map(|laid| laid.margin.slots.len() as u64);
+        let (n_tokens, most) = (self.total, i32::MAX as u64 / slots.max().unwrap_or(1));
         if n_tokens > most {
             return Err(Error::TooManyTokens { n_tokens, most });
         }

@@ -299,8 +299,9 @@ mod tests {
         let mut x = variates(shape, count);
         x.sort_unstable_by(f64::total_cmp);
         let n = N as f64;
-        let distance =
-            x.iter().enumerate().map(|(i, &x)| (cumulative(x) - (i as f64 + 0.5) / n).abs());
+        // Of small shapes, what is below all doubles is zero.
+        let positive = x.iter().enumerate().filter(|(_, x)| **x > 0.0);
+        let distance = positive.map(|(i, &x)| (cumulative(x) - (i as f64 + 0.5) / n).abs());
         let distance = distance.fold(0.0, f64::max);
         assert!(distance < 1.95 / n.sqrt(), "{shape} + {count}: {distance}");
     }
@@ -327,7 +328,9 @@ mod tests {
     /// Of 1/shape whole (0.1, 1/3, 1/49, 0.01), just above or below a whole number, and elsewhere.
     #[test]
     fn laws_of_small_shapes() {
-        for shape in [0.1, 1.0 / 3.0, 1.0 / 49.0, 0.01, 0.099, 0.101, 0.13, 0.3, 0.51, 0.7, 0.97] {
+        for shape in
+            [0.1, 1.0 / 3.0, 1.0 / 49.0, 0.01, 0.099, 0.101, 0.13, 0.3, 0.51, 0.7, 0.97, 1e-3, 1e-6]
+        {
             check_law(shape, 0, |x| cumulative(shape, x));
             let u = variates(shape, 0);
             let large = u.iter().filter(|x| **x > 1.0).count() as f64 / N as f64;

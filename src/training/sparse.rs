@@ -15,8 +15,9 @@ const ALL_TOPICS: usize = 1 << 16;
 /// No topic: of a place in a list that is not taken.
 const NONE: u16 = u16::MAX;
 
-/// 10 bytes a token of a block at most; a draw costs a pass over the document's topics, and
-/// one over all topics where the pseudo-counts take it.
+/// 4 bytes a token of a block, and 96 for every 16 topics that a document may have, whole or begun; a
+/// draw costs a pass over the document's topics, and one over all topics where the pseudo-counts take
+/// it.
 ///
 /// A dart falls on the weights n q of the document's places first, then on the weights a q of all
 /// topics; where single precision leaves open on which, they are summed again in double precision.

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from polyabayes import AllocationModel, CountTensor
+from polyabayes import AllocationModel, CountTensor, _allocation_memory
 from polyabayes._allocation_evidence import Filter
 from polyabayes._allocation_layout import lay_out
 from polyabayes.exceptions import (
@@ -171,8 +171,23 @@ def test_too_much_work_is_refused() -> None:
         AllocationModel.nmf(2).log_evidence(wide, "smc", n_particles=10**9)
     with pytest.raises(BudgetExceededError, match="2,000,000,000,000 tokens"):
         AllocationModel.nmf(2).decompose(huge, "gibbs")
+    with pytest.raises(BudgetExceededError, match="1,000,000,000 particles"):
+        AllocationModel.nmf(4).decompose(wide, "smc", n_particles=10**9)
     with pytest.raises(InvalidCountsError, match=r"above 2..63 - 1"):
         AllocationModel.nmf(2).log_evidence([[2**62, 2**62]])
+
+
+def test_annealing_from_modes_holds_several_populations(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = AllocationModel.nmf(2)
+    counts = [[300, 100], [200, 400]]
+    # 1,000 tokens and 10 marginal counts of 16 chains.
+    one_group = 1_000 * (4 + 4 * 16) + 4 * 16 * 10
+    monkeypatch.setattr(_allocation_memory, "_memory", lambda: one_group)
+    assert model.decompose(counts, "gibbs", max_iter=2, n_jobs=1).value < 0
+    with pytest.raises(BudgetExceededError, match="1,000 tokens, 64 chains"):
+        model.log_evidence(counts, "annealed", n_particles=16, n_jobs=1)
+    with pytest.raises(BudgetExceededError, match="1,000 tokens, 64 chains"):
+        model.sandwich({"doc": 2, "word": 2}, 1_000)
 
 
 def test_variational_methods_need_no_tokens() -> None:
