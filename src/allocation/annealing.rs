@@ -34,6 +34,9 @@ const LEAST_SHARE: f64 = 0.02;
 /// Temperatures of the pilot along the path from the average.
 const PILOT_TEMPERATURES: usize = 200;
 
+/// Temperatures below which there are none to spare for a look for modes.
+const LEAST_TEMPERATURES: usize = 100;
+
 /// Share of the temperatures at which the two kinds of paths are compared.
 const COMPARED: usize = 8;
 
@@ -78,7 +81,8 @@ impl<'a> Annealing<'a> {
         let n_pilot = PILOT_TEMPERATURES.min(n_temperatures);
         let pilot = Pilot::new(problem, &average, n_pilot, &mut rng, observer)?;
         let of_average = |n| Path::new(problem, average.clone(), &pilot, n);
-        if let Some(labels) = Labels::new(problem) {
+        let spares = n_temperatures >= LEAST_TEMPERATURES;
+        if let Some(labels) = Labels::new(problem).filter(|_| spares) {
             let n = n_temperatures.div_ceil(COMPARED);
             let by_average = of_average(n).ln_sum(1, uncounted, &mut rng, observer)?;
             let modes = Annealing { problem, n_temperatures: n, start: Start::Modes(labels) };
