@@ -4,6 +4,9 @@
 //! document, the number of a sweep); never by a thread, a chunk or a row number of the input.
 //! Results are therefore the same bits for any number of threads and any order of documents.
 
+// Inlined into kernels that are compiled for several instruction sets.
+#![allow(clippy::inline_always)]
+
 use rand::{Rng as _, SeedableRng};
 
 use crate::counts::Document;
@@ -47,7 +50,7 @@ pub struct Uniforms([[u64; LANES]; 4]);
 
 impl Uniforms {
     /// The next 64 bits of every lane.
-    #[inline]
+    #[inline(always)]
     pub fn next_bits(&mut self) -> [u64; LANES] {
         let [s0, s1, s2, s3] = &mut self.0;
         let mut bits = [0; LANES];
@@ -74,7 +77,7 @@ impl Uniforms {
 }
 
 impl UniformLanes for Uniforms {
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Lanes {
         self.next_bits().map(Self::from_bits)
     }

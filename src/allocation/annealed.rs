@@ -34,6 +34,7 @@ pub(super) struct Path<'a> {
 
 /// What one population found that went along a path in equal steps.
 pub(super) struct Pilot<'a, U> {
+    schedule: Vec<f64>,
     /// Standard deviation of the weights of every step.
     drifts: Vec<f64>,
     pub(super) ln_weights: Lanes,
@@ -53,8 +54,14 @@ impl<'a, U: UniformLanes> Pilot<'a, U> {
         rng: &mut impl Stream<Lanes = U>,
         observer: &impl Observer,
     ) -> Result<Self> {
-        let schedule = (0..=n).map(|t| t as f64 / n as f64).collect();
-        let path = Path { problem, alphas: problem.alphas(), start: start.to_vec(), schedule };
+        let schedule = ever_closer(n, problem.total);
+        let n = schedule.len() - 1;
+        let path = Path {
+            problem,
+            alphas: problem.alphas(),
+            start: start.to_vec(),
+            schedule: schedule.clone(),
+        };
         let mut chains = Chains::independent(problem, start, rng, observer)?;
         let mut drifts = Vec::with_capacity(n);
         let mut ln_weights = [path.ln_start(); LANES];
@@ -64,7 +71,7 @@ impl<'a, U: UniformLanes> Pilot<'a, U> {
             drifts.push(deviation(&steps));
             path.sweep(step, &mut chains, Order::Forward, observer)?;
         }
-        Ok(Pilot { drifts, ln_weights, chains })
+        Ok(Pilot { schedule, drifts, ln_weights, chains })
     }
 
     /// ln of the mean weight.
@@ -91,7 +98,7 @@ impl<'a> Path<'a> {
         pilot: &Pilot<'_, impl UniformLanes>,
         n_temperatures: usize,
     ) -> Self {
-        let schedule = even_drift(&pilot.drifts, n_temperatures);
+        let schedule = even_drift(&pilot.schedule, &pilot.drifts, n_temperatures);
         Path { problem, alphas: problem.alphas(), start, schedule }
     }
 
@@ -203,8 +210,21 @@ fn deviation(x: &[f64; LANES]) -> f64 {
     (x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (LANES - 1) as f64).sqrt()
 }
 
-/// `n + 1` points between 0 and 1, dense where the drift over equal intervals is large.
-fn even_drift(drifts: &[f64], n: usize) -> Vec<f64> {
+/// Points between 0 and 1 in equal steps, the last of them halved until steps are as small as
+/// what a token adds to a row.
+fn ever_closer(n: usize, total: u64) -> Vec<f64> {
+    let mut points: Vec<f64> = (0..n).map(|t| t as f64 / n as f64).collect();
+    let mut left = 0.5 / n as f64;
+    while left * total as f64 > 0.5 {
+        points.push(1.0 - left);
+        left *= 0.5;
+    }
+    points.push(1.0);
+    points
+}
+
+/// `n + 1` points between 0 and 1, dense where the drift over intervals is large.
+fn even_drift(schedule: &[f64], drifts: &[f64], n: usize) -> Vec<f64> {
     let m = drifts.len();
     let smooth = |index: usize| {
         let window = &drifts[index.saturating_sub(SMOOTHING)..(index + SMOOTHING + 1).min(m)];
@@ -224,7 +244,7 @@ fn even_drift(drifts: &[f64], n: usize) -> Vec<f64> {
                 interval += 1;
             }
             let part = (drift - sums[interval]) / (sums[interval + 1] - sums[interval]);
-            (interval as f64 + part) / m as f64
+            schedule[interval] + part * (schedule[interval + 1] - schedule[interval])
         })
         .collect();
     points.push(1.0);

@@ -65,7 +65,7 @@ pub fn sandwich(
         let key = key.unit(2).unit(replicate);
         forward.push(annealing.ln_sum(n_chains.div_ceil(LANES), key.unit(0), observer)?);
         let mut rng = key.rng();
-        let mut chains = Chains::of_states(&problem, states.clone(), &mut rng)?;
+        let mut chains = Chains::of_states(&problem, &states, &mut rng)?;
         for _ in 0..FORGETTING_SWEEPS {
             chains.sweep(Target { base: &alphas, unit: 1.0 }, Order::Forward, observer)?;
         }

@@ -2,10 +2,17 @@
 
 use super::kernel::{self, Counts, Rows, States, Target};
 use super::problem::Problem;
+use super::splits::{Cell, Splits, n_rounds};
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
 use crate::math::{lanes, systematic_offspring};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
+
+/// Tokens of a cell, and tokens for each of its states, from which they are redrawn together.
+const HEAVY: u64 = 16;
+
+/// A round of pairs for so many states: a sweep leaves none of them out for long.
+const STATES_A_ROUND: usize = 3;
 
 /// States of tokens that are weighed between two looks at the observer: some tens of milliseconds.
 const STATES_BETWEEN_LOOKS: usize = 1 << 20;
@@ -19,33 +26,71 @@ pub(super) enum Order {
     Backward,
 }
 
+impl Order {
+    /// Which of `n` comes after so many.
+    fn nth(self, step: usize, n: usize) -> usize {
+        if self == Order::Forward { step } else { n - 1 - step }
+    }
+}
+
 /// Hidden values of all tokens in [`LANES`] chains.
 pub(super) struct Chains<'a, U> {
     problem: &'a Problem,
-    cells: Vec<u32>,
-    /// States of all cliques, token after token.
+    places: Vec<Place>,
+    /// Cells of the tokens that are redrawn one by one.
+    light: Vec<u32>,
+    /// States of all cliques of each of them.
     states: Vec<States>,
+    /// Cells whose tokens are redrawn together.
+    heavy: Vec<u32>,
+    /// Tokens in every state of the only clique, heavy cell after heavy cell.
+    piles: Vec<Counts>,
     /// Marginal counts, row after row.
     rows: Vec<Counts>,
     sums: Vec<Lanes>,
+    splits: Splits,
     uniforms: U,
 }
 
+/// Where the tokens of a cell are.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// One by one, from this on.
+    States(usize),
+    /// In piles, from this on.
+    Piles(usize),
+}
+
 impl<'a, U: UniformLanes> Chains<'a, U> {
-    /// Chains without tokens, which will come from `cells` in this order.
-    fn empty(
-        problem: &'a Problem,
-        cells: Vec<u32>,
-        rng: &mut impl Stream<Lanes = U>,
-    ) -> Result<Self> {
-        let mut states = array_of("chains", cells.len() * problem.plan.cliques.len(), [0; LANES])?;
-        states.clear();
+    /// Chains without tokens.
+    ///
+    /// # Errors
+    /// [`Error::TooManyTokens`], [`Error::Memory`] for more than counts and memory hold.
+    fn empty(problem: &'a Problem, rng: &mut impl Stream<Lanes = U>) -> Result<Self> {
+        problem.check_total()?;
+        let plan = &problem.plan;
+        let (n_cliques, n_states) = (plan.cliques.len(), plan.n_states);
+        let least = HEAVY.max(n_states as u64);
+        let (mut light, mut heavy, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for (cell, &count) in (0..).zip(&problem.counts) {
+            if n_cliques == 1 && count >= least {
+                places.push(Place::Piles(heavy.len() * n_states));
+                heavy.push(cell);
+            } else {
+                places.push(Place::States(light.len() * n_cliques));
+                light.extend(std::iter::repeat_n(cell, count as usize));
+            }
+        }
         Ok(Chains {
             problem,
-            states,
-            cells,
+            places,
+            states: array_of("chains", light.len() * n_cliques, [0; LANES])?,
+            light,
+            piles: array_of("chains", heavy.len() * n_states, [0; LANES])?,
+            heavy,
             rows: array_of("marginal counts of chains", problem.n_rows, [0; LANES])?,
-            sums: vec![[0.0; LANES]; problem.plan.n_states],
+            sums: vec![[0.0; LANES]; n_states],
+            splits: Splits::default(),
             uniforms: rng.lanes(),
         })
     }
@@ -75,19 +120,24 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         rng: &mut impl Stream<Lanes = U>,
         observer: &impl Observer,
     ) -> Result<Self> {
-        let mut chains = Chains::empty(problem, problem.tokens()?, rng)?;
-        let part = chains.tokens_between_looks();
-        for token in 0..chains.cells.len() {
-            if token % part == 0 && observer.stopped() {
-                return Err(Error::Stopped);
+        let mut chains = Chains::empty(problem, rng)?;
+        let (plan, target) = (&problem.plan, Target { base: rows, unit: 0.0 });
+        let mut states = vec![[0; LANES]; plan.cliques.len()];
+        let (part, mut n_drawn) = (chains.tokens_between_looks(), 0);
+        for (cell, &count) in (0..).zip(&problem.counts) {
+            let bases = problem.bases(cell);
+            let token = Rows { counts: &mut chains.rows, bases, target };
+            kernel::weigh(plan, &token, &mut chains.sums);
+            for nth in 0..count as usize {
+                if n_drawn % part == 0 && observer.stopped() {
+                    return Err(Error::Stopped);
+                }
+                n_drawn += 1;
+                kernel::pick(plan, &chains.sums, &mut chains.uniforms, &mut states);
+                chains.place(cell, nth, &states);
             }
-            chains.extend(Target { base: rows, unit: 0.0 });
         }
         Ok(chains)
-    }
-
-    fn tokens_between_looks(&self) -> usize {
-        STATES_BETWEEN_LOOKS.div_ceil(self.problem.plan.n_states)
     }
 
     /// Chains of all tokens, with these states of all cliques, token after token.
@@ -96,32 +146,38 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     /// [`Error::Memory`] for more tokens than memory holds.
     pub(super) fn of_states(
         problem: &'a Problem,
-        states: Vec<States>,
+        states: &[States],
         rng: &mut impl Stream<Lanes = U>,
     ) -> Result<Self> {
-        let mut chains = Chains::empty(problem, problem.tokens()?, rng)?;
-        chains.states = states;
-        let n_cliques = problem.plan.cliques.len();
-        for (&cell, states) in chains.cells.iter().zip(chains.states.chunks_exact(n_cliques)) {
-            let (bases, target) = (problem.bases(cell), Target { base: &[], unit: 0.0 });
-            let mut token = Rows { counts: &mut chains.rows, bases, target };
-            kernel::add(&problem.plan, &mut token, states, 1);
+        let mut chains = Chains::empty(problem, rng)?;
+        let mut tokens = states.chunks_exact(problem.plan.cliques.len());
+        for (cell, &count) in (0..).zip(&problem.counts) {
+            for (nth, states) in tokens.by_ref().take(count as usize).enumerate() {
+                chains.place(cell, nth, states);
+            }
         }
         Ok(chains)
     }
 
-    /// Draws the next token, which must be there; returns its weights.
-    fn extend(&mut self, target: Target<'_>) -> Lanes {
-        let plan = &self.problem.plan;
-        let start = self.states.len();
-        let bases = self.problem.bases(self.cells[start / plan.cliques.len()]);
-        self.states.resize(start + plan.cliques.len(), [0; LANES]);
+    /// Gives the nth token of a cell its states, when it has none.
+    fn place(&mut self, cell: u32, nth: usize, states: &[States]) {
+        let (bases, target) = (self.problem.bases(cell), Target { base: &[], unit: 0.0 });
         let mut token = Rows { counts: &mut self.rows, bases, target };
-        let weights = kernel::weigh(plan, &token, &mut self.sums);
-        let states = &mut self.states[start..];
-        kernel::pick(plan, &self.sums, &mut self.uniforms, states);
-        kernel::add(plan, &mut token, states, 1);
-        weights
+        kernel::add(&self.problem.plan, &mut token, states, 1);
+        match self.places[cell as usize] {
+            Place::States(start) => {
+                self.states[start + nth * states.len()..][..states.len()].copy_from_slice(states);
+            }
+            Place::Piles(start) => {
+                for (lane, &state) in states[0].iter().enumerate() {
+                    self.piles[start + state as usize][lane] += 1;
+                }
+            }
+        }
+    }
+
+    fn tokens_between_looks(&self) -> usize {
+        STATES_BETWEEN_LOOKS.div_ceil(self.problem.plan.n_states)
     }
 
     /// One Gibbs sweep over all tokens.
@@ -134,14 +190,49 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         order: Order,
         observer: &impl Observer,
     ) -> Result<()> {
-        let (n, part) = (self.cells.len(), self.tokens_between_looks());
+        if order == Order::Backward {
+            self.sweep_heavy(target, order, observer)?;
+        }
+        let (n, part) = (self.light.len(), self.tokens_between_looks());
         for start in (0..n).step_by(part) {
             if observer.stopped() {
                 return Err(Error::Stopped);
             }
             let steps = start..(start + part).min(n);
-            let token = |step| if order == Order::Forward { step } else { n - 1 - step };
-            self.redraw(steps.map(token), target);
+            self.redraw(steps.map(|step| order.nth(step, n)), target);
+        }
+        if order == Order::Forward {
+            self.sweep_heavy(target, order, observer)?;
+        }
+        Ok(())
+    }
+
+    /// Redraws the tokens of heavy cells, in pairs of states. The rounds of pairs are drawn at
+    /// random: backwards, they come with the same probability in the opposite order.
+    fn sweep_heavy(
+        &mut self,
+        target: Target<'_>,
+        order: Order,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        let (n, n_states) = (self.heavy.len(), self.problem.plan.n_states);
+        for step in 0..n {
+            let index = order.nth(step, n);
+            let mut cell = Cell {
+                clique: &self.problem.plan.cliques[0],
+                bases: self.problem.bases(self.heavy[index]),
+                target,
+                piles: &mut self.piles[index * n_states..][..n_states],
+                rows: &mut self.rows,
+            };
+            for _ in 0..n_states.div_ceil(STATES_A_ROUND) {
+                if observer.stopped() {
+                    return Err(Error::Stopped);
+                }
+                let [dart, ..] = self.uniforms.next();
+                let round = (dart * n_rounds(n_states) as f64) as usize;
+                self.splits.draw(&mut cell, round, order, &mut self.uniforms);
+            }
         }
         Ok(())
     }
@@ -152,7 +243,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
             &self.problem.plan,
             self.problem.all_bases(),
             tokens,
-            &self.cells,
+            &self.light,
             target,
             &mut self.rows,
             &mut self.states,
@@ -166,31 +257,53 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         &self.rows
     }
 
-    /// Cell of every token.
-    pub(super) fn cells(&self) -> &[u32] {
-        &self.cells
+    /// Of one chain, cells, states of a clique, and how many tokens of the cell are in the state.
+    pub(super) fn tallies(
+        &self,
+        clique: usize,
+        lane: usize,
+    ) -> impl Iterator<Item = (u32, u32, u32)> {
+        let plan = &self.problem.plan;
+        let states = self.states.iter().skip(clique).step_by(plan.cliques.len());
+        let light = self.light.iter().zip(states);
+        let light = light.map(move |(&cell, states)| (cell, states[lane], 1));
+        let heavy = self.heavy.iter().zip(self.piles.chunks_exact(plan.n_states));
+        let heavy = heavy.flat_map(move |(&cell, piles)| {
+            (0..).zip(piles).map(move |(state, pile)| (cell, state, pile[lane] as u32))
+        });
+        light.chain(heavy.filter(|&(_, _, n)| n > 0))
     }
 
     /// States of all cliques, token after token.
-    pub(super) fn states(&self) -> &[States] {
-        &self.states
-    }
-
-    /// States of one chain, token after token.
-    pub(super) fn states_of(&self, lane: usize) -> impl Iterator<Item = u32> {
-        self.states.iter().map(move |states| states[lane])
-    }
-
-    /// States of one clique in one chain, token after token.
-    pub(super) fn states_of_clique(&self, clique: usize, lane: usize) -> impl Iterator<Item = u32> {
-        let n_cliques = self.problem.plan.cliques.len();
-        self.states.iter().skip(clique).step_by(n_cliques).map(move |states| states[lane])
+    pub(super) fn states(&self) -> Vec<States> {
+        let plan = &self.problem.plan;
+        let mut all: Vec<States> = Vec::new();
+        for (&place, &count) in self.places.iter().zip(&self.problem.counts) {
+            let n = count as usize * plan.cliques.len();
+            match place {
+                Place::States(start) => all.extend(&self.states[start..][..n]),
+                Place::Piles(start) => {
+                    let first = all.len();
+                    all.resize(first + n, [0; LANES]);
+                    for lane in 0..LANES {
+                        let piles = (0..).zip(&self.piles[start..][..plan.n_states]);
+                        let states = piles.flat_map(|(state, pile)| {
+                            std::iter::repeat_n(state, pile[lane] as usize)
+                        });
+                        let tokens = all[first..].iter_mut();
+                        tokens.zip(states).for_each(|(token, state)| token[lane] = state);
+                    }
+                }
+            }
+        }
+        all
     }
 
     /// The allocation of one chain.
     pub(super) fn take(&self, lane: usize) -> Allocation {
         Allocation {
-            states: self.states_of(lane).collect(),
+            states: self.states.iter().map(|states| states[lane]).collect(),
+            piles: self.piles.iter().map(|pile| pile[lane]).collect(),
             rows: self.rows.iter().map(|row| row[lane]).collect(),
         }
     }
@@ -200,6 +313,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         for (states, &state) in self.states.iter_mut().zip(&allocation.states) {
             states[lane] = state;
         }
+        self.piles.iter_mut().zip(&allocation.piles).for_each(|(pile, &n)| pile[lane] = n);
         self.rows.iter_mut().zip(&allocation.rows).for_each(|(row, &n)| row[lane] = n);
     }
 }
@@ -207,6 +321,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
 /// Hidden values of all tokens in one chain.
 pub(super) struct Allocation {
     states: Vec<u32>,
+    piles: Vec<i32>,
     rows: Vec<i32>,
 }
 

@@ -90,13 +90,12 @@ impl Labels {
         let of_node = |(node, ln_shares): (&Node, &Vec<f64>)| {
             let size = node.size;
             let (mut n_tokens, mut ln_weights) = (vec![0; size], vec![0.0; size * size]);
-            let states = chains.states_of_clique(node.clique, lane);
-            for (&cell, state) in chains.cells().iter().zip(states) {
+            for (cell, state, n) in chains.tallies(node.clique, lane) {
                 let value = state as usize / node.stride % size;
                 let ln_shares = &ln_shares[cell as usize * size..][..size];
                 let ln_weights = &mut ln_weights[value * size..][..size];
-                ln_weights.iter_mut().zip(ln_shares).for_each(|(sum, x)| *sum += x);
-                n_tokens[value] += 1;
+                ln_weights.iter_mut().zip(ln_shares).for_each(|(sum, x)| *sum += f64::from(n) * x);
+                n_tokens[value] += n;
             }
             (n_tokens, ln_weights)
         };
@@ -249,9 +248,9 @@ mod tests {
                     if labels.nodes[0].size == 3 {
                         names.swap(0, 1);
                     }
-                    let mut states = chains.states().to_vec();
+                    let mut states = chains.states();
                     labels.rename(&problem, &names, &mut states, lane);
-                    let renamed = Chains::of_states(&problem, states, &mut rng()).unwrap();
+                    let renamed = Chains::of_states(&problem, &states, &mut rng()).unwrap();
                     let fit = labels.fit(&renamed, lane, &ln_shares);
                     assert!((fit.ln_fit() - ln_fit).abs() < 1e-12);
                     total += fit.ln_unchanged(&mut rng()).exp();

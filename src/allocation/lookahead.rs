@@ -63,8 +63,8 @@ impl Responsibilities {
                 lane = most_probable.unwrap_or(0);
             }
             if 2 * sweep >= GIBBS_SWEEPS {
-                for (&cell, state) in chains.cells().iter().zip(chains.states_of(lane)) {
-                    shares[cell as usize * n_states + state as usize] += 1.0;
+                for (cell, state, n) in chains.tallies(0, lane) {
+                    shares[cell as usize * n_states + state as usize] += f64::from(n);
                 }
             }
         }

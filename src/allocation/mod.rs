@@ -23,6 +23,7 @@ mod particles;
 mod plan;
 mod problem;
 mod smc;
+mod splits;
 mod sum_product;
 
 pub use bidirectional::{Sandwich, sandwich};

@@ -11,10 +11,10 @@ use crate::math::Resampling;
 use crate::rng::{Key, LANES, Uniforms};
 
 /// Sweeps over which chains are cooled, as a share of the temperatures of a replicate.
-const COOLING: usize = 2;
+const COOLING: usize = 4;
 
 /// Temperatures of the first runs, from all candidates, as a share.
-const FIRST: usize = 80;
+const FIRST: usize = 160;
 
 /// Temperatures of the second runs, from the best of them, as a share.
 const SECOND: usize = 12;

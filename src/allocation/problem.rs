@@ -244,14 +244,21 @@ impl Problem {
     /// # Errors
     /// [`Error::TooManyTokens`] for more than marginal counts of 32 bits hold.
     pub(super) fn tokens(&self) -> Result<Vec<u32>> {
+        self.check_total()?;
+        let cells = (0..).zip(&self.counts);
+        Ok(cells.flat_map(|(cell, &count)| std::iter::repeat_n(cell, count as usize)).collect())
+    }
+
+    /// # Errors
+    /// [`Error::TooManyTokens`] for more than marginal counts of 32 bits hold.
+    pub(super) fn check_total(&self) -> Result<()> {
         // A token adds to a row by every slot of its margin.
         let slots = self.margins.iter().map(|laid| laid.margin.slots.len() as u64);
         let (n_tokens, most) = (self.total, i32::MAX as u64 / slots.max().unwrap_or(1));
         if n_tokens > most {
             return Err(Error::TooManyTokens { n_tokens, most });
         }
-        let cells = (0..).zip(&self.counts);
-        Ok(cells.flat_map(|(cell, &count)| std::iter::repeat_n(cell, count as usize)).collect())
+        Ok(())
     }
 
     /// α of every row.
