@@ -174,7 +174,7 @@ impl<'a, L: UniformLanes> Run<'a, L> {
         }
         let places = |index: usize| &self.places[index * plan.n_pairs..][..plan.n_pairs];
         shares.fill(0.0);
-        let total: f64 = self.weights.as_flattened().iter().sum();
+        let total = total(&self.weights);
         for (group, uniforms) in self.lanes.iter_mut().enumerate() {
             if observer.stopped() {
                 return Err(Error::Stopped);
@@ -215,8 +215,8 @@ impl<'a, L: UniformLanes> Run<'a, L> {
 
     /// ln of the mean weight: of Ẑ of the tokens so far.
     pub(super) fn ln_mean(&self) -> f64 {
-        let flat = self.weights.as_flattened();
-        self.ln_scale + (flat.iter().sum::<f64>() / flat.len() as f64).ln()
+        let n_particles = (self.weights.len() * LANES) as f64;
+        self.ln_scale + (total(&self.weights) / n_particles).ln()
     }
 
     /// Resamples the particles if too few of them are effective.
@@ -232,22 +232,37 @@ impl<'a, L: UniformLanes> Run<'a, L> {
 }
 
 /// Multiplies the weights so that the largest is 1; returns ln of what was taken out.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 pub(super) fn rescale(weights: &mut [Lanes]) -> f64 {
-    let flat = weights.as_flattened_mut();
-    let largest = flat.iter().copied().fold(0.0, f64::max);
+    let mut largest = [0.0; LANES];
+    for weights in &*weights {
+        for lane in 0..LANES {
+            largest[lane] =
+                if weights[lane] > largest[lane] { weights[lane] } else { largest[lane] };
+        }
+    }
+    let largest = largest.into_iter().fold(0.0, f64::max);
     let factor = largest.recip();
-    flat.iter_mut().for_each(|weight| *weight *= factor);
+    weights.as_flattened_mut().iter_mut().for_each(|weight| *weight *= factor);
     largest.ln()
 }
 
 /// Effective number of particles (Σw)²/Σw².
 pub(super) fn n_eff(weights: &[Lanes]) -> f64 {
-    let (mut sum, mut squares) = ([0.0; LANES], [0.0; LANES]);
+    total(weights).powi(2) / total_of(weights, |weight| weight * weight)
+}
+
+fn total(weights: &[Lanes]) -> f64 {
+    total_of(weights, |weight| weight)
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+fn total_of(weights: &[Lanes], of: impl Fn(f64) -> f64) -> f64 {
+    let mut totals = [0.0; LANES];
     for weights in weights {
         for lane in 0..LANES {
-            sum[lane] += weights[lane];
-            squares[lane] += weights[lane] * weights[lane];
+            totals[lane] += of(weights[lane]);
         }
     }
-    sum.iter().sum::<f64>().powi(2) / squares.iter().sum::<f64>()
+    totals.iter().sum()
 }
