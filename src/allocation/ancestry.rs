@@ -30,6 +30,7 @@ pub(super) fn moves(offspring: &[u32]) -> Vec<Move> {
 }
 
 /// Ancestors in all generations that are in use: a generation is what lies between two resamplings.
+/// The first one always is, as the variance is known by who descends from whom.
 pub(super) struct Ancestry {
     /// Those without users give their places to later ones.
     generations: Vec<Generation>,
@@ -37,6 +38,7 @@ pub(super) struct Ancestry {
     /// The ancestor of every present particle when generations were last settled.
     settling: Vec<u32>,
     n_since: usize,
+    n_resamplings: usize,
     path: Vec<u32>,
 }
 
@@ -50,8 +52,10 @@ struct Generation {
 impl Ancestry {
     pub(super) fn new(n_particles: usize) -> Self {
         let settling: Vec<u32> = (0..n_particles as u32).collect();
-        let (generations, path) = (vec![Generation::new(settling.clone())], settling.clone());
-        Ancestry { generations, present: 0, settling, n_since: 0, path }
+        let (mut first, path) = (Generation::new(settling.clone()), settling.clone());
+        first.n_users = 1;
+        let (present, n_since, n_resamplings) = (0, 0, 0);
+        Ancestry { generations: vec![first], present, settling, n_since, n_resamplings, path }
     }
 
     /// The present generation; as long as it has users, no other has its number.
@@ -88,11 +92,28 @@ impl Ancestry {
                 ancestors[to as usize] = ancestors[from as usize];
             }
         }
+        self.n_resamplings += 1;
         self.n_since += 1;
         if self.n_since == UNSETTLED {
             self.settle();
         }
         self.begin();
+    }
+
+    /// Relative variance V of what a filter estimates whose particles have these weights: Ẑ² V is an
+    /// unbiased estimate of the variance of Ẑ where all resamplings are multinomial (Lee & Whiteley
+    /// 2018, Theorem 1). 1 - V = (N/(N-1))^(n+1) (1 - Σ W²) after n resamplings of N particles, W
+    /// being the share of all that descend from one of the first: 0 where one is the ancestor of all.
+    pub(super) fn relative_variance(&mut self, weights: &[f64]) -> f64 {
+        let n = weights.len() as f64;
+        let mut shares = vec![0.0; weights.len()];
+        for (&first, weight) in self.ancestors(0).iter().zip(weights) {
+            shares[first as usize] += weight;
+        }
+        let total: f64 = shares.iter().sum();
+        let apart = 1.0 - shares.iter().map(|share| (share / total).powi(2)).sum::<f64>();
+        let ln_factor = (self.n_resamplings + 1) as f64 * (n / (n - 1.0)).ln();
+        1.0 - (apart.max(0.0).ln() + ln_factor).exp()
     }
 
     fn settle(&mut self) {

@@ -210,6 +210,11 @@ impl Particles {
         self.ancestry.resample(moves);
     }
 
+    /// Relative variance of what is estimated, as far as the particles' descent tells it.
+    pub(super) fn relative_variance(&mut self, weights: &[Lanes]) -> f64 {
+        self.ancestry.relative_variance(weights.as_flattened())
+    }
+
     /// Marginal counts of one particle.
     pub(super) fn counts_of(mut self, problem: &Problem, particle: usize) -> Vec<f64> {
         (0..self.blocks.len()).for_each(|block| self.update(block));

@@ -68,7 +68,7 @@ pub(super) enum Keep {
     Used,
 }
 
-/// ln Ẑ of one run, and its particles. Unbiased.
+/// ln Ẑ of one run and the relative variance of Ẑ that it tells, and its particles. Unbiased.
 ///
 /// # Errors
 /// [`Error::Stopped`] when the observer asks to stop.
@@ -78,7 +78,7 @@ pub(super) fn run(
     keep: Keep,
     rng: &mut impl Stream,
     observer: &impl Observer,
-) -> Result<(f64, Particles)> {
+) -> Result<((f64, f64), Particles)> {
     let tokens = ordered(problem, &filter.order, rng)?;
     let to_come = (keep == Keep::Used).then_some(&tokens[..]);
     let mut run = Run::new(problem, filter, to_come, rng)?;
@@ -91,7 +91,8 @@ pub(super) fn run(
             run.resample(rng);
         }
     }
-    Ok((run.ln_mean(), run.particles))
+    let found = (run.ln_mean(), run.particles.relative_variance(&run.weights));
+    Ok((found, run.particles))
 }
 
 /// A run of the filter, token by token.
@@ -265,4 +266,45 @@ fn total_of(weights: &[Lanes], of: impl Fn(f64) -> f64) -> f64 {
         }
     }
     totals.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allocation::exact;
+    use crate::allocation::network::{Network, Prior};
+    use crate::counts::CountTensor;
+    use crate::rng::{Key, Purpose};
+
+    /// Where all resamplings are multinomial, the mean of Ẑ² (1 - V) is Z².
+    #[test]
+    fn the_descent_of_the_particles_tells_the_variance() {
+        let (sizes, prior) = (vec![2, 2, 2], Prior { concentration: 1.0, tables: None });
+        let parents = vec![vec![2], vec![2], vec![]];
+        let network = Network::new(sizes, parents, vec![0, 1], &[], prior).unwrap();
+        let data = CountTensor::new(vec![2, 2], &[0, 0, 0, 1, 1, 1], &[3, 2, 3]).unwrap();
+        let problem = Problem::new(&network, &data, None).unwrap();
+        let ln_exact = exact::ln_sum(&problem, 1e8, &()).unwrap();
+        let filter = Filter {
+            n_particles: LANES,
+            threshold: f64::INFINITY,
+            resampling: Resampling::Multinomial,
+            order: TokenOrder::Sorted,
+        };
+        let (n_runs, mut rng) = (20_000, Key::new(0, Purpose::Score).rng());
+        let (mut sum, mut squares, mut variance) = (0.0, 0.0, 0.0);
+        for _ in 0..n_runs {
+            let (ln_value, told) = run(&problem, &filter, Keep::Used, &mut rng, &()).unwrap().0;
+            let square = (2.0 * (ln_value - ln_exact)).exp();
+            sum += square * (1.0 - told);
+            squares += (square * (1.0 - told)).powi(2);
+            variance += square * told;
+        }
+        let n_runs = f64::from(n_runs);
+        let (mean, square) = (sum / n_runs, squares / n_runs);
+        let error = ((square - mean * mean) / n_runs).sqrt();
+        assert!((mean - 1.0).abs() < 4.0 * error, "{mean} {error}");
+        // It is told apart from none.
+        assert!(variance / n_runs > 4.0 * error, "{variance} {error}");
+    }
 }
