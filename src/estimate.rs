@@ -48,6 +48,29 @@ impl Estimate {
         }
     }
 
+    /// The same from replicates that know of their own relative variance V, or of 0: the error is
+    /// at least what they tell together.
+    ///
+    /// Ẑ² V estimates the variance of one of them and Ẑ² (1 - V) the square of its mean, without
+    /// bias: their sums have the ratio exp s² - 1 for log-normal replicates of variance s². Chance
+    /// may take V below 0, and above what the draws of a replicate can tell from 1.
+    pub fn from_runs(runs: &[(f64, f64)], n_draws: usize) -> Self {
+        let (ln_replicates, variances): (Vec<f64>, Vec<f64>) = runs.iter().copied().unzip();
+        let found = Estimate::from_replicates(&ln_replicates, n_draws);
+        let largest = ln_replicates.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let squares = ln_replicates.iter().map(|ln_value| (2.0 * (ln_value - largest)).exp());
+        let least = runs.len() as f64 / n_draws as f64;
+        let (mut of_mean, mut of_variance) = (0.0, 0.0);
+        for (square, variance) in squares.zip(variances) {
+            let apart = (1.0 - variance).clamp(least, 1.0);
+            of_mean += square * apart;
+            of_variance += square * (1.0 - apart);
+        }
+        let told = log_normal_error((of_variance / of_mean).ln_1p(), runs.len());
+        // Not a number where all replicates are zero.
+        Estimate { std_error: found.std_error.max(told), ..found }
+    }
+
     /// The ratio of two independent estimates.
     #[must_use]
     pub fn over(self, below: Self) -> Self {
@@ -71,12 +94,40 @@ fn unseen(n_draws: usize) -> f64 {
     std::f64::consts::FRAC_1_SQRT_2 / n_draws as f64
 }
 
-/// Standard error of ln of the mean, were the replicates log-normal: √((exp s² - 1)/R), at most s,
-/// s being the standard deviation of their logs. 0 where a replicate is zero.
+/// [`log_normal_error`] of replicates, given their logs. 0 where a replicate is zero.
 fn tail_error(ln_replicates: &[f64]) -> f64 {
     let n = ln_replicates.len() as f64;
     let mean = ln_replicates.iter().sum::<f64>() / n;
     let squares: f64 = ln_replicates.iter().map(|x| (x - mean).powi(2)).sum();
     let variance = squares / (n - 1.0);
-    if variance.is_finite() { (variance.exp_m1() / n).sqrt().min(variance.sqrt()) } else { 0.0 }
+    if variance.is_finite() { log_normal_error(variance, ln_replicates.len()) } else { 0.0 }
+}
+
+/// Standard error of ln of the mean of R log-normal replicates: √((exp s² - 1)/R), at most s, s² being
+/// the variance of their logs.
+fn log_normal_error(variance: f64, n_replicates: usize) -> f64 {
+    (variance.exp_m1() / n_replicates as f64).sqrt().min(variance.sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_tell_an_error_that_equal_replicates_do_not_show() {
+        let told = |variance| Estimate::from_runs(&[(-3.0, variance); 4], 4_000).std_error;
+        assert!((told(0.2) - (0.25_f64 / 4.0).sqrt()).abs() < 1e-6);
+        // What cannot be told from 1 is as far as 1,000 draws tell.
+        assert!((told(1.0) - 1000_f64.ln().sqrt()).abs() < 1e-6);
+        let plain = Estimate::from_replicates(&[-3.0; 4], 4_000).std_error;
+        assert_eq!((told(0.0), told(-5.0)), (plain, plain));
+    }
+
+    #[test]
+    fn the_larger_error_counts() {
+        let apart = [-3.0, -4.0, -5.0, -3.5];
+        let plain = Estimate::from_replicates(&apart, 4_000);
+        let runs = apart.map(|ln_value| (ln_value, 0.01));
+        assert_eq!(Estimate::from_runs(&runs, 4_000), plain);
+    }
 }

@@ -53,6 +53,12 @@ AUTO_BUDGET = 1e7
 # Of a replicate of a filter, where nothing else is asked for.
 PARTICLES = 1000
 
+# Replicates, where nothing else is asked for.
+_REPLICATES = 4
+
+# Particles of a replicate by which a method is chosen, at most.
+_PILOT = 256
+
 # Share of the evidence that totals may have without a word.
 _LEAST_DOUBTED = 0.01
 
@@ -69,7 +75,9 @@ class Evidence:
     value : float
         ln of the evidence: tables, intensity and hidden nodes are integrated out.
     std_error : float
-        Standard error of `value`; 0 where exact, NaN for a bound and for one replicate.
+        Standard error of `value`; 0 where exact, NaN for a bound and for one replicate. By
+        ``"smc"`` the larger of two: from the replicates, and from the descent of their particles
+        (Lee & Whiteley 2018).
     method : str
         The method that gave it: exact, too, where there is nothing hidden to sum out.
     given_total : bool
@@ -119,13 +127,11 @@ class Evidence:
             )
         if self.n_replicates == 1:
             return "one replicate does not say how far it is off; raise n_replicates"
-        few = self.n_eff < _RELIABLE_SHARE * self.n_replicates
-        far = self.std_error > _RELIABLE_ERROR / max(self.n_replicates, 1) ** 0.5
-        if not (few or far):
+        if not _is_doubtful(self.std_error, self.n_eff, self.n_replicates):
             return ""
         sizes = [name for name in METHODS[self.method].options if name in _SIZES[:2]]
         return (
-            f"{self.n_replicates} replicates differ too much for their standard error to be "
+            f"{self.n_replicates} replicates tell too little for their standard error to be "
             f"trusted; raise {' or '.join(sizes)}"
         )
 
@@ -154,6 +160,11 @@ class Evidence:
             f"<Evidence: {self.value:,.4f} +- {self.std_error:.2g} nats "
             f"({self.method}, {self.n_replicates} replicates{given})>"
         )
+
+
+def _is_doubtful(std_error: float, n_eff: float, n_replicates: int) -> bool:
+    few = n_eff < _RELIABLE_SHARE * n_replicates
+    return few or std_error > _RELIABLE_ERROR / max(n_replicates, 1) ** 0.5
 
 
 @dataclass(frozen=True)
@@ -261,6 +272,11 @@ class Estimate(NamedTuple):
     n_eff: float
     n_replicates: int
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether its replicates tell too little for their standard error to be trusted."""
+        return _is_doubtful(self.std_error, self.n_eff, self.n_replicates)
+
     @classmethod
     def of(cls, found: _core.AllocationEstimate) -> Estimate:
         """What the compiled core has found; one replicate does not say how far it is off."""
@@ -288,7 +304,10 @@ def _smc(
             "method 'smc-lookahead' needs all hidden nodes in one clique, and those of the graph "
             f"are summed out in {core.n_cliques}; use method='annealed'"
         )
-    n_replicates, n_particles = options.n_replicates or 4, options.n_particles or PARTICLES
+    n_replicates, n_particles = (
+        options.n_replicates or _REPLICATES,
+        options.n_particles or PARTICLES,
+    )
     check_memory(
         core,
         min(n_replicates, run.n_jobs),
@@ -313,7 +332,7 @@ def _smc(
 
 
 def _annealed(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
-    n_replicates, n_chains = options.n_replicates or 4, options.n_particles or LANES
+    n_replicates, n_chains = options.n_replicates or _REPLICATES, options.n_particles or LANES
     check_memory(
         core,
         min(n_replicates, run.n_jobs),
@@ -348,10 +367,12 @@ def _variational(core: _core.Allocation, options: Options, run: Run) -> tuple[st
 
 
 def _auto(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
-    """Exact up to a small budget, else what short pilots of smc and annealed speak for.
+    """Exact up to a small budget, else smc where a short pilot of it is beyond doubt, or annealed.
 
-    Estimates without bias are low when they miss: of two that differ, the higher one is nearer.
-    Options that one of them does not take speak for the other.
+    The pilot takes a quarter of the draws of smc, and less beside annealed, which draws each token
+    some ten times as often; one of annealed would take longer than smc. It is in doubt where
+    replicates differ or particles descend from few of the first: there, annealed is the nearer
+    one. Options that one of them does not take speak for the other.
     """
     try:
         budget = options.budget or AUTO_BUDGET
@@ -362,16 +383,12 @@ def _auto(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Esti
     samplers = options.samplers()
     if len(samplers) == 1:
         return METHODS[samplers[0]].find(core, options, run)
-    quiet = run._replace(progress=False)
-    # Seeds of their own, so that the choice does not depend on the estimate that follows.
-    _, filtered = _smc(core, Options(n_particles=256), quiet._replace(seed=run.seed ^ 1))
-    _, annealed = _annealed(core, Options(n_samples=100), quiet._replace(seed=run.seed ^ 2))
-    gap = filtered.ln_value - annealed.ln_value
-    if abs(gap) > 2 * np.hypot(filtered.std_error, annealed.std_error):
-        better = gap > 0
-    else:
-        better = filtered.std_error < annealed.std_error
-    return _smc(core, options, run) if better else _annealed(core, options, run)
+    n_draws = (options.n_particles or PARTICLES) * (options.n_replicates or _REPLICATES)
+    sizes = Options(n_particles=min(_PILOT, -(-n_draws // (4 * _REPLICATES))))
+    # A seed of its own, so that the choice does not depend on the estimate that follows.
+    quiet = run._replace(progress=False, seed=run.seed ^ 1)
+    _, pilot = _smc(core, sizes, quiet)
+    return _annealed(core, options, run) if pilot.is_doubtful else _smc(core, options, run)
 
 
 _SIZES = ("n_particles", "n_samples", "n_replicates")

@@ -7,90 +7,76 @@ const UNSETTLED: usize = 8;
 /// A particle that dies, and the one that it becomes a copy of.
 pub(super) type Move = (u32, u32);
 
+/// Children beyond the first that most particles do not have.
+const FEW: usize = 8;
+
 /// The fewest moves that give every particle so many children, in any order.
 pub(super) fn moves(offspring: &[u32]) -> Vec<Move> {
-    let mut dead = vec![0; offspring.len()];
-    let mut n_dead = 0;
+    let (mut dead, mut copies) = (vec![0; offspring.len()], vec![0; offspring.len() + FEW]);
+    let (mut n_dead, mut n_copies) = (0, 0);
     for (particle, &children) in (0..).zip(offspring) {
-        // Without a branch that depends on chance.
+        // Hardly a branch that depends on chance: what is too many is overwritten.
         dead[n_dead] = particle;
         n_dead += usize::from(children == 0);
+        let more = children.saturating_sub(1) as usize;
+        copies[n_copies..][..FEW].fill(particle);
+        if more > FEW {
+            copies[n_copies..][..more].fill(particle);
+        }
+        n_copies += more;
     }
     dead.truncate(n_dead);
-    let parents = (0..).zip(offspring).filter(|(_, n)| **n > 1);
-    let copies = parents.flat_map(|(parent, &n)| std::iter::repeat_n(parent, n as usize - 1));
     dead.into_iter().zip(copies).collect()
 }
 
 /// Ancestors in all generations that are in use: a generation is what lies between two resamplings.
+/// The first one always is, as the variance is known by who descends from whom.
 pub(super) struct Ancestry {
-    n_particles: usize,
-    /// In the order of time, the present one last.
+    /// Those without users give their places to later ones.
     generations: Vec<Generation>,
-    /// The first ones are settled: their ancestors are those of the particles of `settling`.
-    n_settled: usize,
+    present: usize,
     /// The ancestor of every present particle when generations were last settled.
     settling: Vec<u32>,
     n_since: usize,
+    n_resamplings: usize,
     path: Vec<u32>,
 }
 
 struct Generation {
-    number: usize,
     n_users: usize,
+    /// Whether its ancestors are those of the particles of `settling`.
+    is_settled: bool,
     ancestors: Vec<u32>,
 }
 
 impl Ancestry {
     pub(super) fn new(n_particles: usize) -> Self {
-        let mut ancestry = Ancestry {
-            n_particles,
-            generations: Vec::new(),
-            n_settled: 0,
-            settling: Vec::new(),
-            n_since: 0,
-            path: vec![0; n_particles],
-        };
-        ancestry.settling = ancestry.identity();
-        ancestry.push(0);
-        ancestry
+        let settling: Vec<u32> = (0..n_particles as u32).collect();
+        let (mut first, path) = (Generation::new(settling.clone()), settling.clone());
+        first.n_users = 1;
+        let (present, n_since, n_resamplings) = (0, 0, 0);
+        Ancestry { generations: vec![first], present, settling, n_since, n_resamplings, path }
     }
 
-    fn identity(&self) -> Vec<u32> {
-        (0..self.n_particles as u32).collect()
-    }
-
-    fn push(&mut self, number: usize) {
-        let ancestors = self.identity();
-        self.generations.push(Generation { number, n_users: 0, ancestors });
-    }
-
-    /// Number of the present generation.
+    /// The present generation; as long as it has users, no other has its number.
     pub(super) fn present(&self) -> usize {
-        self.generations[self.generations.len() - 1].number
-    }
-
-    fn index(&self, number: usize) -> usize {
-        self.generations.partition_point(|generation| generation.number < number)
+        self.present
     }
 
     /// One more user of the present generation.
     pub(super) fn enter(&mut self) {
-        let present = self.generations.len() - 1;
-        self.generations[present].n_users += 1;
+        self.generations[self.present].n_users += 1;
     }
 
     /// One user of a generation less.
-    pub(super) fn leave(&mut self, number: usize) {
-        let index = self.index(number);
-        self.generations[index].n_users -= 1;
+    pub(super) fn leave(&mut self, generation: usize) {
+        self.generations[generation].n_users -= 1;
     }
 
     /// The ancestor in a generation, which has users, of every present particle.
-    pub(super) fn ancestors(&mut self, number: usize) -> &[u32] {
-        let index = self.index(number);
-        let ancestors = &self.generations[index].ancestors;
-        if index >= self.n_settled {
+    pub(super) fn ancestors(&mut self, generation: usize) -> &[u32] {
+        let Generation { is_settled, ref ancestors, .. } = self.generations[generation];
+        if !is_settled {
             return ancestors;
         }
         compose(ancestors, &self.settling, &mut self.path);
@@ -99,34 +85,76 @@ impl Ancestry {
 
     /// Makes every particle that dies a copy of another.
     pub(super) fn resample(&mut self, moves: &[Move]) {
-        let number = self.present() + 1;
-        let in_use = |generation: &Generation| generation.n_users > 0;
-        let settled = &self.generations[..self.n_settled];
-        self.n_settled = settled.iter().filter(|generation| in_use(generation)).count();
-        self.generations.retain(in_use);
-        let recent = self.generations[self.n_settled..].iter_mut();
+        let recent = self.generations.iter_mut().filter(|generation| generation.is_recent());
         let recent = recent.map(|generation| &mut generation.ancestors);
         for ancestors in recent.chain([&mut self.settling]) {
             for &(to, from) in moves {
                 ancestors[to as usize] = ancestors[from as usize];
             }
         }
+        self.n_resamplings += 1;
         self.n_since += 1;
         if self.n_since == UNSETTLED {
             self.settle();
         }
-        self.push(number);
+        self.begin();
+    }
+
+    /// Relative variance V of what a filter estimates whose particles have these weights: Ẑ² V is an
+    /// unbiased estimate of the variance of Ẑ where all resamplings are multinomial (Lee & Whiteley
+    /// 2018, Theorem 1). 1 - V = (N/(N-1))^(n+1) (1 - Σ W²) after n resamplings of N particles, W
+    /// being the share of all that descend from one of the first: 0 where one is the ancestor of all.
+    pub(super) fn relative_variance(&mut self, weights: &[f64]) -> f64 {
+        let n = weights.len() as f64;
+        let mut shares = vec![0.0; weights.len()];
+        for (&first, weight) in self.ancestors(0).iter().zip(weights) {
+            shares[first as usize] += weight;
+        }
+        let total: f64 = shares.iter().sum();
+        let apart = 1.0 - shares.iter().map(|share| (share / total).powi(2)).sum::<f64>();
+        let ln_factor = (self.n_resamplings + 1) as f64 * (n / (n - 1.0)).ln();
+        1.0 - (apart.max(0.0).ln() + ln_factor).exp()
     }
 
     fn settle(&mut self) {
-        for generation in &mut self.generations[..self.n_settled] {
-            compose(&generation.ancestors, &self.settling, &mut self.path);
-            std::mem::swap(&mut generation.ancestors, &mut self.path);
+        for generation in self.generations.iter_mut().filter(|generation| generation.n_users > 0) {
+            if generation.is_settled {
+                compose(&generation.ancestors, &self.settling, &mut self.path);
+                std::mem::swap(&mut generation.ancestors, &mut self.path);
+            }
+            generation.is_settled = true;
         }
-        self.n_settled = self.generations.len();
-        self.settling = self.identity();
+        identify(&mut self.settling);
         self.n_since = 0;
     }
+
+    /// Begins a generation, in whose place there is none with users.
+    fn begin(&mut self) {
+        let free = self.generations.iter().position(|generation| generation.n_users == 0);
+        self.present = free.unwrap_or_else(|| {
+            self.generations.push(Generation::new(self.path.clone()));
+            self.generations.len() - 1
+        });
+        let present = &mut self.generations[self.present];
+        present.is_settled = false;
+        identify(&mut present.ancestors);
+    }
+}
+
+impl Generation {
+    fn new(ancestors: Vec<u32>) -> Self {
+        Generation { n_users: 0, is_settled: false, ancestors }
+    }
+
+    /// Whether it is in use and was not settled.
+    fn is_recent(&self) -> bool {
+        self.n_users > 0 && !self.is_settled
+    }
+}
+
+/// Makes every particle its own ancestor.
+fn identify(ancestors: &mut [u32]) {
+    (0..).zip(ancestors).for_each(|(particle, ancestor)| *ancestor = particle);
 }
 
 /// Copies counts so that every particle has what its ancestor had, row after row.
@@ -172,19 +200,20 @@ mod tests {
         let (n, mut rng) = (32, Key::new(0, Purpose::Score).rng());
         let mut ancestry = Ancestry::new(n);
         let mut histories: Vec<Vec<u32>> = (0..n as u32).map(|particle| vec![particle]).collect();
-        let mut users: Vec<usize> = Vec::new();
-        for generation in 0..100 {
-            assert_eq!(ancestry.present(), generation);
+        let mut users: Vec<(usize, usize)> = Vec::new();
+        for time in 0..100 {
+            let present = ancestry.present();
+            assert!(users.iter().all(|(generation, _)| *generation != present));
             for _ in 0..rng.random_range(0..3) {
                 ancestry.enter();
-                users.push(generation);
+                users.push((present, time));
             }
             while users.len() > 12 {
-                ancestry.leave(users.swap_remove(rng.random_range(0..users.len())));
+                ancestry.leave(users.swap_remove(rng.random_range(0..users.len())).0);
             }
-            for &number in &users {
-                let expected: Vec<u32> = histories.iter().map(|history| history[number]).collect();
-                assert_eq!(ancestry.ancestors(number), expected);
+            for &(generation, time) in &users {
+                let expected: Vec<u32> = histories.iter().map(|history| history[time]).collect();
+                assert_eq!(ancestry.ancestors(generation), expected);
             }
             // Few die, so that old generations keep many ancestors.
             let first = rng.random_range(0..n as u32);

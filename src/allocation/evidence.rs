@@ -49,12 +49,13 @@ pub fn ln_probability(
         return Ok(Estimate::exact(constant));
     }
     let key = Key::new(seed, Purpose::Score);
-    let replicate = |run: &(dyn Fn(usize) -> Result<f64> + Sync)| -> Result<Vec<f64>> {
+    // ln Ẑ, and the relative variance that a run itself knows of.
+    let replicate = |run: &(dyn Fn(usize) -> Result<(f64, f64)> + Sync)| -> Result<Vec<_>> {
         let one = |replicate| run(replicate).inspect(|_| observer.advance(1));
         (0..n_replicates).into_par_iter().map(one).collect()
     };
     let rng = |replicate: usize| key.unit(replicate as u64 + 1).rng();
-    let (ln_replicates, n_draws) = match algorithm {
+    let (replicates, n_draws) = match algorithm {
         Algorithm::Exact { budget } => {
             let ln_sum = exact::ln_sum(problem, *budget, observer)?;
             return Ok(Estimate::exact(ln_sum + constant));
@@ -74,16 +75,16 @@ pub fn ln_probability(
             let run = |r| {
                 let mut rng = rng(r);
                 let expected = Responsibilities::new(problem, &mut rng, observer)?;
-                lookahead::ln_sum(problem, &expected, filter, &mut rng, observer)
+                Ok((lookahead::ln_sum(problem, &expected, filter, &mut rng, observer)?, 0.0))
             };
             (replicate(&run)?, filter.n_particles)
         }
         Algorithm::Annealed { n_chains, n_temperatures } => {
             let annealing = Annealing::new(problem, *n_temperatures, key.unit(0), observer)?;
             let n_groups = n_chains.div_ceil(LANES);
-            let run = |r| annealing.ln_sum(n_groups, key.unit(r as u64 + 1), observer);
+            let run = |r| Ok((annealing.ln_sum(n_groups, key.unit(r as u64 + 1), observer)?, 0.0));
             (replicate(&run)?, n_groups * LANES)
         }
     };
-    Ok(Estimate::from_replicates(&ln_replicates, n_draws * n_replicates).scaled(constant))
+    Ok(Estimate::from_runs(&replicates, n_draws * n_replicates).scaled(constant))
 }

@@ -44,7 +44,7 @@ struct Block {
     start: usize,
     /// First word in memory.
     word: usize,
-    /// Number of the generation whose order the particles are in.
+    /// The generation whose order the particles are in.
     seen: usize,
     /// The last token that uses it.
     last: usize,
@@ -210,6 +210,11 @@ impl Particles {
         self.ancestry.resample(moves);
     }
 
+    /// Relative variance of what is estimated, as far as the particles' descent tells it.
+    pub(super) fn relative_variance(&mut self, weights: &[Lanes]) -> f64 {
+        self.ancestry.relative_variance(weights.as_flattened())
+    }
+
     /// Marginal counts of one particle.
     pub(super) fn counts_of(mut self, problem: &Problem, particle: usize) -> Vec<f64> {
         (0..self.blocks.len()).for_each(|block| self.update(block));
@@ -241,11 +246,9 @@ impl Particles {
             return;
         }
         let n_words = self.classes[class].n_words;
-        let new = self.take_words(class);
+        let new = self.take_words(class, seen == UNUSED);
         let words = |word: usize| word * self.n_groups..(word + n_words) * self.n_groups;
-        if seen == UNUSED {
-            self.words[words(new)].fill([0; LANES]);
-        } else {
+        if seen != UNUSED {
             if let Ok([from, to]) = self.words.get_disjoint_mut([words(word), words(new)]) {
                 let ancestors = self.ancestry.ancestors(seen);
                 rearrange(from.as_flattened(), to.as_flattened_mut(), ancestors);
@@ -258,14 +261,18 @@ impl Particles {
         self.ancestry.enter();
     }
 
-    /// The first of as many words as a block of the class takes.
-    fn take_words(&mut self, class: usize) -> usize {
+    /// The first of as many words as a block of the class takes; zeros, if so wanted.
+    fn take_words(&mut self, class: usize, zeros: bool) -> usize {
         let Class { n_words, ref mut free, .. } = self.classes[class];
-        free.pop().unwrap_or_else(|| {
+        let Some(start) = free.pop() else {
             let start = self.words.len() / self.n_groups;
             self.words.resize((start + n_words) * self.n_groups, [0; LANES]);
-            start
-        })
+            return start;
+        };
+        if zeros {
+            self.words[start * self.n_groups..][..n_words * self.n_groups].fill([0; LANES]);
+        }
+        start
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) enum Keep {
     Used,
 }
 
-/// ln Ẑ of one run, and its particles. Unbiased.
+/// ln Ẑ of one run and the relative variance of Ẑ that it tells, and its particles. Unbiased.
 ///
 /// # Errors
 /// [`Error::Stopped`] when the observer asks to stop.
@@ -78,7 +78,7 @@ pub(super) fn run(
     keep: Keep,
     rng: &mut impl Stream,
     observer: &impl Observer,
-) -> Result<(f64, Particles)> {
+) -> Result<((f64, f64), Particles)> {
     let tokens = ordered(problem, &filter.order, rng)?;
     let to_come = (keep == Keep::Used).then_some(&tokens[..]);
     let mut run = Run::new(problem, filter, to_come, rng)?;
@@ -91,7 +91,8 @@ pub(super) fn run(
             run.resample(rng);
         }
     }
-    Ok((run.ln_mean(), run.particles))
+    let found = (run.ln_mean(), run.particles.relative_variance(&run.weights));
+    Ok((found, run.particles))
 }
 
 /// A run of the filter, token by token.
@@ -174,7 +175,7 @@ impl<'a, L: UniformLanes> Run<'a, L> {
         }
         let places = |index: usize| &self.places[index * plan.n_pairs..][..plan.n_pairs];
         shares.fill(0.0);
-        let total: f64 = self.weights.as_flattened().iter().sum();
+        let total = total(&self.weights);
         for (group, uniforms) in self.lanes.iter_mut().enumerate() {
             if observer.stopped() {
                 return Err(Error::Stopped);
@@ -215,8 +216,8 @@ impl<'a, L: UniformLanes> Run<'a, L> {
 
     /// ln of the mean weight: of Ẑ of the tokens so far.
     pub(super) fn ln_mean(&self) -> f64 {
-        let flat = self.weights.as_flattened();
-        self.ln_scale + (flat.iter().sum::<f64>() / flat.len() as f64).ln()
+        let n_particles = (self.weights.len() * LANES) as f64;
+        self.ln_scale + (total(&self.weights) / n_particles).ln()
     }
 
     /// Resamples the particles if too few of them are effective.
@@ -232,22 +233,78 @@ impl<'a, L: UniformLanes> Run<'a, L> {
 }
 
 /// Multiplies the weights so that the largest is 1; returns ln of what was taken out.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 pub(super) fn rescale(weights: &mut [Lanes]) -> f64 {
-    let flat = weights.as_flattened_mut();
-    let largest = flat.iter().copied().fold(0.0, f64::max);
+    let mut largest = [0.0; LANES];
+    for weights in &*weights {
+        for lane in 0..LANES {
+            largest[lane] =
+                if weights[lane] > largest[lane] { weights[lane] } else { largest[lane] };
+        }
+    }
+    let largest = largest.into_iter().fold(0.0, f64::max);
     let factor = largest.recip();
-    flat.iter_mut().for_each(|weight| *weight *= factor);
+    weights.as_flattened_mut().iter_mut().for_each(|weight| *weight *= factor);
     largest.ln()
 }
 
 /// Effective number of particles (Σw)²/Σw².
 pub(super) fn n_eff(weights: &[Lanes]) -> f64 {
-    let (mut sum, mut squares) = ([0.0; LANES], [0.0; LANES]);
+    total(weights).powi(2) / total_of(weights, |weight| weight * weight)
+}
+
+fn total(weights: &[Lanes]) -> f64 {
+    total_of(weights, |weight| weight)
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+fn total_of(weights: &[Lanes], of: impl Fn(f64) -> f64) -> f64 {
+    let mut totals = [0.0; LANES];
     for weights in weights {
         for lane in 0..LANES {
-            sum[lane] += weights[lane];
-            squares[lane] += weights[lane] * weights[lane];
+            totals[lane] += of(weights[lane]);
         }
     }
-    sum.iter().sum::<f64>().powi(2) / squares.iter().sum::<f64>()
+    totals.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allocation::exact;
+    use crate::allocation::network::{Network, Prior};
+    use crate::counts::CountTensor;
+    use crate::rng::{Key, Purpose};
+
+    /// Where all resamplings are multinomial, the mean of Ẑ² (1 - V) is Z².
+    #[test]
+    fn the_descent_of_the_particles_tells_the_variance() {
+        let (sizes, prior) = (vec![2, 2, 2], Prior { concentration: 1.0, tables: None });
+        let parents = vec![vec![2], vec![2], vec![]];
+        let network = Network::new(sizes, parents, vec![0, 1], &[], prior).unwrap();
+        let data = CountTensor::new(vec![2, 2], &[0, 0, 0, 1, 1, 1], &[3, 2, 3]).unwrap();
+        let problem = Problem::new(&network, &data, None).unwrap();
+        let ln_exact = exact::ln_sum(&problem, 1e8, &()).unwrap();
+        let filter = Filter {
+            n_particles: LANES,
+            threshold: f64::INFINITY,
+            resampling: Resampling::Multinomial,
+            order: TokenOrder::Sorted,
+        };
+        let (n_runs, mut rng) = (20_000, Key::new(0, Purpose::Score).rng());
+        let (mut sum, mut squares, mut variance) = (0.0, 0.0, 0.0);
+        for _ in 0..n_runs {
+            let (ln_value, told) = run(&problem, &filter, Keep::Used, &mut rng, &()).unwrap().0;
+            let square = (2.0 * (ln_value - ln_exact)).exp();
+            sum += square * (1.0 - told);
+            squares += (square * (1.0 - told)).powi(2);
+            variance += square * told;
+        }
+        let n_runs = f64::from(n_runs);
+        let (mean, square) = (sum / n_runs, squares / n_runs);
+        let error = ((square - mean * mean) / n_runs).sqrt();
+        assert!((mean - 1.0).abs() < 4.0 * error, "{mean} {error}");
+        // It is told apart from none.
+        assert!(variance / n_runs > 4.0 * error, "{variance} {error}");
+    }
 }

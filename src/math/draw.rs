@@ -40,21 +40,40 @@ pub fn dirichlet<R: Rng + ?Sized>(shapes: &[f64], out: &mut [f64], rng: &mut R) 
     }
 }
 
+/// Weights that are summed apart from others: additions do not wait for all before them.
+const BLOCK: usize = 16;
+
+/// Added to a smaller number, it leaves the nearest integer in the last bits.
+const TO_INTEGER: f64 = (1u64 << 52) as f64;
+
 /// Numbers of offspring by systematic resampling: floor or ceiling of n w_i / Σw, unbiased where
 /// `start` is uniform on [0, 1).
 pub fn systematic_offspring(weights: &[f64], offspring: &mut [u32], start: f64) {
     let n = weights.len() as f64;
-    let scale = n / weights.iter().sum::<f64>();
-    let mut cumulative = 0.0;
-    let mut drawn = 0;
-    for (children, &weight) in offspring.iter_mut().zip(weights) {
-        cumulative += weight * scale;
-        let end = (cumulative - start).clamp(0.0, n);
-        // The ceiling: as a call of a library it would take most of the time.
-        let upto = end as u32 + u32::from(f64::from(end as u32) < end);
-        *children = upto - drawn;
-        drawn = upto;
-    }
+    let total: f64 = weights.chunks(BLOCK).map(|block| block.iter().sum::<f64>()).sum();
+    let scale = n / total;
+    let (mut before, mut drawn) = (0.0, 0);
+    let mut of_block = |weights: &[f64; BLOCK]| {
+        let (mut sums, mut sum) = ([0.0; BLOCK], 0.0);
+        for (cumulative, weight) in sums.iter_mut().zip(weights) {
+            sum += weight;
+            *cumulative = sum;
+        }
+        // Points start, start + 1, ... below the end of a share: the ceiling of what it passes the
+        // first by, without a call of a library.
+        let upto = sums.map(|sum| {
+            let end = ((before + sum) * scale - start + 0.5).max(0.0).min(n);
+            (end + TO_INTEGER).to_bits() as u32
+        });
+        before += sum;
+        upto.map(|upto| upto - std::mem::replace(&mut drawn, upto))
+    };
+    let (blocks, rest) = weights.as_chunks();
+    let (whole, end) = offspring.as_chunks_mut();
+    whole.iter_mut().zip(blocks).for_each(|(offspring, weights)| *offspring = of_block(weights));
+    let mut last = [0.0; BLOCK];
+    last[..rest.len()].copy_from_slice(rest);
+    end.copy_from_slice(&of_block(&last)[..rest.len()]);
     if let Some(last) = weights.iter().rposition(|&w| w > 0.0) {
         offspring[last] += weights.len() as u32 - drawn;
     }

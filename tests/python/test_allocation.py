@@ -309,7 +309,7 @@ def test_sandwich_closes_with_temperatures() -> None:
     assert again.upper.value == wide.upper.value
 
 
-def test_auto_is_exact_where_that_is_quick_and_else_chooses_by_pilots() -> None:
+def test_auto_is_exact_where_that_is_quick_and_else_chooses_by_a_pilot() -> None:
     assert AllocationModel.nmf(2).log_evidence(DEEP).method == "exact"
     wide = np.random.default_rng(0).poisson(1.0, (12, 12))
     found = AllocationModel.nmf(4).log_evidence(
@@ -322,14 +322,22 @@ def test_auto_is_exact_where_that_is_quick_and_else_chooses_by_pilots() -> None:
     )
     assert deep.method in ("annealed", "smc")
     # Few cells of large counts: annealing one token at a time does not get through.
-    few = AllocationModel.nmf(4).log_evidence(np.diag([300, 200, 100]), random_state=0)
-    assert few.method == "smc"
+    few = np.diag([300, 200, 100])
+    small: dict[str, Any] = {"n_replicates": 2, "n_particles": 64}
+    for seed in range(5):
+        found = AllocationModel.nmf(4).log_evidence(few, random_state=seed)
+        assert found.method == "smc"
+        alone = AllocationModel.nmf(4).log_evidence(few, "smc", random_state=seed)
+        assert (found.value, found.std_error) == (alone.value, alone.std_error)
+        assert AllocationModel.nmf(4).log_evidence(wide, **small, random_state=seed).method == (
+            "annealed"
+        )
 
 
 def test_auto_passes_the_options_on_and_chooses_what_takes_them() -> None:
     model, wide = AllocationModel.nmf(4), np.random.default_rng(0).poisson(1.0, (12, 12))
     shared: dict[str, Any] = {"n_particles": 32, "n_replicates": 3, "random_state": 0}
-    # Annealing is the nearer one here: left alone, that is what the pilots choose.
+    # Annealing is the nearer one here: left alone, that is what the pilot chooses.
     assert model.log_evidence(wide, **shared).method == "annealed"
     for options in (
         {"order": "sorted"},
@@ -380,14 +388,21 @@ def test_intervals_hold_the_value_and_widen() -> None:
 
 
 def test_intervals_cover_as_promised() -> None:
-    """4 replicates, 400 seeds: 95 % within 4 standard errors of a binomial share."""
+    """4 replicates, 400 seeds: 95 % within 4 standard errors of a binomial share, or more.
+
+    The error of smc is the larger of two, one of which chance hardly touches: there are more by
+    Student's law, and as many by the normal one.
+    """
     model = AllocationModel.nmf(3)
     exact = model.log_evidence(DEEP, "exact").value
-    covered = 0
+    covered = near = 0
     for seed in range(400):
-        low, high = model.log_evidence(DEEP, "smc", random_state=seed).interval()
+        found = model.log_evidence(DEEP, "smc", random_state=seed)
+        low, high = found.interval()
         covered += low <= exact <= high
-    assert abs(covered / 400 - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 400)
+        near += abs(found.value - exact) < 1.96 * found.std_error
+    assert covered / 400 > 0.95 - 4 * math.sqrt(0.95 * 0.05 / 400)
+    assert abs(near / 400 - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 400)
 
 
 def test_replicates_that_differ_much_raise_doubts() -> None:
