@@ -224,7 +224,7 @@ class Decomposition:
         sizes = ", ".join(f"{node} {table.shape[0]:,}" for node, table in self.tables.items())
         of = f", {len(self.missing_cells):,} cells missing"
         return (
-            f"<Decomposition by {self.method}: {sizes}; {self.value:,.2f} nats"
+            f"<Decomposition by {self.method}: {sizes}; {self.value:z,.2f} nats"
             f"{of if len(self.missing_cells) else ' given the total'}, "
             f"{len(self.trace):,} iterations>"
         )

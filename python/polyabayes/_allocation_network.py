@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from polyabayes import _checks
 from polyabayes._allocation_checks import (
+    checked_parameter,
     checked_prior,
     checked_sizes,
     checked_ties,
@@ -43,8 +43,8 @@ class Network(ReadyMade):
     ) -> None:
         self.graph = Graph.parse(graph)
         self.sizes = checked_sizes(self.graph, sizes)
-        self.concentration = _checks.positive_number("concentration", concentration)
-        self.rate = None if rate is None else _checks.positive_number("rate", rate)
+        self.concentration = checked_parameter("concentration", concentration)
+        self.rate = None if rate is None else checked_parameter("rate", rate)
         self.tied = checked_ties(self.graph, tied)
         self.prior = checked_prior(self.graph, self.tied, prior)
         self.axes = self._open_nodes()

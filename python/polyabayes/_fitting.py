@@ -27,7 +27,7 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
 )
-from polyabayes.storage import read_arrays, write_arrays
+from polyabayes.storage import read_arrays, refuse_other, write_arrays
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,6 +118,7 @@ class Checkpoint:
             raise InvalidTypeError(f"checkpoint must be a folder or None, got {folder!r}")
         self._path = Path(folder) / _CHECKPOINT
         self._identity = identity
+        self._has_warned = False
 
     def read(self) -> _core.FitState | None:
         """Read the state, if there is one; refuse that of another run and name the difference."""
@@ -133,12 +134,7 @@ class Checkpoint:
             return None
         header, arrays = read_arrays(self._path)
         for name, expected in self._identity.items():
-            found = header.get(name)
-            if found != expected:
-                raise InvalidArgumentError(
-                    f"{self._path} is of another run: its {name} is {found!r}, here it is "
-                    f"{expected!r}; give another folder, or delete this one to start again"
-                )
+            refuse_other(self._path, "run", name, header.get(name), expected)
         try:
             return _core.FitState(
                 header["n_sweeps"],
@@ -151,7 +147,7 @@ class Checkpoint:
             raise FileFormatError(f"{self._path} does not hold a whole state: {error!r}") from error
 
     def write(self, state: _core.FitState) -> None:
-        """Replace the state; where it cannot be written, warn and leave the last one as it is."""
+        """Replace the state; where it cannot be written, warn once and leave the last one."""
         arrays: dict[str, NDArray[Any]] = {
             "assignments": state.assignments,
             "parameters": state.parameters,
@@ -162,9 +158,12 @@ class Checkpoint:
         try:
             write_arrays(self._path, header, arrays)
         except FileAccessError as error:
+            if self._has_warned:
+                return
+            self._has_warned = True
             warnings.warn(
                 f"no checkpoint after {state.n_sweeps:,} sweeps: {error}; training goes on, the "
-                "last checkpoint stays",
+                "last checkpoint stays until another can be written, and this is the only warning",
                 CheckpointWarning,
                 stacklevel=4,
             )

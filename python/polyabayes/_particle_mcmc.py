@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -162,7 +162,8 @@ def particle_mcmc(
     InvalidArgumentError, InvalidTypeError
         If an argument is bad.
     Interrupted
-        A KeyboardInterrupt whose ``partial`` is the chain so far.
+        On Ctrl-C: a KeyboardInterrupt whose ``partial`` is the chain so far. Before the first step
+        ends it is a plain KeyboardInterrupt, which says so.
     """
     weights = _rank_weights(ranks)
     _checks.positive_number("concentration", concentration)
@@ -190,16 +191,16 @@ def particle_mcmc(
             raise InvalidArgumentError(f"method {method!r} gives a bound; the chain needs evidence")
         return _State(rank, value, ln_prior, found.value)
 
-    state = visit(next(iter(weights)), float(concentration))
-    if not np.isfinite(state.ln_prior):
-        raise InvalidArgumentError(
-            f"concentration={concentration} has density zero under concentration_prior; start "
-            "where it is positive"
-        )
     states: list[_State] = []
     n_accepted = 0
-    with progress_bar(progress, n_steps, "step") as update:
-        try:
+    try:
+        state = visit(next(iter(weights)), float(concentration))
+        if not np.isfinite(state.ln_prior):
+            raise InvalidArgumentError(
+                f"concentration={concentration} has density zero under concentration_prior; start "
+                "where it is positive"
+            )
+        with progress_bar(progress, n_steps, "step") as update:
             for done in range(n_steps):
                 proposal = _propose(state, list(weights), concentration_prior, step, rng)
                 proposed = None if proposal is None else visit(*proposal)
@@ -209,9 +210,12 @@ def particle_mcmc(
                 states.append(state)
                 if update is not None:
                     update(done + 1)
-        except KeyboardInterrupt:
-            partial = _chain(states, n_accepted)
-            raise Interrupted(f"{len(states)} of {n_steps} steps are done", partial) from None
+    except KeyboardInterrupt:
+        if not states:
+            message = "stopped before the first step ended: there is no chain yet"
+            raise KeyboardInterrupt(message) from None
+        partial = _chain(states, n_accepted)
+        raise Interrupted(f"{len(states)} of {n_steps} steps are done", partial) from None
     return _chain(states, n_accepted)
 
 
@@ -248,12 +252,15 @@ def _chain(states: list[_State], n_accepted: int) -> ParticleChain:
 
 def _rank_weights(ranks: Any) -> dict[int, float]:
     """Prior weights by increasing rank."""
-    if not isinstance(ranks, (Mapping, Sequence, range)) or not ranks:
+    if isinstance(ranks, str) or not isinstance(ranks, Iterable):
         raise InvalidTypeError(f"ranks must be a sequence or a mapping of weights, got {ranks!r}")
     weights = ranks if isinstance(ranks, Mapping) else dict.fromkeys(ranks, 1.0)
-    return {
+    if not weights:
+        raise InvalidArgumentError("ranks is empty; give at least one, as range(1, 6)")
+    checked = {
         _checks.whole_number("an entry of ranks", rank): _checks.positive_number(
-            f"ranks[{rank}]", weights[rank]
+            f"ranks[{rank}]", weight
         )
-        for rank in sorted(weights)
+        for rank, weight in weights.items()
     }
+    return dict(sorted(checked.items()))

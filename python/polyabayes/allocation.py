@@ -156,8 +156,8 @@ class AllocationModel(Network):
         observed : array of bool, shape of the data, or "nan", optional
             Where the data were observed; by default in all cells. The others, which must have no
             counts, are summed out by ``"auto"``, ``"exact"``, ``"smc"`` or ``"vb"``; see
-            :meth:`predict_missing`. A masked array says so itself. ``"nan"``: an array of floats
-            has NaN where it was not observed. Without that NaN is refused, since tables that were
+            :meth:`predict_missing`. A masked array says so itself. ``"nan"``: an array has
+            NaN where it was not observed. Without that NaN is refused, since tables that were
             pivoted have it where nothing was counted.
         max_total : int, optional
             Largest total that missing cells are summed out up to.

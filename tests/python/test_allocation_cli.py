@@ -159,7 +159,12 @@ def test_mistakes_are_one_line_and_status_two(
     ("options", "message"),
     [
         (["--try", "topic=3"], "not of the form NODE=N..M"),
-        (["--try", "topic=3..1"], "holds no sizes"),
+        (["--try", "topic=3..1"], "'topic=3..1' holds no size: 3 is above 1"),
+        (["--try", "topic=0..2"], "'topic=0..2' begins at 0; the least size is 1"),
+        (
+            ["--sizes", "topic=2"],
+            "arguments: --sizes topic=2; see polyabayes evidence --help",
+        ),
         (["--size", "topic=2", "--plot", "a.png"], "add --try NODE=N..M"),
         (
             ["--size", "topic=2", "--method", "exact", "--particles", "3"],

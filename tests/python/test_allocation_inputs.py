@@ -34,6 +34,9 @@ TENSOR = CountTensor.from_dense(TABLE, ["doc", "word"])
         ({"concentration": math.nan}, "concentration must be positive and finite"),
         ({"concentration": "1"}, "concentration must be a number"),
         ({"rate": 0}, "rate must be positive"),
+        ({"concentration": 1e-300}, "concentration must be between 1e-100 and 1e.?100, got 1e-300"),
+        ({"rate": 1e-310}, "rate must be between"),
+        ({"prior": {"doc": 1, "topic": 1, "word": 1e300}}, r"prior\['word'\] must be between"),
         ({"tied": ["doc", "word"]}, "tied must hold groups"),
         ({"tied": "doc"}, "tied must hold groups"),
         ({"tied": [("doc",)]}, "two nodes or more"),
@@ -85,6 +88,7 @@ def test_bad_ready_made_models_are_refused(make: Any, message: str) -> None:
         ("doc <- topic -> word", {"topic": 2}, [[2**62, 2**62]], "above 2..63 - 1"),
         ("doc <- topic -> word", {"topic": 2}, [1, 2], "for the 1 dimensions"),
         ("doc <- topic -> word", {"topic": 2}, "text", "array"),
+        ("doc <- topic -> word", {"topic": 2}, None, "array must be an array .* got NoneType"),
     ],
 )
 def test_data_that_do_not_fit_are_refused(
@@ -175,6 +179,14 @@ def test_too_much_work_is_refused() -> None:
         AllocationModel.nmf(4).decompose(wide, "smc", n_particles=10**9)
     with pytest.raises(InvalidCountsError, match=r"above 2..63 - 1"):
         AllocationModel.nmf(2).log_evidence([[2**62, 2**62]])
+
+
+def test_tables_that_are_too_large_are_no_matter_of_a_budget() -> None:
+    model = AllocationModel.nmf(10**9)
+    told = r"graph 'topic -> doc, word' with the sizes doc 3, topic 1,000,000,000, word 3: marginal"
+    for call in (model.cost, model.log_evidence, model.decompose, model.allocations):
+        with pytest.raises(BudgetExceededError, match=f"{told}.*give smaller sizes"):
+            call(TABLE)
 
 
 def test_annealing_from_modes_holds_several_populations(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,7 +88,10 @@ def table(text: str) -> list[dict[str, str]]:
         ("fit lda train.npz -k 3 --jobs 0 -o m.safetensors", "error: --jobs must not be 0"),
         ("fit lda train.npz -k 3 -o m.bin", "m.bin: its name must end in .safetensors"),
         ("fit lda train.npz -k 3 -o d.safetensors", "d.safetensors: it is a folder"),
-        ("fit lda train.npz -k 3 -o m.safetensors --max-it 3", "unrecognized arguments: --max-it"),
+        (
+            "fit lda train.npz -k 3 -o m.safetensors --max-it 3",
+            "unrecognized arguments: --max-it 3; see polyabayes fit --help",
+        ),
         ("score lda.safetensors test.npz -o s.xls", "s.xls: its name must end in .csv or .parquet"),
         ("score lda.safetensors test.npz --no-given-length -o -", "error: no --given-length: LDA"),
         ("score lda.safetensors new.npz -o -", "1 words .'new'. of the documents"),

@@ -204,11 +204,34 @@ def test_interrupted_chains_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 19 <= len(caught.value.partial.ranks) < 60
 
 
+def test_a_chain_without_a_step_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = AllocationModel.log_evidence
+    for n_before in (0, 1):
+        calls = itertools.count()
+
+        def interrupt(
+            self: AllocationModel,
+            *arguments: Any,
+            calls: Any = calls,
+            n_before: int = n_before,
+            **options: Any,
+        ) -> Evidence:
+            if next(calls) == n_before:
+                raise KeyboardInterrupt
+            return original(self, *arguments, **options)
+
+        monkeypatch.setattr(AllocationModel, "log_evidence", interrupt)
+        with pytest.raises(KeyboardInterrupt, match="before the first step ended") as caught:
+            chain(ranks=[2])
+        assert not isinstance(caught.value, Interrupted)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"ranks": []}, "ranks must be"),
+        ({"ranks": []}, r"ranks is empty; give at least one, as range\(1, 6\)"),
         ({"ranks": 3}, "ranks must be"),
+        ({"ranks": [1, "two"]}, "an entry of ranks must be an int, got 'two'"),
         ({"ranks": [0, 1]}, "an entry of ranks must be"),
         ({"ranks": {1: -1.0}}, r"ranks\[1\] must be positive"),
         ({"n_steps": 0}, "n_steps must be"),
@@ -279,6 +302,14 @@ def test_plots_refuse_other_things(draw: Any) -> None:
         draw(3)
     with pytest.raises(InvalidTypeError):
         plotting.plot_table(3, "i")  # type: ignore[arg-type]
+
+
+def test_plot_of_evidence_sends_a_posterior_to_its_own_plot() -> None:
+    found = posterior_over_models(MODELS, DEEP)
+    with pytest.raises(InvalidTypeError, match="got a ModelPosterior: plot_posterior draws that"):
+        plotting.plot_evidence(found)  # type: ignore[arg-type]
+    with pytest.raises(InvalidTypeError, match="evidences must map numbers"):
+        plotting.plot_evidence(found.evidences)  # type: ignore[arg-type]
 
 
 def test_plots_take_and_return_axes() -> None:

@@ -140,15 +140,15 @@ def _summary(name: str, search: pb.WitnessSearch, test: pb.Corpus | None) -> str
         best = ", ".join(f"{node} {number}" for node, number in pairs)
     lines = [
         name,
-        f"  ln p(y)         {row['lower']:,.2f} to {row['upper']:,.2f} nats",
+        f"  ln p(y)         {row['lower']:z,.2f} to {row['upper']:z,.2f} nats",
         f"  best size       {best}",
         f"  not explored    {least:.2g} to {most:.2g} of the posterior",
     ]
     if test is not None:
         bounds = search.predictive_bounds(test)
         lines += [
-            f"  ln p(test)      {bounds.lower:,.2f} to {bounds.upper:,.2f} nats",
-            f"  by best size    {bounds.best:,.2f} +- {bounds.best_std_error:.2g} nats",
+            f"  ln p(test)      {bounds.lower:z,.2f} to {bounds.upper:z,.2f} nats",
+            f"  by best size    {bounds.best:z,.2f} +- {bounds.best_std_error:.2g} nats",
         ]
     if not all(search.holds_.values()):
         failing = ", ".join(name for name, holds in search.holds_.items() if not holds)

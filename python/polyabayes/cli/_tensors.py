@@ -133,11 +133,11 @@ def _evidence_summary(evidence: pb.Evidence) -> str:
     elif not evidence.n_replicates:
         error = "none"
     lines = [
-        f"log evidence  {evidence.value:,.6f} nats{given_total}",
+        f"log evidence  {evidence.value:z,.6f} nats{given_total}",
         f"method        {evidence.method}",
         f"error         {error}",
-        f"95 %          {low:,.6f} to {high:,.6f}",
-        f"ln P(T)       {evidence.log_probability_of_total:,.6f}, T = {evidence.n_tokens:,}"
+        f"95 %          {low:z,.6f} to {high:z,.6f}",
+        f"ln P(T)       {evidence.log_probability_of_total:z,.6f}, T = {evidence.n_tokens:,}"
         if not np.isnan(evidence.log_probability_of_total)
         else f"observed      {evidence.n_tokens:,} tokens",
         f"time          {evidence.seconds:.2f} s",
@@ -149,9 +149,9 @@ def _decomposition_summary(found: pb.Decomposition) -> str:
     sparsity = ", ".join(f"{node} {value:.3f}" for node, value in found.sparsity.items())
     given_total = "" if len(found.missing_cells) else " given the total"
     lines = [
-        f"objective      {found.value:,.4f} nats{given_total}, {len(found.trace):,} iterations",
-        f"squared error  {found.squared_error:,.4f}",
-        f"KL error       {found.kl_error:,.4f} nats",
+        f"objective      {found.value:z,.4f} nats{given_total}, {len(found.trace):,} iterations",
+        f"squared error  {found.squared_error:z,.4f}",
+        f"KL error       {found.kl_error:z,.4f} nats",
         f"sparsity       {sparsity}",
         f"parameters     {pb.n_effective_parameters(found):,}",
         f"time           {found.seconds:.2f} s",

@@ -64,8 +64,10 @@ def named_sizes(text: str) -> tuple[str, range]:
     first, dots, last = value.partition("..")
     if not (equals and dots and first.isdecimal() and last.isdecimal()):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form NODE=N..M")
-    if not 0 < int(first) <= int(last):
-        raise argparse.ArgumentTypeError(f"{text!r} holds no sizes")
+    if not int(first):
+        raise argparse.ArgumentTypeError(f"{text!r} begins at 0; the least size is 1")
+    if int(first) > int(last):
+        raise argparse.ArgumentTypeError(f"{text!r} holds no size: {first} is above {last}")
     return name, range(int(first), int(last) + 1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -104,12 +105,7 @@ def plot_evidence(
     MissingDependencyError
         If Matplotlib is not installed.
     """
-    if not isinstance(evidences, Mapping) or not all(
-        isinstance(evidence, Evidence) for evidence in evidences.values()
-    ):
-        raise InvalidTypeError(f"evidences must map numbers to Evidence, got {evidences!r}")
-    if not evidences:
-        raise InvalidArgumentError("evidences is empty; give at least one")
+    _check_evidences(evidences)
     _checks.share("confidence", confidence)
     ax = axes_or_new(ax, 6.4, 4.0)
     ranks = sorted(evidences)
@@ -137,6 +133,21 @@ def plot_evidence(
     ax.set_ylabel(f"log evidence{' given the total' if given else ''}, nats")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def _check_evidences(evidences: Any) -> None:
+    if isinstance(evidences, ModelPosterior):
+        raise InvalidTypeError(
+            "evidences must map numbers to Evidence, got a ModelPosterior: plot_posterior draws "
+            "that, and its `evidences` are by name"
+        )
+    if not isinstance(evidences, Mapping) or not all(
+        isinstance(rank, numbers.Real) and isinstance(evidence, Evidence)
+        for rank, evidence in evidences.items()
+    ):
+        raise InvalidTypeError(f"evidences must map numbers to Evidence, got {evidences!r}")
+    if not evidences:
+        raise InvalidArgumentError("evidences is empty; give at least one")
 
 
 def plot_posterior(

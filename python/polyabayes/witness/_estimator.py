@@ -243,6 +243,8 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
             On Ctrl-C: a KeyboardInterrupt whose ``partial`` is this search, usable as it is.
         """
         self._check_prior()
+        if executor is None and n_in_flight is not None:
+            raise InvalidArgumentError("n_in_flight needs an executor: give one, or leave it out")
         is_corpus = not (X is None or isinstance(self.score, AllocationModel))
         data = as_corpus(X, "X") if is_corpus else X
         stops = StopRules.checked(self.max_steps, self.width, self.max_seconds, self.max_unexplored)

@@ -10,10 +10,10 @@ from typing import Any
 from polyabayes.exceptions import (
     FileAccessError,
     FileFormatError,
-    InvalidArgumentError,
     InvalidTypeError,
 )
 from polyabayes.io._files import read_lines, replacing
+from polyabayes.storage import refuse_other
 from polyabayes.witness._scores import Record, Score, Sizes
 
 _FILE = "search.jsonl"
@@ -55,12 +55,8 @@ class RecordFile:
         if self.header is None:
             self._lines = [identity]
         for name in sorted(identity.keys() | (self.header or {}).keys()):
-            found, expected = (self.header or {}).get(name), identity.get(name)
-            if found != expected:
-                raise InvalidArgumentError(
-                    f"{self._path} is of another search: its {name} is {found!r}, here it is "
-                    f"{expected!r}; give another folder, or delete this file to start again"
-                )
+            found = (self.header or {}).get(name)
+            refuse_other(self._path, "search", name, found, identity.get(name))
         try:
             return [_record(line) for line in self._lines[1:]]
         except (KeyError, TypeError, ValueError) as error:
