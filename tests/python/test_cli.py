@@ -101,7 +101,7 @@ def table(text: str) -> list[dict[str, str]]:
         ("split all.npz --train a.npz --test b.csv", "b.csv: its name must end in"),
         ("split all.npz --test-size x --train a.npz --test b.npz", "'x' is not a number"),
         ("split all.npz --test-size 1.5 --train a.npz --test b.npz", "error: --test-size must be"),
-        ("demo -o all.npz", "all.npz: File exists"),
+        ("demo -o all.npz", "cannot write to the folder all.npz: Not a directory"),
     ],
 )
 def test_mistakes(

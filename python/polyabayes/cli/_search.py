@@ -112,13 +112,15 @@ def _run(
         write_table(_stacked(search, arguments.prior), arguments.output)
         say(f"interrupted: {interrupted}")
         return INTERRUPTED
-    write_table(_stacked(search, arguments.prior), arguments.output)
-    say(f"{search.n_steps_:,} sizes, stopped by {search.stop_reason_}")
     searches = {repr(prior): search.under(prior) for prior in arguments.prior}
-    if plot is not None:
-        save_picture(pb.plotting.plot_size_bounds(searches), plot)
-    for name, one in searches.items():
-        print(_summary(name, one, test), file=sys.stderr)
+    try:
+        write_table(_stacked(search, arguments.prior), arguments.output)
+        if plot is not None:
+            save_picture(pb.plotting.plot_size_bounds(searches), plot)
+    finally:
+        say(f"{search.n_steps_:,} sizes, stopped by {search.stop_reason_}")
+        for name, one in searches.items():
+            print(_summary(name, one, test), file=sys.stderr)
     return 0
 
 

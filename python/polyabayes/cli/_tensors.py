@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,10 @@ from polyabayes.cli._output import (
     check_table,
     checked_folder,
     checked_picture,
+    keep,
     save_picture,
     say,
+    table_writer,
     write_table,
 )
 from polyabayes.exceptions import InvalidArgumentError
@@ -77,13 +81,21 @@ def decompose(arguments: argparse.Namespace) -> int:
     observed = _observed(arguments, tensor)
     _announce(model, tensor)
     found = model.decompose(tensor, **given(arguments, DECOMPOSITION), **observed)
-    if arguments.predict is not None:
-        write_table(found._missing_columns(), arguments.predict)
-    for node in found.tables:
-        write_table(found._columns(node), folder / f"{node}.csv")
-    say(f"wrote a table for each of {', '.join(found.tables)} to {folder}")
     print(_decomposition_summary(found), file=sys.stderr)
+    writers: dict[Path, Callable[[Path], None]] = {folder: partial(_write_tables, found)}
+    if arguments.predict not in (None, "-"):
+        writers[Path(arguments.predict)] = table_writer(found._missing_columns())
+    keep(writers)
+    say(f"wrote a table for each of {', '.join(found.tables)} to {folder}")
+    if arguments.predict == "-":
+        write_table(found._missing_columns(), "-")
     return 0
+
+
+def _write_tables(found: pb.Decomposition, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for node in found.tables:
+        table_writer(found._columns(node))(folder / f"{node}.csv")
 
 
 def _observed(arguments: argparse.Namespace, tensor: pb.CountTensor) -> dict[str, Any]:
