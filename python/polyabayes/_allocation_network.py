@@ -13,6 +13,7 @@ from polyabayes._allocation_checks import (
     checked_ties,
     known_nodes,
 )
+from polyabayes._allocation_layout import Cost, lay_out
 from polyabayes._allocation_models import ReadyMade
 from polyabayes._cells import checked_axes
 from polyabayes._graph import Graph
@@ -25,7 +26,7 @@ __all__ = ["Network"]
 
 
 class Network(ReadyMade):
-    """A graph whose tables have Dirichlet priors, before it meets any data.
+    """A graph whose tables have Dirichlet priors, before anything is inferred.
 
     Parameters and attributes are those of :class:`AllocationModel`.
     """
@@ -115,6 +116,28 @@ class Network(ReadyMade):
         other = copy(self)
         other.sizes = checked_sizes(self.graph, {**self.sizes, **sizes})
         return other
+
+    def cost(self, data: Any, *, elimination_order: Sequence[str] | None = None) -> Cost:
+        """What the hidden nodes cost, before anything runs.
+
+        Parameters
+        ----------
+        data, elimination_order
+            As for :meth:`AllocationModel.log_evidence`.
+
+        Returns
+        -------
+        Cost
+            Tokens, cells, joint states a token, marginal counts an allocation.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            If model and data do not fit.
+        """
+        layout = lay_out(self, data, elimination_order)
+        tensor, core = layout.tensor, layout.core
+        return Cost(tensor.total, tensor.n_cells, core.n_states, core.n_marginals)
 
     def _open_nodes(self) -> tuple[str, ...]:
         nodes = tuple(node for node in self.graph.nodes if node not in self.sizes)

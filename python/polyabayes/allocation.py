@@ -81,28 +81,6 @@ class AllocationModel(Network):
     -17.2541660962 exact
     """
 
-    def cost(self, data: Any, *, elimination_order: Sequence[str] | None = None) -> Cost:
-        """What the hidden nodes cost, before anything runs.
-
-        Parameters
-        ----------
-        data, elimination_order
-            As for :meth:`log_evidence`.
-
-        Returns
-        -------
-        Cost
-            Tokens, cells, joint states a token, marginal counts an allocation.
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidCountsError, InvalidTypeError
-            If model and data do not fit.
-        """
-        layout = lay_out(self, data, elimination_order)
-        tensor, core = layout.tensor, layout.core
-        return Cost(tensor.total, tensor.n_cells, core.n_states, core.n_marginals)
-
     def log_evidence(
         self,
         data: Any,
