@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,16 +16,14 @@ from scipy import sparse
 from polyabayes import _checks, _core
 from polyabayes._frames import data_frame
 from polyabayes._progress import progress_bar
+from polyabayes._state_folder import StateFolder, refuse_other
 from polyabayes.corpus import Corpus
 from polyabayes.exceptions import (
-    CheckpointWarning,
-    FileAccessError,
     FileFormatError,
     Interrupted,
     InvalidArgumentError,
-    InvalidTypeError,
 )
-from polyabayes.storage import read_arrays, refuse_other, write_arrays
+from polyabayes.storage import read_arrays, write_arrays
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,23 +110,13 @@ class Checkpoint:
     """
 
     def __init__(self, folder: Any, identity: dict[str, Any]) -> None:
-        if not isinstance(folder, (str, Path)):
-            raise InvalidTypeError(f"checkpoint must be a folder or None, got {folder!r}")
-        self._path = Path(folder) / _CHECKPOINT
+        self._folder = StateFolder(folder, "training")
+        self._path = self._folder.path / _CHECKPOINT
         self._identity = identity
-        self._has_warned = False
 
     def read(self) -> _core.FitState | None:
         """Read the state, if there is one; refuse that of another run and name the difference."""
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            for unfinished in self._path.parent.glob(f".{_CHECKPOINT}.*"):
-                unfinished.unlink(missing_ok=True)
-        except OSError as error:
-            raise FileAccessError(
-                f"cannot use {self._path.parent}: {error.strerror or error}"
-            ) from error
-        if not self._path.exists():
+        if not self._folder.make(_CHECKPOINT).exists():
             return None
         header, arrays = read_arrays(self._path)
         for name, expected in self._identity.items():
@@ -155,18 +141,10 @@ class Checkpoint:
         if state.kept_sum is not None:
             arrays["kept_sum"] = state.kept_sum
         header = {**self._identity, "n_sweeps": state.n_sweeps, "n_kept": state.n_kept}
-        try:
-            write_arrays(self._path, header, arrays)
-        except FileAccessError as error:
-            if self._has_warned:
-                return
-            self._has_warned = True
-            warnings.warn(
-                f"no checkpoint after {state.n_sweeps:,} sweeps: {error}; training goes on, the "
-                "last checkpoint stays until another can be written, and this is the only warning",
-                CheckpointWarning,
-                stacklevel=4,
-            )
+        self._folder.takes(
+            partial(write_arrays, self._path, header, arrays),
+            f"the state after {state.n_sweeps:,} sweeps",
+        )
 
 
 def fingerprint(corpus: Corpus) -> str:

@@ -93,7 +93,7 @@ class ImpossibleDocumentWarning(PolyabayesWarning):
 
 
 class CheckpointWarning(PolyabayesWarning):
-    """A checkpoint could not be written; training goes on, the last good one stays."""
+    """A checkpoint could not be written; the work goes on, the last good one stays."""
 
 
 class ScoreWarning(PolyabayesWarning):

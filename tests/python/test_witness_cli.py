@@ -180,3 +180,17 @@ def test_options_of_networks_are_not_of_corpora(
     assert run("train.npz --prior poisson:2 -o b.csv --size topic=?") == 2
     assert "--size is an option of a graph and a tensor" in capsys.readouterr().err
     assert not (folder / "b.csv").exists()
+
+
+def test_scores_before_ten_failures_are_written(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "t.csv").write_text("a,b,count\nx,y,3\nz,w,4\nx,w,2\n")
+    # Only the exact sum of one value is within the budget.
+    options = "--size t=? --prior poisson:3 --method exact --budget 300 -o bounds.csv"
+    assert search("a <- t -> b", "t.csv", *options.split()) == 2
+    *_, told, line = capsys.readouterr().err.splitlines()
+    assert told == "polyabayes: 10 sizes up to the error are written"
+    assert line.startswith("polyabayes: error: 10 configurations in a row could not be scored")
+    scored = [bool(row["log_score"]) for row in table(folder / "bounds.csv")]
+    assert scored == [True] + [False] * 9

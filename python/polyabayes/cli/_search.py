@@ -28,7 +28,7 @@ from polyabayes.cli._output import (
     write_table,
 )
 from polyabayes.cli._tensors import network
-from polyabayes.exceptions import Interrupted, InvalidArgumentError
+from polyabayes.exceptions import Interrupted, InvalidArgumentError, ScoreError
 
 
 def search(arguments: argparse.Namespace) -> int:
@@ -112,6 +112,11 @@ def _run(
         write_table(_stacked(search, arguments.prior), arguments.output)
         say(f"interrupted: {interrupted}")
         return INTERRUPTED
+    except ScoreError:
+        if np.isfinite(search.bounds_["log_score"]).any():
+            write_table(_stacked(search, arguments.prior), arguments.output)
+            say(f"{search.n_steps_:,} sizes up to the error are written")
+        raise
     searches = {repr(prior): search.under(prior) for prior in arguments.prior}
     try:
         write_table(_stacked(search, arguments.prior), arguments.output)
