@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from polyabayes import _core
 from polyabayes._cells import non_zeros
 from polyabayes._graph import Graph
@@ -228,7 +230,7 @@ def _elimination(
     if order is None:
         return None
     hidden = [node for node in number if node not in tensor.axes]
-    if isinstance(order, str) or sorted(map(str, order)) != sorted(hidden):
+    if np.ndim(order) != 1 or sorted(map(str, order)) != sorted(hidden):
         raise InvalidArgumentError(
             f"elimination_order must name every hidden node once ({', '.join(hidden) or 'none'}), "
             f"got {order!r}"

@@ -14,7 +14,7 @@ from polyabayes import _checks
 from polyabayes._frames import data_frame
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, random_generator
-from polyabayes.allocation import AllocationModel, Evidence
+from polyabayes.allocation import AllocationModel
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
@@ -56,7 +56,7 @@ class ParticleChain:
         """Posterior probability of every rank visited, and its standard error.
 
         The error is that of the means of 20 batches of the chain; it holds for chains much
-        longer than 20 times their correlation.
+        longer than 20 times their correlation, and is NaN for those shorter than 20 steps.
 
         Parameters
         ----------
@@ -67,9 +67,11 @@ class ParticleChain:
         kept = self.ranks[burn_in:]
         probabilities = {}
         for rank in np.unique(kept).tolist():
-            means = [(batch == rank).mean() for batch in np.array_split(kept, _N_BATCHES)]
-            error = np.std(means, ddof=1) / np.sqrt(_N_BATCHES)
-            probabilities[int(rank)] = (float((kept == rank).mean()), float(error))
+            error = np.nan
+            if len(kept) >= _N_BATCHES:
+                means = [(batch == rank).mean() for batch in np.array_split(kept, _N_BATCHES)]
+                error = float(np.std(means, ddof=1) / np.sqrt(_N_BATCHES))
+            probabilities[int(rank)] = (float((kept == rank).mean()), error)
         return probabilities
 
     def to_frame(self) -> pd.DataFrame:
@@ -165,6 +167,13 @@ def particle_mcmc(
         On Ctrl-C: a KeyboardInterrupt whose ``partial`` is the chain so far. Before the first step
         ends it is a plain KeyboardInterrupt, which says so.
     """
+    if not callable(model):
+        raise InvalidTypeError(f"model must be a function of rank and concentration, got {model!r}")
+    if not (concentration_prior is None or hasattr(concentration_prior, "logpdf")):
+        raise InvalidTypeError(
+            "concentration_prior must be a frozen distribution, as scipy.stats.gamma(2), got "
+            f"{concentration_prior!r}"
+        )
     weights = _rank_weights(ranks)
     _checks.positive_number("concentration", concentration)
     _checks.positive_number("step", step)
@@ -182,11 +191,12 @@ def particle_mcmc(
         if not np.isfinite(ln_prior):
             return _State(rank, value, -np.inf, -np.inf)
         seed = int(rng.integers(2**63))
+        made = model(rank, value)
+        if not isinstance(made, AllocationModel):
+            raise InvalidTypeError(f"model({rank}, {value:g}) must give a model, got {made!r}")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnreliableErrorWarning)
-            found: Evidence = model(rank, value).log_evidence(
-                data, method, random_state=seed, **options
-            )
+            found = made.log_evidence(data, method, random_state=seed, **options)
         if found.is_lower_bound:
             raise InvalidArgumentError(f"method {method!r} gives a bound; the chain needs evidence")
         return _State(rank, value, ln_prior, found.value)
