@@ -9,9 +9,17 @@ from polyabayes import _checks
 from polyabayes._graph import Graph
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
-__all__ = ["checked_parameter", "checked_prior", "checked_sizes", "checked_ties", "known_nodes"]
+__all__ = [
+    "LARGEST_SIZE",
+    "checked_parameter",
+    "checked_prior",
+    "checked_sizes",
+    "checked_ties",
+    "known_nodes",
+]
 
-_LARGEST_SIZE = 2**32
+# Of values of a node.
+LARGEST_SIZE = 2**32
 
 # Beyond these, products of a few parameters would be no numbers.
 _LEAST, _MOST = 1e-100, 1e100
@@ -45,7 +53,7 @@ def checked_sizes(graph: Graph, sizes: Any) -> dict[str, int | None]:
     return {
         node: None
         if size is None
-        else _checks.whole_number(f"sizes[{node!r}]", size, 1, _LARGEST_SIZE)
+        else _checks.whole_number(f"sizes[{node!r}]", size, 1, LARGEST_SIZE)
         for node, size in sizes.items()
     }
 

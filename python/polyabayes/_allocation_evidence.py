@@ -150,6 +150,8 @@ class Evidence:
             return f"<Evidence: at least {self.value:z,.4f} nats ({self.method}{given})>"
         if not self.n_replicates:
             return f"<Evidence: {self.value:z,.6f} nats ({self.method}{given})>"
+        if self.n_replicates == 1:
+            return f"<Evidence: {self.value:z,.4f} nats ({self.method}, one replicate{given})>"
         return (
             f"<Evidence: {self.value:z,.4f} +- {self.std_error:.2g} nats "
             f"({self.method}, {self.n_replicates} replicates{given})>"

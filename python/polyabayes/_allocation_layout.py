@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from polyabayes import _core
+from polyabayes._allocation_checks import LARGEST_SIZE
 from polyabayes._cells import non_zeros
 from polyabayes._graph import Graph
 from polyabayes.corpus import Corpus
@@ -194,6 +195,13 @@ def _sizes(model: Described, tensor: CountTensor) -> dict[str, int]:
                 f"no size for node {node!r}, which is no axis of the data "
                 f"({', '.join(tensor.axes)})",
                 f"add sizes={{{node!r}: ...}}",
+            )
+        if size > LARGEST_SIZE:
+            raise _misfit(
+                model,
+                f"{size:,} values for node {node!r}, above the {LARGEST_SIZE:,} that can be told "
+                "apart",
+                "number the levels that occur",
             )
         if size < found.get(node, 0):
             raise _misfit(

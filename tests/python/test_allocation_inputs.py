@@ -21,6 +21,7 @@ from polyabayes.exceptions import (
 
 TABLE = [[2, 0, 1], [1, 1, 0], [0, 3, 1]]
 TENSOR = CountTensor.from_dense(TABLE, ["doc", "word"])
+WIDE = CountTensor.from_coo([[0, 99_999_999_998]], [5], ["doc", "word"])
 
 
 @pytest.mark.parametrize(
@@ -90,6 +91,7 @@ def test_bad_ready_made_models_are_refused(make: Any, message: str) -> None:
         ("doc <- topic -> word", {"topic": 2}, [[1, math.nan]], "nan"),
         ("doc <- topic -> word", {"topic": 2}, [[2**62, 2**62]], "above 2..63 - 1"),
         ("doc <- topic -> word", {"topic": 2}, [1, 2], "for the 1 dimensions"),
+        ("doc <- topic -> word", {"topic": 2}, WIDE, "99,999,999,999 values for node 'word', abo"),
         ("doc <- topic -> word", {"topic": 2}, "text", "array"),
         ("doc <- topic -> word", {"topic": 2}, None, "array must be an array .* got NoneType"),
     ],
@@ -242,6 +244,7 @@ def test_one_replicate_has_no_error(method: str) -> None:
         found = AllocationModel.nmf(2).log_evidence([[5, 4], [3, 2]], method, n_replicates=1)
     assert np.isfinite(found.value)
     assert np.isnan([found.std_error, *found.interval()]).all()
+    assert repr(found).endswith(f" nats ({method}, one replicate)>")
 
 
 def test_lookahead_sees_the_names_of_two_hidden_nodes_as_one() -> None:

@@ -80,9 +80,11 @@ def test_folds(folder: Path) -> None:
     [
         ("train.npz -o b.csv", "required: --prior"),
         ("train.npz --prior zipf:2 -o b.csv", "'zipf:2' is not one of poisson:MEAN"),
+        ("train.npz --prior poisson -o b.csv", "'poisson' is not one of poisson:MEAN"),
+        ("train.npz --prior poisson:x -o b.csv", "'poisson:x' is not one of poisson:MEAN"),
         ("train.npz --prior poisson:2,3 -o b.csv", "'poisson:2,3' is not one of"),
         ("train.npz --prior poisson:-2 -o b.csv", "mean must be positive"),
-        ("train.npz --prior uniform:a,3 -o b.csv", "invalid literal"),
+        ("train.npz --prior uniform:a,3 -o b.csv", "'uniform:a,3' is not one of"),
         ("train.npz --prior poisson:2 -o b.xls", "must end in .csv or .parquet"),
         ("train.npz --prior poisson:2 -o b.csv --bound best", "bound must be one of"),
         ("train.npz --prior poisson:2 -o b.csv --folds 2 --test test.npz", "leave out --test"),

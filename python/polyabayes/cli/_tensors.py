@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import polyabayes as pb
+from polyabayes._allocation_checks import known_nodes
 from polyabayes._observed_cells import observed_outside
 from polyabayes.cli._options import DECOMPOSITION, EVIDENCE, MODEL, given
 from polyabayes.cli._output import (
@@ -42,6 +43,7 @@ def evidence(arguments: argparse.Namespace) -> int:
         print(_evidence_summary(model.log_evidence(tensor, **options)))
         return 0
     node, sizes = arguments.tried
+    known_nodes(network(arguments).graph, "--try", (node,))
     models = {str(size): network(arguments, {node: size}) for size in sizes}
     say(f"{node} from {sizes[0]} to {sizes[-1]}, {tensor}")
     if arguments.method == "vb":
@@ -142,13 +144,13 @@ def _evidence_summary(evidence: pb.Evidence) -> str:
     error = f"{evidence.std_error:.2g} nats, {evidence.n_replicates} replicates"
     if evidence.is_lower_bound:
         error = "a lower bound"
-    elif not evidence.n_replicates:
-        error = "none"
+    elif evidence.n_replicates < 2:
+        error = "not known from one replicate" if evidence.n_replicates else "none"
     lines = [
         f"log evidence  {evidence.value:z,.6f} nats{given_total}",
         f"method        {evidence.method}",
         f"error         {error}",
-        f"95 %          {low:z,.6f} to {high:z,.6f}",
+        *([] if np.isnan(low) else [f"95 %          {low:z,.6f} to {high:z,.6f}"]),
         f"ln P(T)       {evidence.log_probability_of_total:z,.6f}, T = {evidence.n_tokens:,}"
         if not np.isnan(evidence.log_probability_of_total)
         else f"observed      {evidence.n_tokens:,} tokens",

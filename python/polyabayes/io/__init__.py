@@ -256,6 +256,8 @@ def _reader(
     with reading(path):
         if path != STANDARD_INPUT and not path.exists():
             raise FileAccessError(f"{path} does not exist")
+        if path.is_dir() and "text" not in readers:
+            raise FileAccessError(f"cannot read {path}: it is a folder")
     name = name or (piped if path == STANDARD_INPUT else _format_of(path, list(readers)))
     if name not in readers:
         raise InvalidArgumentError(f"unknown format {name!r}; known are {', '.join(readers)}")
