@@ -224,6 +224,13 @@ def test_another_search_is_refused(
     assert (tmp_path / "search.jsonl").read_bytes() == before
 
 
+def test_a_search_that_is_refused_leaves_no_folder(tmp_path: Path) -> None:
+    for options in ({"bound": "x"}, {"scoring": "x"}, {"confidence": 2.0}):
+        with pytest.raises(InvalidArgumentError):
+            nested(checkpoint=tmp_path / "state", **options).fit(DATA.corpus)
+    assert not (tmp_path / "state").exists()
+
+
 @pytest.mark.parametrize("content", [b"\x00\xff", b"{", b"[1]\n", b""])
 def test_a_damaged_checkpoint_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "search.jsonl").write_bytes(content)

@@ -22,14 +22,14 @@ class RecordFile:
     Parameters
     ----------
     folder : path-like
-        Made where it is missing.
+        Made by :meth:`resume` where it is missing.
     """
 
     def __init__(self, folder: Any) -> None:
         self.folder = StateFolder(folder, "the search")
-        self._path = self.folder.make(_FILE)
+        self._path = self.folder.path / _FILE
         self._lines = self._read()
-        if not self._lines:
+        if not self._lines and self.folder.path.is_dir():
             # Of models of a search that is no more.
             (self.folder.path / _PREDICTIONS).unlink(missing_ok=True)
 
@@ -40,6 +40,7 @@ class RecordFile:
 
     def resume(self, identity: dict[str, Any]) -> list[Record]:
         """Records of this very search; refuse those of another and name the difference."""
+        self.folder.make(_FILE)
         if self.header is None:
             self._lines = [identity]
         for name in sorted(identity.keys() | (self.header or {}).keys()):
