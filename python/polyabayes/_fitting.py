@@ -141,7 +141,7 @@ class Checkpoint:
         if state.kept_sum is not None:
             arrays["kept_sum"] = state.kept_sum
         header = {**self._identity, "n_sweeps": state.n_sweeps, "n_kept": state.n_kept}
-        self._folder.takes(
+        self._folder.put(
             partial(write_arrays, self._path, header, arrays),
             f"the state after {state.n_sweeps:,} sweeps",
         )

@@ -49,21 +49,20 @@ class StateFolder:
             raise FileAccessError(f"cannot use {self.path}: {error.strerror or error}") from error
         return self.path / file
 
-    def takes(self, write: Callable[[], object], what: str) -> bool:
-        """Write a part of the state; whether that worked. The first failure is a warning."""
+    def put(self, write: Callable[[], object], what: str) -> None:
+        """Write a part of the state, or leave it out: the first time with a warning."""
         try:
             write()
         except OSError as error:
-            if not self._has_warned:
-                self._has_warned = True
-                warnings.warn(
-                    f"{what} is not in the checkpoint: {error}; {self._work} goes on and keeps "
-                    "there what can be written, and this is the only warning",
-                    CheckpointWarning,
-                    stacklevel=6,
-                )
-            return False
-        return True
+            if self._has_warned:
+                return
+            self._has_warned = True
+            warnings.warn(
+                f"{what} is not in the checkpoint: {error}; {self._work} goes on and keeps there "
+                "what can be written, and this is the only warning",
+                CheckpointWarning,
+                stacklevel=6,
+            )
 
 
 def refuse_other(path: Path, of: str, name: str, found: Any, expected: Any) -> None:

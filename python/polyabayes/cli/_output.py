@@ -121,7 +121,7 @@ def _problem(path: Path, write: Callable[[Path], object]) -> str:
         problem = f"cannot write {path}: {error.strerror or error}"
         if isinstance(error, FileAccessError):
             problem = str(error)
-        elsewhere = _written_elsewhere(path.name, write)
+        elsewhere = _written_elsewhere(path.resolve().name, write)
         if elsewhere is None:
             return f"{problem}; the temporary directory did not take it either"
         return f"{problem}; it is kept as {elsewhere}"
@@ -129,6 +129,7 @@ def _problem(path: Path, write: Callable[[Path], object]) -> str:
 
 
 def _written_elsewhere(name: str, write: Callable[[Path], object]) -> Path | None:
+    """Where the temporary directory holds a result under this name, if it took it."""
     folder = None
     try:
         folder = Path(tempfile.mkdtemp(prefix="polyabayes-"))

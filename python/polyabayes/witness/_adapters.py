@@ -176,7 +176,7 @@ class NestedEstimator:
         """Save a model; the last one stays in memory, with those that could not be saved."""
         if self._folder is not None:
             path = self._path(sizes)
-            self._folder.takes(partial(model.save, path), f"the model of {named(sizes)}")
+            self._folder.put(partial(model.save, path), f"the model of {named(sizes)}")
             for other in [other for other in self._models if self._path(other).exists()]:
                 del self._models[other]
         self._models[sizes] = model

@@ -64,7 +64,7 @@ class RecordFile:
                 "failure": record.failure,
             }
         )
-        self.folder.takes(self._write, f"the score of {named(record.sizes)}")
+        self.folder.put(self._write, f"the score of {named(record.sizes)}")
 
     def _write(self) -> None:
         with replacing(self._path) as stream:
@@ -110,7 +110,7 @@ class Predictions:
         self._known[key] = score
         if self._folder is not None:
             line = json.dumps([list(key[0]), key[1], list(score)])
-            self._folder.takes(partial(self._append, line), "a score of new documents")
+            self._folder.put(partial(self._append, line), "a score of new documents")
 
     def _append(self, line: str) -> None:
         assert self._folder is not None
