@@ -9,9 +9,28 @@ from polyabayes import _checks
 from polyabayes._graph import Graph
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
-__all__ = ["checked_prior", "checked_sizes", "checked_ties", "known_nodes"]
+__all__ = [
+    "LARGEST_SIZE",
+    "checked_parameter",
+    "checked_prior",
+    "checked_sizes",
+    "checked_ties",
+    "known_nodes",
+]
 
-_LARGEST_SIZE = 2**32
+# Of values of a node.
+LARGEST_SIZE = 2**32
+
+# Beyond these, products of a few parameters would be no numbers.
+_LEAST, _MOST = 1e-100, 1e100
+
+
+def checked_parameter(name: str, value: Any) -> float:
+    """A parameter of a prior, as the compiled core takes it."""
+    number = _checks.positive_number(name, value)
+    if not _LEAST <= number <= _MOST:
+        raise InvalidArgumentError(f"{name} must be between {_LEAST} and {_MOST}, got {value!r}")
+    return number
 
 
 def known_nodes(graph: Graph, name: str, nodes: tuple[str, ...]) -> tuple[str, ...]:
@@ -34,7 +53,7 @@ def checked_sizes(graph: Graph, sizes: Any) -> dict[str, int | None]:
     return {
         node: None
         if size is None
-        else _checks.whole_number(f"sizes[{node!r}]", size, 1, _LARGEST_SIZE)
+        else _checks.whole_number(f"sizes[{node!r}]", size, 1, LARGEST_SIZE)
         for node, size in sizes.items()
     }
 
@@ -76,6 +95,4 @@ def checked_prior(
             raise InvalidArgumentError(
                 f"prior differs between {', '.join(tie)}, which are tied to one table"
             )
-    return {
-        node: _checks.positive_number(f"prior[{node!r}]", value) for node, value in prior.items()
-    }
+    return {node: checked_parameter(f"prior[{node!r}]", value) for node, value in prior.items()}

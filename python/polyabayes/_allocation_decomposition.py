@@ -167,18 +167,28 @@ class Decomposition:
         return data_frame(self._missing_columns())
 
     def level_names(self, node: str) -> list[Any]:
-        """Labels of the values of a node, or their numbers where it has none."""
-        size = self.tables[node].shape[0]
+        """Labels of the values of a node, or their numbers where it has none.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such node.
+        """
+        size = self._table(node).shape[0]
         labels = None
         if node in self.tensor.axes:
             labels = self.tensor.labels[self.tensor.axes.index(node)]
         named = [] if labels is None else labels.tolist()
         return [*named, *range(len(named), size)]
 
-    def _columns(self, node: str) -> dict[str, Any]:
-        if node not in self.tables:
+    def _table(self, node: Any) -> Floats:
+        if not isinstance(node, str) or node not in self.tables:
             raise InvalidArgumentError(f"no node {node!r}; there are {', '.join(self.tables)}")
-        cells = np.indices(self.tables[node].shape).reshape(self.tables[node].ndim, -1)
+        return self.tables[node]
+
+    def _columns(self, node: str) -> dict[str, Any]:
+        table = self._table(node)
+        cells = np.indices(table.shape).reshape(table.ndim, -1)
         columns: dict[str, Any] = {
             name: np.array(self.level_names(name), dtype=object)[levels]
             for name, levels in zip(self.families[node], cells, strict=True)
@@ -224,7 +234,7 @@ class Decomposition:
         sizes = ", ".join(f"{node} {table.shape[0]:,}" for node, table in self.tables.items())
         of = f", {len(self.missing_cells):,} cells missing"
         return (
-            f"<Decomposition by {self.method}: {sizes}; {self.value:,.2f} nats"
+            f"<Decomposition by {self.method}: {sizes}; {self.value:z,.2f} nats"
             f"{of if len(self.missing_cells) else ' given the total'}, "
             f"{len(self.trace):,} iterations>"
         )

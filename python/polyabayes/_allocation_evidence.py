@@ -153,11 +153,13 @@ class Evidence:
     def __repr__(self) -> str:
         given = ", given the total" if self.given_total else ""
         if self.is_lower_bound:
-            return f"<Evidence: at least {self.value:,.4f} nats ({self.method}{given})>"
+            return f"<Evidence: at least {self.value:z,.4f} nats ({self.method}{given})>"
         if not self.n_replicates:
-            return f"<Evidence: {self.value:,.6f} nats ({self.method}{given})>"
+            return f"<Evidence: {self.value:z,.6f} nats ({self.method}{given})>"
+        if self.n_replicates == 1:
+            return f"<Evidence: {self.value:z,.4f} nats ({self.method}, one replicate{given})>"
         return (
-            f"<Evidence: {self.value:,.4f} +- {self.std_error:.2g} nats "
+            f"<Evidence: {self.value:z,.4f} +- {self.std_error:.2g} nats "
             f"({self.method}, {self.n_replicates} replicates{given})>"
         )
 
@@ -377,8 +379,7 @@ def _auto(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Esti
     try:
         budget = options.budget or AUTO_BUDGET
         return "exact", Estimate.of(core.exact(budget=budget))
-    # Too many joint states of the hidden nodes are no matter of the budget.
-    except (BudgetExceededError, InvalidArgumentError):
+    except BudgetExceededError:
         pass
     samplers = options.samplers()
     if len(samplers) == 1:

@@ -64,7 +64,7 @@ class Allocations:
     def __repr__(self) -> str:
         return (
             f"<Allocations: {self.n_allocations:,.0f} in {len(self.multiplicities):,} groups, "
-            f"log evidence {self.log_evidence:,.6f} nats given the total>"
+            f"log evidence {self.log_evidence:z,.6f} nats given the total>"
         )
 
 

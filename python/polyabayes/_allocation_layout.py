@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from polyabayes import _core
+from polyabayes._allocation_checks import LARGEST_SIZE
 from polyabayes._cells import non_zeros
 from polyabayes._graph import Graph
 from polyabayes.corpus import Corpus
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
 from polyabayes.tensor import CountTensor
 
 __all__ = ["Cost", "Layout", "lay_out"]
@@ -117,8 +120,10 @@ def lay_out(model: Described, data: Any, elimination_order: Sequence[str] | None
 
     Raises
     ------
+    BudgetExceededError
+        If the tables of the hidden nodes are too large to be counted in.
     InvalidArgumentError, InvalidCountsError, InvalidTypeError
-        If they do not.
+        If model and data do not fit.
     """
     tensor = _as_tensor(model, data)
     sizes = _sizes(model, tensor)
@@ -127,18 +132,25 @@ def lay_out(model: Described, data: Any, elimination_order: Sequence[str] | None
     alphas = model.prior
     if alphas == "flat":
         alphas = dict.fromkeys(sizes, 1.0)
-    core = _core.Allocation(
-        list(sizes.values()),
-        [[number[parent] for parent in model.graph.parents[node]] for node in sizes],
-        [number[axis] for axis in tensor.axes],
-        [[number[node] for node in tie] for tie in model.tied],
-        model.concentration,
-        [alphas[node] for node in sizes] if isinstance(alphas, dict) else None,
-        tensor.shape,
-        tensor.coordinates.ravel(),
-        tensor.counts,
-        _elimination(elimination_order, number, tensor),
-    )
+    elimination = _elimination(elimination_order, number, tensor)
+    try:
+        core = _core.Allocation(
+            list(sizes.values()),
+            [[number[parent] for parent in model.graph.parents[node]] for node in sizes],
+            [number[axis] for axis in tensor.axes],
+            [[number[node] for node in tie] for tie in model.tied],
+            model.concentration,
+            [alphas[node] for node in sizes] if isinstance(alphas, dict) else None,
+            tensor.shape,
+            tensor.coordinates.ravel(),
+            tensor.counts,
+            elimination,
+        )
+    except BudgetExceededError as error:
+        told = ", ".join(f"{node} {size:,}" for node, size in sizes.items())
+        raise BudgetExceededError(
+            f"graph {model.graph.to_text()!r} with the sizes {told}: {error}; give smaller sizes"
+        ) from None
     return Layout(model, tensor, sizes, tables, core)
 
 
@@ -184,6 +196,13 @@ def _sizes(model: Described, tensor: CountTensor) -> dict[str, int]:
                 f"({', '.join(tensor.axes)})",
                 f"add sizes={{{node!r}: ...}}",
             )
+        if size > LARGEST_SIZE:
+            raise _misfit(
+                model,
+                f"{size:,} values for node {node!r}, above the {LARGEST_SIZE:,} that can be told "
+                "apart",
+                "number the levels that occur",
+            )
         if size < found.get(node, 0):
             raise _misfit(
                 model,
@@ -219,7 +238,7 @@ def _elimination(
     if order is None:
         return None
     hidden = [node for node in number if node not in tensor.axes]
-    if isinstance(order, str) or sorted(map(str, order)) != sorted(hidden):
+    if np.ndim(order) != 1 or sorted(map(str, order)) != sorted(hidden):
         raise InvalidArgumentError(
             f"elimination_order must name every hidden node once ({', '.join(hidden) or 'none'}), "
             f"got {order!r}"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from polyabayes import _checks
 from polyabayes._cells import checked_axes
-from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -95,7 +97,12 @@ class ReadyMade:
         """
         names = _axes(axes)
         hidden = [f"r_{name}" for name in names]
-        sizes = dict(zip(hidden, _lengths("ranks", ranks, names), strict=True))
+        lengths = _lengths("ranks", ranks, "axis")
+        if len(lengths) != len(names):
+            raise InvalidArgumentError(
+                f"ranks must hold a number for each of the axes {', '.join(names)}, got {ranks!r}"
+            )
+        sizes = dict(zip(hidden, lengths, strict=True))
         loadings = [f"r_{name} -> {name}" for name in names]
         return cls("; ".join([*loadings, _complete(hidden)]), sizes, **options)
 
@@ -120,6 +127,7 @@ class ReadyMade:
         """
         first, last = _axes(axes, 2)
         if not isinstance(sizes, Mapping):
+            sizes = _lengths("sizes", sizes, "hidden node")
             names = ["super", "topic"] if len(sizes) == 2 else _numbered("h", len(sizes))
             sizes = dict(zip(names, sizes, strict=True))
         return cls(" -> ".join([first, *sizes, last]), sizes, **options)
@@ -196,11 +204,7 @@ def _axes(axes: Any, length: int | None = None) -> tuple[str, ...]:
     return names
 
 
-def _lengths(name: str, values: Any, axes: Sequence[str]) -> list[int | None]:
-    if isinstance(values, (str, Mapping)) or not hasattr(values, "__len__"):
-        raise InvalidArgumentError(f"{name} must hold a number for each axis, got {values!r}")
-    if len(values) != len(axes):
-        raise InvalidArgumentError(
-            f"{name} must hold a number for each of the axes {', '.join(axes)}, got {values!r}"
-        )
+def _lengths(name: str, values: Any, of: str) -> list[int | None]:
+    if np.ndim(values) != 1:
+        raise InvalidTypeError(f"{name} must hold a number for each {of}, got {values!r}")
     return list(values)

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from polyabayes import _checks
 from polyabayes._allocation_checks import (
+    checked_parameter,
     checked_prior,
     checked_sizes,
     checked_ties,
     known_nodes,
 )
+from polyabayes._allocation_layout import Cost, lay_out
 from polyabayes._allocation_models import ReadyMade
 from polyabayes._cells import checked_axes
 from polyabayes._graph import Graph
@@ -25,7 +26,7 @@ __all__ = ["Network"]
 
 
 class Network(ReadyMade):
-    """A graph whose tables have Dirichlet priors, before it meets any data.
+    """A graph whose tables have Dirichlet priors, before anything is inferred.
 
     Parameters and attributes are those of :class:`AllocationModel`.
     """
@@ -43,8 +44,8 @@ class Network(ReadyMade):
     ) -> None:
         self.graph = Graph.parse(graph)
         self.sizes = checked_sizes(self.graph, sizes)
-        self.concentration = _checks.positive_number("concentration", concentration)
-        self.rate = None if rate is None else _checks.positive_number("rate", rate)
+        self.concentration = checked_parameter("concentration", concentration)
+        self.rate = None if rate is None else checked_parameter("rate", rate)
         self.tied = checked_ties(self.graph, tied)
         self.prior = checked_prior(self.graph, self.tied, prior)
         self.axes = self._open_nodes()
@@ -115,6 +116,28 @@ class Network(ReadyMade):
         other = copy(self)
         other.sizes = checked_sizes(self.graph, {**self.sizes, **sizes})
         return other
+
+    def cost(self, data: Any, *, elimination_order: Sequence[str] | None = None) -> Cost:
+        """What the hidden nodes cost, before anything runs.
+
+        Parameters
+        ----------
+        data, elimination_order
+            As for :meth:`AllocationModel.log_evidence`.
+
+        Returns
+        -------
+        Cost
+            Tokens, cells, joint states a token, marginal counts an allocation.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            If model and data do not fit.
+        """
+        layout = lay_out(self, data, elimination_order)
+        tensor, core = layout.tensor, layout.core
+        return Cost(tensor.total, tensor.n_cells, core.n_states, core.n_marginals)
 
     def _open_nodes(self) -> tuple[str, ...]:
         nodes = tuple(node for node in self.graph.nodes if node not in self.sizes)

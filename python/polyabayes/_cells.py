@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -12,6 +11,7 @@ from scipy import sparse
 
 from polyabayes._checks import whole_number
 from polyabayes._counts import Words, checked_labels
+from polyabayes._graph import is_name
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
 Integers: TypeAlias = "NDArray[np.int64]"
@@ -30,9 +30,9 @@ def checked_axes(axes: Iterable[str]) -> tuple[str, ...]:
     if not names:
         raise InvalidArgumentError("axes names no axis; give a name for each, at least one")
     for position, name in enumerate(names):
-        if not re.fullmatch("[A-Za-z0-9_]+", name):
+        if not is_name(name):
             raise InvalidArgumentError(
-                f"axes: {name!r} cannot name an axis; use letters, digits and underscores only, "
+                f"axes: {name!r} cannot name an axis; use letters, digits and underscores, "
                 "so that a graph can name it"
             )
         if name in names[:position]:
@@ -162,6 +162,10 @@ def count_array(values: Any, name: str) -> NDArray[Any]:
     except ValueError as error:
         raise InvalidTypeError(f"{name} cannot be made an array: {error}") from error
     if array.dtype.kind == "O":
+        if not array.ndim:
+            raise InvalidTypeError(
+                f"{name} must be an array of whole numbers, got {type(values).__name__}"
+            )
         for position, value in enumerate(array.ravel()):
             if not (isinstance(value, int) and -MAX_TOTAL <= value <= MAX_TOTAL):
                 where = ", ".join(map(str, np.unravel_index(position, array.shape)))

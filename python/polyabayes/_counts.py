@@ -79,7 +79,9 @@ def checked_words(words: Iterable[Any]) -> Words:
 
 def checked_labels(labels: Iterable[Any], name: str) -> Words:
     """Strings as an array of str objects, shape (n_labels,)."""
-    if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
+    # An array without dimensions calls itself iterable, and is not.
+    is_one = isinstance(labels, (str, bytes)) or getattr(labels, "ndim", 1) == 0
+    if is_one or not isinstance(labels, Iterable):
         raise InvalidTypeError(f"{name} must be a sequence of str, got {labels!r}")
     entries = list(labels)
     for position, label in enumerate(entries):

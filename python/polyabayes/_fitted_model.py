@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from polyabayes._progress import progress_bar
 from polyabayes._random import draw_seed
 from polyabayes.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError
+from polyabayes.io._files import checked_path
 from polyabayes.likelihood import log_likelihood
 
 __all__ = ["FittedModel", "TopicWeights"]
@@ -135,7 +135,7 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             If there is nothing to write.
         """
         self._check_fitted()
-        write_model(self, Path(path))
+        write_model(self, checked_path(path))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

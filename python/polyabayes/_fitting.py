@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,14 +16,12 @@ from scipy import sparse
 from polyabayes import _checks, _core
 from polyabayes._frames import data_frame
 from polyabayes._progress import progress_bar
+from polyabayes._state_folder import StateFolder, refuse_other
 from polyabayes.corpus import Corpus
 from polyabayes.exceptions import (
-    CheckpointWarning,
-    FileAccessError,
     FileFormatError,
     Interrupted,
     InvalidArgumentError,
-    InvalidTypeError,
 )
 from polyabayes.storage import read_arrays, write_arrays
 
@@ -114,31 +110,17 @@ class Checkpoint:
     """
 
     def __init__(self, folder: Any, identity: dict[str, Any]) -> None:
-        if not isinstance(folder, (str, Path)):
-            raise InvalidTypeError(f"checkpoint must be a folder or None, got {folder!r}")
-        self._path = Path(folder) / _CHECKPOINT
+        self._folder = StateFolder(folder, "training")
+        self._path = self._folder.path / _CHECKPOINT
         self._identity = identity
 
     def read(self) -> _core.FitState | None:
         """Read the state, if there is one; refuse that of another run and name the difference."""
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            for unfinished in self._path.parent.glob(f".{_CHECKPOINT}.*"):
-                unfinished.unlink(missing_ok=True)
-        except OSError as error:
-            raise FileAccessError(
-                f"cannot use {self._path.parent}: {error.strerror or error}"
-            ) from error
-        if not self._path.exists():
+        if not self._folder.make(_CHECKPOINT).exists():
             return None
         header, arrays = read_arrays(self._path)
         for name, expected in self._identity.items():
-            found = header.get(name)
-            if found != expected:
-                raise InvalidArgumentError(
-                    f"{self._path} is of another run: its {name} is {found!r}, here it is "
-                    f"{expected!r}; give another folder, or delete this one to start again"
-                )
+            refuse_other(self._path, "run", name, header.get(name), expected)
         try:
             return _core.FitState(
                 header["n_sweeps"],
@@ -151,7 +133,7 @@ class Checkpoint:
             raise FileFormatError(f"{self._path} does not hold a whole state: {error!r}") from error
 
     def write(self, state: _core.FitState) -> None:
-        """Replace the state; where it cannot be written, warn and leave the last one as it is."""
+        """Replace the state; where it cannot be written, warn once and leave the last one."""
         arrays: dict[str, NDArray[Any]] = {
             "assignments": state.assignments,
             "parameters": state.parameters,
@@ -159,15 +141,10 @@ class Checkpoint:
         if state.kept_sum is not None:
             arrays["kept_sum"] = state.kept_sum
         header = {**self._identity, "n_sweeps": state.n_sweeps, "n_kept": state.n_kept}
-        try:
-            write_arrays(self._path, header, arrays)
-        except FileAccessError as error:
-            warnings.warn(
-                f"no checkpoint after {state.n_sweeps:,} sweeps: {error}; training goes on, the "
-                "last checkpoint stays",
-                CheckpointWarning,
-                stacklevel=4,
-            )
+        self._folder.put(
+            partial(write_arrays, self._path, header, arrays),
+            f"the state after {state.n_sweeps:,} sweeps",
+        )
 
 
 def fingerprint(corpus: Corpus) -> str:

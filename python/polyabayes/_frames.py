@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from polyabayes.exceptions import MissingDependencyError
@@ -13,10 +14,16 @@ if TYPE_CHECKING:
 
 def data_frame(data: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """A DataFrame of columns or of rows, where pandas is installed."""
+    frame: pd.DataFrame = import_pandas().DataFrame(data)
+    return frame
+
+
+def import_pandas() -> ModuleType:
+    """Import pandas, or say how to install it."""
     try:
-        import pandas as pd
+        import pandas
     except ImportError as error:
         raise MissingDependencyError(
             "to_frame needs pandas: pip install 'polyabayes[frames]'"
         ) from error
-    return pd.DataFrame(data)
+    return pandas

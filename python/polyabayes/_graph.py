@@ -14,9 +14,9 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, Missin
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["Edge", "Graph", "read_edges"]
+__all__ = ["Edge", "Graph", "is_name", "read_edges"]
 
-_TOKEN = re.compile(r"(?P<name>[A-Za-z0-9_]+)|(?P<link>->|<-|-)|(?P<mark>[,;])|(?P<other>\S)")
+_TOKEN = re.compile(r"(?P<link>->|<-|-)|(?P<mark>[,;])|(?P<name>[^\s,;<>-]+)|(?P<other>\S)")
 
 
 class Edge(NamedTuple):
@@ -144,6 +144,11 @@ class Graph:
         return f"<Graph: {self.to_text()}>"
 
 
+def is_name(text: str) -> bool:
+    """Whether a text can name a node: letters and digits of any script, and underscores."""
+    return bool(text) and f"_{text}".isidentifier()
+
+
 def import_networkx() -> ModuleType:
     """Import networkx, or say how to install it."""
     try:
@@ -208,6 +213,8 @@ def _statements(text: str) -> Iterator[_Statement]:
             expected = "the name of a node" if name_expected else "'->', '<-', ',' or ';'"
             found = repr(token) if place < len(text) else "the end"
             _refuse(text, place, f"expected {expected}, found {found}")
+        if kind == "name" and not is_name(token):
+            _refuse(text, place, f"{token!r} is no name: use letters, digits and underscores")
         name_expected = kind != "name"
         if kind == "name":
             group.append((token, place))

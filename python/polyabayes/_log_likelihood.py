@@ -243,8 +243,8 @@ class LogLikelihood:
         used = ", ".join(f"{name} {n:,}" for name, n in _tally(self.methods))
         return (
             f"<LogLikelihood of {self.event}: {len(self.values):,} documents ({used}), "
-            f"{self.total:,.2f} +- {self.total_std_error:.2g} nats, "
-            f"{self.nats_per_token:.4f} a token, perplexity {self.perplexity:,.1f}>"
+            f"{self.total:z,.2f} +- {self.total_std_error:.2g} nats, "
+            f"{self.nats_per_token:z.4f} a token, perplexity {self.perplexity:,.1f}>"
         )
 
 

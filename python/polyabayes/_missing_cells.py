@@ -215,8 +215,7 @@ def _auto(
     budget = options.budget or AUTO_BUDGET
     try:
         return _exact(core, replace(options, budget=budget), max_total, run)
-    # Too many joint states of the hidden nodes are no matter of the budget.
-    except (BudgetExceededError, InvalidArgumentError):
+    except BudgetExceededError:
         return _smc(core, options, max_total, run)
 
 

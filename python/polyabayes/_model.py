@@ -118,9 +118,9 @@ class TopicModel(FittedModel):
 
         Raises
         ------
-        FileAccessError, FileFormatError, InvalidArgumentError
-            If `checkpoint` is of another run, or unreadable, or there is no memory for the
-            topics; before any work.
+        BudgetExceededError, FileAccessError, FileFormatError, InvalidArgumentError
+            If there is no memory for the topics, or if `checkpoint` is of another run, or
+            unreadable; before any work.
         Interrupted
             On Ctrl-C: a KeyboardInterrupt, raised when the state reached has been stored in the
             model, which is usable. Before the first sweep it is a plain KeyboardInterrupt, which

@@ -54,17 +54,18 @@ def _without_nans(data: Any, observed: Any) -> tuple[Any, Any]:
     """
     if isinstance(observed, str) and observed != "nan":
         raise InvalidArgumentError(f"observed must be a boolean array or 'nan', got {observed!r}")
-    array = _floats(data)
+    array = _numbers(data)
     if array is None:
         if isinstance(observed, str):
             raise InvalidTypeError(
-                "observed='nan' needs data in an array of floats, which can hold NaN; got "
-                f"{type(data).__name__}"
+                "observed='nan' needs data in an array of numbers, with NaN for what was not "
+                f"observed, got {type(data).__name__}; give such an array, or as observed a "
+                "boolean array, True where a cell was observed"
             )
         return data, observed
     is_nan = np.isnan(array)
     if isinstance(observed, str):
-        return np.where(is_nan, 0.0, array), ~is_nan
+        return np.where(is_nan, 0, array), ~is_nan
     refused = is_nan
     if observed is not None and np.shape(observed) == array.shape:
         refused = is_nan & np.asarray(observed, dtype=np.bool_)
@@ -74,18 +75,18 @@ def _without_nans(data: Any, observed: Any) -> tuple[Any, Any]:
             f"data holds NaN at cell {cell}; if NaN marks the cells that were not observed, give "
             "observed='nan' (or observed=~np.isnan(x)), and if nothing was counted there, write 0"
         )
-    return (np.where(is_nan, 0.0, array), observed) if is_nan.any() else (data, observed)
+    return (np.where(is_nan, 0, array), observed) if is_nan.any() else (data, observed)
 
 
-def _floats(data: Any) -> NDArray[np.floating[Any]] | None:
-    """The data as an array, if it is one of floats."""
+def _numbers(data: Any) -> NDArray[Any] | None:
+    """The data as an array, if it is one of numbers."""
     if isinstance(data, (CountTensor, Corpus)) or sparse.issparse(data) or hasattr(data, "columns"):
         return None
     try:
         array = np.asarray(data)
     except ValueError:
         return None
-    return array if array.dtype.kind == "f" else None
+    return array if array.dtype.kind in "biuf" else None
 
 
 def _unobserved(tensor: CountTensor, observed: Any) -> Integers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -14,7 +14,7 @@ from polyabayes import _checks
 from polyabayes._frames import data_frame
 from polyabayes._progress import progress_bar
 from polyabayes._random import RandomState, random_generator
-from polyabayes.allocation import AllocationModel, Evidence
+from polyabayes.allocation import AllocationModel
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
@@ -56,7 +56,7 @@ class ParticleChain:
         """Posterior probability of every rank visited, and its standard error.
 
         The error is that of the means of 20 batches of the chain; it holds for chains much
-        longer than 20 times their correlation.
+        longer than 20 times their correlation, and is NaN for those shorter than 20 steps.
 
         Parameters
         ----------
@@ -67,9 +67,11 @@ class ParticleChain:
         kept = self.ranks[burn_in:]
         probabilities = {}
         for rank in np.unique(kept).tolist():
-            means = [(batch == rank).mean() for batch in np.array_split(kept, _N_BATCHES)]
-            error = np.std(means, ddof=1) / np.sqrt(_N_BATCHES)
-            probabilities[int(rank)] = (float((kept == rank).mean()), float(error))
+            error = np.nan
+            if len(kept) >= _N_BATCHES:
+                means = [(batch == rank).mean() for batch in np.array_split(kept, _N_BATCHES)]
+                error = float(np.std(means, ddof=1) / np.sqrt(_N_BATCHES))
+            probabilities[int(rank)] = (float((kept == rank).mean()), error)
         return probabilities
 
     def to_frame(self) -> pd.DataFrame:
@@ -162,8 +164,16 @@ def particle_mcmc(
     InvalidArgumentError, InvalidTypeError
         If an argument is bad.
     Interrupted
-        A KeyboardInterrupt whose ``partial`` is the chain so far.
+        On Ctrl-C: a KeyboardInterrupt whose ``partial`` is the chain so far. Before the first step
+        ends it is a plain KeyboardInterrupt, which says so.
     """
+    if not callable(model):
+        raise InvalidTypeError(f"model must be a function of rank and concentration, got {model!r}")
+    if not (concentration_prior is None or hasattr(concentration_prior, "logpdf")):
+        raise InvalidTypeError(
+            "concentration_prior must be a frozen distribution, as scipy.stats.gamma(2), got "
+            f"{concentration_prior!r}"
+        )
     weights = _rank_weights(ranks)
     _checks.positive_number("concentration", concentration)
     _checks.positive_number("step", step)
@@ -181,25 +191,26 @@ def particle_mcmc(
         if not np.isfinite(ln_prior):
             return _State(rank, value, -np.inf, -np.inf)
         seed = int(rng.integers(2**63))
+        made = model(rank, value)
+        if not isinstance(made, AllocationModel):
+            raise InvalidTypeError(f"model({rank}, {value:g}) must give a model, got {made!r}")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnreliableErrorWarning)
-            found: Evidence = model(rank, value).log_evidence(
-                data, method, random_state=seed, **options
-            )
+            found = made.log_evidence(data, method, random_state=seed, **options)
         if found.is_lower_bound:
             raise InvalidArgumentError(f"method {method!r} gives a bound; the chain needs evidence")
         return _State(rank, value, ln_prior, found.value)
 
-    state = visit(next(iter(weights)), float(concentration))
-    if not np.isfinite(state.ln_prior):
-        raise InvalidArgumentError(
-            f"concentration={concentration} has density zero under concentration_prior; start "
-            "where it is positive"
-        )
     states: list[_State] = []
     n_accepted = 0
-    with progress_bar(progress, n_steps, "step") as update:
-        try:
+    try:
+        state = visit(next(iter(weights)), float(concentration))
+        if not np.isfinite(state.ln_prior):
+            raise InvalidArgumentError(
+                f"concentration={concentration} has density zero under concentration_prior; start "
+                "where it is positive"
+            )
+        with progress_bar(progress, n_steps, "step") as update:
             for done in range(n_steps):
                 proposal = _propose(state, list(weights), concentration_prior, step, rng)
                 proposed = None if proposal is None else visit(*proposal)
@@ -209,9 +220,12 @@ def particle_mcmc(
                 states.append(state)
                 if update is not None:
                     update(done + 1)
-        except KeyboardInterrupt:
-            partial = _chain(states, n_accepted)
-            raise Interrupted(f"{len(states)} of {n_steps} steps are done", partial) from None
+    except KeyboardInterrupt:
+        if not states:
+            message = "stopped before the first step ended: there is no chain yet"
+            raise KeyboardInterrupt(message) from None
+        partial = _chain(states, n_accepted)
+        raise Interrupted(f"{len(states)} of {n_steps} steps are done", partial) from None
     return _chain(states, n_accepted)
 
 
@@ -248,12 +262,15 @@ def _chain(states: list[_State], n_accepted: int) -> ParticleChain:
 
 def _rank_weights(ranks: Any) -> dict[int, float]:
     """Prior weights by increasing rank."""
-    if not isinstance(ranks, (Mapping, Sequence, range)) or not ranks:
+    if isinstance(ranks, str) or not isinstance(ranks, Iterable):
         raise InvalidTypeError(f"ranks must be a sequence or a mapping of weights, got {ranks!r}")
     weights = ranks if isinstance(ranks, Mapping) else dict.fromkeys(ranks, 1.0)
-    return {
+    if not weights:
+        raise InvalidArgumentError("ranks is empty; give at least one, as range(1, 6)")
+    checked = {
         _checks.whole_number("an entry of ranks", rank): _checks.positive_number(
-            f"ranks[{rank}]", weights[rank]
+            f"ranks[{rank}]", weight
         )
-        for rank in sorted(weights)
+        for rank, weight in weights.items()
     }
+    return dict(sorted(checked.items()))

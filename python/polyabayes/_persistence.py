@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from polyabayes import _checks
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
+from polyabayes.io._files import checked_path
 from polyabayes.storage import read_arrays, write_arrays
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
     FileFormatError
         If it is not a whole polyabayes model.
     """
-    header, arrays = read_arrays(Path(path))
+    header, arrays = read_arrays(checked_path(path))
     try:
         model = CLASSES[header["class"]](**header["parameters"])
         stored = model._stored()

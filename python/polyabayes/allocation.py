@@ -81,28 +81,6 @@ class AllocationModel(Network):
     -17.2541660962 exact
     """
 
-    def cost(self, data: Any, *, elimination_order: Sequence[str] | None = None) -> Cost:
-        """What the hidden nodes cost, before anything runs.
-
-        Parameters
-        ----------
-        data, elimination_order
-            As for :meth:`log_evidence`.
-
-        Returns
-        -------
-        Cost
-            Tokens, cells, joint states a token, marginal counts an allocation.
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidCountsError, InvalidTypeError
-            If model and data do not fit.
-        """
-        layout = lay_out(self, data, elimination_order)
-        tensor, core = layout.tensor, layout.core
-        return Cost(tensor.total, tensor.n_cells, core.n_states, core.n_marginals)
-
     def log_evidence(
         self,
         data: Any,
@@ -156,8 +134,8 @@ class AllocationModel(Network):
         observed : array of bool, shape of the data, or "nan", optional
             Where the data were observed; by default in all cells. The others, which must have no
             counts, are summed out by ``"auto"``, ``"exact"``, ``"smc"`` or ``"vb"``; see
-            :meth:`predict_missing`. A masked array says so itself. ``"nan"``: an array of floats
-            has NaN where it was not observed. Without that NaN is refused, since tables that were
+            :meth:`predict_missing`. A masked array says so itself. ``"nan"``: an array has
+            NaN where it was not observed. Without that NaN is refused, since tables that were
             pivoted have it where nothing was counted.
         max_total : int, optional
             Largest total that missing cells are summed out up to.

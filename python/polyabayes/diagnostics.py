@@ -66,7 +66,7 @@ class BidirectionalBounds:
         error = float(np.sqrt((self.gap_std_errors**2).sum()))
         return (
             f"<BidirectionalBounds of {self.corpus.n_documents:,} documents, "
-            f"{self.corpus.n_tokens:,} tokens: {lower:,.2f} to {upper:,.2f} nats, "
+            f"{self.corpus.n_tokens:,} tokens: {lower:z,.2f} to {upper:z,.2f} nats, "
             f"gap {upper - lower:.2g} +- {error:.2g}>"
         )
 

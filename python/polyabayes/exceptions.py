@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
 
 __all__ = [
     "BudgetExceededError",
+    "CheckpointWarning",
     "FileAccessError",
     "FileFormatError",
     "ImpossibleDocumentWarning",
@@ -53,7 +54,7 @@ class FileAccessError(PolyabayesError, OSError):
 
 
 class BudgetExceededError(PolyabayesError, ValueError):
-    """A computation would cost more than its budget allows."""
+    """A computation would cost more than its budget allows, or more memory than there is."""
 
 
 class MissingDependencyError(PolyabayesError, ImportError):
@@ -92,7 +93,7 @@ class ImpossibleDocumentWarning(PolyabayesWarning):
 
 
 class CheckpointWarning(PolyabayesWarning):
-    """A checkpoint could not be written; training goes on, the last good one stays."""
+    """A checkpoint could not be written; the work goes on, the last good one stays."""
 
 
 class ScoreWarning(PolyabayesWarning):

@@ -13,12 +13,12 @@ from polyabayes import _cells
 from polyabayes._cells import AxisLabels, Integers, LabelsLike
 from polyabayes._checks import whole_number
 from polyabayes._factors import checked_frame, complete_column, factor, row_place
+from polyabayes._frames import data_frame, import_pandas
 from polyabayes.corpus import as_corpus
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
     InvalidTypeError,
-    MissingDependencyError,
 )
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class CountTensor:
     shape : tuple of int, length n_axes
         Size of each axis, levels that do not occur included.
     axes : tuple of str, length n_axes
-        Name of each axis: letters, digits and underscores, so that a graph can name it.
+        Name of each axis: letters of any script, digits and underscores, as nodes of graphs.
     labels : tuple of (ndarray of str objects, shape (size,), or None), length n_axes
         Names of the levels of each axis, each once, or None for an axis without. Read-only.
 
@@ -438,17 +438,11 @@ class CountTensor:
         MissingDependencyError
             If pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingDependencyError(
-                "to_frame needs pandas: pip install 'polyabayes[frames]'"
-            ) from error
+        pandas = import_pandas()
         if counts in self.axes:
             raise InvalidArgumentError(f"{counts!r} is an axis; choose another name for the counts")
-        columns: dict[str, Any] = {}
-        for axis, levels, labels in zip(self.axes, self.coordinates.T, self.labels, strict=True):
-            columns[axis] = levels
+        columns: dict[str, Any] = dict(zip(self.axes, self.coordinates.T, strict=True))
+        for axis, labels in zip(self.axes, self.labels, strict=True):
             if labels is not None:
-                columns[axis] = pd.Categorical.from_codes(levels, categories=pd.Index(labels))
-        return pd.DataFrame({**columns, counts: self.counts})
+                columns[axis] = pandas.Categorical.from_codes(columns[axis], pandas.Index(labels))
+        return data_frame({**columns, counts: self.counts})

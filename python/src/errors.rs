@@ -11,9 +11,10 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
         | Error::WordOutOfRange { .. }
         | Error::Unsorted { .. }
         | Error::Count { .. } => "InvalidCountsError",
-        Error::Budget { .. } | Error::SamplingBudget { .. } | Error::EnumerationBudget { .. } => {
-            "BudgetExceededError"
-        }
+        Error::Budget { .. }
+        | Error::SamplingBudget { .. }
+        | Error::EnumerationBudget { .. }
+        | Error::Memory { .. } => "BudgetExceededError",
         _ => "InvalidArgumentError",
     };
     let class = py

@@ -159,7 +159,14 @@ def test_mistakes_are_one_line_and_status_two(
     ("options", "message"),
     [
         (["--try", "topic=3"], "not of the form NODE=N..M"),
-        (["--try", "topic=3..1"], "holds no sizes"),
+        (["--try", "topic=3..1"], "'topic=3..1' holds no size: 3 is above 1"),
+        (["--try", "x=1..2"], "error: --try names 'x', which is no node of the graph"),
+        (["--try", "topic=1..1000000000"], "holds more than 10,000 sizes; try fewer, or use"),
+        (["--try", "topic=0..2"], "'topic=0..2' begins at 0; the least size is 1"),
+        (
+            ["--sizes", "topic=2"],
+            "arguments: --sizes topic=2; see polyabayes evidence --help",
+        ),
         (["--size", "topic=2", "--plot", "a.png"], "add --try NODE=N..M"),
         (
             ["--size", "topic=2", "--method", "exact", "--particles", "3"],
@@ -174,6 +181,14 @@ def test_mistakes_of_evidence(
 ) -> None:
     assert run("evidence", GRAPH, file, *options) == 2
     assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_one_replicate_has_no_interval(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--size", "topic=2", "--method", "smc", "--replicates", 1, "--seed", 0]
+    assert run("evidence", GRAPH, file, *options) == 0
+    output = capsys.readouterr().out
+    assert "error         not known from one replicate" in output
+    assert "95 %" not in output
 
 
 def test_missing_files_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

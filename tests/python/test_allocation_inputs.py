@@ -21,6 +21,7 @@ from polyabayes.exceptions import (
 
 TABLE = [[2, 0, 1], [1, 1, 0], [0, 3, 1]]
 TENSOR = CountTensor.from_dense(TABLE, ["doc", "word"])
+WIDE = CountTensor.from_coo([[0, 99_999_999_998]], [5], ["doc", "word"])
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,9 @@ TENSOR = CountTensor.from_dense(TABLE, ["doc", "word"])
         ({"concentration": math.nan}, "concentration must be positive and finite"),
         ({"concentration": "1"}, "concentration must be a number"),
         ({"rate": 0}, "rate must be positive"),
+        ({"concentration": 1e-300}, "concentration must be between 1e-100 and 1e.?100, got 1e-300"),
+        ({"rate": 1e-310}, "rate must be between"),
+        ({"prior": {"doc": 1, "topic": 1, "word": 1e300}}, r"prior\['word'\] must be between"),
         ({"tied": ["doc", "word"]}, "tied must hold groups"),
         ({"tied": "doc"}, "tied must hold groups"),
         ({"tied": [("doc",)]}, "two nodes or more"),
@@ -63,6 +67,9 @@ def test_bad_models_are_refused(arguments: dict[str, Any], message: str) -> None
         (lambda: AllocationModel.nmf(2, axes=["topic", "word"]), "linked to itself"),
         (lambda: AllocationModel.symmetric_cp(1, 2), "order must be at least 2"),
         (lambda: AllocationModel.tucker(["i", "j"], [2]), "a number for each of the axes i, j"),
+        (lambda: AllocationModel.tucker(["i", "j"], 2), "ranks must hold a number for each axis"),
+        (lambda: AllocationModel.pachinko(3), "sizes must hold a number for each hidden node, got"),
+        (lambda: AllocationModel.cp(np.array(3), 2), "axes must be a sequence of str"),
         (lambda: AllocationModel.hidden_markov(1, 2), "length must be at least 2"),
         (lambda: AllocationModel.complete([]), "axes names no axis"),
     ],
@@ -84,7 +91,9 @@ def test_bad_ready_made_models_are_refused(make: Any, message: str) -> None:
         ("doc <- topic -> word", {"topic": 2}, [[1, math.nan]], "nan"),
         ("doc <- topic -> word", {"topic": 2}, [[2**62, 2**62]], "above 2..63 - 1"),
         ("doc <- topic -> word", {"topic": 2}, [1, 2], "for the 1 dimensions"),
+        ("doc <- topic -> word", {"topic": 2}, WIDE, "99,999,999,999 values for node 'word', abo"),
         ("doc <- topic -> word", {"topic": 2}, "text", "array"),
+        ("doc <- topic -> word", {"topic": 2}, None, "array must be an array .* got NoneType"),
     ],
 )
 def test_data_that_do_not_fit_are_refused(
@@ -126,6 +135,7 @@ def test_frames_and_ties_of_different_shapes_are_refused() -> None:
         ({"method": "smc", "order": [0, 0, 1, 2, 3, 4]}, "each of the 6 cells"),
         ({"method": "smc", "order": 3}, "order must be 'random', 'sorted' or the numbers"),
         ({"budget": -1}, "budget must be positive"),
+        ({"elimination_order": 3}, "elimination_order must name every hidden node once"),
         ({"given_total": "yes"}, "given_total must be a bool"),
         ({"elimination_order": ["word"]}, r"every hidden node once \(topic\)"),
         ({"elimination_order": "topic"}, "every hidden node once"),
@@ -177,6 +187,14 @@ def test_too_much_work_is_refused() -> None:
         AllocationModel.nmf(2).log_evidence([[2**62, 2**62]])
 
 
+def test_tables_that_are_too_large_are_no_matter_of_a_budget() -> None:
+    model = AllocationModel.nmf(10**9)
+    told = r"graph 'topic -> doc, word' with the sizes doc 3, topic 1,000,000,000, word 3: marginal"
+    for call in (model.cost, model.log_evidence, model.decompose, model.allocations):
+        with pytest.raises(BudgetExceededError, match=f"{told}.*give smaller sizes"):
+            call(TABLE)
+
+
 def test_annealing_from_modes_holds_several_populations(monkeypatch: pytest.MonkeyPatch) -> None:
     model = AllocationModel.nmf(2)
     counts = [[300, 100], [200, 400]]
@@ -226,6 +244,7 @@ def test_one_replicate_has_no_error(method: str) -> None:
         found = AllocationModel.nmf(2).log_evidence([[5, 4], [3, 2]], method, n_replicates=1)
     assert np.isfinite(found.value)
     assert np.isnan([found.std_error, *found.interval()]).all()
+    assert repr(found).endswith(f" nats ({method}, one replicate)>")
 
 
 def test_lookahead_sees_the_names_of_two_hidden_nodes_as_one() -> None:

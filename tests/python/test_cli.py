@@ -88,7 +88,10 @@ def table(text: str) -> list[dict[str, str]]:
         ("fit lda train.npz -k 3 --jobs 0 -o m.safetensors", "error: --jobs must not be 0"),
         ("fit lda train.npz -k 3 -o m.bin", "m.bin: its name must end in .safetensors"),
         ("fit lda train.npz -k 3 -o d.safetensors", "d.safetensors: it is a folder"),
-        ("fit lda train.npz -k 3 -o m.safetensors --max-it 3", "unrecognized arguments: --max-it"),
+        (
+            "fit lda train.npz -k 3 -o m.safetensors --max-it 3",
+            "unrecognized arguments: --max-it 3; see polyabayes fit --help",
+        ),
         ("score lda.safetensors test.npz -o s.xls", "s.xls: its name must end in .csv or .parquet"),
         ("score lda.safetensors test.npz --no-given-length -o -", "error: no --given-length: LDA"),
         ("score lda.safetensors new.npz -o -", "1 words .'new'. of the documents"),
@@ -98,7 +101,7 @@ def table(text: str) -> list[dict[str, str]]:
         ("split all.npz --train a.npz --test b.csv", "b.csv: its name must end in"),
         ("split all.npz --test-size x --train a.npz --test b.npz", "'x' is not a number"),
         ("split all.npz --test-size 1.5 --train a.npz --test b.npz", "error: --test-size must be"),
-        ("demo -o all.npz", "all.npz: File exists"),
+        ("demo -o all.npz", "cannot write to the folder all.npz: Not a directory"),
     ],
 )
 def test_mistakes(

@@ -28,6 +28,7 @@ def told(command: str, message: str) -> str:
         (EVIDENCE, "its options: n_samples, budget", "its options: --samples, --budget"),
         (EVIDENCE, "given_total=True needs all", "--given-total needs all"),
         (EVIDENCE, "the default of `rate` is", "the default of --rate is"),
+        (EVIDENCE, "axes: '' cannot name", "--axes: '' cannot name"),
         (EVIDENCE, "rate must be positive", "--rate must be positive"),
         (EVIDENCE, "add sizes={'topic': ...}", "add --size topic=..."),
         (EVIDENCE, "sizes['topic'] must be", "--size topic must be"),

@@ -126,6 +126,8 @@ def test_frames_have_labels_and_all_cells() -> None:
     np.testing.assert_array_equal(frame["probability"], found.tables["doc"].ravel())
     assert frame.groupby("topic")["probability"].sum().tolist() == pytest.approx([1, 1])
     with pytest.raises(InvalidArgumentError, match="no node 'x'; there are doc, topic, word"):
+        found.level_names("x")
+    with pytest.raises(InvalidArgumentError, match="no node 'x'; there are doc, topic, word"):
         found.to_frame("x")
 
 

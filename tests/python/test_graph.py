@@ -32,6 +32,7 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, Missin
         ("a, b; c;", {"a": (), "b": (), "c": ()}),
         (" a->b\n;\tb  -> c_1 ", {"a": (), "b": ("a",), "c_1": ("b",)}),
         ("1 -> 2", {"1": (), "2": ("1",)}),
+        ("Straße->темы; हिंदी <- темы", {"Straße": (), "темы": ("Straße",), "हिंदी": ("темы",)}),
     ],
 )
 def test_texts_are_read(text: str, parents: dict[str, Any]) -> None:
@@ -62,7 +63,10 @@ def test_every_small_graph_survives_its_text() -> None:
         ("a => b", r"'a \[HERE\]=> b': expected '->'"),
         ("a, -> b", r"'a, \[HERE\]-> b': expected the name"),
         ("a -> b;; c", r"'a -> b;\[HERE\]; c': expected the name"),
-        ("é -> b", r"'\[HERE\]é -> b': expected the name"),
+        ("a -> b+c", r"'a -> \[HERE\]b\+c': 'b\+c' is no name: use letters, digits and undersc"),
+        ("a -> b > c", r"'a -> b \[HERE\]> c': expected '->', '<-', ',' or ';', found '>'"),
+        ("a → b", r"'a \[HERE\]→ b': expected '->', '<-', ',' or ';', found '→'"),
+        ("a→b", r"'\[HERE\]a→b': 'a→b' is no name"),
         ("a - b", r"'a - \[HERE\]b': '-' has no direction.*from_undirected"),
         ("a -> a", r"'a -> \[HERE\]a': node 'a' is linked to itself"),
         ("a -> b, a", r"'a -> b, \[HERE\]a': node 'a' is linked to itself"),

@@ -116,8 +116,9 @@ def test_nan_marks_missing_cells_where_it_is_said_to() -> None:
         evidence = NMF.log_evidence(data, "exact", observed=observed, max_total=9)
         assert evidence.value == found.evidence.value
     # Nothing is missing where nothing is NaN.
-    whole = NMF.log_evidence(TABLE.astype(float), "exact", observed="nan")
-    assert whole.value == NMF.log_evidence(TABLE, "exact").value
+    for data in (TABLE.astype(float), TABLE, TABLE.tolist()):
+        whole = NMF.log_evidence(data, "exact", observed="nan")
+        assert whole.value == NMF.log_evidence(TABLE, "exact").value
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,13 @@ def test_nan_marks_missing_cells_where_it_is_said_to() -> None:
         (np.nan, np.ones((2, 3), bool), InvalidCountsError, r"NaN at cell \(0, 1\)"),
         (np.nan, "NaN", InvalidArgumentError, "observed must be a boolean array or 'nan'"),
         (np.inf, "nan", InvalidCountsError, "inf"),
-        (TABLE, "nan", InvalidTypeError, "needs data in an array of floats"),
+        (
+            CountTensor.from_dense(TABLE, ["doc", "word"]),
+            "nan",
+            InvalidTypeError,
+            "an array of numbers, .* got CountTensor; give .* array",
+        ),
+        ([[None, 1, 2], [3, 4, 5]], "nan", InvalidTypeError, "an array of numbers, .* got list"),
     ],
 )
 def test_nan_is_refused_elsewhere(

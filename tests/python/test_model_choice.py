@@ -144,9 +144,8 @@ def test_bad_arguments_of_posteriors_are_refused(arguments: dict[str, Any], mess
 
 def chain(**options: Any) -> pb.ParticleChain:
     arguments = {"ranks": [1, 2, 3], "n_steps": 2000, "random_state": 0, **options}
-    return pb.particle_mcmc(
-        lambda rank, a: AllocationModel.nmf(rank, concentration=a), DEEP, **arguments
-    )
+    model = arguments.pop("model", lambda rank, a: AllocationModel.nmf(rank, concentration=a))
+    return pb.particle_mcmc(model, DEEP, **arguments)
 
 
 def test_particle_chain_has_the_exact_posterior_of_rank() -> None:
@@ -186,6 +185,8 @@ def test_particle_chains_are_repeatable_and_tabular() -> None:
     assert one.to_frame().equals(two.to_frame())
     assert one.to_frame().shape == (50, 3)
     assert set(one.concentrations) == {1.0}
+    (short,) = chain(n_steps=3, ranks=[2]).rank_probabilities().values()
+    np.testing.assert_array_equal(short, [1.0, np.nan])
     assert repr(one).startswith("<ParticleChain: 50 steps, ")
 
 
@@ -204,13 +205,39 @@ def test_interrupted_chains_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 19 <= len(caught.value.partial.ranks) < 60
 
 
+def test_a_chain_without_a_step_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = AllocationModel.log_evidence
+    for n_before in (0, 1):
+        calls = itertools.count()
+
+        def interrupt(
+            self: AllocationModel,
+            *arguments: Any,
+            calls: Any = calls,
+            n_before: int = n_before,
+            **options: Any,
+        ) -> Evidence:
+            if next(calls) == n_before:
+                raise KeyboardInterrupt
+            return original(self, *arguments, **options)
+
+        monkeypatch.setattr(AllocationModel, "log_evidence", interrupt)
+        with pytest.raises(KeyboardInterrupt, match="before the first step ended") as caught:
+            chain(ranks=[2])
+        assert not isinstance(caught.value, Interrupted)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"ranks": []}, "ranks must be"),
+        ({"ranks": []}, r"ranks is empty; give at least one, as range\(1, 6\)"),
         ({"ranks": 3}, "ranks must be"),
+        ({"ranks": [1, "two"]}, "an entry of ranks must be an int, got 'two'"),
         ({"ranks": [0, 1]}, "an entry of ranks must be"),
         ({"ranks": {1: -1.0}}, r"ranks\[1\] must be positive"),
+        ({"model": AllocationModel.nmf(2)}, "model must be a function of rank and concentration"),
+        ({"model": lambda K, a: (K, a)}, r"model\(1, 1\) must give a model, got \(1, 1.0\)"),
+        ({"concentration_prior": 2.0}, "concentration_prior must be a frozen distribution"),
         ({"n_steps": 0}, "n_steps must be"),
         ({"step": 0}, "step must be positive"),
         ({"method": "vb"}, "method 'vb' gives a bound"),
@@ -279,6 +306,18 @@ def test_plots_refuse_other_things(draw: Any) -> None:
         draw(3)
     with pytest.raises(InvalidTypeError):
         plotting.plot_table(3, "i")  # type: ignore[arg-type]
+    with pytest.raises(InvalidTypeError, match="visible must be a sequence of str, got 'topic'"):
+        plotting.plot_graph(AllocationModel.nmf(2), "topic")
+    with pytest.raises(InvalidArgumentError, match="visible names 'x', which is no node"):
+        plotting.plot_graph(AllocationModel.nmf(2), ["x"])
+
+
+def test_plot_of_evidence_sends_a_posterior_to_its_own_plot() -> None:
+    found = posterior_over_models(MODELS, DEEP)
+    with pytest.raises(InvalidTypeError, match="got a ModelPosterior: plot_posterior draws that"):
+        plotting.plot_evidence(found)  # type: ignore[arg-type]
+    with pytest.raises(InvalidTypeError, match="evidences must map numbers"):
+        plotting.plot_evidence(found.evidences)  # type: ignore[arg-type]
 
 
 def test_plots_take_and_return_axes() -> None:

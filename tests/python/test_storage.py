@@ -234,6 +234,21 @@ def test_missing_files_and_folders(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
+def test_what_is_no_path_is_refused():
+    counts = [[1, 2]]
+    tensor = pb.CountTensor.from_dense(counts, ["i", "j"])
+    for call in (
+        lambda: pb.load(3),
+        lambda: known_lda().save(None),
+        lambda: pb.read_corpus(3),
+        lambda: pb.write_corpus(counts, None),
+        lambda: pb.read_tensor(b"name"),
+        lambda: pb.write_tensor(tensor, 3),
+    ):
+        with pytest.raises(errors.InvalidTypeError, match="path must be a str or a path, got"):
+            call()
+
+
 def test_failed_writing_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "m.safetensors"
     known_lda().save(path)

@@ -387,7 +387,7 @@ def test_bad_counts_of_cells_are_located():
     [
         ({"axes": ["i", "i"]}, "'i' twice"),
         ({"axes": ["i", "a b"]}, "'a b' cannot name an axis; use letters, digits"),
-        ({"axes": ["i", "é"]}, "cannot name an axis"),
+        ({"axes": ["i", "j→k"]}, "cannot name an axis"),
         ({"axes": ["i", ""]}, "'' cannot name an axis"),
         ({"axes": "ij"}, "must be a sequence of str, got 'ij'"),
         ({"axes": [1, 2]}, "entry 0 is 1 of type int"),

@@ -339,6 +339,8 @@ def test_what_is_no_archive_of_a_tensor(tmp_path, write):
 def test_names_tell_the_format(tmp_path, write):
     with pytest.raises(FileAccessError, match="does not exist"):
         read_tensor(tmp_path / "x.tns")
+    with pytest.raises(FileAccessError, match="it is a folder"):
+        read_tensor(tmp_path)
     with pytest.raises(InvalidArgumentError, match=r"does not tell its format; known .*tns, npz"):
         read_tensor(write("x.zip", ""))
     with pytest.raises(InvalidArgumentError, match="unknown format 'ldac'; known are tns"):

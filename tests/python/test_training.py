@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -128,6 +129,19 @@ def test_a_damaged_checkpoint_is_refused(tmp_path, data):
         pb.LatentDirichletAllocation(4, checkpoint=tmp_path).fit(data.corpus)
 
 
+def test_the_checkpoint_of_another_prior_is_told_by_one_number(tmp_path, data):
+    prior = np.full(40, 0.5)
+    settings = {"max_iter": 2, "random_state": 0, "checkpoint": tmp_path}
+    pb.LatentDirichletAllocation(40, doc_topic_prior=prior, **settings).fit(data.corpus)
+    prior[17] = 0.25
+    with pytest.raises(
+        errors.InvalidArgumentError, match=r"its \w+\[17\] is 0\.5, here it is 0\.25; give another"
+    ):
+        pb.LatentDirichletAllocation(40, doc_topic_prior=prior, **settings).fit(data.corpus)
+    with pytest.raises(errors.InvalidArgumentError, match=r"its \w+ is a list of 40, here"):
+        pb.LatentDirichletAllocation(4, **settings).fit(data.corpus)
+
+
 def test_training_goes_on_when_a_checkpoint_cannot_be_written(tmp_path, data, monkeypatch):
     settings = {"max_iter": 20, "random_state": 1, "checkpoint_every": 5}
     model = pb.LatentDirichletAllocation(4, checkpoint=tmp_path, **settings)
@@ -142,8 +156,12 @@ def test_training_goes_on_when_a_checkpoint_cannot_be_written(tmp_path, data, mo
         return write(path, mode, *rest, **named)
 
     monkeypatch.setattr(Path, "open", full)
-    with pytest.warns(errors.CheckpointWarning, match="No space left"):
+    with pytest.warns(errors.CheckpointWarning) as caught:
         model.fit(data.corpus)
+    # Of two checkpoints that failed.
+    (warning,) = caught
+    assert re.search(r"after 15 sweeps.*No space left.*only warning", str(warning.message))
+    assert len(written) == 4
     assert model.n_iter_ == 20
     monkeypatch.undo()
     assert pb.storage.read_arrays(tmp_path / "checkpoint.safetensors")[0]["n_sweeps"] == 10
@@ -319,7 +337,7 @@ from scipy import sparse
 model = getattr(pb, sys.argv[1])(65_535)
 try:
     model.fit(sparse.csr_matrix(([1], ([0], [0])), shape=(1, 10**7)))
-except pb.exceptions.InvalidArgumentError as error:
+except pb.exceptions.BudgetExceededError as error:
     print(error, hasattr(model, "components_"))
 """
 

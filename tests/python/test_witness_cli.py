@@ -80,9 +80,11 @@ def test_folds(folder: Path) -> None:
     [
         ("train.npz -o b.csv", "required: --prior"),
         ("train.npz --prior zipf:2 -o b.csv", "'zipf:2' is not one of poisson:MEAN"),
+        ("train.npz --prior poisson -o b.csv", "'poisson' is not one of poisson:MEAN"),
+        ("train.npz --prior poisson:x -o b.csv", "'poisson:x' is not one of poisson:MEAN"),
         ("train.npz --prior poisson:2,3 -o b.csv", "'poisson:2,3' is not one of"),
         ("train.npz --prior poisson:-2 -o b.csv", "mean must be positive"),
-        ("train.npz --prior uniform:a,3 -o b.csv", "invalid literal"),
+        ("train.npz --prior uniform:a,3 -o b.csv", "'uniform:a,3' is not one of"),
         ("train.npz --prior poisson:2 -o b.xls", "must end in .csv or .parquet"),
         ("train.npz --prior poisson:2 -o b.csv --bound best", "bound must be one of"),
         ("train.npz --prior poisson:2 -o b.csv --folds 2 --test test.npz", "leave out --test"),
@@ -180,3 +182,17 @@ def test_options_of_networks_are_not_of_corpora(
     assert run("train.npz --prior poisson:2 -o b.csv --size topic=?") == 2
     assert "--size is an option of a graph and a tensor" in capsys.readouterr().err
     assert not (folder / "b.csv").exists()
+
+
+def test_scores_before_ten_failures_are_written(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "t.csv").write_text("a,b,count\nx,y,3\nz,w,4\nx,w,2\n")
+    # Only the exact sum of one value is within the budget.
+    options = "--size t=? --prior poisson:3 --method exact --budget 300 -o bounds.csv"
+    assert search("a <- t -> b", "t.csv", *options.split()) == 2
+    *_, told, line = capsys.readouterr().err.splitlines()
+    assert told == "polyabayes: 10 sizes up to the error are written"
+    assert line.startswith("polyabayes: error: 10 configurations in a row could not be scored")
+    scored = [bool(row["log_score"]) for row in table(folder / "bounds.csv")]
+    assert scored == [True] + [False] * 9

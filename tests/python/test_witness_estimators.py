@@ -19,6 +19,7 @@ import pytest
 import polyabayes as pb
 from polyabayes import priors
 from polyabayes.exceptions import (
+    CheckpointWarning,
     FileAccessError,
     FileFormatError,
     Interrupted,
@@ -171,6 +172,31 @@ def test_a_search_goes_on_where_it_was(tmp_path: Path, fits: list[Fit]) -> None:
         assert (resumed.model(k).components_ == whole.model(k).components_).all()
 
 
+def test_a_search_goes_on_where_the_disk_is_full(
+    tmp_path: Path, fits: list[Fit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = nested(max_steps=6).fit(DATA.corpus)
+    open_file = Path.open
+
+    def full(path: Path, mode: str = "r", *rest: Any, **named: Any) -> Any:
+        # From the model of three topics on; what is small finds its place again.
+        if "x" in mode and (tmp_path / "topics-2.safetensors").exists() and "topics" in path.name:
+            raise OSError(28, "No space left on device")
+        return open_file(path, mode, *rest, **named)
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.warns(CheckpointWarning) as caught:
+        search = nested(max_steps=5, checkpoint=tmp_path).fit(DATA.corpus)
+    (warning,) = caught
+    assert str(warning.message).startswith("the model of size 3 is not in the checkpoint: cannot")
+    assert [search.model(k).components_.shape for k in (1, 5)] == [(1, 12), (5, 12)]
+    monkeypatch.setattr(Path, "open", open_file)
+    fits.clear()
+    resumed = nested(max_steps=6, checkpoint=tmp_path).fit(DATA.corpus)
+    assert [row[0] for row in fits] == [3, 3, 4, 4, 5, 5, 6, 6]
+    assert_same_tables(whole, resumed)
+
+
 def test_a_seed_nobody_gave_is_kept_by_the_checkpoint(tmp_path: Path) -> None:
     one = nested(checkpoint=tmp_path, random_state=None).fit(DATA.corpus)
     two = nested(checkpoint=tmp_path, random_state=None).fit(DATA.corpus)
@@ -196,6 +222,13 @@ def test_another_search_is_refused(
     with pytest.raises(InvalidArgumentError, match=f"is of another search: {message}"):
         nested(checkpoint=tmp_path).set_params(**options).fit(corpus)
     assert (tmp_path / "search.jsonl").read_bytes() == before
+
+
+def test_a_search_that_is_refused_leaves_no_folder(tmp_path: Path) -> None:
+    for options in ({"bound": "x"}, {"scoring": "x"}, {"confidence": 2.0}):
+        with pytest.raises(InvalidArgumentError):
+            nested(checkpoint=tmp_path / "state", **options).fit(DATA.corpus)
+    assert not (tmp_path / "state").exists()
 
 
 @pytest.mark.parametrize("content", [b"\x00\xff", b"{", b"[1]\n", b""])

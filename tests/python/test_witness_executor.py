@@ -296,6 +296,12 @@ def test_nothing_is_asked_for_beyond_the_last_step(threads: ThreadPoolExecutor) 
             "n_in_flight must be at least 1",
         ),
         (
+            lambda: WitnessSearch(rising, TWO),
+            {"n_in_flight": 3},
+            InvalidArgumentError,
+            "n_in_flight needs an executor: give one, or leave it out",
+        ),
+        (
             lambda: WitnessSearch(lambda a, b: rising(a, b), TWO),
             {"executor": ProcessPoolExecutor(1)},
             InvalidTypeError,

@@ -17,13 +17,18 @@ from polyabayes.cli._output import (
     checked_file,
     checked_folder,
     checked_picture,
+    keep,
     need,
+    refuse_unwritable,
     save_picture,
     say,
     write_table,
 )
 from polyabayes.demo import run_demo
 from polyabayes.exceptions import Interrupted, InvalidArgumentError
+
+# Of a topic and word in the file of a model.
+_FLOAT_BYTES = 8
 
 _MODELS = {"lda": pb.LatentDirichletAllocation, "pfa": pb.PoissonFactorAnalysis}
 # These formats do not tell the number of words, only the largest that occurs.
@@ -41,17 +46,19 @@ def fit(arguments: argparse.Namespace) -> int:
     model = _MODELS[arguments.model](**given(arguments, TRAINING))
     try:
         corpus = pb.read_corpus(arguments.corpus, vocabulary=arguments.vocabulary)
+        n_bytes = _FLOAT_BYTES * arguments.n_components * corpus.n_words
+        refuse_unwritable(output.parent, n_bytes)
         say(f"training on {size(corpus)}")
         start = time.perf_counter()
         model.fit(corpus)
     except Interrupted as interrupted:
-        interrupted.partial.save(output)
+        keep({output: interrupted.partial.save})
         say(f"interrupted: {interrupted}; {output} holds the model reached")
         return INTERRUPTED
     except KeyboardInterrupt:
         say(f"interrupted before the first sweep: there is no model, and {output} is not written")
         return INTERRUPTED
-    model.save(output)
+    keep({output: model.save})
     units = "iterations" if arguments.fit_method == "em" else "sweeps"
     say(f"{model.n_iter_:,} {units} in {time.perf_counter() - start:.1f} s; wrote {output}")
     return 0

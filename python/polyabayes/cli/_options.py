@@ -129,6 +129,13 @@ def given(arguments: argparse.Namespace, names: tuple[str, ...]) -> dict[str, An
 
 
 class _Parser(argparse.ArgumentParser):
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; what a command does not know is for its own parser to refuse."""
+        arguments, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return arguments
+
     def error(self, message: str) -> NoReturn:
         raise InvalidArgumentError(f"{message}; see {self.prog} --help")
 

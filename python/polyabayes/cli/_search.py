@@ -28,7 +28,7 @@ from polyabayes.cli._output import (
     write_table,
 )
 from polyabayes.cli._tensors import network
-from polyabayes.exceptions import Interrupted, InvalidArgumentError
+from polyabayes.exceptions import Interrupted, InvalidArgumentError, ScoreError
 
 
 def search(arguments: argparse.Namespace) -> int:
@@ -112,13 +112,20 @@ def _run(
         write_table(_stacked(search, arguments.prior), arguments.output)
         say(f"interrupted: {interrupted}")
         return INTERRUPTED
-    write_table(_stacked(search, arguments.prior), arguments.output)
-    say(f"{search.n_steps_:,} sizes, stopped by {search.stop_reason_}")
+    except ScoreError:
+        if np.isfinite(search.bounds_["log_score"]).any():
+            write_table(_stacked(search, arguments.prior), arguments.output)
+            say(f"{search.n_steps_:,} sizes up to the error are written")
+        raise
     searches = {repr(prior): search.under(prior) for prior in arguments.prior}
-    if plot is not None:
-        save_picture(pb.plotting.plot_size_bounds(searches), plot)
-    for name, one in searches.items():
-        print(_summary(name, one, test), file=sys.stderr)
+    try:
+        write_table(_stacked(search, arguments.prior), arguments.output)
+        if plot is not None:
+            save_picture(pb.plotting.plot_size_bounds(searches), plot)
+    finally:
+        say(f"{search.n_steps_:,} sizes, stopped by {search.stop_reason_}")
+        for name, one in searches.items():
+            print(_summary(name, one, test), file=sys.stderr)
     return 0
 
 
@@ -140,15 +147,15 @@ def _summary(name: str, search: pb.WitnessSearch, test: pb.Corpus | None) -> str
         best = ", ".join(f"{node} {number}" for node, number in pairs)
     lines = [
         name,
-        f"  ln p(y)         {row['lower']:,.2f} to {row['upper']:,.2f} nats",
+        f"  ln p(y)         {row['lower']:z,.2f} to {row['upper']:z,.2f} nats",
         f"  best size       {best}",
         f"  not explored    {least:.2g} to {most:.2g} of the posterior",
     ]
     if test is not None:
         bounds = search.predictive_bounds(test)
         lines += [
-            f"  ln p(test)      {bounds.lower:,.2f} to {bounds.upper:,.2f} nats",
-            f"  by best size    {bounds.best:,.2f} +- {bounds.best_std_error:.2g} nats",
+            f"  ln p(test)      {bounds.lower:z,.2f} to {bounds.upper:z,.2f} nats",
+            f"  by best size    {bounds.best:z,.2f} +- {bounds.best_std_error:.2g} nats",
         ]
     if not all(search.holds_.values()):
         failing = ", ".join(name for name, holds in search.holds_.items() if not holds)

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import polyabayes as pb
+from polyabayes._allocation_checks import known_nodes
 from polyabayes._observed_cells import observed_outside
 from polyabayes.cli._options import DECOMPOSITION, EVIDENCE, MODEL, given
 from polyabayes.cli._output import (
     check_table,
     checked_folder,
     checked_picture,
+    keep,
     save_picture,
     say,
+    table_writer,
     write_table,
 )
 from polyabayes.exceptions import InvalidArgumentError
@@ -38,6 +43,7 @@ def evidence(arguments: argparse.Namespace) -> int:
         print(_evidence_summary(model.log_evidence(tensor, **options)))
         return 0
     node, sizes = arguments.tried
+    known_nodes(network(arguments).graph, "--try", (node,))
     models = {str(size): network(arguments, {node: size}) for size in sizes}
     say(f"{node} from {sizes[0]} to {sizes[-1]}, {tensor}")
     if arguments.method == "vb":
@@ -77,13 +83,21 @@ def decompose(arguments: argparse.Namespace) -> int:
     observed = _observed(arguments, tensor)
     _announce(model, tensor)
     found = model.decompose(tensor, **given(arguments, DECOMPOSITION), **observed)
-    if arguments.predict is not None:
-        write_table(found._missing_columns(), arguments.predict)
-    for node in found.tables:
-        write_table(found._columns(node), folder / f"{node}.csv")
-    say(f"wrote a table for each of {', '.join(found.tables)} to {folder}")
     print(_decomposition_summary(found), file=sys.stderr)
+    writers: dict[Path, Callable[[Path], None]] = {folder: partial(_write_tables, found)}
+    if arguments.predict not in (None, "-"):
+        writers[Path(arguments.predict)] = table_writer(found._missing_columns())
+    keep(writers)
+    say(f"wrote a table for each of {', '.join(found.tables)} to {folder}")
+    if arguments.predict == "-":
+        write_table(found._missing_columns(), "-")
     return 0
+
+
+def _write_tables(found: pb.Decomposition, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for node in found.tables:
+        table_writer(found._columns(node))(folder / f"{node}.csv")
 
 
 def _observed(arguments: argparse.Namespace, tensor: pb.CountTensor) -> dict[str, Any]:
@@ -130,14 +144,14 @@ def _evidence_summary(evidence: pb.Evidence) -> str:
     error = f"{evidence.std_error:.2g} nats, {evidence.n_replicates} replicates"
     if evidence.is_lower_bound:
         error = "a lower bound"
-    elif not evidence.n_replicates:
-        error = "none"
+    elif evidence.n_replicates < 2:
+        error = "not known from one replicate" if evidence.n_replicates else "none"
     lines = [
-        f"log evidence  {evidence.value:,.6f} nats{given_total}",
+        f"log evidence  {evidence.value:z,.6f} nats{given_total}",
         f"method        {evidence.method}",
         f"error         {error}",
-        f"95 %          {low:,.6f} to {high:,.6f}",
-        f"ln P(T)       {evidence.log_probability_of_total:,.6f}, T = {evidence.n_tokens:,}"
+        *([] if np.isnan(low) else [f"95 %          {low:z,.6f} to {high:z,.6f}"]),
+        f"ln P(T)       {evidence.log_probability_of_total:z,.6f}, T = {evidence.n_tokens:,}"
         if not np.isnan(evidence.log_probability_of_total)
         else f"observed      {evidence.n_tokens:,} tokens",
         f"time          {evidence.seconds:.2f} s",
@@ -149,9 +163,9 @@ def _decomposition_summary(found: pb.Decomposition) -> str:
     sparsity = ", ".join(f"{node} {value:.3f}" for node, value in found.sparsity.items())
     given_total = "" if len(found.missing_cells) else " given the total"
     lines = [
-        f"objective      {found.value:,.4f} nats{given_total}, {len(found.trace):,} iterations",
-        f"squared error  {found.squared_error:,.4f}",
-        f"KL error       {found.kl_error:,.4f} nats",
+        f"objective      {found.value:z,.4f} nats{given_total}, {len(found.trace):,} iterations",
+        f"squared error  {found.squared_error:z,.4f}",
+        f"KL error       {found.kl_error:z,.4f} nats",
         f"sparsity       {sparsity}",
         f"parameters     {pb.n_effective_parameters(found):,}",
         f"time           {found.seconds:.2f} s",

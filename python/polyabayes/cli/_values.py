@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from polyabayes import priors
+from polyabayes.exceptions import PolyabayesError
 
 _LAWS: dict[str, tuple[type[priors.UnivariatePrior], tuple[type, ...]]] = {
     "poisson": (priors.Poisson, (float,)),
@@ -13,6 +14,9 @@ _LAWS: dict[str, tuple[type[priors.UnivariatePrior], tuple[type, ...]]] = {
     "negative-binomial": (priors.NegativeBinomial, (float, float)),
     "uniform": (priors.Uniform, (int, int)),
 }
+
+# Sizes that are tried one after the other.
+_MOST_SIZES = 10_000
 
 
 class Collect(argparse.Action):
@@ -33,13 +37,14 @@ def prior(text: str) -> priors.SizePrior:
 def _law(text: str) -> priors.UnivariatePrior:
     name, _, numbers = text.partition(":")
     law, types = _LAWS.get(name, (priors.UnivariatePrior, ()))
-    parts = numbers.split(",")
-    if len(parts) != len(types):
-        known = "poisson:MEAN, geometric:P, negative-binomial:MEAN,SHAPE or uniform:LOW,HIGH"
-        raise argparse.ArgumentTypeError(f"{text!r} is not one of {known}")
     try:
-        return law(*(kind(part) for kind, part in zip(types, parts, strict=True)))
-    except ValueError as error:
+        values = [kind(part) for kind, part in zip(types, numbers.split(","), strict=True)]
+    except ValueError:
+        known = "poisson:MEAN, geometric:P, negative-binomial:MEAN,SHAPE or uniform:LOW,HIGH"
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of {known}") from None
+    try:
+        return law(*values)
+    except PolyabayesError as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
 
 
@@ -64,8 +69,14 @@ def named_sizes(text: str) -> tuple[str, range]:
     first, dots, last = value.partition("..")
     if not (equals and dots and first.isdecimal() and last.isdecimal()):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form NODE=N..M")
-    if not 0 < int(first) <= int(last):
-        raise argparse.ArgumentTypeError(f"{text!r} holds no sizes")
+    if not int(first):
+        raise argparse.ArgumentTypeError(f"{text!r} begins at 0; the least size is 1")
+    if int(first) > int(last):
+        raise argparse.ArgumentTypeError(f"{text!r} holds no size: {first} is above {last}")
+    if int(last) - int(first) >= _MOST_SIZES:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} holds more than {_MOST_SIZES:,} sizes; try fewer, or use polyabayes search"
+        )
     return name, range(int(first), int(last) + 1)
 
 

@@ -52,7 +52,7 @@ def in_options(message: str, parser: argparse.ArgumentParser | None) -> str:
         (rf"`(?P<name>{names})`", flag),
         (rf"^(?P<name>{names})\[(?P<value>'\w+')\]", setting),
         (rf"^(?P<name>{names}) (?P<value>'[\w-]+')", setting),
-        (rf"^(?P<name>{names})(?= )", flag),
+        (rf"^(?P<name>{names})(?=[ :])", flag),
         (rf"(?<![\w.'\"-])(?P<name>{long})(?![\w'\"(])", flag),
         (rf"(?:(?<=raise )|(?<=lower )|(?<=takes no )|(?<=smaller ))(?P<name>{names})\b", flag),
         (r"(?<=its options: )[\w, -]+", listed),

@@ -8,9 +8,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from polyabayes._cells import checked_axes
 from polyabayes.corpus import Corpus, as_corpus
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, InvalidTypeError
-from polyabayes.io._files import STANDARD_INPUT, VocabularyLike, reading, resolve_vocabulary
+from polyabayes.io._files import (
+    STANDARD_INPUT,
+    VocabularyLike,
+    checked_path,
+    reading,
+    resolve_vocabulary,
+)
 from polyabayes.io.docword import read_docword
 from polyabayes.io.factor_tables import (
     read_factor_csv,
@@ -127,7 +134,7 @@ def read_corpus(
     MissingDependencyError
         If the format needs an optional dependency that is not installed.
     """
-    path = Path(path)
+    path = checked_path(path)
     reader = _reader(path, format, _READERS, "ldac", options)
     return reader(path, resolve_vocabulary(vocabulary), **options)
 
@@ -151,7 +158,7 @@ def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
     InvalidArgumentError
         If the format is unknown or cannot hold the words.
     """
-    path = Path(path)
+    path = checked_path(path)
     _writer(path, _WRITERS)(as_corpus(corpus, "corpus"), path)
 
 
@@ -205,9 +212,10 @@ def read_tensor(
     MissingDependencyError
         If the format needs an optional dependency that is not installed.
     """
-    path = Path(path)
+    path = checked_path(path)
+    names = None if axes is None else checked_axes(axes)
     reader = _reader(path, format, _TENSOR_READERS, "tns", options)
-    return reader(path, axes, **options)
+    return reader(path, names, **options)
 
 
 def write_tensor(tensor: CountTensor, path: str | os.PathLike[str]) -> None:
@@ -233,7 +241,7 @@ def write_tensor(tensor: CountTensor, path: str | os.PathLike[str]) -> None:
     """
     if not isinstance(tensor, CountTensor):
         raise InvalidTypeError(f"tensor must be a CountTensor, got {type(tensor).__name__}")
-    path = Path(path)
+    path = checked_path(path)
     _writer(path, _TENSOR_WRITERS)(tensor, path)
 
 
@@ -248,6 +256,8 @@ def _reader(
     with reading(path):
         if path != STANDARD_INPUT and not path.exists():
             raise FileAccessError(f"{path} does not exist")
+        if path.is_dir() and "text" not in readers:
+            raise FileAccessError(f"cannot read {path}: it is a folder")
     name = name or (piped if path == STANDARD_INPUT else _format_of(path, list(readers)))
     if name not in readers:
         raise InvalidArgumentError(f"unknown format {name!r}; known are {', '.join(readers)}")

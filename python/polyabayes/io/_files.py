@@ -33,6 +33,13 @@ _BLOCK_BYTES = 1 << 24
 _CORRUPT = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
 
 
+def checked_path(path: Any) -> Path:
+    """A path, if it is one or the text of one."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidTypeError(f"path must be a str or a path, got {path!r}")
+    return Path(path)
+
+
 @contextmanager
 def reading(path: Path) -> Generator[None]:
     """Turn what a library raises about the file into FileAccessError or FileFormatError."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polyabayes import _checks
+from polyabayes._allocation_checks import known_nodes
+from polyabayes._counts import checked_labels
 from polyabayes.allocation import (
     AllocationModel,
     Allocations,
@@ -104,12 +107,7 @@ def plot_evidence(
     MissingDependencyError
         If Matplotlib is not installed.
     """
-    if not isinstance(evidences, Mapping) or not all(
-        isinstance(evidence, Evidence) for evidence in evidences.values()
-    ):
-        raise InvalidTypeError(f"evidences must map numbers to Evidence, got {evidences!r}")
-    if not evidences:
-        raise InvalidArgumentError("evidences is empty; give at least one")
+    _check_evidences(evidences)
     _checks.share("confidence", confidence)
     ax = axes_or_new(ax, 6.4, 4.0)
     ranks = sorted(evidences)
@@ -137,6 +135,21 @@ def plot_evidence(
     ax.set_ylabel(f"log evidence{' given the total' if given else ''}, nats")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def _check_evidences(evidences: Any) -> None:
+    if isinstance(evidences, ModelPosterior):
+        raise InvalidTypeError(
+            "evidences must map numbers to Evidence, got a ModelPosterior: plot_posterior draws "
+            "that, and its `evidences` are by name"
+        )
+    if not isinstance(evidences, Mapping) or not all(
+        isinstance(rank, numbers.Real) and isinstance(evidence, Evidence)
+        for rank, evidence in evidences.items()
+    ):
+        raise InvalidTypeError(f"evidences must map numbers to Evidence, got {evidences!r}")
+    if not evidences:
+        raise InvalidArgumentError("evidences is empty; give at least one")
 
 
 def plot_posterior(
@@ -210,9 +223,7 @@ def plot_table(decomposition: Decomposition, node: str, ax: Axes | None = None) 
     """
     if not isinstance(decomposition, Decomposition):
         raise InvalidTypeError(f"decomposition must be a Decomposition, got {decomposition!r}")
-    if node not in decomposition.tables:
-        raise InvalidArgumentError(f"no node {node!r}; there are {', '.join(decomposition.tables)}")
-    table = decomposition.tables[node]
+    table = decomposition._table(node)
     parents = decomposition.families[node][1:]
     size = table.shape[0]
     ax = axes_or_new(ax, 5.0, float(np.clip(1.0 + 0.2 * size, 2.5, 9.0)))
@@ -257,18 +268,20 @@ def plot_graph(
 
     Raises
     ------
-    InvalidTypeError
-        If `model` is something else.
+    InvalidArgumentError, InvalidTypeError
+        If `model` is something else, or `visible` names a node that it does not have.
     MissingDependencyError
         If Matplotlib or networkx is not installed.
     """
     if not isinstance(model, AllocationModel):
         raise InvalidTypeError(f"model must be an AllocationModel, got {model!r}")
+    shown = model.axes
+    if visible is not None:
+        shown = known_nodes(model.graph, "visible", tuple(checked_labels(visible, "visible")))
     graph: Any = model.graph.to_networkx()
     import networkx as nx
 
     ax = axes_or_new(ax, 6.0, 4.0)
-    shown = set(model.axes if visible is None else visible)
     for layer, nodes in enumerate(nx.topological_generations(graph)):
         for node in nodes:
             graph.nodes[node]["layer"] = layer

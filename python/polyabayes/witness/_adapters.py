@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ from polyabayes import _checks
 from polyabayes._fitting import fingerprint
 from polyabayes._log_likelihood import LogLikelihood
 from polyabayes._persistence import load
+from polyabayes._state_folder import StateFolder
 from polyabayes.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood import log_likelihood
@@ -52,6 +54,9 @@ class Scorer(Protocol):
     def model(self, sizes: Sizes) -> Any:
         """The model of a configuration that has a score."""
 
+    def can_resume(self, record: Record) -> bool:
+        """Whether nothing is missing of what a record of a checkpoint was made with."""
+
     def identity(self) -> dict[str, Any]:
         """What two searches must agree on for one to go on where the other was."""
 
@@ -87,6 +92,10 @@ class FunctionScorer:
             )
         return checked_score(self._predictive(documents, *sizes), sizes)
 
+    def can_resume(self, record: Record) -> bool:  # noqa: ARG002
+        """Always: there is nothing but scores."""
+        return True
+
     def identity(self) -> dict[str, Any]:
         """The name of the function."""
         kind = type(self.function)
@@ -115,8 +124,8 @@ class NestedEstimator:
         Further arguments of ``log_likelihood``.
     seed : int
         Of the estimator, where it has none, and of ``log_likelihood``.
-    folder : path, optional
-        Where models are kept; None keeps them in memory.
+    folder : StateFolder, optional
+        Where models are kept; None keeps them in memory, as those that it does not take.
     """
 
     def __init__(
@@ -126,7 +135,7 @@ class NestedEstimator:
         scoring: str,
         options: Mapping[str, Any],
         seed: int,
-        folder: Path | None,
+        folder: StateFolder | None,
     ) -> None:
         self.function = None
         self._estimator, self._corpus = estimator, corpus
@@ -160,11 +169,17 @@ class NestedEstimator:
         )
         if witness is not None and witness.score is not None and score.value < witness.score.value:
             model, score = smaller, witness.score
-        if self._folder is not None:
-            model.save(self._path(sizes))
-            self._models.clear()
-        self._models[sizes] = model
+        self._keep(model, sizes)
         return score
+
+    def _keep(self, model: Any, sizes: Sizes) -> None:
+        """Save a model; the last one stays in memory, with those that could not be saved."""
+        if self._folder is not None:
+            path = self._path(sizes)
+            self._folder.put(partial(model.save, path), f"the model of {named(sizes)}")
+            for other in [other for other in self._models if self._path(other).exists()]:
+                del self._models[other]
+        self._models[sizes] = model
 
     def _trained(self, size: int, smaller: Any) -> Any:
         """The better of one grown from a smaller one and, where its turn has come, a fresh one."""
@@ -198,6 +213,10 @@ class NestedEstimator:
             raise InvalidArgumentError(f"there is no model of {named(sizes)}")
         return self._models[sizes]
 
+    def can_resume(self, record: Record) -> bool:
+        """Whether the model is in the folder; that of a failure is not missed."""
+        return record.score is None or self._path(record.sizes).exists()
+
     def identity(self) -> dict[str, Any]:
         """Class and parameters of the estimator, and how it is scored."""
         parameters = {
@@ -214,7 +233,7 @@ class NestedEstimator:
 
     def _path(self, sizes: Sizes) -> Path:
         assert self._folder is not None
-        return self._folder / f"topics-{sizes[0]}.safetensors"
+        return self._folder.path / f"topics-{sizes[0]}.safetensors"
 
     def _likelihood(self, model: Any, documents: Any) -> Score:
         # The event whose probability the multinomial ceiling bounds.

@@ -33,7 +33,7 @@ from polyabayes.witness._results import (
     unexplored_posterior,
 )
 from polyabayes.witness._runner import Runner
-from polyabayes.witness._scores import Sizes, named
+from polyabayes.witness._scores import Record, Sizes, named
 from polyabayes.witness._search import BOUNDS, KINDS, STRATEGIES, Rules, Search, SearchStep
 from polyabayes.witness._sources import (
     ScoreOptions,
@@ -243,6 +243,8 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
             On Ctrl-C: a KeyboardInterrupt whose ``partial`` is this search, usable as it is.
         """
         self._check_prior()
+        if executor is None and n_in_flight is not None:
+            raise InvalidArgumentError("n_in_flight needs an executor: give one, or leave it out")
         is_corpus = not (X is None or isinstance(self.score, AllocationModel))
         data = as_corpus(X, "X") if is_corpus else X
         stops = StopRules.checked(self.max_steps, self.width, self.max_seconds, self.max_unexplored)
@@ -254,7 +256,10 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         scorer = self._make_scorer(data, seed, file)
         rules = self._rules(data, scorer)
         workers = None if executor is None else Workers(executor, n_in_flight, scorer)
-        known = [] if file is None else file.resume(self._identity(scorer, data, rules, seed))
+        known: list[Record] = []
+        if file is not None:
+            recorded = file.resume(self._identity(scorer, data, rules, seed))
+            known = [record for record in recorded if scorer.can_resume(record)]
         self._search, self._scorer = Search(self.prior, rules), scorer
         self.stop_reason_ = "interrupted"
         runner = Runner(self._search, scorer, stops, file, workers)

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-from polyabayes.exceptions import (
-    FileAccessError,
-    FileFormatError,
-    InvalidArgumentError,
-    InvalidTypeError,
-)
+from polyabayes._state_folder import StateFolder, refuse_other
+from polyabayes.exceptions import FileFormatError
 from polyabayes.io._files import read_lines, replacing
-from polyabayes.witness._scores import Record, Score, Sizes
+from polyabayes.witness._scores import Record, Score, Sizes, named
 
 _FILE = "search.jsonl"
 _PREDICTIONS = "predictions.jsonl"
@@ -26,24 +22,16 @@ class RecordFile:
     Parameters
     ----------
     folder : path-like
-        Made where it is missing.
+        Made by :meth:`resume` where it is missing.
     """
 
     def __init__(self, folder: Any) -> None:
-        if not isinstance(folder, (str, Path)):
-            raise InvalidTypeError(f"checkpoint must be a folder or None, got {folder!r}")
-        self.folder = Path(folder)
-        self._path = self.folder / _FILE
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            for unfinished in self.folder.glob(f".{_FILE}.*"):
-                unfinished.unlink(missing_ok=True)
-        except OSError as error:
-            raise FileAccessError(f"cannot use {folder}: {error.strerror or error}") from error
+        self.folder = StateFolder(folder, "the search")
+        self._path = self.folder.path / _FILE
         self._lines = self._read()
-        if not self._lines:
+        if not self._lines and self.folder.path.is_dir():
             # Of models of a search that is no more.
-            (self.folder / _PREDICTIONS).unlink(missing_ok=True)
+            (self.folder.path / _PREDICTIONS).unlink(missing_ok=True)
 
     @property
     def header(self) -> dict[str, Any] | None:
@@ -52,15 +40,12 @@ class RecordFile:
 
     def resume(self, identity: dict[str, Any]) -> list[Record]:
         """Records of this very search; refuse those of another and name the difference."""
+        self.folder.make(_FILE)
         if self.header is None:
             self._lines = [identity]
         for name in sorted(identity.keys() | (self.header or {}).keys()):
-            found, expected = (self.header or {}).get(name), identity.get(name)
-            if found != expected:
-                raise InvalidArgumentError(
-                    f"{self._path} is of another search: its {name} is {found!r}, here it is "
-                    f"{expected!r}; give another folder, or delete this file to start again"
-                )
+            found = (self.header or {}).get(name)
+            refuse_other(self._path, "search", name, found, identity.get(name))
         try:
             return [_record(line) for line in self._lines[1:]]
         except (KeyError, TypeError, ValueError) as error:
@@ -79,6 +64,9 @@ class RecordFile:
                 "failure": record.failure,
             }
         )
+        self.folder.put(self._write, f"the score of {named(record.sizes)}")
+
+    def _write(self) -> None:
         with replacing(self._path) as stream:
             stream.write("".join(f"{json.dumps(line)}\n" for line in self._lines).encode())
 
@@ -99,15 +87,15 @@ class Predictions:
 
     Parameters
     ----------
-    folder : path, optional
+    folder : StateFolder, optional
         That of the search; None keeps them in memory.
     """
 
-    def __init__(self, folder: Path | None) -> None:
-        self._path = None if folder is None else folder / _PREDICTIONS
+    def __init__(self, folder: StateFolder | None) -> None:
+        self._folder = folder
         self._known: dict[tuple[Sizes, str], Score] = {}
-        if self._path is not None and self._path.exists():
-            for line in read_lines(self._path):
+        if folder is not None and (folder.path / _PREDICTIONS).exists():
+            for line in read_lines(folder.path / _PREDICTIONS):
                 # The last line of a run that was killed may be torn, and one that follows with it.
                 with suppress(ValueError, TypeError):
                     sizes, documents, score = json.loads(line)
@@ -120,9 +108,14 @@ class Predictions:
     def add(self, key: tuple[Sizes, str], score: Score) -> None:
         """Remember a score."""
         self._known[key] = score
-        if self._path is not None:
-            with self._path.open("a") as stream:
-                stream.write(f"{json.dumps([list(key[0]), key[1], list(score)])}\n")
+        if self._folder is not None:
+            line = json.dumps([list(key[0]), key[1], list(score)])
+            self._folder.put(partial(self._append, line), "a score of new documents")
+
+    def _append(self, line: str) -> None:
+        assert self._folder is not None
+        with (self._folder.path / _PREDICTIONS).open("a") as stream:
+            stream.write(f"{line}\n")
 
 
 def _record(line: dict[str, Any]) -> Record:

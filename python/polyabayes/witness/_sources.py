@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from polyabayes import _checks
+from polyabayes._state_folder import StateFolder
 from polyabayes.allocation import AllocationModel
 from polyabayes.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
@@ -24,7 +24,7 @@ class ScoreOptions(NamedTuple):
     scoring: str
     scoring_options: dict[str, Any]
     seed: int
-    folder: Path | None
+    folder: StateFolder | None
 
 
 def is_estimator(score: Any) -> bool:

@@ -1,0 +1,137 @@
+"""What the command line writes, where it cannot be written."""
+
+from __future__ import annotations
+
+import csv
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+from polyabayes import AllocationModel, CountTensor, cli
+
+COUNTS = np.array([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+GRAPH = "doc <- topic -> word"
+FIT = ["fit", "lda", "train.npz", "-k", 3, "--max-iter", 20, "--seed", 5]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Here, with a corpus, a tensor and a temporary directory of its own."""
+    monkeypatch.chdir(tmp_path)
+    corpus = pb.datasets.make_lda_corpus(50, 40, 3, document_length=20, random_state=0).corpus
+    pb.write_corpus(corpus, "train.npz")
+    pb.write_tensor(CountTensor.from_dense(COUNTS, ["doc", "word"]), "counts.tns")
+    Path("temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    return tmp_path
+
+
+def run(*arguments: object) -> int:
+    return cli.main([str(argument) for argument in arguments])
+
+
+def fill_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no file be written but in the temporary directory."""
+    replace = Path.replace
+
+    def full(path: Path, target: Any) -> Path:
+        if "temporary" not in str(target):
+            raise OSError(28, "No space left on device")
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", full)
+
+
+def limited(n_bytes: int, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process whose files may have so many bytes."""
+    resource = pytest.importorskip("resource")
+    return subprocess.run(
+        [sys.executable, "-m", "polyabayes", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes)),
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no room is asked for beforehand")
+def test_a_model_without_room_is_refused_before_training(folder: Path) -> None:
+    done = limited(900, *FIT, "-o", "m.safetensors")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "polyabayes: error: cannot write 960 bytes to the folder .: File too large\n"
+    )
+    assert not (folder / "m.safetensors").exists()
+
+
+def test_a_model_that_nothing_takes_is_told_to_be_lost(folder: Path) -> None:
+    before = sorted(Path(tempfile.gettempdir()).glob("polyabayes-*"))
+    done = limited(1200, *FIT, "-o", "m.safetensors")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        "polyabayes: error: cannot write m.safetensors: File too large; the temporary directory "
+        "did not take it either"
+    )
+    assert not (folder / "m.safetensors").exists()
+    assert sorted(Path(tempfile.gettempdir()).glob("polyabayes-*")) == before
+
+
+def test_a_trained_model_goes_to_the_temporary_directory(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill_disk(monkeypatch)
+    assert run(*FIT, "-o", "m.safetensors") == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    found = re.fullmatch(
+        "polyabayes: error: cannot write m.safetensors: No space left on device; it is kept as "
+        r"(.*/temporary/polyabayes-.*/m\.safetensors)",
+        line,
+    )
+    assert found
+    model = pb.LatentDirichletAllocation(3, max_iter=20, random_state=5)
+    model.fit(pb.read_corpus(folder / "train.npz"))
+    np.testing.assert_array_equal(pb.load(found[1]).components_, model.components_)
+
+
+def test_all_results_of_a_command_are_kept(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "gaps.csv").write_text("doc,word\n0,2\n")
+    (folder / "data.csv").write_text("doc,word,count\n0,0,4\n0,1,3\n1,2,3\n2,2,3\n")
+    options = ["--size", "topic=2", "--rate", 0.5, "--missing", "gaps.csv", "--seed", 0]
+    outputs = ["-o", "tables", "--predict", "cells.csv"]
+    fill_disk(monkeypatch)
+    assert run("decompose", GRAPH, "data.csv", *options, *outputs) == 2
+    output = capsys.readouterr().err
+    assert "objective" in output
+    tables, cells = map(Path, re.findall(r"kept as ([^;\n]*)", output))
+    assert sorted(path.name for path in tables.iterdir()) == ["doc.csv", "topic.csv", "word.csv"]
+    with cells.open() as stream:
+        assert [(row["doc"], row["word"]) for row in csv.DictReader(stream)] == [("0", "2")]
+
+
+def test_a_folder_is_made_when_there_are_tables(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["decompose", GRAPH, "counts.tns", "--seed", 0]
+    assert run(*command, "-o", "some/tables") == 2
+    assert run(*command, "--size", "topic=2", "--method", "magic", "-o", "some/tables") == 2
+    assert not (folder / "some").exists()
+    assert run(*command, "--size", "topic=2", "-o", "some/tables") == 0
+    expected = AllocationModel.nmf(2).decompose(COUNTS, random_state=0).tables["topic"]
+    with (folder / "some" / "tables" / "topic.csv").open() as stream:
+        found = [float(row["probability"]) for row in csv.DictReader(stream)]
+    assert found == expected.tolist()
+    capsys.readouterr()
+    assert run(*command, "--size", "topic=2", "-o", "counts.tns/tables") == 2
+    assert capsys.readouterr().err == (
+        "polyabayes: error: cannot write to the folder counts.tns: Not a directory\n"
+    )
