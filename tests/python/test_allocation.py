@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import doctest
-import itertools
 import json
 import math
 import os
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +24,7 @@ from polyabayes import (
     model_choice,
 )
 from polyabayes.exceptions import (
-    BudgetExceededError,
     InvalidArgumentError,
-    UnreliableErrorWarning,
 )
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "allocation.json").read_text())
@@ -192,172 +188,6 @@ def test_examples_in_docstrings_are_true(module: Any) -> None:
     assert found.failed == 0
 
 
-READY = {
-    "nmf": (AllocationModel.nmf(2), (2, 2)),
-    "symmetric_nmf": (AllocationModel.symmetric_nmf(2), (2, 2)),
-    "symmetric_cp": (AllocationModel.symmetric_cp(3, 2), (2, 2, 2)),
-    "cp": (AllocationModel.cp(list("ijk"), 2), (2, 2, 2)),
-    "tucker": (AllocationModel.tucker(["i", "j"], [2, 2]), (2, 3)),
-    "pachinko": (AllocationModel.pachinko([2, 2]), (2, 3)),
-    "blockmodel": (AllocationModel.blockmodel(2, 2), (2, 2, 2)),
-    "hidden_markov": (AllocationModel.hidden_markov(3, 2), (2, 2, 2)),
-    "hidden_markov tied": (AllocationModel.hidden_markov(3, 2, tied=True), (2, 2, 2)),
-    "sum_conditioned": (AllocationModel.sum_conditioned(2), (2, 2, 2)),
-    "complete": (AllocationModel.complete(list("ijk")), (2, 2, 2)),
-}
-
-
-@pytest.mark.parametrize("name", READY)
-def test_probabilities_of_all_tensors_sum_to_one(name: str) -> None:
-    model, shape = READY[name]
-    total, n_cells = 3, math.prod(shape)
-    values = []
-    for tokens in itertools.combinations_with_replacement(range(n_cells), total):
-        counts = np.bincount(tokens, minlength=n_cells).reshape(shape)
-        values.append(model.log_evidence(counts, "exact", given_total=True).value)
-    assert np.exp(values).sum() == pytest.approx(1, abs=1e-12)
-
-
-@pytest.mark.parametrize("method", ["smc", "smc-lookahead", "annealed"])
-@pytest.mark.parametrize("name", [name for name in READY if name != "complete"])
-def test_samplers_agree_with_exact_values(name: str, method: str) -> None:
-    if (name, method) == ("hidden_markov", "smc-lookahead"):
-        pytest.skip("its hidden nodes are in several cliques, which smc-lookahead refuses")
-    model, shape = READY[name]
-    counts = np.random.default_rng(1).poisson(8 / math.prod(shape), shape)
-    exact = model.log_evidence(counts, "exact")
-    options = {"n_samples": 200} if method == "annealed" else {}
-    found = model.log_evidence(counts, method, n_replicates=64, random_state=0, **options)
-    assert abs(found.value - exact.value) < 4 * found.std_error
-    assert 0 < found.std_error < 0.1
-    assert (found.method, found.n_replicates, found.is_unbiased) == (method, 64, True)
-
-
-@pytest.mark.parametrize("name", READY)
-def test_bound_is_below_exact_values(name: str) -> None:
-    model, shape = READY[name]
-    counts = np.random.default_rng(1).poisson(8 / math.prod(shape), shape)
-    exact = model.log_evidence(counts, "exact")
-    bound = model.log_evidence(counts, "vb", random_state=0)
-    assert exact.value - 20 < bound.value <= exact.value + 1e-12
-    assert bound.is_lower_bound
-    assert not bound.is_unbiased
-    assert bound.interval() == (bound.value, math.inf)
-
-
-@pytest.mark.parametrize("method", ["smc", "smc-lookahead", "annealed", "vb"])
-def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method: str) -> None:
-    def value(seed: Any, n_jobs: int | None) -> float:
-        size = {"n_samples": 50} if "smc" not in method else {}
-        found = AllocationModel.nmf(3).log_evidence(
-            DEEP, method, random_state=seed, n_jobs=n_jobs, n_replicates=3, **size
-        )
-        return found.value
-
-    one = value(7, 1)
-    assert value(7, 2) == value(7, None) == value(np.random.default_rng(7), 1) == one
-    if method != "vb":
-        assert value(8, 1) != one
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"resample_below": 0},
-        {"resample_below": 1.0},
-        {"resampling": "multinomial", "resample_below": 1},
-        {"resampling": "stratified"},
-        {"resampling": "residual"},
-        {"order": "sorted"},
-        {"order": [3, 0, 2, 1]},
-        {"order": np.array([1, 0, 3, 2])},
-    ],
-)
-def test_options_of_smc_leave_it_unbiased(options: dict[str, Any]) -> None:
-    model = AllocationModel.nmf(3)
-    exact = model.log_evidence(DEEP, "exact").value
-    found = model.log_evidence(
-        DEEP, "smc", n_particles=256, n_replicates=64, random_state=3, **options
-    )
-    assert abs(found.value - exact) < 4 * found.std_error < 0.3
-
-
-def test_order_of_tokens_and_elimination_matter_to_smc_alone() -> None:
-    model = AllocationModel.pachinko([2, 3])
-    values = {
-        order: model.log_evidence(DEEP, "exact", elimination_order=order).value
-        for order in (None, ("super", "topic"), ("topic", "super"))
-    }
-    assert np.ptp(list(values.values())) < 1e-12
-    one, other = (
-        model.log_evidence(DEEP, "smc", order=order, random_state=0).value
-        for order in ([0, 1, 2, 3], [3, 2, 1, 0])
-    )
-    assert one != other
-
-
-def test_sandwich_closes_with_temperatures() -> None:
-    model, shape = AllocationModel.cp(["i", "j"], 3), {"i": 6, "j": 5}
-    wide, narrow = (
-        model.sandwich(shape, 200, n_samples=n, n_replicates=2, random_state=1) for n in (5, 2000)
-    )
-    assert wide.gap > narrow.gap
-    assert abs(narrow.gap) < 4 * math.hypot(narrow.lower.std_error, narrow.upper.std_error)
-    assert narrow.lower.given_total
-    again = model.sandwich(shape, 200, n_samples=5, n_replicates=2, random_state=1, n_jobs=1)
-    assert again.lower.value == wide.lower.value
-    assert again.upper.value == wide.upper.value
-
-
-def test_auto_is_exact_where_that_is_quick_and_else_chooses_by_a_pilot() -> None:
-    assert AllocationModel.nmf(2).log_evidence(DEEP).method == "exact"
-    wide = np.random.default_rng(0).poisson(1.0, (12, 12))
-    found = AllocationModel.nmf(4).log_evidence(
-        wide, n_replicates=2, n_particles=16, random_state=0
-    )
-    assert (found.method, found.n_replicates) == ("annealed", 2)
-    # Too many joint states for any budget.
-    deep = AllocationModel.pachinko([101, 100, 100]).log_evidence(
-        [[1, 0], [0, 1]], n_samples=2, n_replicates=2, random_state=0
-    )
-    assert deep.method in ("annealed", "smc")
-    # Few cells of large counts: annealing one token at a time does not get through.
-    few = np.diag([300, 200, 100])
-    small: dict[str, Any] = {"n_replicates": 2, "n_particles": 64}
-    for seed in range(5):
-        found = AllocationModel.nmf(4).log_evidence(few, random_state=seed)
-        assert found.method == "smc"
-        alone = AllocationModel.nmf(4).log_evidence(few, "smc", random_state=seed)
-        assert (found.value, found.std_error) == (alone.value, alone.std_error)
-        assert AllocationModel.nmf(4).log_evidence(wide, **small, random_state=seed).method == (
-            "annealed"
-        )
-
-
-def test_auto_passes_the_options_on_and_chooses_what_takes_them() -> None:
-    model, wide = AllocationModel.nmf(4), np.random.default_rng(0).poisson(1.0, (12, 12))
-    shared: dict[str, Any] = {"n_particles": 32, "n_replicates": 3, "random_state": 0}
-    # Annealing is the nearer one here: left alone, that is what the pilot chooses.
-    assert model.log_evidence(wide, **shared).method == "annealed"
-    for options in (
-        {"order": "sorted"},
-        {"order": np.arange(np.count_nonzero(wide))},
-        {"resampling": "residual", "resample_below": 1},
-        {"order": "sorted", "budget": 100.0},
-    ):
-        found = model.log_evidence(wide, **options, **shared)
-        assert (found.method, found.n_replicates) == ("smc", 3)
-        options.pop("budget", None)
-        assert found.value == model.log_evidence(wide, "smc", **options, **shared).value
-    few = np.diag([300, 200, 100])
-    assert model.log_evidence(few, **shared).method == "smc"
-    found = model.log_evidence(few, n_samples=50, **shared)
-    assert found.method == "annealed"
-    assert found.value == model.log_evidence(few, "annealed", n_samples=50, **shared).value
-    # What is exact needs none of them.
-    assert AllocationModel.nmf(2).log_evidence(DEEP, order="sorted").method == "exact"
-
-
 def test_data_may_be_tensors_corpora_and_bare_matrices() -> None:
     counts = np.array([[2, 0, 1], [1, 1, 0]])
     model = AllocationModel("word <- topic -> doc", {"topic": 2})
@@ -372,47 +202,6 @@ def test_data_may_be_tensors_corpora_and_bare_matrices() -> None:
     assert model.log_evidence(tensor.marginal("word", "doc")).value == pytest.approx(values.pop())
     larger = AllocationModel("word <- topic -> doc", {"topic": 2, "word": 9, "doc": 2})
     assert larger.log_evidence(tensor).value < model.log_evidence(tensor).value
-
-
-def test_intervals_hold_the_value_and_widen() -> None:
-    evidence = AllocationModel.nmf(3).log_evidence(DEEP, "smc", random_state=0, n_replicates=4)
-    low, high = evidence.interval(0.5)
-    lower, higher = evidence.interval()
-    assert lower < low < evidence.value < high < higher
-    half_width = stats.t.ppf(0.975, 3) * evidence.std_error
-    assert higher - evidence.value == pytest.approx(half_width)
-    exact = AllocationModel.nmf(3).log_evidence(DEEP, "exact")
-    assert exact.interval() == (exact.value, exact.value)
-    with pytest.raises(InvalidArgumentError, match="level must be strictly between"):
-        exact.interval(1.5)
-
-
-def test_intervals_cover_as_promised() -> None:
-    """4 replicates, 400 seeds: 95 % within 4 standard errors of a binomial share, or more.
-
-    The error of smc is the larger of two, one of which chance hardly touches: there are more by
-    Student's law, and as many by the normal one.
-    """
-    model = AllocationModel.nmf(3)
-    exact = model.log_evidence(DEEP, "exact").value
-    covered = near = 0
-    for seed in range(400):
-        found = model.log_evidence(DEEP, "smc", random_state=seed)
-        low, high = found.interval()
-        covered += low <= exact <= high
-        near += abs(found.value - exact) < 1.96 * found.std_error
-    assert covered / 400 > 0.95 - 4 * math.sqrt(0.95 * 0.05 / 400)
-    assert abs(near / 400 - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 400)
-
-
-def test_replicates_that_differ_much_raise_doubts() -> None:
-    counts = np.random.default_rng(0).poisson(2, (10, 10))
-    with pytest.warns(UnreliableErrorWarning, match="raise n_particles") as caught:
-        found = AllocationModel.nmf(5).log_evidence(
-            counts, "smc", n_particles=16, n_replicates=16, random_state=0
-        )
-    assert caught[0].filename == __file__
-    assert found.n_eff < 0.37 * 16
 
 
 def test_empty_tensor_has_the_probability_of_its_total() -> None:
@@ -446,25 +235,3 @@ def test_models_show_what_they_are() -> None:
     assert repr(evidence) == "<Evidence: -1.5000 +- 0.25 nats (smc, 4 replicates, given the total)>"
     zero = Evidence(-1e-17, 0.0, "exact", False, 0.0, 0, True, False, 0, np.inf, 0.1)
     assert repr(zero) == "<Evidence: 0.000000 nats (exact)>"
-
-
-@pytest.mark.slow
-def test_intervals_that_look_ahead_hold_exact_values() -> None:
-    rng = np.random.default_rng(5)
-    inside = []
-    while len(inside) < 200:
-        shape, rank = rng.integers(2, 6, 2), int(rng.integers(2, 4))
-        total, a = int(rng.integers(8, 26)), float(rng.choice([0.5, 1, 4, 20]))
-        counts = rng.multinomial(total, rng.dirichlet(np.full(shape.prod(), 0.4))).reshape(shape)
-        model = AllocationModel.nmf(rank, concentration=a)
-        try:
-            exact = model.log_evidence(counts, "exact", budget=1e8).value
-        except BudgetExceededError:
-            continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnreliableErrorWarning)
-            found = model.log_evidence(counts, "smc-lookahead", random_state=len(inside))
-        low, high = found.interval()
-        inside.append(low <= exact <= high)
-    # Few replicates with heavy tails: less than the nominal 95 %.
-    assert np.mean(inside) > 0.9
