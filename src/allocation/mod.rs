@@ -19,9 +19,11 @@ mod missing;
 mod missing_ascent;
 mod modes;
 mod network;
+mod openings;
 mod particles;
 mod plan;
 mod problem;
+mod responsibilities;
 mod smc;
 mod sum_product;
 
