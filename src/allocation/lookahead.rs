@@ -29,7 +29,7 @@ const PILOT: usize = 128;
 const POWER: f64 = 0.1;
 
 /// Share below which a guide is not followed.
-const LEAST_SHARE: f64 = 0.02;
+const LEAST_SHARE: f64 = 0.1;
 
 /// What is expected of a row is taken back when so much of it has come, or all.
 const LAG: f64 = 0.02;

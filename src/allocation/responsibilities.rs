@@ -233,3 +233,43 @@ fn matched(overlaps: &[f64], size: usize) -> Vec<usize> {
     }
     names.into_iter().map(Option::unwrap_or_default).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::network::{Network, Prior};
+    use super::*;
+    use crate::counts::CountTensor;
+
+    /// Chains that differ by names alone average to any of them: two hidden nodes of 2 and 3 values.
+    #[test]
+    fn chains_are_averaged_under_the_names_of_one() {
+        let parents = vec![vec![2], vec![3], vec![], vec![2]];
+        let prior = Prior { concentration: 1.0, tables: None };
+        let network = Network::new(vec![3, 3, 2, 3], parents, vec![0, 1], &[], prior).unwrap();
+        let cells = [0, 0, 0, 1, 1, 1, 2, 0, 2, 2];
+        let data = CountTensor::new(vec![3, 3], &cells, &[7, 9, 8, 9, 7]).unwrap();
+        let problem = Problem::new(&network, &data, None).unwrap();
+        let n_states = problem.plan.n_states;
+        assert_eq!((problem.n_cliques(), n_states), (1, 6));
+        let digits = problem.plan.cliques[0].digits();
+        let of_best: Vec<f64> = (0..5 * n_states).map(|n| (n * n * 7 % 31) as f64).collect();
+        let mut counts = vec![[0.0; LANES]; of_best.len()];
+        for (index, &count) in of_best.iter().enumerate() {
+            let (cell, state) = (index / n_states, index % n_states);
+            for lane in 0..LANES {
+                let renamed = |&(_, stride, size): &(usize, usize, usize)| {
+                    (state / stride % size + lane) % size * stride
+                };
+                let name: usize = digits.iter().map(renamed).sum();
+                counts[cell * n_states + name][lane] = count;
+            }
+        }
+        let mut ln_laws = [-1.0; LANES];
+        ln_laws[0] = 0.0;
+        let weight = 1.0 + 15.0 * (-1.0 / SPREAD).exp();
+        let average = Tallies { counts, ln_laws }.average(&problem);
+        for (found, expected) in average.iter().zip(of_best) {
+            assert!((found - weight * expected).abs() < 1e-9, "{found} {expected}");
+        }
+    }
+}
