@@ -256,13 +256,13 @@ mod tests {
         let mut counts = vec![[0.0; LANES]; of_best.len()];
         for (index, &count) in of_best.iter().enumerate() {
             let (cell, state) = (index / n_states, index % n_states);
-            for lane in 0..LANES {
+            (0..LANES).for_each(|lane| {
                 let renamed = |&(_, stride, size): &(usize, usize, usize)| {
                     (state / stride % size + lane) % size * stride
                 };
                 let name: usize = digits.iter().map(renamed).sum();
                 counts[cell * n_states + name][lane] = count;
-            }
+            });
         }
         let mut ln_laws = [-1.0; LANES];
         ln_laws[0] = 0.0;
