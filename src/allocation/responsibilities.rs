@@ -14,7 +14,7 @@ use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 const TRUST: f64 = 0.05;
 
 /// Sweeps over which the chains anneal from independent tokens, and as many that are averaged.
-const GIBBS_SWEEPS: usize = 200;
+const GIBBS_SWEEPS: usize = 120;
 
 /// Every so many sweeps are averaged.
 const THINNING: usize = 4;
