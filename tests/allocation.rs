@@ -283,6 +283,21 @@ fn samplers_of_one_hidden_value_are_exact() {
     }
 }
 
+/// All tokens in one cell: its probability given the total is 1, and how they part between hidden
+/// values is not known at all.
+#[test]
+fn filters_do_not_miss_how_a_heavy_cell_may_part() {
+    let problem = Problem::new(&nmf(&[1, 1], 2, 1.0), &dense(&[1, 1], &[500]), None).unwrap();
+    for algorithm in [Algorithm::Filter(filter(1000)), Algorithm::Lookahead(filter(1000))] {
+        for seed in 0..3 {
+            let found = ln_probability(&problem, &algorithm, 4, seed, &()).unwrap();
+            let (off, error) = (found.ln_value.abs(), found.std_error);
+            assert!(off < 4.0 * error, "{algorithm:?}: {off} {error}");
+            assert!(error < 0.05, "{algorithm:?}: {error}");
+        }
+    }
+}
+
 /// Counts beyond one byte and beyond two, beside small ones.
 #[test]
 fn particles_count_every_token() {

@@ -315,6 +315,7 @@ def _smc(
         min(n_replicates, run.n_jobs),
         n_particles=n_particles,
         n_chains=LANES if lookahead else 0,
+        n_shares=LANES * core.n_cells * core.n_states if lookahead else 0,
     )
     with progress_bar(run.progress, n_replicates, "replicate") as update:
         found = core.smc(

@@ -4,8 +4,9 @@ use rayon::prelude::*;
 
 use super::annealing::Annealing;
 use super::exact;
-use super::lookahead::{self, Responsibilities};
+use super::lookahead;
 use super::problem::Problem;
+use super::responsibilities::Responsibilities;
 use super::smc::{self, Filter, Keep};
 use crate::control::Observer;
 use crate::error::{Error, Result};

@@ -1,111 +1,43 @@
-//! Particles that look ahead, along the counts that a Gibbs run expects of the tokens to come.
+//! Particles that look ahead, along the counts that a Gibbs run expects of the tokens to come, and that
+//! do not rely on it.
 //!
-//! After token t the particles target `Π (Γ(α + S + F_t)/Γ(α + F_0))^power`, F_t being λ times the
-//! marginal counts expected of the tokens after t: the urn of the network with pseudo-counts that
-//! know the future, which is the urn itself when no token is left.
+//! A guide is a target γ_t h_t after every token t, γ being the law of the allocations of the tokens so
+//! far. The plain guide has h = 1. The one that looks ahead has h_t = Π (Γ(α + S + F_t)/Γ(α + S))^power,
+//! F_t being λ times the marginal counts expected of the tokens after t: the urn of the network with
+//! pseudo-counts that know the future. Where the future is not what was expected, the weights of its
+//! particles have heavy tails. The particles therefore target the sum Σ c_t γ_t h_t over both guides, a
+//! token being drawn from all of it. When no token is left, every h is 1, and the sum is known: there is
+//! no bias, whatever the c are.
 
-use super::ancestry::{Move, moves};
-use super::chains::{Chains, Order, ln_law};
-use super::kernel::{self, States, Target};
+use super::ancestry::moves;
+use super::kernel::{self, States};
+use super::openings::Used;
 use super::particles::{Group, Particles, Place, Words};
 use super::problem::{Laid, Problem};
-use super::smc::{Filter, n_eff, ordered, rescale};
+use super::responsibilities::Responsibilities;
+use super::smc::{Filter, TokenOrder, n_eff, ordered, rescale};
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::ln_gamma_ratio;
-use crate::rng::{LANES, Lanes, Stream};
+use crate::math::{LogSum, ln_gamma_ratio};
+use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
-/// λ. The more is trusted, the lighter the tails of the proposals, and the more of the sum lies where
-/// no particle comes: errors are told too small. Less than this costs accuracy with many tokens.
-const TRUST: f64 = 0.05;
+/// Particles of the pilot of each guide.
+const PILOT: usize = 128;
 
-/// Sweeps of the Gibbs run behind the expectations, of which the second half are averaged.
-const GIBBS_SWEEPS: usize = 200;
+/// Power of what a pilot finds in the share of its guide: short runs vary too much to be taken at their
+/// word.
+const POWER: f64 = 0.1;
 
-/// Share of a token's responsibilities that is spread evenly over all states: no state is ruled
-/// out.
-const EVEN_SHARE: f64 = 0.01;
+/// Share below which a guide is not followed.
+const LEAST_SHARE: f64 = 0.1;
 
-/// Unit of what is expected of a token, over the number of tokens.
-const QUANTUM: f64 = 1.0 / (1u64 << 50) as f64;
-
-/// λ times the probability of every state of a token's only clique, cell after cell.
-pub(super) struct Responsibilities {
-    n_states: usize,
-    shares: Vec<f64>,
-}
-
-impl Responsibilities {
-    /// Averages over sweeps of the most probable of [`LANES`] chains that anneal from independent
-    /// tokens.
-    ///
-    /// # Errors
-    /// [`Error::Stopped`] when the observer asks to stop.
-    pub(super) fn new(
-        problem: &Problem,
-        rng: &mut impl Stream,
-        observer: &impl Observer,
-    ) -> Result<Self> {
-        let n_states = problem.plan.n_states;
-        let (average, alphas) = (problem.average(), problem.alphas());
-        let model = Target { base: &alphas, unit: 1.0 };
-        let mut chains = Chains::uniform(problem, rng, observer)?;
-        let mut shares = vec![0.0; problem.n_cells() * n_states];
-        let mut lane = 0;
-        for sweep in 0..GIBBS_SWEEPS {
-            let beta = (2.0 * sweep as f64 / GIBBS_SWEEPS as f64).min(1.0);
-            let pairs = average.iter().zip(&alphas);
-            let base: Vec<f64> = pairs.map(|(m, alpha)| (1.0 - beta) * m + beta * alpha).collect();
-            chains.sweep(Target { base: &base, unit: beta }, Order::Forward, observer)?;
-            if 2 * sweep == GIBBS_SWEEPS {
-                let ln_laws = ln_law(problem, model, chains.rows());
-                let most_probable = (0..LANES).max_by(|&x, &y| ln_laws[x].total_cmp(&ln_laws[y]));
-                lane = most_probable.unwrap_or(0);
-            }
-            if 2 * sweep >= GIBBS_SWEEPS {
-                for (cell, state, n) in chains.tallies(0, lane) {
-                    shares[cell as usize * n_states + state as usize] += f64::from(n);
-                }
-            }
-        }
-        // Sums of these are exact: what was expected of tokens that are gone leaves no rest.
-        let quantum = problem.total.next_power_of_two() as f64 * QUANTUM;
-        for shares in shares.chunks_exact_mut(n_states) {
-            let total: f64 = shares.iter().sum();
-            let even = EVEN_SHARE / n_states as f64;
-            for share in shares {
-                let spread = even + (1.0 - EVEN_SHARE) * *share / total;
-                *share = (TRUST * spread / quantum).ceil() * quantum;
-            }
-        }
-        Ok(Responsibilities { n_states, shares })
-    }
-
-    fn of(&self, cell: u32) -> &[f64] {
-        &self.shares[cell as usize * self.n_states..][..self.n_states]
-    }
-
-    /// λ times the marginal counts expected of all tokens.
-    fn expected(&self, problem: &Problem) -> Vec<f64> {
-        let mut expected = vec![0.0; problem.n_rows];
-        for (cell, &count) in (0..).zip(&problem.counts) {
-            self.add(problem, cell, count as f64, &mut expected);
-        }
-        expected
-    }
-
-    /// Adds λ times what so many tokens of a cell are expected to add to the marginal counts.
-    fn add(&self, problem: &Problem, cell: u32, count: f64, rows: &mut [f64]) {
-        let bases = problem.bases(cell);
-        for factor in &problem.plan.cliques[0].factors {
-            for (share, &row) in self.of(cell).iter().zip(&factor.rows) {
-                rows[(bases[factor.slot] + row) as usize] += count * share;
-            }
-        }
-    }
-}
+/// What is expected of a row is taken back when so much of it has come, or all.
+const LAG: f64 = 0.02;
 
 /// ln Ẑ of one run. Unbiased.
+///
+/// Each guide has its share of the particles' weights as they would be on average if the pilots were
+/// right: c_t = share/Ẑ_t, Ẑ_t being the pilot's estimate of Σ γ_t h_t.
 ///
 /// # Errors
 /// [`Error::Stopped`] when the observer asks to stop.
@@ -116,69 +48,297 @@ pub(super) fn ln_sum(
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<f64> {
-    let plan = &problem.plan;
-    let tokens = ordered(problem, &filter.order, rng)?;
-    let n_groups = filter.n_particles.div_ceil(LANES);
-    let alphas = problem.alphas();
-    let mut expected = responsibilities.expected(problem);
-    let mut ln_value = ln_start(problem, &alphas, &expected);
-    let mut particles = Particles::new(problem, n_groups, Some(&tokens))?;
-    let mut used = Used::new(problem, n_groups);
-    let mut places = Vec::new();
-    let mut ratios = Ratios::default();
-    let mut lanes: Vec<_> = (0..n_groups).map(|_| rng.lanes()).collect();
-    let mut sums = vec![[0.0; LANES]; plan.n_states];
-    let mut states: Vec<States> = vec![[0; LANES]; 1];
-    let mut weights: Vec<Lanes> = vec![[1.0; LANES]; n_groups];
-    for (token, &cell) in tokens.iter().enumerate() {
-        if observer.stopped() {
-            return Err(Error::Stopped);
-        }
-        // The token is no longer to come: what was expected of it goes.
-        let mut changes = changes(problem, cell);
-        changes.iter_mut().for_each(|change| change.before = expected[change.row]);
-        responsibilities.add(problem, cell, -1.0, &mut expected);
-        let base = |row: usize| alphas[row] + expected[row];
-        places.clear();
-        particles.open(plan, problem.bases(cell), base, &mut places);
-        ratios.tabulate(&changes, &alphas, &expected, &particles);
-        used.take_up(responsibilities.of(cell));
-        for (group, uniforms) in lanes.iter_mut().enumerate() {
-            let ratio = ratios.of(&particles.words, group);
-            let mut token = Group { words: &mut particles.words, index: group, places: &places };
-            kernel::weigh(plan, &token, &mut sums);
-            let total = used.open(group, &mut sums);
-            kernel::pick(plan, &sums, uniforms, &mut states);
-            kernel::add(plan, &mut token, &states, 1);
-            used.add(group, &states[0]);
-            for lane in 0..LANES {
-                weights[group][lane] *= total[lane] * ratio[lane];
-            }
-        }
-        particles.close(problem.bases(cell), token);
-        ln_value += rescale(&mut weights);
-        let enough = filter.threshold * (n_groups * LANES) as f64;
-        if token + 1 < tokens.len() && n_eff(&weights) < enough {
-            let flat = weights.as_flattened();
-            ln_value += (flat.iter().sum::<f64>() / flat.len() as f64).ln();
-            let moves = moves(&filter.resampling.offspring(flat, rng));
-            used.resample(&moves);
-            particles.resample(&moves);
-            weights.fill([1.0; LANES]);
-        }
+    let mut tokens = ordered(problem, &filter.order, rng)?;
+    if filter.order == TokenOrder::Random {
+        responsibilities.clear_first(&mut tokens, rng);
     }
-    let flat = weights.as_flattened();
-    Ok(ln_value + (flat.iter().sum::<f64>() / flat.len() as f64).ln())
+    let small = Filter { n_particles: filter.n_particles.min(PILOT), ..filter.clone() };
+    let pilot = |responsibilities, rng: &mut _| {
+        let alone = Guide { responsibilities, share: 1.0, ln_growths: vec![0.0; tokens.len()] };
+        let mut run = Run::new(problem, std::slice::from_ref(&alone), &small, &tokens, rng)?;
+        let ln_growths = run.finish(rng, observer)?;
+        Ok((run.ln_mean(), Guide { ln_growths, ..alone }))
+    };
+    let guides = shared([pilot(None, rng)?, pilot(Some(responsibilities), rng)?]);
+    let mut run = Run::new(problem, &guides, filter, &tokens, rng)?;
+    run.finish(rng, observer)?;
+    Ok(run.ln_mean())
 }
 
-/// ln Π (Γ(α + F_0)/Γ(α))^power: the target before the first token.
-fn ln_start(problem: &Problem, alphas: &[f64], expected: &[f64]) -> f64 {
-    let of_margin = |laid: &Laid| {
-        let rows = alphas[laid.rows()].iter().zip(&expected[laid.rows()]);
-        let ln_rows: f64 = rows.map(|(alpha, expected)| ln_gamma_ratio(*alpha, *expected)).sum();
-        f64::from(laid.margin.exponent) * ln_rows
-    };
-    problem.margins.iter().map(of_margin).sum()
+/// A guide of the particles.
+struct Guide<'a> {
+    /// Expectations, if it looks ahead.
+    responsibilities: Option<&'a Responsibilities>,
+    /// Share of the weights.
+    share: f64,
+    /// ln of what its mass is expected to grow by, token after token.
+    ln_growths: Vec<f64>,
+}
+
+/// Guides with shares by what their pilots found, without those that found next to nothing.
+fn shared(pilots: [(f64, Guide<'_>); 2]) -> Vec<Guide<'_>> {
+    let best = pilots.iter().map(|(ln_value, _)| *ln_value).fold(f64::NEG_INFINITY, f64::max);
+    let promise = |ln_value: f64| (POWER * (ln_value - best)).exp();
+    let total: f64 = pilots.iter().map(|(ln_value, _)| promise(*ln_value)).sum();
+    let share = |(ln_value, guide)| Guide { share: promise(ln_value) / total, ..guide };
+    let mut guides: Vec<Guide<'_>> = pilots.into_iter().map(share).collect();
+    guides.retain(|guide| guide.share >= LEAST_SHARE);
+    let total: f64 = guides.iter().map(|guide| guide.share).sum();
+    guides.iter_mut().for_each(|guide| guide.share /= total);
+    guides
+}
+
+/// A run of the filter along guides.
+struct Run<'a, L> {
+    problem: &'a Problem,
+    filter: &'a Filter,
+    tokens: &'a [u32],
+    alphas: Vec<f64>,
+    particles: Particles,
+    used: Used,
+    followed: Vec<Followed<'a>>,
+    lanes: Vec<L>,
+    sums: Vec<Lanes>,
+    states: Vec<States>,
+    /// Sums of those of all guides.
+    weights: Vec<Lanes>,
+    ln_scale: f64,
+}
+
+impl<'a, L: UniformLanes> Run<'a, L> {
+    fn new(
+        problem: &'a Problem,
+        guides: &'a [Guide<'a>],
+        filter: &'a Filter,
+        tokens: &'a [u32],
+        rng: &mut impl Stream<Lanes = L>,
+    ) -> Result<Self> {
+        let n_groups = filter.n_particles.div_ceil(LANES);
+        let alphas = problem.alphas();
+        let followed: Vec<Followed<'a>> =
+            guides.iter().map(|guide| Followed::new(problem, guide, n_groups)).collect();
+        // The mass of each guide starts at its share; when no token is left, those of a guide are the
+        // law of allocations times these.
+        let ln_ends = followed.iter().map(|followed| followed.ln_end(problem, &alphas));
+        let ends: LogSum = ln_ends.collect();
+        Ok(Run {
+            problem,
+            filter,
+            tokens,
+            particles: Particles::new(problem, n_groups, Some(tokens))?,
+            used: Used::new(problem, n_groups),
+            lanes: (0..n_groups).map(|_| rng.lanes()).collect(),
+            sums: vec![[0.0; LANES]; problem.plan.n_states],
+            states: vec![[0; LANES]; 1],
+            weights: vec![[1.0; LANES]; n_groups],
+            ln_scale: -(ends.ln_mean() + (guides.len() as f64).ln()),
+            followed,
+            alphas,
+        })
+    }
+
+    /// Draws all tokens; returns ln of what the mass of the particles grew by, token after token.
+    fn finish(&mut self, rng: &mut impl Stream, observer: &impl Observer) -> Result<Vec<f64>> {
+        let mut ln_growths = Vec::with_capacity(self.tokens.len());
+        for token in 0..self.tokens.len() {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            let before = self.ln_mean();
+            self.draw(token);
+            ln_growths.push(self.ln_mean() - before);
+            if token + 1 < self.tokens.len() {
+                self.resample(rng);
+            }
+        }
+        Ok(ln_growths)
+    }
+
+    fn draw(&mut self, token: usize) {
+        let (problem, cell) = (self.problem, self.tokens[token]);
+        self.used.take_up(self.followed.iter().find_map(|followed| followed.shares(cell)));
+        for followed in &mut self.followed {
+            followed.open(problem, &self.alphas, token, cell, &mut self.particles);
+        }
+        for group in 0..self.lanes.len() {
+            self.draw_group(group);
+        }
+        self.particles.close(problem.bases(cell), token);
+        let ln_largest = rescale(&mut self.weights);
+        self.ln_scale += ln_largest;
+        let factor = (-ln_largest).exp();
+        for followed in &mut self.followed {
+            followed.weights.as_flattened_mut().iter_mut().for_each(|weight| *weight *= factor);
+        }
+    }
+
+    fn draw_group(&mut self, group: usize) {
+        let plan = &self.problem.plan;
+        self.sums.fill([0.0; LANES]);
+        for followed in &mut self.followed {
+            let weights = &mut followed.weights[group];
+            let ratio = followed.ratios.of(&self.particles.words, group);
+            weights.iter_mut().zip(ratio).for_each(|(weight, x)| *weight *= x * followed.pace);
+            let words = &mut self.particles.words;
+            let token = Group { words, index: group, places: &followed.places };
+            kernel::weigh(plan, &token, &mut followed.sums);
+            add_products(&mut self.sums, &followed.sums, weights);
+        }
+        let total = self.used.open(group, &mut self.sums);
+        kernel::pick(plan, &self.sums, &mut self.lanes[group], &mut self.states);
+        let words = &mut self.particles.words;
+        let mut token = Group { words, index: group, places: &self.followed[0].places };
+        kernel::add(plan, &mut token, &self.states, 1);
+        self.used.add(group, &self.states[0]);
+        self.weights[group] = total;
+        self.share_out(group);
+    }
+
+    /// Gives each guide what it has in the weights, given the states that were drawn.
+    fn share_out(&mut self, group: usize) {
+        let (states, totals) = (&self.states[0], &self.weights[group]);
+        if let [followed] = &mut self.followed[..] {
+            followed.weights[group] = *totals;
+            return;
+        }
+        let mut sum = [0.0; LANES];
+        for followed in &mut self.followed {
+            for (lane, &state) in states.iter().enumerate() {
+                let below = state.checked_sub(1).map_or(0.0, |s| followed.sums[s as usize][lane]);
+                followed.weights[group][lane] *= followed.sums[state as usize][lane] - below;
+                sum[lane] += followed.weights[group][lane];
+            }
+        }
+        for followed in &mut self.followed {
+            for (lane, weight) in followed.weights[group].iter_mut().enumerate() {
+                // The weight of a particle that is dead is zero.
+                *weight *= if sum[lane] > 0.0 { totals[lane] / sum[lane] } else { 0.0 };
+            }
+        }
+    }
+
+    /// ln of the mean weight.
+    fn ln_mean(&self) -> f64 {
+        let flat = self.weights.as_flattened();
+        self.ln_scale + (flat.iter().sum::<f64>() / flat.len() as f64).ln()
+    }
+
+    /// Resamples the particles if too few of them are effective.
+    fn resample(&mut self, rng: &mut impl Stream) {
+        let n_particles = (self.lanes.len() * LANES) as f64;
+        if n_eff(&self.weights) >= self.filter.threshold * n_particles {
+            return;
+        }
+        self.ln_scale = self.ln_mean();
+        let flat = self.weights.as_flattened();
+        let moves = moves(&self.filter.resampling.offspring(flat, rng));
+        self.used.resample(&moves);
+        self.particles.resample(&moves);
+        for followed in &mut self.followed {
+            let own = followed.weights.as_flattened_mut();
+            own.iter_mut().zip(flat).for_each(|(weight, total)| *weight /= total);
+            moves.iter().for_each(|&(to, from)| own[to as usize] = own[from as usize]);
+        }
+        self.weights.fill([1.0; LANES]);
+    }
+}
+
+/// Adds weights times a guide's cumulative weights of states.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+fn add_products(sums: &mut [Lanes], of_guide: &[Lanes], weights: &Lanes) {
+    for (sums, of_guide) in sums.iter_mut().zip(of_guide) {
+        for lane in 0..LANES {
+            sums[lane] += weights[lane] * of_guide[lane];
+        }
+    }
+}
+
+/// A guide as the particles follow it.
+struct Followed<'a> {
+    guide: &'a Guide<'a>,
+    /// F, and what it would be without a lag.
+    expected: Vec<f64>,
+    to_come: Vec<f64>,
+    places: Vec<Place>,
+    ratios: Ratios,
+    /// What its weights are multiplied by, so that its share stays.
+    pace: f64,
+    weights: Vec<Lanes>,
+    sums: Vec<Lanes>,
+}
+
+impl<'a> Followed<'a> {
+    fn new(problem: &Problem, guide: &'a Guide<'a>, n_groups: usize) -> Self {
+        let nothing = || vec![0.0; problem.n_rows];
+        let expected = guide.responsibilities.map_or_else(nothing, |r| r.expected(problem));
+        Followed {
+            guide,
+            to_come: expected.clone(),
+            expected,
+            places: Vec::new(),
+            ratios: Ratios::default(),
+            pace: 1.0,
+            weights: vec![[guide.share; LANES]; n_groups],
+            sums: vec![[0.0; LANES]; problem.plan.n_states],
+        }
+    }
+
+    /// Probabilities of the states of a token, if it has any.
+    fn shares(&self, cell: u32) -> Option<&'a [f64]> {
+        self.guide.responsibilities.map(|responsibilities| responsibilities.of(cell))
+    }
+
+    /// ln of what the law of allocations will be multiplied by.
+    fn ln_end(&self, problem: &Problem, alphas: &[f64]) -> f64 {
+        let of_margin = |laid: &Laid| {
+            let rows = alphas[laid.rows()].iter().zip(&self.expected[laid.rows()]);
+            let ln_rows: f64 =
+                rows.map(|(alpha, expected)| ln_gamma_ratio(*alpha, *expected)).sum();
+            f64::from(laid.margin.exponent) * ln_rows
+        };
+        let ln_start: f64 = problem.margins.iter().map(of_margin).sum();
+        self.guide.share.ln() - ln_start - self.guide.ln_growths.iter().sum::<f64>()
+    }
+
+    /// Takes up a token.
+    fn open(
+        &mut self,
+        problem: &Problem,
+        alphas: &[f64],
+        token: usize,
+        cell: u32,
+        particles: &mut Particles,
+    ) {
+        let changes = self.take_back(problem, cell);
+        self.places.clear();
+        let base = |row: usize| alphas[row] + self.expected[row];
+        particles.open(&problem.plan, problem.bases(cell), base, &mut self.places);
+        self.ratios.tabulate(&changes, alphas, &self.expected, particles);
+        self.pace = (-self.guide.ln_growths[token]).exp();
+    }
+
+    /// Takes back what was expected of a token that is no longer to come.
+    fn take_back(&mut self, problem: &Problem, cell: u32) -> Vec<Change> {
+        let Some(responsibilities) = self.guide.responsibilities else { return Vec::new() };
+        responsibilities.add(problem, cell, -1.0, &mut self.to_come);
+        let bases = problem.bases(cell);
+        let mut rows: Vec<(usize, i32)> = Vec::new();
+        for factor in &problem.plan.cliques[0].factors {
+            let row = |&row: &u32| ((bases[factor.slot] + row) as usize, factor.exponent);
+            rows.extend(factor.rows.iter().map(row));
+        }
+        rows.sort_unstable();
+        rows.dedup();
+        let mut changes = Vec::new();
+        for (row, power) in rows {
+            let (before, now) = (self.expected[row], self.to_come[row]);
+            if before - now > LAG || now == 0.0 {
+                self.expected[row] = now;
+                changes.push(Change { row, power, before });
+            }
+        }
+        changes
+    }
 }
 
 /// A row of which less is expected when a token comes.
@@ -187,19 +347,6 @@ struct Change {
     power: i32,
     /// What was expected.
     before: f64,
-}
-
-/// Rows that a token of the cell can add to, each once.
-fn changes(problem: &Problem, cell: u32) -> Vec<Change> {
-    let bases = problem.bases(cell);
-    let mut rows: Vec<(usize, i32)> = Vec::new();
-    for factor in &problem.plan.cliques[0].factors {
-        let row = |&row: &u32| ((bases[factor.slot] + row) as usize, factor.exponent);
-        rows.extend(factor.rows.iter().map(row));
-    }
-    rows.sort_unstable();
-    rows.dedup();
-    rows.into_iter().map(|(row, power)| Change { row, power, before: 0.0 }).collect()
 }
 
 /// Ratios of targets when what is expected of a token goes: Π (Γ(α + F_t + S)/Γ(α + F_{t-1} +
@@ -277,115 +424,4 @@ fn product(rows: &[Ratio], values: &[f64], words: &[Words], group: usize) -> Lan
         }
     }
     product
-}
-
-/// Which values of the hidden nodes the particles have used.
-///
-/// The values of a hidden node are exchangeable, but the expectations name them: particles would
-/// see one of K! equal modes. Allocations that differ by the names of a node's values are therefore
-/// counted once. A token that opens one of u unused values stands for u of them, and which one it
-/// takes is drawn by the token's responsibilities, as a part of the extended target.
-struct Used {
-    nodes: Vec<UsedNode>,
-    n_groups: usize,
-}
-
-/// Values of one hidden node: of the clique's states, state / `stride` mod `size`.
-struct UsedNode {
-    stride: usize,
-    size: usize,
-    /// Tokens of every value, value after value, group after group.
-    tokens: Vec<Lanes>,
-    /// Share of every value in the responsibilities of the token.
-    shares: Vec<f64>,
-    /// What the weight of a state with this value is to be multiplied by.
-    factors: Vec<Lanes>,
-}
-
-impl Used {
-    fn new(problem: &Problem, n_groups: usize) -> Self {
-        let digits = problem.plan.cliques[0].digits().iter();
-        let renamed = digits.filter(|(node, ..)| problem.renames(*node));
-        let node = |&(_, stride, size): &(usize, usize, usize)| UsedNode {
-            stride,
-            size,
-            tokens: vec![[0.0; LANES]; size * n_groups],
-            shares: vec![0.0; size],
-            factors: vec![[1.0; LANES]; size],
-        };
-        Used { nodes: renamed.map(node).collect(), n_groups }
-    }
-
-    /// Takes up the responsibilities of a token.
-    fn take_up(&mut self, responsibilities: &[f64]) {
-        for node in &mut self.nodes {
-            node.shares.fill(0.0);
-            for (state, share) in responsibilities.iter().enumerate() {
-                node.shares[state / node.stride % node.size] += share;
-            }
-        }
-    }
-
-    /// Turns the cumulative weights of states into those of openings; returns their totals.
-    fn open(&mut self, group: usize, sums: &mut [Lanes]) -> Lanes {
-        for node in &mut self.nodes {
-            node.weigh_openings(group, self.n_groups);
-        }
-        let (mut before, mut total) = ([0.0; LANES], [0.0; LANES]);
-        for (state, sum) in sums.iter_mut().enumerate() {
-            let mut weight = *sum;
-            weight.iter_mut().zip(before).for_each(|(weight, before)| *weight -= before);
-            for node in &self.nodes {
-                let factor = &node.factors[state / node.stride % node.size];
-                weight.iter_mut().zip(factor).for_each(|(weight, factor)| *weight *= factor);
-            }
-            total.iter_mut().zip(weight).for_each(|(total, weight)| *total += weight);
-            (before, *sum) = (*sum, total);
-        }
-        total
-    }
-
-    fn add(&mut self, group: usize, states: &States) {
-        for node in &mut self.nodes {
-            for (lane, &state) in states.iter().enumerate() {
-                let value = state as usize / node.stride % node.size;
-                node.tokens[value * self.n_groups + group][lane] += 1.0;
-            }
-        }
-    }
-
-    fn resample(&mut self, moves: &[Move]) {
-        for node in &mut self.nodes {
-            for value in node.tokens.chunks_exact_mut(self.n_groups) {
-                let value = value.as_flattened_mut();
-                moves.iter().for_each(|&(to, from)| value[to as usize] = value[from as usize]);
-            }
-        }
-    }
-}
-
-impl UsedNode {
-    /// Sets the factors: 1 for values in use.
-    fn weigh_openings(&mut self, group: usize, n_groups: usize) {
-        let tokens = &self.tokens;
-        let unused = |value: usize, lane: usize| {
-            f64::from(u8::from(tokens[value * n_groups + group][lane] == 0.0))
-        };
-        let (mut n_unused, mut share_unused) = ([0.0; LANES], [0.0; LANES]);
-        for (value, share) in self.shares.iter().enumerate() {
-            for lane in 0..LANES {
-                n_unused[lane] += unused(value, lane);
-                share_unused[lane] += unused(value, lane) * share;
-            }
-        }
-        for (value, factors) in self.factors.iter_mut().enumerate() {
-            for lane in 0..LANES {
-                let opens = unused(value, lane);
-                // Where no value is unused, there is none to divide by the share of.
-                let name =
-                    n_unused[lane] * self.shares[value] / (share_unused[lane] + (1.0 - opens));
-                factors[lane] = opens * name + (1.0 - opens);
-            }
-        }
-    }
 }
