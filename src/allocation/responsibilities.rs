@@ -143,11 +143,11 @@ impl Tallies {
             if sweep % THINNING > 0 {
                 continue;
             }
-            for lane in 0..LANES {
+            (0..LANES).for_each(|lane| {
                 for (cell, state, n) in chains.tallies(0, lane) {
                     counts[cell as usize * n_states + state as usize][lane] += f64::from(n);
                 }
-            }
+            });
             let found = ln_law(problem, model, chains.rows());
             let n_averaged = GIBBS_SWEEPS.div_ceil(THINNING) as f64;
             ln_laws.iter_mut().zip(found).for_each(|(mean, x)| *mean += x / n_averaged);
