@@ -5,8 +5,9 @@
 
 use rand::RngExt;
 
-use super::chains::{Chains, Order, ln_law, resample};
+use super::chains::{Chains, Order, resample};
 use super::kernel::Target;
+use super::law::ln_law;
 use super::problem::Problem;
 use crate::control::Observer;
 use crate::error::Result;

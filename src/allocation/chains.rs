@@ -1,11 +1,13 @@
 //! Collapsed Gibbs chains over the hidden values of all tokens, [`LANES`] in lockstep.
 
 use super::kernel::{self, Counts, Rows, States, Target};
+use super::mixture::{self, Mixture};
 use super::problem::Problem;
-use super::splits::{Cell, Splits, n_rounds};
+use super::rounds::n_rounds;
+use super::splits::{Cell, Splits};
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
-use crate::math::{lanes, systematic_offspring};
+use crate::math::systematic_offspring;
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
 /// Tokens of a cell, and tokens for each of its states, from which they are redrawn together.
@@ -28,7 +30,7 @@ pub(super) enum Order {
 
 impl Order {
     /// Which of `n` comes after so many.
-    fn nth(self, step: usize, n: usize) -> usize {
+    pub(super) fn nth(self, step: usize, n: usize) -> usize {
         if self == Order::Forward { step } else { n - 1 - step }
     }
 }
@@ -48,6 +50,7 @@ pub(super) struct Chains<'a, U> {
     /// Marginal counts, row after row.
     rows: Vec<Counts>,
     sums: Vec<Lanes>,
+    mixture: Option<Mixture>,
     splits: Splits,
     uniforms: U,
 }
@@ -90,6 +93,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
             heavy,
             rows: array_of("marginal counts of chains", problem.n_rows, [0; LANES])?,
             sums: vec![[0.0; LANES]; n_states],
+            mixture: Mixture::new(plan),
             splits: Splits::default(),
             uniforms: rng.lanes(),
         })
@@ -193,13 +197,13 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         if order == Order::Backward {
             self.sweep_heavy(target, order, observer)?;
         }
-        let (n, part) = (self.light.len(), self.tokens_between_looks());
-        for start in (0..n).step_by(part) {
-            if observer.stopped() {
-                return Err(Error::Stopped);
+        match self.mixture.take() {
+            Some(mut mixture) => {
+                let swept = self.sweep_mixture(&mut mixture, target, order, observer);
+                self.mixture = Some(mixture);
+                swept?;
             }
-            let steps = start..(start + part).min(n);
-            self.redraw(steps.map(|step| order.nth(step, n)), target);
+            None => self.sweep_light(target, order, observer)?,
         }
         if order == Order::Forward {
             self.sweep_heavy(target, order, observer)?;
@@ -237,19 +241,63 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         Ok(())
     }
 
-    /// Gibbs draws of these tokens.
-    fn redraw(&mut self, tokens: impl Iterator<Item = usize>, target: Target<'_>) {
-        kernel::sweep(
-            &self.problem.plan,
-            self.problem.all_bases(),
-            tokens,
-            &self.light,
-            target,
-            &mut self.rows,
-            &mut self.states,
-            &mut self.sums,
-            &mut self.uniforms,
-        );
+    /// Redraws the tokens of light cells.
+    fn sweep_light(
+        &mut self,
+        target: Target<'_>,
+        order: Order,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        let (n, part) = (self.light.len(), self.tokens_between_looks());
+        for start in (0..n).step_by(part) {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            let steps = start..(start + part).min(n);
+            kernel::sweep(
+                &self.problem.plan,
+                self.problem.all_bases(),
+                steps.map(|step| order.nth(step, n)),
+                &self.light,
+                target,
+                &mut self.rows,
+                &mut self.states,
+                &mut self.sums,
+                &mut self.uniforms,
+            );
+        }
+        Ok(())
+    }
+
+    /// The same, where states share no rows.
+    fn sweep_mixture(
+        &mut self,
+        mixture: &mut Mixture,
+        target: Target<'_>,
+        order: Order,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        let n = self.places.len();
+        for step in 0..n {
+            let cell = order.nth(step, n);
+            let Place::States(start) = self.places[cell] else { continue };
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            let n_tokens = self.problem.counts[cell] as usize;
+            mixture::redraw(
+                mixture,
+                &self.problem.plan.cliques[0],
+                self.problem.bases(cell as u32),
+                &mut self.states[start..][..n_tokens],
+                order,
+                target,
+                &mut self.rows,
+                &mut self.sums,
+                &mut self.uniforms,
+            );
+        }
+        Ok(())
     }
 
     /// Marginal counts, row after row.
@@ -344,37 +392,38 @@ pub(super) fn resample<U: UniformLanes>(
     }
 }
 
-/// ln Π_rows base (base + unit) ... (base + unit (S-1)), to the rows' powers: the law of
-/// allocations under a target.
-pub(super) fn ln_law(problem: &Problem, target: Target<'_>, rows: &[Counts]) -> Lanes {
-    let mut ln_values = [0.0; LANES];
-    for laid in &problem.margins {
-        let range = laid.rows();
-        let power = f64::from(laid.margin.exponent);
-        let of_margin = ln_rows(&target.base[range.clone()], target.unit, &rows[range]);
-        ln_values.iter_mut().zip(of_margin).for_each(|(sum, x)| *sum += power * x);
-    }
-    ln_values
-}
+#[cfg(test)]
+mod tests {
+    use super::super::network::{Network, Prior};
+    use super::*;
+    use crate::counts::CountTensor;
+    use crate::rng::{Key, Purpose};
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-fn ln_rows(base: &[f64], unit: f64, rows: &[Counts]) -> Lanes {
-    let mut ln_values = [0.0; LANES];
-    if unit == 0.0 {
-        for (base, counts) in base.iter().zip(rows) {
-            let ln_base = base.ln();
-            for lane in 0..LANES {
-                ln_values[lane] += f64::from(counts[lane]) * ln_base;
+    /// Three axes of one hidden node, whose own margin divides twice.
+    #[test]
+    fn mixtures_are_swept_as_any_network() {
+        let parents = vec![vec![3], vec![3], vec![3], vec![]];
+        let prior = Prior { concentration: 1.0, tables: None };
+        let network = Network::new(vec![3, 3, 2, 4], parents, vec![0, 1, 2], &[], prior).unwrap();
+        let cells = [0, 0, 0, 0, 1, 1, 1, 0, 1, 2, 2, 0];
+        let data = CountTensor::new(vec![3, 3, 2], &cells, &[5, 1, 40, 7]).unwrap();
+        let problem = Problem::new(&network, &data, None).unwrap();
+        assert!(problem.margins.iter().any(|laid| laid.margin.exponent == -2));
+        let alphas = problem.alphas();
+        let target = Target { base: &alphas, unit: 0.7 };
+        for order in [Order::Forward, Order::Backward] {
+            let rng = || Key::new(3, Purpose::Score).rng();
+            let mut mixture = Chains::uniform(&problem, &mut rng(), &()).unwrap();
+            let mut any = Chains::uniform(&problem, &mut rng(), &()).unwrap();
+            assert!(any.mixture.take().is_some());
+            for _ in 0..50 {
+                mixture.sweep(target, order, &()).unwrap();
+                any.sweep(target, order, &()).unwrap();
+                assert_eq!(mixture.states(), any.states());
+                assert_eq!(mixture.rows(), any.rows());
             }
-        }
-        return ln_values;
-    }
-    let ln_unit = unit.ln();
-    for (base, counts) in base.iter().zip(rows) {
-        let ln_ratios = lanes::ln_gamma_ratio(base / unit, counts.map(f64::from));
-        for lane in 0..LANES {
-            ln_values[lane] += f64::from(counts[lane]) * ln_unit + ln_ratios[lane];
+            let counted = Chains::of_states(&problem, &mixture.states(), &mut rng()).unwrap();
+            assert_eq!(counted.rows(), mixture.rows());
         }
     }
-    ln_values
 }

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use rand::RngExt as _;
 use rayon::prelude::*;
 
-use super::chains::{Chains, Order, ln_law};
+use super::chains::{Chains, Order};
 use super::kernel::Target;
+use super::law::ln_law;
 use super::network::{Margin, Network};
 use super::problem::{Cells, Problem};
 use super::smc::{self, Filter, Keep};

@@ -99,6 +99,7 @@ pub(super) fn add(plan: &Plan, token: &mut impl Token, states: &[States], x: i32
 }
 
 /// Draws an index in every lane, given cumulative weights.
+#[inline(always)]
 pub(super) fn choose(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> States {
     pick_root(sums, uniforms.next())
 }
@@ -232,14 +233,14 @@ fn pick_token(
 
 #[inline(always)]
 fn pick_root(sums: &[Lanes], mut darts: Lanes) -> States {
-    let totals = &sums[sums.len() - 1];
+    let Some((totals, sums)) = sums.split_last() else { return [0; LANES] };
     for lane in 0..LANES {
-        darts[lane] = (darts[lane] * totals[lane]).min(totals[lane].next_down());
+        darts[lane] *= totals[lane];
     }
-    let mut passed = [0.0; LANES];
+    let mut passed = [0; LANES];
     for sums in sums {
         for lane in 0..LANES {
-            passed[lane] += if sums[lane] <= darts[lane] { 1.0 } else { 0.0 };
+            passed[lane] += u64::from(sums[lane] <= darts[lane]);
         }
     }
     passed.map(|n| n as u32)

@@ -2,8 +2,9 @@
 
 use rand::RngExt as _;
 
-use super::chains::{Chains, Order, ln_law};
+use super::chains::{Chains, Order};
 use super::kernel::Target;
+use super::law::ln_law;
 use super::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Result, array_of};

@@ -11,6 +11,7 @@
 use super::chains::Order;
 use super::kernel::{Counts, Target};
 use super::plan::{Clique, Factor};
+use super::rounds::pairs;
 use crate::rng::{LANES, Lanes, UniformLanes};
 
 /// What is taken out of sums and weights that grow beyond it.
@@ -288,24 +289,10 @@ fn product(lines: &[Line], n: &Lanes) -> Lanes {
     product
 }
 
-/// Rounds in which each of `n` states meets each of the others once.
-pub(super) fn n_rounds(n: usize) -> usize {
-    n - 1 + n % 2
-}
-
-/// Pairs of a round that between them hold each state once, or all but one.
-fn pairs(n: usize, round: usize) -> impl DoubleEndedIterator<Item = [usize; 2]> {
-    // The last stands still and the others go round; of an odd number, one meets nobody.
-    let n_others = n_rounds(n);
-    (n % 2..n.div_ceil(2)).map(move |step| match step {
-        0 => [round, n_others],
-        _ => [(round + step) % n_others, (round + n_others - step) % n_others],
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::chains::{Chains, ln_law};
+    use super::super::chains::Chains;
+    use super::super::law::ln_law;
     use super::super::network::{Network, Prior};
     use super::super::problem::Problem;
     use super::*;
@@ -441,24 +428,5 @@ mod tests {
         }
         let n = (N * LANES) as f64;
         assert!((n_moved as f64 / n - 0.5).abs() < 4.0 * 0.5 / n.sqrt(), "{n_moved}");
-    }
-
-    #[test]
-    fn in_all_rounds_each_state_meets_each_other_once() {
-        for n in 1..9 {
-            let mut met = vec![0; n * n];
-            for round in 0..n_rounds(n) {
-                let mut rests = vec![true; n];
-                for [first, second] in pairs(n, round) {
-                    met[first * n + second] += 1;
-                    met[second * n + first] += 1;
-                    assert!(rests[first] && rests[second]);
-                    (rests[first], rests[second]) = (false, false);
-                }
-                assert_eq!(rests.iter().filter(|rests| **rests).count(), n % 2);
-            }
-            let once = |(pair, &n_met): (usize, &i32)| n_met == i32::from(pair / n != pair % n);
-            assert!(met.iter().enumerate().all(once));
-        }
     }
 }
