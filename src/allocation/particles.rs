@@ -4,8 +4,8 @@
 #![allow(clippy::inline_always)]
 
 use super::ancestry::{Ancestry, Move, rearrange};
-use super::chains::ln_law;
 use super::kernel::{Counts, Target, Token};
+use super::law::ln_law;
 use super::plan::{Clique, Plan};
 use super::problem::Problem;
 use crate::error::{Error, Result};
