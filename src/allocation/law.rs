@@ -31,7 +31,8 @@ fn ln_rows(base: &[f64], unit: f64, rows: &[Counts]) -> Lanes {
         return ln_values;
     }
     let ln_unit = unit.ln();
-    for (base, counts) in base.iter().zip(rows) {
+    let held = |(_, counts): &(&f64, &Counts)| counts.iter().any(|&n| n > 0);
+    for (base, counts) in base.iter().zip(rows).filter(held) {
         let ln_ratios = lanes::ln_gamma_ratio(base / unit, counts.map(f64::from));
         for lane in 0..LANES {
             ln_values[lane] += f64::from(counts[lane]) * ln_unit + ln_ratios[lane];
