@@ -3,6 +3,9 @@
 /// Memory above which no exact computation is attempted, in bytes.
 pub(crate) const MAX_EXACT_BYTES: f64 = (1u64 << 30) as f64;
 
+/// Memory that the table of an enumeration of allocations may take, in bytes.
+pub(crate) const MAX_ENUMERATION_BYTES: f64 = (1u64 << 31) as f64;
+
 /// The error type of the crate.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -122,7 +125,7 @@ pub enum Error {
     #[error(
         "enumerating the allocations of {n_tokens} tokens takes at least {operations:.1e} \
          multiply-adds and {bytes:.1e} bytes; the budget is {budget:.1e} multiply-adds and 2 GiB: \
-         raise budget, or {remedy}"
+         {}{remedy}", if *bytes <= MAX_ENUMERATION_BYTES { "raise budget, or " } else { "" }
     )]
     EnumerationBudget {
         /// Tokens of the tensor.
@@ -147,6 +150,12 @@ pub enum Error {
         /// The largest number.
         most: u64,
     },
+    /// Weights of tokens are products of counts that are no numbers any more.
+    #[error(
+        "the weights of tokens leave the range of double precision: take a concentration nearer \
+         to 1, or fewer nodes"
+    )]
+    Range,
     /// A sampler of the size asked for would cost more than its budget.
     #[error(
         "document {document} ({n_tokens} tokens, {n_topics} topics) would take about \

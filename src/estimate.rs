@@ -61,7 +61,7 @@ impl Estimate {
         let squares = ln_replicates.iter().map(|ln_value| (2.0 * (ln_value - largest)).exp());
         let least = runs.len() as f64 / n_draws as f64;
         let (mut of_mean, mut of_variance) = (0.0, 0.0);
-        for (square, variance) in squares.zip(variances) {
+        for (square, variance) in squares.zip(variances).filter(|(square, _)| *square > 0.0) {
             let apart = (1.0 - variance).clamp(least, 1.0);
             of_mean += square * apart;
             of_variance += square * (1.0 - apart);

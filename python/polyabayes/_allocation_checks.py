@@ -22,7 +22,7 @@ __all__ = [
 LARGEST_SIZE = 2**32
 
 # Beyond these, products of a few parameters would be no numbers.
-_LEAST, _MOST = 1e-100, 1e100
+_LEAST, _MOST = 1e-20, 1e20
 
 
 def checked_parameter(name: str, value: Any) -> float:

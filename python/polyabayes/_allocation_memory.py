@@ -32,7 +32,8 @@ def check_memory(
     """Refuse particles, chains and missing cells that `n_at_once` threads could not hold.
 
     A run holds its tokens, four bytes each; a particle its marginal counts, four bytes each; a
-    chain those, and its state at every token, four bytes for each clique of hidden nodes. A
+    chain those, and its state at every token, four bytes for each clique of hidden nodes, or less
+    where a cell has many tokens. A
     missing cell takes the place of its coordinates and of a row of every table, 32 bytes at least,
     and the runs of a filter hold its weight in each of a group of particles. Shares of hidden
     values are eight bytes each. Tokens are those of the data, unless their number is given.

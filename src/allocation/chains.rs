@@ -235,7 +235,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
                 }
                 let [dart, ..] = self.uniforms.next();
                 let round = (dart * n_rounds(n_states) as f64) as usize;
-                self.splits.draw(&mut cell, round, order, &mut self.uniforms);
+                self.splits.draw(&mut cell, round, order, &mut self.uniforms, observer)?;
             }
         }
         Ok(())

@@ -37,7 +37,7 @@ pub enum Algorithm {
 /// ln Pr(X | T), the probability of the tensor given its total.
 ///
 /// # Errors
-/// Those of the algorithm: a budget passed, too many particles, a stop.
+/// [`Error::Range`]; those of the algorithm: a budget passed, too many particles, a stop.
 pub fn ln_probability(
     problem: &Problem,
     algorithm: &Algorithm,
@@ -49,6 +49,7 @@ pub fn ln_probability(
     if problem.n_states() == 0 || problem.n_tokens() == 0 {
         return Ok(Estimate::exact(constant));
     }
+    problem.check_range()?;
     let key = Key::new(seed, Purpose::Score);
     // ln Ẑ, and the relative variance that a run itself knows of.
     let replicate = |run: &(dyn Fn(usize) -> Result<(f64, f64)> + Sync)| -> Result<Vec<_>> {
@@ -63,7 +64,7 @@ pub fn ln_probability(
         }
         Algorithm::Filter(filter) => {
             let run = |r| Ok(smc::run(problem, filter, Keep::Used, &mut rng(r), observer)?.0);
-            (replicate(&run)?, filter.n_particles)
+            (replicate(&run)?, whole_groups(filter.n_particles))
         }
         Algorithm::Lookahead(filter) => {
             if problem.plan.cliques.len() > 1 {
@@ -78,14 +79,19 @@ pub fn ln_probability(
                 let expected = Responsibilities::new(problem, &mut rng, observer)?;
                 Ok((lookahead::ln_sum(problem, &expected, filter, &mut rng, observer)?, 0.0))
             };
-            (replicate(&run)?, filter.n_particles)
+            (replicate(&run)?, whole_groups(filter.n_particles))
         }
         Algorithm::Annealed { n_chains, n_temperatures } => {
             let annealing = Annealing::new(problem, *n_temperatures, key.unit(0), observer)?;
             let n_groups = n_chains.div_ceil(LANES);
             let run = |r| Ok((annealing.ln_sum(n_groups, key.unit(r as u64 + 1), observer)?, 0.0));
-            (replicate(&run)?, n_groups * LANES)
+            (replicate(&run)?, whole_groups(*n_chains))
         }
     };
     Ok(Estimate::from_runs(&replicates, n_draws * n_replicates).scaled(constant))
+}
+
+/// Particles and chains that run where so many are asked for.
+fn whole_groups(n: usize) -> usize {
+    n.div_ceil(LANES) * LANES
 }

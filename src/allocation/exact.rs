@@ -6,11 +6,8 @@ use std::ops::Range;
 use super::plan::{Clique, Factor};
 use super::problem::Problem;
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::{Error, MAX_ENUMERATION_BYTES, Result};
 use crate::math::ln_factorial;
-
-/// Bytes that the table of allocations may take.
-const MAX_BYTES: f64 = (1u64 << 31) as f64;
 
 /// Branches between two looks at the budget and at the observer.
 const BRANCHES_BETWEEN_LOOKS: u64 = 1024;
@@ -142,7 +139,7 @@ impl<'a, O: Observer> Enumeration<'a, O> {
         let operations = (self.n_branches as f64 + branches_to_come) * self.branch_cost;
         let bytes = n_allocations * (size_of::<u32>() * self.problem.n_rows + ENTRY) as f64;
         let (n_tokens, budget) = (self.problem.total, self.budget);
-        if operations <= budget && bytes <= MAX_BYTES {
+        if operations <= budget && bytes <= MAX_ENUMERATION_BYTES {
             return Ok(());
         }
         let remedy = if self.problem.missing.is_empty() {

@@ -31,6 +31,10 @@ const POWER: f64 = 0.1;
 /// Share below which a guide is not followed.
 const LEAST_SHARE: f64 = 0.1;
 
+/// Tokens up to which both guides are followed. With more of them their ratio leaves the range of double
+/// precision.
+const BOTH_UP_TO: u64 = 3_000;
+
 /// What is expected of a row is taken back when so much of it has come, or all.
 const LAG: f64 = 0.02;
 
@@ -59,7 +63,8 @@ pub(super) fn ln_sum(
         let ln_growths = run.finish(rng, observer)?;
         Ok((run.ln_mean(), Guide { ln_growths, ..alone }))
     };
-    let guides = shared([pilot(None, rng)?, pilot(Some(responsibilities), rng)?]);
+    let pilots = [pilot(None, rng)?, pilot(Some(responsibilities), rng)?];
+    let guides = shared(pilots, problem.total <= BOTH_UP_TO);
     let mut run = Run::new(problem, &guides, filter, &tokens, rng)?;
     run.finish(rng, observer)?;
     Ok(run.ln_mean())
@@ -75,13 +80,16 @@ struct Guide<'a> {
     ln_growths: Vec<f64>,
 }
 
-/// Guides with shares by what their pilots found, without those that found next to nothing.
-fn shared(pilots: [(f64, Guide<'_>); 2]) -> Vec<Guide<'_>> {
+/// Guides with shares by what their pilots found, without those that found next to nothing; or the best
+/// one alone.
+fn shared(pilots: [(f64, Guide<'_>); 2], both: bool) -> Vec<Guide<'_>> {
     let best = pilots.iter().map(|(ln_value, _)| *ln_value).fold(f64::NEG_INFINITY, f64::max);
     let promise = |ln_value: f64| (POWER * (ln_value - best)).exp();
     let total: f64 = pilots.iter().map(|(ln_value, _)| promise(*ln_value)).sum();
     let share = |(ln_value, guide)| Guide { share: promise(ln_value) / total, ..guide };
     let mut guides: Vec<Guide<'_>> = pilots.into_iter().map(share).collect();
+    guides.sort_by(|x, y| y.share.total_cmp(&x.share));
+    guides.truncate(if both { 2 } else { 1 });
     guides.retain(|guide| guide.share >= LEAST_SHARE);
     let total: f64 = guides.iter().map(|guide| guide.share).sum();
     guides.iter_mut().for_each(|guide| guide.share /= total);

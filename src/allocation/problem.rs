@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::kernel::{Rows, Target, weigh};
 use super::network::{Margin, Network};
-use super::plan::{Plan, SlotRows};
+use super::plan::{Clique, Factor, Plan, SlotRows};
 use crate::counts::CountTensor;
 use crate::error::{Error, Result};
 use crate::math::{ln_factorial, ln_rising};
@@ -12,6 +12,9 @@ use crate::rng::LANES;
 
 /// Rows that all margins may have in all.
 const MAX_ROWS: usize = 1 << 31;
+
+/// Largest ln of products, with room for sums of them.
+const LN_RANGE: f64 = 600.0;
 
 /// What is left to sum over: margins that hidden nodes take part in, one row of counts for each of
 /// their cells that the data can reach.
@@ -241,6 +244,26 @@ impl Problem {
 
     /// The cell of every token, cell after cell.
     ///
+    /// # Errors
+    /// [`Error::Range`] where the weight of a token is a product that double precision does not hold.
+    pub(super) fn check_range(&self) -> Result<()> {
+        let mut margins: Vec<&Margin> = Vec::new();
+        for Laid { margin, .. } in &self.margins {
+            margins.extend(margin.slots.iter().map(|_| margin));
+        }
+        let size = |factor: &Factor| {
+            let Margin { alpha, exponent, .. } = margins[factor.slot];
+            let largest = alpha.ln().abs().max((alpha + self.total as f64).ln().abs());
+            largest * f64::from(exponent.unsigned_abs())
+        };
+        let holds = |factors: &[Factor]| factors.iter().map(size).sum::<f64>() < LN_RANGE;
+        let parts = |clique: &Clique| {
+            let (above, below) = clique.factors.split_at(clique.n_above);
+            holds(above) && holds(below)
+        };
+        if self.plan.cliques.iter().all(parts) { Ok(()) } else { Err(Error::Range) }
+    }
+
     /// # Errors
     /// [`Error::TooManyTokens`] for more than marginal counts of 32 bits hold.
     pub(super) fn tokens(&self) -> Result<Vec<u32>> {

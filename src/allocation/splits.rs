@@ -12,7 +12,12 @@ use super::chains::Order;
 use super::kernel::{Counts, Target};
 use super::plan::{Clique, Factor};
 use super::rounds::pairs;
+use crate::control::Observer;
+use crate::error::{Error, Result};
 use crate::rng::{LANES, Lanes, UniformLanes};
+
+/// Steps between two looks at the observer: some tens of milliseconds.
+const STEPS_BETWEEN_LOOKS: usize = 1 << 20;
 
 /// What is taken out of sums and weights that grow beyond it.
 const LARGE: f64 = 1e200;
@@ -77,13 +82,17 @@ pub(super) struct Cell<'a> {
 
 impl Splits {
     /// Redraws the tokens of a cell in the pairs of states of a round.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the observer asks to stop.
     pub(super) fn draw(
         &mut self,
         cell: &mut Cell<'_>,
         round: usize,
         order: Order,
         uniforms: &mut impl UniformLanes,
-    ) {
+        observer: &impl Observer,
+    ) -> Result<()> {
         let copies = |factor: &Factor| factor.exponent.unsigned_abs() as usize;
         let n_above: usize = cell.clique.factors.iter().map(copies).sum();
         self.lines.resize(2 * n_above, ONE);
@@ -95,7 +104,7 @@ impl Splits {
             Order::Forward => pairs.for_each(|states| self.list(cell, states)),
             Order::Backward => pairs.rev().for_each(|states| self.list(cell, states)),
         }
-        divide(self, cell, uniforms);
+        divide(self, cell, uniforms, observer)
     }
 
     /// Lists the rows that tell two states apart, if any chain has tokens in them.
@@ -166,9 +175,14 @@ impl Splits {
 
 /// Goes through the pairs in every lane, a token at a time.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-fn divide(splits: &mut Splits, cell: &mut Cell<'_>, uniforms: &mut impl UniformLanes) {
+fn divide(
+    splits: &mut Splits,
+    cell: &mut Cell<'_>,
+    uniforms: &mut impl UniformLanes,
+    observer: &impl Observer,
+) -> Result<()> {
     let mut walk = Walk::default();
-    loop {
+    for step in 1_usize.. {
         if walk.any_ended() {
             for lane in 0..LANES {
                 if walk.n[lane] >= walk.tokens[lane] {
@@ -176,11 +190,15 @@ fn divide(splits: &mut Splits, cell: &mut Cell<'_>, uniforms: &mut impl UniformL
                 }
             }
             if walk.n_at_end == LANES {
-                return;
+                break;
             }
+        }
+        if step % STEPS_BETWEEN_LOOKS == 0 && observer.stopped() {
+            return Err(Error::Stopped);
         }
         walk.step(&splits.lines, &uniforms.next());
     }
+    Ok(())
 }
 
 /// Of every lane, the pair that it is at, and how far it has come.
@@ -225,6 +243,7 @@ impl Walk {
         let found = (self.n_begun[lane]..n_pairs).find(|&pair| both(pair) != [0, 0]);
         let Some(pair) = found else {
             self.n_at_end += 1;
+            // What becomes of the weight is not looked at any more.
             (self.tokens[lane], self.weight[lane]) = (f64::MAX, 0.0);
             return;
         };
@@ -419,7 +438,7 @@ mod tests {
         for _ in 0..N {
             let target = Target { base: &base, unit: 1.0 };
             let mut cell = Cell { clique, bases, target, piles: &mut piles, rows: &mut rows };
-            splits.draw(&mut cell, round, Order::Forward, &mut uniforms);
+            splits.draw(&mut cell, round, Order::Forward, &mut uniforms, &()).unwrap();
             assert!(piles[0].iter().all(|n| !(50..=M - 50).contains(n)), "{piles:?}");
             n_moved += piles[0].iter().filter(|&&n| n < 50).count();
         }

@@ -35,7 +35,7 @@ WIDE = CountTensor.from_coo([[0, 99_999_999_998]], [5], ["doc", "word"])
         ({"concentration": math.nan}, "concentration must be positive and finite"),
         ({"concentration": "1"}, "concentration must be a number"),
         ({"rate": 0}, "rate must be positive"),
-        ({"concentration": 1e-300}, "concentration must be between 1e-100 and 1e.?100, got 1e-300"),
+        ({"concentration": 1e-300}, "concentration must be between 1e-20 and 1e.?20, got 1e-300"),
         ({"rate": 1e-310}, "rate must be between"),
         ({"prior": {"doc": 1, "topic": 1, "word": 1e300}}, r"prior\['word'\] must be between"),
         ({"tied": ["doc", "word"]}, "tied must hold groups"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from polyabayes import AllocationModel
+from polyabayes import AllocationModel, CountTensor
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
@@ -68,6 +68,35 @@ def test_annealing_finds_the_evidence_of_one_heavy_cell(n_topics: int) -> None:
             [[500]], "annealed", given_total=True, random_state=seed
         )
         assert abs(found.value) < 4 * found.std_error < 0.5
+
+
+def test_looking_ahead_over_many_tokens_stays_in_range() -> None:
+    """Guides of ten thousand tokens differ by more than double precision holds."""
+    for counts in ([[16_000]], [[8_000, 8_000]]):
+        model = AllocationModel.nmf(3)
+        options: dict[str, Any] = {"given_total": True, "n_particles": 200, "random_state": 0}
+        found = model.log_evidence(counts, "smc-lookahead", **options)
+        plain = model.log_evidence(counts, "smc", **options)
+        gap = abs(found.value - plain.value)
+        assert gap < 4 * math.hypot(found.std_error, plain.std_error) < 0.1
+
+
+def test_concentrations_far_below_one_token_are_annealed() -> None:
+    counts = [[20, 1, 0], [0, 18, 0], [0, 0, 3]]
+    for concentration in (1e-6, 1e-8, 1e-10):
+        model = AllocationModel.nmf(2, concentration=concentration)
+        exact = model.log_evidence(counts, "exact").value
+        found = model.log_evidence(counts, "annealed", random_state=0)
+        assert abs(found.value - exact) < 4 * found.std_error < 1
+
+
+def test_weights_that_are_no_numbers_are_refused() -> None:
+    names = [f"n{axis}" for axis in range(20)]
+    model = AllocationModel.cp(names, 2, concentration=1e-20)
+    counts = CountTensor.from_coo(np.eye(20, dtype=int)[:3], [1, 2, 1], names, [2] * 20)
+    for method in ("exact", "smc", "smc-lookahead", "annealed", "auto"):
+        with pytest.raises(InvalidArgumentError, match="range of double precision"):
+            model.log_evidence(counts, method)
 
 
 def test_annealing_finds_the_evidence_of_a_few_heavy_cells() -> None:
