@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from polyabayes._state_folder import StateFolder, refuse_other
@@ -14,6 +17,7 @@ from polyabayes.witness._scores import Record, Score, Sizes, named
 
 _FILE = "search.jsonl"
 _PREDICTIONS = "predictions.jsonl"
+_MODEL = re.compile(r"topics-[1-9][0-9]*\.safetensors")
 
 
 class RecordFile:
@@ -31,7 +35,7 @@ class RecordFile:
         self._lines = self._read()
         if not self._lines and self.folder.path.is_dir():
             # Of models of a search that is no more.
-            (self.folder.path / _PREDICTIONS).unlink(missing_ok=True)
+            self.folder.remove([self.folder.path / _PREDICTIONS])
 
     @property
     def header(self) -> dict[str, Any] | None:
@@ -42,6 +46,8 @@ class RecordFile:
         """Records of this very search; refuse those of another and name the difference."""
         self.folder.make(_FILE)
         if self.header is None:
+            # What a search that is no more has left must not pass for models of this one.
+            self.folder.remove(_models_in(self.folder.path))
             self._lines = [identity]
         for name in sorted(identity.keys() | (self.header or {}).keys()):
             found = (self.header or {}).get(name)
@@ -116,6 +122,16 @@ class Predictions:
         assert self._folder is not None
         with (self._folder.path / _PREDICTIONS).open("a") as stream:
             stream.write(f"{line}\n")
+
+
+def model_path(folder: StateFolder, sizes: Sizes) -> Path:
+    """Where a folder holds the model of a size."""
+    return folder.path / f"topics-{sizes[0]}.safetensors"
+
+
+def _models_in(folder: Path) -> Iterator[Path]:
+    """The files of a folder that :func:`model_path` may have named."""
+    yield from (path for path in folder.iterdir() if _MODEL.fullmatch(path.name))
 
 
 def _record(line: dict[str, Any]) -> Record:
