@@ -175,12 +175,15 @@ class NestedEstimator:
     def _keep(self, model: Any, sizes: Sizes) -> None:
         """Save a model; the last one stays in memory, with those that could not be saved."""
         if self._folder is not None:
-            save = partial(model.save, model_path(self._folder, sizes))
-            is_saved = self._folder.put(save, f"the model of {named(sizes)}")
+            path = model_path(self._folder, sizes)
+            is_saved = self._folder.put(partial(model.save, path), f"the model of {named(sizes)}")
             for other in self._models.keys() & self._saved:
                 del self._models[other]
             if is_saved:
                 self._saved.add(sizes)
+            else:
+                # What another search has left must not pass for the model of this one.
+                self._folder.remove([path])
         self._models[sizes] = model
 
     def _trained(self, size: int, smaller: Any) -> Any:

@@ -123,8 +123,7 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
     checkpoint : path-like, optional
         Folder for scores, models and predictions, written after every score. A search of the same
         corpus, score, prior, kind and strategy goes on from there; that of another is refused. A
-        function is known by its name: after a change of what it does give another folder. Where
-        there are no scores, models called ``topics-K.safetensors`` are removed from the folder.
+        function is known by its name: after a change of what it does give another folder.
     progress : bool, default=False
         Show a progress bar (needs tqdm).
 

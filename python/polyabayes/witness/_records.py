@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -17,7 +15,6 @@ from polyabayes.witness._scores import Record, Score, Sizes, named
 
 _FILE = "search.jsonl"
 _PREDICTIONS = "predictions.jsonl"
-_MODEL = re.compile(r"topics-[1-9][0-9]*\.safetensors")
 
 
 class RecordFile:
@@ -46,8 +43,6 @@ class RecordFile:
         """Records of this very search; refuse those of another and name the difference."""
         self.folder.make(_FILE)
         if self.header is None:
-            # What a search that is no more has left must not pass for models of this one.
-            self.folder.remove(_models_in(self.folder.path))
             self._lines = [identity]
         for name in sorted(identity.keys() | (self.header or {}).keys()):
             found = (self.header or {}).get(name)
@@ -127,11 +122,6 @@ class Predictions:
 def model_path(folder: StateFolder, sizes: Sizes) -> Path:
     """Where a folder holds the model of a size."""
     return folder.path / f"topics-{sizes[0]}.safetensors"
-
-
-def _models_in(folder: Path) -> Iterator[Path]:
-    """The files of a folder that :func:`model_path` may have named."""
-    yield from (path for path in folder.iterdir() if _MODEL.fullmatch(path.name))
 
 
 def _record(line: dict[str, Any]) -> Record:
