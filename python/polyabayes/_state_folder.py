@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
 )
+from polyabayes.io._files import checked_path
 
 # What a message shows of a list, and of other values.
 _MOST_TOLD, _MOST_CHARACTERS = 8, 200
@@ -33,7 +34,7 @@ class StateFolder:
     def __init__(self, path: Any, work: str) -> None:
         if not isinstance(path, (str, os.PathLike)):
             raise InvalidTypeError(f"checkpoint must be a folder or None, got {path!r}")
-        self.path, self._work = Path(path), work
+        self.path, self._work = checked_path(path, "checkpoint"), work
         self._has_warned = False
 
     def make(self, file: str) -> Path:
@@ -43,19 +44,29 @@ class StateFolder:
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            for unfinished in self.path.glob(f".{file}.*"):
-                unfinished.unlink(missing_ok=True)
         except OSError as error:
             raise FileAccessError(f"cannot use {self.path}: {error.strerror or error}") from error
+        self.remove(self.path.glob(f".{file}.*"))
         return self.path / file
 
-    def put(self, write: Callable[[], object], what: str) -> None:
-        """Write a part of the state, or leave it out: the first time with a warning."""
+    def remove(self, files: Iterable[Path]) -> None:
+        """Remove files of the folder, as far as they are there."""
+        try:
+            for file in files:
+                file.unlink(missing_ok=True)
+        except OSError as error:
+            raise FileAccessError(f"cannot use {self.path}: {error.strerror or error}") from error
+
+    def put(self, write: Callable[[], object], what: str) -> bool:
+        """Write a part of the state, or leave it out: the first time with a warning.
+
+        Returns whether it was written.
+        """
         try:
             write()
         except OSError as error:
             if self._has_warned:
-                return
+                return False
             self._has_warned = True
             warnings.warn(
                 f"{what} is not in the checkpoint: {error}; {self._work} goes on and keeps there "
@@ -63,6 +74,8 @@ class StateFolder:
                 CheckpointWarning,
                 stacklevel=6,
             )
+            return False
+        return True
 
 
 def refuse_other(path: Path, of: str, name: str, found: Any, expected: Any) -> None:

@@ -118,6 +118,25 @@ def test_all_results_of_a_command_are_kept(
         assert [(row["doc"], row["word"]) for row in csv.DictReader(stream)] == [("0", "2")]
 
 
+def test_predictions_are_printed_where_the_tables_cannot_be_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "gaps.csv").write_text("doc,word\n0,2\n")
+    (folder / "data.csv").write_text("doc,word,count\n0,0,4\n0,1,3\n1,2,3\n2,2,3\n")
+    options = ["--size", "topic=2", "--rate", 0.5, "--missing", "gaps.csv", "--seed", 0]
+    command = ["decompose", GRAPH, "data.csv", *options, "--predict", "-", "-o"]
+    assert run(*command, "written") == 0
+    expected = capsys.readouterr().out
+    assert [(row["doc"], row["word"]) for row in csv.DictReader(expected.splitlines())] == [
+        ("0", "2")
+    ]
+    fill_disk(monkeypatch)
+    assert run(*command, "tables") == 2
+    output = capsys.readouterr()
+    assert output.out == expected
+    assert f"cannot write {Path('tables', 'doc.csv')}: No space left on device" in output.err
+
+
 def test_a_folder_is_made_when_there_are_tables(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -249,6 +249,24 @@ def test_what_is_no_path_is_refused():
             call()
 
 
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [("a\0.npz", "null character"), ("a\ud800.npz", "characters that no file name can have")],
+)
+def test_what_no_file_can_be_called_is_refused(path, message):
+    tensor = pb.CountTensor.from_dense([[1, 2]], ["i", "j"])
+    for call in (
+        lambda: pb.load(path),
+        lambda: known_lda().save(path),
+        lambda: pb.read_corpus(path),
+        lambda: pb.write_corpus([[1, 2]], path),
+        lambda: pb.read_tensor(path),
+        lambda: pb.write_tensor(tensor, path),
+    ):
+        with pytest.raises(errors.InvalidArgumentError, match=f"path has .*{message}"):
+            call()
+
+
 def test_failed_writing_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "m.safetensors"
     known_lda().save(path)

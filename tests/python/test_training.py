@@ -174,6 +174,8 @@ def test_a_checkpoint_that_is_no_folder_is_refused_before_any_work(tmp_path, dat
         pb.LatentDirichletAllocation(4, checkpoint=file).fit(data.corpus)
     with pytest.raises(errors.InvalidTypeError, match="checkpoint"):
         pb.LatentDirichletAllocation(4, checkpoint=3).fit(data.corpus)
+    with pytest.raises(errors.InvalidArgumentError, match="checkpoint has a null character"):
+        pb.LatentDirichletAllocation(4, checkpoint="a\0b").fit(data.corpus)
     with pytest.raises(errors.InvalidArgumentError, match="checkpoint_every"):
         pb.LatentDirichletAllocation(4, checkpoint_every=0).fit(data.corpus)
 

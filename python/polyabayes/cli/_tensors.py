@@ -87,10 +87,12 @@ def decompose(arguments: argparse.Namespace) -> int:
     writers: dict[Path, Callable[[Path], None]] = {folder: partial(_write_tables, found)}
     if arguments.predict not in (None, "-"):
         writers[Path(arguments.predict)] = table_writer(found._missing_columns())
-    keep(writers)
-    say(f"wrote a table for each of {', '.join(found.tables)} to {folder}")
-    if arguments.predict == "-":
-        write_table(found._missing_columns(), "-")
+    try:
+        keep(writers)
+        say(f"wrote a table for each of {', '.join(found.tables)} to {folder}")
+    finally:
+        if arguments.predict == "-":
+            write_table(found._missing_columns(), "-")
     return 0
 
 

@@ -33,10 +33,18 @@ _BLOCK_BYTES = 1 << 24
 _CORRUPT = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
 
 
-def checked_path(path: Any) -> Path:
-    """A path, if it is one or the text of one."""
+def checked_path(path: Any, name: str = "path") -> Path:
+    """A path, if it is one or the text of one; `name` is that of the argument."""
     if not isinstance(path, (str, os.PathLike)):
-        raise InvalidTypeError(f"path must be a str or a path, got {path!r}")
+        raise InvalidTypeError(f"{name} must be a str or a path, got {path!r}")
+    try:
+        has_null = b"\0" in os.fsencode(path)
+    except UnicodeEncodeError as error:
+        raise InvalidArgumentError(
+            f"{name} has characters that no file name can have, got {path!r}; leave them out"
+        ) from error
+    if has_null:
+        raise InvalidArgumentError(f"{name} has a null character, got {path!r}; leave it out")
     return Path(path)
 
 

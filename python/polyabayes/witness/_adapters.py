@@ -6,7 +6,6 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,7 +19,7 @@ from polyabayes._state_folder import StateFolder
 from polyabayes.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood import log_likelihood
-from polyabayes.witness._records import Predictions
+from polyabayes.witness._records import Predictions, model_path
 from polyabayes.witness._scores import Record, Score, Sizes, checked_score, named
 
 SCORINGS = ("likelihood", "bound")
@@ -144,6 +143,7 @@ class NestedEstimator:
         check_names("scoring_options", options, log_likelihood, _NOT_FOR_LIKELIHOODS)
         self._options, self._seed, self._folder = dict(options), seed, folder
         self._models: dict[Sizes, Any] = {}
+        self._saved: set[Sizes] = set()
         self._predictions = Predictions(folder)
         self._parameters = estimator.get_params(deep=False)
         missing = {"n_components", "fit_method", "init"} - self._parameters.keys()
@@ -175,10 +175,15 @@ class NestedEstimator:
     def _keep(self, model: Any, sizes: Sizes) -> None:
         """Save a model; the last one stays in memory, with those that could not be saved."""
         if self._folder is not None:
-            path = self._path(sizes)
-            self._folder.put(partial(model.save, path), f"the model of {named(sizes)}")
-            for other in [other for other in self._models if self._path(other).exists()]:
+            path = model_path(self._folder, sizes)
+            is_saved = self._folder.put(partial(model.save, path), f"the model of {named(sizes)}")
+            for other in self._models.keys() & self._saved:
                 del self._models[other]
+            if is_saved:
+                self._saved.add(sizes)
+            else:
+                # What another search has left must not pass for the model of this one.
+                self._folder.remove([path])
         self._models[sizes] = model
 
     def _trained(self, size: int, smaller: Any) -> Any:
@@ -208,14 +213,16 @@ class NestedEstimator:
     def model(self, sizes: Sizes) -> Any:
         """The model of a size that has a score."""
         if sizes not in self._models and self._folder is not None:
-            return load(self._path(sizes))
+            return load(model_path(self._folder, sizes))
         if sizes not in self._models:
             raise InvalidArgumentError(f"there is no model of {named(sizes)}")
         return self._models[sizes]
 
     def can_resume(self, record: Record) -> bool:
         """Whether the model is in the folder; that of a failure is not missed."""
-        return record.score is None or self._path(record.sizes).exists()
+        if record.score is None:
+            return True
+        return self._folder is not None and model_path(self._folder, record.sizes).exists()
 
     def identity(self) -> dict[str, Any]:
         """Class and parameters of the estimator, and how it is scored."""
@@ -230,10 +237,6 @@ class NestedEstimator:
             "scoring": self._scoring,
             "scoring_options": repr(sorted(self._options.items())),
         }
-
-    def _path(self, sizes: Sizes) -> Path:
-        assert self._folder is not None
-        return self._folder.path / f"topics-{sizes[0]}.safetensors"
 
     def _likelihood(self, model: Any, documents: Any) -> Score:
         # The event whose probability the multinomial ceiling bounds.

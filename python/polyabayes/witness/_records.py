@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from polyabayes._state_folder import StateFolder, refuse_other
@@ -31,7 +32,7 @@ class RecordFile:
         self._lines = self._read()
         if not self._lines and self.folder.path.is_dir():
             # Of models of a search that is no more.
-            (self.folder.path / _PREDICTIONS).unlink(missing_ok=True)
+            self.folder.remove([self.folder.path / _PREDICTIONS])
 
     @property
     def header(self) -> dict[str, Any] | None:
@@ -116,6 +117,11 @@ class Predictions:
         assert self._folder is not None
         with (self._folder.path / _PREDICTIONS).open("a") as stream:
             stream.write(f"{line}\n")
+
+
+def model_path(folder: StateFolder, sizes: Sizes) -> Path:
+    """Where a folder holds the model of a size."""
+    return folder.path / f"topics-{sizes[0]}.safetensors"
 
 
 def _record(line: dict[str, Any]) -> Record:
