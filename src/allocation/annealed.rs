@@ -55,9 +55,7 @@ impl<'a, U: UniformLanes> Pilot<'a, U> {
         rng: &mut impl Stream<Lanes = U>,
         observer: &impl Observer,
     ) -> Result<Self> {
-        let alphas = problem.alphas();
-        let least = alphas.iter().copied().fold(1.0, f64::min);
-        let schedule = ever_closer(n, least / problem.total as f64);
+        let schedule = ever_closer(n, problem.total);
         let n = schedule.len() - 1;
         let path = Path {
             problem,
@@ -213,12 +211,12 @@ fn deviation(x: &[f64; LANES]) -> f64 {
     (x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (LANES - 1) as f64).sqrt()
 }
 
-/// Points between 0 and 1 in equal steps, the last of them halved until it is small: where a row starts
-/// with all tokens, what is left of that is less than its α, or than what a token adds to it.
-fn ever_closer(n: usize, small: f64) -> Vec<f64> {
+/// Points between 0 and 1 in equal steps, the last of them halved until steps are as small as
+/// what a token adds to a row.
+fn ever_closer(n: usize, total: u64) -> Vec<f64> {
     let mut points: Vec<f64> = (0..n).map(|t| t as f64 / n as f64).collect();
     let mut left = 0.5 / n as f64;
-    while left > (0.5 * small).max(f64::EPSILON) {
+    while left * total as f64 > 0.5 {
         points.push(1.0 - left);
         left *= 0.5;
     }
