@@ -32,7 +32,7 @@ pub struct Sandwich {
 /// by a population of `n_chains`, backwards from the allocation drawn.
 ///
 /// # Errors
-/// Those of [`Problem::new`]; [`Error::Stopped`] when the observer asks to stop.
+/// Those of [`Problem::new`]; [`Error::Range`]; [`Error::Stopped`] when the observer asks to stop.
 pub fn sandwich(
     network: &Network,
     total: u64,
@@ -54,6 +54,7 @@ pub fn sandwich(
     let counts: Vec<i64> = cells.into_values().collect();
     let data = CountTensor::new(shape, &coordinates, &counts)?;
     let problem = Problem::new(network, &data, None)?;
+    problem.check_range()?;
     let constant = problem.ln_visible + problem.ln_arrangements;
     let states = tokens.iter().flat_map(|token| problem.states_of(token));
     let states: Vec<States> = states.map(|state| [state; LANES]).collect();

@@ -303,7 +303,7 @@ pub struct Sweeps {
 /// is most probable when the annealing ends: an average over chains would mix their labels.
 ///
 /// # Errors
-/// Those of [`Problem::new`]; [`Error::Stopped`] when the observer asks to stop.
+/// Those of [`Problem::new`]; [`Error::Range`]; [`Error::Stopped`] when the observer asks to stop.
 pub fn gibbs(
     network: &Network,
     data: &CountTensor,
@@ -313,6 +313,7 @@ pub fn gibbs(
     observer: &impl Observer,
 ) -> Result<Decomposition> {
     let problem = Problem::of_margins(network, network.whole_margins(), data, order)?;
+    problem.check_range()?;
     if problem.n_cliques() == 0 {
         let counts = whole(network, data, &problem, &[]);
         let trace = vec![problem.ln_visible + problem.ln_arrangements];
@@ -350,8 +351,8 @@ pub fn gibbs(
 /// Family counts of the most probable allocation among the particles of one run.
 ///
 /// # Errors
-/// Those of [`Problem::new`]; too many particles; [`Error::Stopped`] when the observer asks to
-/// stop.
+/// Those of [`Problem::new`]; [`Error::Range`]; too many particles; [`Error::Stopped`] when the
+/// observer asks to stop.
 pub fn best_particle(
     network: &Network,
     data: &CountTensor,
@@ -361,6 +362,7 @@ pub fn best_particle(
     observer: &impl Observer,
 ) -> Result<Decomposition> {
     let problem = Problem::of_margins(network, network.whole_margins(), data, order)?;
+    problem.check_range()?;
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
     let (rows, ln_law) = match problem.n_cliques() {
         0 => (Vec::new(), 0.0),

@@ -64,7 +64,7 @@ impl Incomplete {
     /// observed, one after the other, and hidden nodes are summed out in `order`.
     ///
     /// # Errors
-    /// Those of [`Problem::new`]; a rate that is not positive; missing cells that are none, outside
+    /// Those of [`Problem::new`]; [`Error::Range`]; a rate that is not positive; missing cells that are none, outside
     /// of the tensor, not in increasing order, or have a count.
     pub fn new(
         network: &Network,
@@ -77,6 +77,7 @@ impl Incomplete {
         check_missing(data, missing)?;
         let problem =
             Problem::of_cells(network, network.margins(), &Cells { data, missing }, order)?;
+        problem.check_range()?;
         let share = |count: u64| count as f64 / data.total() as f64;
         let ln_cells = data.counts().iter().map(|&count| count as f64 * share(count).ln());
         let ln_greatest = problem.ln_arrangements + ln_cells.sum::<f64>();

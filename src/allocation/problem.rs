@@ -242,8 +242,6 @@ impl Problem {
         self.plan.n_states
     }
 
-    /// The cell of every token, cell after cell.
-    ///
     /// # Errors
     /// [`Error::Range`] where the weight of a token is a product that double precision does not hold.
     pub(super) fn check_range(&self) -> Result<()> {
@@ -264,6 +262,8 @@ impl Problem {
         if self.plan.cliques.iter().all(parts) { Ok(()) } else { Err(Error::Range) }
     }
 
+    /// The cell of every token, cell after cell.
+    ///
     /// # Errors
     /// [`Error::TooManyTokens`] for more than marginal counts of 32 bits hold.
     pub(super) fn tokens(&self) -> Result<Vec<u32>> {

@@ -33,6 +33,12 @@ struct Change {
     exponent: i32,
 }
 
+/// Two states, and the first of the changes between them.
+struct Pair {
+    states: [usize; 2],
+    changes: usize,
+}
+
 /// A factor of the ratio of two weights: base + unit (S + by (n - now) + hit), where n is `now` for
 /// the row's count S.
 #[derive(Clone, Copy)]
@@ -42,12 +48,6 @@ struct Term {
     hit: i32,
     base: f64,
     unit: f64,
-}
-
-/// Two states, and the first of the changes between them.
-struct Pair {
-    states: [usize; 2],
-    changes: usize,
 }
 
 /// The same, size + step n, in every lane.

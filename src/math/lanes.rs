@@ -32,7 +32,7 @@ fn ln_1p(x: Lanes) -> Lanes {
     result
 }
 
-/// ln Γ(x + n) - ln Γ(x) for x between 1e-25 and 1e30, where products of its factors are numbers, and n ≥ 0, to a relative error of 1e-14 of
+/// ln Γ(x + n) - ln Γ(x) for x between 1e-25 and 1e25 and n ≥ 0, to a relative error of 1e-14 of
 /// n ln(x + n): no difference of large numbers is taken where n is small beside x.
 #[inline(always)]
 pub fn ln_gamma_ratio(x: f64, n: Lanes) -> Lanes {
