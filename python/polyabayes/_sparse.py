@@ -38,8 +38,8 @@ def checked_sparse(matrix: Any, name: str) -> Any:
 
 
 def _native(array: Any) -> NDArray[Any]:
-    array = np.asarray(array)
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
+    stored: NDArray[Any] = np.asarray(array)
+    return stored.astype(stored.dtype.newbyteorder("="), copy=False)
 
 
 def _check_compressed(matrix: Any, name: str) -> None:
@@ -63,7 +63,9 @@ def _check_compressed(matrix: Any, name: str) -> None:
         raise _broken(name, f"indptr falls from {offsets[row]} to {offsets[row + 1]} at row {row}")
     n_stored = int(offsets[-1])
     if n_stored > len(matrix.data):
-        raise _broken(name, f"indptr ends with {n_stored}, but data holds {len(matrix.data)} counts")
+        raise _broken(
+            name, f"indptr ends with {n_stored}, but data holds {len(matrix.data)} counts"
+        )
     _check_indices(matrix.indices, len(matrix.data), n_minor, name)
 
 
