@@ -14,7 +14,7 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
 )
-from polyabayes.io._files import checked_path
+from polyabayes.io._files import checked_path, is_unfinished
 
 # What a message shows of a list, and of other values.
 _MOST_TOLD, _MOST_CHARACTERS = 8, 200
@@ -46,7 +46,8 @@ class StateFolder:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FileAccessError(f"cannot use {self.path}: {error.strerror or error}") from error
-        self.remove(self.path.glob(f".{file}.*"))
+        left = [path for path in self.path.glob(f".{file}.*") if is_unfinished(path, file)]
+        self.remove(left)
         return self.path / file
 
     def remove(self, files: Iterable[Path]) -> None:
