@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
-from polyabayes import _fitting
 from polyabayes import exceptions as errors
+from polyabayes.models import fitting
 
 MODELS = [pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis]
 
@@ -275,7 +275,7 @@ def test_models_that_were_not_sampled_here_have_no_last_sample(data, kind, tmp_p
 
 def test_many_tokens_are_counted_in_parts(data, monkeypatch):
     whole = pb.LatentDirichletAllocation(4, max_iter=4, random_state=1).fit(data.corpus)
-    monkeypatch.setattr(_fitting, "_TOKENS_AT_ONCE", 7)
+    monkeypatch.setattr(fitting, "_TOKENS_AT_ONCE", 7)
     parts = pb.LatentDirichletAllocation(4, max_iter=4, random_state=1).fit(data.corpus)
     assert_same(parts, whole)
     np.testing.assert_array_equal(parts.last_sample_.topic_word, whole.last_sample_.topic_word)
