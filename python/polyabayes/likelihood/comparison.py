@@ -13,15 +13,15 @@ from scipy import stats
 
 from polyabayes._support.frames import data_frame
 from polyabayes._support.random import RandomState, draw_seed
-from polyabayes.data.corpus import as_corpus
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
     InvalidTypeError,
     PolyabayesWarning,
 )
+from polyabayes.likelihood.foreign import Scorable, as_scorable, read_documents
 from polyabayes.likelihood.result import LogLikelihood, doubts
-from polyabayes.likelihood.scoring import Scorable, check_model, log_likelihood
+from polyabayes.likelihood.scoring import log_likelihood
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,7 +125,7 @@ class Comparison:
 
 
 def compare(
-    models: Mapping[str, Scorable],
+    models: Mapping[str, Any],
     documents: Any,
     *,
     method: str = "auto",
@@ -167,8 +167,7 @@ def compare(
     """
     if not isinstance(models, Mapping) or not models:
         raise InvalidTypeError("models must be a mapping from names to at least one model")
-    for name, model in models.items():
-        check_model(f"models[{name!r}]", model)
+    models = {name: as_scorable(f"models[{name!r}]", model) for name, model in models.items()}
     if given_length is None:
         given_length = any(model._conditions_on_length for model in models.values())
     # A number is the seed that log_likelihood would be given; anything else is drawn from once.
@@ -203,7 +202,7 @@ def _known_to_all(models: Mapping[str, Scorable], documents: Any, unseen: str) -
     """Documents without the words that some model lacks: every model must score the same tokens."""
     vocabularies = [getattr(model, "vocabulary_", None) for model in models.values()]
     words = [set(vocabulary.tolist()) for vocabulary in vocabularies if vocabulary is not None]
-    corpus = as_corpus(documents)
+    corpus = read_documents(models.values(), documents)
     if unseen != "drop" or not words or corpus.vocabulary is None:
         return corpus, 0
     common = reduce(set.__and__, words)

@@ -17,9 +17,10 @@ from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.likelihood.foreign import Scorable, as_scorable
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
-from polyabayes.likelihood.scoring import EVENTS, Scorable, check_model
+from polyabayes.likelihood.scoring import EVENTS
 
 __all__ = [
     "Perplexity",
@@ -99,7 +100,7 @@ def split_tokens(
 
 
 def log_completion(
-    model: Scorable,
+    model: Any,
     observed: Any,
     held_out: Any,
     method: str = "auto",
@@ -158,7 +159,7 @@ def log_completion(
     Interrupted
         A KeyboardInterrupt whose ``partial`` is the result so far.
     """
-    check_model("model", model)
+    model = as_scorable("model", model)
     settings = check_settings(
         method=method,
         event=checks.choice("event", event, EVENTS),
@@ -201,7 +202,7 @@ def log_completion(
 
 
 def completion_perplexity(
-    model: Scorable,
+    model: Any,
     documents: Any,
     method: str = "auto",
     *,
@@ -267,7 +268,7 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any) -> float:
     InvalidArgumentError, InvalidCountsError, InvalidTypeError
         If an argument is bad; before any work.
     """
-    check_model("model", model)
+    model = as_scorable("model", model)
     if not isinstance(model, _Transformer):
         raise InvalidTypeError(f"model has no transform: {model!r}")
     first, _ = model._aligned(observed, "observed", "raise")

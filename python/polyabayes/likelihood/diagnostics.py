@@ -16,9 +16,9 @@ from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.likelihood.foreign import Scorable, as_scorable
 from polyabayes.likelihood.methods import REVERSIBLE, check_settings
 from polyabayes.likelihood.result import LogLikelihood
-from polyabayes.likelihood.scoring import Scorable, check_model
 
 __all__ = ["BidirectionalBounds", "bidirectional_bounds", "estimator_divergence"]
 
@@ -83,7 +83,7 @@ class BidirectionalBounds:
 
 
 def bidirectional_bounds(
-    model: Scorable,
+    model: Any,
     method: str = "auto",
     *,
     n_documents: int = 10,
@@ -147,7 +147,7 @@ def bidirectional_bounds(
     >>> bool((bounds.gap < 0.2).all())
     True
     """
-    check_model("model", model)
+    model = as_scorable("model", model)
     method = checks.choice("method", method, REVERSIBLE)
     settings = check_settings(
         method=method,

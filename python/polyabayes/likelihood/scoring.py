@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -12,32 +12,18 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
-from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.likelihood.foreign import Scorable, as_scorable
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
 
-__all__ = ["EVENTS", "Scorable", "check_model", "log_likelihood"]
+__all__ = ["EVENTS", "log_likelihood"]
 
 EVENTS = ("sequence", "counts")
 
 
-@runtime_checkable
-class Scorable(Protocol):
-    """A fitted model whose document likelihood is an urn sum: what the estimators need of it."""
-
-    _default_event: str
-    _conditions_on_length: bool
-
-    def _aligned(self, documents: Any, name: str, unseen: str) -> tuple[Corpus, int]:
-        """The documents over the model's vocabulary, and the number of tokens dropped."""
-
-    def _core_model(self) -> _core.Model:
-        """The model as the compiled core reads it."""
-
-
 def log_likelihood(
-    model: Scorable,
+    model: Any,
     documents: Any,
     method: str = "auto",
     *,
@@ -59,8 +45,9 @@ def log_likelihood(
 
     Parameters
     ----------
-    model : LatentDirichletAllocation or PoissonFactorAnalysis
-        A model that is fitted or made by ``from_parameters``.
+    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
+        A model that is fitted or made by ``from_parameters``, or a fitted one of scikit-learn (or
+        a Pipeline that ends in one), gensim, tomotopy or pycisTopic: see :mod:`polyabayes.interop`.
     documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
         The documents. Equal documents are scored once.
     method : str, default="auto"
@@ -174,7 +161,7 @@ def log_likelihood(
     >>> print(f"{result.total:.12f} {result.methods[0]}")
     -4.474050553487 exact
     """
-    check_model("model", model)
+    model = as_scorable("model", model)
     event = model._default_event if event is None else checks.choice("event", event, EVENTS)
     settings = check_settings(
         method=method,
@@ -213,15 +200,6 @@ def log_likelihood(
     for category, message in doubts(result):
         warnings.warn(message, category, stacklevel=2)
     return result
-
-
-def check_model(name: str, model: object) -> None:
-    """Refuse what is not one of our models."""
-    if isinstance(model, type) or not isinstance(model, Scorable):
-        raise InvalidTypeError(
-            f"{name} must be a LatentDirichletAllocation or a PoissonFactorAnalysis, got "
-            f"{model!r}; bring other models in by from_parameters"
-        )
 
 
 def _given_length(model: Scorable, given_length: bool | None) -> bool:

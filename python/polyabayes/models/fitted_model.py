@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,8 +16,9 @@ from polyabayes._support import checks
 from polyabayes._support.files import checked_path
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import draw_seed
-from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError
+from polyabayes.likelihood.foreign import read_documents
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.model_files import write_model
@@ -58,6 +60,8 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     _default_event: str
     _conditions_on_length: bool
     _arrays: ClassVar[tuple[str, ...]]
+    # Makes counts of raw documents, where the model came from a pipeline that does.
+    _vectorise: Callable[[Any, str], Corpus] | None = None
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Posterior mean topic weights of documents.
@@ -212,7 +216,7 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _aligned(self, documents: Any, name: str, unseen: str) -> tuple[Corpus, int]:
         """The documents over the model's vocabulary, and the number of tokens dropped."""
         self._check_fitted()
-        corpus = as_corpus(documents, name)
+        corpus = read_documents([self], documents, name)
         policy = checks.choice("unseen", unseen, ("raise", "drop"))
         if corpus.vocabulary is not None and self.vocabulary_ is not None:
             return corpus.aligned_to(self.vocabulary_, policy)
