@@ -10,19 +10,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.io import mmwrite
 
-from polyabayes._counts import Words
-from polyabayes.corpus import Corpus
+from polyabayes._support.files import content_of, line_blocks, refuse_announced, replacing
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import Words
 from polyabayes.exceptions import FileFormatError
-from polyabayes.io._files import (
-    content_of,
-    line_blocks,
-    refuse_announced,
-    replacing,
-    vocabulary_path,
-    with_vocabulary,
-    write_vocabulary,
-)
-from polyabayes.io._integers import count_mistake, is_number, parse_counts, whole_count
+from polyabayes.io.integers import count_mistake, is_number, parse_counts, whole_count
+from polyabayes.io.vocabularies import vocabulary_path, with_vocabulary, write_vocabulary
 
 _BANNER = "%%matrixmarket"
 _LAYOUTS = ("coordinate", "array")
@@ -183,8 +176,8 @@ def _table(path: Path, first_line: int, body: bytes, header: _Header) -> Table:
             if reason:
                 raise FileFormatError(f"{path}, line {number}: {reason}")
             counts = fields[header.width - 1 :] if header.has_values else []
-            places = [] if header.is_dense else fields[:2]
-            rows.append([*map(int, places), *map(whole_count, counts)])
+            place = [] if header.is_dense else fields[:2]
+            rows.append([*map(int, place), *map(whole_count, counts)])
     return np.array(rows, dtype=np.int64)
 
 
