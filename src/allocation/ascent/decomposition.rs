@@ -1,0 +1,374 @@
+//! Decomposition of a tensor: coordinate ascent on tables and allocation, and Gibbs sampling.
+
+use std::collections::HashMap;
+
+use rand::RngExt as _;
+use rayon::prelude::*;
+
+use super::sum_product::SumProduct;
+use crate::allocation::kernel::chains::{Chains, Order};
+use crate::allocation::kernel::counts::Target;
+use crate::allocation::kernel::law::ln_law;
+use crate::allocation::model::network::{Margin, Network};
+use crate::allocation::model::problem::{Cells, Problem};
+use crate::allocation::particles::smc::{self, Filter, Keep};
+use crate::control::Observer;
+use crate::counts::CountTensor;
+use crate::error::{Error, Result, array_of};
+use crate::math::{digamma, ln_gamma, ln_gamma_ratio};
+use crate::rng::{Key, LANES, Purpose, Rng};
+
+/// Where the mode of a table lies on its border, α + S - 1 is clipped to this: every cell of the
+/// data must stay possible.
+const LEAST: f64 = 1e-9;
+
+/// What coordinate ascent keeps of the allocation, and of the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ascent {
+    /// Both expected: variational Bayes, ascends a lower bound of ln Pr(X | T).
+    Variational,
+    /// Expected allocation, most probable tables: ascends ln p(X, θ | T).
+    Em,
+    /// Most probable allocation, expected tables: ascends ln π(S | T).
+    DualEm,
+    /// Most probable allocation and tables (iterated conditional modes): ascends ln p(S, θ | T).
+    Icm,
+}
+
+impl Ascent {
+    pub(crate) fn expects_allocation(self) -> bool {
+        matches!(self, Ascent::Variational | Ascent::Em)
+    }
+
+    fn expects_tables(self) -> bool {
+        matches!(self, Ascent::Variational | Ascent::DualEm)
+    }
+}
+
+/// When coordinate ascent ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Iterations.
+    pub max_iter: usize,
+    /// Gain of the objective, relative to its size, below which it ends.
+    pub tolerance: f64,
+    /// Random starts, of which the best is kept.
+    pub n_restarts: usize,
+}
+
+/// Family counts of a decomposition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decomposition {
+    /// Counts of every table, (child, parents...) in row-major order.
+    pub counts: Vec<Vec<f64>>,
+    /// Objective after every iteration, in nats, given the total; ln of the law of the allocation
+    /// after every sweep of Gibbs sampling.
+    pub trace: Vec<f64>,
+    /// Whether the last gain was below the tolerance.
+    pub converged: bool,
+}
+
+/// The tables of a network over a tensor, one row for each cell that hidden nodes can reach.
+pub(crate) struct Tables {
+    pub(crate) problem: Problem,
+    /// Conditional distribution that each row is a part of.
+    group_of: Vec<u32>,
+    /// α and number of values of each distribution, and how many of them have no row.
+    groups: Vec<(f64, f64, f64)>,
+    /// ln of the arrangements of the tokens, and of the tables that hidden nodes have no part in,
+    /// integrated out.
+    ln_constant: f64,
+}
+
+impl Tables {
+    fn new(network: &Network, data: &CountTensor, order: Option<&[usize]>) -> Result<Self> {
+        let mut tables = Tables::of_cells(network, &Cells { data, missing: &[] }, order)?;
+        let whole = network.whole_margins();
+        let (families, parents) = whole.split_at(whole.len() / 2);
+        let visible = |family: &Margin| is_visible(family, network);
+        let margins = families.iter().zip(parents).filter(|(family, _)| visible(family));
+        let margins = margins.flat_map(|(family, parents)| [family.clone(), parents.clone()]);
+        let ln_visible = Problem::of_margins(network, margins.collect(), data, None);
+        tables.ln_constant += ln_visible?.ln_visible;
+        Ok(tables)
+    }
+
+    /// Tables over the cells that tokens may fall in, without those that have no rows.
+    pub(crate) fn of_cells(
+        network: &Network,
+        cells: &Cells<'_>,
+        order: Option<&[usize]>,
+    ) -> Result<Self> {
+        let problem = Problem::of_cells(network, network.families(), cells, order)?;
+        let mut group_of = vec![0; problem.n_rows()];
+        let mut groups: Vec<(f64, f64, f64)> = Vec::new();
+        for laid in &problem.margins {
+            let n_parents: usize = laid.margin.shape[1..].iter().product();
+            let mut numbers: HashMap<usize, u32> = HashMap::new();
+            for (row, cell) in laid.rows().zip(laid.cells()) {
+                // The child varies slowest: what is left of the cell names its parents' values.
+                let number = *numbers.entry(cell % n_parents).or_insert_with(|| {
+                    let size = laid.margin.shape[0] as f64;
+                    groups.push((laid.margin.alpha, size, size));
+                    groups.len() as u32 - 1
+                });
+                groups[number as usize].2 -= 1.0;
+                group_of[row] = number;
+            }
+        }
+        let ln_constant = problem.ln_arrangements;
+        Ok(Tables { problem, group_of, groups, ln_constant })
+    }
+
+    /// Conditional probabilities that are even up to noise.
+    pub(crate) fn noisy(&self, rng: &mut Rng) -> Vec<f64> {
+        let noise: Vec<f64> =
+            (0..self.problem.n_rows()).map(|_| 0.5 + rng.random::<f64>()).collect();
+        let sums = self.group_sums(&noise);
+        let totals: Vec<f64> =
+            self.groups.iter().zip(sums).map(|((_, _, without), sum)| sum + without).collect();
+        noise.iter().zip(&self.group_of).map(|(x, &group)| x / totals[group as usize]).collect()
+    }
+
+    fn group_sums(&self, rows: &[f64]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.groups.len()];
+        self.group_of.iter().zip(rows).for_each(|(&group, x)| sums[group as usize] += x);
+        sums
+    }
+
+    fn alphas(&self) -> impl Iterator<Item = f64> {
+        self.group_of.iter().map(|&group| self.groups[group as usize].0)
+    }
+
+    /// exp E ln θ, or the mode of θ, given counts.
+    pub(crate) fn weights(&self, ascent: Ascent, counts: &[f64]) -> Vec<f64> {
+        if ascent.expects_tables() {
+            let sums = self.group_sums(counts);
+            let ln_sums: Vec<f64> = (self.groups.iter().zip(sums))
+                .map(|((alpha, size, _), sum)| digamma(alpha * size + sum))
+                .collect();
+            let row = |(alpha, (n, &group)): (f64, (&f64, &u32))| {
+                (digamma(alpha + n) - ln_sums[group as usize]).exp()
+            };
+            return self.alphas().zip(counts.iter().zip(&self.group_of)).map(row).collect();
+        }
+        let clipped: Vec<f64> =
+            self.alphas().zip(counts).map(|(alpha, n)| (alpha + n - 1.0).max(LEAST)).collect();
+        let sums = self.group_sums(&clipped);
+        let totals: Vec<f64> = (self.groups.iter().zip(sums))
+            .map(|((alpha, _, without), sum)| sum + without * (alpha - 1.0).max(LEAST))
+            .collect();
+        let row = |(x, &group): (&f64, &u32)| x / totals[group as usize];
+        clipped.iter().zip(&self.group_of).map(row).collect()
+    }
+
+    /// ln Π (α)_S / (Σ α)_S over all tables.
+    pub(crate) fn ln_marginal(&self, counts: &[f64]) -> f64 {
+        let cells = self.alphas().zip(counts).filter(|(_, n)| **n > 0.0);
+        let ln_cells: f64 = cells.map(|(alpha, &n)| ln_gamma_ratio(alpha, n)).sum();
+        let groups = self.groups.iter().zip(self.group_sums(counts)).filter(|(_, n)| *n > 0.0);
+        ln_cells - groups.map(|((alpha, size, _), n)| ln_gamma_ratio(alpha * size, n)).sum::<f64>()
+    }
+
+    /// ln of the density of the tables: Dirichlet, without zeros where α < 1 makes it infinite.
+    pub(crate) fn ln_density(&self, weights: &[f64]) -> f64 {
+        let rows = self.alphas().zip(weights).filter(|(_, weight)| **weight > 0.0);
+        let ln_rows: f64 = rows.map(|(alpha, weight)| (alpha - 1.0) * weight.ln()).sum();
+        let constant =
+            |(alpha, size, _): &(f64, f64, f64)| ln_gamma(alpha * size) - size * ln_gamma(*alpha);
+        ln_rows + self.groups.iter().map(constant).sum::<f64>()
+    }
+
+    fn ascend(
+        &self,
+        ascent: Ascent,
+        limits: Limits,
+        rng: &mut Rng,
+        observer: &impl Observer,
+    ) -> Result<(Vec<f64>, Vec<f64>, bool)> {
+        let mut sum_product = SumProduct::new(&self.problem);
+        let mut counts = array_of("expected counts", self.problem.n_rows(), 0.0)?;
+        // Responsibilities from tables that are even up to noise.
+        let mut weights: Vec<f64> = (0..counts.len()).map(|_| 0.5 + rng.random::<f64>()).collect();
+        let constant = self.ln_constant;
+        let mut trace: Vec<f64> = Vec::new();
+        for _ in 0..limits.max_iter {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            let objective = if ascent.expects_allocation() {
+                let ln_weight = sum_product.expect(&weights, &mut counts);
+                let used: f64 = (weights.iter().zip(&counts))
+                    .filter(|(_, n)| **n > 0.0)
+                    .map(|(weight, n)| n * weight.ln())
+                    .sum();
+                ln_weight - used
+            } else {
+                sum_product.mode(&weights, &mut counts)
+            };
+            weights = self.weights(ascent, &counts);
+            let objective = objective
+                + match ascent {
+                    Ascent::Variational | Ascent::DualEm => self.ln_marginal(&counts),
+                    Ascent::Em | Ascent::Icm => {
+                        let used = weights.iter().zip(&counts).filter(|(_, n)| **n > 0.0);
+                        used.map(|(weight, n)| n * weight.ln()).sum::<f64>()
+                            + self.ln_density(&weights)
+                    }
+                };
+            let gain = trace.last().map_or(f64::INFINITY, |last| objective + constant - last);
+            trace.push(objective + constant);
+            if gain < limits.tolerance * (objective + constant).abs() {
+                return Ok((counts, trace, true));
+            }
+        }
+        Ok((counts, trace, false))
+    }
+}
+
+/// Counts of all tables, whole, from those of the rows of a problem that has all families first.
+fn whole(network: &Network, data: &CountTensor, problem: &Problem, rows: &[f64]) -> Vec<Vec<f64>> {
+    let mut laid = problem.margins.iter();
+    let families = network.families().into_iter();
+    families
+        .map(|family| {
+            if is_visible(&family, network) {
+                return count_visible(&family, network, data);
+            }
+            laid.next().map(|laid| laid.whole(&rows[laid.rows()])).unwrap_or_default()
+        })
+        .collect()
+}
+
+fn is_visible(family: &Margin, network: &Network) -> bool {
+    family.slots.iter().flatten().all(|node| network.axes().contains(node))
+}
+
+fn count_visible(family: &Margin, network: &Network, data: &CountTensor) -> Vec<f64> {
+    let mut whole = vec![0.0; family.shape.iter().product()];
+    let axis = |node: &usize| network.axes().iter().position(|other| other == node);
+    for (index, count) in data.cells() {
+        for slot in &family.slots {
+            let values = slot.iter().filter_map(|node| axis(node).map(|axis| index[axis] as usize));
+            let cell = values.zip(&family.shape).fold(0, |cell, (value, size)| cell * size + value);
+            whole[cell] += count as f64;
+        }
+    }
+    whole
+}
+
+/// Coordinate ascent from random starts; the best of them.
+///
+/// # Errors
+/// Those of [`Problem::new`]; [`Error::Stopped`] when the observer asks to stop; for modes of
+/// allocations, hidden nodes that do not fit into one clique.
+pub fn ascend(
+    network: &Network,
+    data: &CountTensor,
+    order: Option<&[usize]>,
+    ascent: Ascent,
+    limits: Limits,
+    seed: u64,
+    observer: &impl Observer,
+) -> Result<Decomposition> {
+    let tables = Tables::new(network, data, order)?;
+    if !ascent.expects_allocation() && tables.problem.plan.cliques.len() > 1 {
+        let node = tables.problem.plan.cliques[0].nodes[0];
+        let problem = "is summed out apart from other hidden nodes: modes of allocations need \
+                       all of them in one clique";
+        return Err(Error::Graph { node, problem });
+    }
+    let key = Key::new(seed, Purpose::Initialise);
+    let run = |restart: usize| {
+        let mut rng = key.unit(restart as u64).rng();
+        tables.ascend(ascent, limits, &mut rng, observer).inspect(|_| observer.advance(1))
+    };
+    let runs: Result<Vec<_>> = (0..limits.n_restarts).into_par_iter().map(run).collect();
+    let best =
+        runs?.into_iter().reduce(|best, run| if run.1.last() > best.1.last() { run } else { best });
+    let (counts, trace, converged) = best.unwrap_or_default();
+    Ok(Decomposition { counts: whole(network, data, &tables.problem, &counts), trace, converged })
+}
+
+/// How long a Gibbs sampler of allocations runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sweeps {
+    /// Sweeps that anneal from independent tokens to the model.
+    pub burn_in: usize,
+    /// Sweeps that are averaged.
+    pub n_kept: usize,
+}
+
+/// Family counts averaged over collapsed Gibbs sweeps of one chain, the one of 16 whose allocation
+/// is most probable when the annealing ends: an average over chains would mix their labels.
+///
+/// # Errors
+/// Those of [`Problem::new`]; [`Error::Range`]; [`Error::Stopped`] when the observer asks to stop.
+pub fn gibbs(
+    network: &Network,
+    data: &CountTensor,
+    order: Option<&[usize]>,
+    sweeps: Sweeps,
+    seed: u64,
+    observer: &impl Observer,
+) -> Result<Decomposition> {
+    let problem = Problem::of_margins(network, network.whole_margins(), data, order)?;
+    problem.check_range()?;
+    if problem.n_cliques() == 0 {
+        let counts = whole(network, data, &problem, &[]);
+        let trace = vec![problem.ln_visible + problem.ln_arrangements];
+        return Ok(Decomposition { counts, trace, converged: true });
+    }
+    let mut rng = Key::new(seed, Purpose::Initialise).rng();
+    let mut chains = Chains::uniform(&problem, &mut rng, observer)?;
+    let (average, alphas) = (problem.average(), problem.alphas());
+    let model = Target { base: &alphas, unit: 1.0 };
+    let constant = problem.ln_visible + problem.ln_arrangements;
+    let mut sums = array_of("expected counts", problem.n_rows(), 0.0)?;
+    let mut trace = Vec::with_capacity(sweeps.n_kept);
+    let mut best = None;
+    for sweep in 0..sweeps.burn_in + sweeps.n_kept {
+        if sweep < sweeps.burn_in {
+            let beta = sweep as f64 / sweeps.burn_in as f64;
+            let pairs = average.iter().zip(&alphas);
+            let base: Vec<f64> = pairs.map(|(m, alpha)| (1.0 - beta) * m + beta * alpha).collect();
+            chains.sweep(Target { base: &base, unit: beta }, Order::Forward, observer)?;
+        } else {
+            chains.sweep(model, Order::Forward, observer)?;
+            let ln_laws = ln_law(&problem, model, chains.rows());
+            let most_probable = || (0..LANES).max_by(|&x, &y| ln_laws[x].total_cmp(&ln_laws[y]));
+            let lane = *best.get_or_insert_with(|| most_probable().unwrap_or(0));
+            trace.push(ln_laws[lane] + constant);
+            sums.iter_mut().zip(chains.rows()).for_each(|(sum, row)| *sum += f64::from(row[lane]));
+        }
+        observer.advance(1);
+    }
+    sums.iter_mut().for_each(|sum| *sum /= sweeps.n_kept as f64);
+    let counts = whole(network, data, &problem, &sums);
+    Ok(Decomposition { counts, trace, converged: true })
+}
+
+/// Family counts of the most probable allocation among the particles of one run.
+///
+/// # Errors
+/// Those of [`Problem::new`]; [`Error::Range`]; too many particles; [`Error::Stopped`] when the
+/// observer asks to stop.
+pub fn best_particle(
+    network: &Network,
+    data: &CountTensor,
+    order: Option<&[usize]>,
+    filter: &Filter,
+    seed: u64,
+    observer: &impl Observer,
+) -> Result<Decomposition> {
+    let problem = Problem::of_margins(network, network.whole_margins(), data, order)?;
+    problem.check_range()?;
+    let mut rng = Key::new(seed, Purpose::Initialise).rng();
+    let (rows, ln_law) = match problem.n_cliques() {
+        0 => (Vec::new(), 0.0),
+        _ => smc::run(&problem, filter, Keep::All, &mut rng, observer)?.1.best(&problem),
+    };
+    let trace = vec![ln_law + problem.ln_visible + problem.ln_arrangements];
+    let counts = whole(network, data, &problem, &rows);
+    Ok(Decomposition { counts, trace, converged: true })
+}

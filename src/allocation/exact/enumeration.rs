@@ -1,0 +1,357 @@
+//! Exact enumeration: token by token, allocations merged where their future is the same.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use crate::allocation::model::plan::{Clique, Factor};
+use crate::allocation::model::problem::Problem;
+use crate::control::Observer;
+use crate::error::{Error, MAX_ENUMERATION_BYTES, Result};
+use crate::math::ln_factorial;
+
+/// Branches between two looks at the budget and at the observer.
+const BRANCHES_BETWEEN_LOOKS: u64 = 1024;
+
+/// Bytes that an allocation takes beside its counts: its mass, a place in a hash table of twice its
+/// size and in a list, and what the allocator adds.
+const ENTRY: usize = 128;
+
+/// Joint states of hidden nodes that are enumerated for every token.
+const MAX_JOINT: f64 = 1e6;
+
+/// ln Z: allocations of all tokens, summed.
+pub(crate) fn ln_sum(problem: &Problem, budget: f64, observer: &impl Observer) -> Result<f64> {
+    Ok(Enumeration::of_tokens(problem, budget, observer)?.ln_sum())
+}
+
+/// All allocations of some tokens, with their masses.
+pub(crate) struct Enumeration<'a, O> {
+    problem: &'a Problem,
+    joint: Joint<'a>,
+    symmetry: Symmetry,
+    alphas: Vec<f64>,
+    /// The last token that can read each row.
+    last: Vec<usize>,
+    /// Masses by marginal counts, where only rows that a later token reads tell allocations apart.
+    allocations: HashMap<Vec<u32>, f64>,
+    ln_scale: f64,
+    n_drawn: usize,
+    /// Joint states that tokens have taken in allocations.
+    n_branches: u64,
+    /// Multiply-adds of one joint state of a token: its factors, and the counts that are copied and
+    /// compared.
+    branch_cost: f64,
+    budget: f64,
+    observer: &'a O,
+}
+
+impl<'a, O: Observer> Enumeration<'a, O> {
+    /// Allocations of the tokens of the data.
+    pub(crate) fn of_tokens(problem: &'a Problem, budget: f64, observer: &'a O) -> Result<Self> {
+        let joint = Joint::new(problem)?;
+        let n_factors: usize = problem.plan.cliques.iter().map(|clique| clique.factors.len()).sum();
+        let mut enumeration = Enumeration {
+            problem,
+            joint,
+            symmetry: Symmetry::new(problem),
+            alphas: problem.alphas(),
+            last: last_use(problem),
+            allocations: HashMap::from([(vec![0; problem.n_rows], 1.0)]),
+            ln_scale: 0.0,
+            n_drawn: 0,
+            n_branches: 0,
+            branch_cost: (n_factors + problem.n_rows) as f64,
+            budget,
+            observer,
+        };
+        // Every token meets one allocation at least.
+        enumeration.check(problem.total as f64 * enumeration.joint.n as f64, 1.0)?;
+        let (n_branches, n_allocations) = enumeration.least_work()?;
+        enumeration.check(n_branches, n_allocations)?;
+        for cell in problem.tokens()? {
+            enumeration.draw(cell..cell + 1, &mut [0.0])?;
+        }
+        Ok(enumeration)
+    }
+
+    /// Refuses missing tokens to come, each in one of so many cells, whose least cost passes the
+    /// budget: none of them makes allocations fewer, as what it adds to is read by all later ones.
+    pub(crate) fn foresee(&self, n_cells: usize, n_tokens: u64) -> Result<()> {
+        let n_allocations = self.allocations.len() as f64;
+        let to_come = n_allocations * (n_cells * self.joint.n) as f64 * n_tokens as f64;
+        self.check(to_come, n_allocations)
+    }
+
+    /// So many missing tokens to come are refused for their least cost alone.
+    pub(crate) fn too_many(&self, n_cells: usize) -> u64 {
+        let n_left = self.budget / self.branch_cost - self.n_branches as f64;
+        let a_token = (self.allocations.len() * n_cells * self.joint.n) as f64;
+        (n_left / a_token) as u64 + 1
+    }
+
+    /// Joint states that tokens of the data take in allocations at least, and allocations that there
+    /// are at some time: they are told apart by every margin alone, in whose blocks tokens take all
+    /// joint states independently.
+    fn least_work(&self) -> Result<(f64, f64)> {
+        let orders = |values: &Vec<_>| ln_factorial(values.len() as u64);
+        let ln_symmetries: f64 = self.symmetry.nodes.iter().map(orders).sum();
+        let tokens = self.problem.tokens()?;
+        let (mut least, mut most) = (0.0_f64, 1.0_f64);
+        for clique in &self.problem.plan.cliques {
+            for factor in clique.factors.iter().filter(|factor| !factor.tied) {
+                let mut n_branches = 0.0;
+                for ln_n in self.ln_compositions(factor, &tokens) {
+                    let n_allocations = (ln_n - ln_symmetries).exp().max(1.0);
+                    n_branches += n_allocations * self.joint.n as f64;
+                    most = most.max(n_allocations);
+                }
+                least = least.max(n_branches);
+            }
+        }
+        Ok((least, most))
+    }
+
+    /// ln of the number of counts that a factor's blocks may have before every token: compositions
+    /// of their tokens, where a later one reads them.
+    fn ln_compositions(&self, factor: &Factor, tokens: &[u32]) -> impl Iterator<Item = f64> {
+        let n_rows = factor.rows.iter().collect::<HashSet<_>>().len() as u64;
+        let mut of_blocks: HashMap<u32, (u64, f64)> = HashMap::new();
+        let mut ln_n = 0.0;
+        tokens.iter().enumerate().map(move |(token, &cell)| {
+            let before = ln_n;
+            let base = self.problem.bases(cell)[factor.slot];
+            let (n_tokens, ln_own) = of_blocks.entry(base).or_default();
+            *n_tokens += 1;
+            let growth = ((*n_tokens + n_rows - 1) as f64 / *n_tokens as f64).ln();
+            *ln_own += growth;
+            ln_n += growth;
+            if self.last[base as usize] <= token {
+                ln_n -= *ln_own;
+            }
+            before
+        })
+    }
+
+    fn check(&self, branches_to_come: f64, n_allocations: f64) -> Result<()> {
+        if self.observer.stopped() {
+            return Err(Error::Stopped);
+        }
+        let operations = (self.n_branches as f64 + branches_to_come) * self.branch_cost;
+        let bytes = n_allocations * (size_of::<u32>() * self.problem.n_rows + ENTRY) as f64;
+        let (n_tokens, budget) = (self.problem.total, self.budget);
+        if operations <= budget && bytes <= MAX_ENUMERATION_BYTES {
+            return Ok(());
+        }
+        let remedy = if self.problem.missing.is_empty() {
+            "use method=\"annealed\""
+        } else {
+            "give a smaller max_total, or use method=\"smc\""
+        };
+        Err(Error::EnumerationBudget { n_tokens, operations, bytes, budget, remedy })
+    }
+
+    /// ln of the sum of all masses.
+    pub(crate) fn ln_sum(&self) -> f64 {
+        let mut masses: Vec<f64> = self.allocations.values().copied().collect();
+        masses.sort_unstable_by(f64::total_cmp);
+        self.ln_scale + masses.iter().sum::<f64>().ln()
+    }
+
+    /// Adds a token that falls in one of these cells; fills the weight that each of them has on
+    /// average over the allocations before.
+    pub(crate) fn draw(&mut self, cells: Range<u32>, shares: &mut [f64]) -> Result<()> {
+        let mut next: HashMap<Vec<u32>, f64> = HashMap::with_capacity(2 * self.allocations.len());
+        let mut sorted: Vec<(Vec<u32>, f64)> =
+            std::mem::take(&mut self.allocations).into_iter().collect();
+        // The sum must not depend on the order of a hash map.
+        sorted.sort_unstable_by(|x, y| x.0.cmp(&y.0));
+        let total: f64 = sorted.iter().map(|(_, mass)| mass).sum();
+        shares.fill(0.0);
+        let n_before = sorted.len();
+        for (rows, mass) in sorted {
+            for (share, cell) in shares.iter_mut().zip(cells.clone()) {
+                *share += self.branch(cell, &rows, mass, n_before, &mut next)? / total;
+            }
+        }
+        let largest: f64 = next.values().copied().fold(0.0, f64::max);
+        next.values_mut().for_each(|mass| *mass /= largest);
+        self.ln_scale += largest.ln();
+        self.allocations = next;
+        self.n_drawn += 1;
+        Ok(())
+    }
+
+    /// Adds a token of a cell to an allocation, in every joint state; returns their mass.
+    fn branch(
+        &mut self,
+        cell: u32,
+        rows: &[u32],
+        mass: f64,
+        n_before: usize,
+        next: &mut HashMap<Vec<u32>, f64>,
+    ) -> Result<f64> {
+        let bases = self.problem.bases(cell);
+        let mut sum = 0.0;
+        for state in 0..self.joint.n {
+            if self.n_branches.is_multiple_of(BRANCHES_BETWEEN_LOOKS) {
+                self.check(0.0, (n_before + next.len()) as f64)?;
+            }
+            self.n_branches += 1;
+            let mass = mass * self.joint.weight(state, bases, &self.alphas, rows);
+            let mut rows = rows.to_vec();
+            self.joint.add(state, bases, &mut rows);
+            for (row, &last) in rows.iter_mut().zip(&self.last) {
+                if last <= self.n_drawn {
+                    *row = 0;
+                }
+            }
+            self.symmetry.sort(&mut rows);
+            *next.entry(rows).or_default() += mass;
+            sum += mass;
+        }
+        Ok(sum)
+    }
+}
+
+/// The last token that can read each row: tokens that were not observed have no last.
+fn last_use(problem: &Problem) -> Vec<usize> {
+    let mut last = vec![0; problem.n_rows];
+    let mut n_tokens = 0;
+    for (cell, &count) in (0..).zip(&problem.counts) {
+        n_tokens += count as usize;
+        let last_token = if count == 0 { usize::MAX } else { n_tokens - 1 };
+        let bases = problem.bases(cell);
+        for clique in &problem.plan.cliques {
+            for factor in &clique.factors {
+                for &row in &factor.rows {
+                    last[(bases[factor.slot] + row) as usize] = last_token;
+                }
+            }
+        }
+    }
+    last
+}
+
+/// Joint states of all hidden nodes.
+struct Joint<'a> {
+    problem: &'a Problem,
+    n: usize,
+    /// State of each clique, for every joint state.
+    states: Vec<Vec<usize>>,
+}
+
+impl<'a> Joint<'a> {
+    fn new(problem: &'a Problem) -> Result<Self> {
+        let cliques = &problem.plan.cliques;
+        let n_joint: f64 = cliques.iter().map(|clique| clique.n_inner as f64).product();
+        if n_joint > MAX_JOINT {
+            let bytes = n_joint * size_of::<usize>() as f64;
+            return Err(Error::Memory { name: "joint states of the hidden nodes", bytes });
+        }
+        let n = n_joint as usize;
+        let mut strides = HashMap::new();
+        let mut stride = 1;
+        for &(node, _, size) in cliques.iter().flat_map(Clique::inner) {
+            strides.insert(node, (stride, size));
+            stride *= size;
+        }
+        let state = |digits: &[(usize, usize, usize)], joint: usize| -> usize {
+            let part = |&(node, own, _): &(usize, usize, usize)| {
+                let (stride, size) = strides[&node];
+                joint / stride % size * own
+            };
+            digits.iter().map(part).sum()
+        };
+        let of_clique =
+            |clique: &Clique| (0..n).map(|joint| state(clique.digits(), joint)).collect();
+        Ok(Joint { problem, n, states: cliques.iter().map(of_clique).collect() })
+    }
+
+    /// Factors of a joint state, with their rows.
+    fn factors<'s>(
+        &'s self,
+        joint: usize,
+        bases: &'s [u32],
+    ) -> impl Iterator<Item = (&'s Factor, usize)> {
+        let cliques = self.problem.plan.cliques.iter().zip(&self.states);
+        cliques.flat_map(move |(clique, states)| {
+            let state = states[joint];
+            let row = move |factor: &Factor| (bases[factor.slot] + factor.rows[state]) as usize;
+            clique.factors.iter().map(move |factor| (factor, row(factor)))
+        })
+    }
+
+    /// Weight of the next token in a joint state.
+    fn weight(&self, joint: usize, bases: &[u32], alphas: &[f64], rows: &[u32]) -> f64 {
+        let mut hits: Vec<usize> = Vec::new();
+        let mut weight = 1.0;
+        for (factor, row) in self.factors(joint, bases) {
+            let own = hits.iter().filter(|&&hit| hit == row).count();
+            weight *= (alphas[row] + f64::from(rows[row]) + own as f64).powi(factor.exponent);
+            hits.push(row);
+        }
+        weight
+    }
+
+    fn add(&self, joint: usize, bases: &[u32], rows: &mut [u32]) {
+        self.factors(joint, bases).for_each(|(_, row)| rows[row] += 1);
+    }
+}
+
+/// Permutations of the values of hidden nodes: they change no probability.
+struct Symmetry {
+    /// For every hidden node, the rows of each of its values, in corresponding order.
+    nodes: Vec<Vec<Vec<usize>>>,
+}
+
+impl Symmetry {
+    fn new(problem: &Problem) -> Self {
+        Symmetry { nodes: problem.rows_by_value() }
+    }
+
+    /// Brings the values of every hidden node in turn into decreasing order of their counts.
+    fn sort(&self, rows: &mut [u32]) {
+        for values in &self.nodes {
+            let key = |rows: &[u32], value: &[usize]| -> Vec<u32> {
+                value.iter().map(|&row| rows[row]).collect()
+            };
+            let mut counts: Vec<Vec<u32>> = values.iter().map(|value| key(rows, value)).collect();
+            counts.sort_unstable_by(|x, y| y.cmp(x));
+            for (value, counts) in values.iter().zip(counts) {
+                value.iter().zip(counts).for_each(|(&row, n)| rows[row] = n);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allocation::model::network::{Network, Prior};
+    use crate::counts::CountTensor;
+
+    #[test]
+    fn no_enumeration_takes_less_than_the_least_work() {
+        let tables =
+            [[3, 0, 1, 2, 2, 0], [1, 1, 1, 1, 1, 1], [0, 5, 0, 0, 4, 0], [2, 2, 2, 3, 0, 0]];
+        let parents = [vec![vec![2], vec![2], vec![]], vec![vec![2], vec![2, 0], vec![]]];
+        for (counts, parents, size) in
+            tables.iter().flat_map(|x| parents.iter().flat_map(move |p| [(x, p, 2), (x, p, 3)]))
+        {
+            let prior = Prior { concentration: 1.0, tables: None };
+            let network =
+                Network::new(vec![2, 3, size], parents.clone(), vec![0, 1], &[], prior).unwrap();
+            let cells: Vec<(i64, i64)> = (0..).zip(*counts).filter(|(_, n)| *n > 0).collect();
+            let places: Vec<i64> =
+                cells.iter().flat_map(|(cell, _)| [cell / 3, cell % 3]).collect();
+            let counts: Vec<i64> = cells.iter().map(|(_, n)| *n).collect();
+            let data = CountTensor::new(vec![2, 3], &places, &counts).unwrap();
+            let problem = Problem::new(&network, &data, None).unwrap();
+            let done = Enumeration::of_tokens(&problem, 1e9, &()).unwrap();
+            let (least, _) = done.least_work().unwrap();
+            assert!(least <= done.n_branches as f64, "{least} {}", done.n_branches);
+            // It is of use: within a factor of the permutations of two hidden values and of merging.
+            assert!(least > 0.02 * done.n_branches as f64, "{least} {}", done.n_branches);
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! Collapsed Gibbs chains over the hidden values of all tokens, [`LANES`] in lockstep.
+
+use super::counts::{self, Counts, Rows, States, Target};
+use super::mixtures::{self, Mixture};
+use super::rounds::n_rounds;
+use super::splits::{Cell, Splits};
+use crate::allocation::model::problem::Problem;
+use crate::control::Observer;
+use crate::error::{Error, Result, array_of};
+use crate::math::systematic_offspring;
+use crate::rng::{LANES, Lanes, Stream, UniformLanes};
+
+/// Tokens of a cell, and tokens for each of its states, from which they are redrawn together.
+const HEAVY: u64 = 16;
+
+/// A round of pairs for so many states: a sweep leaves none of them out for long.
+const STATES_A_ROUND: usize = 3;
+
+/// States of tokens that are weighed between two looks at the observer: some tens of milliseconds.
+const STATES_BETWEEN_LOOKS: usize = 1 << 20;
+
+/// The order in which a sweep visits the tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// From the first to the last.
+    Forward,
+    /// From the last to the first: the reversal of a forward sweep.
+    Backward,
+}
+
+impl Order {
+    /// Which of `n` comes after so many.
+    pub(crate) fn nth(self, step: usize, n: usize) -> usize {
+        if self == Order::Forward { step } else { n - 1 - step }
+    }
+}
+
+/// Hidden values of all tokens in [`LANES`] chains.
+pub(crate) struct Chains<'a, U> {
+    problem: &'a Problem,
+    places: Vec<Place>,
+    /// Cells of the tokens that are redrawn one by one.
+    light: Vec<u32>,
+    /// States of all cliques of each of them.
+    states: Vec<States>,
+    /// Cells whose tokens are redrawn together.
+    heavy: Vec<u32>,
+    /// Tokens in every state of the only clique, heavy cell after heavy cell.
+    piles: Vec<Counts>,
+    /// Marginal counts, row after row.
+    rows: Vec<Counts>,
+    sums: Vec<Lanes>,
+    mixture: Option<Mixture>,
+    splits: Splits,
+    uniforms: U,
+}
+
+/// Where the tokens of a cell are.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// One by one, from this on.
+    States(usize),
+    /// In piles, from this on.
+    Piles(usize),
+}
+
+impl<'a, U: UniformLanes> Chains<'a, U> {
+    /// Chains without tokens.
+    ///
+    /// # Errors
+    /// [`Error::TooManyTokens`], [`Error::Memory`] for more than counts and memory hold.
+    fn empty(problem: &'a Problem, rng: &mut impl Stream<Lanes = U>) -> Result<Self> {
+        problem.check_total()?;
+        let plan = &problem.plan;
+        let (n_cliques, n_states) = (plan.cliques.len(), plan.n_states);
+        let least = HEAVY.max(n_states as u64);
+        let (mut light, mut heavy, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for (cell, &count) in (0..).zip(&problem.counts) {
+            if n_cliques == 1 && count >= least {
+                places.push(Place::Piles(heavy.len() * n_states));
+                heavy.push(cell);
+            } else {
+                places.push(Place::States(light.len() * n_cliques));
+                light.extend(std::iter::repeat_n(cell, count as usize));
+            }
+        }
+        Ok(Chains {
+            problem,
+            places,
+            states: array_of("chains", light.len() * n_cliques, [0; LANES])?,
+            light,
+            piles: array_of("chains", heavy.len() * n_states, [0; LANES])?,
+            heavy,
+            rows: array_of("marginal counts of chains", problem.n_rows, [0; LANES])?,
+            sums: vec![[0.0; LANES]; n_states],
+            mixture: Mixture::new(plan),
+            splits: Splits::default(),
+            uniforms: rng.lanes(),
+        })
+    }
+
+    /// Chains in which every joint state of every token's hidden nodes is equally likely.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] for more tokens than memory holds; [`Error::Stopped`] when the observer
+    /// asks to stop.
+    pub(crate) fn uniform(
+        problem: &'a Problem,
+        rng: &mut impl Stream<Lanes = U>,
+        observer: &impl Observer,
+    ) -> Result<Self> {
+        // With base counts of one and nothing added, all states weigh the same.
+        Chains::independent(problem, &vec![1.0; problem.n_rows], rng, observer)
+    }
+
+    /// Chains of independent tokens, `rows` being the weights of the rows.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] for more tokens than memory holds; [`Error::Stopped`] when the observer
+    /// asks to stop.
+    pub(crate) fn independent(
+        problem: &'a Problem,
+        rows: &[f64],
+        rng: &mut impl Stream<Lanes = U>,
+        observer: &impl Observer,
+    ) -> Result<Self> {
+        let mut chains = Chains::empty(problem, rng)?;
+        let (plan, target) = (&problem.plan, Target { base: rows, unit: 0.0 });
+        let mut states = vec![[0; LANES]; plan.cliques.len()];
+        let (part, mut n_drawn) = (chains.tokens_between_looks(), 0);
+        for (cell, &count) in (0..).zip(&problem.counts) {
+            let bases = problem.bases(cell);
+            let token = Rows { counts: &mut chains.rows, bases, target };
+            counts::weigh(plan, &token, &mut chains.sums);
+            for nth in 0..count as usize {
+                if n_drawn % part == 0 && observer.stopped() {
+                    return Err(Error::Stopped);
+                }
+                n_drawn += 1;
+                counts::pick(plan, &chains.sums, &mut chains.uniforms, &mut states);
+                chains.place(cell, nth, &states);
+            }
+        }
+        Ok(chains)
+    }
+
+    /// Chains of all tokens, with these states of all cliques, token after token.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] for more tokens than memory holds.
+    pub(crate) fn of_states(
+        problem: &'a Problem,
+        states: &[States],
+        rng: &mut impl Stream<Lanes = U>,
+    ) -> Result<Self> {
+        let mut chains = Chains::empty(problem, rng)?;
+        let mut tokens = states.chunks_exact(problem.plan.cliques.len());
+        for (cell, &count) in (0..).zip(&problem.counts) {
+            for (nth, states) in tokens.by_ref().take(count as usize).enumerate() {
+                chains.place(cell, nth, states);
+            }
+        }
+        Ok(chains)
+    }
+
+    /// Gives the nth token of a cell its states, when it has none.
+    fn place(&mut self, cell: u32, nth: usize, states: &[States]) {
+        let (bases, target) = (self.problem.bases(cell), Target { base: &[], unit: 0.0 });
+        let mut token = Rows { counts: &mut self.rows, bases, target };
+        counts::add(&self.problem.plan, &mut token, states, 1);
+        match self.places[cell as usize] {
+            Place::States(start) => {
+                self.states[start + nth * states.len()..][..states.len()].copy_from_slice(states);
+            }
+            Place::Piles(start) => {
+                for (lane, &state) in states[0].iter().enumerate() {
+                    self.piles[start + state as usize][lane] += 1;
+                }
+            }
+        }
+    }
+
+    fn tokens_between_looks(&self) -> usize {
+        STATES_BETWEEN_LOOKS.div_ceil(self.problem.plan.n_states)
+    }
+
+    /// One Gibbs sweep over all tokens.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the observer asks to stop.
+    pub(crate) fn sweep(
+        &mut self,
+        target: Target<'_>,
+        order: Order,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        if order == Order::Backward {
+            self.sweep_heavy(target, order, observer)?;
+        }
+        match self.mixture.take() {
+            Some(mut mixture) => {
+                let swept = self.sweep_mixture(&mut mixture, target, order, observer);
+                self.mixture = Some(mixture);
+                swept?;
+            }
+            None => self.sweep_light(target, order, observer)?,
+        }
+        if order == Order::Forward {
+            self.sweep_heavy(target, order, observer)?;
+        }
+        Ok(())
+    }
+
+    /// Redraws the tokens of heavy cells, in pairs of states. The rounds of pairs are drawn at
+    /// random: backwards, they come with the same probability in the opposite order.
+    fn sweep_heavy(
+        &mut self,
+        target: Target<'_>,
+        order: Order,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        let (n, n_states) = (self.heavy.len(), self.problem.plan.n_states);
+        for step in 0..n {
+            let index = order.nth(step, n);
+            let mut cell = Cell {
+                clique: &self.problem.plan.cliques[0],
+                bases: self.problem.bases(self.heavy[index]),
+                target,
+                piles: &mut self.piles[index * n_states..][..n_states],
+                rows: &mut self.rows,
+            };
+            for _ in 0..n_states.div_ceil(STATES_A_ROUND) {
+                if observer.stopped() {
+                    return Err(Error::Stopped);
+                }
+                let [dart, ..] = self.uniforms.next();
+                let round = (dart * n_rounds(n_states) as f64) as usize;
+                self.splits.draw(&mut cell, round, order, &mut self.uniforms, observer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Redraws the tokens of light cells.
+    fn sweep_light(
+        &mut self,
+        target: Target<'_>,
+        order: Order,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        let (n, part) = (self.light.len(), self.tokens_between_looks());
+        for start in (0..n).step_by(part) {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            let steps = start..(start + part).min(n);
+            counts::sweep(
+                &self.problem.plan,
+                self.problem.all_bases(),
+                steps.map(|step| order.nth(step, n)),
+                &self.light,
+                target,
+                &mut self.rows,
+                &mut self.states,
+                &mut self.sums,
+                &mut self.uniforms,
+            );
+        }
+        Ok(())
+    }
+
+    /// The same, where states share no rows.
+    fn sweep_mixture(
+        &mut self,
+        mixture: &mut Mixture,
+        target: Target<'_>,
+        order: Order,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        let n = self.places.len();
+        for step in 0..n {
+            let cell = order.nth(step, n);
+            let Place::States(start) = self.places[cell] else { continue };
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            let n_tokens = self.problem.counts[cell] as usize;
+            mixtures::redraw(
+                mixture,
+                &self.problem.plan.cliques[0],
+                self.problem.bases(cell as u32),
+                &mut self.states[start..][..n_tokens],
+                order,
+                target,
+                &mut self.rows,
+                &mut self.sums,
+                &mut self.uniforms,
+            );
+        }
+        Ok(())
+    }
+
+    /// Marginal counts, row after row.
+    pub(crate) fn rows(&self) -> &[Counts] {
+        &self.rows
+    }
+
+    /// Of one chain, cells, states of a clique, and how many tokens of the cell are in the state.
+    pub(crate) fn tallies(
+        &self,
+        clique: usize,
+        lane: usize,
+    ) -> impl Iterator<Item = (u32, u32, u32)> {
+        let plan = &self.problem.plan;
+        let states = self.states.iter().skip(clique).step_by(plan.cliques.len());
+        let light = self.light.iter().zip(states);
+        let light = light.map(move |(&cell, states)| (cell, states[lane], 1));
+        let heavy = self.heavy.iter().zip(self.piles.chunks_exact(plan.n_states));
+        let heavy = heavy.flat_map(move |(&cell, piles)| {
+            (0..).zip(piles).map(move |(state, pile)| (cell, state, pile[lane] as u32))
+        });
+        light.chain(heavy.filter(|&(_, _, n)| n > 0))
+    }
+
+    /// States of all cliques, token after token.
+    pub(crate) fn states(&self) -> Vec<States> {
+        let plan = &self.problem.plan;
+        let mut all: Vec<States> = Vec::new();
+        for (&place, &count) in self.places.iter().zip(&self.problem.counts) {
+            let n = count as usize * plan.cliques.len();
+            match place {
+                Place::States(start) => all.extend(&self.states[start..][..n]),
+                Place::Piles(start) => {
+                    let first = all.len();
+                    all.resize(first + n, [0; LANES]);
+                    for lane in 0..LANES {
+                        let piles = (0..).zip(&self.piles[start..][..plan.n_states]);
+                        let states = piles.flat_map(|(state, pile)| {
+                            std::iter::repeat_n(state, pile[lane] as usize)
+                        });
+                        let tokens = all[first..].iter_mut();
+                        tokens.zip(states).for_each(|(token, state)| token[lane] = state);
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// The allocation of one chain.
+    pub(crate) fn take(&self, lane: usize) -> Allocation {
+        Allocation {
+            states: self.states.iter().map(|states| states[lane]).collect(),
+            piles: self.piles.iter().map(|pile| pile[lane]).collect(),
+            rows: self.rows.iter().map(|row| row[lane]).collect(),
+        }
+    }
+
+    /// Replaces the allocation of one chain.
+    pub(crate) fn put(&mut self, lane: usize, allocation: &Allocation) {
+        for (states, &state) in self.states.iter_mut().zip(&allocation.states) {
+            states[lane] = state;
+        }
+        self.piles.iter_mut().zip(&allocation.piles).for_each(|(pile, &n)| pile[lane] = n);
+        self.rows.iter_mut().zip(&allocation.rows).for_each(|(row, &n)| row[lane] = n);
+    }
+}
+
+/// Hidden values of all tokens in one chain.
+pub(crate) struct Allocation {
+    states: Vec<u32>,
+    piles: Vec<i32>,
+    rows: Vec<i32>,
+}
+
+/// Replaces allocations of low weight by copies of those of high weight.
+pub(crate) fn resample<U: UniformLanes>(
+    groups: &mut [Chains<'_, U>],
+    ln_weights: &[f64],
+    ln_mean: f64,
+    start: f64,
+) {
+    let weights: Vec<f64> = ln_weights.iter().map(|x| (x - ln_mean).exp()).collect();
+    let mut offspring = vec![0; weights.len()];
+    systematic_offspring(&weights, &mut offspring, start);
+    let mut free = (0..offspring.len()).filter(|&chain| offspring[chain] == 0);
+    for (chain, &n) in offspring.iter().enumerate().filter(|(_, n)| **n > 1) {
+        let allocation = groups[chain / LANES].take(chain % LANES);
+        for to in free.by_ref().take(n as usize - 1) {
+            groups[to / LANES].put(to % LANES, &allocation);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allocation::model::network::{Network, Prior};
+    use crate::counts::CountTensor;
+    use crate::rng::{Key, Purpose};
+
+    /// Three axes of one hidden node, whose own margin divides twice.
+    #[test]
+    fn mixtures_are_swept_as_any_network() {
+        let parents = vec![vec![3], vec![3], vec![3], vec![]];
+        let prior = Prior { concentration: 1.0, tables: None };
+        let network = Network::new(vec![3, 3, 2, 4], parents, vec![0, 1, 2], &[], prior).unwrap();
+        let cells = [0, 0, 0, 0, 1, 1, 1, 0, 1, 2, 2, 0];
+        let data = CountTensor::new(vec![3, 3, 2], &cells, &[5, 1, 40, 7]).unwrap();
+        let problem = Problem::new(&network, &data, None).unwrap();
+        assert!(problem.margins.iter().any(|laid| laid.margin.exponent == -2));
+        let alphas = problem.alphas();
+        let target = Target { base: &alphas, unit: 0.7 };
+        for order in [Order::Forward, Order::Backward] {
+            let rng = || Key::new(3, Purpose::Score).rng();
+            let mut mixture = Chains::uniform(&problem, &mut rng(), &()).unwrap();
+            let mut any = Chains::uniform(&problem, &mut rng(), &()).unwrap();
+            assert!(any.mixture.take().is_some());
+            for _ in 0..50 {
+                mixture.sweep(target, order, &()).unwrap();
+                any.sweep(target, order, &()).unwrap();
+                assert_eq!(mixture.states(), any.states());
+                assert_eq!(mixture.rows(), any.rows());
+            }
+            let counted = Chains::of_states(&problem, &mixture.states(), &mut rng()).unwrap();
+            assert_eq!(counted.rows(), mixture.rows());
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The urn of a network, many particles or chains at a time.
+//!
+//! A token of visible values v draws the values h of the hidden nodes with weight
+//! `Π_U (base_U + unit S_U)^power` over the margins U at (v, h), and adds one to each of them. The
+//! arithmetic has no branch that depends on a lane: it runs in vector registers, as wide as the
+//! processor has them, and its results are the same bits whatever their width.
+
+// Each kernel is compiled for several instruction sets, with all its parts in it.
+#![allow(clippy::inline_always)]
+
+use std::ops::Range;
+
+use crate::allocation::model::plan::{Clique, Plan};
+use crate::rng::{LANES, Lanes, UniformLanes};
+
+/// What a draw is proportional to: base counts of all rows, and how much a token adds to them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target<'a> {
+    pub(crate) base: &'a [f64],
+    pub(crate) unit: f64,
+}
+
+/// One marginal count, in every lane.
+pub(crate) type Counts = [i32; LANES];
+
+/// Joint state of every clique, in every lane.
+pub(crate) type States = [u32; LANES];
+
+/// Marginal counts of [`LANES`] particles or chains, as a token sees them: by the factors of a
+/// clique at its joint states.
+pub(crate) trait Token {
+    /// base + unit S, in every lane.
+    fn sizes(&self, clique: &Clique, factor: usize, state: usize) -> Lanes;
+
+    /// Adds to the count in one lane.
+    fn add(&mut self, clique: &Clique, factor: usize, state: usize, lane: usize, x: i32);
+
+    /// Adds to the counts in all lanes.
+    fn add_all(&mut self, clique: &Clique, factor: usize, state: usize, x: &Counts);
+}
+
+/// Marginal counts row after row, and the first row of each slot of a token.
+pub(crate) struct Rows<'a> {
+    pub(crate) counts: &'a mut [Counts],
+    pub(crate) bases: &'a [u32],
+    pub(crate) target: Target<'a>,
+}
+
+impl Token for Rows<'_> {
+    #[inline(always)]
+    fn sizes(&self, clique: &Clique, factor: usize, state: usize) -> Lanes {
+        let row = clique.row(factor, state, self.bases);
+        let mut base = self.target.base[row];
+        if clique.factors[factor].tied {
+            base += self.target.unit * f64::from(clique.own_hits(factor, state, self.bases));
+        }
+        let (counts, mut sizes) = (&self.counts[row], [0.0; LANES]);
+        for lane in 0..LANES {
+            sizes[lane] = base + self.target.unit * f64::from(counts[lane]);
+        }
+        sizes
+    }
+
+    #[inline(always)]
+    fn add(&mut self, clique: &Clique, factor: usize, state: usize, lane: usize, x: i32) {
+        self.counts[clique.row(factor, state, self.bases)][lane] += x;
+    }
+
+    #[inline(always)]
+    fn add_all(&mut self, clique: &Clique, factor: usize, state: usize, x: &Counts) {
+        let counts = &mut self.counts[clique.row(factor, state, self.bases)];
+        for lane in 0..LANES {
+            counts[lane] += x[lane];
+        }
+    }
+}
+
+/// Fills the cumulative weights of all cliques' states; returns the weights of the token.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+pub(crate) fn weigh(plan: &Plan, token: &impl Token, sums: &mut [Lanes]) -> Lanes {
+    weigh_token(plan, token, sums)
+}
+
+/// Draws the states of a token from the weights last computed.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+pub(crate) fn pick(
+    plan: &Plan,
+    sums: &[Lanes],
+    uniforms: &mut impl UniformLanes,
+    states: &mut [States],
+) {
+    pick_token(plan, sums, uniforms, states);
+}
+
+/// Adds `x` to the counts of a token's states.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+pub(crate) fn add(plan: &Plan, token: &mut impl Token, states: &[States], x: i32) {
+    add_token(plan, token, states, x);
+}
+
+/// Draws an index in every lane, given cumulative weights.
+#[inline(always)]
+pub(crate) fn choose(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> States {
+    pick_root(sums, uniforms.next())
+}
+
+/// Adds one to the counts of a token's states in one lane.
+pub(crate) fn add_lane(plan: &Plan, token: &mut impl Token, states: &[States], lane: usize) {
+    for (clique, states) in plan.cliques.iter().zip(states) {
+        add_clique(clique, token, states[lane] as usize, lane, 1);
+    }
+}
+
+/// One Gibbs sweep over tokens of these cells.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[expect(clippy::too_many_arguments, reason = "the parts of the chains, borrowed apart")]
+pub(crate) fn sweep(
+    plan: &Plan,
+    bases: &[u32],
+    tokens: impl Iterator<Item = usize>,
+    cells: &[u32],
+    target: Target<'_>,
+    counts: &mut [Counts],
+    states: &mut [States],
+    sums: &mut [Lanes],
+    uniforms: &mut impl UniformLanes,
+) {
+    let n_cliques = plan.cliques.len();
+    let n_slots: usize = plan.cliques.iter().map(|clique| clique.factors.len()).sum();
+    for token in tokens {
+        let bases = &bases[cells[token] as usize * n_slots..][..n_slots];
+        let states = &mut states[token * n_cliques..][..n_cliques];
+        let mut token = Rows { counts, bases, target };
+        add_token(plan, &mut token, states, -1);
+        weigh_token(plan, &token, sums);
+        pick_token(plan, sums, uniforms, states);
+        add_token(plan, &mut token, states, 1);
+    }
+}
+
+#[inline(always)]
+fn weigh_token(plan: &Plan, token: &impl Token, sums: &mut [Lanes]) -> Lanes {
+    for clique in &plan.cliques {
+        let mut total = [0.0; LANES];
+        for state in 0..clique.n_states {
+            if state % clique.n_inner == 0 {
+                total = [0.0; LANES];
+            }
+            let weight = weigh_state(plan, clique, state, token, sums);
+            for lane in 0..LANES {
+                total[lane] += weight[lane];
+            }
+            sums[clique.start + state] = total;
+        }
+    }
+    let mut weight = [1.0; LANES];
+    for &root in &plan.roots {
+        let clique = &plan.cliques[root];
+        let total = &sums[clique.start + clique.n_states - 1];
+        for lane in 0..LANES {
+            weight[lane] *= total[lane];
+        }
+    }
+    weight
+}
+
+#[inline(always)]
+fn weigh_state(
+    plan: &Plan,
+    clique: &Clique,
+    state: usize,
+    token: &impl Token,
+    sums: &[Lanes],
+) -> Lanes {
+    let (n_above, n_factors) = (clique.n_above, clique.factors.len());
+    let mut above = product(clique, 0..n_above, state, token);
+    if n_above < n_factors {
+        let below = product(clique, n_above..n_factors, state, token);
+        for lane in 0..LANES {
+            above[lane] /= below[lane];
+        }
+    }
+    for (child, separators) in &clique.children {
+        let child = &plan.cliques[*child];
+        let end = (separators[state] as usize + 1) * child.n_inner;
+        let message = &sums[child.start + end - 1];
+        for lane in 0..LANES {
+            above[lane] *= message[lane];
+        }
+    }
+    above
+}
+
+/// Product of factors, whatever the sign of their power.
+#[inline(always)]
+fn product(clique: &Clique, factors: Range<usize>, state: usize, token: &impl Token) -> Lanes {
+    let mut product = [1.0; LANES];
+    for factor in factors {
+        let sizes = token.sizes(clique, factor, state);
+        for _ in 0..clique.factors[factor].exponent.unsigned_abs() {
+            for lane in 0..LANES {
+                product[lane] *= sizes[lane];
+            }
+        }
+    }
+    product
+}
+
+#[inline(always)]
+fn pick_token(
+    plan: &Plan,
+    sums: &[Lanes],
+    uniforms: &mut impl UniformLanes,
+    states: &mut [States],
+) {
+    // A clique's separator is known when the clique above has its state.
+    for index in (0..plan.cliques.len()).rev() {
+        let clique = &plan.cliques[index];
+        let darts = uniforms.next();
+        let above = plan.cliques.iter().enumerate().skip(index + 1).find_map(|(above, other)| {
+            let link = other.children.iter().find(|(child, _)| *child == index);
+            link.map(|(_, separators)| (above, separators))
+        });
+        states[index] = match above {
+            None => pick_root(&sums[clique.start..][..clique.n_inner], darts),
+            Some((above, separators)) => {
+                let separator = states[above].map(|state| separators[state as usize]);
+                pick_below(clique, sums, separator, darts)
+            }
+        };
+    }
+}
+
+#[inline(always)]
+fn pick_root(sums: &[Lanes], mut darts: Lanes) -> States {
+    let Some((totals, sums)) = sums.split_last() else { return [0; LANES] };
+    for lane in 0..LANES {
+        darts[lane] *= totals[lane];
+    }
+    let mut passed = [0; LANES];
+    for sums in sums {
+        for lane in 0..LANES {
+            passed[lane] += u64::from(sums[lane] <= darts[lane]);
+        }
+    }
+    passed.map(|n| n as u32)
+}
+
+#[inline(always)]
+fn pick_below(clique: &Clique, sums: &[Lanes], separator: States, darts: Lanes) -> States {
+    let mut states = [0; LANES];
+    for lane in 0..LANES {
+        let first = separator[lane] as usize * clique.n_inner;
+        let sums = &sums[clique.start + first..][..clique.n_inner];
+        let total = sums[sums.len() - 1][lane];
+        let dart = (darts[lane] * total).min(total.next_down());
+        let passed = sums.iter().filter(|sums| sums[lane] <= dart).count();
+        states[lane] = (first + passed) as u32;
+    }
+    states
+}
+
+#[inline(always)]
+fn add_token(plan: &Plan, token: &mut impl Token, states: &[States], x: i32) {
+    for (clique, states) in plan.cliques.iter().zip(states) {
+        if clique.n_states > LANES {
+            for (lane, &state) in states.iter().enumerate() {
+                add_clique(clique, token, state as usize, lane, x);
+            }
+            continue;
+        }
+        for state in 0..clique.n_states {
+            let mut added = [0; LANES];
+            for lane in 0..LANES {
+                added[lane] = if states[lane] == state as u32 { x } else { 0 };
+            }
+            for factor in 0..clique.factors.len() {
+                token.add_all(clique, factor, state, &added);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn add_clique(clique: &Clique, token: &mut impl Token, state: usize, lane: usize, x: i32) {
+    for factor in 0..clique.factors.len() {
+        token.add(clique, factor, state, lane, x);
+    }
+}

@@ -1,0 +1,42 @@
+//! The law of allocations, by their marginal counts.
+
+use super::counts::{Counts, Target};
+use crate::allocation::model::problem::Problem;
+use crate::math::lanes;
+use crate::rng::{LANES, Lanes};
+
+/// ln Π_rows base (base + unit) ... (base + unit (S-1)), to the rows' powers: the law of
+/// allocations under a target.
+pub(crate) fn ln_law(problem: &Problem, target: Target<'_>, rows: &[Counts]) -> Lanes {
+    let mut ln_values = [0.0; LANES];
+    for laid in &problem.margins {
+        let range = laid.rows();
+        let power = f64::from(laid.margin.exponent);
+        let of_margin = ln_rows(&target.base[range.clone()], target.unit, &rows[range]);
+        ln_values.iter_mut().zip(of_margin).for_each(|(sum, x)| *sum += power * x);
+    }
+    ln_values
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+fn ln_rows(base: &[f64], unit: f64, rows: &[Counts]) -> Lanes {
+    let mut ln_values = [0.0; LANES];
+    if unit == 0.0 {
+        for (base, counts) in base.iter().zip(rows) {
+            let ln_base = base.ln();
+            for lane in 0..LANES {
+                ln_values[lane] += f64::from(counts[lane]) * ln_base;
+            }
+        }
+        return ln_values;
+    }
+    let ln_unit = unit.ln();
+    let held = |(_, counts): &(&f64, &Counts)| counts.iter().any(|&n| n > 0);
+    for (base, counts) in base.iter().zip(rows).filter(held) {
+        let ln_ratios = lanes::ln_gamma_ratio(base / unit, counts.map(f64::from));
+        for lane in 0..LANES {
+            ln_values[lane] += f64::from(counts[lane]) * ln_unit + ln_ratios[lane];
+        }
+    }
+    ln_values
+}

@@ -1,0 +1,205 @@
+//! Coordinate ascent for tensors with cells that were not observed.
+//!
+//! Variational Bayes: the intensity and the tables have q(λ) = Gamma(a + T̄, b + 1) and Dirichlet
+//! laws, the tokens of an observed cell are multinomial, and a missing cell has independent Poisson
+//! counts of means μ = exp E ln(λ Π θ). With S̄ the expected counts and T̄ their total,
+//!
+//! ln Pr(X_observed) >= a ln b - (a + T̄) ln(b + 1) + ln Γ(a + T̄)/Γ(a) + Σ ln B(α + S̄)/B(α)
+//!     + Σ_observed [X H(Φ) - ln X!] + Σ_missing [μ - μ ln μ].
+//!
+//! EM: given the tables the intensity has the law Gamma(a + T_o, b + ρ_o), where ρ_o is the
+//! probability of the observed cells, and μ = p (a + T_o)/(b + ρ_o) in a missing cell of probability
+//! p. It ascends
+//!
+//! ln p(X_observed, θ) = a ln b - (a + T_o) ln(b + ρ_o) + ln Γ(a + T_o)/Γ(a)
+//!     + Σ_observed [X ln p - ln X!] + ln p(θ).
+
+use rayon::prelude::*;
+
+use super::cells::check_missing;
+use crate::allocation::ascent::decomposition::{Ascent, Decomposition, Limits, Tables};
+use crate::allocation::ascent::sum_product::SumProduct;
+use crate::allocation::model::network::Network;
+use crate::allocation::model::problem::Cells;
+use crate::control::Observer;
+use crate::counts::CountTensor;
+use crate::error::{Error, Result, array_of, check_positive};
+use crate::math::{digamma, ln_factorial, ln_gamma_ratio};
+use crate::rng::{Key, Purpose, Rng};
+
+/// Halvings of an interval, after which it is as good as a point.
+const BISECTIONS: usize = 100;
+
+/// Where coordinate ascent has come to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MissingAscent {
+    /// Counts of every table, those of missing cells included, and the objective after every
+    /// iteration: a lower bound of ln Pr(X_observed), or ln p(X_observed, θ).
+    pub decomposition: Decomposition,
+    /// Expected counts of the missing cells: their total is Poisson, of variational Bayes.
+    pub expected: Vec<f64>,
+}
+
+/// The best of several random starts, by variational Bayes or EM; arguments as for
+/// [`Incomplete::new`].
+///
+/// [`Incomplete::new`]: super::Incomplete::new
+///
+/// # Errors
+/// Those of [`Incomplete::new`]; [`Error::NoMode`] for other ascents; [`Error::Stopped`] when the
+/// observer asks to stop.
+#[expect(clippy::too_many_arguments, reason = "the parts of a model and its data, by name")]
+pub fn ascend_missing(
+    network: &Network,
+    data: &CountTensor,
+    missing: &[u32],
+    rate: f64,
+    order: Option<&[usize]>,
+    ascent: Ascent,
+    limits: Limits,
+    seed: u64,
+    observer: &impl Observer,
+) -> Result<MissingAscent> {
+    if !ascent.expects_allocation() {
+        return Err(Error::NoMode);
+    }
+    check_positive("rate", &[rate])?;
+    check_missing(data, missing)?;
+    let tables = Tables::of_cells(network, &Cells { data, missing }, order)?;
+    let concentration = network.prior().concentration;
+    let climb = Climb { tables: &tables, ascent, concentration, rate };
+    let key = Key::new(seed, Purpose::Initialise);
+    let run = |restart: usize| {
+        let mut rng = key.unit(restart as u64).rng();
+        climb.ascend(limits, &mut rng, observer).inspect(|_| observer.advance(1))
+    };
+    let runs: Result<Vec<_>> = (0..limits.n_restarts).into_par_iter().map(run).collect();
+    let better = |best: State, run: State| {
+        if run.trace.last() > best.trace.last() { run } else { best }
+    };
+    let best = runs?.into_iter().reduce(better).unwrap_or_default();
+    let State { counts, expected, trace, converged } = best;
+    let margins = tables.problem.margins.iter();
+    let counts = margins.map(|laid| laid.whole(&counts[laid.rows()])).collect();
+    Ok(MissingAscent { decomposition: Decomposition { counts, trace, converged }, expected })
+}
+
+/// Where one start has come to.
+#[derive(Default)]
+struct State {
+    /// Of the rows of all tables.
+    counts: Vec<f64>,
+    expected: Vec<f64>,
+    trace: Vec<f64>,
+    converged: bool,
+}
+
+struct Climb<'a> {
+    tables: &'a Tables,
+    ascent: Ascent,
+    concentration: f64,
+    rate: f64,
+}
+
+impl Climb<'_> {
+    fn ascend(&self, limits: Limits, rng: &mut Rng, observer: &impl Observer) -> Result<State> {
+        let problem = &self.tables.problem;
+        let mut sum_product = SumProduct::new(problem);
+        let mut weights = self.tables.noisy(rng);
+        let mut found = State {
+            counts: array_of("expected counts", problem.n_rows(), 0.0)?,
+            expected: vec![0.0; problem.missing.len()],
+            ..Default::default()
+        };
+        let constant = problem.ln_arrangements - ln_factorial(problem.total);
+        for _ in 0..limits.max_iter {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            let ln_weight = sum_product.expect(&weights, &mut found.counts);
+            let ln_missing = self.complete(&mut sum_product, &weights, &mut found);
+            let used = ln_used(&weights, &found.counts);
+            weights = self.tables.weights(self.ascent, &found.counts);
+            let ln_tables = match self.ascent {
+                Ascent::Em => ln_used(&weights, &found.counts) + self.tables.ln_density(&weights),
+                _ => self.tables.ln_marginal(&found.counts),
+            };
+            let objective = ln_weight - used + ln_missing + ln_tables + constant;
+            let gain = found.trace.last().map_or(f64::INFINITY, |last| objective - last);
+            found.trace.push(objective);
+            if gain < limits.tolerance * objective.abs() {
+                found.converged = true;
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Adds what is expected of the missing cells to the counts. Returns what the intensity and the
+    /// entropies of the missing cells have in the objective, but for the tables' share of ln μ.
+    fn complete(
+        &self,
+        sum_product: &mut SumProduct<'_>,
+        weights: &[f64],
+        found: &mut State,
+    ) -> f64 {
+        let cells = self.tables.problem.missing.clone();
+        for (cell, expected) in cells.clone().zip(&mut found.expected) {
+            *expected = sum_product.collect(cell, weights);
+        }
+        let weight = found.expected.iter().sum();
+        let observed = self.tables.problem.total as f64;
+        let ln_intensity = match self.ascent {
+            Ascent::Em => {
+                ((self.concentration + observed) / (self.rate + observed_share(weight))).ln()
+            }
+            _ => self.ln_intensity(weight),
+        };
+        for (cell, expected) in cells.zip(&mut found.expected) {
+            *expected *= ln_intensity.exp();
+            sum_product.collect(cell, weights);
+            sum_product.distribute(cell, *expected, &mut found.counts);
+        }
+        if self.ascent == Ascent::Em {
+            return self.ln_total(observed, observed_share(weight));
+        }
+        let missing: f64 = found.expected.iter().sum();
+        self.ln_total(observed + missing, 1.0) + missing * (1.0 - ln_intensity)
+    }
+
+    /// E ln λ, where the missing cells have a share `weight` of λ, that is best for both:
+    /// T̄ = T_o + weight exp ψ(a + T̄)/(b + 1) has one solution, as exp ψ(x) grows more slowly than x.
+    fn ln_intensity(&self, weight: f64) -> f64 {
+        let (a, b, observed) = (self.concentration, self.rate, self.tables.problem.total as f64);
+        let of_total = |total: f64| digamma(a + total) - (b + 1.0).ln();
+        // exp ψ(x) < x.
+        let left = b + observed_share(weight);
+        let (mut low, mut high) = (observed, observed + weight * (a + observed) / left);
+        for _ in 0..BISECTIONS {
+            let middle = low + (high - low) / 2.0;
+            if observed + weight * of_total(middle).exp() > middle {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        of_total(low + (high - low) / 2.0)
+    }
+
+    /// ln ∫ p(λ) λ^T exp(-share λ) dλ, for the cells that have this share of the intensity.
+    fn ln_total(&self, total: f64, share: f64) -> f64 {
+        let (a, b) = (self.concentration, self.rate);
+        ln_gamma_ratio(a, total) - a * (share / b).ln_1p() - total * (b + share).ln()
+    }
+}
+
+/// Share of the intensity that the observed cells have, the missing ones having `weight` of it.
+fn observed_share(weight: f64) -> f64 {
+    (1.0 - weight).max(0.0)
+}
+
+/// Σ of counts times ln of the weights, over rows with counts.
+fn ln_used(weights: &[f64], counts: &[f64]) -> f64 {
+    let used = weights.iter().zip(counts).filter(|(_, n)| **n > 0.0);
+    used.map(|(weight, n)| n * weight.ln()).sum()
+}

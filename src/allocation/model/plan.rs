@@ -1,0 +1,302 @@
+//! Variable elimination: in which order, and over which joint states, hidden nodes are summed out.
+
+use std::cmp::Reverse;
+
+use super::network::{Margin, Network};
+use crate::error::{Error, Result};
+
+/// Joint states that the cliques of a token may have in all.
+const MAX_STATES: f64 = 1e8;
+
+/// A factor of a clique: one slot of a margin.
+#[derive(Debug, Clone)]
+pub(crate) struct Factor {
+    /// Index among all slots of the problem.
+    pub(crate) slot: usize,
+    /// Power of the factor.
+    pub(crate) exponent: i32,
+    /// Whether other slots of its margin are factors too.
+    pub(crate) tied: bool,
+    /// Row, relative to that of the visible values, of every joint state.
+    pub(crate) rows: Vec<u32>,
+    /// Factors of the same clique that are earlier slots of the same margin: a token that has
+    /// already added to a cell through them finds it there.
+    pub(crate) earlier: Vec<usize>,
+}
+
+/// Hidden nodes that are summed out together, and the separator to the clique that takes over.
+#[derive(Debug, Clone)]
+pub(crate) struct Clique {
+    /// Nodes summed out.
+    pub(crate) nodes: Vec<usize>,
+    /// Number of joint states of the nodes summed out.
+    pub(crate) n_inner: usize,
+    /// Number of joint states of separator and nodes, the separator varying slowest.
+    pub(crate) n_states: usize,
+    /// First of its states among those of all cliques.
+    pub(crate) start: usize,
+    /// Factors, those of positive power first.
+    pub(crate) factors: Vec<Factor>,
+    /// Number of factors of positive power.
+    pub(crate) n_above: usize,
+    /// Number of pairs of a factor and a state in the cliques before.
+    pub(crate) n_before: usize,
+    /// Cliques whose sums enter here, with the separator's state for each of the states here.
+    pub(crate) children: Vec<(usize, Vec<u32>)>,
+    /// Values of the clique's nodes: (node, stride, size).
+    digits: Vec<(usize, usize, usize)>,
+    parent: Option<usize>,
+}
+
+impl Clique {
+    /// Row of a factor in a state, given the first row of each slot.
+    #[inline]
+    pub(crate) fn row(&self, factor: usize, state: usize, bases: &[u32]) -> usize {
+        let factor = &self.factors[factor];
+        (bases[factor.slot] + factor.rows[state]) as usize
+    }
+
+    /// Earlier slots through which a token itself has added to the row.
+    pub(crate) fn own_hits(&self, factor: usize, state: usize, bases: &[u32]) -> u32 {
+        let row = self.row(factor, state, bases);
+        let hit = |&&earlier: &&usize| self.row(earlier, state, bases) == row;
+        self.factors[factor].earlier.iter().filter(hit).count() as u32
+    }
+
+    fn n_pairs(&self) -> usize {
+        self.factors.len() * self.n_states
+    }
+
+    /// Number of a pair of a factor and a state among those of all cliques, factors varying
+    /// fastest.
+    #[inline]
+    pub(crate) fn pair(&self, factor: usize, state: usize) -> usize {
+        self.n_before + state * self.factors.len() + factor
+    }
+
+    /// Node, stride and size of the values that make up a state.
+    pub(crate) fn digits(&self) -> &[(usize, usize, usize)] {
+        &self.digits
+    }
+
+    /// Those of the nodes summed out.
+    pub(crate) fn inner(&self) -> &[(usize, usize, usize)] {
+        &self.digits[..self.nodes.len()]
+    }
+
+    /// Value of a node in a joint state.
+    pub(crate) fn value(&self, node: usize, state: usize) -> Option<usize> {
+        let digit = self.digits.iter().find(|(other, ..)| *other == node);
+        digit.map(|&(_, stride, size)| state / stride % size)
+    }
+}
+
+/// Cliques in the order in which they are summed out.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) cliques: Vec<Clique>,
+    /// Cliques that hand over to no other.
+    pub(crate) roots: Vec<usize>,
+    /// Joint states of all cliques.
+    pub(crate) n_states: usize,
+    /// Pairs of a factor and a state, of all cliques.
+    pub(crate) n_pairs: usize,
+}
+
+/// Where the nodes of a slot that are hidden add to the row: (node, stride).
+pub(crate) struct SlotRows {
+    pub(crate) margin: usize,
+    pub(crate) hidden: Vec<(usize, usize)>,
+}
+
+impl Plan {
+    /// Plans the elimination of the hidden nodes, in `order` or in that of least states.
+    pub(crate) fn new(
+        network: &Network,
+        margins: &[Margin],
+        slots: &[SlotRows],
+        order: Option<&[usize]>,
+    ) -> Result<Self> {
+        let sizes = network.sizes();
+        let hidden: Vec<usize> =
+            (0..sizes.len()).filter(|node| !network.axes().contains(node)).collect();
+        // Slots of one margin do not factorise where a token may hit a cell twice.
+        let scopes: Vec<Vec<usize>> = (0..margins.len())
+            .map(|margin| {
+                let of_margin = slots.iter().filter(|slot| slot.margin == margin);
+                let nodes = of_margin.flat_map(|slot| slot.hidden.iter().map(|&(node, _)| node));
+                sorted(nodes.collect())
+            })
+            .collect();
+        let order = match order {
+            Some(order) if sorted(order.to_vec()) == hidden => order.to_vec(),
+            Some(order) => {
+                let node = order.first().copied().unwrap_or(0);
+                let problem = "opens an elimination order that is not one of all hidden nodes";
+                return Err(Error::Graph { node, problem });
+            }
+            None => least_states(&hidden, &scopes, sizes),
+        };
+        let mut plan = Plan {
+            cliques: cliques(&order, &scopes, sizes)?,
+            roots: vec![],
+            n_states: 0,
+            n_pairs: 0,
+        };
+        plan.assign(margins, slots, &scopes);
+        plan.connect();
+        Ok(plan)
+    }
+
+    /// Gives every slot to the first clique that holds the scope of its margin.
+    fn assign(&mut self, margins: &[Margin], slots: &[SlotRows], scopes: &[Vec<usize>]) {
+        let power = |slot: &SlotRows| margins[slot.margin].exponent;
+        let (above, below): (Vec<_>, Vec<_>) =
+            slots.iter().enumerate().partition(|(_, slot)| power(slot) > 0);
+        for (index, slot) in above.into_iter().chain(below) {
+            let holds = |clique: &&mut Clique| {
+                scopes[slot.margin].iter().all(|&node| clique.value(node, 0).is_some())
+            };
+            // Every scope is complete when the first of its nodes is summed out.
+            let Some(clique) = self.cliques.iter_mut().find(holds) else { continue };
+            let row = |state: usize| -> u32 {
+                let offset = |&(node, stride): &(usize, usize)| {
+                    clique.value(node, state).map_or(0, |value| value * stride)
+                };
+                slot.hidden.iter().map(offset).sum::<usize>() as u32
+            };
+            let rows = (0..clique.n_states).map(row).collect();
+            let same = |factor: &Factor| slots[factor.slot].margin == slot.margin;
+            let earlier = (0..clique.factors.len()).filter(|&f| same(&clique.factors[f])).collect();
+            let exponent = power(slot);
+            clique.n_above += usize::from(exponent > 0);
+            let tied = margins[slot.margin].slots.len() > 1;
+            clique.factors.push(Factor { slot: index, exponent, tied, rows, earlier });
+        }
+    }
+
+    fn connect(&mut self) {
+        for index in 0..self.cliques.len() {
+            self.cliques[index].start = self.n_states;
+            self.cliques[index].n_before = self.n_pairs;
+            self.n_states += self.cliques[index].n_states;
+            self.n_pairs += self.cliques[index].n_pairs();
+            let Some(parent) = self.cliques[index].parent else {
+                self.roots.push(index);
+                continue;
+            };
+            let (child, above) = (&self.cliques[index], &self.cliques[parent]);
+            let separator: Vec<_> =
+                child.digits.iter().filter(|(node, ..)| !child.nodes.contains(node)).collect();
+            let states = (0..above.n_states).map(|state| {
+                let part = |&&(node, stride, _): &&(usize, usize, usize)| {
+                    above.value(node, state).unwrap_or(0) * (stride / child.n_inner)
+                };
+                separator.iter().map(part).sum::<usize>() as u32
+            });
+            let states = states.collect();
+            self.cliques[parent].children.push((index, states));
+        }
+    }
+}
+
+fn sorted(mut nodes: Vec<usize>) -> Vec<usize> {
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
+}
+
+/// Nodes that share a scope with one of `nodes` when the others before them are gone.
+fn neighbours(node: usize, scopes: &[Vec<usize>]) -> Vec<usize> {
+    sorted(scopes.iter().filter(|scope| scope.contains(&node)).flatten().copied().collect())
+}
+
+/// Greedy order: next, the node whose elimination makes the smallest table; of equal ones the
+/// last, as children come after their parents in most graphs.
+fn least_states(hidden: &[usize], scopes: &[Vec<usize>], sizes: &[usize]) -> Vec<usize> {
+    let (mut left, mut scopes) = (hidden.to_vec(), scopes.to_vec());
+    let mut order = Vec::new();
+    while !left.is_empty() {
+        let states = |&node: &usize| -> f64 {
+            neighbours(node, &scopes).iter().map(|&node| sizes[node] as f64).product()
+        };
+        let Some(&next) = left
+            .iter()
+            .min_by(|a, b| states(a).total_cmp(&states(b)).then(Reverse(a).cmp(&Reverse(b))))
+        else {
+            break;
+        };
+        let mut message = neighbours(next, &scopes);
+        message.retain(|&node| node != next);
+        scopes.retain(|scope| !scope.contains(&next));
+        scopes.push(message);
+        left.retain(|&node| node != next);
+        order.push(next);
+    }
+    order
+}
+
+/// Cliques of an elimination order, those that another contains merged into it.
+fn cliques(order: &[usize], scopes: &[Vec<usize>], sizes: &[usize]) -> Result<Vec<Clique>> {
+    let scopes_without_nodes = scopes.iter().any(Vec::is_empty);
+    let mut scopes = scopes.to_vec();
+    // (nodes summed out, separator)
+    let mut parts: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
+    for &node in order {
+        let mut separator = neighbours(node, &scopes);
+        separator.retain(|&other| other != node);
+        scopes.retain(|scope| !scope.contains(&node));
+        scopes.push(separator.clone());
+        // A clique whose separator is all that is left of it takes the node in.
+        let whole = sorted(std::iter::once(node).chain(separator.iter().copied()).collect());
+        match parts.iter_mut().find(|(_, above)| *above == whole) {
+            Some((nodes, above)) => {
+                nodes.push(node);
+                *above = separator;
+            }
+            None => parts.push((vec![node], separator)),
+        }
+    }
+    // What depends on no hidden node is a factor of every token.
+    if scopes_without_nodes {
+        parts.push((vec![], vec![]));
+    }
+    // A clique comes before the one that sums out the first node of its separator.
+    let position = |node: &usize| order.iter().position(|other| other == node);
+    parts.sort_by_key(|(nodes, _)| nodes.iter().map(position).max());
+    let takers: Vec<Option<usize>> = (0..parts.len())
+        .map(|index| {
+            let first = parts[index].1.iter().min_by_key(|node| position(node))?;
+            parts.iter().position(|(nodes, _)| nodes.contains(first))
+        })
+        .collect();
+    let whole: f64 = parts.iter().map(|(nodes, above)| n_states(nodes, above, sizes)).sum();
+    if whole > MAX_STATES {
+        return Err(Error::Memory { name: "joint states of the hidden nodes", bytes: 8.0 * whole });
+    }
+    let clique = |((nodes, separator), parent): ((Vec<usize>, Vec<usize>), Option<usize>)| {
+        let (mut digits, mut stride) = (Vec::new(), 1);
+        for &node in nodes.iter().chain(&separator) {
+            digits.push((node, stride, sizes[node]));
+            stride *= sizes[node];
+        }
+        let n_inner = nodes.iter().map(|&node| sizes[node]).product();
+        Clique {
+            nodes,
+            n_inner,
+            n_states: stride,
+            start: 0,
+            factors: Vec::new(),
+            n_above: 0,
+            n_before: 0,
+            children: Vec::new(),
+            digits,
+            parent,
+        }
+    };
+    Ok(parts.into_iter().zip(takers).map(clique).collect())
+}
+
+fn n_states(nodes: &[usize], separator: &[usize], sizes: &[usize]) -> f64 {
+    nodes.iter().chain(separator).map(|&node| sizes[node] as f64).product()
+}

@@ -1,0 +1,440 @@
+//! A network and a tensor, laid out for the samplers.
+
+use std::collections::HashMap;
+
+use super::network::{Margin, Network};
+use super::plan::{Clique, Factor, Plan, SlotRows};
+use crate::allocation::kernel::counts::{Rows, Target, weigh};
+use crate::counts::CountTensor;
+use crate::error::{Error, Result};
+use crate::math::{ln_factorial, ln_rising};
+use crate::rng::LANES;
+
+/// Rows that all margins may have in all.
+const MAX_ROWS: usize = 1 << 31;
+
+/// Largest ln of products, with room for sums of them.
+const LN_RANGE: f64 = 600.0;
+
+/// What is left to sum over: margins that hidden nodes take part in, one row of counts for each of
+/// their cells that the data can reach.
+///
+/// Rows of equal visible values are contiguous, and called a block.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    pub(crate) plan: Plan,
+    pub(crate) margins: Vec<Laid>,
+    /// Number of rows of all margins.
+    pub(crate) n_rows: usize,
+    /// First row of each slot of each cell of the data, `n_slots` a cell.
+    bases: Vec<u32>,
+    n_slots: usize,
+    /// Counts of the cells of the data, and zeros for those that were not observed.
+    pub(crate) counts: Vec<u64>,
+    /// Cells that were not observed.
+    pub(crate) missing: std::ops::Range<u32>,
+    /// Sum of the counts.
+    pub(crate) total: u64,
+    /// ln of the margins that the data alone determine.
+    pub(crate) ln_visible: f64,
+    /// ln T! - Σ ln X!: the arrangements of the tokens.
+    pub(crate) ln_arrangements: f64,
+    concentration: f64,
+}
+
+/// Cells that tokens may fall in: those of the data that are not zero, and coordinates of cells
+/// that were not observed, one after the other.
+pub(crate) struct Cells<'a> {
+    pub(crate) data: &'a CountTensor,
+    pub(crate) missing: &'a [u32],
+}
+
+impl Cells<'_> {
+    fn all(&self) -> impl Iterator<Item = &[u32]> {
+        let n_axes = self.data.shape().len();
+        self.data.cells().map(|(cell, _)| cell).chain(self.missing.chunks_exact(n_axes))
+    }
+}
+
+/// A margin and its rows.
+#[derive(Debug, Clone)]
+pub(crate) struct Laid {
+    pub(crate) margin: Margin,
+    /// Where each dimension stands in a slot, those of blocks first.
+    dimensions: Vec<usize>,
+    n_outer: usize,
+    /// First row.
+    pub(crate) start: usize,
+    /// Rows of a block.
+    pub(crate) block: usize,
+    /// Number of each block, by the values of its visible dimensions.
+    blocks: HashMap<Vec<u32>, usize>,
+}
+
+impl Laid {
+    /// Rows of the margin.
+    pub(crate) fn rows(&self) -> std::ops::Range<usize> {
+        self.start..self.start + self.block * self.blocks.len()
+    }
+
+    /// Size of a dimension, in the order of rows.
+    fn size(&self, rank: usize) -> usize {
+        self.margin.shape[self.dimensions[rank]]
+    }
+
+    /// Stride of a dimension within a block.
+    fn stride(&self, rank: usize) -> usize {
+        (rank + 1..self.dimensions.len()).map(|rank| self.size(rank)).product()
+    }
+
+    /// Values of the rows in the whole margin, flat; 0 where it has no row.
+    pub(crate) fn whole(&self, rows: &[f64]) -> Vec<f64> {
+        let mut whole = vec![0.0; self.margin.shape.iter().product()];
+        self.cells().into_iter().zip(rows).for_each(|(cell, value)| whole[cell] += value);
+        whole
+    }
+
+    /// Position of every row in the whole margin, with axes in the order of its shape.
+    pub(crate) fn cells(&self) -> Vec<usize> {
+        let shape = &self.margin.shape;
+        let mut cells = vec![0; self.block * self.blocks.len()];
+        for (outer, &number) in &self.blocks {
+            for inner in 0..self.block {
+                let mut values = vec![0; shape.len()];
+                for (rank, &dimension) in self.dimensions.iter().enumerate() {
+                    values[dimension] = match outer.get(rank) {
+                        Some(&value) => value as usize,
+                        None => inner / self.stride(rank) % self.size(rank),
+                    };
+                }
+                cells[number * self.block + inner] =
+                    values.iter().zip(shape).fold(0, |cell, (value, size)| cell * size + value);
+            }
+        }
+        cells
+    }
+}
+
+impl Problem {
+    /// Lays out a network for a tensor; hidden nodes are summed out in `order`, or in a good one.
+    ///
+    /// # Errors
+    /// A tensor whose axes are larger than their nodes, an order that is not one of the hidden
+    /// nodes, hidden nodes with too many joint states.
+    pub fn new(network: &Network, data: &CountTensor, order: Option<&[usize]>) -> Result<Self> {
+        Problem::of_margins(network, network.margins(), data, order)
+    }
+
+    /// The same, with margins that are not those of the law.
+    pub(crate) fn of_margins(
+        network: &Network,
+        margins: Vec<Margin>,
+        data: &CountTensor,
+        order: Option<&[usize]>,
+    ) -> Result<Self> {
+        Problem::of_cells(network, margins, &Cells { data, missing: &[] }, order)
+    }
+
+    /// The same, over cells that were not observed, too. Any of them makes the margins of visible
+    /// nodes depend on where its tokens fall: all margins have rows then.
+    pub(crate) fn of_cells(
+        network: &Network,
+        margins: Vec<Margin>,
+        cells: &Cells<'_>,
+        order: Option<&[usize]>,
+    ) -> Result<Self> {
+        let data = cells.data;
+        let axes = network.axes();
+        if data.shape().len() != axes.len() {
+            let (found, expected) = (data.shape().len(), axes.len());
+            return Err(Error::Length { name: "axes of the tensor", found, expected });
+        }
+        for (&node, &size) in axes.iter().zip(data.shape()) {
+            if network.sizes()[node] < size {
+                return Err(Error::Graph { node, problem: "is smaller than its axis" });
+            }
+        }
+        let axis_of = |node: &usize| axes.iter().position(|other| other == node);
+        let has_rows = |margin: &Margin| {
+            let mut nodes = margin.slots.iter().flatten();
+            !cells.missing.is_empty() || nodes.any(|node| axis_of(node).is_none())
+        };
+        let (hidden, visible): (Vec<Margin>, Vec<Margin>) = margins.into_iter().partition(has_rows);
+        let ln_visible: f64 = visible.iter().map(|margin| ln_margin(margin, data, &axis_of)).sum();
+        let mut start = 0;
+        let mut laid_margins = Vec::new();
+        let mut slots = Vec::new();
+        for (index, margin) in hidden.iter().enumerate() {
+            let laid = lay(margin, cells, &axis_of, start);
+            start = laid.rows().end;
+            for slot in &margin.slots {
+                let ranks = laid.n_outer..laid.dimensions.len();
+                let node = |rank: usize| (slot[laid.dimensions[rank]], laid.stride(rank));
+                let hidden = ranks.map(node).filter(|(node, _)| axis_of(node).is_none()).collect();
+                slots.push(SlotRows { margin: index, hidden });
+            }
+            laid_margins.push(laid);
+        }
+        if start > MAX_ROWS {
+            let bytes = 8.0 * start as f64;
+            return Err(Error::Memory { name: "marginal counts", bytes });
+        }
+        let plan = Plan::new(network, &hidden, &slots, order)?;
+        let n_missing = cells.missing.len() / axes.len();
+        let mut bases = Vec::with_capacity(slots.len() * (data.n_cells() + n_missing));
+        for cell in cells.all() {
+            for laid in &laid_margins {
+                let base = |slot: &Vec<usize>| laid.base(slot, cell, &axis_of) as u32;
+                bases.extend(laid.margin.slots.iter().map(base));
+            }
+        }
+        let total = data.total();
+        let ln_cells: f64 = data.counts().iter().map(|&count| ln_factorial(count)).sum();
+        let mut counts = data.counts().to_vec();
+        counts.resize(data.n_cells() + n_missing, 0);
+        Ok(Problem {
+            plan,
+            margins: laid_margins,
+            n_rows: start,
+            bases,
+            n_slots: slots.len(),
+            missing: data.n_cells() as u32..counts.len() as u32,
+            counts,
+            total,
+            ln_visible,
+            ln_arrangements: ln_factorial(total) - ln_cells,
+            concentration: network.prior().concentration,
+        })
+    }
+
+    /// First row of each slot of a cell of the data.
+    pub(crate) fn bases(&self, cell: u32) -> &[u32] {
+        &self.bases[cell as usize * self.n_slots..][..self.n_slots]
+    }
+
+    /// First row of each slot, cell after cell.
+    pub(crate) fn all_bases(&self) -> &[u32] {
+        &self.bases
+    }
+
+    /// Number of cells of the data, and of those that were not observed.
+    pub fn n_cells(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// Number of tokens.
+    pub fn n_tokens(&self) -> u64 {
+        self.total
+    }
+
+    /// Marginal counts of one particle.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Groups of hidden nodes that are summed out together.
+    pub fn n_cliques(&self) -> usize {
+        self.plan.cliques.len()
+    }
+
+    /// Joint states of hidden nodes that a token is summed over, of all cliques together.
+    pub fn n_states(&self) -> usize {
+        self.plan.n_states
+    }
+
+    /// # Errors
+    /// [`Error::Range`] where the weight of a token is a product that double precision does not hold.
+    pub(crate) fn check_range(&self) -> Result<()> {
+        let mut margins: Vec<&Margin> = Vec::new();
+        for Laid { margin, .. } in &self.margins {
+            margins.extend(margin.slots.iter().map(|_| margin));
+        }
+        let size = |factor: &Factor| {
+            let Margin { alpha, exponent, .. } = margins[factor.slot];
+            let largest = alpha.ln().abs().max((alpha + self.total as f64).ln().abs());
+            largest * f64::from(exponent.unsigned_abs())
+        };
+        let holds = |factors: &[Factor]| factors.iter().map(size).sum::<f64>() < LN_RANGE;
+        let parts = |clique: &Clique| {
+            let (above, below) = clique.factors.split_at(clique.n_above);
+            holds(above) && holds(below)
+        };
+        if self.plan.cliques.iter().all(parts) { Ok(()) } else { Err(Error::Range) }
+    }
+
+    /// The cell of every token, cell after cell.
+    ///
+    /// # Errors
+    /// [`Error::TooManyTokens`] for more than marginal counts of 32 bits hold.
+    pub(crate) fn tokens(&self) -> Result<Vec<u32>> {
+        self.check_total()?;
+        let cells = (0..).zip(&self.counts);
+        Ok(cells.flat_map(|(cell, &count)| std::iter::repeat_n(cell, count as usize)).collect())
+    }
+
+    /// # Errors
+    /// [`Error::TooManyTokens`] for more than marginal counts of 32 bits hold.
+    pub(crate) fn check_total(&self) -> Result<()> {
+        // A token adds to a row by every slot of its margin.
+        let slots = self.margins.iter().map(|laid| laid.margin.slots.len() as u64);
+        let (n_tokens, most) = (self.total, i32::MAX as u64 / slots.max().unwrap_or(1));
+        if n_tokens > most {
+            return Err(Error::TooManyTokens { n_tokens, most });
+        }
+        Ok(())
+    }
+
+    /// α of every row.
+    pub(crate) fn alphas(&self) -> Vec<f64> {
+        let mut alphas = vec![0.0; self.n_rows];
+        for laid in &self.margins {
+            alphas[laid.rows()].fill(laid.margin.alpha);
+        }
+        alphas
+    }
+
+    /// For every hidden node whose values may be renamed without changing the law, the rows of each
+    /// of its values, in corresponding order.
+    pub(crate) fn rows_by_value(&self) -> Vec<Vec<Vec<usize>>> {
+        let nodes = self.plan.cliques.iter().flat_map(|clique| &clique.nodes);
+        nodes.filter_map(|&node| self.rows_of(node)).collect()
+    }
+
+    /// Whether the values of a hidden node may be renamed without changing the law.
+    pub(crate) fn renames(&self, node: usize) -> bool {
+        self.rows_of(node).is_some()
+    }
+
+    /// Rows of each value of a node. None where the node shares a dimension of a tied table with
+    /// other nodes, so that its values cannot be renamed alone.
+    fn rows_of(&self, node: usize) -> Option<Vec<Vec<usize>>> {
+        let mut values: Vec<Vec<usize>> = Vec::new();
+        for laid in &self.margins {
+            let slots = &laid.margin.slots;
+            let place = |slot: &Vec<usize>| slot.iter().position(|&other| other == node);
+            let places: Vec<Option<usize>> = slots.iter().map(place).collect();
+            if places.iter().any(|place| *place != places[0]) {
+                return None;
+            }
+            let Some(place) = places[0] else { continue };
+            let size = laid.margin.shape[place];
+            values.resize(size, Vec::new());
+            let rank = laid.dimensions.iter().position(|&dimension| dimension == place)?;
+            let stride = laid.stride(rank);
+            for row in laid.rows() {
+                values[(row - laid.start) % laid.block / stride % size].push(row);
+            }
+        }
+        Some(values)
+    }
+
+    /// Marginal counts that are expected where all joint states of the hidden nodes are equally
+    /// likely for every token: the average over all allocations.
+    pub(crate) fn average(&self) -> Vec<f64> {
+        let mut average = vec![0.0; self.n_rows];
+        for cell in 0..self.n_cells() {
+            let bases = self.bases(cell as u32);
+            for clique in &self.plan.cliques {
+                let share = self.counts[cell] as f64 / clique.n_states as f64;
+                for factor in &clique.factors {
+                    let base = bases[factor.slot] as usize;
+                    factor.rows.iter().for_each(|&row| average[base + row as usize] += share);
+                }
+            }
+        }
+        average
+    }
+
+    /// ln Σ over allocations of independent tokens, `rows` being the weights of the rows.
+    pub(crate) fn ln_independent(&self, rows: &[f64]) -> f64 {
+        let target = Target { base: rows, unit: 0.0 };
+        let mut sums = vec![[0.0; LANES]; self.plan.n_states];
+        let mut zeros = vec![[0; LANES]; self.n_rows];
+        let ln_token = |(cell, &count): (u32, &u64)| {
+            let token = Rows { counts: &mut zeros, bases: self.bases(cell), target };
+            let weights = weigh(&self.plan, &token, &mut sums);
+            count as f64 * weights[0].ln()
+        };
+        (0..).zip(&self.counts).map(ln_token).sum()
+    }
+
+    /// State of every clique, given the values of all nodes.
+    pub(crate) fn states_of(&self, values: &[u32]) -> impl Iterator<Item = u32> {
+        self.plan.cliques.iter().map(|clique| {
+            let digit = |&(node, stride, _): &(usize, usize, usize)| values[node] * stride as u32;
+            clique.digits().iter().map(digit).sum()
+        })
+    }
+
+    /// ln Pr(T) of the total: negative binomial, Γ(a+T)/(Γ(a) T!) (b/(b+1))^a (b+1)^-T.
+    pub fn ln_total(&self, rate: f64) -> f64 {
+        let (a, total) = (self.concentration, self.total);
+        ln_rising(a, total)
+            - ln_factorial(total)
+            - a * rate.recip().ln_1p()
+            - total as f64 * rate.ln_1p()
+    }
+}
+
+impl Laid {
+    /// Row of a cell of the data, hidden values at zero.
+    fn base(
+        &self,
+        slot: &[usize],
+        cell: &[u32],
+        axis_of: &impl Fn(&usize) -> Option<usize>,
+    ) -> usize {
+        let value = |rank: usize| axis_of(&slot[self.dimensions[rank]]).map(|axis| cell[axis]);
+        let outer: Vec<u32> = (0..self.n_outer).filter_map(value).collect();
+        let inner = (self.n_outer..self.dimensions.len())
+            .map(|rank| value(rank).unwrap_or(0) as usize * self.stride(rank));
+        self.start + self.blocks[&outer] * self.block + inner.sum::<usize>()
+    }
+}
+
+/// Finds the blocks of a margin that the data reach.
+fn lay(
+    margin: &Margin,
+    cells: &Cells<'_>,
+    axis_of: &impl Fn(&usize) -> Option<usize>,
+    start: usize,
+) -> Laid {
+    let always_visible =
+        |&dimension: &usize| margin.slots.iter().all(|slot| axis_of(&slot[dimension]).is_some());
+    let (mut dimensions, inner): (Vec<usize>, Vec<usize>) =
+        (0..margin.shape.len()).partition(always_visible);
+    let n_outer = dimensions.len();
+    let block = inner.iter().map(|&dimension| margin.shape[dimension]).product();
+    dimensions.extend(inner);
+    let mut blocks = HashMap::new();
+    for cell in cells.all() {
+        for slot in &margin.slots {
+            let outer: Vec<u32> = dimensions[..n_outer]
+                .iter()
+                .filter_map(|&dimension| axis_of(&slot[dimension]).map(|axis| cell[axis]))
+                .collect();
+            let next = blocks.len();
+            blocks.entry(outer).or_insert(next);
+        }
+    }
+    Laid { margin: margin.clone(), dimensions, n_outer, start, block, blocks }
+}
+
+/// ln of a margin that has no hidden nodes: power of Π (α)_X over its cells.
+fn ln_margin(
+    margin: &Margin,
+    data: &CountTensor,
+    axis_of: &impl Fn(&usize) -> Option<usize>,
+) -> f64 {
+    let mut counts: HashMap<Vec<u32>, u64> = HashMap::new();
+    for (cell, count) in data.cells() {
+        for slot in &margin.slots {
+            let value = |node: &usize| axis_of(node).map(|axis| cell[axis]);
+            *counts.entry(slot.iter().filter_map(value).collect()).or_default() += count;
+        }
+    }
+    let mut sums: Vec<u64> = counts.into_values().collect();
+    sums.sort_unstable();
+    let ln_cells = sums.iter().map(|&count| ln_rising(margin.alpha, count));
+    f64::from(margin.exponent) * ln_cells.sum::<f64>()
+}

@@ -1,0 +1,233 @@
+//! Ancestors of the particles of a filter, before each of several resamplings.
+
+/// Resamplings after which all generations are settled. A resampling moves what is not settled;
+/// what is costs one more step when it is read.
+const UNSETTLED: usize = 8;
+
+/// A particle that dies, and the one that it becomes a copy of.
+pub(crate) type Move = (u32, u32);
+
+/// Children beyond the first that most particles do not have.
+const FEW: usize = 8;
+
+/// The fewest moves that give every particle so many children, in any order.
+pub(crate) fn moves(offspring: &[u32]) -> Vec<Move> {
+    let (mut dead, mut copies) = (vec![0; offspring.len()], vec![0; offspring.len() + FEW]);
+    let (mut n_dead, mut n_copies) = (0, 0);
+    for (particle, &children) in (0..).zip(offspring) {
+        // Hardly a branch that depends on chance: what is too many is overwritten.
+        dead[n_dead] = particle;
+        n_dead += usize::from(children == 0);
+        let more = children.saturating_sub(1) as usize;
+        copies[n_copies..][..FEW].fill(particle);
+        if more > FEW {
+            copies[n_copies..][..more].fill(particle);
+        }
+        n_copies += more;
+    }
+    dead.truncate(n_dead);
+    dead.into_iter().zip(copies).collect()
+}
+
+/// Ancestors in all generations that are in use: a generation is what lies between two resamplings.
+/// The first one always is, as the variance is known by who descends from whom.
+pub(crate) struct Ancestry {
+    /// Those without users give their places to later ones.
+    generations: Vec<Generation>,
+    present: usize,
+    /// The ancestor of every present particle when generations were last settled.
+    settling: Vec<u32>,
+    n_since: usize,
+    n_resamplings: usize,
+    path: Vec<u32>,
+}
+
+struct Generation {
+    n_users: usize,
+    /// Whether its ancestors are those of the particles of `settling`.
+    is_settled: bool,
+    ancestors: Vec<u32>,
+}
+
+impl Ancestry {
+    pub(crate) fn new(n_particles: usize) -> Self {
+        let settling: Vec<u32> = (0..n_particles as u32).collect();
+        let (mut first, path) = (Generation::new(settling.clone()), settling.clone());
+        first.n_users = 1;
+        let (present, n_since, n_resamplings) = (0, 0, 0);
+        Ancestry { generations: vec![first], present, settling, n_since, n_resamplings, path }
+    }
+
+    /// The present generation; as long as it has users, no other has its number.
+    pub(crate) fn present(&self) -> usize {
+        self.present
+    }
+
+    /// One more user of the present generation.
+    pub(crate) fn enter(&mut self) {
+        self.generations[self.present].n_users += 1;
+    }
+
+    /// One user of a generation less.
+    pub(crate) fn leave(&mut self, generation: usize) {
+        self.generations[generation].n_users -= 1;
+    }
+
+    /// The ancestor in a generation, which has users, of every present particle.
+    pub(crate) fn ancestors(&mut self, generation: usize) -> &[u32] {
+        let Generation { is_settled, ref ancestors, .. } = self.generations[generation];
+        if !is_settled {
+            return ancestors;
+        }
+        compose(ancestors, &self.settling, &mut self.path);
+        &self.path
+    }
+
+    /// Makes every particle that dies a copy of another.
+    pub(crate) fn resample(&mut self, moves: &[Move]) {
+        let recent = self.generations.iter_mut().filter(|generation| generation.is_recent());
+        let recent = recent.map(|generation| &mut generation.ancestors);
+        for ancestors in recent.chain([&mut self.settling]) {
+            for &(to, from) in moves {
+                ancestors[to as usize] = ancestors[from as usize];
+            }
+        }
+        self.n_resamplings += 1;
+        self.n_since += 1;
+        if self.n_since == UNSETTLED {
+            self.settle();
+        }
+        self.begin();
+    }
+
+    /// Relative variance V of what a filter estimates whose particles have these weights: Ẑ² V is an
+    /// unbiased estimate of the variance of Ẑ where all resamplings are multinomial (Lee & Whiteley
+    /// 2018, Theorem 1). 1 - V = (N/(N-1))^(n+1) (1 - Σ W²) after n resamplings of N particles, W
+    /// being the share of all that descend from one of the first: 0 where one is the ancestor of all.
+    pub(crate) fn relative_variance(&mut self, weights: &[f64]) -> f64 {
+        let n = weights.len() as f64;
+        let mut shares = vec![0.0; weights.len()];
+        for (&first, weight) in self.ancestors(0).iter().zip(weights) {
+            shares[first as usize] += weight;
+        }
+        let total: f64 = shares.iter().sum();
+        let apart = 1.0 - shares.iter().map(|share| (share / total).powi(2)).sum::<f64>();
+        let ln_factor = (self.n_resamplings + 1) as f64 * (n / (n - 1.0)).ln();
+        1.0 - (apart.max(0.0).ln() + ln_factor).exp()
+    }
+
+    fn settle(&mut self) {
+        for generation in self.generations.iter_mut().filter(|generation| generation.n_users > 0) {
+            if generation.is_settled {
+                compose(&generation.ancestors, &self.settling, &mut self.path);
+                std::mem::swap(&mut generation.ancestors, &mut self.path);
+            }
+            generation.is_settled = true;
+        }
+        identify(&mut self.settling);
+        self.n_since = 0;
+    }
+
+    /// Begins a generation, in whose place there is none with users.
+    fn begin(&mut self) {
+        let free = self.generations.iter().position(|generation| generation.n_users == 0);
+        self.present = free.unwrap_or_else(|| {
+            self.generations.push(Generation::new(self.path.clone()));
+            self.generations.len() - 1
+        });
+        let present = &mut self.generations[self.present];
+        present.is_settled = false;
+        identify(&mut present.ancestors);
+    }
+}
+
+impl Generation {
+    fn new(ancestors: Vec<u32>) -> Self {
+        Generation { n_users: 0, is_settled: false, ancestors }
+    }
+
+    /// Whether it is in use and was not settled.
+    fn is_recent(&self) -> bool {
+        self.n_users > 0 && !self.is_settled
+    }
+}
+
+/// Makes every particle its own ancestor.
+fn identify(ancestors: &mut [u32]) {
+    (0..).zip(ancestors).for_each(|(particle, ancestor)| *ancestor = particle);
+}
+
+/// Copies counts so that every particle has what its ancestor had, row after row.
+pub(crate) fn rearrange(from: &[u32], to: &mut [u32], ancestors: &[u32]) {
+    let n = ancestors.len();
+    for (from, to) in from.chunks_exact(n).zip(to.chunks_exact_mut(n)) {
+        compose(from, ancestors, to);
+    }
+}
+
+/// `outer` of `inner`.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+fn compose(outer: &[u32], inner: &[u32], result: &mut [u32]) {
+    for (value, &index) in result.iter_mut().zip(inner) {
+        // Without a branch for what cannot be, the loads are gathered.
+        *value = outer.get(index as usize).copied().unwrap_or(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt as _;
+
+    use super::*;
+    use crate::rng::{Key, Purpose};
+
+    #[test]
+    fn moves_give_every_particle_its_children() {
+        let offspring = [0, 3, 1, 0, 0, 2, 1, 1];
+        let mut particles: Vec<u32> = (0..8).collect();
+        for (to, from) in moves(&offspring) {
+            assert_eq!((offspring[to as usize], particles[to as usize]), (0, to));
+            particles[to as usize] = from;
+        }
+        for (particle, n) in (0..).zip(offspring) {
+            assert_eq!(particles.iter().filter(|other| **other == particle).count(), n as usize);
+        }
+    }
+
+    /// Particles carry their own history, of every generation that is in use or not.
+    #[test]
+    fn ancestors_are_those_of_histories_that_particles_carry() {
+        let (n, mut rng) = (32, Key::new(0, Purpose::Score).rng());
+        let mut ancestry = Ancestry::new(n);
+        let mut histories: Vec<Vec<u32>> = (0..n as u32).map(|particle| vec![particle]).collect();
+        let mut users: Vec<(usize, usize)> = Vec::new();
+        for time in 0..100 {
+            let present = ancestry.present();
+            assert!(users.iter().all(|(generation, _)| *generation != present));
+            for _ in 0..rng.random_range(0..3) {
+                ancestry.enter();
+                users.push((present, time));
+            }
+            while users.len() > 12 {
+                ancestry.leave(users.swap_remove(rng.random_range(0..users.len())).0);
+            }
+            for &(generation, time) in &users {
+                let expected: Vec<u32> = histories.iter().map(|history| history[time]).collect();
+                assert_eq!(ancestry.ancestors(generation), expected);
+            }
+            // Few die, so that old generations keep many ancestors.
+            let first = rng.random_range(0..n as u32);
+            let dead = (0..3).map(|step| (first + step) % n as u32);
+            let other = |step: u32| (first + 3 + step) % n as u32;
+            let moves: Vec<Move> =
+                dead.map(|to| (to, other(rng.random_range(0..n as u32 - 3)))).collect();
+            ancestry.resample(&moves);
+            for &(to, from) in &moves {
+                histories[to as usize] = histories[from as usize].clone();
+            }
+            for (particle, history) in (0..).zip(&mut histories) {
+                history.push(particle);
+            }
+        }
+    }
+}

@@ -1,0 +1,435 @@
+//! Particles that look ahead, along the counts that a Gibbs run expects of the tokens to come, and that
+//! do not rely on it.
+//!
+//! A guide is a target γ_t h_t after every token t, γ being the law of the allocations of the tokens so
+//! far. The plain guide has h = 1. The one that looks ahead has h_t = Π (Γ(α + S + F_t)/Γ(α + S))^power,
+//! F_t being λ times the marginal counts expected of the tokens after t: the urn of the network with
+//! pseudo-counts that know the future. Where the future is not what was expected, the weights of its
+//! particles have heavy tails. The particles therefore target the sum Σ c_t γ_t h_t over both guides, a
+//! token being drawn from all of it. When no token is left, every h is 1, and the sum is known: there is
+//! no bias, whatever the c are.
+
+use super::ancestry::moves;
+use super::lanes::{Group, Particles, Place, Words};
+use super::openings::Used;
+use super::responsibilities::Responsibilities;
+use super::smc::{Filter, TokenOrder, n_eff, ordered, rescale};
+use crate::allocation::kernel::counts::{self, States};
+use crate::allocation::model::problem::{Laid, Problem};
+use crate::control::Observer;
+use crate::error::{Error, Result};
+use crate::math::{LogSum, ln_gamma_ratio};
+use crate::rng::{LANES, Lanes, Stream, UniformLanes};
+
+/// Particles of the pilot of each guide.
+const PILOT: usize = 128;
+
+/// Power of what a pilot finds in the share of its guide: short runs vary too much to be taken at their
+/// word.
+const POWER: f64 = 0.1;
+
+/// Share below which a guide is not followed.
+const LEAST_SHARE: f64 = 0.1;
+
+/// Tokens up to which both guides are followed. With more of them their ratio leaves the range of double
+/// precision.
+const BOTH_UP_TO: u64 = 3_000;
+
+/// What is expected of a row is taken back when so much of it has come, or all.
+const LAG: f64 = 0.02;
+
+/// ln Ẑ of one run. Unbiased.
+///
+/// Each guide has its share of the particles' weights as they would be on average if the pilots were
+/// right: c_t = share/Ẑ_t, Ẑ_t being the pilot's estimate of Σ γ_t h_t.
+///
+/// # Errors
+/// [`Error::Stopped`] when the observer asks to stop.
+pub(crate) fn ln_sum(
+    problem: &Problem,
+    responsibilities: &Responsibilities,
+    filter: &Filter,
+    rng: &mut impl Stream,
+    observer: &impl Observer,
+) -> Result<f64> {
+    let mut tokens = ordered(problem, &filter.order, rng)?;
+    if filter.order == TokenOrder::Random {
+        responsibilities.clear_first(&mut tokens, rng);
+    }
+    let small = Filter { n_particles: filter.n_particles.min(PILOT), ..filter.clone() };
+    let pilot = |responsibilities, rng: &mut _| {
+        let alone = Guide { responsibilities, share: 1.0, ln_growths: vec![0.0; tokens.len()] };
+        let mut run = Run::new(problem, std::slice::from_ref(&alone), &small, &tokens, rng)?;
+        let ln_growths = run.finish(rng, observer)?;
+        Ok((run.ln_mean(), Guide { ln_growths, ..alone }))
+    };
+    let pilots = [pilot(None, rng)?, pilot(Some(responsibilities), rng)?];
+    let guides = shared(pilots, problem.total <= BOTH_UP_TO);
+    let mut run = Run::new(problem, &guides, filter, &tokens, rng)?;
+    run.finish(rng, observer)?;
+    Ok(run.ln_mean())
+}
+
+/// A guide of the particles.
+struct Guide<'a> {
+    /// Expectations, if it looks ahead.
+    responsibilities: Option<&'a Responsibilities>,
+    /// Share of the weights.
+    share: f64,
+    /// ln of what its mass is expected to grow by, token after token.
+    ln_growths: Vec<f64>,
+}
+
+/// Guides with shares by what their pilots found, without those that found next to nothing; or the best
+/// one alone.
+fn shared(pilots: [(f64, Guide<'_>); 2], both: bool) -> Vec<Guide<'_>> {
+    let best = pilots.iter().map(|(ln_value, _)| *ln_value).fold(f64::NEG_INFINITY, f64::max);
+    let promise = |ln_value: f64| (POWER * (ln_value - best)).exp();
+    let total: f64 = pilots.iter().map(|(ln_value, _)| promise(*ln_value)).sum();
+    let share = |(ln_value, guide)| Guide { share: promise(ln_value) / total, ..guide };
+    let mut guides: Vec<Guide<'_>> = pilots.into_iter().map(share).collect();
+    guides.sort_by(|x, y| y.share.total_cmp(&x.share));
+    guides.truncate(if both { 2 } else { 1 });
+    guides.retain(|guide| guide.share >= LEAST_SHARE);
+    let total: f64 = guides.iter().map(|guide| guide.share).sum();
+    guides.iter_mut().for_each(|guide| guide.share /= total);
+    guides
+}
+
+/// A run of the filter along guides.
+struct Run<'a, L> {
+    problem: &'a Problem,
+    filter: &'a Filter,
+    tokens: &'a [u32],
+    alphas: Vec<f64>,
+    particles: Particles,
+    used: Used,
+    followed: Vec<Followed<'a>>,
+    lanes: Vec<L>,
+    sums: Vec<Lanes>,
+    states: Vec<States>,
+    /// Sums of those of all guides.
+    weights: Vec<Lanes>,
+    ln_scale: f64,
+}
+
+impl<'a, L: UniformLanes> Run<'a, L> {
+    fn new(
+        problem: &'a Problem,
+        guides: &'a [Guide<'a>],
+        filter: &'a Filter,
+        tokens: &'a [u32],
+        rng: &mut impl Stream<Lanes = L>,
+    ) -> Result<Self> {
+        let n_groups = filter.n_particles.div_ceil(LANES);
+        let alphas = problem.alphas();
+        let followed: Vec<Followed<'a>> =
+            guides.iter().map(|guide| Followed::new(problem, guide, n_groups)).collect();
+        // The mass of each guide starts at its share; when no token is left, those of a guide are the
+        // law of allocations times these.
+        let ln_ends = followed.iter().map(|followed| followed.ln_end(problem, &alphas));
+        let ends: LogSum = ln_ends.collect();
+        Ok(Run {
+            problem,
+            filter,
+            tokens,
+            particles: Particles::new(problem, n_groups, Some(tokens))?,
+            used: Used::new(problem, n_groups),
+            lanes: (0..n_groups).map(|_| rng.lanes()).collect(),
+            sums: vec![[0.0; LANES]; problem.plan.n_states],
+            states: vec![[0; LANES]; 1],
+            weights: vec![[1.0; LANES]; n_groups],
+            ln_scale: -(ends.ln_mean() + (guides.len() as f64).ln()),
+            followed,
+            alphas,
+        })
+    }
+
+    /// Draws all tokens; returns ln of what the mass of the particles grew by, token after token.
+    fn finish(&mut self, rng: &mut impl Stream, observer: &impl Observer) -> Result<Vec<f64>> {
+        let mut ln_growths = Vec::with_capacity(self.tokens.len());
+        for token in 0..self.tokens.len() {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            let before = self.ln_mean();
+            self.draw(token);
+            ln_growths.push(self.ln_mean() - before);
+            if token + 1 < self.tokens.len() {
+                self.resample(rng);
+            }
+        }
+        Ok(ln_growths)
+    }
+
+    fn draw(&mut self, token: usize) {
+        let (problem, cell) = (self.problem, self.tokens[token]);
+        self.used.take_up(self.followed.iter().find_map(|followed| followed.shares(cell)));
+        for followed in &mut self.followed {
+            followed.open(problem, &self.alphas, token, cell, &mut self.particles);
+        }
+        for group in 0..self.lanes.len() {
+            self.draw_group(group);
+        }
+        self.particles.close(problem.bases(cell), token);
+        let ln_largest = rescale(&mut self.weights);
+        self.ln_scale += ln_largest;
+        let factor = (-ln_largest).exp();
+        for followed in &mut self.followed {
+            followed.weights.as_flattened_mut().iter_mut().for_each(|weight| *weight *= factor);
+        }
+    }
+
+    fn draw_group(&mut self, group: usize) {
+        let plan = &self.problem.plan;
+        self.sums.fill([0.0; LANES]);
+        for followed in &mut self.followed {
+            let weights = &mut followed.weights[group];
+            let ratio = followed.ratios.of(&self.particles.words, group);
+            weights.iter_mut().zip(ratio).for_each(|(weight, x)| *weight *= x * followed.pace);
+            let words = &mut self.particles.words;
+            let token = Group { words, index: group, places: &followed.places };
+            counts::weigh(plan, &token, &mut followed.sums);
+            add_products(&mut self.sums, &followed.sums, weights);
+        }
+        let total = self.used.open(group, &mut self.sums);
+        counts::pick(plan, &self.sums, &mut self.lanes[group], &mut self.states);
+        let words = &mut self.particles.words;
+        let mut token = Group { words, index: group, places: &self.followed[0].places };
+        counts::add(plan, &mut token, &self.states, 1);
+        self.used.add(group, &self.states[0]);
+        self.weights[group] = total;
+        self.share_out(group);
+    }
+
+    /// Gives each guide what it has in the weights, given the states that were drawn.
+    fn share_out(&mut self, group: usize) {
+        let (states, totals) = (&self.states[0], &self.weights[group]);
+        if let [followed] = &mut self.followed[..] {
+            followed.weights[group] = *totals;
+            return;
+        }
+        let mut sum = [0.0; LANES];
+        for followed in &mut self.followed {
+            for (lane, &state) in states.iter().enumerate() {
+                let below = state.checked_sub(1).map_or(0.0, |s| followed.sums[s as usize][lane]);
+                followed.weights[group][lane] *= followed.sums[state as usize][lane] - below;
+                sum[lane] += followed.weights[group][lane];
+            }
+        }
+        for followed in &mut self.followed {
+            for (lane, weight) in followed.weights[group].iter_mut().enumerate() {
+                // The weight of a particle that is dead is zero.
+                *weight *= if sum[lane] > 0.0 { totals[lane] / sum[lane] } else { 0.0 };
+            }
+        }
+    }
+
+    /// ln of the mean weight.
+    fn ln_mean(&self) -> f64 {
+        let flat = self.weights.as_flattened();
+        self.ln_scale + (flat.iter().sum::<f64>() / flat.len() as f64).ln()
+    }
+
+    /// Resamples the particles if too few of them are effective.
+    fn resample(&mut self, rng: &mut impl Stream) {
+        let n_particles = (self.lanes.len() * LANES) as f64;
+        if n_eff(&self.weights) >= self.filter.threshold * n_particles {
+            return;
+        }
+        self.ln_scale = self.ln_mean();
+        let flat = self.weights.as_flattened();
+        let moves = moves(&self.filter.resampling.offspring(flat, rng));
+        self.used.resample(&moves);
+        self.particles.resample(&moves);
+        for followed in &mut self.followed {
+            let own = followed.weights.as_flattened_mut();
+            own.iter_mut().zip(flat).for_each(|(weight, total)| *weight /= total);
+            moves.iter().for_each(|&(to, from)| own[to as usize] = own[from as usize]);
+        }
+        self.weights.fill([1.0; LANES]);
+    }
+}
+
+/// Adds weights times a guide's cumulative weights of states.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+fn add_products(sums: &mut [Lanes], of_guide: &[Lanes], weights: &Lanes) {
+    for (sums, of_guide) in sums.iter_mut().zip(of_guide) {
+        for lane in 0..LANES {
+            sums[lane] += weights[lane] * of_guide[lane];
+        }
+    }
+}
+
+/// A guide as the particles follow it.
+struct Followed<'a> {
+    guide: &'a Guide<'a>,
+    /// F, and what it would be without a lag.
+    expected: Vec<f64>,
+    to_come: Vec<f64>,
+    places: Vec<Place>,
+    ratios: Ratios,
+    /// What its weights are multiplied by, so that its share stays.
+    pace: f64,
+    weights: Vec<Lanes>,
+    sums: Vec<Lanes>,
+}
+
+impl<'a> Followed<'a> {
+    fn new(problem: &Problem, guide: &'a Guide<'a>, n_groups: usize) -> Self {
+        let nothing = || vec![0.0; problem.n_rows];
+        let expected = guide.responsibilities.map_or_else(nothing, |r| r.expected(problem));
+        Followed {
+            guide,
+            to_come: expected.clone(),
+            expected,
+            places: Vec::new(),
+            ratios: Ratios::default(),
+            pace: 1.0,
+            weights: vec![[guide.share; LANES]; n_groups],
+            sums: vec![[0.0; LANES]; problem.plan.n_states],
+        }
+    }
+
+    /// Probabilities of the states of a token, if it has any.
+    fn shares(&self, cell: u32) -> Option<&'a [f64]> {
+        self.guide.responsibilities.map(|responsibilities| responsibilities.of(cell))
+    }
+
+    /// ln of what the law of allocations will be multiplied by.
+    fn ln_end(&self, problem: &Problem, alphas: &[f64]) -> f64 {
+        let of_margin = |laid: &Laid| {
+            let rows = alphas[laid.rows()].iter().zip(&self.expected[laid.rows()]);
+            let ln_rows: f64 =
+                rows.map(|(alpha, expected)| ln_gamma_ratio(*alpha, *expected)).sum();
+            f64::from(laid.margin.exponent) * ln_rows
+        };
+        let ln_start: f64 = problem.margins.iter().map(of_margin).sum();
+        self.guide.share.ln() - ln_start - self.guide.ln_growths.iter().sum::<f64>()
+    }
+
+    /// Takes up a token.
+    fn open(
+        &mut self,
+        problem: &Problem,
+        alphas: &[f64],
+        token: usize,
+        cell: u32,
+        particles: &mut Particles,
+    ) {
+        let changes = self.take_back(problem, cell);
+        self.places.clear();
+        let base = |row: usize| alphas[row] + self.expected[row];
+        particles.open(&problem.plan, problem.bases(cell), base, &mut self.places);
+        self.ratios.tabulate(&changes, alphas, &self.expected, particles);
+        self.pace = (-self.guide.ln_growths[token]).exp();
+    }
+
+    /// Takes back what was expected of a token that is no longer to come.
+    fn take_back(&mut self, problem: &Problem, cell: u32) -> Vec<Change> {
+        let Some(responsibilities) = self.guide.responsibilities else { return Vec::new() };
+        responsibilities.add(problem, cell, -1.0, &mut self.to_come);
+        let bases = problem.bases(cell);
+        let mut rows: Vec<(usize, i32)> = Vec::new();
+        for factor in &problem.plan.cliques[0].factors {
+            let row = |&row: &u32| ((bases[factor.slot] + row) as usize, factor.exponent);
+            rows.extend(factor.rows.iter().map(row));
+        }
+        rows.sort_unstable();
+        rows.dedup();
+        let mut changes = Vec::new();
+        for (row, power) in rows {
+            let (before, now) = (self.expected[row], self.to_come[row]);
+            if before - now > LAG || now == 0.0 {
+                self.expected[row] = now;
+                changes.push(Change { row, power, before });
+            }
+        }
+        changes
+    }
+}
+
+/// A row of which less is expected when a token comes.
+struct Change {
+    row: usize,
+    power: i32,
+    /// What was expected.
+    before: f64,
+}
+
+/// Ratios of targets when what is expected of a token goes: Π (Γ(α + F_t + S)/Γ(α + F_{t-1} +
+/// S))^power over the rows that change, each tabulated for the counts S that there are.
+#[derive(Default)]
+struct Ratios {
+    rows: Vec<Ratio>,
+    values: Vec<f64>,
+}
+
+/// Those of one row.
+struct Ratio {
+    place: Place,
+    /// Where in the table the least count is.
+    start: usize,
+    least: i32,
+}
+
+impl Ratios {
+    fn tabulate(
+        &mut self,
+        changes: &[Change],
+        alphas: &[f64],
+        expected: &[f64],
+        particles: &Particles,
+    ) {
+        self.rows.clear();
+        self.values.clear();
+        for &Change { row, power, before } in changes {
+            let place = particles.place(row, 0.0);
+            let (least, greatest) = range(place, particles);
+            self.rows.push(Ratio { place, start: self.values.len(), least });
+            let first = f64::from(least) + alphas[row];
+            let (above, below) = (first + expected[row], first + before);
+            // Γ(x + 1) = x Γ(x).
+            let mut value =
+                (-f64::from(power) * ln_gamma_ratio(above, before - expected[row])).exp();
+            for step in 0..=greatest - least {
+                self.values.push(value);
+                let step = f64::from(step);
+                value *= ((above + step) / (below + step)).powi(power);
+            }
+        }
+    }
+
+    fn of(&self, words: &[Words], group: usize) -> Lanes {
+        product(&self.rows, &self.values, words, group)
+    }
+}
+
+/// The least and the greatest count at a place.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+fn range(place: Place, particles: &Particles) -> (i32, i32) {
+    let (mut least, mut greatest) = ([i32::MAX; LANES], [0; LANES]);
+    for group in 0..particles.n_groups {
+        let counts = place.counts(&particles.words, group);
+        for lane in 0..LANES {
+            least[lane] = least[lane].min(counts[lane]);
+            greatest[lane] = greatest[lane].max(counts[lane]);
+        }
+    }
+    let least = least.into_iter().fold(i32::MAX, i32::min);
+    (least, greatest.into_iter().fold(0, i32::max))
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+fn product(rows: &[Ratio], values: &[f64], words: &[Words], group: usize) -> Lanes {
+    let mut product = [1.0; LANES];
+    for row in rows {
+        let (counts, values) = (row.place.counts(words, group), &values[row.start..]);
+        for lane in 0..LANES {
+            let index = (counts[lane] - row.least) as usize;
+            // Without a branch for what cannot be, the loads are gathered.
+            product[lane] *= values.get(index).copied().unwrap_or(0.0);
+        }
+    }
+    product
+}

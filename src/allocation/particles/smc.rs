@@ -1,0 +1,310 @@
+//! Sequential importance sampling of allocations, with resampling (Alg. 1 to 3).
+
+use std::ops::Range;
+
+use rand::seq::SliceRandom as _;
+
+use super::ancestry::moves;
+use super::lanes::{Group, Particles, Place};
+use crate::allocation::kernel::counts::{self, States};
+use crate::allocation::model::problem::Problem;
+use crate::control::Observer;
+use crate::error::{Error, Result};
+use crate::math::Resampling;
+use crate::rng::{LANES, Lanes, Stream, UniformLanes};
+
+/// In which order the tokens are drawn. Unbiased for any; the variance depends on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TokenOrder {
+    /// Shuffled, anew for every replicate.
+    Random,
+    /// Cell after cell.
+    Sorted,
+    /// Cells in this order.
+    Given(Vec<u32>),
+}
+
+/// Options of the particle filter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Filter {
+    /// Particles of a replicate, rounded up to a multiple of 16.
+    pub n_particles: usize,
+    /// Effective share of the particles below which they are resampled: 0 never (SIS), 1 always.
+    pub threshold: f64,
+    /// How.
+    pub resampling: Resampling,
+    /// In which order the tokens come.
+    pub order: TokenOrder,
+}
+
+/// Cells of the tokens in the order in which they are drawn.
+///
+/// # Errors
+/// Those of [`Problem::tokens`].
+pub(crate) fn ordered(
+    problem: &Problem,
+    order: &TokenOrder,
+    rng: &mut impl rand::Rng,
+) -> Result<Vec<u32>> {
+    let mut tokens = problem.tokens()?;
+    match order {
+        TokenOrder::Random => tokens.shuffle(rng),
+        TokenOrder::Sorted => {}
+        TokenOrder::Given(cells) => {
+            let copies =
+                |&cell: &u32| std::iter::repeat_n(cell, problem.counts[cell as usize] as usize);
+            tokens = cells.iter().flat_map(copies).collect();
+        }
+    }
+    Ok(tokens)
+}
+
+/// What a run keeps of its particles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// All their counts.
+    All,
+    /// Counts that a later token reads.
+    Used,
+}
+
+/// ln Ẑ of one run and the relative variance of Ẑ that it tells, and its particles. Unbiased.
+///
+/// # Errors
+/// [`Error::Stopped`] when the observer asks to stop.
+pub(crate) fn run(
+    problem: &Problem,
+    filter: &Filter,
+    keep: Keep,
+    rng: &mut impl Stream,
+    observer: &impl Observer,
+) -> Result<((f64, f64), Particles)> {
+    let tokens = ordered(problem, &filter.order, rng)?;
+    let to_come = (keep == Keep::Used).then_some(&tokens[..]);
+    let mut run = Run::new(problem, filter, to_come, rng)?;
+    for (token, &cell) in tokens.iter().enumerate() {
+        if observer.stopped() {
+            return Err(Error::Stopped);
+        }
+        run.draw(cell);
+        if token + 1 < tokens.len() {
+            run.resample(rng);
+        }
+    }
+    let found = (run.ln_mean(), run.particles.relative_variance(&run.weights));
+    Ok((found, run.particles))
+}
+
+/// A run of the filter, token by token.
+pub(crate) struct Run<'a, L> {
+    problem: &'a Problem,
+    filter: &'a Filter,
+    particles: Particles,
+    n_drawn: usize,
+    lanes: Vec<L>,
+    sums: Vec<Lanes>,
+    states: Vec<States>,
+    weights: Vec<Lanes>,
+    ln_scale: f64,
+    alphas: Vec<f64>,
+    /// Places that a token reads, cell after cell.
+    places: Vec<Place>,
+}
+
+impl<'a, L: UniformLanes> Run<'a, L> {
+    /// Particles without tokens. Where the cells of all tokens to come are given, counts are
+    /// forgotten after the last token that reads them.
+    pub(crate) fn new(
+        problem: &'a Problem,
+        filter: &'a Filter,
+        to_come: Option<&[u32]>,
+        rng: &mut impl Stream<Lanes = L>,
+    ) -> Result<Self> {
+        let n_groups = filter.n_particles.div_ceil(LANES);
+        Ok(Run {
+            problem,
+            filter,
+            particles: Particles::new(problem, n_groups, to_come)?,
+            n_drawn: 0,
+            lanes: (0..n_groups).map(|_| rng.lanes()).collect(),
+            sums: vec![[0.0; LANES]; problem.plan.n_states],
+            states: vec![[0; LANES]; problem.plan.cliques.len()],
+            weights: vec![[1.0; LANES]; n_groups],
+            ln_scale: 0.0,
+            alphas: problem.alphas(),
+            places: Vec::new(),
+        })
+    }
+
+    /// Draws the next token, which fell in this cell.
+    pub(crate) fn draw(&mut self, cell: u32) {
+        let (plan, particles) = (&self.problem.plan, &mut self.particles);
+        self.places.clear();
+        let base = |row: usize| self.alphas[row];
+        particles.open(plan, self.problem.bases(cell), base, &mut self.places);
+        for (group, uniforms) in self.lanes.iter_mut().enumerate() {
+            let mut token =
+                Group { words: &mut particles.words, index: group, places: &self.places };
+            let weight = counts::weigh(plan, &token, &mut self.sums);
+            counts::pick(plan, &self.sums, uniforms, &mut self.states);
+            counts::add(plan, &mut token, &self.states, 1);
+            self.weights[group].iter_mut().zip(weight).for_each(|(total, x)| *total *= x);
+        }
+        particles.close(self.problem.bases(cell), self.n_drawn);
+        self.n_drawn += 1;
+        self.ln_scale += rescale(&mut self.weights);
+    }
+
+    /// Draws the next token, which fell in one of these cells. `shares` gets the weight that each
+    /// of them has on average over the weighted particles before, and `sums` is a buffer.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the observer asks to stop.
+    pub(crate) fn draw_among(
+        &mut self,
+        cells: Range<u32>,
+        shares: &mut [f64],
+        sums: &mut [Lanes],
+        observer: &impl Observer,
+    ) -> Result<()> {
+        let (plan, particles) = (&self.problem.plan, &mut self.particles);
+        self.places.clear();
+        for cell in cells {
+            let base = |row: usize| self.alphas[row];
+            particles.open(plan, self.problem.bases(cell), base, &mut self.places);
+        }
+        let places = |index: usize| &self.places[index * plan.n_pairs..][..plan.n_pairs];
+        shares.fill(0.0);
+        let total = total(&self.weights);
+        for (group, uniforms) in self.lanes.iter_mut().enumerate() {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            let words = &mut particles.words;
+            let mut sum = [0.0; LANES];
+            for (index, (share, sums)) in shares.iter_mut().zip(&mut *sums).enumerate() {
+                let token = Group { words, index: group, places: places(index) };
+                let weight = counts::weigh(plan, &token, &mut self.sums);
+                for lane in 0..LANES {
+                    sum[lane] += weight[lane];
+                    *share += self.weights[group][lane] * weight[lane] / total;
+                }
+                *sums = sum;
+            }
+            let chosen = counts::choose(sums, uniforms);
+            let mut distinct = chosen;
+            distinct.sort_unstable();
+            for (rank, &index) in distinct.iter().enumerate() {
+                if rank > 0 && index == distinct[rank - 1] {
+                    continue;
+                }
+                let mut token = Group { words, index: group, places: places(index as usize) };
+                if sums.len() > 1 {
+                    counts::weigh(plan, &token, &mut self.sums);
+                }
+                counts::pick(plan, &self.sums, uniforms, &mut self.states);
+                for lane in (0..LANES).filter(|&lane| chosen[lane] == index) {
+                    counts::add_lane(plan, &mut token, &self.states, lane);
+                }
+            }
+            self.weights[group].iter_mut().zip(sum).for_each(|(total, x)| *total *= x);
+        }
+        self.n_drawn += 1;
+        self.ln_scale += rescale(&mut self.weights);
+        Ok(())
+    }
+
+    /// ln of the mean weight: of Ẑ of the tokens so far.
+    pub(crate) fn ln_mean(&self) -> f64 {
+        let n_particles = (self.weights.len() * LANES) as f64;
+        self.ln_scale + (total(&self.weights) / n_particles).ln()
+    }
+
+    /// Resamples the particles if too few of them are effective.
+    pub(crate) fn resample(&mut self, rng: &mut impl Stream) {
+        let n_particles = (self.lanes.len() * LANES) as f64;
+        if n_eff(&self.weights) < self.filter.threshold * n_particles {
+            self.ln_scale = self.ln_mean();
+            let flat = self.weights.as_flattened();
+            self.particles.resample(&moves(&self.filter.resampling.offspring(flat, rng)));
+            self.weights.fill([1.0; LANES]);
+        }
+    }
+}
+
+/// Multiplies the weights so that the largest is 1; returns ln of what was taken out.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+pub(crate) fn rescale(weights: &mut [Lanes]) -> f64 {
+    let mut largest = [0.0; LANES];
+    for weights in &*weights {
+        for lane in 0..LANES {
+            largest[lane] =
+                if weights[lane] > largest[lane] { weights[lane] } else { largest[lane] };
+        }
+    }
+    let largest = largest.into_iter().fold(0.0, f64::max);
+    let factor = largest.recip();
+    weights.as_flattened_mut().iter_mut().for_each(|weight| *weight *= factor);
+    largest.ln()
+}
+
+/// Effective number of particles (Σw)²/Σw².
+pub(crate) fn n_eff(weights: &[Lanes]) -> f64 {
+    total(weights).powi(2) / total_of(weights, |weight| weight * weight)
+}
+
+fn total(weights: &[Lanes]) -> f64 {
+    total_of(weights, |weight| weight)
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+fn total_of(weights: &[Lanes], of: impl Fn(f64) -> f64) -> f64 {
+    let mut totals = [0.0; LANES];
+    for weights in weights {
+        for lane in 0..LANES {
+            totals[lane] += of(weights[lane]);
+        }
+    }
+    totals.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allocation::exact::enumeration;
+    use crate::allocation::model::network::{Network, Prior};
+    use crate::counts::CountTensor;
+    use crate::rng::{Key, Purpose};
+
+    /// Where all resamplings are multinomial, the mean of Ẑ² (1 - V) is Z².
+    #[test]
+    fn the_descent_of_the_particles_tells_the_variance() {
+        let (sizes, prior) = (vec![2, 2, 2], Prior { concentration: 1.0, tables: None });
+        let parents = vec![vec![2], vec![2], vec![]];
+        let network = Network::new(sizes, parents, vec![0, 1], &[], prior).unwrap();
+        let data = CountTensor::new(vec![2, 2], &[0, 0, 0, 1, 1, 1], &[3, 2, 3]).unwrap();
+        let problem = Problem::new(&network, &data, None).unwrap();
+        let ln_exact = enumeration::ln_sum(&problem, 1e8, &()).unwrap();
+        let filter = Filter {
+            n_particles: LANES,
+            threshold: f64::INFINITY,
+            resampling: Resampling::Multinomial,
+            order: TokenOrder::Sorted,
+        };
+        let (n_runs, mut rng) = (20_000, Key::new(0, Purpose::Score).rng());
+        let (mut sum, mut squares, mut variance) = (0.0, 0.0, 0.0);
+        for _ in 0..n_runs {
+            let (ln_value, told) = run(&problem, &filter, Keep::Used, &mut rng, &()).unwrap().0;
+            let square = (2.0 * (ln_value - ln_exact)).exp();
+            sum += square * (1.0 - told);
+            squares += (square * (1.0 - told)).powi(2);
+            variance += square * told;
+        }
+        let n_runs = f64::from(n_runs);
+        let (mean, square) = (sum / n_runs, squares / n_runs);
+        let error = ((square - mean * mean) / n_runs).sqrt();
+        assert!((mean - 1.0).abs() < 4.0 * error, "{mean} {error}");
+        // It is told apart from none.
+        assert!(variance / n_runs > 4.0 * error, "{variance} {error}");
+    }
+}
