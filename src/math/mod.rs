@@ -2,6 +2,7 @@
 
 pub mod categorical;
 pub mod cumulative;
+pub mod dot;
 pub mod draw;
 pub mod elementary;
 pub mod gammas;
@@ -12,6 +13,7 @@ pub mod special;
 
 pub use categorical::{pick, pick_lanes};
 pub use cumulative::Cumulative;
+pub use dot::dot;
 pub use draw::{crt, dirichlet, gamma_law, ln_beta_variate, ln_gamma_variate};
 pub use gammas::fill_gammas;
 pub use log_sum::LogSum;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -178,6 +179,11 @@ def frame_of(table: Any) -> pd.DataFrame | None:
     Tables are met through the Arrow C stream, and those of Hugging Face's datasets by their
     ``data.table``; neither package is imported.
     """
+    loaded = sys.modules.get("pandas")
+    if isinstance(table, np.ndarray) or (
+        loaded is not None and isinstance(table, loaded.DataFrame)
+    ):
+        return None
     held = getattr(getattr(table, "data", None), "table", None)
     if hasattr(held, "__arrow_c_stream__") and not hasattr(table, "__arrow_c_stream__"):
         table = held
