@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 import polyabayes as pb
+from networks import problem
 from polyabayes import AllocationModel, CountTensor
 from polyabayes.allocation import memory
 from polyabayes.allocation.layout import lay_out
@@ -22,9 +23,8 @@ from polyabayes.exceptions import (
     InvalidTypeError,
     UnreliableErrorWarning,
 )
-from test_allocation import problem, shared_vectors  # noqa: F401
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "missing.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "missing.json").read_text())
 X3 = np.ma.masked_equal([[-1, 3], [3, 3]], -1)
 TABLE = np.array([[2, 0, 1], [1, 1, 0]])
 OBSERVED = np.array([[True, False, True], [True, True, False]])
@@ -48,7 +48,7 @@ def test_exact_joint_is_that_of_rational_arithmetic(case: dict[str, Any]) -> Non
     assert not found.std_errors.any()
 
 
-def test_evidence_by_total_of_the_toy_matrices(shared_vectors: Path) -> None:  # noqa: F811
+def test_evidence_by_total_of_the_toy_matrices(shared_vectors: Path) -> None:
     toys = json.loads((shared_vectors / "toy_matrices.json").read_text())
     matrices = {"X3": X3, "X4": np.ma.masked_equal([[-1, 1], [4, 4]], -1)}
     n_checked = 0

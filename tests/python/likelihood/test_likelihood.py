@@ -18,7 +18,7 @@ from scipy.special import gammaln
 import polyabayes as pb
 from polyabayes import exceptions as errors
 
-VECTORS = Path(__file__).parents[1] / "vectors"
+VECTORS = Path(__file__).parents[2] / "vectors"
 CASES = json.loads((VECTORS / "documents.json").read_text(encoding="utf-8"))
 TOPICS = np.array([[0.5, 0.25, 0.125, 0.125], [0.125, 0.25, 0.25, 0.375]])
 WORDS = ["urn", "ball", "größe", "🎲"]

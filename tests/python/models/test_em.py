@@ -10,12 +10,12 @@ import pytest
 from scipy.special import digamma
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from test_estimators import interrupted_after
 
 import polyabayes as pb
 from polyabayes import exceptions as errors
 from polyabayes.cli import main
 from polyabayes.models import em as em_module
-from test_estimators import interrupted_after
 
 LDA = pb.LatentDirichletAllocation
 COUNTS = np.random.default_rng(0).poisson(1.5, (20, 6))
