@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -306,10 +304,9 @@ def test_auto_anneals_what_the_filter_finds_hard():
 )
 def test_what_is_too_expensive_is_refused_before_any_work(method, options):
     documents = [[1, 0, 0, 0], [40_000, 30_000, 20_000, 10_000]]
-    started = time.perf_counter()
+    # The work itself would take hours.
     with pytest.raises(errors.BudgetExceededError, match=r"document 1 \(100000 tokens"):
         pb.log_likelihood(LDA, documents, method, **options)
-    assert time.perf_counter() - started < 1
 
 
 @pytest.mark.parametrize("method", SAMPLERS)

@@ -264,6 +264,7 @@ def test_what_finishes_as_soon_as_it_is_asked_for_is_kept_at_once(tmp_path: Path
 
 def test_ctrl_c_does_not_wait_for_the_workers(threads: ThreadPoolExecutor) -> None:
     over = threading.Event()
+    finished: list[int] = []
     main = threading.main_thread().ident
     assert main is not None
 
@@ -272,13 +273,12 @@ def test_ctrl_c_does_not_wait_for_the_workers(threads: ThreadPoolExecutor) -> No
             signal.pthread_kill(main, signal.SIGINT)
         if k > 1:
             over.wait(60)
+            finished.append(k)
         return -3.0 / k
 
-    start = time.monotonic()
     with pytest.raises(Interrupted, match="after 1 steps"):
         WitnessSearch(score, POISSON, max_steps=9).fit(executor=threads)
-    assert time.monotonic() - start < 30
-    assert not over.is_set()
+    assert not finished
     over.set()
 
 
