@@ -21,7 +21,7 @@ from polyabayes.exceptions import InvalidArgumentError, NotFittedError
 from polyabayes.likelihood.foreign import read_documents
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
-from polyabayes.models.stored_model import StoredModel
+from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
 
 __all__ = ["FittedModel", "TopicWeights"]
 
@@ -30,9 +30,6 @@ _TRANSFORM_SWEEPS = 100
 
 # Fitted attributes that a file holds where the model has them.
 _SCALARS = ("n_iter_", "seed_", "topic_word_prior_", "bound_", "_bound_is_of")
-
-# Parameters that belong to the machine a model was trained on, not to the model.
-_OF_THE_MACHINE = ("n_jobs", "progress", "checkpoint", "checkpoint_every")
 
 
 class TopicWeights(NamedTuple):
@@ -249,7 +246,7 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         names = [*self._stored(), *(["topic_counts_"] if hasattr(self, "topic_counts_") else [])]
         return StoredModel(
             type(self).__name__,
-            {name: x for name, x in parameters.items() if name not in _OF_THE_MACHINE},
+            {name: x for name, x in parameters.items() if name not in OF_THE_MACHINE},
             {name: getattr(self, name) for name in _SCALARS if hasattr(self, name)},
             {name: getattr(self, name) for name in names},
             None if self.vocabulary_ is None else self.vocabulary_.tolist(),

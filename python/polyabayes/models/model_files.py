@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 from polyabayes._support import checks
 from polyabayes._support.files import checked_path
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.models.stored_model import StoredModel
+from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
 from polyabayes.models.topic_model import TopicModel
+
+# What a header or an array comes to that is not what it should be.
+_DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 def load(path: str | os.PathLike[str]) -> TopicModel:
@@ -37,7 +40,9 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
     """
     stored = StoredModel.read(checked_path(path))
     try:
-        model = TopicModel.classes[stored.class_name](**stored.parameters)
+        # A file says nothing of the machine that reads it, least of all where it shall write.
+        parameters = {k: v for k, v in stored.parameters.items() if k not in OF_THE_MACHINE}
+        model = TopicModel.classes[stored.class_name](**parameters)
         arrays, scalars = stored.arrays, stored.scalars
         names, normalised = model._stored(), model._conditions_on_length
         model._set_topic_word(arrays["components_"], stored.vocabulary, None, normalised=normalised)
@@ -55,7 +60,14 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
             model.__dict__["_bound_is_of"] = str(scalars["_bound_is_of"])
         if model._has_likelihood():
             model._core_model()
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise FileFormatError(f"{path} does not hold a whole model: {error!r}") from error
     return model
 

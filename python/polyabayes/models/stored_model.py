@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from polyabayes._support.storage import read_arrays, write_arrays
 from polyabayes.exceptions import FileFormatError
 
+# Parameters that belong to the machine a model was trained on, not to the model.
+OF_THE_MACHINE = ("n_jobs", "progress", "checkpoint", "checkpoint_every")
+
 # Name of the array of bytes that holds the vocabulary, as JSON.
 _VOCABULARY = "vocabulary"
 
@@ -66,5 +69,5 @@ class StoredModel(NamedTuple):
         try:
             vocabulary = None if words is None else json.loads(words.tobytes().decode())
             return cls(header["class"], header["parameters"], header["scalars"], arrays, vocabulary)
-        except (KeyError, ValueError) as error:
+        except (KeyError, RecursionError, ValueError) as error:
             raise FileFormatError(f"{path} does not hold a whole model: {error!r}") from error
