@@ -14,7 +14,7 @@ from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
 from polyabayes.models.topic_model import TopicModel
 
-# What a header or an array comes to that is not what it should be.
+# Exceptions that a damaged header or array may lead to.
 _DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
@@ -60,14 +60,7 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
             model.__dict__["_bound_is_of"] = str(scalars["_bound_is_of"])
         if model._has_likelihood():
             model._core_model()
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except _DAMAGED as error:
         raise FileFormatError(f"{path} does not hold a whole model: {error!r}") from error
     return model
 
