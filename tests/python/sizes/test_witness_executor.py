@@ -232,7 +232,7 @@ def test_what_was_scored_ahead_is_not_scored_again(tmp_path: Path) -> None:
     again = Counted(lambda k: -3.0 / k)
     # The name by which a function is known.
     again.__module__, again.__qualname__ = score.__module__, score.__qualname__  # type: ignore[attr-defined]
-    resumed = search.set_params(score=again).fit()
+    resumed = search.set_params(estimator=again).fit()
     assert again.asked == [(2,)]
     assert_same(WitnessSearch(lambda k: -3.0 / k, POISSON, max_steps=4).fit(), resumed)
 
