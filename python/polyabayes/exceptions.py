@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
 __all__ = [
     "BudgetExceededError",
     "CheckpointWarning",
+    "EdgeWarning",
     "FileAccessError",
     "FileFormatError",
     "ImpossibleDocumentWarning",
@@ -95,6 +96,10 @@ class ImpossibleDocumentWarning(PolyabayesWarning):
 
 class CheckpointWarning(PolyabayesWarning):
     """A checkpoint could not be written; the work goes on, the last good one stays."""
+
+
+class EdgeWarning(PolyabayesWarning):
+    """The best size is the smallest or largest of those tried: a better one may lie beyond."""
 
 
 class PriorWarning(PolyabayesWarning):
