@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -306,10 +304,9 @@ def test_auto_anneals_what_the_filter_finds_hard():
 )
 def test_what_is_too_expensive_is_refused_before_any_work(method, options):
     documents = [[1, 0, 0, 0], [40_000, 30_000, 20_000, 10_000]]
-    started = time.perf_counter()
+    # The work itself would take hours.
     with pytest.raises(errors.BudgetExceededError, match=r"document 1 \(100000 tokens"):
         pb.log_likelihood(LDA, documents, method, **options)
-    assert time.perf_counter() - started < 1
 
 
 @pytest.mark.parametrize("method", SAMPLERS)
@@ -349,7 +346,7 @@ def test_convergence_draws_traces_bands_and_the_truth(document):
     results = {"filter": traced("smc", n_particles=20), "prior draws": traced("direct")}
     exact = pb.log_likelihood(LDA, COUNTS, "exact")
     axes = plt.figure().add_subplot()
-    ax = plot_convergence(results, exact, document, confidence=0.9, ax=axes)
+    ax = plot_convergence(results, exact, document, level=0.9, ax=axes)
     assert ax is axes
     *lines, truth = ax.lines
     rows = slice(None) if document is None else [document]
@@ -385,7 +382,7 @@ def test_convergence_of_one_result_needs_no_legend():
     [
         (lambda: traced("smc"), {"document": 5}, "between 0 and 4, got 5"),
         (lambda: traced("smc"), {"document": -1}, "between 0 and 4, got -1"),
-        (lambda: traced("smc"), {"confidence": 1}, "confidence"),
+        (lambda: traced("smc"), {"level": 1}, "level"),
         (lambda: traced("exact"), {}, "the result has no trace"),
         (lambda: {"mine": pb.log_likelihood(LDA, COUNTS)}, {}, "result 'mine' has no trace"),
         (lambda: {"mine": traced("smc").trace}, {}, "got Trace"),
