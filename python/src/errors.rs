@@ -121,8 +121,8 @@ fn costs(error: &Error) -> Facts {
     let raise = |enough: bool| {
         if enough { format!("raise {}, or ", named("budget")) } else { String::new() }
     };
-    match error {
-        &Error::Budget { operations, bytes, budget, most_bytes, .. } => Facts {
+    match *error {
+        Error::Budget { operations, bytes, budget, most_bytes, .. } => Facts {
             message: format!(
                 "{error}: {}use {} or {}",
                 raise(bytes <= most_bytes),
@@ -133,9 +133,7 @@ fn costs(error: &Error) -> Facts {
             value: Some(operations),
             limit: Some(budget),
         },
-        &Error::EnumerationBudget {
-            operations, bytes, budget, most_bytes, has_missing, ..
-        } => {
+        Error::EnumerationBudget { operations, bytes, budget, most_bytes, has_missing, .. } => {
             let instead = if has_missing {
                 format!("give a smaller {}, or use {}", named("max_total"), named("method='smc'"))
             } else {
@@ -148,7 +146,7 @@ fn costs(error: &Error) -> Facts {
                 limit: Some(budget),
             }
         }
-        &Error::SamplingBudget { operations, budget, .. } => Facts {
+        Error::SamplingBudget { operations, budget, .. } => Facts {
             message: format!(
                 "{error}: lower {}, {} or {}, {}use {}",
                 named("n_samples"),
