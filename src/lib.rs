@@ -26,6 +26,7 @@ pub mod counts;
 pub mod document;
 pub mod error;
 pub mod estimate;
+pub mod filter;
 pub mod math;
 pub mod rng;
 pub mod training;
