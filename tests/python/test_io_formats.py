@@ -88,7 +88,9 @@ def test_bad_matrix_market(write, tmp_path):
     with pytest.raises(FileFormatError, match=r"x\.mtx cannot be read"):
         read_corpus(write("x.mtx", "no matrix\n1 1 1\n"))
     mmwrite(tmp_path / "y.mtx", np.array([[0.5, 1.0]]))
-    with pytest.raises(FileFormatError, match=r"y\.mtx: .*fractional"):
+    with pytest.raises(
+        FileFormatError, match=r"y\.mtx, line 4: the count .* is not a whole number"
+    ):
         read_corpus(tmp_path / "y.mtx")
     mmwrite(tmp_path / "z.mtx", DENSE)
     with pytest.raises(InvalidArgumentError, match="vocabulary has 2 entries"):
@@ -120,7 +122,7 @@ def test_npz_of_scipy(tmp_path, write):
     assert (corpus.vocabulary.tolist(), corpus.ids) == (WORDS, None)
     np.savez(tmp_path / "y.npz", a=DENSE)
     for path in (tmp_path / "y.npz", write("z.npz", "no archive"), write("e.npz", b"PK\3\4")):
-        with pytest.raises(FileFormatError, match=rf"{path.name} (cannot be read|is damaged)"):
+        with pytest.raises(FileFormatError, match=rf"{path.name} (cannot be read|is no)"):
             read_corpus(path)
 
 
@@ -136,9 +138,9 @@ def test_svmlight(tmp_path, zero_based):
 
 
 def test_bad_svmlight(write):
-    with pytest.raises(FileFormatError, match=r"x\.svmlight cannot be read"):
+    with pytest.raises(FileFormatError, match=r"x\.svmlight, line 1: 'a:b' is not a pair"):
         read_corpus(write("x.svmlight", "1 a:b\n"))
-    with pytest.raises(FileFormatError, match=r"x\.svmlight: .*Negative values"):
+    with pytest.raises(FileFormatError, match=r"x\.svmlight, line 1: the count '-2'"):
         read_corpus(write("x.svmlight", "1 1:-2\n"))
 
 

@@ -24,6 +24,9 @@ CLASSES: dict[str, type[TopicModel]] = {}
 # Fitted attributes that a file holds where the model has them.
 _SCALARS = ("n_iter_", "seed_", "topic_word_prior_", "bound_", "_bound_is_of")
 
+# What a header or an array comes to that is not what it should be.
+_DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
 # Parameters that belong to the machine a model was trained on, not to the model.
 _OF_THE_MACHINE = ("n_jobs", "progress", "checkpoint", "checkpoint_every")
 
@@ -66,7 +69,9 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
     """
     header, arrays = read_arrays(checked_path(path))
     try:
-        model = CLASSES[header["class"]](**header["parameters"])
+        # A file says nothing of the machine that reads it, least of all where it shall write.
+        parameters = {k: v for k, v in header["parameters"].items() if k not in _OF_THE_MACHINE}
+        model = CLASSES[header["class"]](**parameters)
         stored = model._stored()
         words = arrays.pop("vocabulary", None)
         vocabulary = None if words is None else json.loads(words.tobytes().decode())
@@ -87,7 +92,14 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
             model.__dict__["_bound_is_of"] = str(scalars["_bound_is_of"])
         if model._has_likelihood():
             model._core_model()
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise FileFormatError(f"{path} does not hold a whole model: {error!r}") from error
     return model
 
