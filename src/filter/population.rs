@@ -2,9 +2,8 @@
 
 use rand::RngExt as _;
 
-use super::Target;
 use super::block::{Block, rescale};
-use crate::math::{Replication, Resampling, systematic_offspring};
+use crate::math::{Move, Replication, Resampling, systematic_offspring};
 use crate::rng::Lanes;
 
 /// Sums of the weights of a run beyond which they are brought back to a mean of 1.
@@ -18,6 +17,16 @@ pub struct Options {
     pub threshold: f64,
     /// The scheme.
     pub resampling: Resampling,
+}
+
+/// Particles that can become copies of each other.
+pub trait Replicate {
+    /// Particles that are drawn together: one, or all lanes.
+    type Block: Block;
+
+    /// Makes every particle of a run that dies a copy of another; `weights` are those of the run
+    /// before resampling.
+    fn replicate(&mut self, run: usize, weights: &[Self::Block], moves: &[Move]);
 }
 
 /// The particles of independent runs, run after run: their weights and their descent.
@@ -130,11 +139,11 @@ impl<B: Block> Population<B> {
     }
 
     /// Resamples the runs in which too few particles are effective.
-    pub fn resample<T: Target<Block = B>>(&mut self, target: &mut T, rng: &mut impl rand::Rng) {
+    pub fn resample<T: Replicate<Block = B>>(&mut self, target: &mut T, rng: &mut impl rand::Rng) {
         (0..self.runs.len()).for_each(|run| self.resample_run(run, target, rng));
     }
 
-    fn resample_run<T: Target<Block = B>>(
+    fn resample_run<T: Replicate<Block = B>>(
         &mut self,
         run: usize,
         target: &mut T,

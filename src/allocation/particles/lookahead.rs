@@ -19,7 +19,7 @@ use crate::allocation::kernel::counts::{self, States};
 use crate::allocation::model::problem::{Laid, Problem};
 use crate::control::Observer;
 use crate::error::Result;
-use crate::filter::{self, Population, Target};
+use crate::filter::{self, Population, Replicate, Target};
 use crate::math::{LogSum, Move, ln_gamma_ratio};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
@@ -128,9 +128,22 @@ fn follow(
     Ok((population.ln_mean(0), target.ln_growths))
 }
 
-impl<L: UniformLanes> Target for Guided<'_, L> {
+impl<L: UniformLanes> Replicate for Guided<'_, L> {
     type Block = Lanes;
 
+    fn replicate(&mut self, _: usize, weights: &[Lanes], moves: &[Move]) {
+        self.used.resample(moves);
+        self.particles.resample(moves);
+        for followed in &mut self.followed {
+            let own = followed.weights.as_flattened_mut();
+            let totals = weights.as_flattened();
+            own.iter_mut().zip(totals).for_each(|(weight, total)| *weight /= total);
+            moves.iter().for_each(|&(to, from)| own[to as usize] = own[from as usize]);
+        }
+    }
+}
+
+impl<L: UniformLanes> Target for Guided<'_, L> {
     fn extend(&mut self, token: usize, population: &mut Population<Lanes>, _: &mut impl Rng) {
         let (problem, cell) = (self.problem, self.tokens[token]);
         let before = population.ln_mean(0);
@@ -148,17 +161,6 @@ impl<L: UniformLanes> Target for Guided<'_, L> {
             followed.weights.as_flattened_mut().iter_mut().for_each(|weight| *weight *= factor);
         }
         self.ln_growths.push(population.ln_mean(0) - before);
-    }
-
-    fn replicate(&mut self, _: usize, weights: &[Lanes], moves: &[Move]) {
-        self.used.resample(moves);
-        self.particles.resample(moves);
-        for followed in &mut self.followed {
-            let own = followed.weights.as_flattened_mut();
-            let totals = weights.as_flattened();
-            own.iter_mut().zip(totals).for_each(|(weight, total)| *weight /= total);
-            moves.iter().for_each(|&(to, from)| own[to as usize] = own[from as usize]);
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::allocation::kernel::counts::{self, States};
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::filter::{self, Block as _, Options, Population, Target};
+use crate::filter::{self, Block as _, Options, Population, Replicate, Target};
 use crate::math::{Move, Resampling, pick_lanes};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
@@ -115,9 +115,15 @@ pub(crate) struct Allocations<'a, L> {
     places: Vec<Place>,
 }
 
-impl<L: UniformLanes> Target for Allocations<'_, L> {
+impl<L: UniformLanes> Replicate for Allocations<'_, L> {
     type Block = Lanes;
 
+    fn replicate(&mut self, _: usize, _: &[Lanes], moves: &[Move]) {
+        self.particles.resample(moves);
+    }
+}
+
+impl<L: UniformLanes> Target for Allocations<'_, L> {
     fn extend(&mut self, token: usize, population: &mut Population<Lanes>, _: &mut impl Rng) {
         let (plan, particles) = (&self.problem.plan, &mut self.particles);
         let bases = self.problem.bases(self.tokens[token]);
@@ -135,10 +141,6 @@ impl<L: UniformLanes> Target for Allocations<'_, L> {
         particles.close(bases, self.n_drawn);
         self.n_drawn += 1;
         population.rescale(0);
-    }
-
-    fn replicate(&mut self, _: usize, _: &[Lanes], moves: &[Move]) {
-        self.particles.resample(moves);
     }
 }
 

@@ -20,7 +20,7 @@ use lookahead::Lookahead;
 
 use crate::control::Observer;
 use crate::error::Result;
-use crate::filter::{self, Options, Population, Target};
+use crate::filter::{self, Options, Population, Replicate, Target};
 use crate::math::{Cumulative, LogSum, Move, Resampling, ln_gamma_ratio, ln_rising};
 use crate::urn::LocalUrn;
 
@@ -126,9 +126,22 @@ struct Change {
     ratios: Vec<f64>,
 }
 
-impl Target for Urns<'_> {
+impl Replicate for Urns<'_> {
     type Block = f64;
 
+    fn replicate(&mut self, run: usize, _: &[f64], moves: &[Move]) {
+        let (k, first) = (self.n_topics, run * self.n_particles);
+        for &(to, from) in moves {
+            let (from, to) = (first + from as usize, first + to as usize);
+            self.balls.copy_within(from * k..(from + 1) * k, to * k);
+            let n_used = usize::from(self.n_used[from]);
+            self.used.copy_within(from * k..from * k + n_used, to * k);
+            self.n_used[to] = self.n_used[from];
+        }
+    }
+}
+
+impl Target for Urns<'_> {
     fn extend(&mut self, step: usize, population: &mut Population<f64>, rng: &mut impl Rng) {
         let (cell, token) = self.tokens[step];
         self.look_ahead(cell);
@@ -139,18 +152,6 @@ impl Target for Urns<'_> {
         self.weigh(q, fresh, all.recip(), population.weights_mut(), rng);
         self.draw(token, population);
         population.scale(all.ln());
-    }
-
-    /// Overwrites particles without offspring by copies of those with several.
-    fn replicate(&mut self, run: usize, _: &[f64], moves: &[Move]) {
-        let (k, first) = (self.n_topics, run * self.n_particles);
-        for &(to, from) in moves {
-            let (from, to) = (first + from as usize, first + to as usize);
-            self.balls.copy_within(from * k..(from + 1) * k, to * k);
-            let n_used = usize::from(self.n_used[from]);
-            self.used.copy_within(from * k..from * k + n_used, to * k);
-            self.n_used[to] = self.n_used[from];
-        }
     }
 }
 
