@@ -29,7 +29,7 @@ NODES = ("topic", "doc", "word")
 
 def test_the_bound_is_that_of_the_evidence() -> None:
     found = NMF.decompose(TABLE, observed=OBSERVED, random_state=1)
-    same = NMF.predict_missing(TABLE, OBSERVED, "vb", random_state=1)
+    same = NMF.predict_missing(TABLE, "vb", observed=OBSERVED, random_state=1)
     assert found.is_lower_bound
     assert found.value == same.evidence.value
     assert np.isnan(found.log_probability_of_total)
@@ -72,7 +72,7 @@ def log_density(tables: list[Any]) -> float:
 
 def test_em_climbs_to_a_mode_of_the_tables() -> None:
     model = AllocationModel.nmf(2, concentration=3.0, rate=0.1, prior=dict.fromkeys(NODES, ALPHA))
-    options: dict[str, Any] = {"max_iter": 100_000, "tolerance": 1e-15, "n_restarts": 2}
+    options: dict[str, Any] = {"max_iter": 100_000, "tol": 1e-15, "n_restarts": 2}
     found = model.decompose(TABLE, "em", observed=OBSERVED, random_state=0, **options)
     modes = [found.expected_counts[node] + ALPHA - 1 for node in NODES]
     modes = [mode / mode.sum(axis=0) for mode in modes]
@@ -109,7 +109,7 @@ def test_graphs_with_visible_tables_and_ties() -> None:
     table = np.array([[4, 1, 0], [0, 0, 3], [2, 0, 5]])
     observed = np.array([[True, True, False], [True, False, True], [True, True, True]])
     for model in (chain, symmetric):
-        bound = model.predict_missing(table, observed, "vb", random_state=0)
+        bound = model.predict_missing(table, "vb", observed=observed, random_state=0)
         found = model.decompose(table, observed=observed, random_state=0)
         assert found.value == bound.evidence.value
         for node, table_of in found.tables.items():

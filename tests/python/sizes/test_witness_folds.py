@@ -86,7 +86,7 @@ def test_an_executor_outlives_a_fold_that_fails() -> None:
 
 
 def test_folds_in_processes_give_the_same(tmp_path: Path) -> None:
-    search = nested(scoring="bound", max_steps=2).set_params(score=lda(n_jobs=1))
+    search = nested(scoring="bound", max_steps=2).set_params(estimator=lda(n_jobs=1))
     here = cross_validate(search, DATA.corpus, 2)
     there = cross_validate(search, DATA.corpus, 2, n_workers=2, checkpoint=tmp_path)
     for name in here:

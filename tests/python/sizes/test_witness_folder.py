@@ -60,7 +60,7 @@ def test_a_search_that_is_refused_removes_no_models(tmp_path: Path) -> None:
     path = tmp_path / "topics-2.safetensors"
     path.write_text("")
     with pytest.raises(InvalidArgumentError):
-        nested(checkpoint=tmp_path, confidence=2.0).fit(CORPUS)
+        nested(checkpoint=tmp_path, level=2.0).fit(CORPUS)
     assert path.exists()
 
 

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
+from networks import problem
 from polyabayes import AllocationModel, n_effective_parameters, plotting
 from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
-from test_allocation import problem
 
 mpl.use("Agg")
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "allocation.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "allocation.json").read_text())
 
 TABLE = [[2, 1, 0], [0, 0, 3], [0, 1, 1]]
 

@@ -336,7 +336,7 @@ def test_a_score_that_always_fails_ends_the_search() -> None:
     ],
 )
 def test_when_the_search_stops(options: dict[str, Any], reason: str, n_steps: int) -> None:
-    arguments = {"prior": HALF, "score": lambda k: -3.0 / k, **options}
+    arguments = {"prior": HALF, "estimator": lambda k: -3.0 / k, **options}
     search = WitnessSearch(**arguments).fit()
     assert (search.stop_reason_, search.n_steps_) == (reason, n_steps)
 
@@ -372,7 +372,7 @@ def test_the_multinomial_ceiling() -> None:
     assert search.log_ceiling_ == pytest.approx(ceiling, rel=1e-11)
     assert search.log_ceiling_ >= ceiling
     with pytest.raises(ScoreError, match="above the ceiling"):
-        search.set_params(score=lambda k: ceiling + 1e-6 * k).fit(counts)
+        search.set_params(estimator=lambda k: ceiling + 1e-6 * k).fit(counts)
     own = WitnessSearch(lambda k: 0.5 - 1.0 / k, HALF, upper=lambda _: 0.75, max_steps=1).fit()
     assert own.bounds_["upper"][0] == pytest.approx(
         np.logaddexp(math.log(0.5) - 0.5, math.log(0.5) + 0.75)
@@ -403,7 +403,7 @@ def test_the_same_scores_under_another_prior() -> None:
     ("options", "error", "message"),
     [
         ({"prior": 5.0}, InvalidTypeError, "prior must be one of polyabayes.priors"),
-        ({"score": 3}, InvalidTypeError, "score must be an estimator, an All"),
+        ({"estimator": 3}, InvalidTypeError, "estimator must be one of"),
         ({"kind": "both"}, InvalidArgumentError, "kind must be one of 'nested', 'evidence'"),
         ({"bound": "best"}, InvalidArgumentError, "bound must be one of"),
         ({"upper": "one"}, InvalidArgumentError, "upper must be one of"),
@@ -413,17 +413,17 @@ def test_the_same_scores_under_another_prior() -> None:
         ({"max_steps": 0}, InvalidArgumentError, "max_steps must be at least 1"),
         ({"width": -1.0}, InvalidArgumentError, "width must be positive"),
         ({"max_seconds": 0.0}, InvalidArgumentError, "max_seconds must be positive"),
-        ({"confidence": 1.0}, InvalidArgumentError, "confidence must be strictly between"),
+        ({"level": 1.0}, InvalidArgumentError, "level must be strictly between"),
         ({"predictive": 3}, InvalidTypeError, "predictive must be a function"),
         ({"random_state": -1}, InvalidArgumentError, "random_state must be"),
         ({"checkpoint": 3}, InvalidTypeError, "checkpoint must be a folder"),
         (
-            {"score": pb.LatentDirichletAllocation(), "scoring_options": {"particles": 3}},
+            {"estimator": pb.LatentDirichletAllocation(), "scoring_options": {"particles": 3}},
             InvalidArgumentError,
             "scoring_options has 'particles', but log_likelihood takes method, n_samples",
         ),
         (
-            {"score": pb.LatentDirichletAllocation(), "scoring_options": 3},
+            {"estimator": pb.LatentDirichletAllocation(), "scoring_options": 3},
             InvalidTypeError,
             "scoring_options must be a dict or None, got 3",
         ),
@@ -435,7 +435,7 @@ def test_bad_arguments_are_refused_before_any_work(
     def score(_: int) -> float:
         raise AssertionError("called")
 
-    search = WitnessSearch(**{"score": score, "prior": HALF, **options})
+    search = WitnessSearch(**{"estimator": score, "prior": HALF, **options})
     with pytest.raises(error, match=message):
         search.fit([[1, 2], [2, 0]] if "scoring_options" in options else None)
 

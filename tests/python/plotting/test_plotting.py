@@ -220,12 +220,12 @@ def numbers(text: str) -> list[float]:
     return [float(n.replace("−", "-")) for n in re.findall(r"−?\d+\.\d+", text)]
 
 
-@pytest.mark.parametrize("confidence", [0.8, 0.95])
+@pytest.mark.parametrize("level", [0.8, 0.95])
 def test_intervals_are_the_estimate_and_a_quantile_of_its_error(
-    comparison: pb.Comparison, confidence: float
+    comparison: pb.Comparison, level: float
 ) -> None:
-    ax = plot_comparison(comparison, confidence=confidence)
-    quantile = stats.norm.ppf(0.5 + confidence / 2)
+    ax = plot_comparison(comparison, level=level)
+    quantile = stats.norm.ppf(0.5 + level / 2)
     for y, (found, result) in enumerate(zip(points(ax), comparison.results.values(), strict=True)):
         value, error = result.nats_per_token, quantile * result.nats_per_token_std_error
         assert error > 0
@@ -241,7 +241,7 @@ def test_models_stand_from_best_to_worst(comparison: pb.Comparison) -> None:
 
 
 def test_paired_differences_are_drawn_and_written(comparison: pb.Comparison) -> None:
-    ax = plot_comparison(comparison, confidence=0.9)
+    ax = plot_comparison(comparison, level=0.9)
     bands = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
     annotations = texts(ax)
     assert len(bands) == 2
@@ -271,7 +271,7 @@ def test_limits_hold_the_intervals_but_not_zero(comparison: pb.Comparison) -> No
 
 
 def test_labels_name_the_unit_and_the_event(comparison: pb.Comparison) -> None:
-    ax = plot_comparison(comparison, confidence=0.9)
+    ax = plot_comparison(comparison, level=0.9)
     assert "nats per token (higher is better)" in ax.get_xlabel()
     assert "90 %" in ax.get_xlabel()
     assert ax.get_title(loc="left") == (
@@ -316,8 +316,8 @@ def test_empty_documents_have_no_nats_per_token() -> None:
 
 
 def test_bad_arguments_of_plot_comparison(comparison: pb.Comparison) -> None:
-    with pytest.raises(InvalidArgumentError, match="confidence must be strictly between 0 and 1"):
-        plot_comparison(comparison, confidence=1.5)
+    with pytest.raises(InvalidArgumentError, match="level must be strictly between 0 and 1"):
+        plot_comparison(comparison, level=1.5)
     with pytest.raises(InvalidTypeError, match="must be a Comparison, got dict"):
         plot_comparison(comparison.results)  # type: ignore[arg-type]
 

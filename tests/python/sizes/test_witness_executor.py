@@ -232,7 +232,7 @@ def test_what_was_scored_ahead_is_not_scored_again(tmp_path: Path) -> None:
     again = Counted(lambda k: -3.0 / k)
     # The name by which a function is known.
     again.__module__, again.__qualname__ = score.__module__, score.__qualname__  # type: ignore[attr-defined]
-    resumed = search.set_params(score=again).fit()
+    resumed = search.set_params(estimator=again).fit()
     assert again.asked == [(2,)]
     assert_same(WitnessSearch(lambda k: -3.0 / k, POISSON, max_steps=4).fit(), resumed)
 
@@ -264,6 +264,7 @@ def test_what_finishes_as_soon_as_it_is_asked_for_is_kept_at_once(tmp_path: Path
 
 def test_ctrl_c_does_not_wait_for_the_workers(threads: ThreadPoolExecutor) -> None:
     over = threading.Event()
+    finished: list[int] = []
     main = threading.main_thread().ident
     assert main is not None
 
@@ -272,13 +273,12 @@ def test_ctrl_c_does_not_wait_for_the_workers(threads: ThreadPoolExecutor) -> No
             signal.pthread_kill(main, signal.SIGINT)
         if k > 1:
             over.wait(60)
+            finished.append(k)
         return -3.0 / k
 
-    start = time.monotonic()
     with pytest.raises(Interrupted, match="after 1 steps"):
         WitnessSearch(score, POISSON, max_steps=9).fit(executor=threads)
-    assert time.monotonic() - start < 30
-    assert not over.is_set()
+    assert not finished
     over.set()
 
 

@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-import doctest
-
 import pytest
 
-from polyabayes.cli import words
 from polyabayes.cli.options import make_parser
 from polyabayes.cli.words import in_options
 
@@ -57,9 +54,3 @@ def test_arguments_are_called_by_their_options(command: str, message: str, expec
 def test_other_words_stay_as_they_are(message: str) -> None:
     assert told(EVIDENCE, message) == message
     assert in_options("n_particles must be an int", None) == "n_particles must be an int"
-
-
-def test_the_example_is_true() -> None:
-    found = doctest.testmod(words)
-    assert found.attempted > 0
-    assert found.failed == 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -49,7 +47,7 @@ def _close_figures():
 def bounds_and_exact(name, method, options, **sizes):
     lengths = {"document_length": 12} if name == "lda" else {}
     bounds = pb.bidirectional_bounds(MODELS[name], method, options=options, **sizes, **lengths)
-    return bounds, pb.log_likelihood(MODELS[name], bounds.corpus, "exact").values
+    return bounds, pb.log_likelihood(MODELS[name], bounds.data, "exact").values
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -85,11 +83,11 @@ def test_documents_of_bounds():
     bounds = pb.bidirectional_bounds(
         LDA, n_documents=5, document_length=lengths, n_particles=9, random_state=0
     )
-    np.testing.assert_array_equal(bounds.corpus.counts.sum(axis=1).A1, lengths)
+    np.testing.assert_array_equal(bounds.data.counts.sum(axis=1).A1, lengths)
     for bound in (bounds.lower, bounds.upper):
         np.testing.assert_array_equal(bound == 0, lengths == 0)
     np.testing.assert_array_equal(bounds.sizes, np.where(lengths > 0, 9, 0))
-    assert pb.bidirectional_bounds(LDA, n_documents=2).corpus.n_tokens == 200
+    assert pb.bidirectional_bounds(LDA, n_documents=2).data.n_tokens == 200
 
 
 @pytest.mark.parametrize(("method", "options"), REVERSIBLE)
@@ -103,7 +101,7 @@ def test_bounds_repeat_with_their_seed_for_any_threads(method, options):
     )
     for name in ("lower", "lower_std_errors", "upper", "upper_std_errors", "sizes"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
-    assert (one.corpus.counts != two.corpus.counts).nnz == 0
+    assert (one.data.counts != two.data.counts).nnz == 0
     assert (one.lower != other.lower).all()
 
 
@@ -306,10 +304,9 @@ def test_auto_anneals_what_the_filter_finds_hard():
 )
 def test_what_is_too_expensive_is_refused_before_any_work(method, options):
     documents = [[1, 0, 0, 0], [40_000, 30_000, 20_000, 10_000]]
-    started = time.perf_counter()
+    # The work itself would take hours.
     with pytest.raises(errors.BudgetExceededError, match=r"document 1 \(100000 tokens"):
         pb.log_likelihood(LDA, documents, method, **options)
-    assert time.perf_counter() - started < 1
 
 
 @pytest.mark.parametrize("method", SAMPLERS)
@@ -349,7 +346,7 @@ def test_convergence_draws_traces_bands_and_the_truth(document):
     results = {"filter": traced("smc", n_particles=20), "prior draws": traced("direct")}
     exact = pb.log_likelihood(LDA, COUNTS, "exact")
     axes = plt.figure().add_subplot()
-    ax = plot_convergence(results, exact, document, confidence=0.9, ax=axes)
+    ax = plot_convergence(results, exact, document, level=0.9, ax=axes)
     assert ax is axes
     *lines, truth = ax.lines
     rows = slice(None) if document is None else [document]
@@ -385,7 +382,7 @@ def test_convergence_of_one_result_needs_no_legend():
     [
         (lambda: traced("smc"), {"document": 5}, "between 0 and 4, got 5"),
         (lambda: traced("smc"), {"document": -1}, "between 0 and 4, got -1"),
-        (lambda: traced("smc"), {"confidence": 1}, "confidence"),
+        (lambda: traced("smc"), {"level": 1}, "level"),
         (lambda: traced("exact"), {}, "the result has no trace"),
         (lambda: {"mine": pb.log_likelihood(LDA, COUNTS)}, {}, "result 'mine' has no trace"),
         (lambda: {"mine": traced("smc").trace}, {}, "got Trace"),

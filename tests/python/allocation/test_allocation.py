@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import doctest
 import json
 import math
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,56 +11,19 @@ from scipy import sparse, stats
 from scipy.special import gammaln
 
 import polyabayes as pb
+from networks import cells, problem
 from polyabayes import (
     AllocationModel,
     CountTensor,
     Evidence,
 )
-from polyabayes.allocation import decomposition, model, posterior
-from polyabayes.allocation.graphs import graph, ready_made
 from polyabayes.exceptions import (
     InvalidArgumentError,
 )
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "allocation.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "allocation.json").read_text())
 TABLE = [[2, 0, 1], [1, 1, 0], [0, 3, 1]]
 DEEP = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
-
-
-@pytest.fixture(scope="session")
-def shared_vectors() -> Path:
-    default = Path(__file__).parents[2].parent / "shared" / "vectors"
-    folder = Path(os.environ.get("POLYABAYES_VECTORS", default))
-    if not (folder / "toy_matrices.json").is_file():
-        pytest.skip(f"no exact values in {folder}; set POLYABAYES_VECTORS to their folder")
-    return folder
-
-
-def problem(case: dict[str, Any]) -> tuple[AllocationModel, CountTensor]:
-    """A case of the vectors: nodes are called by their numbers."""
-    names = [f"n{node}" for node in range(len(case["sizes"]))]
-    statements = [
-        " -> ".join([", ".join(names[parent] for parent in parents), name]) if parents else name
-        for name, parents in zip(names, case["parents"], strict=True)
-    ]
-    sizes = dict(zip(names, case["sizes"], strict=True))
-    tables = case.get("tables")
-    model = AllocationModel(
-        "; ".join([", ".join(names), *statements]),
-        sizes,
-        case["concentration"],
-        case["rate"],
-        tied=[[names[node] for node in tie] for tie in case.get("ties", [])],
-        prior="bdeu" if tables is None else dict(zip(names, tables, strict=True)),
-    )
-    axes = [names[node] for node in case["visible"]]
-    shape = [sizes[axis] for axis in axes]
-    return model, cells(case["cells"], axes, shape)
-
-
-def cells(entries: list[Any], axes: Any, shape: list[int]) -> CountTensor:
-    coordinates = np.array([place for place, _ in entries], dtype=int).reshape(-1, len(shape))
-    return CountTensor.from_coo(coordinates, [count for _, count in entries], axes, shape)
 
 
 @pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["name"])
@@ -172,17 +133,6 @@ def test_flat_tables_need_not_agree() -> None:
     assert abs(flat[0].value - flat[1].value) > 0.01
     ones = AllocationModel("i <- r -> j", {"r": 2}, prior=dict.fromkeys("irj", 1.0))
     assert ones.log_evidence([[3, 1], [0, 2]]).value == flat[0].value
-
-
-@pytest.mark.parametrize(
-    "module",
-    [model, posterior, graph, ready_made, decomposition],
-    ids=lambda m: m.__name__,
-)
-def test_examples_in_docstrings_are_true(module: Any) -> None:
-    found = doctest.testmod(module)
-    assert found.attempted > 0
-    assert found.failed == 0
 
 
 def test_data_may_be_tensors_corpora_and_bare_matrices() -> None:

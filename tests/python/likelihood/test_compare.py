@@ -343,17 +343,17 @@ def test_derived_quantities():
     assert result.nats_per_token == pytest.approx(result.total / n_tokens, rel=1e-15)
     assert result.nats_per_token_std_error == result.total_std_error / n_tokens
     assert result.perplexity == pytest.approx(np.exp(-result.total / n_tokens), rel=1e-14)
-    for confidence in (0.5, 0.95):
-        t = stats.t(7).ppf((1 + confidence) / 2)
-        for bound, sign in zip(result.interval(confidence), (-1, 1), strict=True):
+    for level in (0.5, 0.95):
+        t = stats.t(7).ppf((1 + level) / 2)
+        for bound, sign in zip(result.interval(level), (-1, 1), strict=True):
             np.testing.assert_allclose(
                 bound, result.values + sign * t * result.std_errors, rtol=1e-14
             )
-        z = stats.norm.ppf((1 + confidence) / 2)
+        z = stats.norm.ppf((1 + level) / 2)
         expected = result.total + np.array([-z, z]) * result.total_std_error
-        np.testing.assert_allclose(result.total_interval(confidence), expected, rtol=1e-14)
+        np.testing.assert_allclose(result.total_interval(level), expected, rtol=1e-14)
     for bad, error in ((0, ValueError), (1, ValueError), ("x", TypeError)):
-        with pytest.raises(error, match="confidence"):
+        with pytest.raises(error, match="level"):
             result.interval(bad)
     assert "3 documents (exact 1, smc 2)" in repr(result)
     copy = pickle.loads(pickle.dumps(result))

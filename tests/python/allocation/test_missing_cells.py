@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 import polyabayes as pb
+from networks import problem
 from polyabayes import AllocationModel, CountTensor
 from polyabayes.allocation import memory
 from polyabayes.allocation.layout import lay_out
@@ -22,9 +23,8 @@ from polyabayes.exceptions import (
     InvalidTypeError,
     UnreliableErrorWarning,
 )
-from test_allocation import problem, shared_vectors  # noqa: F401
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "missing.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "missing.json").read_text())
 X3 = np.ma.masked_equal([[-1, 3], [3, 3]], -1)
 TABLE = np.array([[2, 0, 1], [1, 1, 0]])
 OBSERVED = np.array([[True, False, True], [True, True, False]])
@@ -41,14 +41,16 @@ def mask(case: dict[str, Any], tensor: CountTensor) -> Any:
 @pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["name"])
 def test_exact_joint_is_that_of_rational_arithmetic(case: dict[str, Any]) -> None:
     model, tensor = problem(case)
-    found = model.predict_missing(tensor, mask(case, tensor), "exact", max_total=case["total"])
+    found = model.predict_missing(
+        tensor, "exact", observed=mask(case, tensor), max_total=case["total"]
+    )
     assert found.totals[-1] == case["total"]
     assert found.totals[0] == tensor.total
     assert found.log_joint[-1] == pytest.approx(case["log_joint"], abs=1e-10)
     assert not found.std_errors.any()
 
 
-def test_evidence_by_total_of_the_toy_matrices(shared_vectors: Path) -> None:  # noqa: F811
+def test_evidence_by_total_of_the_toy_matrices(shared_vectors: Path) -> None:
     toys = json.loads((shared_vectors / "toy_matrices.json").read_text())
     matrices = {"X3": X3, "X4": np.ma.masked_equal([[-1, 1], [4, 4]], -1)}
     n_checked = 0
@@ -64,7 +66,7 @@ def test_evidence_by_total_of_the_toy_matrices(shared_vectors: Path) -> None:  #
 
 
 def test_shares_are_those_of_the_joint() -> None:
-    found = NMF.predict_missing(SEEN, OBSERVED, "exact", max_total=12)
+    found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=12)
     joint = np.exp(found.log_joint)
     assert found.evidence.value == pytest.approx(math.log(joint.sum()), abs=1e-12)
     assert found.posterior == pytest.approx(joint / joint.sum(), abs=1e-12)
@@ -82,13 +84,13 @@ def test_evidence_with_all_observed_is_the_ordinary_one() -> None:
     ordinary = NMF.log_evidence(TABLE, "exact")
     assert NMF.log_evidence(TABLE, "exact", observed=everything).value == ordinary.value
     # One total only: that the missing cells hold nothing was then seen.
-    found = NMF.predict_missing(SEEN, OBSERVED, "exact", max_total=int(SEEN.sum()))
+    found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=int(SEEN.sum()))
     assert found.evidence.value == pytest.approx(NMF.log_evidence(SEEN, "exact").value, abs=1e-12)
 
 
 def test_nothing_observed_leaves_the_prior() -> None:
     model = AllocationModel.nmf(1, concentration=1.5, rate=0.75)
-    found = model.predict_missing(np.zeros((2, 3), int), np.zeros((2, 3), bool), "exact")
+    found = model.predict_missing(np.zeros((2, 3), int), "exact", observed=np.zeros((2, 3), bool))
     prior = stats.nbinom(1.5, 0.75 / 1.75)
     assert found.evidence.value == pytest.approx(0, abs=1e-8)
     assert found.posterior == pytest.approx(prior.pmf(found.totals), abs=1e-8)
@@ -98,9 +100,9 @@ def test_nothing_observed_leaves_the_prior() -> None:
 def test_masked_arrays_and_tensors_say_the_same() -> None:
     masked = np.ma.array(TABLE, mask=~OBSERVED)
     tensor = CountTensor.from_dense(SEEN, ["doc", "word"])
-    found = NMF.predict_missing(SEEN, OBSERVED, "exact", max_total=9)
+    found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=9)
     for data, observed in ((masked, None), (tensor, OBSERVED), (tensor, OBSERVED.tolist())):
-        again = NMF.predict_missing(data, observed, "exact", max_total=9)
+        again = NMF.predict_missing(data, "exact", observed=observed, max_total=9)
         assert np.array_equal(again.log_joint, found.log_joint)
     value = NMF.log_evidence(masked, "exact", max_total=9).value
     assert value == found.evidence.value
@@ -109,9 +111,9 @@ def test_masked_arrays_and_tensors_say_the_same() -> None:
 
 def test_nan_marks_missing_cells_where_it_is_said_to() -> None:
     floats = np.where(OBSERVED, TABLE.astype(float), np.nan)
-    found = NMF.predict_missing(SEEN, OBSERVED, "exact", max_total=9)
+    found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=9)
     for data, observed in ((floats, "nan"), (floats.tolist(), "nan"), (floats, ~np.isnan(floats))):
-        again = NMF.predict_missing(data, observed, "exact", max_total=9)
+        again = NMF.predict_missing(data, "exact", observed=observed, max_total=9)
         assert np.array_equal(again.log_joint, found.log_joint)
         assert np.array_equal(again.coordinates, found.coordinates)
         evidence = NMF.log_evidence(data, "exact", observed=observed, max_total=9)
@@ -158,7 +160,7 @@ def test_documents_have_no_missing_cells(model: Any) -> None:
 def test_frames_name_the_cells() -> None:
     labels = [["a", "b"], ["x", "y", "z"]]
     tensor = CountTensor.from_dense(SEEN, ["doc", "word"], labels)
-    found = NMF.predict_missing(tensor, OBSERVED, "exact", max_total=9)
+    found = NMF.predict_missing(tensor, "exact", observed=OBSERVED, max_total=9)
     frame = found.to_frame()
     assert frame["doc"].tolist() == ["a", "b"]
     assert frame["word"].tolist() == ["y", "z"]
@@ -174,22 +176,22 @@ def test_frames_name_the_cells() -> None:
 def test_totals_go_on_until_little_is_left() -> None:
     model = AllocationModel.nmf(2, concentration=1.5, rate=0.5)
     observed = np.array([[True, True, True], [True, True, False]])
-    whole = model.predict_missing(np.where(observed, TABLE, 0), observed, "exact")
+    whole = model.predict_missing(np.where(observed, TABLE, 0), "exact", observed=observed)
     value = whole.evidence.value
     assert whole.log_remainder < value + math.log(1e-9)
     assert whole.evidence.log_remainder == whole.log_remainder
     with pytest.warns(UnreliableErrorWarning, match="raise max_total"):
         part = model.predict_missing(
-            np.where(observed, TABLE, 0), observed, "exact", max_total=int(whole.totals[1])
+            np.where(observed, TABLE, 0), "exact", observed=observed, max_total=int(whole.totals[1])
         )
     beyond = math.log(math.exp(value) - math.exp(part.evidence.value))
     assert beyond <= part.log_remainder <= part.log_remainder_bound + 1e-12
 
 
 def test_smc_agrees_with_exact_values() -> None:
-    exact = NMF.predict_missing(SEEN, OBSERVED, "exact", max_total=12)
+    exact = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=12)
     found = NMF.predict_missing(
-        SEEN, OBSERVED, "smc", max_total=12, n_replicates=40, random_state=1
+        SEEN, "smc", observed=OBSERVED, max_total=12, n_replicates=40, random_state=1
     )
     assert found.evidence.method == "smc"
     assert found.evidence.is_unbiased
@@ -203,7 +205,7 @@ def test_smc_agrees_with_exact_values() -> None:
         assert np.all(np.abs(np.subtract(values, truths)) < 4 * np.array(errors))
         assert np.all(np.array(errors) < 0.02)
     again = NMF.predict_missing(
-        SEEN, OBSERVED, "smc", max_total=12, n_replicates=40, random_state=1, n_jobs=1
+        SEEN, "smc", observed=OBSERVED, max_total=12, n_replicates=40, random_state=1, n_jobs=1
     )
     assert np.array_equal(again.log_joint, found.log_joint)
     assert np.array_equal(again.expected_counts, found.expected_counts)
@@ -220,7 +222,7 @@ def test_auto_is_exact_where_quick_else_smc() -> None:
     assert evidence.method == "smc"
     options: dict[str, Any] = {"resampling": "residual", "order": "sorted", "random_state": 0}
     found, same = (
-        model.predict_missing(np.where(observed, counts, 0), observed, method, **options)
+        model.predict_missing(np.where(observed, counts, 0), method, observed=observed, **options)
         for method in ("auto", "smc")
     )
     assert np.array_equal(found.log_joint, same.log_joint)
@@ -231,9 +233,9 @@ def test_auto_is_exact_where_quick_else_smc() -> None:
 def test_the_bound_is_one(case: dict[str, Any]) -> None:
     model, tensor = problem(case)
     observed = mask(case, tensor)
-    found = model.predict_missing(tensor, observed, "vb", random_state=0)
+    found = model.predict_missing(tensor, "vb", observed=observed, random_state=0)
     assert found.evidence.is_lower_bound
-    exact = model.predict_missing(tensor, observed, "exact", max_total=tensor.total + 6)
+    exact = model.predict_missing(tensor, "exact", observed=observed, max_total=tensor.total + 6)
     most = np.logaddexp(exact.evidence.value, exact.log_remainder)
     assert found.evidence.value < most + 1e-10
     assert found.posterior.sum() == pytest.approx(1, abs=1e-8)
@@ -246,7 +248,7 @@ def test_a_graph_without_hidden_nodes() -> None:
     model = AllocationModel("i", concentration=2.0, rate=0.25)
     observed = np.array([True, False, True])
     for method in ("exact", "smc"):
-        found = model.predict_missing([4, 0, 1], observed, method, random_state=0)
+        found = model.predict_missing([4, 0, 1], method, observed=observed, random_state=0)
         assert found.expected_counts == pytest.approx([2 / 3 / 0.25], abs=1e-3)
         seen = stats.nbinom(2 / 3, 0.25 / 1.25)
         expected = seen.logpmf(4) + seen.logpmf(1)
@@ -261,22 +263,36 @@ def test_bad_input_is_refused_before_any_work() -> None:
 
     labels = [["a", "b"], ["x", "y", "z"]]
     tensor = CountTensor.from_dense(TABLE, ["doc", "word"], labels)
-    refused(InvalidCountsError, r"cell \(doc 0, word 0\)", TABLE, ~OBSERVED)
-    refused(InvalidCountsError, r"doc 'a', word 'x'.*count 2.*mark the cell", tensor, ~OBSERVED)
-    refused(InvalidArgumentError, r"shape of the data, \(2, 3\)", SEEN, OBSERVED.T)
-    refused(InvalidTypeError, "boolean array", SEEN, OBSERVED.astype(int))
-    refused(InvalidArgumentError, "marks no cell", SEEN, np.ones((2, 3), bool))
+    refused(InvalidCountsError, r"cell \(doc 0, word 0\)", TABLE, observed=~OBSERVED)
+    refused(
+        InvalidCountsError, r"doc 'a', word 'x'.*count 2.*mark the cell", tensor, observed=~OBSERVED
+    )
+    refused(InvalidArgumentError, r"shape of the data, \(2, 3\)", SEEN, observed=OBSERVED.T)
+    refused(InvalidTypeError, "boolean array", SEEN, observed=OBSERVED.astype(int))
+    refused(InvalidArgumentError, "marks no cell", SEEN, observed=np.ones((2, 3), bool))
     refused(InvalidArgumentError, "marks no cell", SEEN)
-    refused(InvalidArgumentError, "give one of them", np.ma.array(SEEN, mask=~OBSERVED), OBSERVED)
+    refused(
+        InvalidArgumentError,
+        "give one of them",
+        np.ma.array(SEEN, mask=~OBSERVED),
+        observed=OBSERVED,
+    )
     for method in ("annealed", "smc-lookahead"):
-        refused(InvalidArgumentError, "needs all cells observed", SEEN, OBSERVED, method)
-    refused(InvalidArgumentError, "must be one of", SEEN, OBSERVED, "gibbs")
+        refused(InvalidArgumentError, "needs all cells observed", SEEN, method, observed=OBSERVED)
+    refused(InvalidArgumentError, "must be one of", SEEN, "gibbs", observed=OBSERVED)
     refused(InvalidArgumentError, "give the model one", X3, model=AllocationModel.nmf(2))
-    refused(InvalidArgumentError, "max_total", SEEN, OBSERVED, max_total=4)
-    refused(InvalidTypeError, "max_total", SEEN, OBSERVED, max_total=9.0)
-    refused(InvalidArgumentError, "takes no max_total", SEEN, OBSERVED, "vb", max_total=9)
-    refused(InvalidArgumentError, "takes no n_particles", SEEN, OBSERVED, "exact", n_particles=9)
-    refused(BudgetExceededError, "smaller max_total", SEEN, OBSERVED, "exact", budget=100)
+    refused(InvalidArgumentError, "max_total", SEEN, observed=OBSERVED, max_total=4)
+    refused(InvalidTypeError, "max_total", SEEN, observed=OBSERVED, max_total=9.0)
+    refused(InvalidArgumentError, "takes no max_total", SEEN, "vb", observed=OBSERVED, max_total=9)
+    refused(
+        InvalidArgumentError,
+        "takes no n_particles",
+        SEEN,
+        "exact",
+        observed=OBSERVED,
+        n_particles=9,
+    )
+    refused(BudgetExceededError, "smaller max_total", SEEN, "exact", observed=OBSERVED, budget=100)
     with pytest.raises(InvalidArgumentError, match="predict_missing has its"):
         NMF.log_evidence(SEEN, observed=OBSERVED, given_total=True)
     with pytest.raises(InvalidArgumentError, match="all are observed"):
@@ -285,7 +301,7 @@ def test_bad_input_is_refused_before_any_work() -> None:
 
 def test_plot_of_the_total() -> None:
     pytest.importorskip("matplotlib").use("Agg")
-    found = NMF.predict_missing(SEEN, OBSERVED, "exact", max_total=12)
+    found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=12)
     ax = pb.plotting.plot_total(found)
     totals, posterior = ax.lines[0].get_data()
     assert np.array_equal(totals, found.totals)
@@ -314,11 +330,18 @@ def test_intervals_cover() -> None:
             warnings.simplefilter("ignore", UnreliableErrorWarning)
             last = int(data.sum()) + 8
             try:
-                exact = model.predict_missing(data, observed, "exact", max_total=last, budget=5e7)
+                exact = model.predict_missing(
+                    data, "exact", observed=observed, max_total=last, budget=5e7
+                )
             except BudgetExceededError:
                 continue
             found = model.predict_missing(
-                data, observed, "smc", max_total=last, n_particles=200, random_state=len(covered)
+                data,
+                "smc",
+                observed=observed,
+                max_total=last,
+                n_particles=200,
+                random_state=len(covered),
             )
         low, high = found.evidence.interval()
         covered["evidence"].append(low <= exact.evidence.value <= high)
@@ -335,7 +358,7 @@ def test_vb_ends_where_weights_underflow() -> None:
     table, observed = rng.poisson(2, (20, 20)), rng.random((20, 20)) > 0.5
     table[~observed] = 0
     model = AllocationModel.nmf(4, concentration=0.1, rate=1e-4)
-    found = model.predict_missing(table, observed, "vb", random_state=0)
+    found = model.predict_missing(table, "vb", observed=observed, random_state=0)
     assert np.isfinite(found.evidence.value)
     assert np.isfinite(found.expected_counts).all()
 

@@ -207,7 +207,7 @@ def test_a_seed_nobody_gave_is_kept_by_the_checkpoint(tmp_path: Path) -> None:
     [
         ({}, DATA.corpus[:20], "its corpus is '.*', here it is"),
         ({"prior": priors.Poisson(3.0)}, DATA.corpus, r"its prior is 'Poisson\(mean=2.0"),
-        ({"score": lda(doc_topic_prior=0.3)}, DATA.corpus, "its doc_topic_prior of the"),
+        ({"estimator": lda(doc_topic_prior=0.3)}, DATA.corpus, "its doc_topic_prior of the"),
         ({"scoring": "likelihood"}, DATA.corpus, "its scoring is 'bound', here"),
         ({"random_state": 2}, DATA.corpus, "its seed is"),
         ({"strategy": "best-first"}, DATA.corpus, "its strategy is 'successor'"),
@@ -224,7 +224,7 @@ def test_another_search_is_refused(
 
 
 def test_a_search_that_is_refused_leaves_no_folder(tmp_path: Path) -> None:
-    for options in ({"bound": "x"}, {"scoring": "x"}, {"confidence": 2.0}):
+    for options in ({"bound": "x"}, {"scoring": "x"}, {"level": 2.0}):
         with pytest.raises(InvalidArgumentError):
             nested(checkpoint=tmp_path / "state", **options).fit(DATA.corpus)
     assert not (tmp_path / "state").exists()
@@ -323,7 +323,7 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
     assert partial is search
     assert partial.bounds_["size"].tolist() == [1, 2, 3]
     assert partial.stop_reason_ == "interrupted"
-    search.set_params(score=lambda k: -3.0 / k, checkpoint=None).fit()
+    search.set_params(estimator=lambda k: -3.0 / k, checkpoint=None).fit()
     assert len((tmp_path / "search.jsonl").read_text().splitlines()) == 4
 
 

@@ -208,7 +208,7 @@ def test_missing_cells_are_left_out_and_predicted(
     observed = np.ones((3, 3), dtype=bool)
     observed[[0, 2], [2, 0]] = False
     model = AllocationModel.nmf(2, rate=0.5)
-    found = model.predict_missing(COUNTS, observed, "exact", max_total=16)
+    found = model.predict_missing(COUNTS, "exact", observed=observed, max_total=16)
     value = found.evidence.value
     assert number(output, "log evidence") == pytest.approx(value, abs=1e-6)
     assert "observed      13 tokens" in output

@@ -244,10 +244,10 @@ def test_options_reach_the_core() -> None:
     [
         ({"method": "svd"}, "method must be one of 'vb', 'em'"),
         ({"burn_in": 3}, "method 'vb' takes no burn_in"),
-        ({"method": "gibbs", "tolerance": 0.1}, "method 'gibbs' takes no tolerance"),
+        ({"method": "gibbs", "tol": 0.1}, "method 'gibbs' takes no tol"),
         ({"method": "gibbs", "max_iter": 5, "burn_in": 5}, "burn_in=5 leaves none of max_iter=5"),
         ({"max_iter": 0}, "max_iter must be at least 1|max_iter must be between"),
-        ({"tolerance": -1}, "tolerance must be positive"),
+        ({"tol": -1}, "tol must be positive"),
         ({"elimination_order": ["doc"]}, "every hidden node once"),
     ],
 )
