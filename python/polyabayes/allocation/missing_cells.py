@@ -37,6 +37,7 @@ from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
     UnreliableErrorWarning,
+    argument,
 )
 
 if TYPE_CHECKING:
@@ -216,7 +217,8 @@ def _variational(
 ) -> tuple[str, _Found]:
     if max_total is not None:
         raise InvalidArgumentError(
-            "method 'vb' takes no max_total: its bound is a sum over all totals"
+            f"{argument('method')} 'vb' takes no {argument('max_total')}: its bound is a sum over "
+            "all totals"
         )
     n_restarts = options.n_replicates or 10
     with progress_bar(run.progress, n_restarts, "restart") as update:
@@ -271,7 +273,8 @@ def find_missing(
     tensor = layout.tensor
     if options.n_samples is not None and method != "vb":
         raise InvalidArgumentError(
-            f"method {method!r} takes no n_samples where cells are missing; it is of 'vb'"
+            f"{argument('method')} {method!r} takes no {argument('n_samples')} where cells are "
+            "missing; it is of 'vb'"
         )
     options = options.checked(_checked_method(method), tensor.n_cells)
     if max_total is not None:
