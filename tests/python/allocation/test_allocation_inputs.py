@@ -162,9 +162,11 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
         ({"n_samples": 0}, "n_samples must be"),
     ],
 )
-def test_bad_sandwiches_are_refused(arguments: dict[str, Any], message: str) -> None:
+def test_bad_bounds_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(PolyabayesError, match=message):
-        AllocationModel.nmf(2).sandwich(**{"shape": {"doc": 3, "word": 2}, "total": 5, **arguments})
+        AllocationModel.nmf(2).bidirectional_bounds(
+            **{"shape": {"doc": 3, "word": 2}, "total": 5, **arguments}
+        )
 
 
 def test_too_much_work_is_refused() -> None:
@@ -206,7 +208,7 @@ def test_annealing_from_modes_holds_several_populations(monkeypatch: pytest.Monk
     with pytest.raises(BudgetExceededError, match="1,000 tokens, 64 chains"):
         model.log_evidence(counts, "annealed", n_particles=16, n_jobs=1)
     with pytest.raises(BudgetExceededError, match="1,000 tokens, 64 chains"):
-        model.sandwich({"doc": 2, "word": 2}, 1_000)
+        model.bidirectional_bounds({"doc": 2, "word": 2}, 1_000)
 
 
 def test_variational_methods_need_no_tokens() -> None:
