@@ -22,6 +22,14 @@ pub enum Order {
     Backward,
 }
 
+impl Order {
+    /// Position, among `n`, that the sweep visits at a step.
+    #[inline]
+    pub(crate) fn nth(self, step: usize, n: usize) -> usize {
+        if self == Order::Forward { step } else { n - 1 - step }
+    }
+}
+
 /// What a sweep leaves invariant: `Π_l (base_k + unit n_k) q_{k w_l}`.
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'a> {
@@ -223,7 +231,7 @@ fn sweep(
     uniforms: &mut impl UniformLanes,
 ) {
     for step in 0..topics.len() {
-        let token = if order == Order::Forward { step } else { topics.len() - 1 - step };
+        let token = order.nth(step, topics.len());
         take(balls, &topics[token]);
         topics[token] = draw_row(sums, balls, target, cells[token], uniforms).0;
     }

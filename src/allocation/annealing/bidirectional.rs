@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use rand::RngExt as _;
 
 use super::chains::Annealing;
-use crate::allocation::kernel::chains::{Chains, Order};
+use crate::allocation::kernel::chains::Chains;
 use crate::allocation::kernel::counts::{States, Target};
 use crate::allocation::model::network::Network;
 use crate::allocation::model::problem::Problem;
@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::math::LogSum;
 use crate::rng::{Key, LANES, Purpose, Rng};
+use crate::urn::Order;
 
 /// Gibbs sweeps that make the chains forget that they start from one allocation.
 const FORGETTING_SWEEPS: usize = 50;

@@ -296,11 +296,11 @@ mod tests {
 
     use super::*;
     use crate::allocation::exact::enumeration;
-    use crate::allocation::kernel::chains::Order;
     use crate::allocation::kernel::counts::Target;
     use crate::allocation::model::network::{Network, Prior};
     use crate::counts::CountTensor;
     use crate::rng::Purpose;
+    use crate::urn::Order;
 
     const N: u64 = 400;
 

@@ -6,7 +6,7 @@ use rand::RngExt as _;
 use rayon::prelude::*;
 
 use super::sum_product::SumProduct;
-use crate::allocation::kernel::chains::{Chains, Order};
+use crate::allocation::kernel::chains::Chains;
 use crate::allocation::kernel::counts::Target;
 use crate::allocation::kernel::law::ln_law;
 use crate::allocation::model::network::{Margin, Network};
@@ -17,6 +17,7 @@ use crate::counts::CountTensor;
 use crate::error::{Error, Result, array_of};
 use crate::math::{digamma, ln_gamma, ln_gamma_ratio};
 use crate::rng::{Key, LANES, Purpose, Rng};
+use crate::urn::Order;
 
 /// Where the mode of a table lies on its border, α + S - 1 is clipped to this: every cell of the
 /// data must stay possible.

@@ -9,6 +9,7 @@ use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
 use crate::math::systematic_offspring;
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
+use crate::urn::Order;
 
 /// Tokens of a cell, and tokens for each of its states, from which they are redrawn together.
 const HEAVY: u64 = 16;
@@ -18,22 +19,6 @@ const STATES_A_ROUND: usize = 3;
 
 /// States of tokens that are weighed between two looks at the observer: some tens of milliseconds.
 const STATES_BETWEEN_LOOKS: usize = 1 << 20;
-
-/// The order in which a sweep visits the tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// From the first to the last.
-    Forward,
-    /// From the last to the first: the reversal of a forward sweep.
-    Backward,
-}
-
-impl Order {
-    /// Which of `n` comes after so many.
-    pub(crate) fn nth(self, step: usize, n: usize) -> usize {
-        if self == Order::Forward { step } else { n - 1 - step }
-    }
-}
 
 /// Hidden values of all tokens in [`LANES`] chains.
 pub(crate) struct Chains<'a, U> {

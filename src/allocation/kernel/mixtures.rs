@@ -5,10 +5,10 @@
 // Compiled for several instruction sets, with all its parts in it.
 #![allow(clippy::inline_always)]
 
-use super::chains::Order;
 use super::counts::{Counts, States, Target, choose};
 use crate::allocation::model::plan::{Clique, Plan};
 use crate::rng::{LANES, Lanes, UniformLanes};
+use crate::urn::Order;
 
 /// Buffers of the draws.
 pub(crate) struct Mixture {

@@ -4,11 +4,9 @@ use std::collections::HashMap;
 
 use super::network::{Margin, Network};
 use super::plan::{Clique, Factor, Plan, SlotRows};
-use crate::allocation::kernel::counts::{Rows, Target, weigh};
 use crate::counts::CountTensor;
 use crate::error::{Error, Result};
 use crate::math::{ln_factorial, ln_rising};
-use crate::rng::LANES;
 
 /// Rows that all margins may have in all.
 const MAX_ROWS: usize = 1 << 31;
@@ -343,19 +341,6 @@ impl Problem {
             }
         }
         average
-    }
-
-    /// ln Σ over allocations of independent tokens, `rows` being the weights of the rows.
-    pub(crate) fn ln_independent(&self, rows: &[f64]) -> f64 {
-        let target = Target { base: rows, unit: 0.0 };
-        let mut sums = vec![[0.0; LANES]; self.plan.n_states];
-        let mut zeros = vec![[0; LANES]; self.n_rows];
-        let ln_token = |(cell, &count): (u32, &u64)| {
-            let token = Rows { counts: &mut zeros, bases: self.bases(cell), target };
-            let weights = weigh(&self.plan, &token, &mut sums);
-            count as f64 * weights[0].ln()
-        };
-        (0..).zip(&self.counts).map(ln_token).sum()
     }
 
     /// State of every clique, given the values of all nodes.
