@@ -9,13 +9,16 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
+from polyabayes import _checks
 from polyabayes._frames import data_frame
 from polyabayes._log_likelihood import LogLikelihood, doubts
 from polyabayes._random import RandomState, draw_seed
 from polyabayes.corpus import as_corpus
 from polyabayes.exceptions import (
+    ImpossibleDocumentWarning,
     Interrupted,
     InvalidArgumentError,
     InvalidTypeError,
@@ -36,7 +39,8 @@ class Comparison:
     Attributes
     ----------
     results : dict of str to LogLikelihood
-        Every model's result, in the order of decreasing total.
+        Every model's result: first those that score most of the documents, then by decreasing
+        total of the documents that all models score.
     event : {"sequence", "counts"}
         The event that all models were asked about.
     given_length : bool
@@ -52,40 +56,86 @@ class Comparison:
         """Name of the model with the highest total."""
         return next(iter(self.results))
 
+    @property
+    def n_left_out(self) -> dict[str, int]:
+        """Documents by model that it scored ``-inf`` or NaN, and that no difference counts."""
+        return {name: int((~_scored(result)).sum()) for name, result in self.results.items()}
+
     def difference(self, first: str, second: str) -> tuple[float, float]:
         """Nats per token that `first` is ahead of `second`, and the standard error.
 
-        The error is that of a ratio estimator over paired documents: it holds for new documents
-        from the same source, and includes the error of the estimates.
+        On the documents to which both give a positive probability: the total difference over the
+        total length. The error is the delete-one jackknife of that ratio: it holds for new
+        documents from the same source, and includes the error of the estimates.
+
+        References
+        ----------
+        B. Efron and C. Stein (1981). The jackknife estimate of variance. Annals of Statistics 9(3).
         """
+        mean, std_error, _ = self._paired(first, second)
+        return mean, std_error
+
+    def interval(self, first: str, second: str, level: float = 0.95) -> tuple[float, float]:
+        """Confidence interval of :meth:`difference`, by Student's t.
+
+        Its degrees of freedom are one less than the effective number of documents, the squared
+        total length over the sum of the squared lengths: that is the number of documents where
+        their lengths are equal, and fewer where some long ones decide. NaN for one document.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of the models.
+        level : float, default=0.95
+            Probability that the interval holds the difference on new documents.
+
+        Returns
+        -------
+        lower, upper : float
+            Bounds in nats per token.
+        """
+        _checks.share("level", level)
+        mean, std_error, freedom = self._paired(first, second)
+        half_width = float(stats.t.ppf(0.5 + level / 2, freedom)) * std_error if std_error else 0.0
+        return mean - half_width, mean + half_width
+
+    def _paired(self, first: str, second: str) -> tuple[float, float, float]:
+        """The difference, its standard error, and the degrees of freedom behind that."""
         one, other = self._result(first), self._result(second)
-        n_tokens = one.n_tokens.astype(np.float64)
-        total = n_tokens.sum()
+        shared = _scored(one) & _scored(other)
+        n_tokens = one.n_tokens[shared].astype(np.float64)
+        ahead = one.values[shared] - other.values[shared]
+        total, n = n_tokens.sum(), len(ahead)
         if first == second or not total:
-            return 0.0, 0.0
-        with np.errstate(invalid="ignore"):
-            ahead = one.values - other.values
-            mean = float(ahead.sum() / total)
-            residuals = ahead - mean * n_tokens
-            n = len(ahead)
-            variance = (residuals**2).sum() * n / (n - 1) if n > 1 else np.nan
-        return mean, float(np.sqrt(variance) / total)
+            return 0.0, 0.0, 1.0
+        mean = float(ahead.sum() / total)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            without = (ahead.sum() - ahead) / (total - n_tokens)
+            deviations = without - without.mean()
+            variance = (deviations**2).sum() * (n - 1) / n
+        # All tokens in one document: nothing is known of any other.
+        std_error = float(np.sqrt(variance)) if np.isfinite(variance) and n > 1 else np.nan
+        freedom = float(total**2 / (n_tokens**2).sum()) - 1
+        return mean, std_error, max(freedom, 1.0)
 
     def to_frame(self) -> pd.DataFrame:
         """One row a model: nats per token, perplexity, and how far behind the best it is.
 
         ``std_error`` is the error of the estimate on these documents;
         ``behind_best_std_error`` that of the paired difference for new documents;
-        ``p_better`` the probability, by the normal law, that it beats the best on those.
+        ``p_better`` the probability that it beats the best on those, by Student's t as in
+        :meth:`interval`; ``n_left_out`` the documents that the model scored ``-inf`` or NaN, which
+        the three before it leave out.
         """
         return data_frame(self._rows()).set_index("model")
 
     def _rows(self) -> list[dict[str, Any]]:
         rows = []
+        n_left_out = self.n_left_out
         for name, result in self.results.items():
-            behind, std_error = self.difference(self.best, name)
+            behind, std_error, freedom = self._paired(self.best, name)
             # Twice the same model is a tie; a difference without an error is a certainty.
-            z = behind / std_error if std_error else np.inf * behind if behind else 0.0
+            t = behind / std_error if std_error else np.inf * behind if behind else 0.0
             rows.append(
                 {
                     "model": name,
@@ -94,7 +144,8 @@ class Comparison:
                     "perplexity": result.perplexity,
                     "behind_best": behind,
                     "behind_best_std_error": std_error,
-                    "p_better": float(stats.norm.sf(z)) if np.isfinite(behind) else 0.0,
+                    "p_better": float(stats.t.sf(t, freedom)),
+                    "n_left_out": n_left_out[name],
                 }
             )
         return rows
@@ -157,7 +208,9 @@ def compare(
     Returns
     -------
     Comparison
-        The models by decreasing likelihood, with paired differences.
+        The models by decreasing likelihood, with paired differences. A document that some model
+        cannot produce (``-inf``), or has no number for (NaN), does not count in that model's
+        differences; the model comes after those that score more documents, and a warning says so.
 
     Raises
     ------
@@ -195,8 +248,28 @@ def compare(
             results[str(name)] = replace(results[str(name)], n_unseen_tokens=n_unseen)
         for category, message in doubts(results[str(name)]):
             warnings.warn(f"{name}: {message}", category, stacklevel=2)
-    best_first = sorted(results, key=lambda name: -results[name].total)
+        left_out = np.flatnonzero(~_scored(results[str(name)]))
+        if len(left_out):
+            warnings.warn(
+                f"{name}: {len(left_out):,} documents without a finite score, document "
+                f"{left_out[0]} first, are left out of its differences to other models",
+                ImpossibleDocumentWarning,
+                stacklevel=2,
+            )
+    scored = {name: _scored(result) for name, result in results.items()}
+    shared = reduce(np.logical_and, scored.values())
+
+    def merit(name: str) -> tuple[int, float]:
+        return int(scored[name].sum()), float(results[name].values[shared].sum())
+
+    best_first = sorted(results, key=merit, reverse=True)
     return Comparison({name: results[name] for name in best_first}, event, given_length)
+
+
+def _scored(result: LogLikelihood) -> NDArray[np.bool_]:
+    """Which documents the model gives a positive probability."""
+    finite: NDArray[np.bool_] = np.isfinite(result.values)
+    return finite
 
 
 def _known_to_all(models: Mapping[str, Scorable], documents: Any, unseen: str) -> tuple[Any, int]:

@@ -2,7 +2,7 @@
 
 use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1};
-use polyabayes::document::mean_field::Order;
+use polyabayes::document::estimators::mean_field::Order;
 use polyabayes::{
     Bounds, Conditionals, Estimate, Event, Form, MeanField, Method, Moments, Query, Sampler, Score,
     Settings, Start,

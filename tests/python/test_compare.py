@@ -4,6 +4,7 @@ import pickle
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -78,10 +79,12 @@ def test_paired_differences_are_a_ratio_of_sums_with_its_error():
         ahead = comparison.results["true"].values - comparison.results[name].values
         mean, std_error = comparison.difference("true", name)
         assert mean == pytest.approx(ahead.sum() / lengths.sum(), rel=1e-12)
-        # Delta method: d mean / d (sum of ahead, sum of lengths), their covariance from the rows.
-        covariance = np.cov(ahead, lengths) * len(ahead)
-        gradient = np.array([1.0, -mean]) / lengths.sum()
-        assert std_error == pytest.approx(np.sqrt(gradient @ covariance @ gradient), rel=1e-9)
+        without = (ahead.sum() - ahead) / (lengths.sum() - lengths)
+        expected = np.std(without) * np.sqrt(len(ahead) - 1)
+        assert std_error == pytest.approx(expected, rel=1e-9)
+        low, high = comparison.interval("true", name, 0.9)
+        t = stats.t(lengths.sum() ** 2 / (lengths**2).sum() - 1).ppf(0.95)
+        assert (low, high) == pytest.approx((mean - t * std_error, mean + t * std_error), rel=1e-9)
         assert mean > 3 * std_error
         reverse = comparison.difference(name, "true")
         assert reverse == pytest.approx((-mean, std_error), rel=1e-12)
@@ -117,7 +120,8 @@ def test_tables_name_every_model():
     row = frame.loc[other]
     assert (row["behind_best"], row["behind_best_std_error"]) == (behind, std_error)
     assert behind > 0
-    assert row["p_better"] == pytest.approx(stats.norm.cdf(-behind / std_error), rel=1e-12)
+    # Two documents of six tokens, and an empty one.
+    assert row["p_better"] == pytest.approx(stats.t.cdf(-behind / std_error, 1), rel=1e-12)
     assert row["perplexity"] == comparison.results[other].perplexity
     assert row["nats_per_token"] == comparison.results[other].nats_per_token
     lines = str(comparison).splitlines()
@@ -136,14 +140,77 @@ def test_one_seed_serves_all_models_and_repeats():
     assert other.results["a"].total != again.results["a"].total
 
 
-def test_models_that_cannot_produce_a_document_come_last():
-    impossible = lda(topics=[[0.0, 0.25, 0.25, 0.5]])
-    with pytest.warns(errors.ImpossibleDocumentWarning):
-        comparison = pb.compare({"impossible": impossible, "fine": lda()}, COUNTS)
+def test_impossible_documents_are_left_out_and_their_models_come_last():
+    models = {
+        "no first word": lda(topics=[[0.0, 0.25, 0.25, 0.5]]),
+        "fine": lda(),
+        "no last word": lda(topics=[[0.4, 0.3, 0.3, 0.0]]),
+    }
+    counts = np.vstack([COUNTS, [[0, 3, 1, 2]], [[2, 1, 1, 0]], [[0, 2, 2, 0]]])
+    with pytest.warns(errors.ImpossibleDocumentWarning, match="no .* word: (3 )?documents") as said:
+        comparison = pb.compare(models, counts)
+    assert any("no last word: 3 documents without" in str(warning.message) for warning in said)
     assert comparison.best == "fine"
-    row = comparison.to_frame().loc["impossible"]
+    assert comparison.n_left_out == {"fine": 0, "no first word": 3, "no last word": 3}
+    frame = comparison.to_frame()
+    assert frame["n_left_out"].tolist() == [0, 3, 3]
+    row = frame.loc["no first word"]
     assert (row["nats_per_token"], row["perplexity"]) == (-np.inf, np.inf)
-    assert (row["behind_best"], row["p_better"]) == (np.inf, 0)
+    # The others are compared on the documents that both can produce.
+    shared = pb.compare(
+        {name: models[name] for name in ("fine", "no first word")}, counts[[1, 3, 5]]
+    )
+    expected = shared.difference("fine", "no first word")
+    assert comparison.difference("fine", "no first word") == pytest.approx(expected, rel=1e-12)
+    assert (row["behind_best"], row["behind_best_std_error"]) == pytest.approx(expected, rel=1e-12)
+    assert 0 < row["p_better"] < 1
+
+
+def as_scored(values, n_tokens):
+    """A result with these values."""
+    template = pb.log_likelihood(lda(), [[1, 0, 0, 0]])
+    zeros = np.zeros(len(values))
+    return replace(
+        template, values=values, n_tokens=n_tokens, std_errors=zeros, groups=np.arange(len(values))
+    )
+
+
+def test_documents_without_a_number_do_not_spoil_the_others():
+    n_tokens = np.array([3, 4, 5, 6])
+    values = {
+        "a": as_scored(np.array([-3.0, np.nan, -5.0, -7.0]), n_tokens),
+        "b": as_scored(np.array([-3.5, -4.0, -np.inf, -6.0]), n_tokens),
+    }
+    comparison = pb.Comparison(values, "sequence", given_length=True)
+    mean, std_error = comparison.difference("a", "b")
+    assert mean == pytest.approx((0.5 - 1) / 9)
+    assert std_error > 0
+    assert comparison.n_left_out == {"a": 1, "b": 1}
+
+
+@pytest.mark.parametrize("n_documents", [10, 30])
+@pytest.mark.parametrize("sigma", [0.3, 1.0, 1.5])
+def test_intervals_and_p_values_are_calibrated_at_ties(n_documents, sigma):
+    rng = np.random.default_rng(7)
+    covered, sure, n_runs = 0, 0, 1000
+    for _ in range(n_runs):
+        # Lengths with heavy tails; differences grow with the length, as those of real models.
+        n_tokens = np.ceil(np.exp(4 + sigma * rng.standard_normal(n_documents))).astype(int)
+        per_token = 0.05 * rng.standard_normal(n_documents)
+        noise = 0.2 * np.sqrt(n_tokens) * rng.standard_normal(n_documents)
+        ahead = n_tokens * per_token + noise
+        models = {
+            "a": as_scored(ahead, n_tokens),
+            "b": as_scored(np.zeros(n_documents), n_tokens),
+        }
+        models = dict(sorted(models.items(), key=lambda pair: -pair[1].total))
+        comparison = pb.Comparison(models, "sequence", given_length=True)
+        low, high = comparison.interval("a", "b")
+        covered += low <= 0 <= high
+        sure += comparison.to_frame()["p_better"].iloc[1] < 0.01
+    assert 0.92 <= covered / n_runs <= 0.97
+    # The model that the documents favour is the best: 2 % of ties have the other below 0.01.
+    assert sure / n_runs <= 0.03
 
 
 def test_models_with_their_own_vocabularies_are_compared_on_the_same_words():

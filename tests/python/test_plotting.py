@@ -242,7 +242,6 @@ def test_models_stand_from_best_to_worst(comparison: pb.Comparison) -> None:
 
 def test_paired_differences_are_drawn_and_written(comparison: pb.Comparison) -> None:
     ax = plot_comparison(comparison, confidence=0.9)
-    quantile = stats.norm.ppf(0.95)
     bands = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
     annotations = texts(ax)
     assert len(bands) == 2
@@ -250,13 +249,14 @@ def test_paired_differences_are_drawn_and_written(comparison: pb.Comparison) -> 
         "-", "−"
     )
     for name, band, text in zip(("near", "far"), bands, annotations[1:], strict=True):
-        behind, error = comparison.difference("true", name)
+        behind, _ = comparison.difference("true", name)
+        ends = comparison.interval("true", name, 0.9)
+        half_width = ends[1] - behind
         value = comparison.results[name].nats_per_token
-        assert band.get_x() == pytest.approx(value - quantile * error, rel=1e-12)
-        assert band.get_width() == pytest.approx(2 * quantile * error, rel=1e-12)
-        ends = (behind - quantile * error, behind + quantile * error)
+        assert band.get_x() == pytest.approx(value - half_width, rel=1e-12)
+        assert band.get_width() == pytest.approx(2 * half_width, rel=1e-12)
         # Two digits of the half width.
-        assert numbers(text) == pytest.approx([behind, *ends], abs=0.06 * quantile * error)
+        assert numbers(text) == pytest.approx([behind, *ends], abs=0.06 * half_width)
         assert "behind" in text
 
 

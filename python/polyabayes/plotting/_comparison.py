@@ -38,7 +38,8 @@ def plot_comparison(
     comparison : Comparison
         What :func:`polyabayes.compare` returns.
     confidence : float, default=0.95
-        Probability that an interval holds the true value, by the normal law.
+        Probability that an interval holds the true value, by the normal law for the estimate and
+        by Student's t for the difference.
     ax : matplotlib Axes, optional
         Where to draw; None makes a figure of fitting size.
 
@@ -72,13 +73,13 @@ def plot_comparison(
             continue
         error = quantile * result.nats_per_token_std_error
         ax.errorbar(value, y, xerr=error, fmt="o", color="C0", markersize=5, capsize=4, zorder=3)
-        _, std_error = comparison.difference(comparison.best, name)
-        band = float(np.nan_to_num(quantile * std_error))
+        lower, upper = comparison.interval(comparison.best, name, confidence)
+        band = float(np.nan_to_num((upper - lower) / 2))
         if band:
             ax.barh(y, 2 * band, left=value - band, height=0.3, color="C0", alpha=0.25)
         reached += [value - max(error, band), value + max(error, band)]
     _set_limits(ax, [x for x in reached if np.isfinite(x)])
-    _annotate(ax, comparison, quantile)
+    _annotate(ax, comparison, confidence)
     if np.isfinite(best) and len(names) > 1:
         ax.axvline(best, color="0.5", linewidth=0.8, linestyle="--", zorder=0)
     _describe(ax, comparison, confidence)
@@ -96,7 +97,7 @@ def _set_limits(ax: Axes, reached: list[float]) -> None:
     ax.set_xlim(low - margin, high + margin)
 
 
-def _annotate(ax: Axes, comparison: Comparison, quantile: float) -> None:
+def _annotate(ax: Axes, comparison: Comparison, confidence: float) -> None:
     """Write below each point how far behind the model is, aligned to stay within the axes."""
     low, high = ax.get_xlim()
     for y, (name, result) in enumerate(comparison.results.items()):
@@ -113,7 +114,8 @@ def _annotate(ax: Axes, comparison: Comparison, quantile: float) -> None:
         if name == comparison.best:
             text = f"best: {_signed(value, 4)}"
         else:
-            text = _behind(*comparison.difference(comparison.best, name), quantile)
+            behind, _ = comparison.difference(comparison.best, name)
+            text = _behind(behind, comparison.interval(comparison.best, name, confidence)[1])
         place = (value - low) / (high - low)
         side = "left" if place < 0.35 else "right" if place > 0.65 else "center"
         shift = {"left": -4, "right": 4, "center": 0}[side]
@@ -130,9 +132,9 @@ def _annotate(ax: Axes, comparison: Comparison, quantile: float) -> None:
         )
 
 
-def _behind(behind: float, std_error: float, quantile: float) -> str:
+def _behind(behind: float, upper: float) -> str:
     """Write the difference and its interval, with two digits of the interval's half width."""
-    half_width = quantile * std_error
+    half_width = upper - behind
     if not np.isfinite(half_width):
         return f"{_signed(behind, 4)} behind (one document: no interval)"
     digits = 4 if not half_width else int(np.clip(1 - np.floor(np.log10(half_width)), 1, 9))

@@ -1,31 +1,15 @@
-//! The estimators by name, with what each is made of.
+//! The samplers by name: their costs, and the estimates that each makes.
 
 use super::annealed::{self, Start};
 use super::l2r::{self, Conditionals};
 use super::left_to_right::{self, Form};
 use super::mean_field::{self, MeanField};
 use super::runs::Runs;
-use super::{Settings, chib, direct, harmonic, smc};
+use super::{chib, direct, harmonic, smc};
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::rng::{LANES, Rng};
 use crate::urn::{Chains, Extent, LocalUrn};
-
-/// Particles of a quadratic estimator where none are asked for.
-const DEFAULT_PARTICLES: usize = 10;
-
-/// How a document's likelihood is computed or estimated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// Exact where that is cheap, else [`Sampler::SmcLookahead`] or [`Sampler::Annealed`].
-    Auto,
-    /// No error; refused above the budget.
-    Exact,
-    /// The deterministic recursion of Scott and Baldridge: no error is known.
-    Recursive,
-    /// Replicates of a sampler.
-    Sample(Sampler),
-}
 
 /// Estimators that draw, and whose error comes from replicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +48,8 @@ impl Sampler {
         !matches!(self, Sampler::Smc | Sampler::SmcLookahead | Sampler::Annealed(_) | Sampler::Chib)
     }
 
-    /// What a pilot may choose the size of; `None` where the size is given or has a default.
-    pub(super) fn pilot(self) -> Option<Pilot> {
+    /// The pilot that chooses the size; `None` for samplers whose size is given or has a default.
+    pub(crate) fn pilot(self) -> Option<Pilot> {
         match self {
             Sampler::Smc | Sampler::SmcLookahead => Some(Pilot { n_runs: 8, size: 50, least: 50 }),
             Sampler::Annealed(_) => Some(Pilot { n_runs: 16, size: 20, least: 100 }),
@@ -73,22 +57,8 @@ impl Sampler {
         }
     }
 
-    /// The size that is asked for, or the default.
-    pub(super) fn size(self, settings: &Settings) -> Option<usize> {
-        match self {
-            Sampler::Smc | Sampler::SmcLookahead => settings.n_particles,
-            Sampler::Annealed(_) => settings.n_samples,
-            Sampler::LeftToRight(_) | Sampler::L2r(_) => {
-                Some(settings.n_particles.unwrap_or(DEFAULT_PARTICLES))
-            }
-            Sampler::Direct | Sampler::MeanField(_) => Some(settings.n_samples.unwrap_or(1_000)),
-            Sampler::Harmonic => Some(settings.n_samples.unwrap_or(200)),
-            Sampler::Chib => Some(settings.n_samples.unwrap_or(50)),
-        }
-    }
-
     /// Multiply-adds of one draw or particle.
-    pub(super) fn cost(self, extent: Extent) -> f64 {
+    pub(crate) fn cost(self, extent: Extent) -> f64 {
         let (n, k) = (extent.n_tokens as f64, extent.n_topics as f64);
         let distinct = extent.n_distinct as f64;
         match self {
@@ -109,7 +79,7 @@ impl Sampler {
     }
 
     /// Multiply-adds before the first draw.
-    pub(super) fn fixed_cost(self, extent: Extent) -> f64 {
+    pub(crate) fn fixed_cost(self, extent: Extent) -> f64 {
         match self {
             Sampler::MeanField(MeanField { n_iterations, .. }) => {
                 4.0 * n_iterations as f64 * (extent.n_distinct * extent.n_topics) as f64
@@ -119,7 +89,7 @@ impl Sampler {
     }
 
     /// Bytes that a particle, state or chain takes while the others are there.
-    pub(super) fn bytes(self, extent: Extent) -> usize {
+    pub(crate) fn bytes(self, extent: Extent) -> usize {
         let tokens = 2 * extent.n_tokens as usize;
         match self {
             Sampler::Smc | Sampler::SmcLookahead => smc::BYTES_PER_TOPIC * extent.n_topics,
@@ -131,7 +101,7 @@ impl Sampler {
 
     /// ln Ẑ of independent replicates, at each of the sizes; at the last only, where they do not
     /// [grow](Sampler::grows).
-    pub(super) fn ln_urn_sums(
+    pub(crate) fn ln_urn_sums(
         self,
         urn: &LocalUrn,
         runs: Runs<'_>,
@@ -158,7 +128,7 @@ impl Sampler {
 
     /// ln of estimates of Z whose inverses are unbiased for 1/Z, from topics that are a draw of
     /// their posterior; an error for the samplers that have no reverse.
-    pub(super) fn ln_urn_sums_reversed(
+    pub(crate) fn ln_urn_sums_reversed(
         self,
         urn: &LocalUrn,
         topics: &[u16],
@@ -188,9 +158,9 @@ impl Sampler {
 
 /// A few small replicates that measure how large the others must be.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pilot {
-    pub(super) n_runs: usize,
-    pub(super) size: usize,
+pub(crate) struct Pilot {
+    pub(crate) n_runs: usize,
+    pub(crate) size: usize,
     /// Smallest size that it may choose.
-    pub(super) least: usize,
+    pub(crate) least: usize,
 }

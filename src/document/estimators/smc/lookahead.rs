@@ -1,6 +1,6 @@
 //! What a particle filter may expect of the tokens to come.
 
-use crate::document::mean_field::{self, MeanField};
+use super::super::mean_field::{self, MeanField};
 use crate::urn::LocalUrn;
 
 /// Mean-field sweeps behind the lookahead.
