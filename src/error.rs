@@ -6,6 +6,9 @@ pub(crate) const MAX_EXACT_BYTES: f64 = (1u64 << 30) as f64;
 /// Memory that the table of an enumeration of allocations may take, in bytes.
 pub(crate) const MAX_ENUMERATION_BYTES: f64 = (1u64 << 31) as f64;
 
+/// Bytes of a gibibyte.
+const GIB: f64 = (1u64 << 30) as f64;
+
 /// The error type of the crate.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -150,6 +153,34 @@ pub enum Error {
         /// The largest number.
         most: u64,
     },
+    /// What a sampler of allocations holds does not fit into the memory of the machine.
+    #[error(
+        "{n_tokens} tokens, {n_particles} particles, {n_chains} chains, {n_missing} missing cells \
+         and {n_marginals} marginal counts would take {:.1} GiB on {n_at_once} threads, of {:.1}: \
+         take fewer, or fewer threads, divide the counts by a common unit, or ascend a bound, which \
+         holds no tokens and no particles", bytes / GIB, available / GIB
+    )]
+    SamplerMemory {
+        /// Tokens of the tensor.
+        n_tokens: u64,
+        /// Particles of a run.
+        n_particles: usize,
+        /// Chains of a run.
+        n_chains: usize,
+        /// Cells that were not observed.
+        n_missing: usize,
+        /// Marginal counts of one allocation.
+        n_marginals: usize,
+        /// Runs at a time.
+        n_at_once: usize,
+        /// What they hold.
+        bytes: f64,
+        /// The memory there is.
+        available: f64,
+    },
+    /// No sampler takes all the options that were chosen.
+    #[error("no sampler takes temperatures together with options of a particle filter")]
+    NoSampler,
     /// Weights of tokens are products of counts that are no numbers any more.
     #[error(
         "the weights of tokens leave the range of double precision: take a concentration nearer \
@@ -205,9 +236,9 @@ pub enum Error {
     /// The estimator cannot run backwards.
     #[error("only particle filters and annealing have a reverse")]
     NoReverse,
-    /// The mode of an allocation was asked for, and cells were not observed.
-    #[error("modes of allocations need all cells observed")]
-    NoMode,
+    /// The method cannot leave cells open that were not observed.
+    #[error("modes of allocations, and samplers other than smc, need all cells observed")]
+    CellsMissing,
     /// There is no memory for an array.
     #[error("{name} would take {bytes:.1e} bytes, more than there is")]
     Memory {

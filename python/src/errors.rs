@@ -14,6 +14,7 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
         Error::Budget { .. }
         | Error::SamplingBudget { .. }
         | Error::EnumerationBudget { .. }
+        | Error::SamplerMemory { .. }
         | Error::Memory { .. } => "BudgetExceededError",
         _ => "InvalidArgumentError",
     };

@@ -9,6 +9,7 @@ use super::sum_product::SumProduct;
 use crate::allocation::kernel::chains::Chains;
 use crate::allocation::kernel::counts::Target;
 use crate::allocation::kernel::law::ln_law;
+use crate::allocation::memory::Load;
 use crate::allocation::model::network::{Margin, Network};
 use crate::allocation::model::problem::{Cells, Problem};
 use crate::allocation::particles::smc::{self, Filter, Keep};
@@ -304,7 +305,8 @@ pub struct Sweeps {
 /// is most probable when the annealing ends: an average over chains would mix their labels.
 ///
 /// # Errors
-/// Those of [`Problem::new`]; [`Error::Range`]; [`Error::Stopped`] when the observer asks to stop.
+/// Those of [`Problem::new`]; [`Error::Range`]; [`Error::SamplerMemory`]; [`Error::Stopped`] when the
+/// observer asks to stop.
 pub fn gibbs(
     network: &Network,
     data: &CountTensor,
@@ -320,6 +322,7 @@ pub fn gibbs(
         let trace = vec![problem.ln_visible + problem.ln_arrangements];
         return Ok(Decomposition { counts, trace, converged: true });
     }
+    Load { n_chains: LANES, ..Load::of(&problem) }.check(1)?;
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
     let mut chains = Chains::uniform(&problem, &mut rng, observer)?;
     let (average, alphas) = (problem.average(), problem.alphas());
@@ -352,7 +355,7 @@ pub fn gibbs(
 /// Family counts of the most probable allocation among the particles of one run.
 ///
 /// # Errors
-/// Those of [`Problem::new`]; [`Error::Range`]; too many particles; [`Error::Stopped`] when the
+/// Those of [`Problem::new`]; [`Error::Range`]; [`Error::SamplerMemory`]; too many particles; [`Error::Stopped`] when the
 /// observer asks to stop.
 pub fn best_particle(
     network: &Network,
@@ -364,6 +367,7 @@ pub fn best_particle(
 ) -> Result<Decomposition> {
     let problem = Problem::of_margins(network, network.whole_margins(), data, order)?;
     problem.check_range()?;
+    Load { n_particles: filter.n_particles, ..Load::of(&problem) }.check(1)?;
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
     let (rows, ln_law) = match problem.n_cliques() {
         0 => (Vec::new(), 0.0),
