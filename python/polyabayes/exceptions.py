@@ -23,6 +23,7 @@ __all__ = [
     "NotFittedError",
     "PolyabayesError",
     "PolyabayesWarning",
+    "PriorWarning",
     "ScoreError",
     "ScoreWarning",
     "UnreliableErrorWarning",
@@ -94,6 +95,10 @@ class ImpossibleDocumentWarning(PolyabayesWarning):
 
 class CheckpointWarning(PolyabayesWarning):
     """A checkpoint could not be written; the work goes on, the last good one stays."""
+
+
+class PriorWarning(PolyabayesWarning):
+    """A model brings no prior of its topic weights; one was fitted, and likelihoods rest on it."""
 
 
 class ScoreWarning(PolyabayesWarning):

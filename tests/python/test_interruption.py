@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
-from polyabayes import _em, _fitting, _model
 from polyabayes.exceptions import Interrupted
+from polyabayes.models import em, fitting, topic_model
 
 LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
 # What each of them calls before its first sweep, or iteration.
 FIRST_CALLS = [
-    (LDA(3, max_iter=5, random_state=0), _fitting, "progress_bar"),
-    (LDA(3, max_iter=5, random_state=0), _model, "as_corpus"),
-    (LDA(3, max_iter=5, random_state=0, fit_method="em"), _em, "progress_bar"),
-    (PFA(3, max_iter=5, random_state=0), _fitting, "progress_bar"),
-    (PFA(3, max_iter=5, random_state=0, prior="nmf"), _fitting, "progress_bar"),
+    (LDA(3, max_iter=5, random_state=0), fitting, "progress_bar"),
+    (LDA(3, max_iter=5, random_state=0), topic_model, "as_corpus"),
+    (LDA(3, max_iter=5, random_state=0, fit_method="em"), em, "progress_bar"),
+    (PFA(3, max_iter=5, random_state=0), fitting, "progress_bar"),
+    (PFA(3, max_iter=5, random_state=0, prior="nmf"), fitting, "progress_bar"),
 ]
 
 
@@ -56,7 +56,7 @@ def test_a_switch_of_methods_that_is_interrupted_leaves_the_bound(
 ) -> None:
     model = LDA(3, max_iter=5, random_state=0, fit_method="em").fit(corpus(12))
     bound = model.bound_
-    monkeypatch.setattr(_fitting, "progress_bar", stop)
+    monkeypatch.setattr(fitting, "progress_bar", stop)
     with pytest.raises(KeyboardInterrupt):
         model.set_params(fit_method="gibbs").fit(corpus(9))
     assert model.bound_ == bound
@@ -65,7 +65,7 @@ def test_a_switch_of_methods_that_is_interrupted_leaves_the_bound(
 def test_partial_fit_before_the_first_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     model = LDA(3, max_iter=5, random_state=0).fit(corpus(12))
     components = model.components_.copy()
-    monkeypatch.setattr(_fitting, "progress_bar", stop)
+    monkeypatch.setattr(fitting, "progress_bar", stop)
     with pytest.raises(KeyboardInterrupt, match="before the first sweep"):
         model.partial_fit(corpus(12))
     np.testing.assert_array_equal(model.components_, components)
@@ -75,7 +75,7 @@ def test_partial_fit_before_the_first_sweep(monkeypatch: pytest.MonkeyPatch) -> 
 def test_while_the_result_is_taken_it_is_not_lost(
     kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original, calls = _model.topic_word_counts, []
+    original, calls = topic_model.topic_word_counts, []
 
     def once(*arguments: Any) -> Any:
         calls.append(arguments)
@@ -83,7 +83,7 @@ def test_while_the_result_is_taken_it_is_not_lost(
             raise KeyboardInterrupt
         return original(*arguments)
 
-    monkeypatch.setattr(_model, "topic_word_counts", once)
+    monkeypatch.setattr(topic_model, "topic_word_counts", once)
     model = kind(3, max_iter=5, random_state=0)
     with pytest.raises(Interrupted, match="stopped after 5 of 5 sweeps") as caught:
         model.fit(corpus(12))

@@ -11,13 +11,14 @@ from scipy import sparse
 from scipy.io import mmwrite
 from sklearn.datasets import dump_svmlight_file
 
-from polyabayes.corpus import Corpus
+from polyabayes._support import files
+from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import (
     FileFormatError,
     InvalidArgumentError,
     MissingDependencyError,
 )
-from polyabayes.io import _files, read_corpus, write_corpus
+from polyabayes.io import read_corpus, write_corpus
 
 DENSE = np.array([[2, 0, 1], [0, 0, 0], [0, 3, 0]])
 WORDS = ["urn", "ball", "colour"]
@@ -40,7 +41,7 @@ def dense(corpus: Corpus) -> list[list[int]]:
 @pytest.mark.parametrize("content", [DOCWORD, DOCWORD.rstrip(), gzip.compress(DOCWORD.encode())])
 @pytest.mark.parametrize("block_bytes", [1 << 24, 10])
 def test_docword(write, monkeypatch, content, block_bytes):
-    monkeypatch.setattr(_files, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(files, "_BLOCK_BYTES", block_bytes)
     corpus = read_corpus(write("docword.x.txt", content), vocabulary=WORDS)
     assert dense(corpus) == DENSE.tolist()
     assert corpus.vocabulary.tolist() == WORDS

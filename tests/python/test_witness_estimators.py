@@ -25,8 +25,8 @@ from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
 )
-from polyabayes.witness import Score, WitnessSearch
-from polyabayes.witness._adapters import NestedEstimator, degrees_of_freedom, starts_afresh
+from polyabayes.sizes.witness import Score, WitnessSearch
+from polyabayes.sizes.witness.adapters import NestedEstimator, degrees_of_freedom, starts_afresh
 
 DATA = pb.datasets.make_lda_corpus(30, 12, 3, document_length=15, random_state=3)
 
@@ -270,7 +270,7 @@ def test_failures_and_zeros_survive_the_checkpoint(tmp_path: Path) -> None:
 SLOW = """
     import sys, time
     from polyabayes import priors
-    from polyabayes.witness import WitnessSearch
+    from polyabayes.sizes.witness import WitnessSearch
 
     def score(a, b):
         time.sleep(float(sys.argv[2]))

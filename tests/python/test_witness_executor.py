@@ -25,7 +25,7 @@ from polyabayes.exceptions import (
     ScoreError,
     ScoreWarning,
 )
-from polyabayes.witness import WitnessSearch
+from polyabayes.sizes.witness import WitnessSearch
 
 POISSON = priors.Poisson(2.0)
 TWO = priors.Product(POISSON, priors.Poisson(3.0))

@@ -10,7 +10,7 @@ import pytest
 import polyabayes as pb
 from polyabayes import priors
 from polyabayes.exceptions import CheckpointWarning, InvalidArgumentError
-from polyabayes.witness import WitnessSearch
+from polyabayes.sizes.witness import WitnessSearch
 
 CORPUS = pb.datasets.make_lda_corpus(30, 12, 3, document_length=15, random_state=3).corpus
 SIZES = (1, 2, 3)

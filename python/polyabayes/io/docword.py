@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyabayes._counts import MAX_COUNT, Words
-from polyabayes.corpus import Corpus
+from polyabayes._support.files import line_blocks
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError
-from polyabayes.io._files import line_blocks
-from polyabayes.io._integers import is_number, parse_integer_lines
+from polyabayes.io.integers import is_number, parse_integer_lines
 
 _N_HEADER_LINES = 3
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polyabayes._factors import row_place
+from polyabayes._support.files import content_of, open_binary, reading, replacing
+from polyabayes.data.factors import row_place
+from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, InvalidCountsError
-from polyabayes.io._files import content_of, open_binary, reading, replacing
 from polyabayes.io.tables import load_pandas, read_parquet_frame
-from polyabayes.tensor import CountTensor
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,17 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyabayes._counts import MAX_COUNT, Words
-from polyabayes.corpus import Corpus
+from polyabayes._support.files import line_blocks, replacing
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError
-from polyabayes.io._files import (
-    line_blocks,
-    replacing,
-    size_of_vocabulary,
-    vocabulary_path,
-    write_vocabulary,
-)
-from polyabayes.io._integers import is_number, parse_integer_lines
+from polyabayes.io.integers import is_number, parse_integer_lines
+from polyabayes.io.vocabularies import size_of_vocabulary, vocabulary_path, write_vocabulary
 
 _MAX_ID = 2**31 - 2
 

@@ -6,17 +6,10 @@ from pathlib import Path
 
 from scipy.io import mmread, mmwrite
 
-from polyabayes._counts import Words
-from polyabayes.corpus import Corpus
-from polyabayes.io._files import (
-    content_of,
-    open_binary,
-    reading,
-    replacing,
-    vocabulary_path,
-    with_vocabulary,
-    write_vocabulary,
-)
+from polyabayes._support.files import content_of, open_binary, reading, replacing
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import Words
+from polyabayes.io.vocabularies import vocabulary_path, with_vocabulary, write_vocabulary
 
 
 def read_matrix_market(

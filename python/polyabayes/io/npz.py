@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from polyabayes._counts import Words
-from polyabayes.corpus import Corpus
-from polyabayes.io._files import content_of, open_binary, reading, replacing, with_vocabulary
+from polyabayes._support.files import content_of, open_binary, reading, replacing
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import Words
+from polyabayes.io.vocabularies import with_vocabulary
 
 
 def read_npz(path: Path, vocabulary: Words | None = None) -> Corpus:

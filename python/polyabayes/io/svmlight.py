@@ -7,9 +7,10 @@ from typing import Literal
 
 from sklearn.datasets import load_svmlight_file
 
-from polyabayes._counts import Words
-from polyabayes.corpus import Corpus
-from polyabayes.io._files import content_of, open_binary, reading, size_of_vocabulary
+from polyabayes._support.files import content_of, open_binary, reading
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import Words
+from polyabayes.io.vocabularies import size_of_vocabulary
 
 
 def read_svmlight(

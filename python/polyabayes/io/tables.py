@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy import sparse
 
-from polyabayes._counts import Words
-from polyabayes.corpus import Corpus
+from polyabayes._support.files import content_of, open_binary, reading
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import Words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, MissingDependencyError
-from polyabayes.io._files import content_of, open_binary, reading, with_vocabulary
+from polyabayes.io.vocabularies import with_vocabulary
 
 if TYPE_CHECKING:
     import pandas as pd

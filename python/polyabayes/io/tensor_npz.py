@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from polyabayes._support.files import content_of, open_binary, reading, replacing
+from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError
-from polyabayes.io._files import content_of, open_binary, reading, replacing
-from polyabayes.tensor import CountTensor
 
 _PARTS = ("coordinates", "counts", "shape", "axes")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from sklearn.feature_extraction.text import CountVectorizer
 
-from polyabayes._counts import Words
-from polyabayes.corpus import Corpus
+from polyabayes._support.files import read_lines, reading
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import Words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, MissingDependencyError
-from polyabayes.io._files import read_lines, reading
 
 Analyzer = Callable[[str], list[str]]
 
