@@ -155,10 +155,12 @@ pub enum Error {
     },
     /// What a sampler of allocations holds does not fit into the memory of the machine.
     #[error(
-        "{n_tokens} tokens, {n_particles} particles, {n_chains} chains, {n_missing} missing cells \
-         and {n_marginals} marginal counts would take {:.1} GiB on {n_at_once} threads, of {:.1}: \
-         take fewer, or fewer threads, divide the counts by a common unit, or ascend a bound, which \
-         holds no tokens and no particles", bytes / GIB, available / GIB
+        "{} and {} marginal counts would take {:.1} GiB on {n_at_once} threads, of {:.1}: take fewer, \
+         or fewer threads, divide the counts by a common unit, or ascend a bound, which holds no \
+         tokens and no particles",
+        listed(&[(*n_tokens, "tokens"), (*n_particles as u64, "particles"),
+                 (*n_chains as u64, "chains"), (*n_missing as u64, "missing cells")]),
+        grouped(*n_marginals as u64), bytes / GIB, available / GIB
     )]
     SamplerMemory {
         /// Tokens of the tensor.
@@ -250,6 +252,19 @@ pub enum Error {
     /// The work was asked to stop before it had a result.
     #[error("stopped before the work was done")]
     Stopped,
+}
+
+/// Numbers of things, those that are none left out.
+fn listed(things: &[(u64, &str)]) -> String {
+    let some = things.iter().filter(|(n, _)| *n > 0);
+    some.map(|(n, name)| format!("{} {name}", grouped(*n))).collect::<Vec<_>>().join(", ")
+}
+
+/// A number in groups of three digits.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(",")
 }
 
 /// Result with this crate's [`Error`].

@@ -23,7 +23,7 @@ mod _core {
     use super::allocation::model::Allocation;
     #[pymodule_export]
     use super::allocation::results::{
-        AllocationCompletion, AllocationDecomposition, AllocationEstimate,
+        AllocationCompletion, AllocationDecomposition, AllocationEstimate, is_doubtful,
     };
     #[pymodule_export]
     use super::convert::{Documents, Model};

@@ -50,8 +50,7 @@ impl Load {
     /// [`Error::SamplerMemory`] if they would take more than the memory of the machine.
     pub(crate) fn check(self, n_runs: usize) -> Result<()> {
         let n_at_once = n_runs.min(rayon::current_num_threads());
-        let missing = MISSING_CELL * self.n_missing as f64;
-        let (bytes, available) = (n_at_once as f64 * self.bytes() + missing, available());
+        let (bytes, available) = (self.bytes(n_at_once), available());
         if bytes <= available {
             return Ok(());
         }
@@ -68,14 +67,16 @@ impl Load {
         })
     }
 
-    /// Bytes of one run.
-    fn bytes(self) -> f64 {
+    /// Bytes of so many runs.
+    fn bytes(self, n_at_once: usize) -> f64 {
         let lanes = |n: usize| n.div_ceil(LANES) as f64 * LANES as f64;
         let (particles, chains) = (lanes(self.n_particles), lanes(self.n_chains));
         let tokens = self.n_tokens as f64 * 4.0 * (1.0 + self.n_cliques as f64 * chains);
         let marginals = 4.0 * self.n_marginals as f64 * (particles + chains);
         let weights = if self.n_particles > 0 { 8.0 * (LANES + 2) as f64 } else { 0.0 };
-        tokens + marginals + weights * self.n_missing as f64 + 8.0 * self.n_shares as f64
+        let missing = self.n_missing as f64;
+        let run = tokens + marginals + weights * missing + 8.0 * self.n_shares as f64;
+        n_at_once as f64 * run + MISSING_CELL * missing
     }
 }
 
@@ -86,4 +87,35 @@ fn available() -> f64 {
     let granted = system.cgroup_limits().map_or(u64::MAX, |limits| limits.total_memory);
     let installed = Some(system.total_memory()).filter(|&bytes| bytes > 0).unwrap_or(UNKNOWN);
     installed.min(granted) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loads_are_the_bytes_of_tokens_particles_chains_and_missing_cells() {
+        let bytes = |load: Load, n_at_once| load.bytes(n_at_once) as u64;
+        let load = Load { n_tokens: 1_000, n_marginals: 10, n_cliques: 1, ..Load::default() };
+        assert_eq!(bytes(load, 1), 4_000);
+        // Chains run in groups of 16, and each holds the states of all tokens.
+        let one = Load { n_chains: 1, ..load };
+        assert_eq!(bytes(one, 1), 1_000 * (4 + 4 * 16) + 4 * 16 * 10);
+        assert_eq!(bytes(Load { n_chains: 64, ..load }, 3), 3 * (260_000 + 2_560));
+        // Sixteen particles' weights, the cell's own and its sum, beside its place.
+        let missing = Load { n_missing: 100, ..Load::default() };
+        assert_eq!(bytes(missing, 2), 3_200);
+        let particles = Load { n_particles: 1, ..missing };
+        assert_eq!(bytes(particles, 2), 3_200 + 2 * 8 * 18 * 100);
+        assert_eq!(bytes(Load { n_shares: 50, ..Load::default() }, 2), 800);
+    }
+
+    #[test]
+    fn a_machine_has_memory_that_no_load_passes_unseen() {
+        assert!(Load { n_shares: 1_000, ..Load::default() }.check(1).is_ok());
+        let huge = Load { n_tokens: 1 << 60, ..Load::default() }.check(1);
+        let Err(Error::SamplerMemory { bytes, available, .. }) = &huge else { panic!("{huge:?}") };
+        assert!(bytes > available && (1e7..1e15).contains(available));
+        assert!(huge.unwrap_err().to_string().starts_with("1,152,921,504,606,846,976 tokens and"));
+    }
 }

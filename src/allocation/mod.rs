@@ -19,6 +19,7 @@ pub use ascent::decomposition::{
     Ascent, Decomposition, Limits, Sweeps, ascend, best_particle, gibbs,
 };
 pub use evidence::{Evidence, Method, Sampler, Settings, evidence};
+pub use exact::allocations::{Allocations, allocations};
 pub use missing::ascent::{MissingAscent, ascend_missing};
 pub use missing::completion::Completion;
 pub use missing::incomplete::Incomplete;

@@ -13,8 +13,8 @@ from scipy import special, stats
 from polyabayes._support import checks
 from polyabayes._support.frames import data_frame
 from polyabayes._support.random import RandomState, draw_seed
-from polyabayes.allocation.evidence import METHODS
 from polyabayes.allocation.model import AllocationModel, Evidence
+from polyabayes.allocation.options import METHODS
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,

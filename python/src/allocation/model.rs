@@ -1,8 +1,9 @@
 //! A network laid out for a tensor of counts: its evidence and decompositions.
 
-use numpy::PyReadonlyArray1;
+use numpy::{PyArray1, PyReadonlyArray1};
 use polyabayes::allocation::{
-    Limits, Network, Prior, Problem, Sweeps, ascend, best_particle, evidence, gibbs, sandwich,
+    Allocations, Limits, Network, Prior, Problem, Sweeps, allocations, ascend, best_particle,
+    evidence, gibbs, sandwich,
 };
 use polyabayes::counts::CountTensor;
 use pyo3::prelude::*;
@@ -10,6 +11,9 @@ use pyo3::prelude::*;
 use super::options::{EvidenceOptions, ascent, method_name};
 use super::results::{AllocationDecomposition, AllocationEstimate};
 use crate::detach;
+
+/// ln of probabilities, multiplicities and numbers of parameters.
+type Groups = (Py<PyArray1<f64>>, Py<PyArray1<f64>>, Py<PyArray1<i64>>);
 
 /// A network laid out for a tensor of counts, checked.
 #[pyclass(frozen, module = "polyabayes._core")]
@@ -102,6 +106,17 @@ impl Allocation {
             evidence(&self.problem, &settings, seed, watch)
         })?;
         Ok((method_name(outcome.value.method), outcome.value.estimate.into()))
+    }
+
+    /// ln Pr(S | T), multiplicity and number of parameters of all groups of equal allocations.
+    fn allocations(&self, py: Python<'_>, budget: f64) -> PyResult<Groups> {
+        let outcome = detach::run(py, 1, None, |watch| {
+            allocations(&self.network, &self.data, budget, watch)
+        })?;
+        let Allocations { ln_probabilities, multiplicities, n_parameters } = outcome.value;
+        let reals = |values| PyArray1::from_vec(py, values).unbind();
+        let n_parameters = PyArray1::from_vec(py, n_parameters).unbind();
+        Ok((reals(ln_probabilities), reals(multiplicities), n_parameters))
     }
 
     /// Family counts of the most probable particle of one run.

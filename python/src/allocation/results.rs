@@ -14,6 +14,12 @@ pub(crate) struct AllocationEstimate {
     n_replicates: u32,
 }
 
+/// Whether replicates tell too little for their standard error to be trusted.
+#[pyfunction]
+pub(crate) fn is_doubtful(std_error: f64, n_eff: f64, n_replicates: u32) -> bool {
+    Estimate { ln_value: 0.0, std_error, n_eff, n_replicates }.is_doubtful()
+}
+
 impl From<Estimate> for AllocationEstimate {
     fn from(estimate: Estimate) -> Self {
         AllocationEstimate {

@@ -87,8 +87,7 @@ impl Tables {
         let mut tables = Tables::of_cells(network, &Cells { data, missing: &[] }, order)?;
         let whole = network.whole_margins();
         let (families, parents) = whole.split_at(whole.len() / 2);
-        let visible = |family: &Margin| is_visible(family, network);
-        let margins = families.iter().zip(parents).filter(|(family, _)| visible(family));
+        let margins = families.iter().zip(parents).filter(|(family, _)| network.sees(family));
         let margins = margins.flat_map(|(family, parents)| [family.clone(), parents.clone()]);
         let ln_visible = Problem::of_margins(network, margins.collect(), data, None);
         tables.ln_constant += ln_visible?.ln_visible;
@@ -234,16 +233,12 @@ fn whole(network: &Network, data: &CountTensor, problem: &Problem, rows: &[f64])
     let families = network.families().into_iter();
     families
         .map(|family| {
-            if is_visible(&family, network) {
+            if network.sees(&family) {
                 return count_visible(&family, network, data);
             }
             laid.next().map(|laid| laid.whole(&rows[laid.rows()])).unwrap_or_default()
         })
         .collect()
-}
-
-fn is_visible(family: &Margin, network: &Network) -> bool {
-    family.slots.iter().flatten().all(|node| network.axes().contains(node))
 }
 
 fn count_visible(family: &Margin, network: &Network, data: &CountTensor) -> Vec<f64> {

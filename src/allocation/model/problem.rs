@@ -153,12 +153,9 @@ impl Problem {
             }
         }
         let axis_of = |node: &usize| axes.iter().position(|other| other == node);
-        let has_rows = |margin: &Margin| {
-            let mut nodes = margin.slots.iter().flatten();
-            !cells.missing.is_empty() || nodes.any(|node| axis_of(node).is_none())
-        };
+        let has_rows = |margin: &Margin| !cells.missing.is_empty() || !network.sees(margin);
         let (hidden, visible): (Vec<Margin>, Vec<Margin>) = margins.into_iter().partition(has_rows);
-        let ln_visible: f64 = visible.iter().map(|margin| ln_margin(margin, data, &axis_of)).sum();
+        let ln_visible: f64 = visible.iter().map(|margin| ln_margin(margin, network, data)).sum();
         let mut start = 0;
         let mut laid_margins = Vec::new();
         let mut slots = Vec::new();
@@ -405,12 +402,10 @@ fn lay(
     Laid { margin: margin.clone(), dimensions, n_outer, start, block, blocks }
 }
 
-/// ln of a margin that has no hidden nodes: power of Π (α)_X over its cells.
-fn ln_margin(
-    margin: &Margin,
-    data: &CountTensor,
-    axis_of: &impl Fn(&usize) -> Option<usize>,
-) -> f64 {
+/// Counts of the cells of a margin that has no hidden nodes, those that hold tokens, in increasing
+/// order.
+pub(crate) fn visible_counts(margin: &Margin, network: &Network, data: &CountTensor) -> Vec<u64> {
+    let axis_of = |node: &usize| network.axes().iter().position(|other| other == node);
     let mut counts: HashMap<Vec<u32>, u64> = HashMap::new();
     for (cell, count) in data.cells() {
         for slot in &margin.slots {
@@ -420,6 +415,12 @@ fn ln_margin(
     }
     let mut sums: Vec<u64> = counts.into_values().collect();
     sums.sort_unstable();
-    let ln_cells = sums.iter().map(|&count| ln_rising(margin.alpha, count));
+    sums
+}
+
+/// ln of a margin that has no hidden nodes: power of Π (α)_X over its cells.
+fn ln_margin(margin: &Margin, network: &Network, data: &CountTensor) -> f64 {
+    let counts = visible_counts(margin, network, data);
+    let ln_cells = counts.iter().map(|&count| ln_rising(margin.alpha, count));
     f64::from(margin.exponent) * ln_cells.sum::<f64>()
 }
