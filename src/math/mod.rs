@@ -1,6 +1,7 @@
 //! Numerical pieces that every layer shares.
 
 pub mod cumulative;
+pub mod dot;
 pub mod draw;
 pub mod elementary;
 pub mod gammas;
@@ -10,6 +11,7 @@ pub mod resampling;
 pub mod special;
 
 pub use cumulative::Cumulative;
+pub use dot::dot;
 pub use draw::{
     crt, dirichlet, gamma_law, ln_beta_variate, ln_gamma_variate, systematic_offspring,
 };

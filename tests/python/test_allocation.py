@@ -18,8 +18,8 @@ from polyabayes import (
     CountTensor,
     Evidence,
 )
-from polyabayes.allocation import decomposition, model, network, posterior
-from polyabayes.allocation.graphs import graph
+from polyabayes.allocation import decomposition, model, posterior
+from polyabayes.allocation.graphs import graph, ready_made
 from polyabayes.exceptions import (
     InvalidArgumentError,
 )
@@ -176,7 +176,7 @@ def test_flat_tables_need_not_agree() -> None:
 
 @pytest.mark.parametrize(
     "module",
-    [model, posterior, graph, decomposition, network],
+    [model, posterior, graph, ready_made, decomposition],
     ids=lambda m: m.__name__,
 )
 def test_examples_in_docstrings_are_true(module: Any) -> None:

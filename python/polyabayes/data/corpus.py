@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from scipy import sparse
 
 from polyabayes import _core
 from polyabayes._support.random import RandomState, random_generator
+from polyabayes.data import sources
 from polyabayes.data.counts import (
     CountMatrix,
     checked_counts,
@@ -89,6 +90,107 @@ class Corpus:
                     f"{name} has {len(labels)} entries, but the counts have {size} {unit}; "
                     "give one entry for each"
                 )
+
+    @classmethod
+    def from_documents(
+        cls,
+        documents: Iterable[Iterable[str]],
+        vocabulary: Sequence[str] | NDArray[Any] | None = None,
+        ids: Sequence[str] | NDArray[Any] | None = None,
+    ) -> Corpus:
+        """Count the tokens of documents.
+
+        Parameters
+        ----------
+        documents : iterable of iterables of str
+            The tokens of every document, words in any order; read once.
+        vocabulary : sequence of str, optional
+            The words of the columns; by default all words, sorted. Others are refused.
+        ids : sequence of str of length n_documents, optional
+            The name of each document.
+
+        Returns
+        -------
+        Corpus
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If a document is a text instead of tokens, or holds a word that is not in
+            `vocabulary`.
+
+        Examples
+        --------
+        >>> Corpus.from_documents([["urn", "ball", "urn"], ["ball"]]).counts.toarray()
+        array([[1, 2],
+               [1, 0]])
+        """
+        counts, words, _ = sources.tokens(documents, vocabulary)
+        return cls(counts, words, ids)
+
+    @classmethod
+    def from_gensim(cls, corpus: Iterable[Any], dictionary: Any = None) -> Corpus:
+        """Count documents in gensim's form, lists of (id, count).
+
+        Parameters
+        ----------
+        corpus : iterable of iterables of (int, number)
+            Read once, so that a stream will do. Weights that are not counts (tf-idf) are refused.
+        dictionary : gensim Dictionary or mapping of int to str, optional
+            Words by id; ids without a word are called ``#id``.
+
+        Returns
+        -------
+        Corpus
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            If an entry is no (id, count), or a count no whole number.
+
+        Examples
+        --------
+        >>> Corpus.from_gensim([[(0, 2), (2, 1)], [(1, 3)]], {0: "urn", 1: "ball", 2: "law"})
+        <Corpus: 2 documents, 3 words, 6 tokens>
+        """
+        counts, words, _ = sources.bags(corpus, dictionary)
+        return cls(counts, words)
+
+    @classmethod
+    def from_anndata(cls, adata: Any, layer: str | None = None) -> Corpus:
+        """Count a layer of an AnnData object: cells are documents, variables are words.
+
+        Parameters
+        ----------
+        adata : AnnData
+            In memory, or backed by a file, which is read by blocks of 1,000 cells.
+        layer : str, optional
+            Layer that holds the counts; by default ``X``, which is often normalised and then
+            refused.
+
+        Returns
+        -------
+        Corpus
+            With ``var_names`` as the vocabulary and ``obs_names`` as the ids.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError
+            If the layer does not exist or does not hold counts.
+        InvalidTypeError
+            If `adata` is no AnnData.
+
+        Examples
+        --------
+        >>> import anndata
+        >>> import numpy as np
+        >>> adata = anndata.AnnData(np.array([[2.0, 0.0], [1.0, 3.0]]))
+        >>> Corpus.from_anndata(adata)
+        <Corpus: 2 documents, 2 words, 6 tokens>
+        """
+        if not sources.is_anndata(adata):
+            raise InvalidTypeError(f"adata must be an AnnData, got {type(adata).__name__}")
+        return cls(*sources.anndata(adata, layer))
 
     @classmethod
     def _from_checked(
@@ -376,7 +478,10 @@ def _number_of_test_documents(test_size: float, n_documents: int) -> int:
 def _from_any(documents: Any, name: str) -> Corpus:
     if isinstance(documents, Corpus):
         return documents
-    documents, vocabulary, ids = unpack_frame(documents, name)
+    if sources.is_anndata(documents):
+        return Corpus.from_anndata(documents)
+    frame = sources.frame_of(documents)
+    documents, vocabulary, ids = unpack_frame(documents if frame is None else frame, name)
     return Corpus._from_checked(checked_counts(documents, name), vocabulary, ids)
 
 

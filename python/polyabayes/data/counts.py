@@ -62,7 +62,7 @@ def checked_counts(values: Any, name: str) -> CountMatrix:
     return counts
 
 
-def checked_words(words: Iterable[Any]) -> Words:
+def checked_words(words: Any) -> Words:
     """Words of a vocabulary as an array of str objects, each of them once."""
     checked = checked_labels(words, "vocabulary")
     if len(set(checked)) < len(checked):
@@ -77,12 +77,13 @@ def checked_words(words: Iterable[Any]) -> Words:
     return checked
 
 
-def checked_labels(labels: Iterable[Any], name: str) -> Words:
+def checked_labels(labels: Any, name: str) -> Words:
     """Strings as an array of str objects, shape (n_labels,)."""
     # An array without dimensions calls itself iterable, and is not.
     is_one = isinstance(labels, (str, bytes)) or getattr(labels, "ndim", 1) == 0
-    if is_one or not isinstance(labels, Iterable):
-        raise InvalidTypeError(f"{name} must be a sequence of str, got {labels!r}")
+    # Some sequences (tomotopy's words) have no __iter__, but items by number.
+    if is_one or not (isinstance(labels, Iterable) or hasattr(labels, "__getitem__")):
+        raise InvalidTypeError(f"{name} must be a sequence of str, got {labels!r:.100}")
     entries = list(labels)
     for position, label in enumerate(entries):
         if not isinstance(label, str):

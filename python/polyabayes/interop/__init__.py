@@ -1,5 +1,6 @@
 """Models and corpora for other packages, and from them; none is imported before it is used."""
 
+from polyabayes.interop.anndata import to_anndata
 from polyabayes.interop.fasttopics import from_fasttopics
 from polyabayes.interop.gensim import from_gensim, to_gensim
 from polyabayes.interop.mallet import from_mallet
@@ -18,6 +19,7 @@ __all__ = [
     "from_sklearn",
     "from_tomotopy",
     "pyldavis_arguments",
+    "to_anndata",
     "to_gensim",
     "to_pyldavis",
     "to_sklearn",

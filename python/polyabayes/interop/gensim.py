@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
+from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -42,7 +45,7 @@ def from_gensim(model: Any, *, random_state: Any = None) -> LatentDirichletAlloc
     -------
     LatentDirichletAllocation
         With the words of ``id2word``; ids without a word are called ``#id``. A model that was
-        trained without a dictionary has no vocabulary.
+        trained without a dictionary has no vocabulary. Documents may be lists of (id, count).
 
     Raises
     ------
@@ -73,12 +76,15 @@ def from_gensim(model: Any, *, random_state: Any = None) -> LatentDirichletAlloc
     else:
         raise InvalidTypeError(f"model must be an LdaModel of gensim, got {model!r}")
     topics = normalised(weights, f"the topics of the {type(model).__name__}")
-    return LatentDirichletAllocation.from_parameters(
+    words = dictionary_words(getattr(model, "id2word", None), topics.shape[1])
+    ours = LatentDirichletAllocation.from_parameters(
         doc_topic_prior=np.asarray(alpha, dtype=np.float64),
         topic_word=topics,
-        vocabulary=dictionary_words(getattr(model, "id2word", None), topics.shape[1]),
+        vocabulary=words,
         random_state=random_state,
     )
+    ours._vectorise = partial(_counted, topics.shape[1])
+    return ours
 
 
 def to_gensim(model: LatentDirichletAllocation) -> Any:
@@ -149,6 +155,23 @@ def _pseudo_counts(model: Any) -> Any:
             "HdpModel, give that one, whose topics its state does not hold"
         )
     return state.get_lambda()
+
+
+def _counted(n_words: int, documents: Any, name: str) -> Any:
+    """Lists of (id, count) as counts, anything else as it is."""
+    if hasattr(documents, "shape") or isinstance(documents, Corpus):
+        return documents
+    first = next((entry for document in documents for entry in document), None)
+    if not isinstance(first, tuple):
+        return documents
+    counts = Corpus.from_gensim(documents).counts
+    if counts.shape[1] > n_words:
+        raise InvalidArgumentError(
+            f"{name} holds the id {counts.shape[1] - 1}, but the model has {n_words:,} words: make "
+            "the bags by the dictionary that the model was trained with"
+        )
+    parts = counts.data, counts.indices, counts.indptr
+    return sparse.csr_matrix(parts, shape=(counts.shape[0], n_words))
 
 
 def dictionary_words(id2word: Any, n_words: int) -> list[str] | None:

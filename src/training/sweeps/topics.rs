@@ -10,6 +10,8 @@ use super::blocks::Step;
 use crate::error::{Result, array_of};
 use crate::math::{crt, dirichlet, fill_gammas, gamma_law, ln_beta_variate, ln_rising};
 use crate::rng::Key;
+use crate::training::limits::LEAST_PRIOR;
+use crate::training::schedule::TopicStep;
 
 /// Weights per unit of parallel work; fixed, so that sums do not depend on the threads.
 const CHUNK_WEIGHTS: usize = 1 << 14;
@@ -17,34 +19,22 @@ const CHUNK_WEIGHTS: usize = 1 << 14;
 /// Sum of gamma variates below which their ratios have lost their precision.
 const VANISHED: f64 = 1e-280;
 
-/// Least value of a learned β.
-const LEAST_PRIOR: f64 = 1e-100;
-
-/// What a sweep does with the topics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TopicStep {
-    /// Draws φ_k ~ Dirichlet(β + n_k·): exact Gibbs.
-    Draw,
-    /// Sets φ to its conditional mean: a faster start, not a sampler.
-    Mean,
-}
-
 /// Word-major topics, and the number of tokens of each.
-pub(super) struct Topics {
+pub(in crate::training) struct Topics {
     /// φ_kw up to the scale of each topic, `n_words` x `n_topics`.
-    pub(super) weights: Vec<f64>,
+    pub(in crate::training) weights: Vec<f64>,
     /// What the weights of each topic are to be multiplied by.
-    pub(super) scale: Vec<f64>,
+    pub(in crate::training) scale: Vec<f64>,
     /// Tokens of each topic.
-    pub(super) n_tokens: Vec<u64>,
+    pub(in crate::training) n_tokens: Vec<u64>,
     /// Dirichlet parameter β.
-    pub(super) prior: f64,
+    pub(in crate::training) prior: f64,
     /// A Dirichlet parameter for every word and topic, word-major, in place of β.
-    pub(super) own_priors: Option<Arc<[f64]>>,
+    pub(in crate::training) own_priors: Option<Arc<[f64]>>,
 }
 
 impl Topics {
-    pub(super) fn new(n_words: usize, n_topics: usize, prior: f64) -> Result<Self> {
+    pub(in crate::training) fn new(n_words: usize, n_topics: usize, prior: f64) -> Result<Self> {
         let weights = array_of("topic-word probabilities", n_words * n_topics, 0.0)?;
         let (scale, n_tokens) = (vec![1.0; n_topics], vec![0; n_topics]);
         Ok(Topics { weights, scale, n_tokens, prior, own_priors: None })
@@ -52,7 +42,12 @@ impl Topics {
 
     /// Sets weights to gamma variates (or means) whose normalised columns are φ, scales so that they
     /// are, and counts the tokens of each topic.
-    pub(super) fn update(&mut self, tokens: &Assignments<'_>, step: TopicStep, key: Key) {
+    pub(in crate::training) fn update(
+        &mut self,
+        tokens: &Assignments<'_>,
+        step: TopicStep,
+        key: Key,
+    ) {
         let n_topics = self.n_tokens.len();
         let (prior, n_words) = (self.prior, chunk_words(n_topics));
         let own_priors = self.own_priors.as_deref();
@@ -97,13 +92,13 @@ impl Topics {
     }
 
     /// The weights times their scale, word-major.
-    pub(super) fn scaled(&self) -> Vec<f64> {
+    pub(in crate::training) fn scaled(&self) -> Vec<f64> {
         let rows = self.weights.chunks_exact(self.scale.len());
         rows.flat_map(|row| row.iter().zip(&self.scale).map(|(x, scale)| x * scale)).collect()
     }
 
     /// What a sweep over the tokens needs, with pseudo-counts `a`.
-    pub(super) fn step<'a>(&'a self, a: &'a [f64], key: Key) -> Step<'a> {
+    pub(in crate::training) fn step<'a>(&'a self, a: &'a [f64], key: Key) -> Step<'a> {
         Step { a, weights: &self.weights, scale: &self.scale, key }
     }
 
@@ -126,7 +121,12 @@ impl Topics {
 
     /// β ~ Gamma(1 + Σ_kw l_kw, rate - V Σ_k ln q_k), with the tables l_kw ~ CRT(n_kw, β) and
     /// q_k ~ Beta(V β, n_k): φ is integrated out, and must be drawn next.
-    pub(super) fn update_prior(&mut self, tokens: &Assignments<'_>, rate: f64, key: Key) {
+    pub(in crate::training) fn update_prior(
+        &mut self,
+        tokens: &Assignments<'_>,
+        rate: f64,
+        key: Key,
+    ) {
         let n_topics = self.n_tokens.len();
         let (n_words, beta) = (tokens.n_words(), self.prior);
         let size = chunk_words(n_topics);
@@ -160,7 +160,7 @@ impl Topics {
     }
 
     /// Σ_k [Σ_w ln (β_kw)_{n_kw} - ln (Σ_w β_kw)_{n_k}]: the words given the topics of all tokens.
-    pub(super) fn ln_words(&self, tokens: &Assignments<'_>) -> f64 {
+    pub(in crate::training) fn ln_words(&self, tokens: &Assignments<'_>) -> f64 {
         let mut counts = vec![0; self.n_tokens.len()];
         let mut totals = vec![0.0; counts.len()];
         let mut ln_value = 0.0;
@@ -179,7 +179,7 @@ impl Topics {
     }
 
     /// E[φ | topics of all tokens] = (β_kw + n_kw) / (Σ_w β_kw + n_k), word-major.
-    pub(super) fn expected(&self, tokens: &Assignments<'_>) -> Result<Vec<f64>> {
+    pub(in crate::training) fn expected(&self, tokens: &Assignments<'_>) -> Result<Vec<f64>> {
         let n_topics = self.n_tokens.len();
         let mut counts = Topics::new(tokens.n_words(), n_topics, self.prior)?;
         counts.own_priors.clone_from(&self.own_priors);

@@ -2,18 +2,14 @@
 
 use rand_distr::Distribution as _;
 
-use super::assignments::{Assignments, Scheme};
-use super::topics::Topics;
-use super::{Sampler, State, TopicStep};
 use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result, check_positive};
 use crate::math::{gamma_law, ln_beta_variate, ln_rising};
 use crate::rng::{Key, Purpose};
-use crate::urn::MAX_TOPICS;
-
-/// Least value of a learned prior: those of topics without tokens would underflow.
-pub(super) const LEAST: f64 = 1e-100;
+use crate::training::limits::{LEAST_PRIOR, check_n_topics};
+use crate::training::schedule::{Sampler, State, TopicStep};
+use crate::training::sweeps::{Assignments, Scheme, Topics};
 
 /// Priors of LDA: θ_d ~ Dirichlet(α), φ_k ~ Dirichlet(β).
 #[derive(Debug, Clone, PartialEq)]
@@ -115,7 +111,7 @@ impl<'a> LdaSampler<'a> {
         for (k, alpha) in self.alpha.iter_mut().enumerate() {
             let rate = self.prior.alpha[k].recip() - ln_q;
             let drawn = gamma_law(1.0 + n_tables[k] as f64).sample(&mut rng) / rate;
-            *alpha = drawn.max(LEAST);
+            *alpha = drawn.max(LEAST_PRIOR);
         }
     }
 
@@ -136,7 +132,7 @@ impl Sampler for LdaSampler<'_> {
 
     fn resume(&mut self, state: &State, step: TopicStep) -> Result<()> {
         let n_topics = self.alpha.len();
-        check_parameters(state, n_topics + 1)?;
+        state.check_parameters(n_topics + 1)?;
         self.tokens.restore(&state.assignments)?;
         self.n_sweeps = state.n_sweeps;
         self.alpha.copy_from_slice(&state.parameters[..n_topics]);
@@ -192,29 +188,5 @@ impl Sampler for LdaSampler<'_> {
     fn scale(sum: &mut LdaParameters, factor: f64) {
         sum.phi.iter_mut().chain(&mut sum.alpha).for_each(|x| *x *= factor);
         sum.beta *= factor;
-    }
-}
-
-/// Checks that a state has that many parameters beside the topics of all tokens.
-pub(super) fn check_parameters(state: &State, expected: usize) -> Result<()> {
-    match state.parameters.len() {
-        found if found != expected => {
-            Err(Error::Length { name: "parameters of the state", found, expected })
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Checks that assignments fit into 16 bits.
-pub(super) fn check_n_topics(n_topics: usize) -> Result<()> {
-    match n_topics {
-        0 => Err(Error::Empty { name: "n_components" }),
-        1..=MAX_TOPICS => Ok(()),
-        _ => Err(Error::Parameter {
-            name: "n_components",
-            index: 0,
-            value: n_topics as f64,
-            domain: "at most 65535",
-        }),
     }
 }

@@ -2,19 +2,16 @@
 
 use rayon::prelude::*;
 
-use super::lda::{check_n_topics, check_parameters};
-use super::{Sampler, State, TopicStep};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, array_of};
-use crate::math::{dirichlet, ln_factorial};
+use crate::math::{dirichlet, dot, ln_factorial};
 use crate::rng::{Key, Purpose};
+use crate::training::limits::check_n_topics;
+use crate::training::schedule::{Sampler, State, TopicStep};
 
 /// Rows per unit of parallel work; fixed, so that sums do not depend on the threads.
 const CHUNK: usize = 64;
-
-/// Lanes of a scalar product, summed apart: a fixed order that leaves room for vector registers.
-const LANES: usize = 8;
 
 /// Weights below this are 0: products of two of them would not be normal numbers.
 const VANISHED: f64 = 1e-150;
@@ -131,7 +128,7 @@ impl Sampler for NmfUpdates<'_> {
     }
 
     fn resume(&mut self, state: &State, _: TopicStep) -> Result<()> {
-        check_parameters(state, self.phi.len() + self.theta.len())?;
+        state.check_parameters(self.phi.len() + self.theta.len())?;
         let (phi, theta) = state.parameters.split_at(self.phi.len());
         self.phi.copy_from_slice(phi);
         self.theta.copy_from_slice(theta);
@@ -293,17 +290,4 @@ fn column_sums(rows: &[f64], n_topics: usize) -> Vec<f64> {
 
 fn row(rows: &[f64], ix: u32, n_topics: usize) -> &[f64] {
     &rows[ix as usize * n_topics..][..n_topics]
-}
-
-#[inline]
-fn dot(x: &[f64], y: &[f64]) -> f64 {
-    let ((x_blocks, x_rest), (y_blocks, y_rest)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
-    let mut sums = [0.0; LANES];
-    for (x, y) in x_blocks.iter().zip(y_blocks) {
-        for lane in 0..LANES {
-            sums[lane] += x[lane] * y[lane];
-        }
-    }
-    let rest: f64 = x_rest.iter().zip(y_rest).map(|(x, y)| x * y).sum();
-    sums.iter().sum::<f64>() + rest
 }

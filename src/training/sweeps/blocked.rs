@@ -4,10 +4,11 @@ use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
 use super::blocks::{Block, Step};
+use super::tables;
 use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result};
-use crate::math::{crt, gamma_law};
+use crate::math::gamma_law;
 use crate::rng::Rng;
 use crate::urn::{Balls, Sweeper};
 
@@ -36,20 +37,16 @@ pub(super) fn sweep(
             let cells = document.cells().map(|(word, n)| (row(word), n));
             worker.draw(cells, step.scale, own, &mut rng);
             if tables {
-                worker.seat(step.a, &mut rng);
+                let drawn = worker.balls.drawn().iter().copied().enumerate();
+                tables::seat(drawn, step.a, &mut rng, &mut worker.n_tables);
             }
             rest = after;
         }
         block.write_topics(counts, &topics);
         Ok(worker.n_tables)
     };
-    blocks.par_iter_mut().with_max_len(1).map(of_block).try_reduce(
-        || vec![0; n_topics],
-        |mut sum, other| {
-            sum.iter_mut().zip(other).for_each(|(sum, n)| *sum += n);
-            Ok(sum)
-        },
-    )
+    let tables = blocks.par_iter_mut().with_max_len(1).map(of_block);
+    tables.try_reduce(|| vec![0; n_topics], |sum, other| Ok(tables::sum(sum, other)))
 }
 
 /// One block's buffers.
@@ -90,12 +87,5 @@ impl Worker {
             rest = after;
         }
         self.balls.refill(topics);
-    }
-
-    /// Adds CRT(n_k, a_k) draws for the document whose tokens the balls hold.
-    fn seat(&mut self, a: &[f64], rng: &mut Rng) {
-        for ((n_tables, &n), &a) in self.n_tables.iter_mut().zip(self.balls.drawn()).zip(a) {
-            *n_tables += crt(n, a, rng);
-        }
     }
 }

@@ -33,9 +33,63 @@ impl Line {
 }
 
 /// Weights in the order in which a dart meets them.
-pub(super) fn in_order(n: usize) -> impl Iterator<Item = usize> {
+pub(super) fn in_order(n: usize) -> impl Iterator<Item = usize> + Clone {
     let lanes = (0..LANES).map(|i| i.reverse_bits() >> (usize::BITS - LANES.ilog2()));
     lanes.flat_map(move |lane| (lane..n).step_by(LANES))
+}
+
+/// The item on which a dart falls, its weights summed in double precision; `None` where no weight is
+/// positive. Rounding may carry the dart past all of them: then it is the last that is possible.
+pub(super) fn fall_exactly<T>(
+    weights: impl Iterator<Item = (T, f64)> + Clone,
+    u: f64,
+) -> Option<T> {
+    let mut dart = u * weights.clone().map(|(_, weight)| weight).sum::<f64>();
+    let mut last = None;
+    for (item, weight) in weights.filter(|(_, weight)| *weight > 0.0) {
+        last = Some(item);
+        dart -= weight;
+        if dart < 0.0 {
+            break;
+        }
+    }
+    last
+}
+
+/// Where a dart falls among the lanes.
+#[derive(Clone, Copy)]
+pub(super) struct Dart {
+    pub(super) lane: usize,
+    /// Remainder of the dart in its lane.
+    pub(super) rest: f32,
+    /// Sum of all weights.
+    pub(super) total: f32,
+}
+
+impl Dart {
+    pub(super) const ZERO: Dart = Dart { lane: 0, rest: 0.0, total: 0.0 };
+
+    /// The line of its lane on which the dart falls, given the sums by lane before each line and in
+    /// all.
+    #[inline(always)]
+    pub(super) fn line(&self, sums: &[Line]) -> usize {
+        let mut line = 0;
+        for sum in &sums[1..(sums.len() - 1).max(1)] {
+            line += usize::from(sum.0[self.lane % LANES] <= self.rest);
+        }
+        line
+    }
+
+    /// The weight on which the dart falls in this line, if both its limits are further away than
+    /// `margin`.
+    #[inline(always)]
+    pub(super) fn decide(&self, sums: &[Line], line: usize, margin: f32) -> Option<usize> {
+        let lane = self.lane % LANES;
+        let above = sums.get(line + 1)?.0[lane] - self.rest;
+        let below = self.rest - sums[line].0[lane];
+        let inside = below.min(above) > margin && self.total > LEAST_TOTAL;
+        inside.then_some(line * LANES + lane)
+    }
 }
 
 /// Sums over the lanes that are the same modulo 8, 4, 2 and 1.

@@ -25,7 +25,7 @@ pub(super) struct Block {
 
 /// Pseudo-counts and weights of the urn, and the key of the random numbers.
 #[derive(Clone, Copy)]
-pub(super) struct Step<'a> {
+pub(in crate::training) struct Step<'a> {
     pub(super) a: &'a [f64],
     /// Word-major, up to the scale of each topic.
     pub(super) weights: &'a [f64],

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::darts::{Halves, LANES, LEAST_TOTAL, Line, ROUNDING, in_order, weigh};
+use super::darts::{Dart, Halves, LANES, Line, ROUNDING, fall_exactly, in_order, weigh};
 use super::tallies::{BATCH, Batch, Tallies, Word};
 
 /// Values of a topic and of [`NONE`]: a table of that size has them all.
@@ -182,8 +182,6 @@ struct Prior {
 enum Drawn {
     /// Single precision cannot tell.
     Open,
-    /// It stays: all weights have underflown.
-    None,
     /// To a place of its document's list.
     Place(usize),
     /// To a topic that the pseudo-counts have drawn.
@@ -206,7 +204,7 @@ impl Sparse {
         &'a self,
         word: &'a Word<'_>,
         document: u32,
-    ) -> impl Iterator<Item = (Drawn, f64)> + 'a {
+    ) -> impl Iterator<Item = (Drawn, f64)> + Clone + 'a {
         let lines = self.lists.documents[document as usize].lines();
         let topics = self.lists.topics[lines.clone()].as_flattened();
         let counts = self.lists.counts[lines].as_flattened();
@@ -219,20 +217,10 @@ impl Sparse {
         own.chain(in_order(self.n_topics).map(prior))
     }
 
-    /// Where the dart falls, in double precision.
+    /// Where the dart falls, in double precision; `None` where all weights have underflown.
     #[cold]
-    fn draw_exactly(&self, word: &Word<'_>, document: u32, u: f64) -> Drawn {
-        let weights = || self.weights(word, document);
-        let mut dart = u * weights().map(|(_, weight)| weight).sum::<f64>();
-        let mut last = Drawn::None;
-        for (drawn, weight) in weights().filter(|(_, weight)| *weight > 0.0) {
-            last = drawn;
-            dart -= weight;
-            if dart < 0.0 {
-                break;
-            }
-        }
-        last
+    fn draw_exactly(&self, word: &Word<'_>, document: u32, u: f64) -> Option<Drawn> {
+        fall_exactly(self.weights(word, document), u)
     }
 }
 
@@ -260,11 +248,15 @@ impl Tallies for Sparse {
         let mut drawn = [Drawn::Open; BATCH];
         propose(&self.prior, &self.lists, &mut self.sums, documents, uniforms, &mut drawn);
         for (slot, (&document, topic)) in documents.iter().zip(topics).enumerate() {
-            let exact = || self.draw_exactly(word, document, uniforms[slot]);
-            let place = match if drawn[slot] == Drawn::Open { exact() } else { drawn[slot] } {
-                Drawn::Place(place) => place,
-                Drawn::Topic(new) => self.lists.place_for(document, new),
-                Drawn::None | Drawn::Open => self.lists.place_for(document, *topic),
+            let drawn = match drawn[slot] {
+                Drawn::Open => self.draw_exactly(word, document, uniforms[slot]),
+                decided => Some(decided),
+            };
+            let place = match drawn {
+                Some(Drawn::Place(place)) => place,
+                Some(Drawn::Topic(new)) => self.lists.place_for(document, new),
+                // The token stays.
+                Some(Drawn::Open) | None => self.lists.place_for(document, *topic),
             };
             *topic = self.lists.add(tokens.first + slot, document, place);
         }
@@ -321,7 +313,7 @@ fn propose(
     let of_prior = Halves::new(&prior.sums[n_lines]);
     let tokens = || sums.chunks_exact(n_lines + 1).zip(own_lines).take(documents.len());
     // Step by step for all tokens: the parts of a step wait for each other.
-    let mut darts = [Dart { lane: 0, rest: 0.0, total: 0.0, from_prior: false }; BATCH];
+    let mut darts = [(Dart::ZERO, false); BATCH];
     for (dart, ((sums, own_lines), &u)) in darts.iter_mut().zip(tokens().zip(uniforms)) {
         let own = Halves::new(&sums[own_lines]);
         let total = own.total + of_prior.total;
@@ -329,41 +321,23 @@ fn propose(
         let from_prior = thrown >= own.total;
         let (lane, rest) = own.choose(thrown);
         let rest = if from_prior { thrown - own.total } else { rest };
-        *dart = Dart { lane, rest, total, from_prior };
+        *dart = (Dart { lane, rest, total }, from_prior);
     }
-    for (drawn, ((own_sums, own_lines), dart)) in drawn.iter_mut().zip(tokens().zip(&darts)) {
-        let (sums, lane, rest) = if dart.from_prior {
-            let (lane, rest) = of_prior.choose(dart.rest);
-            (&prior.sums[..], lane, rest)
+    let choices = tokens().zip(darts);
+    for (drawn, ((own_sums, own_lines), (mut dart, from_prior))) in drawn.iter_mut().zip(choices) {
+        let sums = if from_prior {
+            (dart.lane, dart.rest) = of_prior.choose(dart.rest);
+            &prior.sums[..]
         } else {
-            (&own_sums[..=own_lines], dart.lane, dart.rest)
+            &own_sums[..=own_lines]
         };
-        let lane = lane % LANES;
-        let mut line = 0;
-        for sum in &sums[1..(sums.len() - 1).max(1)] {
-            line += usize::from(sum.0[lane] <= rest);
-        }
-        let Some(upper) = sums.get(line + 1) else { continue };
         let margin = ((2 * own_lines + 40) as f32 * dart.total
             + (2 * n_lines) as f32 * of_prior.total)
             * ROUNDING;
-        let (below, above) = (rest - sums[line].0[lane], upper.0[lane] - rest);
-        if below.min(above) > margin && dart.total > LEAST_TOTAL {
-            let place = line * LANES + lane;
-            *drawn = if dart.from_prior { Drawn::Topic(place as u16) } else { Drawn::Place(place) };
+        if let Some(place) = dart.decide(sums, dart.line(sums), margin) {
+            *drawn = if from_prior { Drawn::Topic(place as u16) } else { Drawn::Place(place) };
         }
     }
-}
-
-/// Where a dart falls.
-#[derive(Clone, Copy)]
-struct Dart {
-    lane: usize,
-    /// What is left of the dart in its lane, or in the weights a q.
-    rest: f32,
-    /// Sum of all weights.
-    total: f32,
-    from_prior: bool,
 }
 
 /// Sums by lane so far of the weights n q of a list.
@@ -421,7 +395,7 @@ mod tests {
                     let (uniforms, mut drawn) = ([u; BATCH], [Drawn::Open; BATCH]);
                     let (prior, sums) = (&sparse.prior, &mut sparse.sums);
                     propose(prior, &sparse.lists, sums, &[0], &uniforms, &mut drawn);
-                    let exact = sparse.draw_exactly(&word, 0, u);
+                    let exact = sparse.draw_exactly(&word, 0, u).expect("weights are positive");
                     let decided = drawn[0] != Drawn::Open;
                     assert!(!decided || drawn[0] == exact, "{n_topics}: {u}");
                     *if decided { &mut n_decided } else { &mut n_open } += 1;

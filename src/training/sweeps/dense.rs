@@ -4,7 +4,7 @@
 // The loops are compiled for several instruction sets, with all their parts in them.
 #![allow(clippy::inline_always)]
 
-use super::darts::{Halves, LANES, LEAST_TOTAL, Line, ROUNDING, in_order, weigh};
+use super::darts::{Dart, Halves, LANES, Line, ROUNDING, fall_exactly, in_order, weigh};
 use super::tallies::{BATCH, Batch, Tallies, Word};
 
 /// No topic.
@@ -61,17 +61,7 @@ impl Dense {
     fn draw_exactly(&self, word: &Word<'_>, document: u32, u: f64) -> Option<u16> {
         let counts = &self.counts[document as usize * self.n_lines..][..self.n_lines];
         let weight = |k: usize| (word.a[k] + f64::from(counts[k / LANES].0[k % LANES])) * word.q(k);
-        let topics = || in_order(self.n_topics).map(|k| (k, weight(k)));
-        let mut dart = u * topics().map(|(_, weight)| weight).sum::<f64>();
-        let mut last = None;
-        for (k, weight) in topics().filter(|(_, weight)| *weight > 0.0) {
-            last = Some(k as u16);
-            dart -= weight;
-            if dart < 0.0 {
-                break;
-            }
-        }
-        last
+        fall_exactly(in_order(self.n_topics).map(|k| (k as u16, weight(k))), u)
     }
 }
 
@@ -147,26 +137,22 @@ fn propose(
         accumulate(&mut sums[1..], counts, row);
     }
     // Step by step for all tokens: the parts of a step wait for each other.
-    let mut darts = [Dart { total: 0.0, rest: 0.0, lane: 0 }; BATCH];
+    let mut darts = [Dart::ZERO; BATCH];
     let mut lines = [0; BATCH];
     let tokens = || sums.chunks_exact(n_lines + 1).take(documents.len());
     for (dart, (sums, &u)) in darts.iter_mut().zip(tokens().zip(uniforms)) {
         let halves = Halves::new(&sums[n_lines]);
         let (lane, rest) = halves.choose(u as f32 * halves.total);
-        *dart = Dart { total: halves.total, rest, lane };
+        *dart = Dart { lane, rest, total: halves.total };
     }
     for (line, (sums, dart)) in lines.iter_mut().zip(tokens().zip(&darts)) {
-        for sum in &sums[1..n_lines] {
-            *line += usize::from(sum.0[dart.lane % LANES] <= dart.rest);
-        }
+        *line = dart.line(sums);
     }
     let margin = (2 * n_lines + 32) as f32 * ROUNDING;
     let choices = darts.iter().zip(lines);
     for (drawn, (sums, (dart, line))) in drawn.iter_mut().zip(tokens().zip(choices)) {
-        let lane = dart.lane % LANES;
-        let (below, above) = (dart.rest - sums[line].0[lane], sums[line + 1].0[lane] - dart.rest);
-        let inside = below.min(above) > margin * dart.total && dart.total > LEAST_TOTAL;
-        *drawn = if inside { (line * LANES + lane) as u32 } else { OPEN };
+        let topic = dart.decide(sums, line, margin * dart.total);
+        *drawn = topic.map_or(OPEN, |topic| topic as u32);
     }
 }
 
@@ -181,16 +167,6 @@ fn accumulate(sums: &mut [Line], counts: &[Counts], row: &Row) {
         }
         *sum = Line(lanes);
     }
-}
-
-/// Where a dart falls among the lanes.
-#[derive(Clone, Copy)]
-struct Dart {
-    /// Sum of all weights.
-    total: f32,
-    /// What is left of the dart in its lane.
-    rest: f32,
-    lane: usize,
 }
 
 #[cfg(test)]

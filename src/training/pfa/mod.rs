@@ -2,15 +2,14 @@
 
 use rand_distr::Distribution as _;
 
-use super::assignments::{Assignments, Scheme};
-use super::lda::{check_n_topics, check_parameters};
-use super::topics::Topics;
-use super::{Sampler, State, TopicStep};
 use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result, check_all, check_positive};
 use crate::math::{gamma_law, ln_beta_variate};
 use crate::rng::{Key, Purpose};
+use crate::training::limits::check_n_topics;
+use crate::training::schedule::{Sampler, State, TopicStep};
+use crate::training::sweeps::{Assignments, Scheme, Topics};
 
 /// Priors of θ_k ~ Gamma(r_k, scale p_k/(1-p_k)), φ_k ~ Dirichlet(α), y_w ~ Poisson(Σ θ_k φ_kw).
 #[derive(Debug, Clone, PartialEq)]
@@ -188,7 +187,7 @@ impl Sampler for PfaSampler<'_> {
 
     fn resume(&mut self, state: &State, step: TopicStep) -> Result<()> {
         let n_topics = self.r.len();
-        check_parameters(state, 3 * n_topics)?;
+        state.check_parameters(3 * n_topics)?;
         self.tokens.restore(&state.assignments)?;
         self.n_sweeps = state.n_sweeps;
         let arrays = [&mut self.r, &mut self.p, &mut self.ln_complement];

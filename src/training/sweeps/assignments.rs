@@ -9,11 +9,12 @@ use super::blocked;
 use super::blocks::{Block, Step, split_documents};
 use super::dense::{self, Dense};
 use super::sparse::Sparse;
+use super::tables;
 use super::tallies::Tallies;
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, array_of};
-use crate::math::{crt, ln_rising};
+use crate::math::ln_rising;
 use crate::rng::Key;
 use crate::urn::Balls;
 
@@ -39,7 +40,7 @@ pub enum Scheme {
 /// The topic of every token.
 ///
 /// Takes 6 bytes a token, and 8 a word and block.
-pub(super) struct Assignments<'a> {
+pub(in crate::training) struct Assignments<'a> {
     counts: &'a CountMatrix,
     n_topics: usize,
     blocks: Vec<Block>,
@@ -47,7 +48,11 @@ pub(super) struct Assignments<'a> {
 
 impl<'a> Assignments<'a> {
     /// Topics drawn uniformly.
-    pub(super) fn new(counts: &'a CountMatrix, n_topics: usize, key: Key) -> Result<Self> {
+    pub(in crate::training) fn new(
+        counts: &'a CountMatrix,
+        n_topics: usize,
+        key: Key,
+    ) -> Result<Self> {
         let n_tokens = counts.n_tokens() as usize;
         let n_threads = rayon::current_num_threads();
         // Every block has an index by word, which must not outgrow its tokens.
@@ -64,16 +69,16 @@ impl<'a> Assignments<'a> {
         Ok(assignments)
     }
 
-    pub(super) fn n_documents(&self) -> usize {
+    pub(in crate::training) fn n_documents(&self) -> usize {
         self.counts.n_documents()
     }
 
-    pub(super) fn n_words(&self) -> usize {
+    pub(in crate::training) fn n_words(&self) -> usize {
         self.counts.n_words()
     }
 
     /// The topics in the order of documents and cells.
-    pub(super) fn topics(&self) -> Vec<u16> {
+    pub(in crate::training) fn topics(&self) -> Vec<u16> {
         let mut topics = vec![0; self.counts.n_tokens() as usize];
         let mut rest = &mut topics[..];
         for block in &self.blocks {
@@ -85,7 +90,7 @@ impl<'a> Assignments<'a> {
     }
 
     /// Takes up the topics of an earlier run.
-    pub(super) fn restore(&mut self, topics: &[u16]) -> Result<()> {
+    pub(in crate::training) fn restore(&mut self, topics: &[u16]) -> Result<()> {
         let expected = self.counts.n_tokens() as usize;
         if topics.len() != expected {
             let found = topics.len();
@@ -110,7 +115,7 @@ impl<'a> Assignments<'a> {
     }
 
     /// Σ_d Σ_k ln (a_k)_{n_dk}: the urns of all documents, without the words.
-    pub(super) fn ln_urns(&self, a: &[f64]) -> f64 {
+    pub(in crate::training) fn ln_urns(&self, a: &[f64]) -> f64 {
         let mut balls = Balls::new(a);
         let topics = self.topics();
         let mut rest = &topics[..];
@@ -126,7 +131,7 @@ impl<'a> Assignments<'a> {
     }
 
     /// Lengths of the documents.
-    pub(super) fn lengths(&self) -> impl Iterator<Item = u64> {
+    pub(in crate::training) fn lengths(&self) -> impl Iterator<Item = u64> {
         self.counts.documents().map(Document::n_tokens)
     }
 
@@ -134,7 +139,7 @@ impl<'a> Assignments<'a> {
     ///
     /// Where `tables` is set, also draws, and sums over documents, the number of tables
     /// CRT(n_dk, a_k) that seat the tokens of topic k (PFA notes, eq. 20 corrected).
-    pub(super) fn sweep(
+    pub(in crate::training) fn sweep(
         &mut self,
         step: Step<'_>,
         scheme: Scheme,
@@ -167,22 +172,20 @@ impl<'a> Assignments<'a> {
                 block.tally(counts, &mut tallies);
                 block.sweep(step, &mut tallies, observer)?;
                 if tables {
-                    seat(&block.documents, &tallies, step, &mut n_tables);
+                    let key = step.key.unit(u64::MAX);
+                    for (document, doc_ix) in block.documents.clone().enumerate() {
+                        let mut rng = key.unit(doc_ix as u64).rng();
+                        tables::seat(tallies.counts(document), step.a, &mut rng, &mut n_tables);
+                    }
                 }
                 Ok((tallies, n_tables))
             })
             .map(|worker| worker.map(|(_, n_tables)| n_tables))
-            .try_reduce(
-                || vec![0; n_topics],
-                |mut sum, other| {
-                    sum.iter_mut().zip(other).for_each(|(sum, n)| *sum += n);
-                    Ok(sum)
-                },
-            )
+            .try_reduce(|| vec![0; n_topics], |sum, other| Ok(tables::sum(sum, other)))
     }
 
     /// Sets `out`, words x topics, to the tokens of these words in each topic.
-    pub(super) fn count_words(&self, words: Range<usize>, out: &mut [u32]) {
+    pub(in crate::training) fn count_words(&self, words: Range<usize>, out: &mut [u32]) {
         out.fill(0);
         for block in &self.blocks {
             block.count_words(words.clone(), out, self.n_topics);
@@ -190,18 +193,7 @@ impl<'a> Assignments<'a> {
     }
 
     /// Sets `out` to the number of tokens of `word` in each topic.
-    pub(super) fn count_word(&self, word: usize, out: &mut [u32]) {
+    pub(in crate::training) fn count_word(&self, word: usize, out: &mut [u32]) {
         self.count_words(word..word + 1, out);
-    }
-}
-
-/// Adds CRT(n_dk, a_k) draws for all documents of a block.
-fn seat(documents: &Range<usize>, tallies: &impl Tallies, step: Step<'_>, n_tables: &mut [u64]) {
-    let key = step.key.unit(u64::MAX);
-    for (document, doc_ix) in documents.clone().enumerate() {
-        let mut rng = key.unit(doc_ix as u64).rng();
-        for (topic, n) in tallies.counts(document) {
-            n_tables[topic] += crt(n, step.a[topic], &mut rng);
-        }
     }
 }
