@@ -24,6 +24,7 @@ __all__ = [
     "fit_lda",
     "fit_nmf",
     "fit_pfa",
+    "is_doubtful",
     "score",
     "transform",
     "transform_nmf",
