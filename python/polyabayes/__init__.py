@@ -1,6 +1,6 @@
 """How probable are count data under a model? Exact and unbiased likelihoods with error bars."""
 
-from polyabayes import datasets, exceptions, interop, plotting, priors
+from polyabayes import datasets, exceptions, interop, plotting, priors, topics
 from polyabayes.allocation import (
     AllocationModel,
     Allocations,
@@ -84,6 +84,7 @@ __all__ = [
     "read_tensor",
     "sample_chains",
     "split_tokens",
+    "topics",
     "write_corpus",
     "write_tensor",
 ]

@@ -25,6 +25,7 @@ __all__ = [
     "fit_nmf",
     "fit_pfa",
     "is_doubtful",
+    "panic",
     "score",
     "transform",
     "transform_nmf",
@@ -437,3 +438,5 @@ class AllocationDecomposition:
     def converged(self) -> bool: ...
     @property
     def expected(self) -> _Floats: ...
+
+def panic(message: str, in_pool: bool) -> None: ...

@@ -15,6 +15,7 @@ __all__ = [
     "FileAccessError",
     "FileFormatError",
     "ImpossibleDocumentWarning",
+    "InternalError",
     "Interrupted",
     "InvalidArgumentError",
     "InvalidCountsError",
@@ -68,6 +69,22 @@ class NotFittedError(PolyabayesError, _SklearnNotFittedError):  # type: ignore[m
 
 class ScoreError(PolyabayesError, ValueError):
     """The score of a configuration is no log probability, or breaks what its kind promises."""
+
+
+class InternalError(PolyabayesError, RuntimeError):
+    """The compiled core broke one of its own promises: an error of polyabayes, not of the caller.
+
+    Nothing that the call was given is changed, and other calls work as before.
+    """
+
+    def __str__(self) -> str:
+        from polyabayes import __version__
+
+        return (
+            f"internal error of polyabayes {__version__}: {super().__str__()}. Please report this "
+            "line and the call that led to it, with data if you can, to the maintainers of "
+            "polyabayes: no argument should come to this"
+        )
 
 
 class Interrupted(KeyboardInterrupt):

@@ -3,7 +3,7 @@
 use super::TopicModel;
 use super::estimators::annealed::Start;
 use super::estimators::sampler::Sampler;
-use super::exact::Plan;
+use super::exact::{Cost, Plan};
 use super::settings::{BUDGET, Method, SAMPLING_BUDGET, Settings};
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result};
@@ -101,7 +101,7 @@ pub(super) fn check_exact(urn: &LocalUrn, document: usize, settings: &Settings) 
     if urn.n_tokens() == 0 || plan.within(budget) {
         return Ok(());
     }
-    let Plan { operations, bytes, .. } = plan;
+    let Cost { operations, bytes } = plan.cost;
     let Extent { n_tokens, n_distinct, n_topics, .. } = urn.extent();
     Err(Error::Budget { document, n_tokens, n_distinct, n_topics, operations, bytes, budget })
 }

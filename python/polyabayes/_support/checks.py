@@ -115,6 +115,8 @@ def _floats(name: str, value: Any) -> NDArray[np.float64]:
         array = np.asarray(value)
         if array.dtype.kind in "iufO":
             return np.asarray(array, dtype=np.float64)
+    except OverflowError as error:
+        raise InvalidArgumentError(f"{name} holds a number that no float is as large as") from error
     except (TypeError, ValueError) as error:
         raise InvalidTypeError(f"{name} must hold numbers, got {value!r}") from error
     raise InvalidTypeError(f"{name} must hold numbers, got {value!r}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
+import stat
 import sys
 import uuid
 import zipfile
@@ -14,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from polyabayes._support.machine import memory_of_machine
 from polyabayes.exceptions import (
     FileAccessError,
     FileFormatError,
@@ -24,6 +27,9 @@ from polyabayes.exceptions import (
 
 STANDARD_INPUT = Path("-")
 _BLOCK_BYTES = 1 << 24
+_LONGEST_LINE = 1 << 30
+MAX_WORDS = 2**31 - 1
+_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _CORRUPT = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
 
 
@@ -44,7 +50,10 @@ def checked_path(path: Any, name: str = "path") -> Path:
 
 @contextmanager
 def reading(path: Path) -> Generator[None]:
-    """Turn what a library raises about the file into FileAccessError or FileFormatError."""
+    """Turn what a library raises about the file into FileAccessError or FileFormatError.
+
+    Parsers of other packages raise anything at files that are not what they seem.
+    """
     try:
         yield
     except PolyabayesError:
@@ -53,8 +62,11 @@ def reading(path: Path) -> Generator[None]:
         raise FileFormatError(f"{path} is damaged or cut short: {error}") from error
     except OSError as error:
         raise FileAccessError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, KeyError, IndexError, OverflowError) as error:
-        raise FileFormatError(f"{path} cannot be read: {error}") from error
+    except MemoryError as error:
+        raise _too_large(path) from error
+    except Exception as error:
+        reason = str(error) or type(error).__name__
+        raise FileFormatError(f"{path} cannot be read: {reason}") from error
 
 
 @contextmanager
@@ -64,6 +76,27 @@ def content_of(path: Path) -> Generator[None]:
         yield
     except (InvalidArgumentError, InvalidTypeError) as error:
         raise FileFormatError(f"{path}: {error}") from error
+    except MemoryError as error:
+        raise _too_large(path) from error
+    except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+        raise FileFormatError(f"{path} cannot be read: {error}") from error
+
+
+def _too_large(path: Path) -> FileFormatError:
+    return FileFormatError(f"{path} holds, or announces, more than fits into memory")
+
+
+def refuse_announced(path: Path, n_documents: int, n_words: int) -> None:
+    """Refuse sizes that a few bytes of a file can claim, and that no memory can hold."""
+    if not n_documents or not n_words:
+        raise FileFormatError(f"{path} holds no documents or no words")
+    needed, there_are = 8 * (n_documents + n_words), memory_of_machine()
+    if n_words > MAX_WORDS or needed > there_are:
+        raise FileFormatError(
+            f"{path} announces {n_documents:,} documents and {n_words:,} words: at most "
+            f"{MAX_WORDS:,} words can be, and numbers of {needed / 2**30:,.1f} GiB in memory of "
+            f"{there_are / 2**30:,.1f}"
+        )
 
 
 @contextmanager
@@ -98,12 +131,16 @@ def line_blocks(path: Path) -> Iterator[tuple[int, bytes]]:
             try:
                 with reading(path):
                     piece = stream.read1(_BLOCK_BYTES)
+                    pending += piece
             except FileFormatError as error:
                 complete = line - 1 + pending.count(b"\n")
                 raise FileFormatError(f"{error} (after line {complete})") from error
-            pending += piece
             ended = not piece
             if not ended and len(pending) < _BLOCK_BYTES:
+                continue
+            if not ended and b"\n" not in pending:
+                if len(pending) > _LONGEST_LINE:
+                    raise FileFormatError(f"{path}, line {line}: the line has no end in 1 GiB")
                 continue
             body = bytes(pending if ended else pending[: pending.rfind(b"\n") + 1]).rstrip()
             if body:
@@ -114,6 +151,10 @@ def line_blocks(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:
     """All lines of a text file, without their ends."""
+    try:
+        "a".encode(encoding)
+    except (LookupError, ValueError, TypeError) as error:
+        raise InvalidArgumentError(f"encoding={encoding!r} is not one of text: {error}") from error
     with open_binary(path) as stream, reading(path):
         text = stream.read().decode(encoding)
     lines = [line.removesuffix("\r") for line in text.split("\n")]
@@ -122,21 +163,66 @@ def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:
 
 @contextmanager
 def replacing(path: Path) -> Generator[Any]:
-    """Open a file that takes its name only when it is complete; `.gz` is packed."""
-    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    """Open a file that takes its name only when it is complete and on the disk; `.gz` is packed.
+
+    A file that is replaced keeps its mode. What is no file, or may not be written, is refused.
+    """
+    unfinished: Path | None = None
     try:
-        with unfinished.open("xb") as raw:
+        target = Path(os.path.realpath(path))
+        mode = _mode_to_keep(path, target)
+        hidden = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+        with hidden.open("xb") as raw:
+            unfinished = hidden
             if path.suffix == ".gz":
                 with gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed:
                     yield packed
             else:
                 yield raw
-        unfinished.replace(path)
+            raw.flush()
+            os.fsync(raw.fileno())
+        if mode is not None:
+            hidden.chmod(mode)
+        hidden.replace(target)
+        unfinished = None
+        _sync_folder(target.parent)
     except OSError as error:
+        if isinstance(error, FileAccessError):
+            raise
         raise FileAccessError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        with suppress(OSError):
-            unfinished.unlink()
+        if unfinished is not None:
+            with suppress(OSError):
+                unfinished.unlink()
+
+
+def is_unfinished(path: Path, name: str) -> bool:
+    """Whether a path is of a file that :func:`replacing` began for the file `name` beside it."""
+    return re.fullmatch(rf"\.{re.escape(name)}\.[0-9a-f]{{32}}", path.name) is not None
+
+
+def _mode_to_keep(path: Path, target: Path) -> int | None:
+    """Mode of the file that is there; None where there is none."""
+    try:
+        found = target.stat().st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found):
+        kind = "a folder" if stat.S_ISDIR(found) else "a device, pipe or socket, not a file"
+        raise FileAccessError(f"cannot write {path}: it is {kind}")
+    if not found & _WRITABLE or not os.access(target, os.W_OK):
+        raise FileAccessError(f"cannot write {path}: it is read-only; delete it or change its mode")
+    return stat.S_IMODE(found)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put the names of a folder on the disk, on systems that can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def sibling(path: Path, suffix: str) -> Path:

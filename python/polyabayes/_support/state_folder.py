@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from polyabayes._support.files import checked_path
+from polyabayes._support.files import checked_path, is_unfinished
 from polyabayes.exceptions import (
     CheckpointWarning,
     FileAccessError,
@@ -46,7 +46,8 @@ class StateFolder:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FileAccessError(f"cannot use {self.path}: {error.strerror or error}") from error
-        self.remove(self.path.glob(f".{file}.*"))
+        left = [path for path in self.path.glob(f".{file}.*") if is_unfinished(path, file)]
+        self.remove(left)
         return self.path / file
 
     def remove(self, files: Iterable[Path]) -> None:

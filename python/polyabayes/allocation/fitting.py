@@ -26,7 +26,7 @@ class Options(NamedTuple):
     """Options of the methods; None leaves the choice to the method."""
 
     max_iter: int | None
-    tolerance: float | None
+    tol: float | None
     n_restarts: int | None
     burn_in: int | None
     n_particles: int | None
@@ -48,7 +48,7 @@ def _climb(
         return core.variational(
             method,
             max_iter=options.max_iter or 1000,
-            tolerance=1e-9 if options.tolerance is None else options.tolerance,
+            tolerance=1e-9 if options.tol is None else options.tol,
             n_restarts=n_restarts,
             seed=run.seed,
             n_jobs=run.n_jobs,
@@ -90,7 +90,7 @@ class Method(NamedTuple):
     options: tuple[str, ...]
 
 
-_CLIMBING = Method(_climb, ("max_iter", "tolerance", "n_restarts"))
+_CLIMBING = Method(_climb, ("max_iter", "tol", "n_restarts"))
 
 # The others draw or choose whole tokens, of which missing cells have no known number.
 _WITH_MISSING = ("vb", "em")
@@ -161,7 +161,7 @@ def _check_options(method: str, options: Options) -> None:
             raise InvalidArgumentError(
                 f"method {method!r} takes no {name}; its options: {', '.join(takes)}"
             )
-        if name == "tolerance":
+        if name == "tol":
             checks.positive_number(name, value)
         else:
             checks.whole_number(name, value, 0 if name == "burn_in" else 1, 10**9)

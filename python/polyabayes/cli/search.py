@@ -141,9 +141,9 @@ def _summary(name: str, search: pb.WitnessSearch, test: pb.Corpus | None) -> str
     row = search.bounds_.row(-1)
     least, most = search.unexplored_posterior_
     best = f"{search.best_} (of trained models, which does not choose a size)"
-    if isinstance(search.score, pb.AllocationModel):
+    if isinstance(search.estimator, pb.AllocationModel):
         sizes = np.atleast_1d(search.best_).tolist()
-        pairs = zip(search.score.unknown_sizes, sizes, strict=True)
+        pairs = zip(search.estimator.unknown_sizes, sizes, strict=True)
         best = ", ".join(f"{node} {number}" for node, number in pairs)
     lines = [
         name,

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from polyabayes._support.checks import is_name, whole_number
 from polyabayes.data.counts import Words, checked_labels
+from polyabayes.data.sparse_arrays import checked_sparse
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
 Integers: TypeAlias = "NDArray[np.int64]"
@@ -255,14 +256,7 @@ def non_zeros(values: Any) -> tuple[tuple[int, ...], Integers, NDArray[Any]]:
             raise InvalidArgumentError("array is a single number; give an array with axes")
         index = np.nonzero(dense)
         return dense.shape, np.stack(index, axis=1), dense[index]
-    array: Any = values
-    if array.format in ("csr", "csc", "bsr"):
-        try:
-            array.check_format(full_check=True)
-        except ValueError as error:
-            raise InvalidCountsError(
-                f"array is not a valid sparse matrix: {error}; build it again from its triplets"
-            ) from error
+    array = checked_sparse(values, "array")
     cells = array.tocoo()
     # Older releases of SciPy know two dimensions only, and do not have coords.
     index = cells.coords if hasattr(cells, "coords") else (cells.row, cells.col)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyabayes.data.sparse_arrays import checked_sparse
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
 CountMatrix: TypeAlias = "sparse.csr_matrix[np.int64]"
@@ -36,19 +37,12 @@ def checked_counts(values: Any, name: str) -> CountMatrix:
         Sorted, without duplicates and explicit zeros; `values` itself is never changed, but
         shares its memory with the result if it is already of that kind.
     """
-    stored: Any = values if sparse.issparse(values) else _dense(values, name)
+    stored: Any = checked_sparse(values, name) if sparse.issparse(values) else _dense(values, name)
     if stored.dtype.kind == "c":
         raise InvalidArgumentError(f"Complex data not supported: {name} has dtype {stored.dtype}")
     _refuse_bad_shape(stored.shape, name)
     if isinstance(stored, np.ndarray):
         stored = sparse.csr_matrix(stored)
-    elif stored.format in ("csr", "csc", "bsr"):
-        try:
-            stored.check_format(full_check=True)
-        except ValueError as error:
-            raise InvalidCountsError(
-                f"{name} is not a valid sparse matrix: {error}; build it again from its triplets"
-            ) from error
     if stored.format not in ("csr", "coo"):
         stored = stored.tocoo()
     _refuse_bad_values(stored, name)
@@ -123,7 +117,7 @@ def unpack_frame(documents: Any, name: str) -> tuple[Any, Words | None, Words | 
         return documents.to_numpy(), vocabulary, ids
     try:
         return documents.to_numpy(dtype=np.float64, na_value=np.nan), vocabulary, ids
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise _not_numbers(name, error) from error
 
 
@@ -142,6 +136,11 @@ def _dense(values: Any, name: str) -> NDArray[Any]:
     if array.dtype.kind == "O" and array.ndim:
         try:
             return array.astype(np.float64)
+        except OverflowError as error:
+            raise InvalidCountsError(
+                f"{name} contains a count above 2**32 - 1, larger than any float; correct the "
+                "value or leave the document out"
+            ) from error
         except (TypeError, ValueError) as error:
             raise _not_numbers(name, error) from error
     if array.dtype.kind not in _NUMERIC_KINDS + "c":
@@ -149,7 +148,9 @@ def _dense(values: Any, name: str) -> NDArray[Any]:
             f"{name} must hold counts, got {type(values).__name__} of dtype {array.dtype}; "
             f"{_VECTORISE}"
         )
-    return array.astype(np.float64) if array.dtype == np.float16 else array
+    if array.dtype.newbyteorder("=") == np.float16:
+        return array.astype(np.float64)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _not_numbers(name: str, error: Exception) -> InvalidTypeError:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyabayes._support.files import line_blocks
+from polyabayes._support.files import line_blocks, refuse_announced
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError
@@ -72,8 +72,7 @@ def _header(path: Path, lines: list[bytes]) -> list[int]:
     header = [int(line) for line in lines]
     if len(header) < _N_HEADER_LINES:
         raise FileFormatError(f"{path} ends before its three header lines are complete")
-    if not header[0] or not header[1]:
-        raise FileFormatError(f"{path} holds no documents or no words")
+    refuse_announced(path, header[0], header[1])
     return header
 
 

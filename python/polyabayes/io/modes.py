@@ -31,7 +31,7 @@ def read_modes(path: Path) -> Modes | None:
     ``labels`` may be missing or null.
     """
     with reading(path):
-        if path == modes_path(STANDARD_INPUT) or not path.exists():
+        if path == modes_path(STANDARD_INPUT) or not path.is_file():
             return None
     with open_binary(path) as stream, reading(path):
         content = json.load(stream)

@@ -21,11 +21,15 @@ from polyabayes.exceptions import InvalidArgumentError, NotFittedError
 from polyabayes.likelihood.foreign import read_documents
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
-from polyabayes.models.model_files import write_model
+from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
 
 __all__ = ["FittedModel", "TopicWeights"]
 
 _TRANSFORM_SWEEPS = 100
+
+
+# Fitted attributes that a file holds where the model has them.
+_SCALARS = ("n_iter_", "seed_", "topic_word_prior_", "bound_", "_bound_is_of")
 
 
 class TopicWeights(NamedTuple):
@@ -140,7 +144,7 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             If there is nothing to write.
         """
         self._check_fitted()
-        write_model(self, checked_path(path))
+        self._to_store().write(checked_path(path))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -235,6 +239,18 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _stored(self) -> tuple[str, ...]:
         """Names of the arrays that a file of the model holds."""
         return self._arrays
+
+    def _to_store(self) -> StoredModel:
+        """What a file keeps of the model."""
+        parameters = self.get_params(deep=False)
+        names = [*self._stored(), *(["topic_counts_"] if hasattr(self, "topic_counts_") else [])]
+        return StoredModel(
+            type(self).__name__,
+            {name: x for name, x in parameters.items() if name not in OF_THE_MACHINE},
+            {name: getattr(self, name) for name in _SCALARS if hasattr(self, name)},
+            {name: getattr(self, name) for name in names},
+            None if self.vocabulary_ is None else self.vocabulary_.tolist(),
+        )
 
     def _core_model(self) -> _core.Model:
         raise NotImplementedError

@@ -130,7 +130,7 @@ class Checkpoint:
                 arrays["parameters"],
                 arrays.get("kept_sum"),
             )
-        except (KeyError, TypeError) as error:
+        except (LookupError, TypeError, OverflowError) as error:
             raise FileFormatError(f"{self._path} does not hold a whole state: {error!r}") from error
 
     def write(self, state: _core.FitState) -> None:

@@ -43,7 +43,7 @@ impl IncompleteAllocation {
                 elimination: elimination.clone(),
             })
         })?;
-        outcome.interruption.map_or(Ok(outcome.value), Err)
+        outcome.uninterrupted()
     }
 
     /// Joint states of hidden nodes that a token is summed over.
@@ -91,7 +91,7 @@ impl IncompleteAllocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             self.incomplete.complete(&settings, max_total, seed, watch)
         })?;
-        let (completion, method) = outcome.value;
+        let (completion, method) = outcome.uninterrupted()?;
         Ok((method_name(method), AllocationCompletion::new(py, &completion)?))
     }
 
@@ -112,7 +112,7 @@ impl IncompleteAllocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             self.ascend(Ascent::Variational, limits, seed, watch)?.completion()
         })?;
-        AllocationCompletion::new(py, &outcome.value)
+        AllocationCompletion::new(py, &outcome.uninterrupted()?)
     }
 
     /// Family counts by coordinate ascent: variational Bayes, by a lower bound of
@@ -134,7 +134,7 @@ impl IncompleteAllocation {
         let limits = Limits { max_iter, tolerance, n_restarts };
         let outcome =
             detach::run(py, n_jobs, progress, |watch| self.ascend(ascent, limits, seed, watch))?;
-        let MissingAscent { decomposition, expected } = outcome.value;
+        let MissingAscent { decomposition, expected } = outcome.uninterrupted()?;
         Ok(AllocationDecomposition::new(py, decomposition, expected))
     }
 }

@@ -53,7 +53,7 @@ impl Allocation {
             let problem = Problem::new(&network, &data, elimination.as_deref())?;
             Ok(Allocation { network, data, elimination, problem })
         })?;
-        outcome.interruption.map_or(Ok(outcome.value), Err)
+        outcome.uninterrupted()
     }
 
     /// Joint states of hidden nodes that a token is summed over.
@@ -105,7 +105,8 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             evidence(&self.problem, &settings, seed, watch)
         })?;
-        Ok((method_name(outcome.value.method), outcome.value.estimate.into()))
+        let found = outcome.uninterrupted()?;
+        Ok((method_name(found.method), found.estimate.into()))
     }
 
     /// ln Pr(S | T), multiplicity and number of parameters of all groups of equal allocations.
@@ -113,7 +114,8 @@ impl Allocation {
         let outcome = detach::run(py, 1, None, |watch| {
             allocations(&self.network, &self.data, budget, watch)
         })?;
-        let Allocations { ln_probabilities, multiplicities, n_parameters } = outcome.value;
+        let Allocations { ln_probabilities, multiplicities, n_parameters } =
+            outcome.uninterrupted()?;
         let reals = |values| PyArray1::from_vec(py, values).unbind();
         let n_parameters = PyArray1::from_vec(py, n_parameters).unbind();
         Ok((reals(ln_probabilities), reals(multiplicities), n_parameters))
@@ -133,7 +135,7 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             best_particle(&self.network, &self.data, order, &filter, seed, watch)
         })?;
-        Ok(AllocationDecomposition::new(py, outcome.value, Vec::new()))
+        Ok(AllocationDecomposition::new(py, outcome.uninterrupted()?, Vec::new()))
     }
 
     /// Coordinate ascent: "vb", "em", "dual-em" or "icm".
@@ -156,7 +158,7 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             ascend(&self.network, &self.data, order, ascent, limits, seed, watch)
         })?;
-        Ok(AllocationDecomposition::new(py, outcome.value, Vec::new()))
+        Ok(AllocationDecomposition::new(py, outcome.uninterrupted()?, Vec::new()))
     }
 
     /// Family counts averaged over collapsed Gibbs sweeps, the first `burn_in` of which anneal.
@@ -175,7 +177,7 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             gibbs(&self.network, &self.data, order, sweeps, seed, watch)
         })?;
-        Ok(AllocationDecomposition::new(py, outcome.value, Vec::new()))
+        Ok(AllocationDecomposition::new(py, outcome.uninterrupted()?, Vec::new()))
     }
 
     /// Annealing from both sides on a tensor of `total` tokens drawn from the model: estimates that
@@ -198,6 +200,7 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             sandwich(network, total, size.0, size.1, size.2, seed, watch)
         })?;
-        Ok((outcome.value.lower.into(), outcome.value.upper.into()))
+        let found = outcome.uninterrupted()?;
+        Ok((found.lower.into(), found.upper.into()))
     }
 }

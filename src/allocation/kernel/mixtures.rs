@@ -5,8 +5,9 @@
 // Compiled for several instruction sets, with all its parts in it.
 #![allow(clippy::inline_always)]
 
-use super::counts::{Counts, States, Target, choose};
+use super::counts::{Counts, States, Target};
 use crate::allocation::model::plan::{Clique, Plan};
+use crate::math::pick_lanes;
 use crate::rng::{LANES, Lanes, UniformLanes};
 use crate::urn::Order;
 
@@ -134,7 +135,7 @@ pub(crate) fn redraw(
     for step in 0..n {
         let states = &mut tokens[order.nth(step, n)];
         mixture.weigh(clique, target.unit, states, sums);
-        *states = choose(sums, uniforms);
+        *states = pick_lanes(sums, uniforms.next());
         mixture.add(clique, target.unit, states);
     }
     mixture.store(clique, bases, rows);

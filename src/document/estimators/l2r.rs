@@ -12,7 +12,7 @@ use rand::{Rng, RngExt};
 use super::runs::{Runs, in_lanes};
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::ln_factorial;
+use crate::math::{ln_factorial, pick};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 use crate::urn::{Chains, LocalUrn, Order, Target};
 
@@ -212,18 +212,8 @@ impl Series {
     }
 }
 
-/// Index drawn with probability proportional to the weights, never one of weight zero.
+/// Index drawn with probability proportional to the weights.
 fn choose(weights: impl Iterator<Item = f64> + Clone, rng: &mut impl Rng) -> usize {
-    let mut u = rng.random::<f64>() * weights.clone().sum::<f64>();
-    let mut chosen = 0;
-    for (index, weight) in weights.enumerate() {
-        if weight > 0.0 {
-            chosen = index;
-            if u < weight {
-                break;
-            }
-            u -= weight;
-        }
-    }
-    chosen
+    let dart = rng.random::<f64>() * weights.clone().sum::<f64>();
+    pick(weights, dart).unwrap_or(0)
 }

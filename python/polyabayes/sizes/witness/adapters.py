@@ -14,7 +14,7 @@ from sklearn.base import clone
 from polyabayes._support import checks
 from polyabayes._support.state_folder import StateFolder
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.exceptions import FileAccessError, FileFormatError, InvalidArgumentError
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitting import fingerprint
@@ -219,10 +219,18 @@ class NestedEstimator:
         return self._models[sizes]
 
     def can_resume(self, record: Record) -> bool:
-        """Whether the model is in the folder; that of a failure is not missed."""
+        """Whether the folder holds the model, and whole; that of a failure is not missed."""
         if record.score is None:
             return True
-        return self._folder is not None and model_path(self._folder, record.sizes).exists()
+        if self._folder is None:
+            return False
+        try:
+            model = load(model_path(self._folder, record.sizes))
+        except (FileFormatError, FileAccessError):
+            return False
+        return isinstance(model, type(self._estimator)) and (
+            len(model.components_) == record.sizes[0]
+        )
 
     def identity(self) -> dict[str, Any]:
         """Class and parameters of the estimator, and how it is scored."""

@@ -24,6 +24,8 @@ from polyabayes.sizes.witness.estimator import WitnessSearch
 from polyabayes.sizes.witness.sources import check_further_prior
 from polyabayes.sizes.witness.table import ResultTable
 
+_MOST_WORKERS = 1024
+
 
 class _Fold(NamedTuple):
     fold: int
@@ -79,7 +81,7 @@ def cross_validate(
         others) averaged over sizes; ``best`` and ``best_std_error`` of the single best model; in
         nats.
     """
-    if not isinstance(search, WitnessSearch) or not hasattr(search.score, "get_params"):
+    if not isinstance(search, WitnessSearch) or not hasattr(search.estimator, "get_params"):
         raise InvalidTypeError(
             "search must be a WitnessSearch of an estimator: a function is not trained on folds"
         )
@@ -89,7 +91,7 @@ def cross_validate(
         raise InvalidArgumentError(
             f"n_folds={n_folds}, but there are {corpus.n_documents} documents"
         )
-    n_workers = checks.whole_number("n_workers", n_workers)
+    n_workers = checks.whole_number("n_workers", n_workers, 1, _MOST_WORKERS)
     if isinstance(priors, SizePrior) or not isinstance(priors, Sequence):
         raise InvalidTypeError(f"priors must be a list of priors, got {priors!r}")
     for prior in priors:
@@ -140,7 +142,7 @@ def _run_all(
     # A forked child would inherit the locks of this process's threads.
     context = multiprocessing.get_context("spawn")
     with (
-        ProcessPoolExecutor(n_workers, context, initializer=_end_with_the_parent)
+        ProcessPoolExecutor(min(n_workers, len(jobs)), context, initializer=_end_with_the_parent)
         if executor is None
         else nullcontext(executor)
     ) as pool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from contextlib import suppress
 from functools import partial
@@ -49,7 +50,7 @@ class RecordFile:
             refuse_other(self._path, "search", name, found, identity.get(name))
         try:
             return [_record(line) for line in self._lines[1:]]
-        except (KeyError, TypeError, ValueError) as error:
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise FileFormatError(f"{self._path} holds a damaged record: {error!r}") from error
 
     def append(self, record: Record) -> None:
@@ -69,16 +70,20 @@ class RecordFile:
 
     def _write(self) -> None:
         with replacing(self._path) as stream:
-            stream.write("".join(f"{json.dumps(line)}\n" for line in self._lines).encode())
+            stream.write("".join(f"{_sealed(line)}\n" for line in self._lines).encode())
 
     def _read(self) -> list[dict[str, Any]]:
         if not self._path.exists():
             return []
-        try:
-            lines = [json.loads(line) for line in read_lines(self._path)]
-        except ValueError as error:
-            raise FileFormatError(f"{self._path} is no record of a search: {error}") from error
-        if not lines or not all(isinstance(line, dict) for line in lines):
+        lines = []
+        for number, text in enumerate(read_lines(self._path), start=1):
+            line = _opened(text)
+            if not isinstance(line, dict):
+                raise FileFormatError(
+                    f"{self._path}, line {number}: it is no record of a search, or is damaged"
+                )
+            lines.append(line)
+        if not lines:
             raise FileFormatError(f"{self._path} is no record of a search")
         return lines
 
@@ -96,10 +101,10 @@ class Predictions:
         self._folder = folder
         self._known: dict[tuple[Sizes, str], Score] = {}
         if folder is not None and (folder.path / _PREDICTIONS).exists():
-            for line in read_lines(folder.path / _PREDICTIONS):
+            for line in read_lines(folder.path / _PREDICTIONS, "latin-1"):
                 # The last line of a run that was killed may be torn, and one that follows with it.
                 with suppress(ValueError, TypeError):
-                    sizes, documents, score = json.loads(line)
+                    sizes, documents, score = _opened(line)
                     self._known[tuple(sizes), documents] = Score(*map(float, score))
 
     def get(self, key: tuple[Sizes, str]) -> Score | None:
@@ -110,7 +115,7 @@ class Predictions:
         """Remember a score."""
         self._known[key] = score
         if self._folder is not None:
-            line = json.dumps([list(key[0]), key[1], list(score)])
+            line = _sealed([list(key[0]), key[1], list(score)])
             self._folder.put(partial(self._append, line), "a score of new documents")
 
     def _append(self, line: str) -> None:
@@ -122,6 +127,20 @@ class Predictions:
 def model_path(folder: StateFolder, sizes: Sizes) -> Path:
     """Where a folder holds the model of a size."""
     return folder.path / f"topics-{sizes[0]}.safetensors"
+
+
+def _sealed(content: Any) -> str:
+    """JSON in one line, with its checksum."""
+    text = json.dumps(content)
+    return f"{text}\t{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _opened(line: str) -> Any:
+    """Content of a line that :func:`_sealed` made; None where one bit of it is another."""
+    text, _, checksum = line.rpartition("\t")
+    if hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() != checksum:
+        return None
+    return json.loads(text)
 
 
 def _record(line: dict[str, Any]) -> Record:

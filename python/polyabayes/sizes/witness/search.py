@@ -36,7 +36,7 @@ class Rules(NamedTuple):
     bound: str
     strategy: str
     log_ceiling: float
-    confidence: float
+    level: float
 
 
 class Bounds(NamedTuple):
@@ -216,7 +216,7 @@ class Search:
         self.records: list[Record] = []
         self.steps: list[SearchStep] = []
         self.bounds: list[Bounds] = []
-        self._take([], Intervals.of([], rules.confidence))
+        self._take([], Intervals.of([], rules.level))
 
     def copy(self) -> Self:
         """A search that goes on from here without changing this one."""
@@ -224,15 +224,15 @@ class Search:
         other.steps, other.bounds = list(self.steps), list(self.bounds)
         return other
 
-    def survey_at(self, confidence: float) -> Survey:
-        """The grid, where scores are known with this confidence, all of them together."""
-        intervals = Intervals.of(self.records, confidence)
+    def survey_at(self, level: float) -> Survey:
+        """The grid, where scores are known at this level, all of them together."""
+        intervals = Intervals.of(self.records, level)
         return take_survey(self.prior, self.records, intervals, self.rules)
 
     def add(self, record: Record) -> None:
         """Take a step; refuse a score that breaks what the kind of score promises."""
         records = [*self.records, record]
-        intervals = Intervals.of(records, self.rules.confidence)
+        intervals = Intervals.of(records, self.rules.level)
         if record.score is not None:
             self._check(records, intervals)
         was = [*self._witnesses, *([] if record.score is None else [len(self.records)])]
