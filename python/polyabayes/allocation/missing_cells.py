@@ -15,6 +15,7 @@ from polyabayes._support import checks
 from polyabayes._support.frames import data_frame
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
+from polyabayes._support.results import Result
 from polyabayes.allocation.evidence import Estimate, Evidence, Run
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import incomplete
@@ -37,7 +38,7 @@ _METHODS = ("auto", "exact", "smc", "vb")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MissingCells:
+class MissingCells(Result):
     """What a model says of cells that were not observed, X being the observed ones.
 
     Attributes
@@ -94,16 +95,6 @@ class MissingCells:
         tail = (1 - level) / 2
         low, high = np.searchsorted(below, [tail, 1 - tail])
         return int(self.totals[low]), int(self.totals[min(high, len(self.totals) - 1)])
-
-    def to_frame(self) -> pd.DataFrame:
-        """A row a missing cell: its place, expected count and standard error.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-        """
-        return data_frame(self._columns())
 
     def totals_to_frame(self) -> pd.DataFrame:
         """A row a total: ln of the joint probability, posterior, and standard errors.

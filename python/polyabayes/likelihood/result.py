@@ -11,7 +11,7 @@ from scipy import stats
 
 from polyabayes import _core
 from polyabayes._support import checks
-from polyabayes._support.frames import data_frame
+from polyabayes._support.results import Result
 from polyabayes.exceptions import (
     ImpossibleDocumentWarning,
     Interrupted,
@@ -22,7 +22,6 @@ from polyabayes.exceptions import (
 from polyabayes.likelihood.methods import METHODS, Method, Settings
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 __all__ = ["LogLikelihood", "Trace", "collect", "doubts", "interrupted"]
@@ -51,7 +50,7 @@ class Trace(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class LogLikelihood:
+class LogLikelihood(Result):
     """Log-likelihood of documents under a model, with standard errors, in nats.
 
     Attributes
@@ -214,12 +213,19 @@ class LogLikelihood:
         half_width = float(stats.norm.ppf(0.5 + level / 2)) * self.total_std_error
         return self.total - half_width, self.total + half_width
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row a document: its id, length, value, error, effective replicates and method."""
-        return data_frame(self._columns())
-
     def to_arrow(self) -> pa.Table:
-        """As :meth:`to_frame`, as an Arrow table."""
+        """As :meth:`to_frame`, as an Arrow table.
+
+        Returns
+        -------
+        pyarrow.Table
+            One row a document.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pyarrow is not installed.
+        """
         try:
             import pyarrow as pa
         except ImportError as error:

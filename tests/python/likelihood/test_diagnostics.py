@@ -47,7 +47,7 @@ def _close_figures():
 def bounds_and_exact(name, method, options, **sizes):
     lengths = {"document_length": 12} if name == "lda" else {}
     bounds = pb.bidirectional_bounds(MODELS[name], method, options=options, **sizes, **lengths)
-    return bounds, pb.log_likelihood(MODELS[name], bounds.corpus, "exact").values
+    return bounds, pb.log_likelihood(MODELS[name], bounds.data, "exact").values
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -83,11 +83,11 @@ def test_documents_of_bounds():
     bounds = pb.bidirectional_bounds(
         LDA, n_documents=5, document_length=lengths, n_particles=9, random_state=0
     )
-    np.testing.assert_array_equal(bounds.corpus.counts.sum(axis=1).A1, lengths)
+    np.testing.assert_array_equal(bounds.data.counts.sum(axis=1).A1, lengths)
     for bound in (bounds.lower, bounds.upper):
         np.testing.assert_array_equal(bound == 0, lengths == 0)
     np.testing.assert_array_equal(bounds.sizes, np.where(lengths > 0, 9, 0))
-    assert pb.bidirectional_bounds(LDA, n_documents=2).corpus.n_tokens == 200
+    assert pb.bidirectional_bounds(LDA, n_documents=2).data.n_tokens == 200
 
 
 @pytest.mark.parametrize(("method", "options"), REVERSIBLE)
@@ -101,7 +101,7 @@ def test_bounds_repeat_with_their_seed_for_any_threads(method, options):
     )
     for name in ("lower", "lower_std_errors", "upper", "upper_std_errors", "sizes"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
-    assert (one.corpus.counts != two.corpus.counts).nnz == 0
+    assert (one.data.counts != two.data.counts).nnz == 0
     assert (one.lower != other.lower).all()
 
 
