@@ -21,6 +21,7 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
     UnreliableErrorWarning,
+    argument,
 )
 
 __all__ = ["Estimate", "Evidence", "Run", "find_evidence"]
@@ -89,10 +90,10 @@ class Evidence:
         if left > _LEAST_DOUBTED:
             return (
                 f"totals beyond the last would add about {left:.1%} of the evidence found, or "
-                "more; raise max_total"
+                f"more; raise {argument('max_total')}"
             )
         if self.n_replicates == 1:
-            return "one replicate does not say how far it is off; raise n_replicates"
+            return f"one replicate does not say how far it is off; raise {argument('n_replicates')}"
         if not _core.is_doubtful(self.std_error, self.n_eff, self.n_replicates):
             return ""
         sizes = [name for name in METHODS[self.method].options if name in _GROWING]
@@ -158,7 +159,7 @@ def _sampled(core: _core.Allocation, options: Options, run: Run) -> tuple[str, E
     if options.method == "smc-lookahead" and core.n_cliques > 1:
         raise InvalidArgumentError(
             "method 'smc-lookahead' needs all hidden nodes in one clique, and those of the graph "
-            f"are summed out in {core.n_cliques}; use method='annealed'"
+            f"are summed out in {core.n_cliques}; use {argument('method', 'annealed')}"
         )
     n_replicates, show = options.n_replicates or REPLICATES, options.method != "exact"
     with progress_bar(run.progress and show, n_replicates, "replicate") as update:

@@ -17,7 +17,7 @@ from polyabayes.allocation.decomposition import Decomposition, Floats
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import incomplete
 from polyabayes.data.cells import Integers
-from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.exceptions import InvalidArgumentError, argument
 
 __all__ = ["METHODS", "Options", "find_decomposition"]
 
@@ -119,7 +119,8 @@ def find_decomposition(
     method = checks.choice("method", method, tuple(METHODS))
     if len(missing) and method not in _WITH_MISSING:
         raise InvalidArgumentError(
-            f"method {method!r} needs all cells observed; use method='vb' or method='em'"
+            f"{argument('method', method)} needs all cells observed; use "
+            f"{argument('method', 'vb')} or {argument('method', 'em')}"
         )
     _check_options(method, options)
     tensor, rate = layout.tensor, layout.rate()

@@ -21,7 +21,7 @@ from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import incomplete
 from polyabayes.allocation.options import METHODS, REPLICATES, RESTARTS, Options
 from polyabayes.data.cells import AxisLabels, Integers, named_cells
-from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning
+from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,7 +169,8 @@ def _bound(
 ) -> tuple[str, _Found]:
     if max_total is not None:
         raise InvalidArgumentError(
-            "method 'vb' takes no max_total: its bound is a sum over all totals"
+            f"{argument('method')} 'vb' takes no {argument('max_total')}: its bound is a sum over "
+            "all totals"
         )
     n_restarts = options.n_replicates or RESTARTS
     with progress_bar(run.progress, n_restarts, "restart") as update:
@@ -201,7 +202,8 @@ def find_missing(
     is_bound = options.method == "vb"
     if options.n_samples is not None and not is_bound:
         raise InvalidArgumentError(
-            f"method {options.method!r} takes no n_samples where cells are missing; it is of 'vb'"
+            f"{argument('method')} {options.method!r} takes no {argument('n_samples')} where cells "
+            "are missing; it is of 'vb'"
         )
     _check_method(options.method)
     options = options.checked(tensor.n_cells)

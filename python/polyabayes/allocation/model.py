@@ -28,7 +28,7 @@ from polyabayes.allocation.observed_cells import lay_out_observed
 from polyabayes.allocation.options import Options
 from polyabayes.allocation.sandwich import Sandwich, find_sandwich
 from polyabayes.data.cells import checked_axes
-from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.exceptions import InvalidArgumentError, argument
 
 __all__ = [
     "AllocationModel",
@@ -311,8 +311,8 @@ class AllocationModel:
         if len(missing):
             if given_total:
                 raise InvalidArgumentError(
-                    "given_total=True needs all cells observed: the total is not known, "
-                    "predict_missing has its posterior"
+                    f"{argument('given_total', True)} needs all cells observed: the total is not "
+                    f"known, {argument('predict_missing')} has its posterior"
                 )
             return find_missing(
                 layout,

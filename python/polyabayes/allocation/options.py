@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyabayes._support import checks
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 __all__ = ["METHODS", "REPLICATES", "RESTARTS", "Options"]
 
@@ -76,8 +76,9 @@ class Options:
         for name in self.given():
             if name not in takes:
                 raise InvalidArgumentError(
-                    f"method {method!r} takes no {name}, which is of {_methods_with(name)}; its "
-                    f"options: {', '.join(takes)}"
+                    f"{argument('method')} {method!r} takes no {argument(name)}, which is of "
+                    f"{_methods_with(name)}; its options: {', '.join(map(argument, takes))}",
+                    argument=name,
                 )
         if method == "auto" and not self.samplers():
             told = [f"`{name}` is of {_methods_with(name)}" for name in self.given()]

@@ -21,6 +21,7 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
     UnreliableErrorWarning,
+    argument,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ __all__ = ["ModelPosterior", "posterior_over_models"]
 
 _NO_ODDS = (
     "lower bounds may be any distance below their evidences, so that they tell no odds: take "
-    "method='annealed' or method='smc', or look at the bounds by log_evidence"
+    f"{argument('method', 'annealed')} or {argument('method', 'smc')}, or look at the bounds by "
+    "log_evidence"
 )
 
 

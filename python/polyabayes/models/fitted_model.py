@@ -17,7 +17,7 @@ from polyabayes._support.files import checked_path
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import draw_seed
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import InvalidArgumentError, NotFittedError
+from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
 from polyabayes.likelihood.foreign import read_documents
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
@@ -198,8 +198,11 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         wrong = np.flatnonzero(~np.isclose(sums, 1.0, rtol=0, atol=1e-6))
         if normalised and len(wrong):
             raise InvalidArgumentError(
-                f"topic_word[{wrong[0]}] sums to {sums[wrong[0]]!r}, not to 1: divide each row by "
-                "its sum"
+                f"{argument('topic_word')}[{wrong[0]}] sums to {sums[wrong[0]]}, not to 1: divide "
+                "each row by its sum",
+                argument="topic_word",
+                value=float(sums[wrong[0]]),
+                limit=1.0,
             )
         self.components_ = topics
         self.n_features_in_ = topics.shape[1]

@@ -21,6 +21,7 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     NotFittedError,
     PolyabayesWarning,
+    argument,
 )
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitted_model import FittedModel
@@ -144,7 +145,7 @@ class TopicModel(FittedModel):
         schedule = self._schedule()
         every = checks.whole_number("checkpoint_every", self.checkpoint_every)
         if not corpus.n_tokens:
-            raise InvalidArgumentError("X holds no tokens: every document is empty")
+            raise InvalidArgumentError(f"{argument('X')} holds no tokens: every document is empty")
         train = self._training(corpus, n_components)
         validate_data(self, X, reset=True, skip_check_array=True)
         checkpoint = None

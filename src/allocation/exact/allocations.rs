@@ -36,7 +36,7 @@ pub struct Allocations {
 /// Enumerates all allocations of a tensor.
 ///
 /// # Errors
-/// Those of [`Problem::new`]; [`Error::EnumerationBudget`] for more than `budget` marginal counts to
+/// Those of [`Problem::new`]; [`Error::AllocationsBudget`] for more than `budget` marginal counts to
 /// add, or more than memory holds; [`Error::Stopped`] when the observer asks to stop.
 pub fn allocations(
     network: &Network,
@@ -108,8 +108,8 @@ impl<O: Observer> Walk<'_, O> {
         if operations <= budget && bytes <= MAX_ENUMERATION_BYTES {
             return Ok(());
         }
-        let remedy = "take a smaller tensor or fewer hidden values";
-        Err(Error::EnumerationBudget { n_tokens, operations, bytes, budget, remedy })
+        let most_bytes = MAX_ENUMERATION_BYTES;
+        Err(Error::AllocationsBudget { n_tokens, operations, bytes, budget, most_bytes })
     }
 
     /// Adds the tokens of a cell in every way to all groups.

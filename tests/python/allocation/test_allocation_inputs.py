@@ -168,7 +168,7 @@ def test_bad_sandwiches_are_refused(arguments: dict[str, Any], message: str) -> 
 
 def test_too_much_work_is_refused() -> None:
     wide = np.random.default_rng(0).poisson(1.0, (12, 12))
-    with pytest.raises(BudgetExceededError, match='raise budget, or use method="annealed"'):
+    with pytest.raises(BudgetExceededError, match="raise budget, or use method='annealed'"):
         AllocationModel.nmf(4).log_evidence(wide, "exact", budget=1e4)
     huge = [[9 * 10**11, 10**11], [10**11, 9 * 10**11]]
     for method in ("auto", "smc", "smc-lookahead", "annealed"):

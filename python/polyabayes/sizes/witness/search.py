@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.log_space import log_difference, log_sum
-from polyabayes.exceptions import BudgetExceededError, ScoreError
+from polyabayes.exceptions import BudgetExceededError, ScoreError, argument
 from polyabayes.sizes.priors import SizePrior
 from polyabayes.sizes.witness.scores import Intervals, Record, Score, Sizes, named
 
@@ -313,8 +313,8 @@ class Search:
         if intervals.lower[-1] > self.rules.log_ceiling:
             raise ScoreError(
                 f"the log score of {named(new.sizes)} is {_told(new.score)}, above the ceiling "
-                f"{self.rules.log_ceiling!r} on all of them: give another `upper`, one that holds "
-                "for this score"
+                f"{self.rules.log_ceiling!r} on all of them: give another {argument('upper')}, "
+                "one that holds for this score"
             )
         if self.rules.kind != "nested":
             return
