@@ -9,11 +9,12 @@ use rayon::prelude::*;
 use crate::allocation::exact::enumeration::Enumeration;
 use crate::allocation::model::network::Network;
 use crate::allocation::model::problem::{Cells, Problem};
-use crate::allocation::particles::smc::{Filter, Run, TokenOrder, ordered};
+use crate::allocation::particles::smc::{Allocations, Filter, Keep, TokenOrder, ordered};
 use crate::control::Observer;
 use crate::counts::CountTensor;
 use crate::error::{Error, Result, check_positive};
 use crate::estimate::Estimate;
+use crate::filter;
 use crate::math::{LogSum, Resampling, ln_factorial, ln_rising};
 use crate::rng::{Key, LANES, Purpose};
 
@@ -173,20 +174,15 @@ impl Incomplete {
     ) -> Result<Sums> {
         let mut rng = key.unit(replicate).rng();
         let tokens = ordered(&self.problem, &filter.order, &mut rng)?;
-        let mut run = Run::new(&self.problem, filter, None, &mut rng)?;
-        for cell in tokens {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
-            run.draw(cell);
-            run.resample(&mut rng);
-        }
+        let (problem, n_groups) = (&self.problem, filter.n_groups());
+        let mut target = Allocations::new(problem, &tokens, n_groups, Keep::All, &mut rng)?;
+        let mut population = filter.population();
+        filter::run(&mut target, &mut population, tokens.len(), &mut rng, observer)?;
         let cells = &self.problem.missing;
         let mut buffer = vec![[0.0; LANES]; cells.len()];
-        self.sums(run.ln_mean(), end, |shares| {
-            run.draw_among(cells.clone(), shares, &mut buffer, observer)?;
-            run.resample(&mut rng);
-            Ok(())
+        self.sums(population.ln_mean(0), end, |shares| {
+            population.resample(&mut target, &mut rng);
+            target.draw_among(cells.clone(), &mut population, shares, &mut buffer, observer)
         })
     }
 
