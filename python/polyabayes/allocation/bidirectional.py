@@ -11,7 +11,6 @@ from polyabayes._support.bidirectional import BidirectionalBounds
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.allocation.layout import Described, lay_out
-from polyabayes.allocation.memory import LANES, MODES, check_memory
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
@@ -47,7 +46,6 @@ def find_bounds(
         raise InvalidArgumentError(
             f"graph {model.graph.to_text()!r} has no hidden nodes: its evidence is exact"
         )
-    check_memory(layout.core, 1, n_chains=max(n_chains, MODES * LANES), n_tokens=total)
     seed, n_threads = draw_seed(random_state), checks.n_threads(n_jobs)
     with progress_bar(progress, n_replicates, "replicate") as update:
         lower, upper = layout.core.sandwich(
