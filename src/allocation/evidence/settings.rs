@@ -113,7 +113,7 @@ impl Sampler {
     pub(crate) fn takes(self, settings: &Settings) -> bool {
         match self {
             Sampler::Smc | Sampler::SmcLookahead => settings.n_samples.is_none(),
-            Sampler::Annealed => !settings.chooses_filter(),
+            Sampler::Annealed => settings.n_particles.is_none() && !settings.chooses_filter(),
         }
     }
 }
