@@ -37,7 +37,7 @@ pub enum Order {
 
 impl MeanField {
     /// Updates of the first order.
-    pub(super) fn first_order(n_iterations: usize) -> Self {
+    pub(in crate::document) fn first_order(n_iterations: usize) -> Self {
         MeanField { order: Order::First, n_iterations }
     }
 }
@@ -156,7 +156,7 @@ pub fn responsibilities(urn: &LocalUrn, mean_field: MeanField) -> Vec<f64> {
 }
 
 /// Balls that tokens of these responsibilities are expected to leave: `a_k + Σ_l g_l(k)`.
-pub(super) fn expected_balls(urn: &LocalUrn, g: &[f64]) -> Vec<f64> {
+pub(in crate::document) fn expected_balls(urn: &LocalUrn, g: &[f64]) -> Vec<f64> {
     let mut balls = urn.pseudo_counts().to_vec();
     for (g, &count) in g.chunks_exact(urn.n_topics()).zip(urn.counts()) {
         add(&mut balls, g, f64::from(count));

@@ -1,11 +1,13 @@
-//! The urn sum without error, by whichever of two algorithms is cheaper.
+//! The urn sum without error, by whichever of three algorithms is cheapest.
 //!
 //! Only the number of balls of each colour matters, not which token drew which colour: the K^N
 //! paths collapse to C(N+K-1, K-1) states ([`lattice`]), or, whatever K, to Π (y_w + 1) partial
-//! documents ([`box_recursion`]).
+//! documents, by a recursion of positive terms ([`box_recursion`]) or by fast transforms
+//! ([`power_series`]).
 
 pub mod box_recursion;
 pub mod lattice;
+pub mod power_series;
 
 use crate::control::Observer;
 use crate::error::{MAX_EXACT_BYTES, Result};
@@ -18,6 +20,8 @@ pub enum Algorithm {
     Lattice,
     /// Recursion over the partial documents.
     BoxRecursion,
+    /// Set power series over the partial documents.
+    PowerSeries,
 }
 
 /// The cheaper exact algorithm for one document, and what it costs.
@@ -32,14 +36,15 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Compares the costs of both algorithms on one document.
+    /// Compares the costs of the algorithms on one document.
     pub fn new(urn: &LocalUrn) -> Self {
-        let lattice = lattice::plan(urn);
-        let boxed = box_recursion::plan(urn);
         let cost = |plan: &Plan| {
             if plan.bytes > MAX_EXACT_BYTES { f64::INFINITY } else { plan.operations }
         };
-        if cost(&boxed) < cost(&lattice) { boxed } else { lattice }
+        [box_recursion::plan(urn), power_series::plan(urn)].into_iter().fold(
+            lattice::plan(urn),
+            |best, plan| if cost(&plan) < cost(&best) { plan } else { best },
+        )
     }
 
     /// Whether the plan stays within `budget` multiply-adds and within memory.
@@ -55,6 +60,7 @@ impl Plan {
         match self.algorithm {
             Algorithm::Lattice => lattice::ln_urn_sum(urn, observer),
             Algorithm::BoxRecursion => box_recursion::ln_urn_sum(urn, observer),
+            Algorithm::PowerSeries => power_series::ln_urn_sum(urn, observer),
         }
     }
 }
