@@ -19,6 +19,7 @@ check: .venv/built
 	RUSTDOCFLAGS="--deny warnings" cargo doc --quiet --no-deps --package polyabayes
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest polyabayes._core
 

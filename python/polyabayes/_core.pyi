@@ -24,6 +24,7 @@ __all__ = [
     "fit_lda",
     "fit_nmf",
     "fit_pfa",
+    "panic",
     "score",
     "transform",
     "transform_nmf",
@@ -436,3 +437,5 @@ class AllocationDecomposition:
     def converged(self) -> bool: ...
     @property
     def expected(self) -> _Floats: ...
+
+def panic(message: str, in_pool: bool) -> None: ...

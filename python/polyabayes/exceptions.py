@@ -15,6 +15,7 @@ __all__ = [
     "FileAccessError",
     "FileFormatError",
     "ImpossibleDocumentWarning",
+    "InternalError",
     "Interrupted",
     "InvalidArgumentError",
     "InvalidCountsError",
@@ -23,6 +24,7 @@ __all__ = [
     "NotFittedError",
     "PolyabayesError",
     "PolyabayesWarning",
+    "PriorWarning",
     "ScoreError",
     "ScoreWarning",
     "UnreliableErrorWarning",
@@ -69,6 +71,22 @@ class ScoreError(PolyabayesError, ValueError):
     """The score of a configuration is no log probability, or breaks what its kind promises."""
 
 
+class InternalError(PolyabayesError, RuntimeError):
+    """The compiled core broke one of its own promises: an error of polyabayes, not of the caller.
+
+    Nothing that the call was given is changed, and other calls work as before.
+    """
+
+    def __str__(self) -> str:
+        from polyabayes import __version__
+
+        return (
+            f"internal error of polyabayes {__version__}: {super().__str__()}. Please report this "
+            "line and the call that led to it, with data if you can, to the maintainers of "
+            "polyabayes: no argument should come to this"
+        )
+
+
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during long work; what the work had reached is not lost.
 
@@ -94,6 +112,10 @@ class ImpossibleDocumentWarning(PolyabayesWarning):
 
 class CheckpointWarning(PolyabayesWarning):
     """A checkpoint could not be written; the work goes on, the last good one stays."""
+
+
+class PriorWarning(PolyabayesWarning):
+    """A model brings no prior of its topic weights; one was fitted, and likelihoods rest on it."""
 
 
 class ScoreWarning(PolyabayesWarning):

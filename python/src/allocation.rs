@@ -52,7 +52,7 @@ impl Allocation {
             let problem = Problem::new(&network, &data, elimination.as_deref())?;
             Ok(Allocation { network, data, elimination, problem })
         })?;
-        outcome.interruption.map_or(Ok(outcome.value), Err)
+        outcome.uninterrupted()
     }
 
     /// Joint states of hidden nodes that a token is summed over.
@@ -104,7 +104,7 @@ impl Allocation {
                 elimination: elimination.clone(),
             })
         })?;
-        outcome.interruption.map_or(Ok(outcome.value), Err)
+        outcome.uninterrupted()
     }
 
     /// ln Pr(T), the total being negative binomial.
@@ -157,7 +157,7 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             best_particle(&self.network, &self.data, order, &filter, seed, watch)
         })?;
-        Ok(AllocationDecomposition::new(py, outcome.value, Vec::new()))
+        Ok(AllocationDecomposition::new(py, outcome.uninterrupted()?, Vec::new()))
     }
 
     /// ln Pr(X | T) by annealed populations of Gibbs chains.
@@ -197,7 +197,7 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             ascend(&self.network, &self.data, order, ascent, limits, seed, watch)
         })?;
-        Ok(AllocationDecomposition::new(py, outcome.value, Vec::new()))
+        Ok(AllocationDecomposition::new(py, outcome.uninterrupted()?, Vec::new()))
     }
 
     /// Family counts averaged over collapsed Gibbs sweeps, the first `burn_in` of which anneal.
@@ -216,7 +216,7 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             gibbs(&self.network, &self.data, order, sweeps, seed, watch)
         })?;
-        Ok(AllocationDecomposition::new(py, outcome.value, Vec::new()))
+        Ok(AllocationDecomposition::new(py, outcome.uninterrupted()?, Vec::new()))
     }
 
     /// Annealing from both sides on a tensor of `total` tokens drawn from the model: estimates that
@@ -239,7 +239,8 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             sandwich(network, total, size.0, size.1, size.2, seed, watch)
         })?;
-        Ok((outcome.value.lower.into(), outcome.value.upper.into()))
+        let found = outcome.uninterrupted()?;
+        Ok((found.lower.into(), found.upper.into()))
     }
 }
 
@@ -256,7 +257,7 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             ln_probability(&self.problem, &algorithm, n_replicates, seed, watch)
         })?;
-        Ok(outcome.value.into())
+        Ok(outcome.uninterrupted()?.into())
     }
 }
 

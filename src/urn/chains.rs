@@ -7,20 +7,17 @@
 // Each kernel is compiled for several instruction sets, with all its parts in it.
 #![allow(clippy::inline_always)]
 
-use super::LocalUrn;
+use super::{LocalUrn, Order};
+use crate::control::Observer;
+use crate::error::{Error, Result, array_of};
+use crate::math::pick_lanes;
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
 /// Sweeps after which a chain is taken to have forgotten its start.
 const FORGETTING_SWEEPS: usize = 50;
 
-/// The order in which a sweep visits the tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// From the first to the last.
-    Forward,
-    /// From the last to the first: the reversal of a forward sweep.
-    Backward,
-}
+/// Weights of all lanes between two looks at the observer.
+const POLL_EVERY: usize = 1 << 20;
 
 /// What a sweep leaves invariant: `Π_l (base_k + unit n_k) q_{k w_l}`.
 #[derive(Debug, Clone, Copy)]
@@ -61,35 +58,81 @@ pub struct Chains<U> {
 
 impl<U: UniformLanes> Chains<U> {
     /// Chains without tokens.
-    pub fn new(urn: &LocalUrn, rng: &mut impl Stream<Lanes = U>) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is no room for all tokens of the document.
+    pub fn new(urn: &LocalUrn, rng: &mut impl Stream<Lanes = U>) -> Result<Self> {
+        let n_tokens = urn.n_tokens() as usize;
+        let mut cells = array_of("words of the tokens of a document", n_tokens, 0)?;
         let counts = (0..).zip(urn.counts());
-        Chains {
-            cells: counts.flat_map(|(cell, &y)| std::iter::repeat_n(cell, y as usize)).collect(),
-            topics: Vec::with_capacity(urn.n_tokens() as usize),
+        let words = counts.flat_map(|(cell, &y)| std::iter::repeat_n(cell, y as usize));
+        cells.iter_mut().zip(words).for_each(|(to, cell)| *to = cell);
+        let mut topics = array_of("topics of the tokens of a document", n_tokens, [0; LANES])?;
+        topics.clear();
+        Ok(Chains {
+            cells,
+            topics,
             balls: vec![[0.0; LANES]; urn.n_topics()],
             sums: vec![[0.0; LANES]; urn.n_topics()],
             uniforms: rng.lanes(),
-        }
+        })
     }
 
     /// Chains of all tokens, drawn in sequence.
-    pub fn sequence(urn: &LocalUrn, rng: &mut impl Stream<Lanes = U>) -> Self {
-        let mut chains = Chains::new(urn, rng);
-        for _ in 0..urn.n_tokens() {
-            chains.extend(Target::of(urn));
+    ///
+    /// # Errors
+    /// As for [`new`](Chains::new), and [`Error::Stopped`] when the observer asks to stop.
+    pub fn sequence(
+        urn: &LocalUrn,
+        rng: &mut impl Stream<Lanes = U>,
+        observer: &impl Observer,
+    ) -> Result<Self> {
+        let mut chains = Chains::new(urn, rng)?;
+        chains.extend_all(Target::of(urn), observer, |_| ())?;
+        Ok(chains)
+    }
+
+    /// Draws the topics of all tokens that are not there yet, and passes on the weights of each.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the observer asks to stop.
+    pub fn extend_all(
+        &mut self,
+        target: Target<'_>,
+        observer: &impl Observer,
+        mut each: impl FnMut(Lanes),
+    ) -> Result<()> {
+        let every = self.tokens_between_looks();
+        while self.topics.len() < self.cells.len() {
+            if self.topics.len().is_multiple_of(every) && observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            each(self.extend(target));
         }
-        chains
+        Ok(())
+    }
+
+    fn tokens_between_looks(&self) -> usize {
+        (POLL_EVERY / LANES / self.balls.len()).max(1)
     }
 
     /// Chains of all tokens that start from one draw of their posterior and go on for some sweeps, so
     /// that each is a draw of the posterior, and they hardly depend on each other.
-    pub fn of_posterior(urn: &LocalUrn, draw: &[u16], rng: &mut impl Stream<Lanes = U>) -> Self {
-        let mut chains = Chains::new(urn, rng);
+    ///
+    /// # Errors
+    /// As for [`sequence`](Chains::sequence).
+    pub fn of_posterior(
+        urn: &LocalUrn,
+        draw: &[u16],
+        rng: &mut impl Stream<Lanes = U>,
+        observer: &impl Observer,
+    ) -> Result<Self> {
+        let mut chains = Chains::new(urn, rng)?;
         draw.iter().for_each(|&topic| chains.put([topic; LANES]));
         for _ in 0..FORGETTING_SWEEPS {
-            chains.sweep(Target::of(urn), Order::Forward);
+            chains.sweep(Target::of(urn), Order::Forward, observer)?;
         }
-        chains
+        Ok(chains)
     }
 
     /// Takes all tokens out.
@@ -182,17 +225,36 @@ impl<U: UniformLanes> Chains<U> {
     }
 
     /// One Gibbs sweep over the tokens so far.
-    pub fn sweep(&mut self, target: Target<'_>, order: Order) {
-        let cells = &self.cells[..self.topics.len()];
-        sweep(
-            &mut self.sums,
-            &mut self.balls,
-            &mut self.topics,
-            cells,
-            target,
-            order,
-            &mut self.uniforms,
-        );
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the observer asks to stop.
+    pub fn sweep(
+        &mut self,
+        target: Target<'_>,
+        order: Order,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        let (n, every) = (self.topics.len(), self.tokens_between_looks());
+        for done in (0..n).step_by(every) {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            let end = (done + every).min(n);
+            let part = match order {
+                Order::Forward => done..end,
+                Order::Backward => n - end..n - done,
+            };
+            sweep(
+                &mut self.sums,
+                &mut self.balls,
+                &mut self.topics[part.clone()],
+                &self.cells[part],
+                target,
+                order,
+                &mut self.uniforms,
+            );
+        }
+        Ok(())
     }
 }
 
@@ -223,7 +285,7 @@ fn sweep(
     uniforms: &mut impl UniformLanes,
 ) {
     for step in 0..topics.len() {
-        let token = if order == Order::Forward { step } else { topics.len() - 1 - step };
+        let token = order.nth(step, topics.len());
         take(balls, &topics[token]);
         topics[token] = draw_row(sums, balls, target, cells[token], uniforms).0;
     }
@@ -231,7 +293,7 @@ fn sweep(
 
 #[multiversion::multiversion(targets("x86_64+avx2"))]
 fn pick(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> [u16; LANES] {
-    pick_topics(sums, uniforms)
+    pick_lanes(sums, uniforms.next()).map(|topic| topic as u16)
 }
 
 /// Draws a topic and puts its ball in.
@@ -244,26 +306,9 @@ fn draw_row(
     uniforms: &mut impl UniformLanes,
 ) -> ([u16; LANES], Lanes) {
     let totals = accumulate_row(sums, balls, target, cell);
-    let topics = pick_topics(sums, uniforms);
+    let topics = pick_lanes(sums, uniforms.next()).map(|topic| topic as u16);
     put(balls, &topics);
     (topics, totals)
-}
-
-/// Topics where a dart falls on the cumulative weights.
-#[inline(always)]
-fn pick_topics(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> [u16; LANES] {
-    let totals = sums[sums.len() - 1];
-    let mut darts = uniforms.next();
-    for lane in 0..LANES {
-        darts[lane] = (darts[lane] * totals[lane]).min(totals[lane].next_down());
-    }
-    let mut passed = [0.0; LANES];
-    for sums in sums {
-        for lane in 0..LANES {
-            passed[lane] += if sums[lane] <= darts[lane] { 1.0 } else { 0.0 };
-        }
-    }
-    passed.map(|n| n as u16)
 }
 
 /// Fills the cumulative weights of the topics; returns the totals.

@@ -17,12 +17,9 @@ from polyabayes import (
     AllocationModel,
     CountTensor,
     Evidence,
-    _allocation_decomposition,
-    _allocation_network,
-    _graph,
-    allocation,
-    model_choice,
 )
+from polyabayes.allocation import decomposition, model, posterior
+from polyabayes.allocation.graphs import graph, ready_made
 from polyabayes.exceptions import (
     InvalidArgumentError,
 )
@@ -179,7 +176,7 @@ def test_flat_tables_need_not_agree() -> None:
 
 @pytest.mark.parametrize(
     "module",
-    [allocation, model_choice, _graph, _allocation_decomposition, _allocation_network],
+    [model, posterior, graph, ready_made, decomposition],
     ids=lambda m: m.__name__,
 )
 def test_examples_in_docstrings_are_true(module: Any) -> None:

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from polyabayes import AllocationModel, plotting
-from polyabayes.allocation import n_effective_parameters
+from polyabayes import AllocationModel, n_effective_parameters, plotting
 from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
 from test_allocation import problem
 

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from polyabayes import AllocationModel, CountTensor, _allocation_memory
-from polyabayes._allocation_evidence import Filter
-from polyabayes._allocation_layout import lay_out
+from polyabayes import AllocationModel, CountTensor
+from polyabayes.allocation import memory
+from polyabayes.allocation.evidence import Filter
+from polyabayes.allocation.layout import lay_out
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
@@ -200,7 +201,7 @@ def test_annealing_from_modes_holds_several_populations(monkeypatch: pytest.Monk
     counts = [[300, 100], [200, 400]]
     # 1,000 tokens and 10 marginal counts of 16 chains.
     one_group = 1_000 * (4 + 4 * 16) + 4 * 16 * 10
-    monkeypatch.setattr(_allocation_memory, "_memory", lambda: one_group)
+    monkeypatch.setattr(memory, "_memory", lambda: one_group)
     assert model.decompose(counts, "gibbs", max_iter=2, n_jobs=1).value < 0
     with pytest.raises(BudgetExceededError, match="1,000 tokens, 64 chains"):
         model.log_evidence(counts, "annealed", n_particles=16, n_jobs=1)

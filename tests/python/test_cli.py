@@ -15,7 +15,7 @@ import pytest
 
 import polyabayes as pb
 from polyabayes import LogLikelihood, cli
-from polyabayes.cli import _documents
+from polyabayes.cli import documents
 from polyabayes.exceptions import Interrupted
 
 mpl.use("Agg")
@@ -300,7 +300,7 @@ def test_compare_prints_the_table_and_draws_it(
     ],
 )
 def test_names_of_models_differ(paths: list[str], names: list[str]) -> None:
-    assert _documents._model_names(paths) == names
+    assert documents._model_names(paths) == names
 
 
 def test_split_parts_the_corpus(

@@ -4,9 +4,9 @@ import doctest
 
 import pytest
 
-from polyabayes.cli import _words
-from polyabayes.cli._options import make_parser
-from polyabayes.cli._words import in_options
+from polyabayes.cli import words
+from polyabayes.cli.options import make_parser
+from polyabayes.cli.words import in_options
 
 EVIDENCE = "evidence graph counts.csv"
 SEARCH = "search corpus.npz --prior poisson:3 -o -"
@@ -60,6 +60,6 @@ def test_other_words_stay_as_they_are(message: str) -> None:
 
 
 def test_the_example_is_true() -> None:
-    found = doctest.testmod(_words)
+    found = doctest.testmod(words)
     assert found.attempted > 0
     assert found.failed == 0

@@ -9,7 +9,7 @@ from scipy.special import gammaln
 
 import polyabayes as pb
 from polyabayes import exceptions as errors
-from polyabayes._methods import METHODS
+from polyabayes.likelihood.methods import METHODS
 
 PRIOR = np.array([0.4, 0.9, 0.2])
 SHAPE, PROBABILITY = np.array([0.7, 1.3, 0.4]), np.array([0.6, 0.25, 0.8])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from polyabayes import AllocationModel, CountTensor, Decomposition, n_effective_parameters
-from polyabayes import _allocation_fitting as fitting
-from polyabayes._contraction import Factor, contract
+from polyabayes.allocation import fitting
+from polyabayes.allocation.contraction import Factor, contract
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
@@ -183,7 +183,7 @@ def test_empty_tensors_have_prior_tables() -> None:
 def test_chunks_of_cells_do_not_change_what_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
     found = MODELS["tucker"].decompose(CUBE, random_state=0)
     whole = found.fitted_counts
-    monkeypatch.setattr("polyabayes._allocation_decomposition._CHUNK", 1)
+    monkeypatch.setattr("polyabayes.allocation.decomposition._CHUNK", 1)
     again = MODELS["tucker"].decompose(CUBE, random_state=0)
     np.testing.assert_allclose(again.fitted_counts, whole, rtol=1e-12)
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 import polyabayes as pb
 from polyabayes import exceptions as errors
-from polyabayes._methods import METHODS
+from polyabayes.likelihood.methods import METHODS
 from polyabayes.plotting import plot_convergence
 
 mpl.use("Agg")

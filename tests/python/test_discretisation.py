@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from polyabayes.discretisation import discretise
+from polyabayes import discretise
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 FRAME = pd.DataFrame(

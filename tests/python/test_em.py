@@ -12,9 +12,9 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import polyabayes as pb
-from polyabayes import _em
 from polyabayes import exceptions as errors
 from polyabayes.cli import main
+from polyabayes.models import em as em_module
 from test_estimators import interrupted_after
 
 LDA = pb.LatentDirichletAllocation
@@ -260,7 +260,7 @@ def test_interrupted_training_leaves_a_usable_model(seconds, grow, monkeypatch):
     corpus = pb.datasets.make_lda_corpus(3_000, 500, 10, document_length=300, random_state=0).corpus
     init = em(2, max_iter=1, topic_word_prior=0.1).fit(corpus) if grow else None
     model = em(200, max_iter=10**6, tol=0.0, topic_word_prior=0.1, init=init)
-    interruption = interrupted_after(seconds, monkeypatch, _em)
+    interruption = interrupted_after(seconds, monkeypatch, em_module)
     with interruption as times, pytest.raises(errors.Interrupted) as caught:
         model.fit(corpus)
     assert time.perf_counter() - times[0] < 1

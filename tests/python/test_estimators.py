@@ -19,8 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import polyabayes as pb
-from polyabayes import _fitting
 from polyabayes import exceptions as errors
+from polyabayes.models import fitting
 
 LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
 PFA_PRIORS = ["gap", "gamma", "beta-gamma", "beta-gamma-gamma"]
@@ -374,7 +374,7 @@ def test_data_without_tokens_are_refused(cls):
 def test_interrupted_training_leaves_a_usable_model(cls, seconds, monkeypatch):
     corpus = pb.datasets.make_lda_corpus(2_000, 300, 10, document_length=300, random_state=0).corpus
     model = cls(100, max_iter=10**6, random_state=0)
-    interruption = interrupted_after(seconds, monkeypatch, _fitting)
+    interruption = interrupted_after(seconds, monkeypatch, fitting)
     with interruption as times, pytest.raises(errors.Interrupted) as caught:
         model.fit(corpus)
     assert time.perf_counter() - times[0] < 1

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from polyabayes import AllocationModel
-from polyabayes._graph import Graph
-from polyabayes._triangulation import directed
+from polyabayes.allocation.graphs.graph import Graph
+from polyabayes.allocation.graphs.triangulation import directed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, MissingDependencyError
 
 

@@ -8,13 +8,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from polyabayes.corpus import Corpus
+from polyabayes._support import files
+from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import (
     FileAccessError,
     FileFormatError,
     InvalidArgumentError,
 )
-from polyabayes.io import _files, read_corpus, write_corpus
+from polyabayes.io import read_corpus, write_corpus
 from polyabayes.io.ldac import _line_error, _parse
 
 DENSE = np.array([[2, 0, 1], [0, 0, 0], [0, 3, 0]])
@@ -91,7 +92,7 @@ MALFORMED = [
 @pytest.mark.parametrize(("line", "says"), MALFORMED)
 @pytest.mark.parametrize("block_bytes", [1 << 24, 8])
 def test_malformed_ldac_is_located(write, monkeypatch, line, says, block_bytes):
-    monkeypatch.setattr(_files, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(files, "_BLOCK_BYTES", block_bytes)
     path = write("x.ldac", f"1 4:2\n0\n2 1:1 2:2\n{line}\n1 1:1\n")
     with pytest.raises(FileFormatError) as caught:
         read_corpus(path, n_words=5)
@@ -119,7 +120,7 @@ def test_blocks_do_not_change_what_is_read(write, monkeypatch, block_bytes):
     counts = rng.poisson(0.2, size=(50, 30)) * rng.integers(1, 5000, size=(50, 30))
     path = write("x.ldac.gz", b"")
     write_corpus(counts, path)
-    monkeypatch.setattr(_files, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(files, "_BLOCK_BYTES", block_bytes)
     assert dense(read_corpus(path, n_words=30)) == counts.tolist()
 
 

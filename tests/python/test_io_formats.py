@@ -11,13 +11,14 @@ from scipy import sparse
 from scipy.io import mmwrite
 from sklearn.datasets import dump_svmlight_file
 
-from polyabayes.corpus import Corpus
+from polyabayes._support import files
+from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import (
     FileFormatError,
     InvalidArgumentError,
     MissingDependencyError,
 )
-from polyabayes.io import _files, read_corpus, write_corpus
+from polyabayes.io import read_corpus, write_corpus
 
 DENSE = np.array([[2, 0, 1], [0, 0, 0], [0, 3, 0]])
 WORDS = ["urn", "ball", "colour"]
@@ -40,7 +41,7 @@ def dense(corpus: Corpus) -> list[list[int]]:
 @pytest.mark.parametrize("content", [DOCWORD, DOCWORD.rstrip(), gzip.compress(DOCWORD.encode())])
 @pytest.mark.parametrize("block_bytes", [1 << 24, 10])
 def test_docword(write, monkeypatch, content, block_bytes):
-    monkeypatch.setattr(_files, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(files, "_BLOCK_BYTES", block_bytes)
     corpus = read_corpus(write("docword.x.txt", content), vocabulary=WORDS)
     assert dense(corpus) == DENSE.tolist()
     assert corpus.vocabulary.tolist() == WORDS
@@ -87,7 +88,9 @@ def test_bad_matrix_market(write, tmp_path):
     with pytest.raises(FileFormatError, match=r"x\.mtx cannot be read"):
         read_corpus(write("x.mtx", "no matrix\n1 1 1\n"))
     mmwrite(tmp_path / "y.mtx", np.array([[0.5, 1.0]]))
-    with pytest.raises(FileFormatError, match=r"y\.mtx: .*fractional"):
+    with pytest.raises(
+        FileFormatError, match=r"y\.mtx, line 4: the count .* is not a whole number"
+    ):
         read_corpus(tmp_path / "y.mtx")
     mmwrite(tmp_path / "z.mtx", DENSE)
     with pytest.raises(InvalidArgumentError, match="vocabulary has 2 entries"):
@@ -119,7 +122,7 @@ def test_npz_of_scipy(tmp_path, write):
     assert (corpus.vocabulary.tolist(), corpus.ids) == (WORDS, None)
     np.savez(tmp_path / "y.npz", a=DENSE)
     for path in (tmp_path / "y.npz", write("z.npz", "no archive"), write("e.npz", b"PK\3\4")):
-        with pytest.raises(FileFormatError, match=rf"{path.name} (cannot be read|is damaged)"):
+        with pytest.raises(FileFormatError, match=rf"{path.name} (cannot be read|is no)"):
             read_corpus(path)
 
 
@@ -135,9 +138,9 @@ def test_svmlight(tmp_path, zero_based):
 
 
 def test_bad_svmlight(write):
-    with pytest.raises(FileFormatError, match=r"x\.svmlight cannot be read"):
+    with pytest.raises(FileFormatError, match=r"x\.svmlight, line 1: 'a:b' is not a pair"):
         read_corpus(write("x.svmlight", "1 a:b\n"))
-    with pytest.raises(FileFormatError, match=r"x\.svmlight: .*Negative values"):
+    with pytest.raises(FileFormatError, match=r"x\.svmlight, line 1: the count '-2'"):
         read_corpus(write("x.svmlight", "1 1:-2\n"))
 
 

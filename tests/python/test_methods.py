@@ -7,7 +7,7 @@ import pytest
 
 import polyabayes as pb
 from polyabayes import exceptions as errors
-from polyabayes._methods import METHODS
+from polyabayes.likelihood.methods import METHODS
 
 UNBIASED = {
     "annealed",

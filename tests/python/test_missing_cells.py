@@ -12,8 +12,9 @@ import pytest
 from scipy import stats
 
 import polyabayes as pb
-from polyabayes import AllocationModel, CountTensor, _allocation_memory
-from polyabayes._allocation_layout import lay_out
+from polyabayes import AllocationModel, CountTensor
+from polyabayes.allocation import memory
+from polyabayes.allocation.layout import lay_out
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
@@ -369,7 +370,7 @@ def test_memory_of_missing_cells_is_checked_before_any_work(
     arguments: dict[str, Any] = {"observed": observed, "max_total": int(observed.sum()) + 1}
 
     def needs(method: str, n_bytes: int, n_jobs: int = 1) -> None:
-        monkeypatch.setattr(_allocation_memory, "_memory", lambda: n_bytes)
+        monkeypatch.setattr(memory, "_memory", lambda: n_bytes)
         with pytest.raises(BudgetExceededError, match=f"{n_missing:,} missing cells"):
             NMF.log_evidence(observed.astype(int), method, n_jobs=n_jobs, **arguments)
 

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +15,7 @@ from safetensors.numpy import save_file
 
 import polyabayes as pb
 from polyabayes import exceptions as errors
+from polyabayes._support import storage
 
 LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
 WORDS = ["urn", "größe", "🎲", 'quo"te\n', "", "漢字"]
@@ -33,13 +38,9 @@ def known_pfa(**options):
 
 
 def rewrite(path: Path, change):
-    """Apply `change` to the arrays and the header of a model file."""
-    with safe_open(path, framework="numpy") as content:
-        metadata = content.metadata()
-        arrays = {key: content.get_tensor(key) for key in content.keys()}  # noqa: SIM118
-    header = json.loads(metadata["header"])
-    metadata["header"] = json.dumps(change(arrays, header) or header)
-    save_file(arrays, path, metadata)
+    """Apply `change` to the arrays and the header of a model file, and seal it again."""
+    header, arrays = storage.read_arrays(path)
+    storage.write_arrays(path, change(arrays, header) or header, arrays)
 
 
 MODELS = {
@@ -113,7 +114,8 @@ def test_a_model_file_is_open_to_other_tools(tmp_path):
     with safe_open(path, framework="numpy") as content:
         np.testing.assert_array_equal(content.get_tensor("components_"), 3 * TOPICS)
         assert json.loads(content.get_tensor("vocabulary").tobytes()) == WORDS
-        assert json.loads(content.metadata()["header"])["class"] == "PoissonFactorAnalysis"
+        about = json.loads(content.metadata()["polyabayes"])
+        assert json.loads(about["header"])["class"] == "PoissonFactorAnalysis"
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.999])
@@ -199,17 +201,87 @@ def test_tampered_models_are_refused(change, tmp_path):
         pb.load(path)
 
 
-@pytest.mark.parametrize("header", [None, "{", "[1, 2]"])
-def test_models_without_a_header_are_refused(header, tmp_path):
+@pytest.mark.parametrize(
+    "about", [None, "{", "[1, 2]", "{}", '{"format": "polyabayes 2"}', "[" * 9999]
+)
+def test_models_without_a_header_are_refused(about, tmp_path):
     path = tmp_path / "m.safetensors"
     known_lda().save(path)
-    with safe_open(path, framework="numpy") as content:
-        metadata = content.metadata()
-        arrays = {key: content.get_tensor(key) for key in content.keys()}  # noqa: SIM118
-    metadata |= {"header": header} if header else {}
-    save_file(arrays, path, {k: v for k, v in metadata.items() if header or k != "header"})
+    _, arrays = storage.read_arrays(path)
+    save_file(arrays, path, None if about is None else {"polyabayes": about})
     with pytest.raises(errors.FileFormatError, match=r"m\.safetensors"):
         pb.load(path)
+
+
+def test_one_flipped_bit_is_refused(tmp_path):
+    path = tmp_path / "m.safetensors"
+    model = LDA(2, max_iter=4, random_state=0).fit(pb.Corpus(COUNTS, WORDS))
+    model.save(path)
+    content = path.read_bytes()
+    for bit in range(0, 8 * len(content), 5):
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        with pytest.raises(errors.FileFormatError):
+            pb.load(path)
+
+
+def test_equal_models_make_equal_files(tmp_path):
+    code = (
+        "import sys, numpy as np, polyabayes as pb;"
+        "x = np.arange(24).reshape(4, 6) % 5;"
+        "pb.LatentDirichletAllocation(2, max_iter=4, random_state=0).fit(x).save(sys.argv[1])"
+    )
+    files = [tmp_path / str(n) for n in range(2)]
+    for file in files:
+        subprocess.run([sys.executable, "-c", code, str(file)], check=True)
+    assert len({file.read_bytes() for file in files}) == 1
+    model = pb.load(files[0])
+    for _ in range(30):
+        model.save(files[1])
+        assert files[1].read_bytes() == files[0].read_bytes()
+
+
+def test_a_model_takes_no_paths_from_its_file(tmp_path):
+    path = tmp_path / "m.safetensors"
+    known_lda().save(path)
+    where = str(tmp_path / "elsewhere")
+    rewrite(path, lambda _, header: header["parameters"].update(checkpoint=where, n_jobs=999))
+    model = pb.load(path)
+    assert model.checkpoint is None
+    assert model.n_jobs is None
+
+
+def test_files_keep_their_mode_and_what_is_no_file_is_refused(tmp_path):
+    path = tmp_path / "m.safetensors"
+    known_lda().save(path)
+    path.chmod(0o604)
+    known_pfa().save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o604
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    known_lda().save(link)
+    assert link.is_symlink()
+    assert isinstance(pb.load(path), LDA)
+    path.chmod(0o444)
+    with pytest.raises(errors.FileAccessError, match="it is read-only"):
+        known_pfa().save(path)
+    assert isinstance(pb.load(path), LDA)
+    os.mkfifo(tmp_path / "pipe")
+    for special in (tmp_path / "pipe", Path("/dev/null")):
+        with pytest.raises(errors.FileAccessError, match="a device, pipe or socket"):
+            known_lda().save(special)
+    assert not Path("/dev/null").is_file()
+
+
+def test_nothing_else_in_the_folder_of_a_checkpoint_is_removed(tmp_path):
+    mine = [tmp_path / ".checkpoint.safetensors.mine", tmp_path / ".checkpoint.safetensors.0123"]
+    torn = tmp_path / f".checkpoint.safetensors.{'0123456789abcdef' * 2}"
+    for file in (*mine, torn):
+        file.write_text("")
+    LDA(2, max_iter=2, random_state=0, checkpoint=tmp_path).fit(COUNTS)
+    assert all(file.exists() for file in mine)
+    assert not torn.exists()
 
 
 @pytest.mark.parametrize(("name", "value"), [("shape_", [1.0, 0.0]), ("probability_", [0.5, 1.0])])

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
-from polyabayes import _fitting
 from polyabayes import exceptions as errors
+from polyabayes._support.storage import read_arrays
+from polyabayes.models import fitting
 
 MODELS = [pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis]
 
@@ -75,7 +76,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path, data):
     process.send_signal(signal.SIGKILL)
     process.wait()
     settings = {"burn_in": 10, "random_state": 1}
-    state = pb.storage.read_arrays(file)[0]["n_sweeps"]
+    state = read_arrays(file)[0]["n_sweeps"]
     assert state % 3 == 0
     resumed = pb.LatentDirichletAllocation(
         4, max_iter=state + 20, checkpoint=tmp_path, checkpoint_every=3, **settings
@@ -164,7 +165,7 @@ def test_training_goes_on_when_a_checkpoint_cannot_be_written(tmp_path, data, mo
     assert len(written) == 4
     assert model.n_iter_ == 20
     monkeypatch.undo()
-    assert pb.storage.read_arrays(tmp_path / "checkpoint.safetensors")[0]["n_sweeps"] == 10
+    assert read_arrays(tmp_path / "checkpoint.safetensors")[0]["n_sweeps"] == 10
 
 
 def test_a_checkpoint_that_is_no_folder_is_refused_before_any_work(tmp_path, data):
@@ -275,7 +276,7 @@ def test_models_that_were_not_sampled_here_have_no_last_sample(data, kind, tmp_p
 
 def test_many_tokens_are_counted_in_parts(data, monkeypatch):
     whole = pb.LatentDirichletAllocation(4, max_iter=4, random_state=1).fit(data.corpus)
-    monkeypatch.setattr(_fitting, "_TOKENS_AT_ONCE", 7)
+    monkeypatch.setattr(fitting, "_TOKENS_AT_ONCE", 7)
     parts = pb.LatentDirichletAllocation(4, max_iter=4, random_state=1).fit(data.corpus)
     assert_same(parts, whole)
     np.testing.assert_array_equal(parts.last_sample_.topic_word, whole.last_sample_.topic_word)

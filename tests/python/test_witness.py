@@ -18,7 +18,7 @@ from polyabayes.exceptions import (
     ScoreError,
     ScoreWarning,
 )
-from polyabayes.witness import SearchStep, WitnessSearch
+from polyabayes.sizes.witness import SearchStep, WitnessSearch
 
 HALF = priors.Geometric(0.5)
 

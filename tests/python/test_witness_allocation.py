@@ -17,8 +17,8 @@ from scipy import special, stats
 import polyabayes as pb
 from polyabayes import priors
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.witness import WitnessSearch
-from polyabayes.witness._evidence import EvidenceOf
+from polyabayes.sizes.witness import WitnessSearch
+from polyabayes.sizes.witness.evidence import EvidenceOf
 
 mpl.use("Agg")
 

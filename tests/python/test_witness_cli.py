@@ -9,7 +9,7 @@ import pytest
 
 import polyabayes as pb
 from polyabayes import cli, priors
-from polyabayes._random import draw_seed
+from polyabayes._support.random import draw_seed
 
 mpl.use("Agg")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import signal
@@ -25,8 +24,8 @@ from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
 )
-from polyabayes.witness import Score, WitnessSearch
-from polyabayes.witness._adapters import NestedEstimator, degrees_of_freedom, starts_afresh
+from polyabayes.sizes.witness import Score, WitnessSearch, records
+from polyabayes.sizes.witness.adapters import NestedEstimator, degrees_of_freedom, starts_afresh
 
 DATA = pb.datasets.make_lda_corpus(30, 12, 3, document_length=15, random_state=3)
 
@@ -242,7 +241,7 @@ def test_a_damaged_record_is_refused(tmp_path: Path) -> None:
     nested(checkpoint=tmp_path, max_steps=1).fit(DATA.corpus)
     path = tmp_path / "search.jsonl"
     header = path.read_text().splitlines()[0]
-    path.write_text(f"{header}\n{json.dumps({'sizes': [1]})}\n")
+    path.write_text(f"{header}\n{records._sealed({'sizes': [1]})}\n")
     with pytest.raises(FileFormatError, match="damaged record"):
         nested(checkpoint=tmp_path).fit(DATA.corpus)
     blocked = tmp_path / "file"
@@ -270,7 +269,7 @@ def test_failures_and_zeros_survive_the_checkpoint(tmp_path: Path) -> None:
 SLOW = """
     import sys, time
     from polyabayes import priors
-    from polyabayes.witness import WitnessSearch
+    from polyabayes.sizes.witness import WitnessSearch
 
     def score(a, b):
         time.sleep(float(sys.argv[2]))

@@ -9,8 +9,8 @@ import pytest
 
 import polyabayes as pb
 from polyabayes import priors
-from polyabayes.exceptions import CheckpointWarning, InvalidArgumentError
-from polyabayes.witness import WitnessSearch
+from polyabayes.exceptions import CheckpointWarning, FileFormatError, InvalidArgumentError
+from polyabayes.sizes.witness import WitnessSearch
 
 CORPUS = pb.datasets.make_lda_corpus(30, 12, 3, document_length=15, random_state=3).corpus
 SIZES = (1, 2, 3)
@@ -88,3 +88,49 @@ def test_a_model_that_was_not_written_stays_in_memory(
 def test_a_folder_that_cannot_have_its_name_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidArgumentError, match=r"checkpoint has .*; leave"):
         nested(checkpoint=tmp_path / name).fit(CORPUS)
+
+
+def flipped(content: bytes, bit: int) -> bytes:
+    changed = bytearray(content)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+def test_one_flipped_bit_of_a_record_is_refused(tmp_path: Path) -> None:
+    nested(checkpoint=tmp_path).fit(CORPUS)
+    path = tmp_path / "search.jsonl"
+    content = path.read_bytes()
+    for bit in range(0, 8 * len(content), 7):
+        path.write_bytes(flipped(content, bit))
+        with pytest.raises(FileFormatError, match="search"):
+            nested(checkpoint=tmp_path).fit(CORPUS)
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "gone", "other"])
+def test_a_damaged_model_is_scored_again(tmp_path: Path, damage: str) -> None:
+    whole = nested(checkpoint=tmp_path).fit(CORPUS)
+    held_out = whole.predictive_bounds(CORPUS[:5])
+    (tmp_path / "predictions.jsonl").unlink()
+    path = tmp_path / "topics-2.safetensors"
+    content = path.read_bytes()
+    if damage == "gone":
+        path.unlink()
+    elif damage == "other":
+        path.write_bytes((tmp_path / "topics-3.safetensors").read_bytes())
+    else:
+        damaged = {"cut": content[:-40], "flip": flipped(content, 8 * 300), "empty": b""}
+        path.write_bytes(damaged[damage])
+    again = nested(checkpoint=tmp_path).fit(CORPUS)
+    assert again.predictive_bounds(CORPUS[:5]) == held_out
+    assert_same_models(again, whole)
+    assert path.read_bytes() == content
+
+
+def test_damaged_predictions_are_made_again(tmp_path: Path) -> None:
+    search = nested(checkpoint=tmp_path).fit(CORPUS)
+    bounds = search.predictive_bounds(CORPUS[:5])
+    path = tmp_path / "predictions.jsonl"
+    content = path.read_bytes()
+    for bit in range(0, 8 * len(content), 97):
+        path.write_bytes(flipped(content, bit))
+        assert nested(checkpoint=tmp_path).fit(CORPUS).predictive_bounds(CORPUS[:5]) == bounds

@@ -20,8 +20,8 @@ from sklearn.base import clone
 import polyabayes as pb
 from polyabayes import priors
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.witness import WitnessSearch, cross_validate
-from polyabayes.witness._adapters import NestedEstimator
+from polyabayes.sizes.witness import WitnessSearch, cross_validate
+from polyabayes.sizes.witness.adapters import NestedEstimator
 
 DATA = pb.datasets.make_lda_corpus(30, 12, 3, document_length=15, random_state=3)
 

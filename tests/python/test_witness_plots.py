@@ -21,7 +21,7 @@ from polyabayes.plotting import (
     plot_size_bounds,
     plot_size_posterior,
 )
-from polyabayes.witness import ResultTable, WitnessSearch
+from polyabayes.sizes.witness import ResultTable, WitnessSearch
 
 mpl.use("Agg")
 

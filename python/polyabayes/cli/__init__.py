@@ -16,10 +16,10 @@ from functools import partial
 from typing import TextIO
 
 import polyabayes as pb
-from polyabayes.cli import _documents, _search, _tensors
-from polyabayes.cli._options import make_parser
-from polyabayes.cli._output import INTERRUPTED, say
-from polyabayes.cli._words import in_options
+from polyabayes.cli import documents, search, tensors
+from polyabayes.cli.options import make_parser
+from polyabayes.cli.output import INTERRUPTED, say
+from polyabayes.cli.words import in_options
 from polyabayes.exceptions import PolyabayesError, PolyabayesWarning
 
 __all__ = ["main"]
@@ -28,14 +28,14 @@ _USER_ERROR = 2
 _BROKEN_PIPE = 141
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "fit": _documents.fit,
-    "score": _documents.score,
-    "compare": _documents.compare,
-    "split": _documents.split,
-    "search": _search.search,
-    "evidence": _tensors.evidence,
-    "decompose": _tensors.decompose,
-    "demo": _documents.demo,
+    "fit": documents.fit,
+    "score": documents.score,
+    "compare": documents.compare,
+    "split": documents.split,
+    "search": search.search,
+    "evidence": tensors.evidence,
+    "decompose": tensors.decompose,
+    "demo": documents.demo,
 }
 
 

@@ -6,8 +6,11 @@
 //! ([`power_series`]).
 
 pub mod box_recursion;
+mod cost;
 pub mod lattice;
 pub mod power_series;
+
+pub use cost::Cost;
 
 use crate::control::Observer;
 use crate::error::{MAX_EXACT_BYTES, Result};
@@ -24,38 +27,42 @@ pub enum Algorithm {
     PowerSeries,
 }
 
-/// The cheaper exact algorithm for one document, and what it costs.
+/// The cheapest exact algorithm for one document, and what it costs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plan {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// Estimated multiply-adds.
-    pub operations: f64,
-    /// Estimated memory in bytes.
-    pub bytes: f64,
+    /// What it costs.
+    pub cost: Cost,
 }
 
 impl Plan {
     /// Compares the costs of the algorithms on one document.
     pub fn new(urn: &LocalUrn) -> Self {
-        let cost = |plan: &Plan| {
-            if plan.bytes > MAX_EXACT_BYTES { f64::INFINITY } else { plan.operations }
+        let plan = |algorithm, cost| Plan { algorithm, cost };
+        let operations = |plan: &Plan| {
+            if plan.cost.bytes > MAX_EXACT_BYTES { f64::INFINITY } else { plan.cost.operations }
         };
-        [box_recursion::plan(urn), power_series::plan(urn)].into_iter().fold(
-            lattice::plan(urn),
-            |best, plan| if cost(&plan) < cost(&best) { plan } else { best },
-        )
+        [
+            plan(Algorithm::BoxRecursion, box_recursion::cost(urn)),
+            plan(Algorithm::PowerSeries, power_series::cost(urn)),
+        ]
+        .into_iter()
+        .fold(plan(Algorithm::Lattice, lattice::cost(urn)), |best, plan| {
+            if operations(&plan) < operations(&best) { plan } else { best }
+        })
     }
 
     /// Whether the plan stays within `budget` multiply-adds and within memory.
     pub fn within(&self, budget: f64) -> bool {
-        self.operations <= budget && self.bytes <= MAX_EXACT_BYTES
+        self.cost.operations <= budget && self.cost.bytes <= MAX_EXACT_BYTES
     }
 
     /// ln Z of the document, with a relative error near 1e-13.
     ///
     /// # Errors
-    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
+    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop,
+    /// [`Error::Memory`](crate::Error::Memory) where there is no room.
     pub fn run(&self, urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
         match self.algorithm {
             Algorithm::Lattice => lattice::ln_urn_sum(urn, observer),

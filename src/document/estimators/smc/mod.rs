@@ -38,7 +38,7 @@ pub fn ln_urn_sums(
     rng: &mut impl Rng,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let guess = if lookahead { Lookahead::new(urn) } else { Lookahead::none(urn) };
+    let guess = if lookahead { Lookahead::new(urn, observer)? } else { Lookahead::none(urn) };
     let mut filter = Filter::new(urn, &guess, n_runs, n_particles);
     filter.run(&guess.order, rng, observer)?;
     Ok(filter.ln_values())
@@ -59,7 +59,7 @@ pub fn ln_urn_sums_conditional(
     rng: &mut impl Rng,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let guess = if lookahead { Lookahead::new(urn) } else { Lookahead::none(urn) };
+    let guess = if lookahead { Lookahead::new(urn, observer)? } else { Lookahead::none(urn) };
     let mut filter = Filter::new(urn, &guess, paths.len(), n_particles);
     filter.paths = paths;
     filter.reference = (0..paths.len()).map(|_| rng.random_range(0..n_particles)).collect();

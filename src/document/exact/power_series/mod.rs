@@ -24,7 +24,7 @@ mod convolution;
 use clusters::Clusters;
 use convolution::{BINOMIALS, Convolution, LANE_AXES, MAX_COPIES, N_LANES, add};
 
-use super::{Algorithm, Plan};
+use super::Cost;
 use crate::control::Observer;
 use crate::document::estimators::mean_field::{self, MeanField};
 use crate::error::{Result, array_of};
@@ -69,9 +69,7 @@ impl Axis {
 
 /// Cost of the series on one document; infinite where it does not apply, or where doubles would over-
 /// or underflow.
-pub fn plan(urn: &LocalUrn) -> Plan {
-    let mut plan =
-        Plan { algorithm: Algorithm::PowerSeries, operations: f64::INFINITY, bytes: 0.0 };
+pub fn cost(urn: &LocalUrn) -> Cost {
     let least = urn.pseudo_counts().iter().copied().fold(f64::INFINITY, f64::min);
     let n_ones = urn.counts().iter().filter(|&&y| y == 1).count();
     let most = urn.counts().iter().copied().max().unwrap_or(0) as usize;
@@ -83,21 +81,20 @@ pub fn plan(urn: &LocalUrn) -> Plan {
         || least < LEAST_PSEUDO_COUNT
         || !fits_doubles(urn)
     {
-        return plan;
+        return Cost { operations: f64::INFINITY, bytes: 0.0 };
     }
     let axes = axes(urn.counts());
     let n_topics = urn.n_topics() as f64;
-    plan.operations = 0.0;
+    let mut operations = 0.0;
     for (index, axis) in axes.iter().enumerate().skip(LANE_AXES) {
         let pairs = (axis.y * (axis.y + 1) / 2) as f64;
         let is_last = index + 1 == axes.len();
         let n_convolved = if is_last { pairs - axis.y as f64 } else { pairs };
-        plan.operations += n_convolved * convolution::operations(&axes[..index]);
-        plan.operations += pairs * n_topics * axis.stride as f64;
+        operations += n_convolved * convolution::operations(&axes[..index]);
+        operations += pairs * n_topics * axis.stride as f64;
     }
     let numbers = Room::new(&axes).total + Clusters::numbers(&axes, urn.n_topics());
-    plan.bytes = size_of::<f64>() as f64 * numbers;
-    plan
+    Cost { operations, bytes: size_of::<f64>() as f64 * numbers }
 }
 
 /// Bounds on Z(v), with weights divided by at least the least pseudo-count: at most all balls and
@@ -151,14 +148,14 @@ impl Room {
     }
 }
 
-/// ln Z of a document to which [`plan`] gives a finite cost.
+/// ln Z of a document to which [`cost`] gives a finite cost.
 ///
 /// # Errors
 /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop,
 /// [`Error::Memory`](crate::Error::Memory) where there is none.
 pub fn ln_urn_sum(urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
     let axes = axes(urn.counts());
-    let scales = scales(urn);
+    let scales = scales(urn, observer)?;
     let q: Vec<f64> = (axes.iter())
         .flat_map(|axis| urn.weights(axis.cell).iter().map(|q| q * scales[axis.cell]))
         .collect();
@@ -196,16 +193,17 @@ fn n_choices(axes: &[Axis], state: usize) -> f64 {
 }
 
 /// One over the probability of a token of each word given the others, under the mean field.
-fn scales(urn: &LocalUrn) -> Vec<f64> {
-    let g = mean_field::responsibilities(urn, MeanField::first_order(MEAN_FIELD_ITERATIONS));
+fn scales(urn: &LocalUrn, observer: &impl Observer) -> Result<Vec<f64>> {
+    let mean_field = MeanField::first_order(MEAN_FIELD_ITERATIONS);
+    let g = mean_field::responsibilities(urn, mean_field, observer)?;
     let balls = mean_field::expected_balls(urn, &g);
     let rows = g.chunks_exact(urn.n_topics()).zip(urn.cells());
-    rows.map(|(g, (q, _))| {
-        let others =
-            balls.iter().zip(urn.pseudo_counts()).zip(g).map(|((x, a), g)| (x - g).max(*a));
-        others.zip(q).map(|(x, q)| x * q).sum::<f64>().recip()
-    })
-    .collect()
+    let conditional = |(g, (q, _)): (&[f64], (&[f64], u32))| {
+        let all = balls.iter().zip(urn.pseudo_counts()).zip(g);
+        let others = all.map(|((x, a), g)| (x - g).max(*a));
+        others.zip(q).map(|(x, q)| x * q).sum::<f64>()
+    };
+    Ok(rows.map(|row| conditional(row).recip()).collect())
 }
 
 /// Z of the words in the lanes.
