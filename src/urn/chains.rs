@@ -9,7 +9,7 @@
 
 use super::{LocalUrn, Order};
 use crate::control::Observer;
-use crate::error::{Error, Result, array_of};
+use crate::error::{Error, Result, room_for};
 use crate::math::pick_lanes;
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
@@ -63,15 +63,13 @@ impl<U: UniformLanes> Chains<U> {
     /// [`Error::Memory`] where there is no room for all tokens of the document.
     pub fn new(urn: &LocalUrn, rng: &mut impl Stream<Lanes = U>) -> Result<Self> {
         let n_tokens = urn.n_tokens() as usize;
-        let mut cells = array_of("words of the tokens of a document", n_tokens, 0)?;
-        let counts = (0..).zip(urn.counts());
-        let words = counts.flat_map(|(cell, &y)| std::iter::repeat_n(cell, y as usize));
-        cells.iter_mut().zip(words).for_each(|(to, cell)| *to = cell);
-        let mut topics = array_of("topics of the tokens of a document", n_tokens, [0; LANES])?;
-        topics.clear();
+        let mut cells = room_for("words of the tokens of a document", n_tokens)?;
+        for (cell, &y) in (0..).zip(urn.counts()) {
+            cells.extend(std::iter::repeat_n(cell, y as usize));
+        }
         Ok(Chains {
             cells,
-            topics,
+            topics: room_for("topics of the tokens of a document", n_tokens)?,
             balls: vec![[0.0; LANES]; urn.n_topics()],
             sums: vec![[0.0; LANES]; urn.n_topics()],
             uniforms: rng.lanes(),
