@@ -33,6 +33,7 @@ bench: .venv/built
 	cargo bench
 	$(BIN)/python benches/figures.py
 	$(BIN)/python benches/memory.py
+	$(BIN)/python benches/interruption.py
 	$(BIN)/python benches/peers.py
 
 # Every estimator against the truth; ten minutes on one thread.

@@ -73,8 +73,7 @@ fn long_documents_stop_soon_after_they_are_asked_to() {
         let budget = Some(1e300);
         let n_particles = (method != Method::Auto).then_some(2);
         let n_samples = Some(1 << 20);
-        let settings =
-            Settings { method, budget, n_samples, n_particles, ..Settings::new(QUERY) };
+        let settings = Settings { method, budget, n_samples, n_particles, ..Settings::new(QUERY) };
         let start = Instant::now();
         let found = score(&model(), &document(count), &settings, 0, &Timer(start)).unwrap();
         let late = start.elapsed().saturating_sub(PATIENCE);

@@ -38,7 +38,7 @@ from polyabayes.models import (
     load,
     sample_chains,
 )
-from polyabayes.sizes import WitnessSearch, cross_validate
+from polyabayes.sizes import SizeChoice, WitnessSearch, choose_n_components, cross_validate
 
 __version__ = "0.1.0"
 
@@ -59,10 +59,12 @@ __all__ = [
     "ParticleChain",
     "Perplexity",
     "PoissonFactorAnalysis",
+    "SizeChoice",
     "TopicWeights",
     "Trace",
     "WitnessSearch",
     "bidirectional_bounds",
+    "choose_n_components",
     "compare",
     "completion_perplexity",
     "cross_validate",

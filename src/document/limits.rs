@@ -6,7 +6,7 @@ use super::estimators::sampler::Sampler;
 use super::exact::{Cost, Plan};
 use super::settings::{AUTO_EXACT, BUDGET, Method, SAMPLING_BUDGET, Settings};
 use crate::counts::CountMatrix;
-use crate::error::{Error, Result};
+use crate::error::{Error, MAX_EXACT_BYTES, Result};
 use crate::urn::{Extent, LocalUrn};
 
 /// Largest number of replicates.
@@ -31,9 +31,9 @@ pub(super) fn check(
         });
     }
     let sizes = [
-        ("n_samples", settings.n_samples.unwrap_or(1), 1..=usize::MAX, "at least 1"),
-        ("n_particles", settings.n_particles.unwrap_or(1), 1..=usize::MAX, "at least 1"),
-        ("n_replicates", settings.n_replicates, 2..=MAX_REPLICATES, "between 2 and 10000"),
+        ("number of samples", settings.n_samples.unwrap_or(1), 1..=usize::MAX, "at least 1"),
+        ("number of particles", settings.n_particles.unwrap_or(1), 1..=usize::MAX, "at least 1"),
+        ("number of replicates", settings.n_replicates, 2..=MAX_REPLICATES, "between 2 and 10000"),
     ];
     for (name, size, range, domain) in sizes {
         if !range.contains(&size) {
@@ -45,7 +45,7 @@ pub(super) fn check(
         if value > 0.0 { Ok(()) } else { Err(Error::Parameter { name, index: 0, value, domain }) }
     };
     positive("budget", settings.budget.unwrap_or(BUDGET))?;
-    positive("target_std_error", settings.target_std_error.unwrap_or(1.0))
+    positive("target standard error", settings.target_std_error.unwrap_or(1.0))
 }
 
 /// Refuses before any work what one of the documents would make too expensive.
@@ -138,7 +138,17 @@ pub(super) fn check_exact(urn: &LocalUrn, document: usize, settings: &Settings) 
     }
     let Cost { operations, bytes } = plan.cost;
     let Extent { n_tokens, n_distinct, n_topics, .. } = urn.extent();
-    Err(Error::Budget { document, n_tokens, n_distinct, n_topics, operations, bytes, budget })
+    let most_bytes = MAX_EXACT_BYTES;
+    Err(Error::Budget {
+        document,
+        n_tokens,
+        n_distinct,
+        n_topics,
+        operations,
+        bytes,
+        budget,
+        most_bytes,
+    })
 }
 
 /// Size of which the memory of one document has room for that many replicates.

@@ -370,8 +370,8 @@ def bounds(model: Any, method: str, **sizes: Any) -> dict[str, Any]:
     found = pb.bidirectional_bounds(
         model, method, n_documents=4, n_replicates=8, random_state=8, **length, **sizes
     )
-    names = ("lower", "lower_std_errors", "upper", "upper_std_errors", "corpus")
-    return fields(found, *names)
+    names = ("lower", "lower_std_errors", "upper", "upper_std_errors")
+    return fields(found, *names) | {"corpus": plain(found.data)}
 
 
 def comparison() -> dict[str, Any]:

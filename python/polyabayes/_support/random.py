@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.exceptions import InvalidArgumentError, argument
 
 RandomState: TypeAlias = (
     int | np.random.RandomState | np.random.Generator | np.random.SeedSequence | None
@@ -25,8 +25,10 @@ def random_generator(random_state: RandomState) -> np.random.Generator:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
         raise InvalidArgumentError(
-            "random_state must be None, a non-negative int, a RandomState, a Generator or a "
-            f"SeedSequence, got {random_state!r}"
+            f"{argument('random_state')} must be None, a non-negative int, a RandomState, a "
+            f"Generator or a SeedSequence, got {random_state!r}",
+            argument="random_state",
+            value=random_state,
         ) from error
 
 

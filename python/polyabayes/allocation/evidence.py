@@ -24,6 +24,7 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
     UnreliableErrorWarning,
+    argument,
 )
 
 __all__ = [
@@ -124,10 +125,10 @@ class Evidence:
         if left > _LEAST_DOUBTED:
             return (
                 f"totals beyond the last would add about {left:.1%} of the evidence found, or "
-                "more; raise max_total"
+                f"more; raise {argument('max_total')}"
             )
         if self.n_replicates == 1:
-            return "one replicate does not say how far it is off; raise n_replicates"
+            return f"one replicate does not say how far it is off; raise {argument('n_replicates')}"
         if not _is_doubtful(self.std_error, self.n_eff, self.n_replicates):
             return ""
         sizes = [name for name in METHODS[self.method].options if name in _SIZES[:2]]
@@ -205,8 +206,9 @@ class Options:
         for name in self.given():
             if name not in takes:
                 raise InvalidArgumentError(
-                    f"method {method!r} takes no {name}, which is of {_methods_with(name)}; its "
-                    f"options: {', '.join(takes)}"
+                    f"{argument('method')} {method!r} takes no {argument(name)}, which is of "
+                    f"{_methods_with(name)}; its options: {', '.join(map(argument, takes))}",
+                    argument=name,
                 )
         if method == "auto" and not self.samplers():
             told = [f"`{name}` is of {_methods_with(name)}" for name in self.given()]
@@ -305,7 +307,7 @@ def _smc(
     if lookahead and core.n_cliques > 1:
         raise InvalidArgumentError(
             "method 'smc-lookahead' needs all hidden nodes in one clique, and those of the graph "
-            f"are summed out in {core.n_cliques}; use method='annealed'"
+            f"are summed out in {core.n_cliques}; use {argument('method', 'annealed')}"
         )
     n_replicates, n_particles = (
         options.n_replicates or _REPLICATES,

@@ -18,7 +18,7 @@ from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.memory import LANES, check_memory
 from polyabayes.allocation.observed_cells import incomplete
 from polyabayes.data.cells import Integers
-from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.exceptions import InvalidArgumentError, argument
 
 __all__ = ["METHODS", "Options", "find_decomposition"]
 
@@ -27,7 +27,7 @@ class Options(NamedTuple):
     """Options of the methods; None leaves the choice to the method."""
 
     max_iter: int | None
-    tolerance: float | None
+    tol: float | None
     n_restarts: int | None
     burn_in: int | None
     n_particles: int | None
@@ -49,7 +49,7 @@ def _climb(
         return core.variational(
             method,
             max_iter=options.max_iter or 1000,
-            tolerance=1e-9 if options.tolerance is None else options.tolerance,
+            tolerance=1e-9 if options.tol is None else options.tol,
             n_restarts=n_restarts,
             seed=run.seed,
             n_jobs=run.n_jobs,
@@ -94,7 +94,7 @@ class Method(NamedTuple):
     options: tuple[str, ...]
 
 
-_CLIMBING = Method(_climb, ("max_iter", "tolerance", "n_restarts"))
+_CLIMBING = Method(_climb, ("max_iter", "tol", "n_restarts"))
 
 # The others draw or choose whole tokens, of which missing cells have no known number.
 _WITH_MISSING = ("vb", "em")
@@ -123,7 +123,8 @@ def find_decomposition(
     method = checks.choice("method", method, tuple(METHODS))
     if len(missing) and method not in _WITH_MISSING:
         raise InvalidArgumentError(
-            f"method {method!r} needs all cells observed; use method='vb' or method='em'"
+            f"{argument('method', method)} needs all cells observed; use "
+            f"{argument('method', 'vb')} or {argument('method', 'em')}"
         )
     _check_options(method, options)
     tensor, rate = layout.tensor, layout.rate()
@@ -165,7 +166,7 @@ def _check_options(method: str, options: Options) -> None:
             raise InvalidArgumentError(
                 f"method {method!r} takes no {name}; its options: {', '.join(takes)}"
             )
-        if name == "tolerance":
+        if name == "tol":
             checks.positive_number(name, value)
         else:
             checks.whole_number(name, value, 0 if name == "burn_in" else 1, 10**9)

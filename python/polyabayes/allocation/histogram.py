@@ -13,7 +13,7 @@ from scipy.special import gammaln, logsumexp
 
 from polyabayes._support import checks
 from polyabayes.allocation.layout import Layout
-from polyabayes.exceptions import BudgetExceededError
+from polyabayes.exceptions import BudgetExceededError, argument
 
 __all__ = ["Allocations", "enumerate_allocations"]
 
@@ -85,8 +85,11 @@ def enumerate_allocations(layout: Layout, budget: float | None) -> Allocations:
         if needed > budget:
             raise BudgetExceededError(
                 f"the allocations of {tensor.total:,} tokens would take {needed:.1e} marginal "
-                f"counts at a time; the budget is {budget:.1e}: raise budget, or take a smaller "
-                "tensor or fewer hidden values"
+                f"counts at a time; the budget is {budget:.1e}: raise {argument('budget')}, or "
+                "take a smaller tensor or fewer hidden values",
+                argument="budget",
+                value=needed,
+                limit=budget,
             )
         ways = _compositions(int(count), n_states)
         added = ways @ _increments(layout, shapes, place)

@@ -15,7 +15,12 @@ from polyabayes.allocation.graphs.graph import Graph
 from polyabayes.data.cells import non_zeros
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.tensor import CountTensor
-from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    argument,
+)
 
 __all__ = ["Cost", "Layout", "lay_out"]
 
@@ -108,9 +113,9 @@ class Layout:
             return self.model.rate
         if not self.tensor.total:
             raise InvalidArgumentError(
-                "the tensor is empty, and the default of `rate` is the concentration over its "
-                "total; give the model one, whose P(T = 0) is then the evidence, or ask for "
-                "given_total=True"
+                f"the tensor is empty, and the default of {argument('rate')} is the concentration "
+                "over its total; give the model one, whose P(T = 0) is then the evidence, or ask "
+                f"for {argument('given_total', True)}"
             )
         return self.model.concentration / self.tensor.total
 

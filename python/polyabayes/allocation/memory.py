@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from polyabayes import _core
-from polyabayes.exceptions import BudgetExceededError
+from polyabayes.exceptions import BudgetExceededError, argument
 
 __all__ = ["LANES", "MODES", "check_memory"]
 
@@ -62,7 +62,8 @@ def check_memory(
     raise BudgetExceededError(
         f"{', '.join(sizes)} and {core.n_marginals:,} marginal counts would take "
         f"{needed / 2**30:,.1f} GiB on {n_at_once} threads, of {there_are / 2**30:,.1f}; take "
-        "fewer, divide the counts by a common unit, lower n_jobs, or use method='vb', which holds "
+        f"fewer, divide the counts by a common unit, lower {argument('n_jobs')}, or use "
+        f"{argument('method', 'vb')}, which holds "
         "no tokens and no particles"
     )
 

@@ -17,6 +17,7 @@ from polyabayes._support import checks
 from polyabayes._support.frames import data_frame
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
+from polyabayes._support.results import Result
 from polyabayes.allocation.evidence import (
     AUTO_BUDGET,
     BUDGET,
@@ -36,6 +37,7 @@ from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
     UnreliableErrorWarning,
+    argument,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ _LEFT_BY_BOUND = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MissingCells:
+class MissingCells(Result):
     """What a model says of cells that were not observed, X being the observed ones.
 
     Attributes
@@ -110,16 +112,6 @@ class MissingCells:
         tail = (1 - level) / 2
         low, high = np.searchsorted(below, [tail, 1 - tail])
         return int(self.totals[low]), int(self.totals[min(high, len(self.totals) - 1)])
-
-    def to_frame(self) -> pd.DataFrame:
-        """A row a missing cell: its place, expected count and standard error.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-        """
-        return data_frame(self._columns())
 
     def totals_to_frame(self) -> pd.DataFrame:
         """A row a total: ln of the joint probability, posterior, and standard errors.
@@ -225,7 +217,8 @@ def _variational(
 ) -> tuple[str, _Found]:
     if max_total is not None:
         raise InvalidArgumentError(
-            "method 'vb' takes no max_total: its bound is a sum over all totals"
+            f"{argument('method')} 'vb' takes no {argument('max_total')}: its bound is a sum over "
+            "all totals"
         )
     n_restarts = options.n_replicates or 10
     with progress_bar(run.progress, n_restarts, "restart") as update:
@@ -280,7 +273,8 @@ def find_missing(
     tensor = layout.tensor
     if options.n_samples is not None and method != "vb":
         raise InvalidArgumentError(
-            f"method {method!r} takes no n_samples where cells are missing; it is of 'vb'"
+            f"{argument('method')} {method!r} takes no {argument('n_samples')} where cells are "
+            "missing; it is of 'vb'"
         )
     options = options.checked(_checked_method(method), tensor.n_cells)
     if max_total is not None:

@@ -27,7 +27,7 @@ from polyabayes.allocation.missing_cells import MissingCells, find_missing
 from polyabayes.allocation.observed_cells import lay_out_observed
 from polyabayes.allocation.sandwich import Sandwich, find_sandwich
 from polyabayes.data.cells import checked_axes
-from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.exceptions import InvalidArgumentError, argument
 
 __all__ = [
     "AllocationModel",
@@ -310,8 +310,8 @@ class AllocationModel:
         if len(missing):
             if given_total:
                 raise InvalidArgumentError(
-                    "given_total=True needs all cells observed: the total is not known, "
-                    "predict_missing has its posterior"
+                    f"{argument('given_total', True)} needs all cells observed: the total is not "
+                    f"known, {argument('predict_missing')} has its posterior"
                 )
             return find_missing(
                 layout,
@@ -338,9 +338,9 @@ class AllocationModel:
     def predict_missing(
         self,
         data: Any,
-        observed: Any = None,
         method: str = "auto",
         *,
+        observed: Any = None,
         max_total: int | None = None,
         n_particles: int | None = None,
         n_samples: int | None = None,
@@ -362,14 +362,16 @@ class AllocationModel:
 
         Parameters
         ----------
-        data, observed
-            As for :meth:`log_evidence`; at least one cell is missing. Levels of a node beyond its
-            axis count as observed, without tokens. The model needs a `rate`.
+        data
+            As for :meth:`log_evidence`. The model needs a `rate`.
         method : {"auto", "exact", "smc", "vb"}
             As for :meth:`log_evidence`; ``"auto"`` is exact where quick, else ``"smc"``. Where
             totals have a long tail, ``"exact"`` takes minutes and gigabytes: give `max_total`.
             ``"vb"`` follows one of many modes: its counts may be far off, and its totals are
             spread too narrowly.
+        observed
+            As for :meth:`log_evidence`; at least one cell is missing. Levels of a node beyond its
+            axis count as observed, without tokens.
         max_total : int, optional
             Largest total. By default, totals go on until those beyond would add less than 1e-9 of
             the evidence to ``"exact"``, and 1e-6 to ``"smc"``, about, or a million tokens are
@@ -504,7 +506,7 @@ class AllocationModel:
         *,
         observed: Any = None,
         max_iter: int | None = None,
-        tolerance: float | None = None,
+        tol: float | None = None,
         n_restarts: int | None = None,
         burn_in: int | None = None,
         n_particles: int | None = None,
@@ -528,7 +530,7 @@ class AllocationModel:
             ``"em"``: tables and counts are those of all cells, and predict the missing ones.
         max_iter : int, optional
             Iterations, or sweeps of ``"gibbs"``: 1000.
-        tolerance : float, optional
+        tol : float, optional
             Relative gain of the objective at which iterations end, 1e-9.
         n_restarts : int, optional
             Random starts, the best of which is kept: 10. Not of ``"gibbs"`` and ``"smc"``.
@@ -554,7 +556,7 @@ class AllocationModel:
         return find_decomposition(
             *lay_out_observed(self, data, observed, elimination_order),
             method,
-            FittingOptions(max_iter, tolerance, n_restarts, burn_in, n_particles),
+            FittingOptions(max_iter, tol, n_restarts, burn_in, n_particles),
             random_state=random_state,
             n_jobs=n_jobs,
             progress=progress,

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
-from polyabayes._support.frames import data_frame
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, random_generator
+from polyabayes._support.results import Result
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.exceptions import (
     Interrupted,
@@ -23,7 +23,7 @@ from polyabayes.exceptions import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 __all__ = ["ParticleChain", "particle_mcmc"]
 
@@ -32,7 +32,7 @@ _N_BATCHES = 20
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ParticleChain:
+class ParticleChain(Result):
     """States of a chain whose law tends to the posterior of rank and concentration.
 
     Attributes
@@ -74,14 +74,12 @@ class ParticleChain:
             probabilities[int(rank)] = (float((kept == rank).mean()), error)
         return probabilities
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row a step."""
-        columns = {
+    def _columns(self) -> dict[str, Any]:
+        return {
             "rank": self.ranks,
             "concentration": self.concentrations,
             "log_evidence": self.log_evidences,
         }
-        return data_frame(columns)
 
     def __repr__(self) -> str:
         return f"<ParticleChain: {len(self.ranks):,} steps, {self.acceptance:.0%} accepted>"

@@ -11,8 +11,9 @@ import numpy as np
 from scipy import special, stats
 
 from polyabayes._support import checks
-from polyabayes._support.frames import data_frame
 from polyabayes._support.random import RandomState, draw_seed
+from polyabayes._support.results import Result
+from polyabayes._support.tables import Column, text_table
 from polyabayes.allocation.evidence import METHODS
 from polyabayes.allocation.model import AllocationModel, Evidence
 from polyabayes.exceptions import (
@@ -20,6 +21,7 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
     UnreliableErrorWarning,
+    argument,
 )
 
 if TYPE_CHECKING:
@@ -30,12 +32,13 @@ __all__ = ["ModelPosterior", "posterior_over_models"]
 
 _NO_ODDS = (
     "lower bounds may be any distance below their evidences, so that they tell no odds: take "
-    "method='annealed' or method='smc', or look at the bounds by log_evidence"
+    f"{argument('method', 'annealed')} or {argument('method', 'smc')}, or look at the bounds by "
+    "log_evidence"
 )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ModelPosterior:
+class ModelPosterior(Result):
     """Allocation models by their posterior probability, best first.
 
     Evidences that are lower bounds are refused: nothing follows from them for odds.
@@ -111,7 +114,7 @@ class ModelPosterior:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a model: evidence, log odds against the best, probability and its interval."""
-        return data_frame(self._rows()).set_index("model")
+        return super().to_frame().set_index("model")
 
     def _ln_weight(self, name: str) -> float:
         return float(np.log(self.prior[name])) + self.evidences[name].value
@@ -136,20 +139,25 @@ class ModelPosterior:
             )
         return rows
 
+    def _columns(self) -> dict[str, Any]:
+        rows = self._rows()
+        return {name: [row[name] for row in rows] for name in rows[0]}
+
     def __str__(self) -> str:
-        width = max(len("model"), *(len(name) for name in self.evidences))
-        lines = [
-            f"{'model':<{width}}  {'log evidence':>14}  {'+-':>7}  {'log odds':>10}  {'+-':>7}  "
-            f"{'probability':>11}  {'95 % interval':>15}  method"
-        ]
-        lines += [
-            f"{row['model']:<{width}}  {row['log_evidence']:>14,.4f}  {row['std_error']:>7.2g}  "
-            f"{row['log_odds']:>10,.4f}  {row['log_odds_std_error']:>7.2g}  "
-            f"{row['probability']:>11.4f}  "
-            f"{row['probability_low']:>6.4f} - {row['probability_high']:<6.4f}  {row['method']}"
-            for row in self._rows()
-        ]
-        return "\n".join(lines)
+        found = self._columns()
+        ends = zip(found["probability_low"], found["probability_high"], strict=True)
+        return text_table(
+            [
+                Column("model", found["model"], is_left=True),
+                Column("log evidence", [f"{x:,.4f}" for x in found["log_evidence"]], 14),
+                Column("+-", [f"{x:.2g}" for x in found["std_error"]], 7),
+                Column("log odds", [f"{x:,.4f}" for x in found["log_odds"]], 10),
+                Column("+-", [f"{x:.2g}" for x in found["log_odds_std_error"]], 7),
+                Column("probability", [f"{x:.4f}" for x in found["probability"]]),
+                Column("95 % interval", [f"{low:.4f} - {high:.4f}" for low, high in ends], 15),
+                Column("method", found["method"], is_left=True),
+            ]
+        )
 
     def __repr__(self) -> str:
         return f"<ModelPosterior of {len(self.evidences)} models>\n{self}"

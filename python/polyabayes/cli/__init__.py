@@ -17,9 +17,9 @@ from typing import TextIO
 
 import polyabayes as pb
 from polyabayes.cli import documents, search, tensors
+from polyabayes.cli.arguments import in_options
 from polyabayes.cli.options import make_parser
 from polyabayes.cli.output import INTERRUPTED, say
-from polyabayes.cli.words import in_options
 from polyabayes.exceptions import PolyabayesError, PolyabayesWarning
 
 __all__ = ["main"]
@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             _discard_output()
             return _BROKEN_PIPE
         except PolyabayesError as error:
-            return _fail(in_options(str(error), parser))
+            return _fail(error.told(partial(in_options, parser)))
         except OSError as error:
             _discard_output()
             place = error.filename or "the output"
@@ -92,7 +92,9 @@ def _show_warning(
     line: str | None = None,  # noqa: ARG001
 ) -> None:
     if issubclass(category, PolyabayesWarning):
-        say(f"warning: {' '.join(in_options(str(message), parser).split())}")
+        refer = partial(in_options, parser)
+        text = message.told(refer) if isinstance(message, PolyabayesWarning) else str(message)
+        say(f"warning: {' '.join(text.split())}")
     else:
         print(warnings.formatwarning(message, category, filename, lineno), end="", file=sys.stderr)
 

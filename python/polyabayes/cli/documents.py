@@ -25,7 +25,7 @@ from polyabayes.cli.output import (
     say,
     write_table,
 )
-from polyabayes.exceptions import Interrupted, InvalidArgumentError
+from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 
 # Of a topic and word in the file of a model.
 _FLOAT_BYTES = 8
@@ -40,7 +40,7 @@ def fit(arguments: argparse.Namespace) -> int:
     for option, model in (("prior", "pfa"), ("sampler", "pfa"), ("fit_method", "lda")):
         if arguments.model != model and getattr(arguments, option) is not None:
             raise InvalidArgumentError(
-                f"`{option}` is an option of {model}, not of {arguments.model}"
+                f"{argument(option)} is an option of {model}, not of {arguments.model}"
             )
     output = checked_file(arguments.output, (".safetensors",))
     model = _MODELS[arguments.model](**given(arguments, TRAINING))

@@ -59,7 +59,7 @@ SEARCHING = (
     "strategy",
     "bound",
     "upper",
-    "confidence",
+    "level",
     "checkpoint",
     "random_state",
     "progress",
@@ -114,7 +114,7 @@ EVIDENCE = (
 DECOMPOSITION = (
     "method",
     "max_iter",
-    "tolerance",
+    "tol",
     "n_restarts",
     "burn_in",
     "n_particles",
@@ -290,7 +290,7 @@ def _search_options(parser: _Parser) -> None:
     _estimator_options(add)
     add("--bound", help="witness, min-witness or paper")
     add("--upper", help="multinomial or vacuous")
-    add("--confidence", type=float, metavar="X", help="of all bounds together")
+    add("--level", type=float, metavar="X", help="of all bounds together")
     add("--checkpoint", metavar="DIR", help="go on from there, if it holds the same search")
     add("--plot", metavar="FILE.png", help="draw the bounds; also .pdf and .svg")
     documents = parser.add_argument_group("of a corpus").add_argument
@@ -394,7 +394,7 @@ def _decompose_options(parser: _Parser) -> None:
     text = "a folder for one CSV file a table"
     add("-o", "--output", required=True, metavar="FOLDER", help=text)
     add("--max-iter", type=int, metavar="N", help="iterations or sweeps")
-    add("--tolerance", type=float, metavar="X", help="relative gain at which iterations end")
+    add("--tol", type=float, metavar="X", help="relative gain at which iterations end")
     add("--restarts", dest="n_restarts", type=int, metavar="N", help="random starts")
     add("--burn-in", type=int, metavar="N", help="gibbs: sweeps not averaged over")
     add("--particles", dest="n_particles", type=int, metavar="N", help="of smc")

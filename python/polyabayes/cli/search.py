@@ -28,7 +28,7 @@ from polyabayes.cli.output import (
     write_table,
 )
 from polyabayes.cli.tensors import network
-from polyabayes.exceptions import Interrupted, InvalidArgumentError, ScoreError
+from polyabayes.exceptions import Interrupted, InvalidArgumentError, ScoreError, argument
 
 
 def search(arguments: argparse.Namespace) -> int:
@@ -96,7 +96,7 @@ def _search_network(arguments: argparse.Namespace, plot: Path | None) -> int:
 def _refuse(arguments: argparse.Namespace, names: Sequence[str], of: str) -> None:
     """Refuse options that the kind of search has no use for."""
     for name in given(arguments, tuple(names)):
-        raise InvalidArgumentError(f"`{name}` is an option of {of}")
+        raise InvalidArgumentError(f"{argument(name)} is an option of {of}")
 
 
 def _run(
@@ -141,9 +141,9 @@ def _summary(name: str, search: pb.WitnessSearch, test: pb.Corpus | None) -> str
     row = search.bounds_.row(-1)
     least, most = search.unexplored_posterior_
     best = f"{search.best_} (of trained models, which does not choose a size)"
-    if isinstance(search.score, pb.AllocationModel):
+    if isinstance(search.estimator, pb.AllocationModel):
         sizes = np.atleast_1d(search.best_).tolist()
-        pairs = zip(search.score.unknown_sizes, sizes, strict=True)
+        pairs = zip(search.estimator.unknown_sizes, sizes, strict=True)
         best = ", ".join(f"{node} {number}" for node, number in pairs)
     lines = [
         name,

@@ -20,7 +20,7 @@ from polyabayes.data.counts import (
     checked_words,
     unpack_frame,
 )
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 __all__ = ["Corpus", "CorpusSummary", "as_corpus"]
 
@@ -395,7 +395,7 @@ class Corpus:
             missing = self.vocabulary[np.unique(table.col[~known])].tolist()
             raise InvalidArgumentError(
                 f"{_some(missing)} of the documents are not in the vocabulary; "
-                "use unseen='drop' to leave them out"
+                f"use {argument('unseen', 'drop')} to leave them out"
             )
         counts = sparse.csr_matrix(
             (table.data[known], (table.row[known], columns[known])),
@@ -464,8 +464,8 @@ def _number_of_test_documents(test_size: float, n_documents: int) -> int:
         n_test = int(np.ceil(test_size * n_documents))
     else:
         raise InvalidArgumentError(
-            "test_size must be a number of documents (int) or a share in (0, 1) (float), "
-            f"got {test_size!r}"
+            f"{argument('test_size')} must be a number of documents (int) or a share in (0, 1) "
+            f"(float), got {test_size!r}"
         )
     if not 0 < n_test < n_documents:
         raise InvalidArgumentError(

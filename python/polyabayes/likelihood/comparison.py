@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from polyabayes._support import checks
-from polyabayes._support.frames import data_frame
 from polyabayes._support.random import RandomState, draw_seed
+from polyabayes._support.results import Result
+from polyabayes._support.tables import Column, text_table
 from polyabayes.exceptions import (
     ImpossibleDocumentWarning,
     Interrupted,
@@ -33,7 +34,7 @@ __all__ = ["Comparison", "compare"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Comparison:
+class Comparison(Result):
     """Models compared on the same documents, best first.
 
     Attributes
@@ -127,7 +128,7 @@ class Comparison:
         :meth:`interval`; ``n_left_out`` the documents that the model scored ``-inf`` or NaN, which
         the three before it leave out.
         """
-        return data_frame(self._rows()).set_index("model")
+        return super().to_frame().set_index("model")
 
     def _rows(self) -> list[dict[str, Any]]:
         rows = []
@@ -156,19 +157,23 @@ class Comparison:
             raise InvalidArgumentError(f"no model {name!r} in this comparison; there are {known}")
         return self.results[name]
 
+    def _columns(self) -> dict[str, Any]:
+        rows = self._rows()
+        return {name: [row[name] for row in rows] for name in rows[0]}
+
     def __str__(self) -> str:
-        width = max(len("model"), *(len(name) for name in self.results))
-        lines = [
-            f"{'model':<{width}}  {'nats/token':>10}  {'+-':>7}  {'perplexity':>10}  "
-            f"{'behind best':>11}  {'+-':>7}  {'P(better)':>9}"
-        ]
-        lines += [
-            f"{row['model']:<{width}}  {row['nats_per_token']:>10.4f}  {row['std_error']:>7.4f}  "
-            f"{row['perplexity']:>10,.1f}  {row['behind_best']:>11.4f}  "
-            f"{row['behind_best_std_error']:>7.2g}  {row['p_better']:>9.2g}"
-            for row in self._rows()
-        ]
-        return "\n".join(lines)
+        found = self._columns()
+        return text_table(
+            [
+                Column("model", found["model"], is_left=True),
+                Column("nats/token", [f"{x:.4f}" for x in found["nats_per_token"]]),
+                Column("+-", [f"{x:.4f}" for x in found["std_error"]], 7),
+                Column("perplexity", [f"{x:,.1f}" for x in found["perplexity"]]),
+                Column("behind best", [f"{x:.4f}" for x in found["behind_best"]]),
+                Column("+-", [f"{x:.2g}" for x in found["behind_best_std_error"]], 7),
+                Column("P(better)", [f"{x:.2g}" for x in found["p_better"]]),
+            ]
+        )
 
     def __repr__(self) -> str:
         given = ", given the length" if self.given_length else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -12,6 +11,7 @@ from scipy import sparse, special
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.bidirectional import BidirectionalBounds
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes.data.corpus import Corpus
@@ -33,53 +33,6 @@ class Simulated(Scorable, Protocol):
         self, n_documents: int, lengths: NDArray[np.int64] | None, rng: np.random.Generator
     ) -> NDArray[np.int64]:
         """Tokens of each topic in each of `n_documents` documents drawn from the model."""
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class BidirectionalBounds:
-    """Stochastic bounds of ln p of documents simulated from a model, in nats.
-
-    Attributes
-    ----------
-    lower, upper : ndarray of shape (n_documents,)
-        ln of an unbiased estimate of p, low on average; minus ln of an unbiased estimate of 1/p,
-        high on average.
-    lower_std_errors, upper_std_errors : ndarray of shape (n_documents,)
-        Their standard errors.
-    sizes : ndarray of int, shape (n_documents,)
-        Particles or temperatures of each replicate.
-    corpus : Corpus
-        The documents.
-    """
-
-    lower: NDArray[np.float64]
-    lower_std_errors: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    upper_std_errors: NDArray[np.float64]
-    sizes: NDArray[np.int64]
-    corpus: Corpus
-
-    @property
-    def gap(self) -> NDArray[np.float64]:
-        """Upper minus lower bound of each document.
-
-        On average at least the bias of either; negative only by chance.
-        """
-        return self.upper - self.lower
-
-    @property
-    def gap_std_errors(self) -> NDArray[np.float64]:
-        """Standard error of each gap."""
-        return np.hypot(self.lower_std_errors, self.upper_std_errors)
-
-    def __repr__(self) -> str:
-        lower, upper = self.lower.sum(), self.upper.sum()
-        error = float(np.sqrt((self.gap_std_errors**2).sum()))
-        return (
-            f"<BidirectionalBounds of {self.corpus.n_documents:,} documents, "
-            f"{self.corpus.n_tokens:,} tokens: {lower:z,.2f} to {upper:z,.2f} nats, "
-            f"gap {upper - lower:.2g} +- {error:.2g}>"
-        )
 
 
 def bidirectional_bounds(

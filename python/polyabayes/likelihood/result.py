@@ -11,7 +11,7 @@ from scipy import stats
 
 from polyabayes import _core
 from polyabayes._support import checks
-from polyabayes._support.frames import data_frame
+from polyabayes._support.results import Result
 from polyabayes.exceptions import (
     ImpossibleDocumentWarning,
     Interrupted,
@@ -22,7 +22,6 @@ from polyabayes.exceptions import (
 from polyabayes.likelihood.methods import METHODS, Method, Settings
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 __all__ = ["LogLikelihood", "Trace", "collect", "doubts", "interrupted"]
@@ -51,7 +50,7 @@ class Trace(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class LogLikelihood:
+class LogLikelihood(Result):
     """Log-likelihood of documents under a model, with standard errors, in nats.
 
     Attributes
@@ -187,14 +186,14 @@ class LogLikelihood:
         with np.errstate(over="ignore"):
             return float(np.exp(-self.nats_per_token))
 
-    def interval(self, confidence: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Confidence interval of each document's value.
 
         Student's t with one degree of freedom less than there are replicates.
 
         Parameters
         ----------
-        confidence : float, default=0.95
+        level : float, default=0.95
             Probability that the interval holds the true value.
 
         Returns
@@ -202,24 +201,31 @@ class LogLikelihood:
         lower, upper : ndarray of shape (n_documents,)
             Bounds in nats; equal where the value is exact.
         """
-        checks.share("confidence", confidence)
-        half_width = stats.t.ppf(0.5 + confidence / 2, self.n_replicates - 1) * self._errors()
+        checks.share("level", level)
+        half_width = stats.t.ppf(0.5 + level / 2, self.n_replicates - 1) * self._errors()
         # An estimate of zero that is not exact knows nothing of the upper bound.
         upper = np.where(np.isinf(half_width), np.inf, self.values + half_width)
         return self.values - half_width, upper
 
-    def total_interval(self, confidence: float = 0.95) -> tuple[float, float]:
+    def total_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of :attr:`total`, from its standard error and the normal law."""
-        checks.share("confidence", confidence)
-        half_width = float(stats.norm.ppf(0.5 + confidence / 2)) * self.total_std_error
+        checks.share("level", level)
+        half_width = float(stats.norm.ppf(0.5 + level / 2)) * self.total_std_error
         return self.total - half_width, self.total + half_width
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row a document: its id, length, value, error, effective replicates and method."""
-        return data_frame(self._columns())
-
     def to_arrow(self) -> pa.Table:
-        """As :meth:`to_frame`, as an Arrow table."""
+        """As :meth:`to_frame`, as an Arrow table.
+
+        Returns
+        -------
+        pyarrow.Table
+            One row a document.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pyarrow is not installed.
+        """
         try:
             import pyarrow as pa
         except ImportError as error:

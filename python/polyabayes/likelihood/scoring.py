@@ -12,7 +12,7 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.foreign import Scorable, as_scorable
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
@@ -210,7 +210,8 @@ def _given_length(model: Scorable, given_length: bool | None) -> bool:
         raise InvalidTypeError(f"given_length must be a bool or None, got {given_length!r}")
     if model._conditions_on_length and not given_length:
         raise InvalidArgumentError(
-            "given_length=False: LDA has no law of the document's length and always conditions "
-            "on it; leave given_length out, or set it for the gamma-Poisson model instead"
+            f"{argument('given_length', False)}: LDA has no law of the document's length and "
+            "always conditions on it; leave given_length out, or set it for the gamma-Poisson "
+            "model instead"
         )
     return bool(given_length)

@@ -18,6 +18,7 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
     NotFittedError,
+    argument,
 )
 from polyabayes.models.fitting import BoundTrace, fingerprint
 from polyabayes.models.topic_model import TopicModel, _row_normalised
@@ -46,7 +47,7 @@ def refuse_unused(model: LatentDirichletAllocation, method: str, **of_fit: Any) 
     for name, (value, default) in (options | of_fit).items():
         if value is not default and not (type(value) is type(default) and value == default):
             raise InvalidArgumentError(
-                f"{name} means nothing to fit_method={method!r}: leave it out"
+                f"{argument(name)} means nothing to {argument('fit_method', method)}: leave it out"
             )
 
 
@@ -63,7 +64,7 @@ def fit_em(model: LatentDirichletAllocation, X: Any) -> None:
     n_jobs = checks.n_threads(model.n_jobs)
     seed = draw_seed(model.random_state)
     if not corpus.n_tokens:
-        raise InvalidArgumentError("X holds no tokens: every document is empty")
+        raise InvalidArgumentError(f"{argument('X')} holds no tokens: every document is empty")
     identity = fingerprint(corpus)
     alpha, start = _start(model, corpus, n_components, identity)
     validate_data(model, X, reset=True, skip_check_array=True)

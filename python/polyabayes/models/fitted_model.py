@@ -17,15 +17,19 @@ from polyabayes._support.files import checked_path
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import draw_seed
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import InvalidArgumentError, NotFittedError
+from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
 from polyabayes.likelihood.foreign import read_documents
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
-from polyabayes.models.model_files import write_model
+from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
 
 __all__ = ["FittedModel", "TopicWeights"]
 
 _TRANSFORM_SWEEPS = 100
+
+
+# Fitted attributes that a file holds where the model has them.
+_SCALARS = ("n_iter_", "seed_", "topic_word_prior_", "bound_", "_bound_is_of")
 
 
 class TopicWeights(NamedTuple):
@@ -140,7 +144,7 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             If there is nothing to write.
         """
         self._check_fitted()
-        write_model(self, checked_path(path))
+        self._to_store().write(checked_path(path))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -194,8 +198,11 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         wrong = np.flatnonzero(~np.isclose(sums, 1.0, rtol=0, atol=1e-6))
         if normalised and len(wrong):
             raise InvalidArgumentError(
-                f"topic_word[{wrong[0]}] sums to {sums[wrong[0]]!r}, not to 1: divide each row by "
-                "its sum"
+                f"{argument('topic_word')}[{wrong[0]}] sums to {sums[wrong[0]]}, not to 1: divide "
+                "each row by its sum",
+                argument="topic_word",
+                value=float(sums[wrong[0]]),
+                limit=1.0,
             )
         self.components_ = topics
         self.n_features_in_ = topics.shape[1]
@@ -235,6 +242,18 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _stored(self) -> tuple[str, ...]:
         """Names of the arrays that a file of the model holds."""
         return self._arrays
+
+    def _to_store(self) -> StoredModel:
+        """What a file keeps of the model."""
+        parameters = self.get_params(deep=False)
+        names = [*self._stored(), *(["topic_counts_"] if hasattr(self, "topic_counts_") else [])]
+        return StoredModel(
+            type(self).__name__,
+            {name: x for name, x in parameters.items() if name not in OF_THE_MACHINE},
+            {name: getattr(self, name) for name in _SCALARS if hasattr(self, name)},
+            {name: getattr(self, name) for name in names},
+            None if self.vocabulary_ is None else self.vocabulary_.tolist(),
+        )
 
     def _core_model(self) -> _core.Model:
         raise NotImplementedError

@@ -14,7 +14,7 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.random import draw_seed
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.models.em import TOLERANCE, fit_em, refuse_unused
 from polyabayes.models.fitting import Looks, all_or_nothing
 from polyabayes.models.topic_model import Before, TopicModel
@@ -343,7 +343,7 @@ class LatentDirichletAllocation(TopicModel):
         """Sample the topics of new documents, what was learned before as a prior."""
         corpus = self._checked(X)
         if not corpus.n_tokens:
-            raise InvalidArgumentError("X holds no tokens: every document is empty")
+            raise InvalidArgumentError(f"{argument('X')} holds no tokens: every document is empty")
         # A stream of its own for every batch, whose number of tokens before it tells it apart.
         batch = np.random.SeedSequence([self.seed_, int(self.topic_counts_.sum())])
         schedule = self._schedule()._replace(seed=draw_seed(batch))

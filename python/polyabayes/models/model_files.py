@@ -2,49 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.files import checked_path
-from polyabayes._support.storage import read_arrays, write_arrays
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
+from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
+from polyabayes.models.topic_model import TopicModel
 
-if TYPE_CHECKING:
-    from polyabayes.models.topic_model import TopicModel
-
-# Classes of models by name; every subclass of TopicModel enters itself.
-CLASSES: dict[str, type[TopicModel]] = {}
-
-# Fitted attributes that a file holds where the model has them.
-_SCALARS = ("n_iter_", "seed_", "topic_word_prior_", "bound_", "_bound_is_of")
-
-# What a header or an array comes to that is not what it should be.
+# Exceptions that a damaged header or array may lead to.
 _DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-
-# Parameters that belong to the machine a model was trained on, not to the model.
-_OF_THE_MACHINE = ("n_jobs", "progress", "checkpoint", "checkpoint_every")
-
-
-def write_model(model: TopicModel, path: Path) -> None:
-    """Write a fitted model to a safetensors file."""
-    parameters = model.get_params(deep=False)
-    header = {
-        "class": type(model).__name__,
-        "parameters": {k: v for k, v in parameters.items() if k not in _OF_THE_MACHINE},
-        "scalars": {name: getattr(model, name) for name in _SCALARS if hasattr(model, name)},
-    }
-    names = [*model._stored(), *(["topic_counts_"] if hasattr(model, "topic_counts_") else [])]
-    arrays = {name: getattr(model, name) for name in names}
-    if model.vocabulary_ is not None:
-        words = json.dumps(model.vocabulary_.tolist(), ensure_ascii=False).encode()
-        arrays["vocabulary"] = np.frombuffer(words, dtype=np.uint8)
-    write_arrays(path, header, arrays)
 
 
 def load(path: str | os.PathLike[str]) -> TopicModel:
@@ -67,19 +38,16 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
     FileFormatError
         If it is not a whole polyabayes model.
     """
-    header, arrays = read_arrays(checked_path(path))
+    stored = StoredModel.read(checked_path(path))
     try:
         # A file says nothing of the machine that reads it, least of all where it shall write.
-        parameters = {k: v for k, v in header["parameters"].items() if k not in _OF_THE_MACHINE}
-        model = CLASSES[header["class"]](**parameters)
-        stored = model._stored()
-        words = arrays.pop("vocabulary", None)
-        vocabulary = None if words is None else json.loads(words.tobytes().decode())
-        normalised = model._conditions_on_length
-        model._set_topic_word(arrays["components_"], vocabulary, None, normalised=normalised)
-        for name in stored:
+        parameters = {k: v for k, v in stored.parameters.items() if k not in OF_THE_MACHINE}
+        model = TopicModel.classes[stored.class_name](**parameters)
+        arrays, scalars = stored.arrays, stored.scalars
+        names, normalised = model._stored(), model._conditions_on_length
+        model._set_topic_word(arrays["components_"], stored.vocabulary, None, normalised=normalised)
+        for name in names:
             setattr(model, name, arrays[name])
-        scalars = header["scalars"]
         model.n_iter_ = checks.whole_number("n_iter_", scalars["n_iter_"], 0)
         model.seed_ = checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
         if "topic_counts_" in arrays:
@@ -92,14 +60,7 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
             model.__dict__["_bound_is_of"] = str(scalars["_bound_is_of"])
         if model._has_likelihood():
             model._core_model()
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except _DAMAGED as error:
         raise FileFormatError(f"{path} does not hold a whole model: {error!r}") from error
     return model
 

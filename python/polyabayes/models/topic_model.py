@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from importlib import metadata
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     NotFittedError,
     PolyabayesWarning,
+    argument,
 )
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitted_model import FittedModel
@@ -36,7 +37,6 @@ from polyabayes.models.fitting import (
     run,
     topic_word_counts,
 )
-from polyabayes.models.model_files import CLASSES
 from polyabayes.models.topic_table import TopicTable, topic_table
 
 # The first sweeps set the topics to their mean: on AP this saves a quarter of the sweeps.
@@ -66,6 +66,9 @@ class Before(NamedTuple):
 class TopicModel(FittedModel):
     """Base class of the topic models; not made directly."""
 
+    # Every subclass by its name, for the files of models.
+    classes: ClassVar[dict[str, type[TopicModel]]] = {}
+
     max_iter: int
     burn_in: int | None
     thin: int
@@ -79,7 +82,7 @@ class TopicModel(FittedModel):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        CLASSES[cls.__name__] = cls
+        TopicModel.classes[cls.__name__] = cls
 
     def fit(
         self,
@@ -142,7 +145,7 @@ class TopicModel(FittedModel):
         schedule = self._schedule()
         every = checks.whole_number("checkpoint_every", self.checkpoint_every)
         if not corpus.n_tokens:
-            raise InvalidArgumentError("X holds no tokens: every document is empty")
+            raise InvalidArgumentError(f"{argument('X')} holds no tokens: every document is empty")
         train = self._training(corpus, n_components)
         validate_data(self, X, reset=True, skip_check_array=True)
         checkpoint = None

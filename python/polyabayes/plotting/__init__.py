@@ -8,6 +8,7 @@ from polyabayes.plotting.allocation import (
     plot_table,
     plot_total,
 )
+from polyabayes.plotting.choice import plot_choice
 from polyabayes.plotting.comparison import plot_comparison
 from polyabayes.plotting.convergence import plot_convergence
 from polyabayes.plotting.topics import plot_topics
@@ -21,6 +22,7 @@ from polyabayes.plotting.witness import (
 
 __all__ = [
     "plot_allocations",
+    "plot_choice",
     "plot_comparison",
     "plot_convergence",
     "plot_evidence",

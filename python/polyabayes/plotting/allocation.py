@@ -77,7 +77,7 @@ def plot_allocations(allocations: Allocations, bins: int = 50, ax: Axes | None =
 
 def plot_evidence(
     evidences: Mapping[int, Evidence],
-    confidence: float = 0.95,
+    level: float = 0.95,
     *,
     xlabel: str = "rank",
     ax: Axes | None = None,
@@ -88,7 +88,7 @@ def plot_evidence(
     ----------
     evidences : mapping of int to Evidence
         Evidence by rank, or by any other number.
-    confidence : float, default=0.95
+    level : float, default=0.95
         Probability that an interval holds the true value.
     xlabel : str, default="rank"
         What the number is.
@@ -103,16 +103,16 @@ def plot_evidence(
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If `evidences` is empty or something else, or `confidence` is no probability.
+        If `evidences` is empty or something else, or `level` is no probability.
     MissingDependencyError
         If Matplotlib is not installed.
     """
     _check_evidences(evidences)
-    checks.share("confidence", confidence)
+    checks.share("level", level)
     ax = axes_or_new(ax, 6.4, 4.0)
     ranks = sorted(evidences)
     values = np.array([evidences[rank].value for rank in ranks])
-    ends = np.array([evidences[rank].interval(confidence) for rank in ranks])
+    ends = np.array([evidences[rank].interval(level) for rank in ranks])
     is_bound = np.array([evidences[rank].is_lower_bound for rank in ranks])
     reach = np.abs(ends - values[:, np.newaxis])[~is_bound].T
     places = np.array(ranks)
@@ -152,16 +152,14 @@ def _check_evidences(evidences: Any) -> None:
         raise InvalidArgumentError("evidences is empty; give at least one")
 
 
-def plot_posterior(
-    posterior: ModelPosterior, confidence: float = 0.95, ax: Axes | None = None
-) -> Axes:
+def plot_posterior(posterior: ModelPosterior, level: float = 0.95, ax: Axes | None = None) -> Axes:
     """Draw the posterior log odds of models against the best, best on top, with intervals.
 
     Parameters
     ----------
     posterior : ModelPosterior
         What :func:`polyabayes.posterior_over_models` returns.
-    confidence : float, default=0.95
+    level : float, default=0.95
         Probability that an interval holds the true value, by Student's law.
     ax : matplotlib Axes, optional
         Where to draw; None makes a figure of fitting size.
@@ -174,13 +172,13 @@ def plot_posterior(
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If `confidence` is no probability, or if `posterior` is something else.
+        If `level` is no probability, or if `posterior` is something else.
     MissingDependencyError
         If Matplotlib is not installed.
     """
     if not isinstance(posterior, ModelPosterior):
         raise InvalidTypeError(f"posterior must be a ModelPosterior, got {posterior!r}")
-    quantile = posterior.quantile(checks.share("confidence", confidence))
+    quantile = posterior.quantile(checks.share("level", level))
     names = list(posterior.evidences)
     ax = axes_or_new(ax, 6.4, 1.2 + 0.42 * len(names))
     for y, (name, probability) in enumerate(posterior.probabilities.items()):

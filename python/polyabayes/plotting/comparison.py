@@ -23,9 +23,7 @@ _MARGIN = 0.08
 _LEAST_SPAN = 1e-4
 
 
-def plot_comparison(
-    comparison: Comparison, confidence: float = 0.95, ax: Axes | None = None
-) -> Axes:
+def plot_comparison(comparison: Comparison, level: float = 0.95, ax: Axes | None = None) -> Axes:
     """Draw the nats per token of models, best on top, and how far they are behind the best.
 
     Two errors are shown. The dark interval around a point is that of the estimate: it would
@@ -37,7 +35,7 @@ def plot_comparison(
     ----------
     comparison : Comparison
         What :func:`polyabayes.compare` returns.
-    confidence : float, default=0.95
+    level : float, default=0.95
         Probability that an interval holds the true value, by the normal law for the estimate and
         by Student's t for the difference.
     ax : matplotlib Axes, optional
@@ -51,13 +49,13 @@ def plot_comparison(
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If `confidence` is no probability, or if `comparison` is something else.
+        If `level` is no probability, or if `comparison` is something else.
     MissingDependencyError
         If Matplotlib is not installed.
     """
     if not isinstance(comparison, Comparison):
         raise InvalidTypeError(f"comparison must be a Comparison, got {type(comparison).__name__}")
-    quantile = float(stats.norm.ppf(0.5 + checks.share("confidence", confidence) / 2))
+    quantile = float(stats.norm.ppf(0.5 + checks.share("level", level) / 2))
     ax = axes_or_new(ax, 7.5, 1.5 + 0.62 * len(comparison.results))
     names = list(comparison.results)
     heights = range(len(names))
@@ -73,16 +71,16 @@ def plot_comparison(
             continue
         error = quantile * result.nats_per_token_std_error
         ax.errorbar(value, y, xerr=error, fmt="o", color="C0", markersize=5, capsize=4, zorder=3)
-        lower, upper = comparison.interval(comparison.best, name, confidence)
+        lower, upper = comparison.interval(comparison.best, name, level)
         band = float(np.nan_to_num((upper - lower) / 2))
         if band:
             ax.barh(y, 2 * band, left=value - band, height=0.3, color="C0", alpha=0.25)
         reached += [value - max(error, band), value + max(error, band)]
     _set_limits(ax, [x for x in reached if np.isfinite(x)])
-    _annotate(ax, comparison, confidence)
+    _annotate(ax, comparison, level)
     if np.isfinite(best) and len(names) > 1:
         ax.axvline(best, color="0.5", linewidth=0.8, linestyle="--", zorder=0)
-    _describe(ax, comparison, confidence)
+    _describe(ax, comparison, level)
     return ax
 
 
@@ -97,7 +95,7 @@ def _set_limits(ax: Axes, reached: list[float]) -> None:
     ax.set_xlim(low - margin, high + margin)
 
 
-def _annotate(ax: Axes, comparison: Comparison, confidence: float) -> None:
+def _annotate(ax: Axes, comparison: Comparison, level: float) -> None:
     """Write below each point how far behind the model is, aligned to stay within the axes."""
     low, high = ax.get_xlim()
     for y, (name, result) in enumerate(comparison.results.items()):
@@ -115,7 +113,7 @@ def _annotate(ax: Axes, comparison: Comparison, confidence: float) -> None:
             text = f"best: {_signed(value, 4)}"
         else:
             behind, _ = comparison.difference(comparison.best, name)
-            text = _behind(behind, comparison.interval(comparison.best, name, confidence)[1])
+            text = _behind(behind, comparison.interval(comparison.best, name, level)[1])
         place = (value - low) / (high - low)
         side = "left" if place < 0.35 else "right" if place > 0.65 else "center"
         shift = {"left": -4, "right": 4, "center": 0}[side]
@@ -146,7 +144,7 @@ def _signed(value: float, digits: int) -> str:
     return f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
-def _describe(ax: Axes, comparison: Comparison, confidence: float) -> None:
+def _describe(ax: Axes, comparison: Comparison, level: float) -> None:
     """Title, labels and the meaning of the two intervals."""
     result = comparison.results[comparison.best]
     given = ", given the length" if comparison.given_length else ""
@@ -159,7 +157,7 @@ def _describe(ax: Axes, comparison: Comparison, confidence: float) -> None:
     band = ", pale: difference to the best on new documents" if len(comparison.results) > 1 else ""
     ax.set_xlabel(
         "nats per token (higher is better)\n"
-        f"intervals of {100 * confidence:g} %; dark: error of the estimate{band}"
+        f"intervals of {100 * level:g} %; dark: error of the estimate{band}"
     )
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)

@@ -23,7 +23,7 @@ def plot_convergence(
     results: LogLikelihood | Mapping[str, LogLikelihood],
     exact: LogLikelihood | float | None = None,
     document: int | None = None,
-    confidence: float = 0.95,
+    level: float = 0.95,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the estimates of one document, or of all, against the number of samples.
@@ -36,7 +36,7 @@ def plot_convergence(
         The true value, for a horizontal line.
     document : int, optional
         The document to draw; None for the total of all.
-    confidence : float, default=0.95
+    level : float, default=0.95
         Probability of the bands, by the normal law.
     ax : matplotlib Axes, optional
         Where to draw; None makes a figure.
@@ -55,7 +55,7 @@ def plot_convergence(
         If Matplotlib is not installed.
     """
     named = {"": results} if isinstance(results, LogLikelihood) else dict(results)
-    quantile = float(stats.norm.ppf(0.5 + checks.share("confidence", confidence) / 2))
+    quantile = float(stats.norm.ppf(0.5 + checks.share("level", level) / 2))
     traces = {name: _trace(name, result) for name, result in named.items()}
     for result in named.values():
         if document is not None and not 0 <= document < len(result.values):
@@ -81,7 +81,7 @@ def plot_convergence(
     if exact is not None:
         ax.axhline(_value(exact, document), color="0.3", linewidth=0.9, linestyle="--", zorder=0)
     ax.set_xscale("log")
-    ax.set_xlabel(f"samples in all replicates (bands: {100 * confidence:g} %)")
+    ax.set_xlabel(f"samples in all replicates (bands: {100 * level:g} %)")
     what = "all documents" if document is None else f"document {document}"
     ax.set_ylabel(f"ln p of {what} (nats)")
     ax.ticklabel_format(axis="y", useOffset=False)

@@ -50,8 +50,8 @@ impl<'a> LdaSampler<'a> {
     /// No topics or more than 65,535; priors that are not positive.
     pub fn new(counts: &'a CountMatrix, prior: LdaPrior, seed: u64) -> Result<Self> {
         check_n_topics(prior.alpha.len())?;
-        check_positive("doc_topic_prior", &prior.alpha)?;
-        check_positive("topic_word_prior", &[prior.beta])?;
+        check_positive("Dirichlet prior of topics", &prior.alpha)?;
+        check_positive("Dirichlet prior of words", &[prior.beta])?;
         let n_topics = prior.alpha.len();
         let tokens = Assignments::new(counts, n_topics, Key::new(seed, Purpose::Initialise))?;
         let topics = Topics::new(counts.n_words(), n_topics, prior.beta)?;

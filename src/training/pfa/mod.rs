@@ -67,14 +67,21 @@ impl<'a> PfaSampler<'a> {
     ) -> Result<Self> {
         check_n_topics(r.len())?;
         if p.len() != r.len() {
-            return Err(Error::Length { name: "probability", found: p.len(), expected: r.len() });
+            return Err(Error::Length {
+                name: "gamma probability",
+                found: p.len(),
+                expected: r.len(),
+            });
         }
-        check_positive("shape", &r)?;
-        check_all("probability", &p, "strictly between 0 and 1", |x| x > 0.0 && x < 1.0)?;
-        check_positive("topic_word_prior", &[prior.topic_word])?;
+        check_positive("gamma shape", &r)?;
+        check_all("gamma probability", &p, "strictly between 0 and 1", |x| x > 0.0 && x < 1.0)?;
+        check_positive("Dirichlet prior of words", &[prior.topic_word])?;
         let pair = |(first, second): (f64, f64)| [first, second];
-        check_positive("probability_prior", &prior.probability.map_or([1.0; 2], pair))?;
-        check_positive("shape_prior", &prior.shape.map_or([1.0; 2], pair))?;
+        check_positive(
+            "prior of the gamma probability",
+            &prior.probability.map_or([1.0; 2], pair),
+        )?;
+        check_positive("prior of the gamma shape", &prior.shape.map_or([1.0; 2], pair))?;
         let n_topics = r.len();
         let tokens = Assignments::new(counts, n_topics, Key::new(seed, Purpose::Initialise))?;
         let topics = Topics::new(counts.n_words(), n_topics, prior.topic_word)?;

@@ -7,7 +7,7 @@ from typing import Any
 
 from polyabayes._support import checks
 from polyabayes.allocation.graphs.graph import Graph
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 __all__ = [
     "LARGEST_SIZE",
@@ -38,7 +38,8 @@ def known_nodes(graph: Graph, name: str, nodes: tuple[str, ...]) -> tuple[str, .
     for node in nodes:
         if node not in graph.parents:
             raise InvalidArgumentError(
-                f"{name} names {node!r}, which is no node of the graph {graph.to_text()!r}"
+                f"{argument(name)} names {node!r}, which is no node of the graph "
+                f"{graph.to_text()!r}"
             )
     return nodes
 

@@ -60,8 +60,8 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    score : estimator, AllocationModel or callable
-        A callable ``score(*sizes)`` gives ln p(y | sizes) in nats, or a tuple of it and its
+    estimator : estimator, AllocationModel or callable
+        A callable ``estimator(*sizes)`` gives ln p(y | sizes) in nats, or a tuple of it and its
         standard error, or of these and the degrees of freedom of Student's law (normal without).
         An estimator with parameters ``n_components``, ``fit_method="em"`` and ``init``, as
         :class:`LatentDirichletAllocation`, is trained on the documents: each size from the model
@@ -89,8 +89,8 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         function of X that gives ln U. None takes "vacuous" for a callable or the paper's bounds,
         else "multinomial". "vacuous" needs scores of probabilities, not of densities.
     predictive : callable, optional
-        Unless `score` is an estimator: ``predictive(documents, *sizes)`` gives ln p(documents | y,
-        sizes), with errors as a callable score does.
+        Unless `estimator` is one of scikit-learn's kind: ``predictive(documents, *sizes)`` gives
+        ln p(documents | y, sizes), with errors as a callable score does.
     scoring : {"likelihood", "bound"}, default="likelihood"
         How an estimator is scored: by :func:`log_likelihood` of the training documents as a
         sequence, with its errors, or by its ``bound_``. That is a lower bound: what it gives for
@@ -115,9 +115,9 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         Start no step after this time, but for the first.
     max_unexplored : float, optional
         Stop where H is at most this. Without any of these rules it is 1e-6.
-    confidence : float, default=0.95
+    level : float, default=0.95
         Probability that all scores with errors lie within their intervals: the i-th may miss with
-        probability (1 - confidence) 6 / (pi i)^2, so that bounds hold at any stopping time.
+        probability (1 - level) 6 / (pi i)^2, so that bounds hold at any stopping time.
     random_state : None, int, RandomState, Generator or SeedSequence
         Seed of :func:`log_likelihood`, and of an estimator that has none.
     checkpoint : path-like, optional
@@ -166,7 +166,7 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        score: Any,
+        estimator: Any,
         prior: Any,
         *,
         kind: str | None = None,
@@ -180,12 +180,12 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         width: float | None = None,
         max_seconds: float | None = None,
         max_unexplored: float | None = None,
-        confidence: float = 0.95,
+        level: float = 0.95,
         random_state: Any = None,
         checkpoint: Any = None,
         progress: bool = False,
     ) -> None:
-        self.score = score
+        self.estimator = estimator
         self.prior = prior
         self.kind = kind
         self.bound = bound
@@ -198,7 +198,7 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         self.width = width
         self.max_seconds = max_seconds
         self.max_unexplored = max_unexplored
-        self.confidence = confidence
+        self.level = level
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.progress = progress
@@ -245,7 +245,7 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         self._check_prior()
         if executor is None and n_in_flight is not None:
             raise InvalidArgumentError("n_in_flight needs an executor: give one, or leave it out")
-        is_corpus = not (X is None or isinstance(self.score, AllocationModel))
+        is_corpus = not (X is None or isinstance(self.estimator, AllocationModel))
         data = as_corpus(X, "X") if is_corpus else X
         stops = StopRules.checked(self.max_steps, self.width, self.max_seconds, self.max_unexplored)
         seed, file = draw_seed(self.random_state), None
@@ -305,7 +305,7 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
     @property
     def size_names_(self) -> tuple[str, ...]:
         """Names of the columns of sizes: those of the nodes, where a model has several unknown."""
-        nodes = self.score.unknown_sizes if isinstance(self.score, AllocationModel) else ()
+        nodes = self.estimator.unknown_sizes if isinstance(self.estimator, AllocationModel) else ()
         return size_names(self._fitted().prior.n_variables, nodes)
 
     @property
@@ -404,7 +404,7 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
     def _upper(self) -> Any:
         if self.upper is not None:
             return self.upper
-        known = is_estimator(self.score) or isinstance(self.score, AllocationModel)
+        known = is_estimator(self.estimator) or isinstance(self.estimator, AllocationModel)
         return "multinomial" if known and self.bound != "paper" else "vacuous"
 
     def _check_prior(self) -> None:
@@ -419,19 +419,19 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         if not isinstance(options, Mapping):
             raise InvalidTypeError(f"scoring_options must be a dict or None, got {options!r}")
         folder = None if file is None else file.folder
-        kind = checks.choice("kind", kind_of(self.score, self.kind), KINDS)
+        kind = checks.choice("kind", kind_of(self.estimator, self.kind), KINDS)
         given = ScoreOptions(self.predictive, self.scoring, dict(options), seed, folder)
-        return make_scorer(self.score, kind, self.prior.first, data, given)
+        return make_scorer(self.estimator, kind, self.prior.first, data, given)
 
     def _rules(self, data: Any, scorer: Scorer) -> Rules:
-        kind, strategy = kind_of(self.score, self.kind), self.strategy
+        kind, strategy = kind_of(self.estimator, self.kind), self.strategy
         if strategy is None:
             strategy = "successor" if kind == "nested" else "widest"
         return Rules(
             kind=kind,
             bound=checks.choice("bound", self.bound, BOUNDS),
             strategy=checks.choice("strategy", strategy, STRATEGIES),
-            confidence=checks.share("confidence", self.confidence),
+            level=checks.share("level", self.level),
             log_ceiling=log_ceiling_of(self._upper(), data, scorer),
         )
 

@@ -81,7 +81,7 @@ def cross_validate(
         others) averaged over sizes; ``best`` and ``best_std_error`` of the single best model; in
         nats.
     """
-    if not isinstance(search, WitnessSearch) or not hasattr(search.score, "get_params"):
+    if not isinstance(search, WitnessSearch) or not hasattr(search.estimator, "get_params"):
         raise InvalidTypeError(
             "search must be a WitnessSearch of an estimator: a function is not trained on folds"
         )

@@ -131,7 +131,7 @@ def predictive_bounds(
         What such a prediction is at most, whatever the sizes.
     """
     explored = list(predictions)
-    alpha = 1.0 - search.rules.confidence
+    alpha = 1.0 - search.rules.level
     noisy = [sizes for sizes in explored if predictions[sizes].std_error > 0]
     survey = search.survey
     if noisy and any(record.score and record.score.std_error for record in search.records):

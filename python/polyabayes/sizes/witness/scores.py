@@ -56,11 +56,11 @@ class Intervals(NamedTuple):
     upper: NDArray[np.float64]
 
     @classmethod
-    def of(cls, records: Sequence[Record], confidence: float) -> Intervals:
+    def of(cls, records: Sequence[Record], level: float) -> Intervals:
         """Intervals that hold for all records together, however many there will be.
 
         The i-th score with an error is allowed to fail with probability alpha 6 / (pi i)^2; these
-        add up to alpha = 1 - confidence, so that the search may stop at any time.
+        add up to alpha = 1 - level, so that the search may stop at any time.
         """
         bounds = np.full((len(records), 2), np.nan)
         n_noisy = 0
@@ -68,7 +68,7 @@ class Intervals(NamedTuple):
             if record.score is not None:
                 n_noisy += record.score.std_error > 0
                 share = 6.0 / (math.pi * max(n_noisy, 1)) ** 2
-                bounds[ix] = interval(record.score, (1.0 - confidence) * share)
+                bounds[ix] = interval(record.score, (1.0 - level) * share)
         return cls(bounds[:, 0], bounds[:, 1])
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.log_space import log_difference, log_sum
-from polyabayes.exceptions import BudgetExceededError, ScoreError
+from polyabayes.exceptions import BudgetExceededError, ScoreError, argument
 from polyabayes.sizes.priors import SizePrior
 from polyabayes.sizes.witness.scores import Intervals, Record, Score, Sizes, named
 
@@ -36,7 +36,7 @@ class Rules(NamedTuple):
     bound: str
     strategy: str
     log_ceiling: float
-    confidence: float
+    level: float
 
 
 class Bounds(NamedTuple):
@@ -216,7 +216,7 @@ class Search:
         self.records: list[Record] = []
         self.steps: list[SearchStep] = []
         self.bounds: list[Bounds] = []
-        self._take([], Intervals.of([], rules.confidence))
+        self._take([], Intervals.of([], rules.level))
 
     def copy(self) -> Self:
         """A search that goes on from here without changing this one."""
@@ -224,15 +224,15 @@ class Search:
         other.steps, other.bounds = list(self.steps), list(self.bounds)
         return other
 
-    def survey_at(self, confidence: float) -> Survey:
-        """The grid, where scores are known with this confidence, all of them together."""
-        intervals = Intervals.of(self.records, confidence)
+    def survey_at(self, level: float) -> Survey:
+        """The grid, where scores are known at this level, all of them together."""
+        intervals = Intervals.of(self.records, level)
         return take_survey(self.prior, self.records, intervals, self.rules)
 
     def add(self, record: Record) -> None:
         """Take a step; refuse a score that breaks what the kind of score promises."""
         records = [*self.records, record]
-        intervals = Intervals.of(records, self.rules.confidence)
+        intervals = Intervals.of(records, self.rules.level)
         if record.score is not None:
             self._check(records, intervals)
         was = [*self._witnesses, *([] if record.score is None else [len(self.records)])]
@@ -313,8 +313,8 @@ class Search:
         if intervals.lower[-1] > self.rules.log_ceiling:
             raise ScoreError(
                 f"the log score of {named(new.sizes)} is {_told(new.score)}, above the ceiling "
-                f"{self.rules.log_ceiling!r} on all of them: give another `upper`, one that holds "
-                "for this score"
+                f"{self.rules.log_ceiling!r} on all of them: give another {argument('upper')}, "
+                "one that holds for this score"
             )
         if self.rules.kind != "nested":
             return

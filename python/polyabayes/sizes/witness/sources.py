@@ -27,30 +27,34 @@ class ScoreOptions(NamedTuple):
     folder: StateFolder | None
 
 
-def is_estimator(score: Any) -> bool:
-    """Whether a score is to be trained."""
-    return hasattr(score, "get_params") and hasattr(score, "fit")
+def is_estimator(estimator: Any) -> bool:
+    """Whether an argument of the search is to be trained."""
+    return hasattr(estimator, "get_params") and hasattr(estimator, "fit")
 
 
-def kind_of(score: Any, kind: Any) -> Any:
+def kind_of(estimator: Any, kind: Any) -> Any:
     """The kind of score that was asked for, or that goes with it."""
     if kind is not None:
         return kind
-    return "evidence" if isinstance(score, AllocationModel) else "nested"
+    return "evidence" if isinstance(estimator, AllocationModel) else "nested"
 
 
-def make_scorer(score: Any, kind: str, first: Sizes, data: Any, options: ScoreOptions) -> Scorer:
+def make_scorer(
+    estimator: Any, kind: str, first: Sizes, data: Any, options: ScoreOptions
+) -> Scorer:
     """The score as the search calls it; refuse what cannot be one."""
     predictive = options.predictive
     if predictive is not None and not callable(predictive):
         raise InvalidTypeError(f"predictive must be a function or None, got {predictive!r}")
-    if isinstance(score, AllocationModel):
+    if isinstance(estimator, AllocationModel):
         if kind != "evidence":
             raise InvalidArgumentError(
                 'the evidence of an allocation model may fall as sizes grow: use kind="evidence"'
             )
-        return EvidenceScorer(score, data, first, options.scoring_options, options.seed, predictive)
-    if is_estimator(score):
+        return EvidenceScorer(
+            estimator, data, first, options.scoring_options, options.seed, predictive
+        )
+    if is_estimator(estimator):
         if kind != "nested" or len(first) != 1:
             raise InvalidArgumentError(
                 'an estimator gives nested scores of one size: use kind="nested" and a prior of '
@@ -60,13 +64,14 @@ def make_scorer(score: Any, kind: str, first: Sizes, data: Any, options: ScoreOp
         if data is None:
             raise InvalidArgumentError("X is missing: an estimator must be fitted to documents")
         return NestedEstimator(
-            score, data, options.scoring, options.scoring_options, options.seed, options.folder
+            estimator, data, options.scoring, options.scoring_options, options.seed, options.folder
         )
-    if not callable(score) or isinstance(score, type):
+    if not callable(estimator) or isinstance(estimator, type):
         raise InvalidTypeError(
-            f"score must be an estimator, an AllocationModel or a function of sizes, got {score!r}"
+            "estimator must be one of scikit-learn's kind, an AllocationModel or a function of "
+            f"sizes, got {estimator!r}"
         )
-    return FunctionScorer(score, predictive)
+    return FunctionScorer(estimator, predictive)
 
 
 def check_further_prior(prior: Any, first: SizePrior) -> None:

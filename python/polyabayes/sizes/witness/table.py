@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.frames import data_frame
+from polyabayes._support.tables import columns_of, html_table, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,15 +48,15 @@ class ResultTable(Mapping[str, NDArray[Any]]):
 
     def __repr__(self) -> str:
         first = max(self._n_rows - _ROWS_SHOWN, 0)
-        lines = [list(self._columns)]
-        lines += [
-            [_text(cell) for cell in self.row(ix).values()] for ix in range(first, self._n_rows)
-        ]
-        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-        text = ["  ".join(map(str.rjust, cells, widths)) for cells in lines]
-        if first:
-            text.insert(1, f"... {first:,} rows ...")
-        return "\n".join(text)
+        shown = {name: column[first:] for name, column in self._columns.items()}
+        text = text_table(columns_of(shown))
+        if not first:
+            return text
+        title, _, rows = text.partition("\n")
+        return f"{title}\n... {first:,} rows ...\n{rows}"
+
+    def _repr_html_(self) -> str:
+        return html_table(columns_of(self._columns))
 
 
 def _column(cells: list[Any]) -> NDArray[Any]:
@@ -64,7 +65,3 @@ def _column(cells: list[Any]) -> NDArray[Any]:
         column[:] = cells
         return column
     return np.array(cells)
-
-
-def _text(cell: Any) -> str:
-    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
