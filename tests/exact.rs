@@ -152,7 +152,7 @@ fn power_series_agree_with_the_box() {
 #[test]
 fn power_series_agree_with_the_lattice_on_long_documents() {
     for (counts, n_topics) in
-        [(vec![1; 20], 3), (vec![1; 18], 4), (vec![[1; 14], [2; 14]].concat()[9..19].to_vec(), 3)]
+        [(vec![1; 20], 3), (vec![1; 18], 4), ([[1; 14], [2; 14]].concat()[9..19].to_vec(), 3)]
     {
         for (a, sharpness) in [(0.005, 30.0), (0.1, 5.0), (5.0, 2.0)] {
             let urn = random_urn(&counts, n_topics, a, sharpness, 7);

@@ -56,21 +56,19 @@ pub(super) fn check_budget(
     settings: &Settings,
 ) -> Result<()> {
     let n_topics = model.urn().n_topics();
-    rows.iter().try_for_each(|&row| match settings.method {
-        Method::Exact => {
-            let urn = LocalUrn::new(model.urn(), documents.document(row));
-            urn.map_or(Ok(()), |urn| check_exact(&urn, row, settings))
+    rows.iter().try_for_each(|&row| {
+        let document = documents.document(row);
+        if settings.method == Method::Exact {
+            let urn = LocalUrn::new(model.urn(), document);
+            return urn.map_or(Ok(()), |urn| check_exact(&urn, row, settings));
         }
-        _ => {
-            let document = documents.document(row);
-            let refused = check_sampler(Extent::of(document.counts(), n_topics), row, settings);
-            // Fewer topics may matter to the document than there are, or it may be exact.
-            match (refused, LocalUrn::new(model.urn(), document)) {
-                (Err(_), Some(urn)) if is_exact(&urn, settings) => Ok(()),
-                (Err(_), Some(urn)) => check_sampler(urn.extent(), row, settings),
-                (refused, _) => refused,
-            }
-        }
+        let refused = check_sampler(Extent::of(document.counts(), n_topics), row, settings);
+        // Fewer topics may matter to the document than there are, or it may be exact.
+        refused.or_else(|error| match LocalUrn::new(model.urn(), document) {
+            Some(urn) if is_exact(&urn, settings) => Ok(()),
+            Some(urn) => check_sampler(urn.extent(), row, settings),
+            None => Err(error),
+        })
     })
 }
 

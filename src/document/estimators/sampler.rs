@@ -92,7 +92,8 @@ impl Sampler {
     pub(crate) fn bytes_of_tokens(self, extent: Extent) -> f64 {
         let n = extent.n_tokens as f64;
         match self {
-            Sampler::Direct | Sampler::MeanField(_) | Sampler::Smc | Sampler::SmcLookahead => 0.0,
+            Sampler::Direct | Sampler::MeanField(_) => 0.0,
+            Sampler::Smc | Sampler::SmcLookahead => 16.0 * n,
             Sampler::Harmonic | Sampler::LeftToRight(_) | Sampler::Annealed(_) => 36.0 * n,
             Sampler::L2r(_) | Sampler::Chib => 132.0 * n,
         }
