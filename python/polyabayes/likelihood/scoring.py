@@ -151,6 +151,21 @@ def log_likelihood(
     Interrupted
         A KeyboardInterrupt whose ``partial`` is the result so far.
 
+    References
+    ----------
+    W. Buntine (2009). Estimating likelihoods for topic models. ACML.
+
+    H. Wallach, I. Murray, R. Salakhutdinov and D. Mimno (2009). Evaluation methods for topic
+    models. ICML.
+
+    J. Capdevila, J. Cerquides, J. Torres, F. Petitjean and W. Buntine (2018). A left-to-right
+    algorithm for likelihood estimation in gamma-Poisson factor analysis. ECML PKDD.
+
+    I. Murray and R. Salakhutdinov (2009). Evaluating probabilities under high-dimensional latent
+    variable models. NIPS.
+
+    R. Neal (2001). Annealed importance sampling. Statistics and Computing 11.
+
     Examples
     --------
     >>> import polyabayes as pb

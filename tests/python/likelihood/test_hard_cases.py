@@ -36,6 +36,7 @@ def test_errors_of_upper_bounds_hold():
 
 
 # l2r with sampled conditionals overflows on a repeated word.
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("prior", [0.01, 0.3])
 def test_sampled_l2r_on_repeated_words(prior):
     model = lda(prior)
