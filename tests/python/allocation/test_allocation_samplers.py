@@ -212,6 +212,7 @@ def test_auto_is_exact_where_that_is_quick_and_else_chooses_by_a_pilot() -> None
         assert found.method == "annealed"
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_auto_passes_the_options_on_and_chooses_what_takes_them() -> None:
     model, wide = AllocationModel.nmf(4), np.random.default_rng(0).poisson(1.0, (12, 12))
     shared: dict[str, Any] = {"n_replicates": 3, "random_state": 0}
