@@ -5,13 +5,14 @@ use rayon::prelude::*;
 use super::estimators::recursive;
 use super::exact::Plan;
 use super::limits::{check, check_exact, check_sampler};
+use super::model::ln_orders;
 use super::settings::{AUTO_EXACT, BUDGET, Method, Settings};
 use super::{Event, Score, TopicModel, sampling};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
-use crate::math::{ln_factorial, ln_rising};
+use crate::math::ln_rising;
 use crate::rng::{Key, Purpose};
 use crate::urn::LocalUrn;
 
@@ -70,12 +71,6 @@ pub fn completion(
             Err(error) => Err(error),
         })
         .collect()
-}
-
-/// ln of the number of orders of a bag of words.
-fn ln_orders(document: Document<'_>) -> f64 {
-    let repeats = document.counts().iter().map(|&y| ln_factorial(u64::from(y)));
-    ln_factorial(document.n_tokens()) - repeats.sum::<f64>()
 }
 
 struct Pair<'a> {

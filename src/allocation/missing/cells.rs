@@ -15,7 +15,7 @@ use crate::counts::CountTensor;
 use crate::error::{Error, Result, check_positive};
 use crate::estimate::Estimate;
 use crate::filter;
-use crate::math::{LogSum, Resampling, ln_factorial, ln_rising};
+use crate::math::{LogSum, Resampling, ln_add, ln_factorial, ln_rising};
 use crate::rng::{Key, LANES, Purpose};
 
 /// Shares of the evidence that totals beyond the last may have, where no last one is given.
@@ -232,7 +232,7 @@ impl Incomplete {
             ln_joint += (intensity / (drawn + 1) as f64).ln();
             sums.ln_joint.push(ln_joint);
             sums.ln_remainder = ln_joint + self.ln_tail(intensity, drawn);
-            ln_evidence = ln_sum(ln_evidence, ln_joint);
+            ln_evidence = ln_add(ln_evidence, ln_joint);
         }
         Ok(sums)
     }
@@ -323,7 +323,7 @@ impl Sums {
 
     fn ln_evidence(&self) -> f64 {
         let sum: LogSum = self.ln_joint.iter().copied().collect();
-        sum.ln_mean() + (sum.n_terms() as f64).ln()
+        sum.ln_sum()
     }
 }
 
@@ -347,10 +347,6 @@ fn ratio(ln_parts: &[f64], ln_wholes: &[f64]) -> (f64, f64) {
     let squares: f64 = wholes.iter().map(|whole| whole.powi(2)).sum();
     let variance = (residuals * n).max(spread * squares) / (n - 1.0);
     (ratio, variance.sqrt() / whole)
-}
-
-fn ln_sum(x: f64, y: f64) -> f64 {
-    x.max(y) + (-(x - y).abs()).exp().ln_1p()
 }
 
 pub(crate) fn check_missing(data: &CountTensor, missing: &[u32]) -> Result<()> {
