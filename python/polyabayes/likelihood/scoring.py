@@ -57,9 +57,10 @@ def log_likelihood(
         ``"auto"``                      exact up to 10^7 multiply-adds, else       as chosen
                                         ``"smc-lookahead"`` on short and clear
                                         documents, ``"annealed"`` on the others
-        ``"exact"``                     the cheaper of two dynamic programmes,     K C(N+K-1, K)
-                                        over topic totals or partial documents;    or
-                                        relative error near 1e-13                  Π C(y_w+2, 2)
+        ``"exact"``                     the cheapest of two dynamic programmes,    K C(N+K-1, K)
+                                        over topic totals or partial documents,    or
+                                        and set power series over the latter;      Π C(y_w+2, 2) or
+                                        relative error near 1e-12                  N² Π(y_w+1) / 2
         ``"annealed"``                  annealed importance sampling (Neal 2001)   S N K
                                         along urns, S temperatures, from the
                                         mean field or from the prior; unbiased
