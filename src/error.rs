@@ -279,10 +279,16 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// An array of `n` copies of `value`, or an error where memory cannot hold it.
 pub(crate) fn array_of<T: Clone>(name: &'static str, n: usize, value: T) -> Result<Vec<T>> {
+    let mut array = reserved(name, n)?;
+    array.resize(n, value);
+    Ok(array)
+}
+
+/// An empty array with room for `n` values, or an error where memory cannot hold them.
+pub(crate) fn reserved<T>(name: &'static str, n: usize) -> Result<Vec<T>> {
     let mut array = Vec::new();
     let bytes = n as f64 * size_of::<T>() as f64;
     array.try_reserve_exact(n).map_err(|_| Error::Memory { name, bytes })?;
-    array.resize(n, value);
     Ok(array)
 }
 

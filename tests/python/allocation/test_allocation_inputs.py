@@ -245,3 +245,10 @@ def test_lookahead_sees_the_names_of_two_hidden_nodes_as_one() -> None:
     found = model.log_evidence([[15, 0], [0, 15]], "smc-lookahead", random_state=0)
     # Either node's names alone would cost ln 2.
     assert abs(found.value - exact) < 0.2
+
+
+@pytest.mark.parametrize("make", [AllocationModel.hidden_markov, AllocationModel.symmetric_cp])
+def test_ready_made_graphs_of_too_many_axes_are_refused_before_they_are_built(make: Any) -> None:
+    for n_axes in (10_001, 2**31, 2**32):
+        with pytest.raises(InvalidArgumentError, match=r"(length|order) must be .* 10,?000"):
+            make(n_axes, 2)
