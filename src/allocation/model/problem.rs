@@ -6,7 +6,7 @@ use super::network::{Margin, Network};
 use super::plan::{Clique, Factor, Plan, SlotRows};
 use crate::allocation::memory::{Load, check_bytes};
 use crate::counts::CountTensor;
-use crate::error::{Error, Result, reserved};
+use crate::error::{Error, Result, room_for};
 use crate::math::{ln_factorial, ln_rising};
 
 /// Rows that all margins may have in all.
@@ -179,7 +179,7 @@ impl Problem {
         let plan = Plan::new(network, &hidden, &slots, order)?;
         let n_missing = cells.missing.len() / axes.len();
         let n_bases = slots.len() * (data.n_cells() + n_missing);
-        let mut bases = reserved("first rows of the cells", n_bases)?;
+        let mut bases = room_for("first rows of the cells", n_bases)?;
         for cell in cells.all() {
             for laid in &laid_margins {
                 let base = |slot: &Vec<usize>| laid.base(slot, cell, &axis_of) as u32;
@@ -277,7 +277,7 @@ impl Problem {
     /// [`Error::TooManyTokens`] for more than marginal counts of 32 bits hold; [`Error::Memory`].
     pub(crate) fn tokens(&self) -> Result<Vec<u32>> {
         self.check_total()?;
-        let mut tokens = reserved("tokens", self.total as usize)?;
+        let mut tokens = room_for("tokens", self.total as usize)?;
         let cells = (0..).zip(&self.counts);
         tokens.extend(cells.flat_map(|(cell, &n)| std::iter::repeat_n(cell, n as usize)));
         Ok(tokens)
