@@ -245,6 +245,7 @@ def _score_options(parser: _Parser) -> None:
     parser.add_argument(
         "-o", "--output", required=True, metavar="SCORES.csv|SCORES.parquet", help=text
     )
+    _escape_option(parser.add_argument)
 
 
 def _compare_options(parser: _Parser) -> None:
@@ -376,7 +377,17 @@ def _evidence_options(parser: _Parser) -> None:
     )
 
 
+def _escape_option(add: Callable[..., Any]) -> None:
+    add(
+        "--escape-formulas",
+        action="store_true",
+        default=None,
+        help="put ' before ids and labels that begin with = + - @, which spreadsheets execute",
+    )
+
+
 def _missing_options(add: Callable[..., Any]) -> None:
+    _escape_option(add)
     add(
         "--missing",
         metavar="TENSOR",
