@@ -8,7 +8,7 @@ from typing import Any, Self, TypeAlias
 
 from polyabayes._support.random import RandomState
 from polyabayes.allocation.decomposition import Decomposition, n_effective_parameters
-from polyabayes.allocation.evidence import Evidence, Options, find_evidence
+from polyabayes.allocation.evidence import Evidence, find_evidence
 from polyabayes.allocation.fitting import Options as FittingOptions
 from polyabayes.allocation.fitting import find_decomposition
 from polyabayes.allocation.graphs import ready_made
@@ -25,6 +25,7 @@ from polyabayes.allocation.histogram import Allocations, enumerate_allocations
 from polyabayes.allocation.layout import Cost, lay_out
 from polyabayes.allocation.missing_cells import MissingCells, find_missing
 from polyabayes.allocation.observed_cells import lay_out_observed
+from polyabayes.allocation.options import Options
 from polyabayes.allocation.sandwich import Sandwich, find_sandwich
 from polyabayes.data.cells import checked_axes
 from polyabayes.exceptions import InvalidArgumentError, argument
@@ -304,7 +305,7 @@ class AllocationModel:
             If an argument is bad, or model and data do not fit; before any work.
         """
         options = Options(
-            n_particles, n_samples, n_replicates, resampling, resample_below, order, budget
+            method, n_particles, n_samples, n_replicates, resampling, resample_below, order, budget
         )
         layout, missing = lay_out_observed(self, data, observed, elimination_order)
         if len(missing):
@@ -316,7 +317,6 @@ class AllocationModel:
             return find_missing(
                 layout,
                 missing,
-                method,
                 options,
                 max_total,
                 random_state=random_state,
@@ -327,7 +327,6 @@ class AllocationModel:
             raise InvalidArgumentError("max_total needs missing cells, and all are observed")
         return find_evidence(
             layout,
-            method,
             options,
             given_total=given_total,
             random_state=random_state,
@@ -405,9 +404,15 @@ class AllocationModel:
         """
         return find_missing(
             *lay_out_observed(self, data, observed, elimination_order),
-            method,
             Options(
-                n_particles, n_samples, n_replicates, resampling, resample_below, order, budget
+                method,
+                n_particles,
+                n_samples,
+                n_replicates,
+                resampling,
+                resample_below,
+                order,
+                budget,
             ),
             max_total,
             random_state=random_state,
@@ -423,9 +428,9 @@ class AllocationModel:
         data : CountTensor, Corpus, array or sparse matrix
             As for :meth:`log_evidence`.
         budget : float, optional
-            Counts that may be held at a time, 2 x 10^7: groups of allocations so far, times the
-            ways to allocate the next cell, times the cells of all tables and the joint hidden
-            states.
+            Marginal counts that the enumeration may add up, 10^8: for every cell, groups of
+            allocations so far, times the ways to allocate the cell, times the cells of all tables
+            and the joint hidden states.
 
         Returns
         -------

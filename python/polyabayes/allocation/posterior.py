@@ -14,8 +14,8 @@ from polyabayes._support import checks
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
 from polyabayes._support.tables import Column, text_table
-from polyabayes.allocation.evidence import METHODS
 from polyabayes.allocation.model import AllocationModel, Evidence
+from polyabayes.allocation.options import METHODS
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,

@@ -13,7 +13,6 @@ from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.allocation.evidence import Evidence
 from polyabayes.allocation.layout import Described, lay_out
-from polyabayes.allocation.memory import LANES, MODES, check_memory
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
@@ -71,7 +70,6 @@ def find_sandwich(
         raise InvalidArgumentError(
             f"graph {model.graph.to_text()!r} has no hidden nodes: its evidence is exact"
         )
-    check_memory(layout.core, 1, n_chains=max(n_particles, MODES * LANES), n_tokens=total)
     seed, n_threads = draw_seed(random_state), checks.n_threads(n_jobs)
     start = time.perf_counter()
     with progress_bar(progress, n_replicates, "replicate") as update:

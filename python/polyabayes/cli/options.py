@@ -22,6 +22,10 @@ from polyabayes.cli.values import (
 from polyabayes.exceptions import InvalidArgumentError
 
 MODELS = ("lda", "pfa")
+_MODEL_FILES = (
+    "what 'fit' wrote; gensim's file or folder, a .bin of tomotopy, a state of MALLET or the "
+    "folder with its files"
+)
 CORPUS_SUFFIXES = (".npz", ".ldac", ".ldac.gz", ".mtx", ".mtx.gz")
 
 GENERAL = ("random_state", "n_jobs", "progress")
@@ -239,7 +243,7 @@ def _scoring_options() -> _Parser:
 
 
 def _score_options(parser: _Parser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="what 'fit' wrote")
+    parser.add_argument("model", metavar="MODEL", help=_MODEL_FILES)
     _corpus_options(parser)
     text = "one row a document; '-' is CSV on standard output"
     parser.add_argument(
@@ -249,7 +253,7 @@ def _score_options(parser: _Parser) -> None:
 
 
 def _compare_options(parser: _Parser) -> None:
-    parser.add_argument("models", nargs="+", metavar="MODEL", help="what 'fit' wrote")
+    parser.add_argument("models", nargs="+", metavar="MODEL", help=_MODEL_FILES)
     _corpus_options(parser, "--on", dest="corpus", required=True)
     parser.add_argument("--plot", metavar="FILE.png", help="draw the table; also .pdf and .svg")
 
