@@ -204,7 +204,8 @@ pub enum Error {
     /// A sampler of the size asked for would cost more than its budget.
     #[error(
         "document {document} ({n_tokens} tokens, {n_topics} topics) would take about \
-         {operations:.1e} multiply-adds by this method, above the budget of {budget:.1e}"
+         {operations:.1e} multiply-adds by this method, some {:.0} seconds, above the budget of \
+         {budget:.1e}", operations / 1e9
     )]
     SamplingBudget {
         /// The document.
@@ -279,10 +280,16 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// An array of `n` copies of `value`, or an error where memory cannot hold it.
 pub(crate) fn array_of<T: Clone>(name: &'static str, n: usize, value: T) -> Result<Vec<T>> {
+    let mut array = room_for(name, n)?;
+    array.resize(n, value);
+    Ok(array)
+}
+
+/// An empty array with room for `n` values, or an error where memory cannot hold them.
+pub(crate) fn room_for<T>(name: &'static str, n: usize) -> Result<Vec<T>> {
     let mut array = Vec::new();
     let bytes = n as f64 * size_of::<T>() as f64;
     array.try_reserve_exact(n).map_err(|_| Error::Memory { name, bytes })?;
-    array.resize(n, value);
     Ok(array)
 }
 

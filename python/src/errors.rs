@@ -175,7 +175,7 @@ fn costs(error: &Error) -> Facts {
                 named("n_particles"),
                 named("n_replicates"),
                 raise(true),
-                named("method='auto'")
+                named("method='recursive'")
             ),
             argument: Some("budget"),
             value: Some(operations),

@@ -33,6 +33,19 @@ class Allocations:
     n_parameters : ndarray of shape (n_groups,)
         d(S), the number of parameters that they make use of
         (:func:`polyabayes.allocation.n_effective_parameters`).
+
+    References
+    ----------
+    A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
+    allocation model. arXiv:1903.04478.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
+    >>> found = pb.AllocationModel.nmf(2).allocations(counts)
+    >>> int(found.multiplicities.sum())
+    320
     """
 
     log_probabilities: _Reals
@@ -50,7 +63,33 @@ class Allocations:
         return float(logsumexp(self.log_probabilities, b=self.multiplicities))
 
     def histogram(self, bins: int = 50) -> tuple[_Reals, _Reals]:
-        """Number of allocations by ln π(S | T): heights, and the `bins` + 1 edges."""
+        """Number of allocations by ln π(S | T): heights, and the `bins` + 1 edges.
+
+        Parameters
+        ----------
+        bins : int, default=50
+            Number of bins.
+
+        Returns
+        -------
+        heights : ndarray of shape (bins,)
+            Number of allocations.
+        edges : ndarray of shape (bins + 1,)
+            In nats.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If `bins` is no positive number.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
+        >>> heights, edges = pb.AllocationModel.nmf(2).allocations(counts).histogram(10)
+        >>> heights.sum(), len(edges)
+        (np.float64(320.0), 11)
+        """
         checks.whole_number("bins", bins, 1, 10**6)
         heights, edges = np.histogram(
             self.log_probabilities, bins=bins, weights=self.multiplicities

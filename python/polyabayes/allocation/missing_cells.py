@@ -67,6 +67,15 @@ class MissingCells(Result):
     log_remainder_bound : float
         ln of what they add at most, whatever the tables: the greatest probability of X under any
         times Pr(more tokens). Often far above `log_remainder`.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> import numpy as np
+    >>> model = pb.AllocationModel.nmf(1, concentration=4.0, rate=0.01)
+    >>> found = model.predict_missing(np.ma.masked_equal([[-1, 3], [3, 3]], -1))
+    >>> found.coordinates.tolist(), found.expected_counts.shape
+    ([[0, 0]], (1,))
     """
 
     evidence: Evidence
@@ -89,7 +98,32 @@ class MissingCells(Result):
         return float(self.totals @ self.posterior)
 
     def total_interval(self, level: float = 0.95) -> tuple[int, int]:
-        """Central interval that holds the total with posterior probability `level` or more."""
+        """Central interval that holds the total with posterior probability `level` or more.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability that the interval holds the total.
+
+        Returns
+        -------
+        low, high : int
+            Both included.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If `level` is no probability.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> import numpy as np
+        >>> model = pb.AllocationModel.nmf(1, concentration=4.0, rate=0.01)
+        >>> found = model.predict_missing(np.ma.masked_equal([[-1, 3], [3, 3]], -1))
+        >>> found.total_interval(0.5)
+        (13, 22)
+        """
         checks.share("level", level)
         below = np.cumsum(self.posterior)
         tail = (1 - level) / 2
@@ -99,10 +133,24 @@ class MissingCells(Result):
     def totals_to_frame(self) -> pd.DataFrame:
         """A row a total: ln of the joint probability, posterior, and standard errors.
 
+        Returns
+        -------
+        pandas.DataFrame
+            Columns `total`, `log_joint`, `std_error`, `posterior` and `posterior_std_error`.
+
         Raises
         ------
         MissingDependencyError
             If pandas is not installed.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> import numpy as np
+        >>> model = pb.AllocationModel.nmf(1, concentration=4.0, rate=0.01)
+        >>> found = model.predict_missing(np.ma.masked_equal([[-1, 3], [3, 3]], -1))
+        >>> int(found.totals_to_frame()["total"].iloc[0])  # nothing in the missing cell
+        9
         """
         return data_frame(
             {

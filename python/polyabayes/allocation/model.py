@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, Self, TypeAlias
 
+from polyabayes._support.bidirectional import BidirectionalBounds
 from polyabayes._support.random import RandomState
+from polyabayes.allocation.bidirectional import find_bounds
 from polyabayes.allocation.decomposition import Decomposition, n_effective_parameters
 from polyabayes.allocation.evidence import Evidence, find_evidence
 from polyabayes.allocation.fitting import Options as FittingOptions
@@ -26,7 +28,6 @@ from polyabayes.allocation.layout import Cost, lay_out
 from polyabayes.allocation.missing_cells import MissingCells, find_missing
 from polyabayes.allocation.observed_cells import lay_out_observed
 from polyabayes.allocation.options import Options
-from polyabayes.allocation.sandwich import Sandwich, find_sandwich
 from polyabayes.data.cells import checked_axes
 from polyabayes.exceptions import InvalidArgumentError, argument
 
@@ -37,7 +38,6 @@ __all__ = [
     "Decomposition",
     "Evidence",
     "MissingCells",
-    "Sandwich",
     "n_effective_parameters",
 ]
 
@@ -452,22 +452,22 @@ class AllocationModel:
         """
         return enumerate_allocations(lay_out(self, data), budget)
 
-    def sandwich(
+    def bidirectional_bounds(
         self,
         shape: Mapping[str, int],
         total: int,
         *,
-        n_particles: int = 16,
         n_samples: int = 1000,
+        n_chains: int = 16,
         n_replicates: int = 4,
         random_state: RandomState = None,
         n_jobs: int | None = None,
         progress: bool = False,
-    ) -> Sandwich:
+    ) -> BidirectionalBounds:
         """How far annealing may be from the truth, on a tensor drawn from the model.
 
         The allocation of such a tensor is known, and annealing backwards from it is high in
-        expectation, as annealing forwards is low (Grosse, Ghahramani and Adams 2015).
+        expectation, as annealing forwards is low.
 
         Parameters
         ----------
@@ -475,15 +475,15 @@ class AllocationModel:
             The axes of the tensor to draw, and their sizes.
         total : int
             Its total.
-        n_particles, n_samples, n_replicates : int, default=16, 1000, 4
-            Chains, temperatures and replicates of ``"annealed"``, of either side.
+        n_samples, n_chains, n_replicates : int, default=1000, 16, 4
+            Temperatures, chains and replicates of ``"annealed"``, of either side.
         random_state, n_jobs, progress
             As for :meth:`log_evidence`.
 
         Returns
         -------
-        Sandwich
-            Both sides and their gap, given the total.
+        BidirectionalBounds
+            Both sides of the evidence given the total, in arrays of one entry.
 
         Raises
         ------
@@ -491,12 +491,24 @@ class AllocationModel:
             If the chains would take more than the memory of the machine.
         InvalidArgumentError, InvalidTypeError
             If an argument is bad, or nothing is hidden; before any work.
+
+        References
+        ----------
+        R. Grosse, Z. Ghahramani and R. Adams (2015). Sandwiching the marginal likelihood using
+        bidirectional Monte Carlo. arXiv:1511.02543.
+
+        Examples
+        --------
+        >>> model = AllocationModel.nmf(2)
+        >>> bounds = model.bidirectional_bounds({"doc": 3, "word": 2}, 20, random_state=0)
+        >>> bool(abs(bounds.gap[0]) < 4 * bounds.gap_std_errors[0])
+        True
         """
-        return find_sandwich(
+        return find_bounds(
             self,
             shape,
             total,
-            n_particles=n_particles,
+            n_chains=n_chains,
             n_samples=n_samples,
             n_replicates=n_replicates,
             random_state=random_state,

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TextIO
 
 import polyabayes as pb
-from polyabayes.cli import documents, search, tensors
+from polyabayes.cli import documents, search, tensors, topics
 from polyabayes.cli.arguments import in_options
 from polyabayes.cli.options import make_parser
 from polyabayes.cli.output import INTERRUPTED, refuse_overwriting, say
@@ -32,6 +32,8 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "score": documents.score,
     "compare": documents.compare,
     "split": documents.split,
+    "choose": topics.choose,
+    "topics": topics.topics,
     "search": search.search,
     "evidence": tensors.evidence,
     "decompose": tensors.decompose,

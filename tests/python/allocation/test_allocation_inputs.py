@@ -161,9 +161,10 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
         ({"n_samples": 0}, "n_samples must be"),
     ],
 )
-def test_bad_sandwiches_are_refused(arguments: dict[str, Any], message: str) -> None:
+def test_bad_bounds_are_refused(arguments: dict[str, Any], message: str) -> None:
+    shape = {"doc": 3, "word": 2}
     with pytest.raises(PolyabayesError, match=message):
-        AllocationModel.nmf(2).sandwich(**{"shape": {"doc": 3, "word": 2}, "total": 5, **arguments})
+        AllocationModel.nmf(2).bidirectional_bounds(**{"shape": shape, "total": 5, **arguments})
 
 
 def test_too_much_work_is_refused() -> None:
@@ -201,7 +202,7 @@ def test_annealing_from_modes_holds_several_populations() -> None:
     with pytest.raises(BudgetExceededError, match="tokens, 64 chains and 10 marginal counts"):
         model.log_evidence(huge, "annealed", n_particles=16)
     with pytest.raises(BudgetExceededError, match="1,000 tokens, 1,000,000,000 chains"):
-        model.sandwich({"doc": 20, "word": 20}, 1_000, n_particles=10**9)
+        model.bidirectional_bounds({"doc": 20, "word": 20}, 1_000, n_chains=10**9)
 
 
 def test_variational_methods_need_no_tokens() -> None:

@@ -37,6 +37,7 @@ def mask(case: dict[str, Any], tensor: CountTensor) -> Any:
     return observed
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["name"])
 def test_exact_joint_is_that_of_rational_arithmetic(case: dict[str, Any]) -> None:
     model, tensor = problem(case)
@@ -49,6 +50,7 @@ def test_exact_joint_is_that_of_rational_arithmetic(case: dict[str, Any]) -> Non
     assert not found.std_errors.any()
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_evidence_by_total_of_the_toy_matrices(shared_vectors: Path) -> None:
     toys = json.loads((shared_vectors / "toy_matrices.json").read_text())
     matrices = {"X3": X3, "X4": np.ma.masked_equal([[-1, 1], [4, 4]], -1)}
@@ -64,6 +66,7 @@ def test_evidence_by_total_of_the_toy_matrices(shared_vectors: Path) -> None:
     assert n_checked == 56
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_shares_are_those_of_the_joint() -> None:
     found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=12)
     joint = np.exp(found.log_joint)
@@ -78,6 +81,7 @@ def test_shares_are_those_of_the_joint() -> None:
     assert found.posterior[found.totals > high].sum() <= 0.25
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_evidence_with_all_observed_is_the_ordinary_one() -> None:
     everything = np.ones(TABLE.shape, dtype=bool)
     ordinary = NMF.log_evidence(TABLE, "exact")
@@ -96,6 +100,7 @@ def test_nothing_observed_leaves_the_prior() -> None:
     assert found.expected_counts == pytest.approx(np.full(6, 1.5 / 0.75 / 6), abs=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_masked_arrays_and_tensors_say_the_same() -> None:
     masked = np.ma.array(TABLE, mask=~OBSERVED)
     tensor = CountTensor.from_dense(SEEN, ["doc", "word"])
@@ -108,6 +113,7 @@ def test_masked_arrays_and_tensors_say_the_same() -> None:
     assert found.coordinates.tolist() == [[0, 1], [1, 2]]
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_nan_marks_missing_cells_where_it_is_said_to() -> None:
     floats = np.where(OBSERVED, TABLE.astype(float), np.nan)
     found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=9)
@@ -156,6 +162,7 @@ def test_documents_have_no_missing_cells(model: Any) -> None:
         model.fit([[1.0, np.nan], [2.0, 3.0]])
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_frames_name_the_cells() -> None:
     labels = [["a", "b"], ["x", "y", "z"]]
     tensor = CountTensor.from_dense(SEEN, ["doc", "word"], labels)
@@ -187,6 +194,7 @@ def test_totals_go_on_until_little_is_left() -> None:
     assert beyond <= part.log_remainder <= part.log_remainder_bound + 1e-12
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_smc_agrees_with_exact_values() -> None:
     exact = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=12)
     found = NMF.predict_missing(
@@ -210,6 +218,7 @@ def test_smc_agrees_with_exact_values() -> None:
     assert np.array_equal(again.expected_counts, found.expected_counts)
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_auto_is_exact_where_quick_else_smc() -> None:
     assert NMF.log_evidence(SEEN, observed=OBSERVED, max_total=9).method == "exact"
     rng = np.random.default_rng(0)
@@ -228,6 +237,7 @@ def test_auto_is_exact_where_quick_else_smc() -> None:
     assert found.evidence.value != evidence.value
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["name"])
 def test_the_bound_is_one(case: dict[str, Any]) -> None:
     model, tensor = problem(case)
@@ -298,6 +308,7 @@ def test_bad_input_is_refused_before_any_work() -> None:
         NMF.log_evidence(SEEN, max_total=9)
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_plot_of_the_total() -> None:
     pytest.importorskip("matplotlib").use("Agg")
     found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=12)

@@ -19,7 +19,7 @@ use rand::{Rng, RngExt};
 use lookahead::Lookahead;
 
 use crate::control::Observer;
-use crate::error::Result;
+use crate::error::{Result, array_of, room_for};
 use crate::filter::{self, Options, Population, Replicate, Target};
 use crate::math::{Cumulative, LogSum, Move, Resampling, ln_gamma_ratio, ln_rising};
 use crate::urn::LocalUrn;
@@ -66,6 +66,9 @@ pub fn ln_urn_sums_conditional(
     filter(urn, lookahead, population, paths, rng, observer)
 }
 
+/// Name of the arrays over all particles.
+const PARTICLES: &str = "topics of all particles";
+
 /// Takes all particles through all tokens.
 fn filter(
     urn: &LocalUrn,
@@ -75,8 +78,8 @@ fn filter(
     rng: &mut impl Rng,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let guess = if lookahead { Lookahead::new(urn) } else { Lookahead::none(urn) };
-    let mut target = Urns::new(urn, &guess, paths, &population);
+    let guess = if lookahead { Lookahead::new(urn, observer)? } else { Lookahead::none(urn) };
+    let mut target = Urns::new(urn, &guess, paths, &population)?;
     let n_tokens = target.tokens.len();
     filter::run(&mut target, &mut population, n_tokens, rng, observer)?;
     // Particles of equal weight are put right for the raised pseudo-counts.
@@ -161,7 +164,7 @@ impl<'a> Urns<'a> {
         guess: &'a Lookahead,
         paths: &'a [Vec<u16>],
         population: &Population<f64>,
-    ) -> Self {
+    ) -> Result<Self> {
         let n_topics = urn.n_topics();
         let n = population.weights().len();
         let mut expected = guess.pseudo_counts.clone();
@@ -181,24 +184,26 @@ impl<'a> Urns<'a> {
             let tokens = starts[cell]..starts[cell] + urn.counts()[cell] as usize;
             tokens.map(move |token| (cell, token))
         };
-        Urns {
+        let mut tokens = room_for("words of the tokens of a document", urn.n_tokens() as usize)?;
+        tokens.extend(guess.order.iter().flat_map(of_cell));
+        Ok(Urns {
             urn,
             guess,
             n_topics,
             n_particles: population.n_particles(),
-            tokens: guess.order.iter().flat_map(of_cell).collect(),
+            tokens,
             ln_start,
             expected,
             pending,
             paths,
-            balls: vec![0; n * n_topics],
-            used: vec![0; n * n_topics],
+            balls: array_of(PARTICLES, n * n_topics, 0)?,
+            used: array_of(PARTICLES, n * n_topics, 0)?,
             n_used: vec![0; n],
             cumulative: Cumulative::new(n_topics),
             darts: vec![0.0; n],
-            sums: vec![0.0; n * n_topics],
+            sums: array_of(PARTICLES, n * n_topics, 0.0)?,
             changes: Vec::new(),
-        }
+        })
     }
 
     /// Updates the weights, and throws each particle's dart at its sum.
