@@ -72,7 +72,7 @@ impl<'a> Annealing<'a> {
         Load {
             n_chains: n_chains.max(N_MODES * LANES),
             n_shares: N_MODES * problem.n_cells() * problem.n_states(),
-            ..Load::of(problem)
+            ..problem.load()
         }
     }
 
