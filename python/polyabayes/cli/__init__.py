@@ -19,7 +19,7 @@ import polyabayes as pb
 from polyabayes.cli import documents, search, tensors, topics
 from polyabayes.cli.arguments import in_options
 from polyabayes.cli.options import make_parser
-from polyabayes.cli.output import INTERRUPTED, say
+from polyabayes.cli.output import INTERRUPTED, refuse_overwriting, say
 from polyabayes.exceptions import PolyabayesError, PolyabayesWarning
 
 __all__ = ["main"]
@@ -62,6 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments = make_parser(pb.__version__).parse_args(argv)
             parser = arguments.parser
             warnings.showwarning = partial(_show_warning, parser)
+            refuse_overwriting(arguments)
             status = _COMMANDS[arguments.command](arguments)
             sys.stdout.flush()
         except KeyboardInterrupt:

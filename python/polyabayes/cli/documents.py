@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from polyabayes.cli.output import (
     checked_file,
     checked_folder,
     checked_picture,
+    escaped,
     keep,
     need,
     refuse_unwritable,
@@ -64,6 +66,10 @@ def fit(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _columns(result: pb.LogLikelihood, arguments: argparse.Namespace) -> Mapping[str, Any]:
+    return escaped(result._columns(), wanted=arguments.escape_formulas)
+
+
 def score(arguments: argparse.Namespace) -> int:
     """Score documents."""
     if arguments.output is not None:
@@ -76,14 +82,14 @@ def score(arguments: argparse.Namespace) -> int:
         if arguments.output is None:
             say(f"interrupted: {interrupted}")
             return INTERRUPTED
-        write_table(interrupted.partial._columns(), arguments.output)
+        write_table(_columns(interrupted.partial, arguments), arguments.output)
         place = "the output" if arguments.output == "-" else arguments.output
         say(f"interrupted: {interrupted}, the others are empty in {place}")
         return INTERRUPTED
     if arguments.output is None:
         print(_summary(result))
         return 0
-    write_table(result._columns(), arguments.output)
+    write_table(_columns(result, arguments), arguments.output)
     print(_summary(result), file=sys.stderr)
     return 0
 

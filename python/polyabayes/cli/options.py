@@ -281,6 +281,7 @@ def _score_options(parser: _Parser) -> None:
     _corpus_options(parser)
     text = "one row a document; '-' is CSV on standard output; the total alone is printed without"
     parser.add_argument("-o", "--output", metavar="SCORES.csv|SCORES.parquet", help=text)
+    _escape_option(parser.add_argument)
 
 
 def _compare_options(parser: _Parser) -> None:
@@ -412,7 +413,17 @@ def _evidence_options(parser: _Parser) -> None:
     )
 
 
+def _escape_option(add: Callable[..., Any]) -> None:
+    add(
+        "--escape-formulas",
+        action="store_true",
+        default=None,
+        help="put ' before ids and labels that begin with = + - @, which spreadsheets execute",
+    )
+
+
 def _missing_options(add: Callable[..., Any]) -> None:
+    _escape_option(add)
     add(
         "--missing",
         metavar="TENSOR",

@@ -228,8 +228,9 @@ class NestedEstimator:
             model = load(model_path(self._folder, record.sizes))
         except (FileFormatError, FileAccessError):
             return False
+        # A size that was not better than a smaller one has kept the model of that.
         return isinstance(model, type(self._estimator)) and (
-            len(model.components_) == record.sizes[0]
+            len(model.components_) <= record.sizes[0]
         )
 
     def identity(self) -> dict[str, Any]:
