@@ -4,6 +4,7 @@ mod auto;
 mod samplers;
 mod settings;
 
+use auto::Decision;
 pub use settings::{Method, Sampler, Settings};
 
 use super::exact::enumeration;
@@ -19,14 +20,6 @@ pub struct Evidence {
     pub estimate: Estimate,
     /// [`Method::Exact`] where nothing is hidden, whatever was asked for; never [`Method::Auto`].
     pub method: Method,
-}
-
-/// What there is, or remains to be done, once a method is chosen.
-enum Decision {
-    /// ln of the exact sum.
-    Exact(f64),
-    /// Replicates of a sampler.
-    Sample(Sampler),
 }
 
 /// Evidence of a tensor given its total.
