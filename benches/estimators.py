@@ -1,9 +1,9 @@
 """Every estimator against the truth: bias, error, time and efficiency, one table a regime.
 
 `python benches/estimators.py [regimes|calibration|priors|zipf|buntine|growth|speed]`; without
-arguments all of them. One thread. Efficiency is the mean squared error of ln p times the time: halving it
-halves the time to a given error. The truth is exact, or annealing with 64 replicates of 1,000
-temperatures, whose error is a fraction of what is measured.
+arguments all of them. One thread. Efficiency is the mean squared error of ln p times the time:
+halving it halves the time to a given error. The truth is exact, or annealing with 64 replicates of
+1,000 temperatures, whose error is a fraction of what is measured.
 """
 
 from __future__ import annotations
