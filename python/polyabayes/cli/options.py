@@ -72,7 +72,7 @@ SEARCHING = (
     "random_state",
     "progress",
 )
-# Of the likelihoods, or the evidences, that a search scores by.
+# Options of the likelihoods, or the evidences, that a search scores by.
 SEARCH_SCORING = (
     "method",
     "n_particles",
@@ -82,7 +82,7 @@ SEARCH_SCORING = (
     "given_total",
     "budget",
 )
-# What a search of LDA has no use for, and a search of a network.
+# Options that apply to only one kind of search.
 OF_NETWORKS = (
     "axes",
     "sizes",

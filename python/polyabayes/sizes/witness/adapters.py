@@ -182,7 +182,7 @@ class NestedEstimator:
             if is_saved:
                 self._saved.add(sizes)
             else:
-                # What another search has left must not pass for the model of this one.
+                # A model that another search left must not pass for one of this search.
                 self._folder.remove([path])
         self._models[sizes] = model
 
