@@ -115,11 +115,15 @@ fn the_best_of_several_starts_is_none_of_the_worse() {
         let sampler = LdaSampler::new(&counts, prior(), 1).unwrap();
         sampler.with_assignments(topics).unwrap().ln_joint()
     };
+    let mut n_better = 0;
     for seed in 0..3 {
+        // The first of the six is this one.
         let one = ln_joint(&found(&counts, start(1), seed));
         let best = ln_joint(&found(&counts, start(6), seed));
-        assert!(best > one, "{seed}: {best} {one}");
+        assert!(best >= one, "{seed}: {best} {one}");
+        n_better += u32::from(best > one);
     }
+    assert!(n_better > 0);
 }
 
 #[test]
