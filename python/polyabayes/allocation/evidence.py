@@ -16,7 +16,7 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.allocation.layout import Layout
-from polyabayes.allocation.options import METHODS, REPLICATES, RESTARTS, Options
+from polyabayes.allocation.options import MAX_ITER, METHODS, REPLICATES, RESTARTS, TOL, Options, Run
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -24,7 +24,7 @@ from polyabayes.exceptions import (
     argument,
 )
 
-__all__ = ["Estimate", "Evidence", "Run", "find_evidence"]
+__all__ = ["Estimate", "Evidence", "find_evidence"]
 
 # Share of the evidence that totals may have without a word.
 _LEAST_DOUBTED = 0.01
@@ -131,14 +131,6 @@ class Evidence:
         )
 
 
-class Run(NamedTuple):
-    """What a method needs beside its options."""
-
-    seed: int
-    n_jobs: int
-    progress: bool
-
-
 class Estimate(NamedTuple):
     """ln of a probability given the total, and how well it is known."""
 
@@ -163,17 +155,19 @@ def _sampled(core: _core.Allocation, options: Options, run: Run) -> tuple[str, E
         )
     n_replicates, show = options.n_replicates or REPLICATES, options.method != "exact"
     with progress_bar(run.progress and show, n_replicates, "replicate") as update:
-        used, found = core.evidence(options, seed=run.seed, n_jobs=run.n_jobs, progress=update)
+        used, found = core.evidence(
+            options.for_core(), seed=run.seed, n_jobs=run.n_jobs, progress=update
+        )
     return used, Estimate.of(found)
 
 
 def _bound(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
-    n_restarts = options.n_replicates or RESTARTS
+    n_restarts = options.n_restarts or RESTARTS
     with progress_bar(run.progress, n_restarts, "restart") as update:
         found = core.variational(
             "vb",
-            max_iter=options.n_samples or 1000,
-            tolerance=1e-9,
+            max_iter=options.max_iter or MAX_ITER,
+            tolerance=options.tol or TOL,
             n_restarts=n_restarts,
             seed=run.seed,
             n_jobs=run.n_jobs,

@@ -35,7 +35,8 @@ pub enum Sampler {
 pub struct Settings {
     /// The method.
     pub method: Method,
-    /// Particles of a filter (1,000), or chains of an annealed population (16), in a replicate.
+    /// Particles of a filter (1,000), or chains of an annealed population (16), in a replicate. Where
+    /// the method is chosen, they are particles.
     pub n_particles: Option<usize>,
     /// Temperatures of annealing (1,000).
     pub n_samples: Option<usize>,
@@ -114,7 +115,7 @@ impl Sampler {
     pub(crate) fn takes(self, settings: &Settings) -> bool {
         match self {
             Sampler::Smc | Sampler::SmcLookahead => settings.n_samples.is_none(),
-            Sampler::Annealed => !settings.chooses_filter(),
+            Sampler::Annealed => settings.n_particles.is_none() && !settings.chooses_filter(),
         }
     }
 }

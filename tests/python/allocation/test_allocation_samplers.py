@@ -124,9 +124,13 @@ def test_bound_is_below_exact_values(name: str) -> None:
 @pytest.mark.parametrize("method", ["smc", "smc-lookahead", "annealed", "vb"])
 def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method: str) -> None:
     def value(seed: Any, n_jobs: int | None) -> float:
-        size = {"n_samples": 50} if "smc" not in method else {}
+        sizes: dict[str, Any] = {"n_replicates": 3}
+        if method == "annealed":
+            sizes["n_samples"] = 50
+        if method == "vb":
+            sizes = {"max_iter": 50, "n_restarts": 3}
         found = AllocationModel.nmf(3).log_evidence(
-            DEEP, method, random_state=seed, n_jobs=n_jobs, n_replicates=3, **size
+            DEEP, method, random_state=seed, n_jobs=n_jobs, **sizes
         )
         return found.value
 
@@ -190,9 +194,7 @@ def test_bounds_close_with_temperatures() -> None:
 def test_auto_is_exact_where_that_is_quick_and_else_chooses_by_a_pilot() -> None:
     assert AllocationModel.nmf(2).log_evidence(DEEP).method == "exact"
     wide = np.random.default_rng(0).poisson(1.0, (12, 12))
-    found = AllocationModel.nmf(4).log_evidence(
-        wide, n_replicates=2, n_particles=16, random_state=0
-    )
+    found = AllocationModel.nmf(4).log_evidence(wide, n_replicates=2, random_state=0)
     assert (found.method, found.n_replicates) == ("annealed", 2)
     # Too many joint states for any budget.
     deep = AllocationModel.pachinko([101, 100, 100]).log_evidence(
@@ -201,24 +203,23 @@ def test_auto_is_exact_where_that_is_quick_and_else_chooses_by_a_pilot() -> None
     assert deep.method in ("annealed", "smc")
     # Few cells of large counts: annealing one token at a time does not get through.
     few = np.diag([300, 200, 100])
-    small: dict[str, Any] = {"n_replicates": 2, "n_particles": 64}
     for seed in range(5):
         found = AllocationModel.nmf(4).log_evidence(few, random_state=seed)
         assert found.method == "smc"
         alone = AllocationModel.nmf(4).log_evidence(few, "smc", random_state=seed)
         assert (found.value, found.std_error) == (alone.value, alone.std_error)
-        assert AllocationModel.nmf(4).log_evidence(wide, **small, random_state=seed).method == (
-            "annealed"
-        )
+        found = AllocationModel.nmf(4).log_evidence(wide, n_replicates=2, random_state=seed)
+        assert found.method == "annealed"
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_auto_passes_the_options_on_and_chooses_what_takes_them() -> None:
     model, wide = AllocationModel.nmf(4), np.random.default_rng(0).poisson(1.0, (12, 12))
-    shared: dict[str, Any] = {"n_particles": 32, "n_replicates": 3, "random_state": 0}
+    shared: dict[str, Any] = {"n_replicates": 3, "random_state": 0}
     # Annealing is the nearer one here: left alone, that is what the pilot chooses.
     assert model.log_evidence(wide, **shared).method == "annealed"
     for options in (
+        {"n_particles": 32},
         {"order": "sorted"},
         {"order": np.arange(np.count_nonzero(wide))},
         {"resampling": "residual", "resample_below": 1},
