@@ -1,4 +1,4 @@
-"""Programs of the pages of the docs run as they stand."""
+"""Programs of README and docs run as they stand, and print what the pages say."""
 
 from __future__ import annotations
 
@@ -8,19 +8,40 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parents[3] / "docs"
+ROOT = Path(__file__).parents[3]
+_NUMBER = r"-?\d[\d,]*\.?\d*(?:e-?\d+)?"
 
 
-@pytest.mark.parametrize("page", ["coming-from.md"])
-def test_the_programs_of_a_page_run(page, capsys):
+def run(page, capsys):
+    """Each program of a page with what it printed and what the page says it prints, if it does."""
     for package in ("gensim", "tomotopy", "anndata"):
         pytest.importorskip(package)
-    programs = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
-    assert len(programs) > 5
+    found = re.findall(
+        r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", (ROOT / page).read_text(), re.DOTALL
+    )
     names: dict[str, object] = {}
     with warnings.catch_warnings():
         # Warnings that other packages give about themselves, and edges of grids of two sizes.
         warnings.simplefilter("ignore")
-        for program in programs:
+        for program, told in found:
             exec(compile(program, page, "exec"), names)
-    assert "nats a token" in capsys.readouterr().out
+            yield told, capsys.readouterr().out
+
+
+def test_programs_for_those_who_come_from_elsewhere(capsys):
+    shown = [printed for _, printed in run("docs/coming-from.md", capsys)]
+    assert len(shown) > 5
+    assert "nats a token" in "".join(shown)
+
+
+def test_the_readme_prints_what_it_says(capsys):
+    """Words alike; numbers within 2 %, as other machines may round other libraries elsewhere."""
+    pairs = [pair for pair in run("README.md", capsys) if pair[0]]
+    assert len(pairs) >= 4
+    for told, printed in pairs:
+        assert re.sub(_NUMBER, "#", printed).split() == re.sub(_NUMBER, "#", told).split()
+        numbers = [
+            [float(number.replace(",", "")) for number in re.findall(_NUMBER, text)]
+            for text in (printed, told)
+        ]
+        assert numbers[0] == pytest.approx(numbers[1], rel=0.02, abs=0.005)
