@@ -346,6 +346,11 @@ def n_effective_parameters(
     int
         d(S).
 
+    References
+    ----------
+    A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
+    allocation model. arXiv:1903.04478.
+
     Examples
     --------
     >>> n_effective_parameters({"topic": [3, 1], "word": [[2, 0], [1, 1]]})

@@ -26,7 +26,7 @@ from polyabayes.exceptions import (
 
 __all__ = ["Estimate", "Evidence", "find_evidence"]
 
-# Share of the evidence that totals may have without a word.
+# Share of the evidence that omitted totals may have without a warning.
 _LEAST_DOUBTED = 0.01
 
 # Options that make every replicate larger.
@@ -68,6 +68,16 @@ class Evidence:
     log_remainder : float
         With missing cells, ln of what totals beyond the last that was summed would add, about (see
         :class:`MissingCells`); ``-inf`` where none was left out.
+
+    References
+    ----------
+    A. Lee and N. Whiteley (2018). Variance estimation in the particle filter. Biometrika 105(3).
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> pb.AllocationModel.nmf(2).log_evidence([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+    <Evidence: -17.254166 nats (exact)>
     """
 
     value: float
@@ -107,6 +117,31 @@ class Evidence:
 
         By Student's law with a degree of freedom less than there are replicates. A lower bound
         has no upper end.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability, strictly between 0 and 1.
+
+        Returns
+        -------
+        lower, upper : float
+            Bounds on ln of the evidence, in nats; equal where it is exact.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If `level` is no probability.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> found = pb.AllocationModel.nmf(2).log_evidence(
+        ...     [[4, 3, 0], [0, 0, 3], [0, 0, 3]], "smc", n_particles=64, random_state=0
+        ... )
+        >>> lower, upper = found.interval(0.95)
+        >>> lower < found.value < upper
+        True
         """
         checks.share("level", level)
         if self.is_lower_bound:

@@ -86,6 +86,14 @@ class AllocationModel:
     InvalidArgumentError, InvalidTypeError
         If the text is not a graph or the graph has a cycle; the message shows where.
 
+    References
+    ----------
+    A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
+    allocation model. arXiv:1903.04478.
+
+    D. Heckerman, D. Geiger and D. M. Chickering (1995). Learning Bayesian networks: the combination
+    of knowledge and statistical data. Machine Learning 20(3).
+
     Examples
     --------
     >>> model = AllocationModel("word <- topic -> doc", sizes={"topic": 2})
@@ -163,6 +171,16 @@ class AllocationModel:
 
     def with_sizes(self, **sizes: int) -> Self:
         """The same model with other sizes, by node; those that are not given stay as they are.
+
+        Parameters
+        ----------
+        **sizes : int or None
+            Number of values of a node, by its name.
+
+        Returns
+        -------
+        AllocationModel
+            A copy; the model itself does not change.
 
         Raises
         ------
@@ -405,6 +423,11 @@ class AllocationModel:
         BudgetExceededError, InvalidArgumentError, InvalidCountsError, InvalidTypeError
             As :meth:`log_evidence`; if the model has no rate, or no cell is missing.
 
+        References
+        ----------
+        A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
+        allocation model. arXiv:1903.04478.
+
         Examples
         --------
         >>> import numpy as np
@@ -458,6 +481,11 @@ class AllocationModel:
             If the enumeration would go beyond its budget.
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
             If an argument is bad, or model and data do not fit; before any work.
+
+        References
+        ----------
+        A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
+        allocation model. arXiv:1903.04478.
 
         Examples
         --------
@@ -581,6 +609,11 @@ class AllocationModel:
             If chains or particles would take more than the memory of the machine.
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
             If an argument is bad, or model and data do not fit; before any work.
+
+        References
+        ----------
+        A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
+        allocation model. arXiv:1903.04478.
 
         Examples
         --------

@@ -302,6 +302,11 @@ def posterior_over_models(
     Interrupted
         A KeyboardInterrupt whose ``partial`` is the posterior over the models done, if any.
 
+    References
+    ----------
+    R. E. Kass and A. E. Raftery (1995). Bayes factors. Journal of the American Statistical
+    Association 90(430).
+
     Examples
     --------
     >>> models = {f"rank {K}": AllocationModel.nmf(K) for K in (1, 2, 3)}

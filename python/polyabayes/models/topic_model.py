@@ -1,4 +1,4 @@
-"""What all topic models share: how they are trained, beside what fitted ones do."""
+"""Base class of the two topic models: training, on top of what a fitted model can do."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ from polyabayes.models.topic_table import TopicTable, topic_table
 _WARM_UP = 30
 _MOST_SWEEPS = 10**9
 
-# What a look at held-out documents costs: some tenths of a nat a document are enough for a trace.
+# Effort of one score of held-out documents: a trace needs no more than tenths of a nat a document.
 _EVALUATION_TEMPERATURES = 20
 _EVALUATION_RUNS = 16
 
 
 class Before(NamedTuple):
-    """What earlier documents taught, where training goes on without them.
+    """State that training on earlier documents left, where it goes on without them.
 
     Attributes
     ----------
@@ -129,6 +129,21 @@ class TopicModel(FittedModel):
             On Ctrl-C: a KeyboardInterrupt, raised when the state reached has been stored in the
             model, which is usable. Before the first sweep it is a plain KeyboardInterrupt, which
             says so, and the model is as it was before.
+
+        References
+        ----------
+        M. Zhou and L. Carin (2013). Negative binomial process count and mixture modeling. IEEE
+        TPAMI 37(2).
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+        >>> pfa = pb.PoissonFactorAnalysis(2, max_iter=20, random_state=0)
+        >>> pfa.fit(counts, eval_corpus=counts, eval_every=10).n_iter_
+        20
+        >>> len(pfa.trace_.to_frame())
+        2
         """
         with all_or_nothing(self):
             return self._fit(X, eval_corpus, eval_every, callback)
@@ -185,6 +200,14 @@ class TopicModel(FittedModel):
             If the model was not trained here: files hold no counts of tokens.
         NotFittedError
             If there are no topics.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+        >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
+        >>> len(lda.topic_table(n_words=2).to_frame())
+        2
         """
         self._check_fitted()
         checks.whole_number("n_words", n_words)

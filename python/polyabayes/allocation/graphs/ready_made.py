@@ -60,6 +60,14 @@ def nmf(cls: type[M], /, K: int | None, axes: Sequence[str] = ("doc", "word"), *
     AllocationModel
         The model.
 
+    References
+    ----------
+    D. D. Lee and H. S. Seung (1999). Learning the parts of objects by non-negative matrix
+    factorization. Nature 401.
+
+    A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
+    allocation model. arXiv:1903.04478.
+
     Examples
     --------
     >>> from polyabayes import AllocationModel
@@ -152,6 +160,11 @@ def cp(cls: type[M], /, axes: Sequence[str], R: int | None, **options: Any) -> M
     AllocationModel
         The model.
 
+    References
+    ----------
+    R. A. Harshman (1970). Foundations of the PARAFAC procedure. UCLA Working Papers in Phonetics
+    16.
+
     Examples
     --------
     >>> from polyabayes import AllocationModel
@@ -177,6 +190,10 @@ def tucker(cls: type[M], /, axes: Sequence[str], ranks: Sequence[int | None], **
     -------
     AllocationModel
         The model.
+
+    References
+    ----------
+    L. R. Tucker (1966). Some mathematical notes on three-mode factor analysis. Psychometrika 31(3).
 
     Examples
     --------
@@ -220,6 +237,11 @@ def pachinko(
     AllocationModel
         The model.
 
+    References
+    ----------
+    W. Li and A. McCallum (2006). Pachinko allocation: DAG-structured mixture models of topic
+    correlations. ICML.
+
     Examples
     --------
     >>> from polyabayes import AllocationModel
@@ -258,6 +280,11 @@ def blockmodel(
     AllocationModel
         The model.
 
+    References
+    ----------
+    E. M. Airoldi, D. M. Blei, S. E. Fienberg and E. P. Xing (2008). Mixed membership stochastic
+    blockmodels. Journal of Machine Learning Research 9.
+
     Examples
     --------
     >>> from polyabayes import AllocationModel
@@ -288,6 +315,11 @@ def hidden_markov(
     -------
     AllocationModel
         The model.
+
+    References
+    ----------
+    L. R. Rabiner (1989). A tutorial on hidden Markov models and selected applications in speech
+    recognition. Proceedings of the IEEE 77(2).
 
     Examples
     --------
@@ -321,6 +353,11 @@ def sum_conditioned(
     -------
     AllocationModel
         The model.
+
+    References
+    ----------
+    A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
+    allocation model. arXiv:1903.04478.
 
     Examples
     --------
