@@ -1,0 +1,184 @@
+//! One ladder of chains: its start, and rounds of scans.
+
+use rand::RngExt as _;
+use rayon::prelude::*;
+
+use super::bridge::Steps;
+use super::ladder::Barrier;
+use super::{Chains, Target};
+use crate::control::Observer;
+use crate::error::Result;
+use crate::rng::{Key, LANES, Lanes, Rng};
+
+/// Barrier that a step of the annealing pass crosses.
+const PILOT_STEP: f64 = 0.25;
+
+/// Steps of the annealing pass at most.
+const MAX_PILOT: usize = 4_000;
+
+/// Chains for each unit of the barrier.
+const CHAINS_PER_BARRIER: f64 = 2.0;
+
+/// Cost of a sweep from which the groups of a ladder go to threads of their own.
+const SPREAD_FROM: f64 = 1e6;
+
+/// Where a chain last was, of the two ends of the ladder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trip {
+    None,
+    /// At the reference, and not yet at the target since.
+    Up,
+    /// At the target since it was at the reference.
+    Down,
+}
+
+/// A ladder of chains.
+pub(super) struct Replicate<C> {
+    groups: Vec<C>,
+    betas: Vec<f64>,
+    /// Chain at every rung.
+    chains: Vec<usize>,
+    trips: Vec<Trip>,
+    /// Scans so far: their parity says which pairs swap.
+    n_scans: usize,
+    rng: Rng,
+}
+
+/// Findings of one round of one ladder.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) steps: Steps,
+    pub(super) barrier: f64,
+    pub(super) n_trips: u64,
+    /// Inverse temperatures of the round, and the rejections between them.
+    pub(super) betas: Vec<f64>,
+    pub(super) rejections: Vec<f64>,
+}
+
+impl<C: Chains> Replicate<C> {
+    /// A ladder whose chains come from an annealing pass up to their rungs.
+    ///
+    /// # Errors
+    /// Those of the target.
+    pub(super) fn new<'a, T: Target<Chains<'a> = C>>(
+        target: &'a T,
+        key: Key,
+        max_chains: usize,
+        observer: &impl Observer,
+    ) -> Result<Self> {
+        let mut rng = key.unit(0).rng();
+        let mut first = target.chains(&mut key.unit(1).rng(), observer)?;
+        let pilot = pilot(&mut first, observer)?;
+        let most = max_chains.div_ceil(LANES).max(1);
+        let n_groups = ((CHAINS_PER_BARRIER * pilot.total()) as usize + 1).div_ceil(LANES);
+        let n_groups = n_groups.clamp(1, most);
+        let others = (1..n_groups as u64)
+            .map(|group| target.chains(&mut key.unit(1 + group).rng(), observer));
+        let groups = others.collect::<Result<Vec<_>>>()?;
+        let groups: Vec<C> = std::iter::once(first).chain(groups).collect();
+        let n = groups.len() * LANES;
+        let mut replicate = Replicate {
+            groups,
+            betas: pilot.ladder(n),
+            // Neighbouring rungs are in different groups.
+            chains: (0..n).collect(),
+            trips: vec![Trip::None; n],
+            n_scans: 0,
+            rng: rng_of(&mut rng),
+        };
+        replicate.anneal(target.sweep_cost(), observer)?;
+        Ok(replicate)
+    }
+
+    pub(super) fn n_groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Takes every chain from the reference up to its rung.
+    fn anneal(&mut self, cost: f64, observer: &impl Observer) -> Result<()> {
+        for rung in 0..self.betas.len() {
+            let highest = self.betas[rung];
+            let betas: Vec<f64> = self.betas.iter().map(|beta| beta.min(highest)).collect();
+            self.sweep(&betas, cost, observer)?;
+        }
+        Ok(())
+    }
+
+    /// One sweep of all chains, at the inverse temperatures of their rungs.
+    fn sweep(&mut self, betas: &[f64], cost: f64, observer: &impl Observer) -> Result<()> {
+        let mut of_chains = vec![[0.0; LANES]; self.groups.len()];
+        for (&chain, &beta) in self.chains.iter().zip(betas) {
+            of_chains[chain / LANES][chain % LANES] = beta;
+        }
+        let sweep = |(group, betas): (&mut C, &Lanes)| group.sweep(betas, observer);
+        if cost >= SPREAD_FROM {
+            self.groups.par_iter_mut().zip(&of_chains).try_for_each(sweep)
+        } else {
+            self.groups.iter_mut().zip(&of_chains).try_for_each(sweep)
+        }
+    }
+
+    /// A round of scans, after which the rungs are respaced.
+    ///
+    /// # Errors
+    /// Those of the sweeps.
+    pub(super) fn round(
+        &mut self,
+        n_scans: usize,
+        cost: f64,
+        observer: &impl Observer,
+    ) -> Result<Found> {
+        let betas = self.betas.clone();
+        let n = betas.len();
+        let mut values = vec![Vec::with_capacity(n_scans); n];
+        let (mut rejections, mut n_trips) = (vec![0.0; n - 1], 0);
+        for _ in 0..n_scans {
+            self.sweep(&betas, cost, observer)?;
+            let of_groups: Vec<Lanes> = self.groups.iter().map(Chains::values).collect();
+            let of_chains = of_groups.as_flattened();
+            for (values, &chain) in values.iter_mut().zip(&self.chains) {
+                values.push(of_chains[chain]);
+            }
+            self.swap(of_chains, &mut rejections);
+            n_trips += self.count_trips();
+        }
+        rejections.iter_mut().for_each(|rejection| *rejection /= n_scans as f64);
+        let mut steps = Steps::default();
+        for rung in 0..n - 1 {
+            let width = betas[rung + 1] - betas[rung];
+            steps.add(Steps::between(width, &values[rung], &values[rung + 1]));
+        }
+        let barrier = Barrier::new(&betas, &rejections);
+        self.betas = barrier.ladder(n);
+        Ok(Found { steps, barrier: barrier.total(), n_trips, betas, rejections })
+    }
+
+    /// Swaps neighbours, even pairs in even scans and odd pairs in odd ones, and adds up the
+    /// probabilities with which all pairs would have been left alone.
+    fn swap(&mut self, values: &[f64], rejections: &mut [f64]) {
+        for rung in 0..self.betas.len() - 1 {
+            let [lower, upper] = [rung, rung + 1].map(|rung| values[self.chains[rung]]);
+            let width = self.betas[rung + 1] - self.betas[rung];
+            rejections[rung] += -(width * (lower - upper)).min(0.0).exp_m1();
+        }
+        for rung in (self.n_scans % 2..self.betas.len() - 1).step_by(2) {
+            let [lower, upper] = [rung, rung + 1].map(|rung| values[self.chains[rung]]);
+            let width = self.betas[rung + 1] - self.betas[rung];
+            if self.rng.random::<f64>() < (width * (lower - upper)).exp() {
+                self.chains.swap(rung, rung + 1);
+            }
+        }
+        self.n_scans += 1;
+    }
+
+    /// Chains that have come back to the reference from the target.
+    fn count_trips(&mut self) -> u64 {
+        let (first, last) = (self.chains[0], self.chains[self.chains.len() - 1]);
+        if self.trips[last] == Trip::Up {
+            self.trips[last] = Trip::Down;
+        }
+        let returned = self.trips[first] == Trip::Down;
+        self.trips[first] = Trip::Up;
+        u64::from(returned)
+    }
+}
