@@ -2,12 +2,12 @@
 
 use rayon::prelude::*;
 
-use super::annealing::Annealing;
-use super::exact;
-use super::lookahead;
-use super::problem::Problem;
-use super::responsibilities::Responsibilities;
-use super::smc::{self, Filter, Keep};
+use super::annealing::chains::Annealing;
+use super::exact::enumeration;
+use super::model::problem::Problem;
+use super::particles::lookahead;
+use super::particles::responsibilities::Responsibilities;
+use super::particles::smc::{self, Filter, Keep};
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
@@ -59,7 +59,7 @@ pub fn ln_probability(
     let rng = |replicate: usize| key.unit(replicate as u64 + 1).rng();
     let (replicates, n_draws) = match algorithm {
         Algorithm::Exact { budget } => {
-            let ln_sum = exact::ln_sum(problem, *budget, observer)?;
+            let ln_sum = enumeration::ln_sum(problem, *budget, observer)?;
             return Ok(Estimate::exact(ln_sum + constant));
         }
         Algorithm::Filter(filter) => {

@@ -10,10 +10,10 @@
 use rand::RngExt as _;
 
 use super::annealed::{Path, Pilot};
-use super::chains::Chains;
 use super::labels::{Fit, Labels, LnShares};
 use super::modes::{self, Mode};
-use super::problem::Problem;
+use crate::allocation::kernel::chains::Chains;
+use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::math::LogSum;
@@ -44,7 +44,7 @@ const COMPARED: usize = 8;
 const ADVANTAGE: f64 = 3.0;
 
 /// Paths to the law of allocations.
-pub(super) struct Annealing<'a> {
+pub(crate) struct Annealing<'a> {
     problem: &'a Problem,
     n_temperatures: usize,
     start: Start<'a>,
@@ -70,7 +70,7 @@ impl<'a> Annealing<'a> {
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
-    pub(super) fn new(
+    pub(crate) fn new(
         problem: &'a Problem,
         n_temperatures: usize,
         key: Key,
@@ -99,7 +99,7 @@ impl<'a> Annealing<'a> {
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
-    pub(super) fn ln_sum(
+    pub(crate) fn ln_sum(
         &self,
         n_groups: usize,
         key: Key,
@@ -166,7 +166,7 @@ impl<'a> Annealing<'a> {
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
-    pub(super) fn ln_sums_reversed(
+    pub(crate) fn ln_sums_reversed(
         &self,
         chains: Chains<'a, Uniforms>,
         key: Key,
@@ -294,11 +294,11 @@ impl RouteFits {
 mod tests {
     use rayon::prelude::*;
 
-    use super::super::chains::Order;
-    use super::super::exact;
-    use super::super::kernel::Target;
-    use super::super::network::{Network, Prior};
     use super::*;
+    use crate::allocation::exact::enumeration;
+    use crate::allocation::kernel::chains::Order;
+    use crate::allocation::kernel::counts::Target;
+    use crate::allocation::model::network::{Network, Prior};
     use crate::counts::CountTensor;
     use crate::rng::Purpose;
 
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn paths_from_modes_are_unbiased() {
         for problem in &problems() {
-            let ln_truth = exact::ln_sum(problem, 1e8, &()).unwrap();
+            let ln_truth = enumeration::ln_sum(problem, 1e8, &()).unwrap();
             let annealing = from_modes(problem);
             let key = Key::new(1, Purpose::Score);
             let run = |unit| annealing.ln_sum(1, key.unit(unit), &()).unwrap() - ln_truth;
@@ -360,7 +360,7 @@ mod tests {
     fn backwards_from_the_posterior_their_inverses_are() {
         let [light, _, _, heavy] = &problems();
         for problem in [light, heavy] {
-            let ln_truth = exact::ln_sum(problem, 1e8, &()).unwrap();
+            let ln_truth = enumeration::ln_sum(problem, 1e8, &()).unwrap();
             let annealing = from_modes(problem);
             let alphas = problem.alphas();
             let key = Key::new(2, Purpose::Score);

@@ -1,10 +1,10 @@
 //! Collapsed Gibbs chains over the hidden values of all tokens, [`LANES`] in lockstep.
 
-use super::kernel::{self, Counts, Rows, States, Target};
-use super::mixture::{self, Mixture};
-use super::problem::Problem;
+use super::counts::{self, Counts, Rows, States, Target};
+use super::mixtures::{self, Mixture};
 use super::rounds::n_rounds;
 use super::splits::{Cell, Splits};
+use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
 use crate::math::systematic_offspring;
@@ -21,7 +21,7 @@ const STATES_BETWEEN_LOOKS: usize = 1 << 20;
 
 /// The order in which a sweep visits the tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(crate) enum Order {
     /// From the first to the last.
     Forward,
     /// From the last to the first: the reversal of a forward sweep.
@@ -30,13 +30,13 @@ pub(super) enum Order {
 
 impl Order {
     /// Which of `n` comes after so many.
-    pub(super) fn nth(self, step: usize, n: usize) -> usize {
+    pub(crate) fn nth(self, step: usize, n: usize) -> usize {
         if self == Order::Forward { step } else { n - 1 - step }
     }
 }
 
 /// Hidden values of all tokens in [`LANES`] chains.
-pub(super) struct Chains<'a, U> {
+pub(crate) struct Chains<'a, U> {
     problem: &'a Problem,
     places: Vec<Place>,
     /// Cells of the tokens that are redrawn one by one.
@@ -104,7 +104,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     /// # Errors
     /// [`Error::Memory`] for more tokens than memory holds; [`Error::Stopped`] when the observer
     /// asks to stop.
-    pub(super) fn uniform(
+    pub(crate) fn uniform(
         problem: &'a Problem,
         rng: &mut impl Stream<Lanes = U>,
         observer: &impl Observer,
@@ -118,7 +118,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     /// # Errors
     /// [`Error::Memory`] for more tokens than memory holds; [`Error::Stopped`] when the observer
     /// asks to stop.
-    pub(super) fn independent(
+    pub(crate) fn independent(
         problem: &'a Problem,
         rows: &[f64],
         rng: &mut impl Stream<Lanes = U>,
@@ -131,13 +131,13 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         for (cell, &count) in (0..).zip(&problem.counts) {
             let bases = problem.bases(cell);
             let token = Rows { counts: &mut chains.rows, bases, target };
-            kernel::weigh(plan, &token, &mut chains.sums);
+            counts::weigh(plan, &token, &mut chains.sums);
             for nth in 0..count as usize {
                 if n_drawn % part == 0 && observer.stopped() {
                     return Err(Error::Stopped);
                 }
                 n_drawn += 1;
-                kernel::pick(plan, &chains.sums, &mut chains.uniforms, &mut states);
+                counts::pick(plan, &chains.sums, &mut chains.uniforms, &mut states);
                 chains.place(cell, nth, &states);
             }
         }
@@ -148,7 +148,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     ///
     /// # Errors
     /// [`Error::Memory`] for more tokens than memory holds.
-    pub(super) fn of_states(
+    pub(crate) fn of_states(
         problem: &'a Problem,
         states: &[States],
         rng: &mut impl Stream<Lanes = U>,
@@ -167,7 +167,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     fn place(&mut self, cell: u32, nth: usize, states: &[States]) {
         let (bases, target) = (self.problem.bases(cell), Target { base: &[], unit: 0.0 });
         let mut token = Rows { counts: &mut self.rows, bases, target };
-        kernel::add(&self.problem.plan, &mut token, states, 1);
+        counts::add(&self.problem.plan, &mut token, states, 1);
         match self.places[cell as usize] {
             Place::States(start) => {
                 self.states[start + nth * states.len()..][..states.len()].copy_from_slice(states);
@@ -188,7 +188,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
-    pub(super) fn sweep(
+    pub(crate) fn sweep(
         &mut self,
         target: Target<'_>,
         order: Order,
@@ -254,7 +254,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
                 return Err(Error::Stopped);
             }
             let steps = start..(start + part).min(n);
-            kernel::sweep(
+            counts::sweep(
                 &self.problem.plan,
                 self.problem.all_bases(),
                 steps.map(|step| order.nth(step, n)),
@@ -285,7 +285,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
                 return Err(Error::Stopped);
             }
             let n_tokens = self.problem.counts[cell] as usize;
-            mixture::redraw(
+            mixtures::redraw(
                 mixture,
                 &self.problem.plan.cliques[0],
                 self.problem.bases(cell as u32),
@@ -301,12 +301,12 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     }
 
     /// Marginal counts, row after row.
-    pub(super) fn rows(&self) -> &[Counts] {
+    pub(crate) fn rows(&self) -> &[Counts] {
         &self.rows
     }
 
     /// Of one chain, cells, states of a clique, and how many tokens of the cell are in the state.
-    pub(super) fn tallies(
+    pub(crate) fn tallies(
         &self,
         clique: usize,
         lane: usize,
@@ -323,7 +323,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     }
 
     /// States of all cliques, token after token.
-    pub(super) fn states(&self) -> Vec<States> {
+    pub(crate) fn states(&self) -> Vec<States> {
         let plan = &self.problem.plan;
         let mut all: Vec<States> = Vec::new();
         for (&place, &count) in self.places.iter().zip(&self.problem.counts) {
@@ -348,7 +348,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     }
 
     /// The allocation of one chain.
-    pub(super) fn take(&self, lane: usize) -> Allocation {
+    pub(crate) fn take(&self, lane: usize) -> Allocation {
         Allocation {
             states: self.states.iter().map(|states| states[lane]).collect(),
             piles: self.piles.iter().map(|pile| pile[lane]).collect(),
@@ -357,7 +357,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     }
 
     /// Replaces the allocation of one chain.
-    pub(super) fn put(&mut self, lane: usize, allocation: &Allocation) {
+    pub(crate) fn put(&mut self, lane: usize, allocation: &Allocation) {
         for (states, &state) in self.states.iter_mut().zip(&allocation.states) {
             states[lane] = state;
         }
@@ -367,14 +367,14 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
 }
 
 /// Hidden values of all tokens in one chain.
-pub(super) struct Allocation {
+pub(crate) struct Allocation {
     states: Vec<u32>,
     piles: Vec<i32>,
     rows: Vec<i32>,
 }
 
 /// Replaces allocations of low weight by copies of those of high weight.
-pub(super) fn resample<U: UniformLanes>(
+pub(crate) fn resample<U: UniformLanes>(
     groups: &mut [Chains<'_, U>],
     ln_weights: &[f64],
     ln_mean: f64,
@@ -394,8 +394,8 @@ pub(super) fn resample<U: UniformLanes>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::network::{Network, Prior};
     use super::*;
+    use crate::allocation::model::network::{Network, Prior};
     use crate::counts::CountTensor;
     use crate::rng::{Key, Purpose};
 

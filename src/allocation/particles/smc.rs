@@ -5,9 +5,9 @@ use std::ops::Range;
 use rand::seq::SliceRandom as _;
 
 use super::ancestry::moves;
-use super::kernel::{self, States};
-use super::particles::{Group, Particles, Place};
-use super::problem::Problem;
+use super::lanes::{Group, Particles, Place};
+use crate::allocation::kernel::counts::{self, States};
+use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::math::Resampling;
@@ -41,7 +41,7 @@ pub struct Filter {
 ///
 /// # Errors
 /// Those of [`Problem::tokens`].
-pub(super) fn ordered(
+pub(crate) fn ordered(
     problem: &Problem,
     order: &TokenOrder,
     rng: &mut impl rand::Rng,
@@ -61,7 +61,7 @@ pub(super) fn ordered(
 
 /// What a run keeps of its particles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keep {
+pub(crate) enum Keep {
     /// All their counts.
     All,
     /// Counts that a later token reads.
@@ -72,7 +72,7 @@ pub(super) enum Keep {
 ///
 /// # Errors
 /// [`Error::Stopped`] when the observer asks to stop.
-pub(super) fn run(
+pub(crate) fn run(
     problem: &Problem,
     filter: &Filter,
     keep: Keep,
@@ -96,7 +96,7 @@ pub(super) fn run(
 }
 
 /// A run of the filter, token by token.
-pub(super) struct Run<'a, L> {
+pub(crate) struct Run<'a, L> {
     problem: &'a Problem,
     filter: &'a Filter,
     particles: Particles,
@@ -114,7 +114,7 @@ pub(super) struct Run<'a, L> {
 impl<'a, L: UniformLanes> Run<'a, L> {
     /// Particles without tokens. Where the cells of all tokens to come are given, counts are
     /// forgotten after the last token that reads them.
-    pub(super) fn new(
+    pub(crate) fn new(
         problem: &'a Problem,
         filter: &'a Filter,
         to_come: Option<&[u32]>,
@@ -137,7 +137,7 @@ impl<'a, L: UniformLanes> Run<'a, L> {
     }
 
     /// Draws the next token, which fell in this cell.
-    pub(super) fn draw(&mut self, cell: u32) {
+    pub(crate) fn draw(&mut self, cell: u32) {
         let (plan, particles) = (&self.problem.plan, &mut self.particles);
         self.places.clear();
         let base = |row: usize| self.alphas[row];
@@ -145,9 +145,9 @@ impl<'a, L: UniformLanes> Run<'a, L> {
         for (group, uniforms) in self.lanes.iter_mut().enumerate() {
             let mut token =
                 Group { words: &mut particles.words, index: group, places: &self.places };
-            let weight = kernel::weigh(plan, &token, &mut self.sums);
-            kernel::pick(plan, &self.sums, uniforms, &mut self.states);
-            kernel::add(plan, &mut token, &self.states, 1);
+            let weight = counts::weigh(plan, &token, &mut self.sums);
+            counts::pick(plan, &self.sums, uniforms, &mut self.states);
+            counts::add(plan, &mut token, &self.states, 1);
             self.weights[group].iter_mut().zip(weight).for_each(|(total, x)| *total *= x);
         }
         particles.close(self.problem.bases(cell), self.n_drawn);
@@ -160,7 +160,7 @@ impl<'a, L: UniformLanes> Run<'a, L> {
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
-    pub(super) fn draw_among(
+    pub(crate) fn draw_among(
         &mut self,
         cells: Range<u32>,
         shares: &mut [f64],
@@ -184,14 +184,14 @@ impl<'a, L: UniformLanes> Run<'a, L> {
             let mut sum = [0.0; LANES];
             for (index, (share, sums)) in shares.iter_mut().zip(&mut *sums).enumerate() {
                 let token = Group { words, index: group, places: places(index) };
-                let weight = kernel::weigh(plan, &token, &mut self.sums);
+                let weight = counts::weigh(plan, &token, &mut self.sums);
                 for lane in 0..LANES {
                     sum[lane] += weight[lane];
                     *share += self.weights[group][lane] * weight[lane] / total;
                 }
                 *sums = sum;
             }
-            let chosen = kernel::choose(sums, uniforms);
+            let chosen = counts::choose(sums, uniforms);
             let mut distinct = chosen;
             distinct.sort_unstable();
             for (rank, &index) in distinct.iter().enumerate() {
@@ -200,11 +200,11 @@ impl<'a, L: UniformLanes> Run<'a, L> {
                 }
                 let mut token = Group { words, index: group, places: places(index as usize) };
                 if sums.len() > 1 {
-                    kernel::weigh(plan, &token, &mut self.sums);
+                    counts::weigh(plan, &token, &mut self.sums);
                 }
-                kernel::pick(plan, &self.sums, uniforms, &mut self.states);
+                counts::pick(plan, &self.sums, uniforms, &mut self.states);
                 for lane in (0..LANES).filter(|&lane| chosen[lane] == index) {
-                    kernel::add_lane(plan, &mut token, &self.states, lane);
+                    counts::add_lane(plan, &mut token, &self.states, lane);
                 }
             }
             self.weights[group].iter_mut().zip(sum).for_each(|(total, x)| *total *= x);
@@ -215,13 +215,13 @@ impl<'a, L: UniformLanes> Run<'a, L> {
     }
 
     /// ln of the mean weight: of Ẑ of the tokens so far.
-    pub(super) fn ln_mean(&self) -> f64 {
+    pub(crate) fn ln_mean(&self) -> f64 {
         let n_particles = (self.weights.len() * LANES) as f64;
         self.ln_scale + (total(&self.weights) / n_particles).ln()
     }
 
     /// Resamples the particles if too few of them are effective.
-    pub(super) fn resample(&mut self, rng: &mut impl Stream) {
+    pub(crate) fn resample(&mut self, rng: &mut impl Stream) {
         let n_particles = (self.lanes.len() * LANES) as f64;
         if n_eff(&self.weights) < self.filter.threshold * n_particles {
             self.ln_scale = self.ln_mean();
@@ -234,7 +234,7 @@ impl<'a, L: UniformLanes> Run<'a, L> {
 
 /// Multiplies the weights so that the largest is 1; returns ln of what was taken out.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-pub(super) fn rescale(weights: &mut [Lanes]) -> f64 {
+pub(crate) fn rescale(weights: &mut [Lanes]) -> f64 {
     let mut largest = [0.0; LANES];
     for weights in &*weights {
         for lane in 0..LANES {
@@ -249,7 +249,7 @@ pub(super) fn rescale(weights: &mut [Lanes]) -> f64 {
 }
 
 /// Effective number of particles (Σw)²/Σw².
-pub(super) fn n_eff(weights: &[Lanes]) -> f64 {
+pub(crate) fn n_eff(weights: &[Lanes]) -> f64 {
     total(weights).powi(2) / total_of(weights, |weight| weight * weight)
 }
 
@@ -271,8 +271,8 @@ fn total_of(weights: &[Lanes], of: impl Fn(f64) -> f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocation::exact;
-    use crate::allocation::network::{Network, Prior};
+    use crate::allocation::exact::enumeration;
+    use crate::allocation::model::network::{Network, Prior};
     use crate::counts::CountTensor;
     use crate::rng::{Key, Purpose};
 
@@ -284,7 +284,7 @@ mod tests {
         let network = Network::new(sizes, parents, vec![0, 1], &[], prior).unwrap();
         let data = CountTensor::new(vec![2, 2], &[0, 0, 0, 1, 1, 1], &[3, 2, 3]).unwrap();
         let problem = Problem::new(&network, &data, None).unwrap();
-        let ln_exact = exact::ln_sum(&problem, 1e8, &()).unwrap();
+        let ln_exact = enumeration::ln_sum(&problem, 1e8, &()).unwrap();
         let filter = Filter {
             n_particles: LANES,
             threshold: f64::INFINITY,

@@ -1,10 +1,10 @@
 //! Modes of the posterior of allocations, for annealing to start from.
 
 use super::annealed::Pilot;
-use super::chains::{Chains, Order};
-use super::kernel::Target;
-use super::problem::Problem;
-use super::smc::{self, Filter, Keep, TokenOrder};
+use crate::allocation::kernel::chains::{Chains, Order};
+use crate::allocation::kernel::counts::Target;
+use crate::allocation::model::problem::Problem;
+use crate::allocation::particles::smc::{self, Filter, Keep, TokenOrder};
 use crate::control::Observer;
 use crate::error::Result;
 use crate::math::Resampling;
@@ -36,9 +36,9 @@ const AVERAGED: usize = 20;
 const EVEN_SHARE: f64 = 0.05;
 
 /// A mode by its expected marginal counts, and a population that started from there.
-pub(super) struct Mode<'a> {
-    pub(super) rows: Vec<f64>,
-    pub(super) pilot: Pilot<'a, Uniforms>,
+pub(crate) struct Mode<'a> {
+    pub(crate) rows: Vec<f64>,
+    pub(crate) pilot: Pilot<'a, Uniforms>,
 }
 
 /// Up to `n_modes` modes: of chains that were cooled and of filtered particles, those from which a
@@ -46,7 +46,7 @@ pub(super) struct Mode<'a> {
 ///
 /// # Errors
 /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
-pub(super) fn find<'a>(
+pub(crate) fn find<'a>(
     problem: &'a Problem,
     n_modes: usize,
     n_temperatures: usize,

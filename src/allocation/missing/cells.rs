@@ -6,10 +6,10 @@
 
 use rayon::prelude::*;
 
-use super::exact::Enumeration;
-use super::network::Network;
-use super::problem::{Cells, Problem};
-use super::smc::{Filter, Run, TokenOrder, ordered};
+use crate::allocation::exact::enumeration::Enumeration;
+use crate::allocation::model::network::Network;
+use crate::allocation::model::problem::{Cells, Problem};
+use crate::allocation::particles::smc::{Filter, Run, TokenOrder, ordered};
 use crate::control::Observer;
 use crate::counts::CountTensor;
 use crate::error::{Error, Result, check_positive};
@@ -357,7 +357,7 @@ fn ln_sum(x: f64, y: f64) -> f64 {
     x.max(y) + (-(x - y).abs()).exp().ln_1p()
 }
 
-pub(super) fn check_missing(data: &CountTensor, missing: &[u32]) -> Result<()> {
+pub(crate) fn check_missing(data: &CountTensor, missing: &[u32]) -> Result<()> {
     let n_axes = data.shape().len();
     if missing.is_empty() || !missing.len().is_multiple_of(n_axes) {
         let (found, expected) = (missing.len(), n_axes * missing.len().div_ceil(n_axes).max(1));

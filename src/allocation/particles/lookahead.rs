@@ -10,12 +10,12 @@
 //! no bias, whatever the c are.
 
 use super::ancestry::moves;
-use super::kernel::{self, States};
+use super::lanes::{Group, Particles, Place, Words};
 use super::openings::Used;
-use super::particles::{Group, Particles, Place, Words};
-use super::problem::{Laid, Problem};
 use super::responsibilities::Responsibilities;
 use super::smc::{Filter, TokenOrder, n_eff, ordered, rescale};
+use crate::allocation::kernel::counts::{self, States};
+use crate::allocation::model::problem::{Laid, Problem};
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::math::{LogSum, ln_gamma_ratio};
@@ -45,7 +45,7 @@ const LAG: f64 = 0.02;
 ///
 /// # Errors
 /// [`Error::Stopped`] when the observer asks to stop.
-pub(super) fn ln_sum(
+pub(crate) fn ln_sum(
     problem: &Problem,
     responsibilities: &Responsibilities,
     filter: &Filter,
@@ -189,14 +189,14 @@ impl<'a, L: UniformLanes> Run<'a, L> {
             weights.iter_mut().zip(ratio).for_each(|(weight, x)| *weight *= x * followed.pace);
             let words = &mut self.particles.words;
             let token = Group { words, index: group, places: &followed.places };
-            kernel::weigh(plan, &token, &mut followed.sums);
+            counts::weigh(plan, &token, &mut followed.sums);
             add_products(&mut self.sums, &followed.sums, weights);
         }
         let total = self.used.open(group, &mut self.sums);
-        kernel::pick(plan, &self.sums, &mut self.lanes[group], &mut self.states);
+        counts::pick(plan, &self.sums, &mut self.lanes[group], &mut self.states);
         let words = &mut self.particles.words;
         let mut token = Group { words, index: group, places: &self.followed[0].places };
-        kernel::add(plan, &mut token, &self.states, 1);
+        counts::add(plan, &mut token, &self.states, 1);
         self.used.add(group, &self.states[0]);
         self.weights[group] = total;
         self.share_out(group);

@@ -16,11 +16,11 @@
 
 use rayon::prelude::*;
 
-use super::decomposition::{Ascent, Decomposition, Limits, Tables};
-use super::missing::check_missing;
-use super::network::Network;
-use super::problem::Cells;
-use super::sum_product::SumProduct;
+use super::cells::check_missing;
+use crate::allocation::ascent::decomposition::{Ascent, Decomposition, Limits, Tables};
+use crate::allocation::ascent::sum_product::SumProduct;
+use crate::allocation::model::network::Network;
+use crate::allocation::model::problem::Cells;
 use crate::control::Observer;
 use crate::counts::CountTensor;
 use crate::error::{Error, Result, array_of, check_positive};

@@ -1,13 +1,13 @@
 //! The law of allocations, by their marginal counts.
 
-use super::kernel::{Counts, Target};
-use super::problem::Problem;
+use super::counts::{Counts, Target};
+use crate::allocation::model::problem::Problem;
 use crate::math::lanes;
 use crate::rng::{LANES, Lanes};
 
 /// ln Π_rows base (base + unit) ... (base + unit (S-1)), to the rows' powers: the law of
 /// allocations under a target.
-pub(super) fn ln_law(problem: &Problem, target: Target<'_>, rows: &[Counts]) -> Lanes {
+pub(crate) fn ln_law(problem: &Problem, target: Target<'_>, rows: &[Counts]) -> Lanes {
     let mut ln_values = [0.0; LANES];
     for laid in &problem.margins {
         let range = laid.rows();

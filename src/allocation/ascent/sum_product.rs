@@ -1,10 +1,10 @@
 //! Sums over the hidden values of one token at a time, given a weight for every row.
 
-use super::plan::{Clique, Plan};
-use super::problem::Problem;
+use crate::allocation::model::plan::{Clique, Plan};
+use crate::allocation::model::problem::Problem;
 
 /// Buffers of the sums of one token.
-pub(super) struct SumProduct<'a> {
+pub(crate) struct SumProduct<'a> {
     problem: &'a Problem,
     /// Weight of every state of every clique, messages from below included.
     weights: Vec<f64>,
@@ -15,7 +15,7 @@ pub(super) struct SumProduct<'a> {
 }
 
 impl<'a> SumProduct<'a> {
-    pub(super) fn new(problem: &'a Problem) -> Self {
+    pub(crate) fn new(problem: &'a Problem) -> Self {
         let plan = &problem.plan;
         let n_separators = |clique: &Clique| clique.n_states / clique.n_inner;
         SumProduct {
@@ -31,7 +31,7 @@ impl<'a> SumProduct<'a> {
     }
 
     /// Weight of a token of this cell: Σ over hidden values of the product of the rows' weights.
-    pub(super) fn collect(&mut self, cell: u32, rows: &[f64]) -> f64 {
+    pub(crate) fn collect(&mut self, cell: u32, rows: &[f64]) -> f64 {
         let bases = self.problem.bases(cell);
         for (index, clique) in self.plan().cliques.iter().enumerate() {
             let weights = &mut self.weights[clique.start..][..clique.n_states];
@@ -56,7 +56,7 @@ impl<'a> SumProduct<'a> {
 
     /// Adds `count` times the probability of every state, given the cell, to the rows of `sums`;
     /// [`collect`](SumProduct::collect) comes first.
-    pub(super) fn distribute(&mut self, cell: u32, count: f64, sums: &mut [f64]) {
+    pub(crate) fn distribute(&mut self, cell: u32, count: f64, sums: &mut [f64]) {
         self.believe();
         let bases = self.problem.bases(cell);
         for clique in &self.plan().cliques {
@@ -71,7 +71,7 @@ impl<'a> SumProduct<'a> {
     }
 
     /// Finds the probability of every state, given the cell last collected.
-    pub(super) fn believe(&mut self) {
+    pub(crate) fn believe(&mut self) {
         for index in (0..self.plan().cliques.len()).rev() {
             let clique = &self.plan().cliques[index];
             let above = self.above(index);
@@ -96,7 +96,7 @@ impl<'a> SumProduct<'a> {
     }
 
     /// The probability of every state of a clique.
-    pub(super) fn beliefs(&self, clique: usize) -> &[f64] {
+    pub(crate) fn beliefs(&self, clique: usize) -> &[f64] {
         let clique = &self.plan().cliques[clique];
         &self.beliefs[clique.start..][..clique.n_states]
     }
@@ -122,7 +122,7 @@ impl<'a> SumProduct<'a> {
     }
 
     /// Expected counts of all rows, `sums`, and Σ over observed cells of count times ln weight.
-    pub(super) fn expect(&mut self, rows: &[f64], sums: &mut [f64]) -> f64 {
+    pub(crate) fn expect(&mut self, rows: &[f64], sums: &mut [f64]) -> f64 {
         sums.fill(0.0);
         let mut ln_weight = 0.0;
         for cell in 0..self.problem.missing.start {
@@ -137,7 +137,7 @@ impl<'a> SumProduct<'a> {
     /// the number of arrangements within cells: Σ ln X! - Σ ln S!.
     ///
     /// Tokens go one by one to argmax p_k/(s_k + 1), which is the mode (Finucan 1964).
-    pub(super) fn mode(&mut self, rows: &[f64], sums: &mut [f64]) -> f64 {
+    pub(crate) fn mode(&mut self, rows: &[f64], sums: &mut [f64]) -> f64 {
         sums.fill(0.0);
         let Some(clique) = self.plan().cliques.first() else {
             return 0.0;

@@ -1,12 +1,12 @@
 //! Rounds of a tournament, in which each of some states meets each of the others once.
 
 /// Number of rounds of `n` states.
-pub(super) fn n_rounds(n: usize) -> usize {
+pub(crate) fn n_rounds(n: usize) -> usize {
     n - 1 + n % 2
 }
 
 /// Pairs of a round that between them hold each state once, or all but one.
-pub(super) fn pairs(n: usize, round: usize) -> impl DoubleEndedIterator<Item = [usize; 2]> {
+pub(crate) fn pairs(n: usize, round: usize) -> impl DoubleEndedIterator<Item = [usize; 2]> {
     // The last stands still and the others go round; of an odd number, one meets nobody.
     let n_others = n_rounds(n);
     (n % 2..n.div_ceil(2)).map(move |step| match step {

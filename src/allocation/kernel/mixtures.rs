@@ -6,12 +6,12 @@
 #![allow(clippy::inline_always)]
 
 use super::chains::Order;
-use super::kernel::{Counts, States, Target, choose};
-use super::plan::{Clique, Plan};
+use super::counts::{Counts, States, Target, choose};
+use crate::allocation::model::plan::{Clique, Plan};
 use crate::rng::{LANES, Lanes, UniformLanes};
 
 /// Buffers of the draws.
-pub(super) struct Mixture {
+pub(crate) struct Mixture {
     /// base + unit S of all factors of a state, state after state.
     sizes: Vec<Lanes>,
     /// By how much the tokens of each state have become more.
@@ -20,7 +20,7 @@ pub(super) struct Mixture {
 
 impl Mixture {
     /// None where states share rows.
-    pub(super) fn new(plan: &Plan) -> Option<Self> {
+    pub(crate) fn new(plan: &Plan) -> Option<Self> {
         let [clique] = &plan.cliques[..] else { return None };
         let distinct = |rows: &[u32]| {
             let mut rows = rows.to_vec();
@@ -118,7 +118,7 @@ fn multiply(product: &mut Lanes, sizes: &Lanes) {
 /// Gibbs draws of the tokens of one cell.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 #[expect(clippy::too_many_arguments, reason = "the parts of the chains, borrowed apart")]
-pub(super) fn redraw(
+pub(crate) fn redraw(
     mixture: &mut Mixture,
     clique: &Clique,
     bases: &[u32],

@@ -5,10 +5,10 @@
 
 use rand::RngExt;
 
-use super::chains::{Chains, Order, resample};
-use super::kernel::Target;
-use super::law::ln_law;
-use super::problem::Problem;
+use crate::allocation::kernel::chains::{Chains, Order, resample};
+use crate::allocation::kernel::counts::Target;
+use crate::allocation::kernel::law::ln_law;
+use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::Result;
 use crate::math::LogSum;
@@ -24,7 +24,7 @@ const SMOOTHING: usize = 2;
 const RESAMPLE_BELOW: f64 = 0.5;
 
 /// A path of distributions.
-pub(super) struct Path<'a> {
+pub(crate) struct Path<'a> {
     problem: &'a Problem,
     alphas: Vec<f64>,
     /// m.
@@ -34,13 +34,13 @@ pub(super) struct Path<'a> {
 }
 
 /// What one population found that went along a path in equal steps.
-pub(super) struct Pilot<'a, U> {
+pub(crate) struct Pilot<'a, U> {
     schedule: Vec<f64>,
     /// Standard deviation of the weights of every step.
     drifts: Vec<f64>,
-    pub(super) ln_weights: Lanes,
+    pub(crate) ln_weights: Lanes,
     /// The population in the end.
-    pub(super) chains: Chains<'a, U>,
+    pub(crate) chains: Chains<'a, U>,
 }
 
 impl<'a, U: UniformLanes> Pilot<'a, U> {
@@ -48,7 +48,7 @@ impl<'a, U: UniformLanes> Pilot<'a, U> {
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
-    pub(super) fn new(
+    pub(crate) fn new(
         problem: &'a Problem,
         start: &[f64],
         n: usize,
@@ -76,12 +76,12 @@ impl<'a, U: UniformLanes> Pilot<'a, U> {
     }
 
     /// ln of the mean weight.
-    pub(super) fn ln_value(&self) -> f64 {
+    pub(crate) fn ln_value(&self) -> f64 {
         self.ln_weights.into_iter().collect::<LogSum>().ln_mean()
     }
 
     /// Marginal counts in the end, averaged by weight.
-    pub(super) fn mean_rows(&self) -> Vec<f64> {
+    pub(crate) fn mean_rows(&self) -> Vec<f64> {
         let ln_value = self.ln_value();
         let weights = self.ln_weights.map(|x| (x - ln_value).exp() / LANES as f64);
         let mean = |counts: &[i32; LANES]| {
@@ -93,7 +93,7 @@ impl<'a, U: UniformLanes> Pilot<'a, U> {
 
 impl<'a> Path<'a> {
     /// A path of `n_temperatures` steps, in all of which the pilot drifted apart by about the same.
-    pub(super) fn new(
+    pub(crate) fn new(
         problem: &'a Problem,
         start: Vec<f64>,
         pilot: &Pilot<'_, impl UniformLanes>,
@@ -145,7 +145,7 @@ impl<'a> Path<'a> {
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
-    pub(super) fn ln_sums_reversed(
+    pub(crate) fn ln_sums_reversed(
         &self,
         mut chains: Chains<'_, impl UniformLanes>,
         observer: &impl Observer,
@@ -166,7 +166,7 @@ impl<'a> Path<'a> {
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
-    pub(super) fn ln_sum<S: Stream>(
+    pub(crate) fn ln_sum<S: Stream>(
         &self,
         n_groups: usize,
         mut ln_factors: impl FnMut(&Chains<'_, S::Lanes>, &mut S) -> Result<Lanes>,

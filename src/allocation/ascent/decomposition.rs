@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use rand::RngExt as _;
 use rayon::prelude::*;
 
-use super::chains::{Chains, Order};
-use super::kernel::Target;
-use super::law::ln_law;
-use super::network::{Margin, Network};
-use super::problem::{Cells, Problem};
-use super::smc::{self, Filter, Keep};
 use super::sum_product::SumProduct;
+use crate::allocation::kernel::chains::{Chains, Order};
+use crate::allocation::kernel::counts::Target;
+use crate::allocation::kernel::law::ln_law;
+use crate::allocation::model::network::{Margin, Network};
+use crate::allocation::model::problem::{Cells, Problem};
+use crate::allocation::particles::smc::{self, Filter, Keep};
 use crate::control::Observer;
 use crate::counts::CountTensor;
 use crate::error::{Error, Result, array_of};
@@ -36,7 +36,7 @@ pub enum Ascent {
 }
 
 impl Ascent {
-    pub(super) fn expects_allocation(self) -> bool {
+    pub(crate) fn expects_allocation(self) -> bool {
         matches!(self, Ascent::Variational | Ascent::Em)
     }
 
@@ -69,8 +69,8 @@ pub struct Decomposition {
 }
 
 /// The tables of a network over a tensor, one row for each cell that hidden nodes can reach.
-pub(super) struct Tables {
-    pub(super) problem: Problem,
+pub(crate) struct Tables {
+    pub(crate) problem: Problem,
     /// Conditional distribution that each row is a part of.
     group_of: Vec<u32>,
     /// α and number of values of each distribution, and how many of them have no row.
@@ -94,7 +94,7 @@ impl Tables {
     }
 
     /// Tables over the cells that tokens may fall in, without those that have no rows.
-    pub(super) fn of_cells(
+    pub(crate) fn of_cells(
         network: &Network,
         cells: &Cells<'_>,
         order: Option<&[usize]>,
@@ -121,7 +121,7 @@ impl Tables {
     }
 
     /// Conditional probabilities that are even up to noise.
-    pub(super) fn noisy(&self, rng: &mut Rng) -> Vec<f64> {
+    pub(crate) fn noisy(&self, rng: &mut Rng) -> Vec<f64> {
         let noise: Vec<f64> =
             (0..self.problem.n_rows()).map(|_| 0.5 + rng.random::<f64>()).collect();
         let sums = self.group_sums(&noise);
@@ -141,7 +141,7 @@ impl Tables {
     }
 
     /// exp E ln θ, or the mode of θ, given counts.
-    pub(super) fn weights(&self, ascent: Ascent, counts: &[f64]) -> Vec<f64> {
+    pub(crate) fn weights(&self, ascent: Ascent, counts: &[f64]) -> Vec<f64> {
         if ascent.expects_tables() {
             let sums = self.group_sums(counts);
             let ln_sums: Vec<f64> = (self.groups.iter().zip(sums))
@@ -163,7 +163,7 @@ impl Tables {
     }
 
     /// ln Π (α)_S / (Σ α)_S over all tables.
-    pub(super) fn ln_marginal(&self, counts: &[f64]) -> f64 {
+    pub(crate) fn ln_marginal(&self, counts: &[f64]) -> f64 {
         let cells = self.alphas().zip(counts).filter(|(_, n)| **n > 0.0);
         let ln_cells: f64 = cells.map(|(alpha, &n)| ln_gamma_ratio(alpha, n)).sum();
         let groups = self.groups.iter().zip(self.group_sums(counts)).filter(|(_, n)| *n > 0.0);
@@ -171,7 +171,7 @@ impl Tables {
     }
 
     /// ln of the density of the tables: Dirichlet, without zeros where α < 1 makes it infinite.
-    pub(super) fn ln_density(&self, weights: &[f64]) -> f64 {
+    pub(crate) fn ln_density(&self, weights: &[f64]) -> f64 {
         let rows = self.alphas().zip(weights).filter(|(_, weight)| **weight > 0.0);
         let ln_rows: f64 = rows.map(|(alpha, weight)| (alpha - 1.0) * weight.ln()).sum();
         let constant =

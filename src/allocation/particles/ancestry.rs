@@ -5,13 +5,13 @@
 const UNSETTLED: usize = 8;
 
 /// A particle that dies, and the one that it becomes a copy of.
-pub(super) type Move = (u32, u32);
+pub(crate) type Move = (u32, u32);
 
 /// Children beyond the first that most particles do not have.
 const FEW: usize = 8;
 
 /// The fewest moves that give every particle so many children, in any order.
-pub(super) fn moves(offspring: &[u32]) -> Vec<Move> {
+pub(crate) fn moves(offspring: &[u32]) -> Vec<Move> {
     let (mut dead, mut copies) = (vec![0; offspring.len()], vec![0; offspring.len() + FEW]);
     let (mut n_dead, mut n_copies) = (0, 0);
     for (particle, &children) in (0..).zip(offspring) {
@@ -31,7 +31,7 @@ pub(super) fn moves(offspring: &[u32]) -> Vec<Move> {
 
 /// Ancestors in all generations that are in use: a generation is what lies between two resamplings.
 /// The first one always is, as the variance is known by who descends from whom.
-pub(super) struct Ancestry {
+pub(crate) struct Ancestry {
     /// Those without users give their places to later ones.
     generations: Vec<Generation>,
     present: usize,
@@ -50,7 +50,7 @@ struct Generation {
 }
 
 impl Ancestry {
-    pub(super) fn new(n_particles: usize) -> Self {
+    pub(crate) fn new(n_particles: usize) -> Self {
         let settling: Vec<u32> = (0..n_particles as u32).collect();
         let (mut first, path) = (Generation::new(settling.clone()), settling.clone());
         first.n_users = 1;
@@ -59,22 +59,22 @@ impl Ancestry {
     }
 
     /// The present generation; as long as it has users, no other has its number.
-    pub(super) fn present(&self) -> usize {
+    pub(crate) fn present(&self) -> usize {
         self.present
     }
 
     /// One more user of the present generation.
-    pub(super) fn enter(&mut self) {
+    pub(crate) fn enter(&mut self) {
         self.generations[self.present].n_users += 1;
     }
 
     /// One user of a generation less.
-    pub(super) fn leave(&mut self, generation: usize) {
+    pub(crate) fn leave(&mut self, generation: usize) {
         self.generations[generation].n_users -= 1;
     }
 
     /// The ancestor in a generation, which has users, of every present particle.
-    pub(super) fn ancestors(&mut self, generation: usize) -> &[u32] {
+    pub(crate) fn ancestors(&mut self, generation: usize) -> &[u32] {
         let Generation { is_settled, ref ancestors, .. } = self.generations[generation];
         if !is_settled {
             return ancestors;
@@ -84,7 +84,7 @@ impl Ancestry {
     }
 
     /// Makes every particle that dies a copy of another.
-    pub(super) fn resample(&mut self, moves: &[Move]) {
+    pub(crate) fn resample(&mut self, moves: &[Move]) {
         let recent = self.generations.iter_mut().filter(|generation| generation.is_recent());
         let recent = recent.map(|generation| &mut generation.ancestors);
         for ancestors in recent.chain([&mut self.settling]) {
@@ -104,7 +104,7 @@ impl Ancestry {
     /// unbiased estimate of the variance of Ẑ where all resamplings are multinomial (Lee & Whiteley
     /// 2018, Theorem 1). 1 - V = (N/(N-1))^(n+1) (1 - Σ W²) after n resamplings of N particles, W
     /// being the share of all that descend from one of the first: 0 where one is the ancestor of all.
-    pub(super) fn relative_variance(&mut self, weights: &[f64]) -> f64 {
+    pub(crate) fn relative_variance(&mut self, weights: &[f64]) -> f64 {
         let n = weights.len() as f64;
         let mut shares = vec![0.0; weights.len()];
         for (&first, weight) in self.ancestors(0).iter().zip(weights) {
@@ -158,7 +158,7 @@ fn identify(ancestors: &mut [u32]) {
 }
 
 /// Copies counts so that every particle has what its ancestor had, row after row.
-pub(super) fn rearrange(from: &[u32], to: &mut [u32], ancestors: &[u32]) {
+pub(crate) fn rearrange(from: &[u32], to: &mut [u32], ancestors: &[u32]) {
     let n = ancestors.len();
     for (from, to) in from.chunks_exact(n).zip(to.chunks_exact_mut(n)) {
         compose(from, ancestors, to);

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::kernel::{Rows, Target, weigh};
 use super::network::{Margin, Network};
 use super::plan::{Clique, Factor, Plan, SlotRows};
+use crate::allocation::kernel::counts::{Rows, Target, weigh};
 use crate::counts::CountTensor;
 use crate::error::{Error, Result};
 use crate::math::{ln_factorial, ln_rising};
@@ -22,31 +22,31 @@ const LN_RANGE: f64 = 600.0;
 /// Rows of equal visible values are contiguous, and called a block.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    pub(super) plan: Plan,
-    pub(super) margins: Vec<Laid>,
+    pub(crate) plan: Plan,
+    pub(crate) margins: Vec<Laid>,
     /// Number of rows of all margins.
-    pub(super) n_rows: usize,
+    pub(crate) n_rows: usize,
     /// First row of each slot of each cell of the data, `n_slots` a cell.
     bases: Vec<u32>,
     n_slots: usize,
     /// Counts of the cells of the data, and zeros for those that were not observed.
-    pub(super) counts: Vec<u64>,
+    pub(crate) counts: Vec<u64>,
     /// Cells that were not observed.
-    pub(super) missing: std::ops::Range<u32>,
+    pub(crate) missing: std::ops::Range<u32>,
     /// Sum of the counts.
-    pub(super) total: u64,
+    pub(crate) total: u64,
     /// ln of the margins that the data alone determine.
-    pub(super) ln_visible: f64,
+    pub(crate) ln_visible: f64,
     /// ln T! - Σ ln X!: the arrangements of the tokens.
-    pub(super) ln_arrangements: f64,
+    pub(crate) ln_arrangements: f64,
     concentration: f64,
 }
 
 /// Cells that tokens may fall in: those of the data that are not zero, and coordinates of cells
 /// that were not observed, one after the other.
-pub(super) struct Cells<'a> {
-    pub(super) data: &'a CountTensor,
-    pub(super) missing: &'a [u32],
+pub(crate) struct Cells<'a> {
+    pub(crate) data: &'a CountTensor,
+    pub(crate) missing: &'a [u32],
 }
 
 impl Cells<'_> {
@@ -58,22 +58,22 @@ impl Cells<'_> {
 
 /// A margin and its rows.
 #[derive(Debug, Clone)]
-pub(super) struct Laid {
-    pub(super) margin: Margin,
+pub(crate) struct Laid {
+    pub(crate) margin: Margin,
     /// Where each dimension stands in a slot, those of blocks first.
     dimensions: Vec<usize>,
     n_outer: usize,
     /// First row.
-    pub(super) start: usize,
+    pub(crate) start: usize,
     /// Rows of a block.
-    pub(super) block: usize,
+    pub(crate) block: usize,
     /// Number of each block, by the values of its visible dimensions.
     blocks: HashMap<Vec<u32>, usize>,
 }
 
 impl Laid {
     /// Rows of the margin.
-    pub(super) fn rows(&self) -> std::ops::Range<usize> {
+    pub(crate) fn rows(&self) -> std::ops::Range<usize> {
         self.start..self.start + self.block * self.blocks.len()
     }
 
@@ -88,14 +88,14 @@ impl Laid {
     }
 
     /// Values of the rows in the whole margin, flat; 0 where it has no row.
-    pub(super) fn whole(&self, rows: &[f64]) -> Vec<f64> {
+    pub(crate) fn whole(&self, rows: &[f64]) -> Vec<f64> {
         let mut whole = vec![0.0; self.margin.shape.iter().product()];
         self.cells().into_iter().zip(rows).for_each(|(cell, value)| whole[cell] += value);
         whole
     }
 
     /// Position of every row in the whole margin, with axes in the order of its shape.
-    pub(super) fn cells(&self) -> Vec<usize> {
+    pub(crate) fn cells(&self) -> Vec<usize> {
         let shape = &self.margin.shape;
         let mut cells = vec![0; self.block * self.blocks.len()];
         for (outer, &number) in &self.blocks {
@@ -126,7 +126,7 @@ impl Problem {
     }
 
     /// The same, with margins that are not those of the law.
-    pub(super) fn of_margins(
+    pub(crate) fn of_margins(
         network: &Network,
         margins: Vec<Margin>,
         data: &CountTensor,
@@ -137,7 +137,7 @@ impl Problem {
 
     /// The same, over cells that were not observed, too. Any of them makes the margins of visible
     /// nodes depend on where its tokens fall: all margins have rows then.
-    pub(super) fn of_cells(
+    pub(crate) fn of_cells(
         network: &Network,
         margins: Vec<Margin>,
         cells: &Cells<'_>,
@@ -208,12 +208,12 @@ impl Problem {
     }
 
     /// First row of each slot of a cell of the data.
-    pub(super) fn bases(&self, cell: u32) -> &[u32] {
+    pub(crate) fn bases(&self, cell: u32) -> &[u32] {
         &self.bases[cell as usize * self.n_slots..][..self.n_slots]
     }
 
     /// First row of each slot, cell after cell.
-    pub(super) fn all_bases(&self) -> &[u32] {
+    pub(crate) fn all_bases(&self) -> &[u32] {
         &self.bases
     }
 
@@ -244,7 +244,7 @@ impl Problem {
 
     /// # Errors
     /// [`Error::Range`] where the weight of a token is a product that double precision does not hold.
-    pub(super) fn check_range(&self) -> Result<()> {
+    pub(crate) fn check_range(&self) -> Result<()> {
         let mut margins: Vec<&Margin> = Vec::new();
         for Laid { margin, .. } in &self.margins {
             margins.extend(margin.slots.iter().map(|_| margin));
@@ -266,7 +266,7 @@ impl Problem {
     ///
     /// # Errors
     /// [`Error::TooManyTokens`] for more than marginal counts of 32 bits hold.
-    pub(super) fn tokens(&self) -> Result<Vec<u32>> {
+    pub(crate) fn tokens(&self) -> Result<Vec<u32>> {
         self.check_total()?;
         let cells = (0..).zip(&self.counts);
         Ok(cells.flat_map(|(cell, &count)| std::iter::repeat_n(cell, count as usize)).collect())
@@ -274,7 +274,7 @@ impl Problem {
 
     /// # Errors
     /// [`Error::TooManyTokens`] for more than marginal counts of 32 bits hold.
-    pub(super) fn check_total(&self) -> Result<()> {
+    pub(crate) fn check_total(&self) -> Result<()> {
         // A token adds to a row by every slot of its margin.
         let slots = self.margins.iter().map(|laid| laid.margin.slots.len() as u64);
         let (n_tokens, most) = (self.total, i32::MAX as u64 / slots.max().unwrap_or(1));
@@ -285,7 +285,7 @@ impl Problem {
     }
 
     /// α of every row.
-    pub(super) fn alphas(&self) -> Vec<f64> {
+    pub(crate) fn alphas(&self) -> Vec<f64> {
         let mut alphas = vec![0.0; self.n_rows];
         for laid in &self.margins {
             alphas[laid.rows()].fill(laid.margin.alpha);
@@ -295,13 +295,13 @@ impl Problem {
 
     /// For every hidden node whose values may be renamed without changing the law, the rows of each
     /// of its values, in corresponding order.
-    pub(super) fn rows_by_value(&self) -> Vec<Vec<Vec<usize>>> {
+    pub(crate) fn rows_by_value(&self) -> Vec<Vec<Vec<usize>>> {
         let nodes = self.plan.cliques.iter().flat_map(|clique| &clique.nodes);
         nodes.filter_map(|&node| self.rows_of(node)).collect()
     }
 
     /// Whether the values of a hidden node may be renamed without changing the law.
-    pub(super) fn renames(&self, node: usize) -> bool {
+    pub(crate) fn renames(&self, node: usize) -> bool {
         self.rows_of(node).is_some()
     }
 
@@ -330,7 +330,7 @@ impl Problem {
 
     /// Marginal counts that are expected where all joint states of the hidden nodes are equally
     /// likely for every token: the average over all allocations.
-    pub(super) fn average(&self) -> Vec<f64> {
+    pub(crate) fn average(&self) -> Vec<f64> {
         let mut average = vec![0.0; self.n_rows];
         for cell in 0..self.n_cells() {
             let bases = self.bases(cell as u32);
@@ -346,7 +346,7 @@ impl Problem {
     }
 
     /// ln Σ over allocations of independent tokens, `rows` being the weights of the rows.
-    pub(super) fn ln_independent(&self, rows: &[f64]) -> f64 {
+    pub(crate) fn ln_independent(&self, rows: &[f64]) -> f64 {
         let target = Target { base: rows, unit: 0.0 };
         let mut sums = vec![[0.0; LANES]; self.plan.n_states];
         let mut zeros = vec![[0; LANES]; self.n_rows];
@@ -359,7 +359,7 @@ impl Problem {
     }
 
     /// State of every clique, given the values of all nodes.
-    pub(super) fn states_of(&self, values: &[u32]) -> impl Iterator<Item = u32> {
+    pub(crate) fn states_of(&self, values: &[u32]) -> impl Iterator<Item = u32> {
         self.plan.cliques.iter().map(|clique| {
             let digit = |&(node, stride, _): &(usize, usize, usize)| values[node] * stride as u32;
             clique.digits().iter().map(digit).sum()

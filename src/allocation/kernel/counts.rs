@@ -10,25 +10,25 @@
 
 use std::ops::Range;
 
-use super::plan::{Clique, Plan};
+use crate::allocation::model::plan::{Clique, Plan};
 use crate::rng::{LANES, Lanes, UniformLanes};
 
 /// What a draw is proportional to: base counts of all rows, and how much a token adds to them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Target<'a> {
-    pub(super) base: &'a [f64],
-    pub(super) unit: f64,
+pub(crate) struct Target<'a> {
+    pub(crate) base: &'a [f64],
+    pub(crate) unit: f64,
 }
 
 /// One marginal count, in every lane.
-pub(super) type Counts = [i32; LANES];
+pub(crate) type Counts = [i32; LANES];
 
 /// Joint state of every clique, in every lane.
-pub(super) type States = [u32; LANES];
+pub(crate) type States = [u32; LANES];
 
 /// Marginal counts of [`LANES`] particles or chains, as a token sees them: by the factors of a
 /// clique at its joint states.
-pub(super) trait Token {
+pub(crate) trait Token {
     /// base + unit S, in every lane.
     fn sizes(&self, clique: &Clique, factor: usize, state: usize) -> Lanes;
 
@@ -40,10 +40,10 @@ pub(super) trait Token {
 }
 
 /// Marginal counts row after row, and the first row of each slot of a token.
-pub(super) struct Rows<'a> {
-    pub(super) counts: &'a mut [Counts],
-    pub(super) bases: &'a [u32],
-    pub(super) target: Target<'a>,
+pub(crate) struct Rows<'a> {
+    pub(crate) counts: &'a mut [Counts],
+    pub(crate) bases: &'a [u32],
+    pub(crate) target: Target<'a>,
 }
 
 impl Token for Rows<'_> {
@@ -77,13 +77,13 @@ impl Token for Rows<'_> {
 
 /// Fills the cumulative weights of all cliques' states; returns the weights of the token.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-pub(super) fn weigh(plan: &Plan, token: &impl Token, sums: &mut [Lanes]) -> Lanes {
+pub(crate) fn weigh(plan: &Plan, token: &impl Token, sums: &mut [Lanes]) -> Lanes {
     weigh_token(plan, token, sums)
 }
 
 /// Draws the states of a token from the weights last computed.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-pub(super) fn pick(
+pub(crate) fn pick(
     plan: &Plan,
     sums: &[Lanes],
     uniforms: &mut impl UniformLanes,
@@ -94,18 +94,18 @@ pub(super) fn pick(
 
 /// Adds `x` to the counts of a token's states.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-pub(super) fn add(plan: &Plan, token: &mut impl Token, states: &[States], x: i32) {
+pub(crate) fn add(plan: &Plan, token: &mut impl Token, states: &[States], x: i32) {
     add_token(plan, token, states, x);
 }
 
 /// Draws an index in every lane, given cumulative weights.
 #[inline(always)]
-pub(super) fn choose(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> States {
+pub(crate) fn choose(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> States {
     pick_root(sums, uniforms.next())
 }
 
 /// Adds one to the counts of a token's states in one lane.
-pub(super) fn add_lane(plan: &Plan, token: &mut impl Token, states: &[States], lane: usize) {
+pub(crate) fn add_lane(plan: &Plan, token: &mut impl Token, states: &[States], lane: usize) {
     for (clique, states) in plan.cliques.iter().zip(states) {
         add_clique(clique, token, states[lane] as usize, lane, 1);
     }
@@ -114,7 +114,7 @@ pub(super) fn add_lane(plan: &Plan, token: &mut impl Token, states: &[States], l
 /// One Gibbs sweep over tokens of these cells.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 #[expect(clippy::too_many_arguments, reason = "the parts of the chains, borrowed apart")]
-pub(super) fn sweep(
+pub(crate) fn sweep(
     plan: &Plan,
     bases: &[u32],
     tokens: impl Iterator<Item = usize>,

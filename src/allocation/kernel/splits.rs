@@ -9,9 +9,9 @@
 #![allow(clippy::inline_always)]
 
 use super::chains::Order;
-use super::kernel::{Counts, Target};
-use super::plan::{Clique, Factor};
+use super::counts::{Counts, Target};
 use super::rounds::pairs;
+use crate::allocation::model::plan::{Clique, Factor};
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::rng::{LANES, Lanes, UniformLanes};
@@ -61,7 +61,7 @@ const ONE: Line = Line { size: [1.0; LANES], step: [0.0; LANES] };
 
 /// Buffers of the draws.
 #[derive(Default)]
-pub(super) struct Splits {
+pub(crate) struct Splits {
     pairs: Vec<Pair>,
     changes: Vec<Change>,
     /// Of every pair those above, then those below.
@@ -71,13 +71,13 @@ pub(super) struct Splits {
 }
 
 /// What a cell has in memory: the tokens in every state, and the counts of all rows.
-pub(super) struct Cell<'a> {
-    pub(super) clique: &'a Clique,
+pub(crate) struct Cell<'a> {
+    pub(crate) clique: &'a Clique,
     /// First row of each slot.
-    pub(super) bases: &'a [u32],
-    pub(super) target: Target<'a>,
-    pub(super) piles: &'a mut [Counts],
-    pub(super) rows: &'a mut [Counts],
+    pub(crate) bases: &'a [u32],
+    pub(crate) target: Target<'a>,
+    pub(crate) piles: &'a mut [Counts],
+    pub(crate) rows: &'a mut [Counts],
 }
 
 impl Splits {
@@ -85,7 +85,7 @@ impl Splits {
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
-    pub(super) fn draw(
+    pub(crate) fn draw(
         &mut self,
         cell: &mut Cell<'_>,
         round: usize,
@@ -310,11 +310,11 @@ fn product(lines: &[Line], n: &Lanes) -> Lanes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::chains::Chains;
-    use super::super::law::ln_law;
-    use super::super::network::{Network, Prior};
-    use super::super::problem::Problem;
     use super::*;
+    use crate::allocation::kernel::chains::Chains;
+    use crate::allocation::kernel::law::ln_law;
+    use crate::allocation::model::network::{Network, Prior};
+    use crate::allocation::model::problem::Problem;
     use crate::counts::CountTensor;
     use crate::math::{LogSum, ln_factorial};
     use crate::rng::{Key, Purpose, Stream as _};

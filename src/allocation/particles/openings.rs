@@ -1,8 +1,8 @@
 //! Openings of hidden values: allocations that differ by names alone are counted once.
 
 use super::ancestry::Move;
-use super::kernel::States;
-use super::problem::Problem;
+use crate::allocation::kernel::counts::States;
+use crate::allocation::model::problem::Problem;
 use crate::rng::{LANES, Lanes};
 
 /// Which values of the hidden nodes the particles have used.
@@ -11,7 +11,7 @@ use crate::rng::{LANES, Lanes};
 /// see one of K! equal modes. Allocations that differ by the names of a node's values are therefore
 /// counted once. A token that opens one of u unused values stands for u of them, and which one it
 /// takes is drawn by the token's responsibilities, as a part of the extended target.
-pub(super) struct Used {
+pub(crate) struct Used {
     nodes: Vec<UsedNode>,
     n_groups: usize,
 }
@@ -29,7 +29,7 @@ struct UsedNode {
 }
 
 impl Used {
-    pub(super) fn new(problem: &Problem, n_groups: usize) -> Self {
+    pub(crate) fn new(problem: &Problem, n_groups: usize) -> Self {
         let digits = problem.plan.cliques[0].digits().iter();
         let renamed = digits.filter(|(node, ..)| problem.renames(*node));
         let node = |&(_, stride, size): &(usize, usize, usize)| UsedNode {
@@ -43,7 +43,7 @@ impl Used {
     }
 
     /// Takes up the responsibilities of a token. Without any, all names are alike.
-    pub(super) fn take_up(&mut self, responsibilities: Option<&[f64]>) {
+    pub(crate) fn take_up(&mut self, responsibilities: Option<&[f64]>) {
         for node in &mut self.nodes {
             let Some(responsibilities) = responsibilities else {
                 node.shares.fill(1.0);
@@ -57,7 +57,7 @@ impl Used {
     }
 
     /// Turns the cumulative weights of states into those of openings; returns their totals.
-    pub(super) fn open(&mut self, group: usize, sums: &mut [Lanes]) -> Lanes {
+    pub(crate) fn open(&mut self, group: usize, sums: &mut [Lanes]) -> Lanes {
         for node in &mut self.nodes {
             node.weigh_openings(group, self.n_groups);
         }
@@ -75,7 +75,7 @@ impl Used {
         total
     }
 
-    pub(super) fn add(&mut self, group: usize, states: &States) {
+    pub(crate) fn add(&mut self, group: usize, states: &States) {
         for node in &mut self.nodes {
             for (lane, &state) in states.iter().enumerate() {
                 let value = state as usize / node.stride % node.size;
@@ -84,7 +84,7 @@ impl Used {
         }
     }
 
-    pub(super) fn resample(&mut self, moves: &[Move]) {
+    pub(crate) fn resample(&mut self, moves: &[Move]) {
         for node in &mut self.nodes {
             for value in node.tokens.chunks_exact_mut(self.n_groups) {
                 let value = value.as_flattened_mut();

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use rand::RngExt as _;
 
-use super::annealing::Annealing;
-use super::chains::{Chains, Order};
-use super::kernel::{States, Target};
-use super::network::Network;
-use super::problem::Problem;
+use super::chains::Annealing;
+use crate::allocation::kernel::chains::{Chains, Order};
+use crate::allocation::kernel::counts::{States, Target};
+use crate::allocation::model::network::Network;
+use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::counts::CountTensor;
 use crate::error::{Error, Result};

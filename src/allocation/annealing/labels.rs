@@ -9,10 +9,10 @@ use std::cmp::Reverse;
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 
-use super::chains::Chains;
-use super::kernel::States;
-use super::problem::Problem;
-use super::sum_product::SumProduct;
+use crate::allocation::ascent::sum_product::SumProduct;
+use crate::allocation::kernel::chains::Chains;
+use crate::allocation::kernel::counts::States;
+use crate::allocation::model::problem::Problem;
 use crate::math::{LogSum, ln_factorial};
 use crate::rng::{Stream, UniformLanes};
 
@@ -20,7 +20,7 @@ use crate::rng::{Stream, UniformLanes};
 const SHARPNESS: f64 = 0.1;
 
 /// The hidden nodes of a problem in which each can be renamed alone.
-pub(super) struct Labels {
+pub(crate) struct Labels {
     nodes: Vec<Node>,
 }
 
@@ -34,11 +34,11 @@ struct Node {
 
 /// ln of the weight of every name of the values of the hidden nodes: node after node, cell after
 /// cell.
-pub(super) type LnShares = Vec<Vec<f64>>;
+pub(crate) type LnShares = Vec<Vec<f64>>;
 
 impl Labels {
     /// None where the values of a hidden node cannot be renamed alone.
-    pub(super) fn new(problem: &Problem) -> Option<Self> {
+    pub(crate) fn new(problem: &Problem) -> Option<Self> {
         let mut nodes = Vec::new();
         for (clique, states) in problem.plan.cliques.iter().enumerate() {
             for &(node, stride, size) in states.inner() {
@@ -52,12 +52,12 @@ impl Labels {
     }
 
     /// ln of the number of ways to name all values.
-    pub(super) fn ln_n_names(&self) -> f64 {
+    pub(crate) fn ln_n_names(&self) -> f64 {
         self.nodes.iter().map(|node| ln_factorial(node.size as u64)).sum()
     }
 
     /// What independent tokens do, `rows` being the weights of the rows, to the rows' powers.
-    pub(super) fn ln_shares(&self, problem: &Problem, rows: &[f64]) -> LnShares {
+    pub(crate) fn ln_shares(&self, problem: &Problem, rows: &[f64]) -> LnShares {
         let mut tokens = SumProduct::new(problem);
         let mut weights = rows.to_vec();
         for laid in &problem.margins {
@@ -81,7 +81,7 @@ impl Labels {
     }
 
     /// How the values of one chain fit those expected.
-    pub(super) fn fit(
+    pub(crate) fn fit(
         &self,
         chains: &Chains<'_, impl UniformLanes>,
         lane: usize,
@@ -103,7 +103,7 @@ impl Labels {
     }
 
     /// Gives the values in the states of a chain's tokens their new names.
-    pub(super) fn rename(
+    pub(crate) fn rename(
         &self,
         problem: &Problem,
         names: &[Vec<usize>],
@@ -128,13 +128,13 @@ impl Labels {
 
 /// Of every hidden node, the tokens of its values, and ln of the weight of the tokens of each value
 /// under each name.
-pub(super) struct Fit {
+pub(crate) struct Fit {
     nodes: Vec<(Vec<u32>, Vec<f64>)>,
 }
 
 impl Fit {
     /// Σ over values of ln of the mean over names: the same for all namings of an allocation.
-    pub(super) fn ln_fit(&self) -> f64 {
+    pub(crate) fn ln_fit(&self) -> f64 {
         let of_node = |(n_tokens, ln_weights): &(Vec<u32>, Vec<f64>)| -> f64 {
             let values = ln_weights.chunks_exact(n_tokens.len());
             values.map(|ln_names| ln_names.iter().copied().collect::<LogSum>().ln_mean()).sum()
@@ -143,12 +143,12 @@ impl Fit {
     }
 
     /// ln of the probability with which [`draw`](Fit::draw) leaves all names as they are.
-    pub(super) fn ln_unchanged(self, rng: &mut impl Stream) -> f64 {
+    pub(crate) fn ln_unchanged(self, rng: &mut impl Stream) -> f64 {
         self.take(rng, |value, _, _| value).1
     }
 
     /// Draws names; and ln of their probability.
-    pub(super) fn draw(self, rng: &mut impl Stream) -> (Vec<Vec<usize>>, f64) {
+    pub(crate) fn draw(self, rng: &mut impl Stream) -> (Vec<Vec<usize>>, f64) {
         self.take(rng, |_, ln_names, dart| {
             let total: LogSum = ln_names.iter().copied().collect();
             let ln_total = total.ln_mean() + (ln_names.len() as f64).ln();
@@ -196,9 +196,9 @@ impl Fit {
 
 #[cfg(test)]
 mod tests {
-    use super::super::kernel::{self, Rows, Target};
-    use super::super::network::{Network, Prior};
     use super::*;
+    use crate::allocation::kernel::counts::{self, Rows, Target};
+    use crate::allocation::model::network::{Network, Prior};
     use crate::counts::CountTensor;
     use crate::rng::{Key, LANES, Purpose};
 
@@ -276,7 +276,7 @@ mod tests {
         for cell in 0..problem.n_cells() as u32 {
             let target = Target { base: &rows, unit: 0.0 };
             let token = Rows { counts: &mut counts, bases: problem.bases(cell), target };
-            let total = kernel::weigh(&problem.plan, &token, &mut sums)[0];
+            let total = counts::weigh(&problem.plan, &token, &mut sums)[0];
             let mut before = 0.0;
             for (sum, ln_share) in sums.iter().zip(&ln_shares[cell as usize * 3..]) {
                 let expected = (sum[0] - before) / total;

@@ -2,10 +2,10 @@
 
 use rand::RngExt as _;
 
-use super::chains::{Chains, Order};
-use super::kernel::Target;
-use super::law::ln_law;
-use super::problem::Problem;
+use crate::allocation::kernel::chains::{Chains, Order};
+use crate::allocation::kernel::counts::Target;
+use crate::allocation::kernel::law::ln_law;
+use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Result, array_of};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
@@ -35,7 +35,7 @@ const CHANCE: f64 = 1.5;
 const QUANTUM: f64 = 1.0 / (1u64 << 50) as f64;
 
 /// λ times the probability of every state of a token's only clique, cell after cell.
-pub(super) struct Responsibilities {
+pub(crate) struct Responsibilities {
     n_states: usize,
     shares: Vec<f64>,
 }
@@ -46,7 +46,7 @@ impl Responsibilities {
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory) for more cells than memory holds;
     /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
-    pub(super) fn new(
+    pub(crate) fn new(
         problem: &Problem,
         rng: &mut impl Stream,
         observer: &impl Observer,
@@ -68,12 +68,12 @@ impl Responsibilities {
         Ok(Responsibilities { n_states, shares })
     }
 
-    pub(super) fn of(&self, cell: u32) -> &[f64] {
+    pub(crate) fn of(&self, cell: u32) -> &[f64] {
         &self.shares[cell as usize * self.n_states..][..self.n_states]
     }
 
     /// λ times the marginal counts expected of all tokens.
-    pub(super) fn expected(&self, problem: &Problem) -> Vec<f64> {
+    pub(crate) fn expected(&self, problem: &Problem) -> Vec<f64> {
         let mut expected = vec![0.0; problem.n_rows];
         for (cell, &count) in (0..).zip(&problem.counts) {
             self.add(problem, cell, count as f64, &mut expected);
@@ -82,7 +82,7 @@ impl Responsibilities {
     }
 
     /// Adds λ times what so many tokens of a cell are expected to add to the marginal counts.
-    pub(super) fn add(&self, problem: &Problem, cell: u32, count: f64, rows: &mut [f64]) {
+    pub(crate) fn add(&self, problem: &Problem, cell: u32, count: f64, rows: &mut [f64]) {
         let bases = problem.bases(cell);
         for factor in &problem.plan.cliques[0].factors {
             for (share, &row) in self.of(cell).iter().zip(&factor.rows) {
@@ -93,7 +93,7 @@ impl Responsibilities {
 
     /// Orders tokens by chance, but so that clear ones tend to come first: what others should be is
     /// better known when they have come.
-    pub(super) fn clear_first(&self, tokens: &mut Vec<u32>, rng: &mut impl Stream) {
+    pub(crate) fn clear_first(&self, tokens: &mut Vec<u32>, rng: &mut impl Stream) {
         let clarity =
             |cell: u32| self.of(cell).iter().map(|share| (share / TRUST).powi(2)).sum::<f64>();
         let keyed = |&cell: &u32| (clarity(cell) + CHANCE * rng.random::<f64>(), cell);
@@ -236,8 +236,8 @@ fn matched(overlaps: &[f64], size: usize) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::network::{Network, Prior};
     use super::*;
+    use crate::allocation::model::network::{Network, Prior};
     use crate::counts::CountTensor;
 
     /// Chains that differ by names alone average to any of them: two hidden nodes of 2 and 3 values.

@@ -4,10 +4,10 @@
 #![allow(clippy::inline_always)]
 
 use super::ancestry::{Ancestry, Move, rearrange};
-use super::kernel::{Counts, Target, Token};
-use super::law::ln_law;
-use super::plan::{Clique, Plan};
-use super::problem::Problem;
+use crate::allocation::kernel::counts::{Counts, Target, Token};
+use crate::allocation::kernel::law::ln_law;
+use crate::allocation::model::plan::{Clique, Plan};
+use crate::allocation::model::problem::Problem;
 use crate::error::{Error, Result};
 use crate::rng::{LANES, Lanes};
 
@@ -18,7 +18,7 @@ const UNUSED: usize = usize::MAX;
 const WORD: usize = 4;
 
 /// One word of counts in every lane.
-pub(super) type Words = [u32; LANES];
+pub(crate) type Words = [u32; LANES];
 
 /// Marginal counts of all particles.
 ///
@@ -26,10 +26,10 @@ pub(super) type Words = [u32; LANES];
 /// memory from the first token that uses it to the last, and is rearranged by resampling only when
 /// a token reads it next: the cost of a token does not grow with the size of the tensor, and what
 /// is in use stays in the cache.
-pub(super) struct Particles {
+pub(crate) struct Particles {
     /// Word after word, group after group.
-    pub(super) words: Vec<Words>,
-    pub(super) n_groups: usize,
+    pub(crate) words: Vec<Words>,
+    pub(crate) n_groups: usize,
     blocks: Vec<Block>,
     /// Block of every row of the problem.
     block_of: Vec<u32>,
@@ -78,8 +78,8 @@ impl Width {
 
 /// Where a count is in memory, and the base count that it is added to.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub(super) base: f64,
+pub(crate) struct Place {
+    pub(crate) base: f64,
     /// The word of the first group of particles.
     word: usize,
     shift: u32,
@@ -88,7 +88,7 @@ pub(super) struct Place {
 
 impl Place {
     #[inline(always)]
-    pub(super) fn counts(self, words: &[Words], group: usize) -> Counts {
+    pub(crate) fn counts(self, words: &[Words], group: usize) -> Counts {
         let (words, mut counts) = (&words[self.word + group], [0; LANES]);
         for lane in 0..LANES {
             counts[lane] = (words[lane] >> self.shift & self.mask) as i32;
@@ -98,12 +98,12 @@ impl Place {
 }
 
 /// Marginal counts of one group of particles, as a token sees them.
-pub(super) struct Group<'a> {
-    pub(super) words: &'a mut [Words],
+pub(crate) struct Group<'a> {
+    pub(crate) words: &'a mut [Words],
     /// Which group.
-    pub(super) index: usize,
+    pub(crate) index: usize,
     /// Places of all pairs of a factor and a state.
-    pub(super) places: &'a [Place],
+    pub(crate) places: &'a [Place],
 }
 
 impl Token for Group<'_> {
@@ -140,7 +140,7 @@ impl Particles {
     ///
     /// # Errors
     /// [`Error::Memory`] for more particles than memory holds.
-    pub(super) fn new(problem: &Problem, n_groups: usize, tokens: Option<&[u32]>) -> Result<Self> {
+    pub(crate) fn new(problem: &Problem, n_groups: usize, tokens: Option<&[u32]>) -> Result<Self> {
         let (mut blocks, block_of, classes) = blocks(problem);
         for (token, &cell) in tokens.unwrap_or_default().iter().enumerate() {
             for &base in problem.bases(cell) {
@@ -160,7 +160,7 @@ impl Particles {
 
     /// Brings the blocks of a token up to date, and adds the places of all its pairs of a factor and
     /// a state to `places`; `base` has the base count of every row.
-    pub(super) fn open(
+    pub(crate) fn open(
         &mut self,
         plan: &Plan,
         bases: &[u32],
@@ -185,7 +185,7 @@ impl Particles {
     }
 
     /// Forgets what no token after this one reads.
-    pub(super) fn close(&mut self, bases: &[u32], token: usize) {
+    pub(crate) fn close(&mut self, bases: &[u32], token: usize) {
         for &base in bases {
             let block = &mut self.blocks[self.block_of[base as usize] as usize];
             if block.last == token && block.seen != UNUSED {
@@ -197,7 +197,7 @@ impl Particles {
     }
 
     /// Where a row of the problem, of a block that is up to date, is in memory.
-    pub(super) fn place(&self, row: usize, base: f64) -> Place {
+    pub(crate) fn place(&self, row: usize, base: f64) -> Place {
         let block = &self.blocks[self.block_of[row] as usize];
         let Width { n_bytes, mask } = self.classes[block.class].width;
         let byte = (row - block.start) * n_bytes;
@@ -206,24 +206,24 @@ impl Particles {
     }
 
     /// Makes every particle that dies a copy of another.
-    pub(super) fn resample(&mut self, moves: &[Move]) {
+    pub(crate) fn resample(&mut self, moves: &[Move]) {
         self.ancestry.resample(moves);
     }
 
     /// Relative variance of what is estimated, as far as the particles' descent tells it.
-    pub(super) fn relative_variance(&mut self, weights: &[Lanes]) -> f64 {
+    pub(crate) fn relative_variance(&mut self, weights: &[Lanes]) -> f64 {
         self.ancestry.relative_variance(weights.as_flattened())
     }
 
     /// Marginal counts of one particle.
-    pub(super) fn counts_of(mut self, problem: &Problem, particle: usize) -> Vec<f64> {
+    pub(crate) fn counts_of(mut self, problem: &Problem, particle: usize) -> Vec<f64> {
         (0..self.blocks.len()).for_each(|block| self.update(block));
         let counts = |row| self.place(row, 0.0).counts(&self.words, particle / LANES);
         (0..problem.n_rows).map(|row| f64::from(counts(row)[particle % LANES])).collect()
     }
 
     /// Marginal counts of the particle whose allocation is most probable, and ln of its law.
-    pub(super) fn best(mut self, problem: &Problem) -> (Vec<f64>, f64) {
+    pub(crate) fn best(mut self, problem: &Problem) -> (Vec<f64>, f64) {
         (0..self.blocks.len()).for_each(|block| self.update(block));
         let alphas = problem.alphas();
         let target = Target { base: &alphas, unit: 1.0 };

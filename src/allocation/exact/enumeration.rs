@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::plan::{Clique, Factor};
-use super::problem::Problem;
+use crate::allocation::model::plan::{Clique, Factor};
+use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, MAX_ENUMERATION_BYTES, Result};
 use crate::math::ln_factorial;
@@ -20,12 +20,12 @@ const ENTRY: usize = 128;
 const MAX_JOINT: f64 = 1e6;
 
 /// ln Z: allocations of all tokens, summed.
-pub(super) fn ln_sum(problem: &Problem, budget: f64, observer: &impl Observer) -> Result<f64> {
+pub(crate) fn ln_sum(problem: &Problem, budget: f64, observer: &impl Observer) -> Result<f64> {
     Ok(Enumeration::of_tokens(problem, budget, observer)?.ln_sum())
 }
 
 /// All allocations of some tokens, with their masses.
-pub(super) struct Enumeration<'a, O> {
+pub(crate) struct Enumeration<'a, O> {
     problem: &'a Problem,
     joint: Joint<'a>,
     symmetry: Symmetry,
@@ -47,7 +47,7 @@ pub(super) struct Enumeration<'a, O> {
 
 impl<'a, O: Observer> Enumeration<'a, O> {
     /// Allocations of the tokens of the data.
-    pub(super) fn of_tokens(problem: &'a Problem, budget: f64, observer: &'a O) -> Result<Self> {
+    pub(crate) fn of_tokens(problem: &'a Problem, budget: f64, observer: &'a O) -> Result<Self> {
         let joint = Joint::new(problem)?;
         let n_factors: usize = problem.plan.cliques.iter().map(|clique| clique.factors.len()).sum();
         let mut enumeration = Enumeration {
@@ -76,14 +76,14 @@ impl<'a, O: Observer> Enumeration<'a, O> {
 
     /// Refuses missing tokens to come, each in one of so many cells, whose least cost passes the
     /// budget: none of them makes allocations fewer, as what it adds to is read by all later ones.
-    pub(super) fn foresee(&self, n_cells: usize, n_tokens: u64) -> Result<()> {
+    pub(crate) fn foresee(&self, n_cells: usize, n_tokens: u64) -> Result<()> {
         let n_allocations = self.allocations.len() as f64;
         let to_come = n_allocations * (n_cells * self.joint.n) as f64 * n_tokens as f64;
         self.check(to_come, n_allocations)
     }
 
     /// So many missing tokens to come are refused for their least cost alone.
-    pub(super) fn too_many(&self, n_cells: usize) -> u64 {
+    pub(crate) fn too_many(&self, n_cells: usize) -> u64 {
         let n_left = self.budget / self.branch_cost - self.n_branches as f64;
         let a_token = (self.allocations.len() * n_cells * self.joint.n) as f64;
         (n_left / a_token) as u64 + 1
@@ -151,7 +151,7 @@ impl<'a, O: Observer> Enumeration<'a, O> {
     }
 
     /// ln of the sum of all masses.
-    pub(super) fn ln_sum(&self) -> f64 {
+    pub(crate) fn ln_sum(&self) -> f64 {
         let mut masses: Vec<f64> = self.allocations.values().copied().collect();
         masses.sort_unstable_by(f64::total_cmp);
         self.ln_scale + masses.iter().sum::<f64>().ln()
@@ -159,7 +159,7 @@ impl<'a, O: Observer> Enumeration<'a, O> {
 
     /// Adds a token that falls in one of these cells; fills the weight that each of them has on
     /// average over the allocations before.
-    pub(super) fn draw(&mut self, cells: Range<u32>, shares: &mut [f64]) -> Result<()> {
+    pub(crate) fn draw(&mut self, cells: Range<u32>, shares: &mut [f64]) -> Result<()> {
         let mut next: HashMap<Vec<u32>, f64> = HashMap::with_capacity(2 * self.allocations.len());
         let mut sorted: Vec<(Vec<u32>, f64)> =
             std::mem::take(&mut self.allocations).into_iter().collect();
@@ -326,8 +326,8 @@ impl Symmetry {
 
 #[cfg(test)]
 mod tests {
-    use super::super::network::{Network, Prior};
     use super::*;
+    use crate::allocation::model::network::{Network, Prior};
     use crate::counts::CountTensor;
 
     #[test]

@@ -28,16 +28,16 @@ pub struct Network {
 /// Counts over the joint values of some nodes, which enter the law of allocations through
 /// Π_cells (α)_S, to a power.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Margin {
+pub(crate) struct Margin {
     /// Nodes whose values name the cell that a token adds to; several where tied nodes share a
     /// table, and a token then adds to several cells.
-    pub(super) slots: Vec<Vec<usize>>,
+    pub(crate) slots: Vec<Vec<usize>>,
     /// Size of each dimension.
-    pub(super) shape: Vec<usize>,
+    pub(crate) shape: Vec<usize>,
     /// α of every cell.
-    pub(super) alpha: f64,
+    pub(crate) alpha: f64,
     /// The power.
-    pub(super) exponent: i32,
+    pub(crate) exponent: i32,
 }
 
 impl Network {
@@ -137,7 +137,7 @@ impl Network {
 
     /// The margins whose rising factorials make up the law: families in the numerator, their
     /// parents in the denominator, and what is in both cancelled.
-    pub(super) fn margins(&self) -> Vec<Margin> {
+    pub(crate) fn margins(&self) -> Vec<Margin> {
         let mut margins: Vec<Margin> = Vec::new();
         let mut push = |slots: Vec<Vec<usize>>, alpha: f64, exponent: i32| {
             let mut slots = slots;
@@ -172,7 +172,7 @@ impl Network {
 
     /// The families and parents of all tables, nothing cancelled: [`margins`](Network::margins)
     /// where every family must be there.
-    pub(super) fn whole_margins(&self) -> Vec<Margin> {
+    pub(crate) fn whole_margins(&self) -> Vec<Margin> {
         let mut margins = self.families();
         for (table, family) in self.tables.iter().zip(margins.clone()) {
             let parents = table.iter().map(|&node| self.parents[node].clone()).collect();
@@ -187,7 +187,7 @@ impl Network {
     }
 
     /// The family of every table, and nothing else: what conditional probabilities multiply.
-    pub(super) fn families(&self) -> Vec<Margin> {
+    pub(crate) fn families(&self) -> Vec<Margin> {
         let family = |table: &Vec<usize>| {
             let slots: Vec<Vec<usize>> = table.iter().map(|&node| self.family(node)).collect();
             let shape = slots[0].iter().map(|&node| self.sizes[node]).collect();
@@ -197,7 +197,7 @@ impl Network {
     }
 
     /// Nodes, parents before their children; those on or below cycles are left out.
-    pub(super) fn order(&self) -> Vec<usize> {
+    pub(crate) fn order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = Vec::new();
         let ready = |order: &[usize], node: usize| {
             !order.contains(&node) && self.parents[node].iter().all(|parent| order.contains(parent))

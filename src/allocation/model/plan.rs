@@ -10,39 +10,39 @@ const MAX_STATES: f64 = 1e8;
 
 /// A factor of a clique: one slot of a margin.
 #[derive(Debug, Clone)]
-pub(super) struct Factor {
+pub(crate) struct Factor {
     /// Index among all slots of the problem.
-    pub(super) slot: usize,
+    pub(crate) slot: usize,
     /// Power of the factor.
-    pub(super) exponent: i32,
+    pub(crate) exponent: i32,
     /// Whether other slots of its margin are factors too.
-    pub(super) tied: bool,
+    pub(crate) tied: bool,
     /// Row, relative to that of the visible values, of every joint state.
-    pub(super) rows: Vec<u32>,
+    pub(crate) rows: Vec<u32>,
     /// Factors of the same clique that are earlier slots of the same margin: a token that has
     /// already added to a cell through them finds it there.
-    pub(super) earlier: Vec<usize>,
+    pub(crate) earlier: Vec<usize>,
 }
 
 /// Hidden nodes that are summed out together, and the separator to the clique that takes over.
 #[derive(Debug, Clone)]
-pub(super) struct Clique {
+pub(crate) struct Clique {
     /// Nodes summed out.
-    pub(super) nodes: Vec<usize>,
+    pub(crate) nodes: Vec<usize>,
     /// Number of joint states of the nodes summed out.
-    pub(super) n_inner: usize,
+    pub(crate) n_inner: usize,
     /// Number of joint states of separator and nodes, the separator varying slowest.
-    pub(super) n_states: usize,
+    pub(crate) n_states: usize,
     /// First of its states among those of all cliques.
-    pub(super) start: usize,
+    pub(crate) start: usize,
     /// Factors, those of positive power first.
-    pub(super) factors: Vec<Factor>,
+    pub(crate) factors: Vec<Factor>,
     /// Number of factors of positive power.
-    pub(super) n_above: usize,
+    pub(crate) n_above: usize,
     /// Number of pairs of a factor and a state in the cliques before.
-    pub(super) n_before: usize,
+    pub(crate) n_before: usize,
     /// Cliques whose sums enter here, with the separator's state for each of the states here.
-    pub(super) children: Vec<(usize, Vec<u32>)>,
+    pub(crate) children: Vec<(usize, Vec<u32>)>,
     /// Values of the clique's nodes: (node, stride, size).
     digits: Vec<(usize, usize, usize)>,
     parent: Option<usize>,
@@ -51,13 +51,13 @@ pub(super) struct Clique {
 impl Clique {
     /// Row of a factor in a state, given the first row of each slot.
     #[inline]
-    pub(super) fn row(&self, factor: usize, state: usize, bases: &[u32]) -> usize {
+    pub(crate) fn row(&self, factor: usize, state: usize, bases: &[u32]) -> usize {
         let factor = &self.factors[factor];
         (bases[factor.slot] + factor.rows[state]) as usize
     }
 
     /// Earlier slots through which a token itself has added to the row.
-    pub(super) fn own_hits(&self, factor: usize, state: usize, bases: &[u32]) -> u32 {
+    pub(crate) fn own_hits(&self, factor: usize, state: usize, bases: &[u32]) -> u32 {
         let row = self.row(factor, state, bases);
         let hit = |&&earlier: &&usize| self.row(earlier, state, bases) == row;
         self.factors[factor].earlier.iter().filter(hit).count() as u32
@@ -70,22 +70,22 @@ impl Clique {
     /// Number of a pair of a factor and a state among those of all cliques, factors varying
     /// fastest.
     #[inline]
-    pub(super) fn pair(&self, factor: usize, state: usize) -> usize {
+    pub(crate) fn pair(&self, factor: usize, state: usize) -> usize {
         self.n_before + state * self.factors.len() + factor
     }
 
     /// Node, stride and size of the values that make up a state.
-    pub(super) fn digits(&self) -> &[(usize, usize, usize)] {
+    pub(crate) fn digits(&self) -> &[(usize, usize, usize)] {
         &self.digits
     }
 
     /// Those of the nodes summed out.
-    pub(super) fn inner(&self) -> &[(usize, usize, usize)] {
+    pub(crate) fn inner(&self) -> &[(usize, usize, usize)] {
         &self.digits[..self.nodes.len()]
     }
 
     /// Value of a node in a joint state.
-    pub(super) fn value(&self, node: usize, state: usize) -> Option<usize> {
+    pub(crate) fn value(&self, node: usize, state: usize) -> Option<usize> {
         let digit = self.digits.iter().find(|(other, ..)| *other == node);
         digit.map(|&(_, stride, size)| state / stride % size)
     }
@@ -93,25 +93,25 @@ impl Clique {
 
 /// Cliques in the order in which they are summed out.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
-    pub(super) cliques: Vec<Clique>,
+pub(crate) struct Plan {
+    pub(crate) cliques: Vec<Clique>,
     /// Cliques that hand over to no other.
-    pub(super) roots: Vec<usize>,
+    pub(crate) roots: Vec<usize>,
     /// Joint states of all cliques.
-    pub(super) n_states: usize,
+    pub(crate) n_states: usize,
     /// Pairs of a factor and a state, of all cliques.
-    pub(super) n_pairs: usize,
+    pub(crate) n_pairs: usize,
 }
 
 /// Where the nodes of a slot that are hidden add to the row: (node, stride).
-pub(super) struct SlotRows {
-    pub(super) margin: usize,
-    pub(super) hidden: Vec<(usize, usize)>,
+pub(crate) struct SlotRows {
+    pub(crate) margin: usize,
+    pub(crate) hidden: Vec<(usize, usize)>,
 }
 
 impl Plan {
     /// Plans the elimination of the hidden nodes, in `order` or in that of least states.
-    pub(super) fn new(
+    pub(crate) fn new(
         network: &Network,
         margins: &[Margin],
         slots: &[SlotRows],

@@ -1,0 +1,3 @@
+//! Sums over all allocations, where they can be enumerated.
+
+pub(crate) mod enumeration;

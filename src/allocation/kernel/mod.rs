@@ -1,0 +1,8 @@
+//! The urn of a network in lanes: weights and draws of tokens, collapsed Gibbs sweeps over them.
+
+pub(crate) mod chains;
+pub(crate) mod counts;
+pub(crate) mod law;
+pub(crate) mod mixtures;
+pub(crate) mod rounds;
+pub(crate) mod splits;

@@ -1,0 +1,4 @@
+//! Tensors some of whose cells were not observed.
+
+pub(crate) mod ascent;
+pub(crate) mod cells;

@@ -1,0 +1,5 @@
+//! The model and its data: the network, its margins, and how they are laid out for samplers.
+
+pub(crate) mod network;
+pub(crate) mod plan;
+pub(crate) mod problem;

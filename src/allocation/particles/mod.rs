@@ -1,0 +1,8 @@
+//! Particle filters over the tokens of a problem.
+
+pub(crate) mod ancestry;
+pub(crate) mod lanes;
+pub(crate) mod lookahead;
+pub(crate) mod openings;
+pub(crate) mod responsibilities;
+pub(crate) mod smc;
