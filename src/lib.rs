@@ -28,6 +28,7 @@ pub mod error;
 pub mod estimate;
 pub mod math;
 pub mod rng;
+pub mod temper;
 pub mod training;
 pub mod urn;
 

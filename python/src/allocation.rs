@@ -4,11 +4,12 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use polyabayes::Estimate;
 use polyabayes::allocation::{
     Algorithm, Ascent, Decomposition, Filter, Incomplete, Limits, Network, Prior, Problem, Sweeps,
-    TokenOrder, ascend, best_particle, gibbs, ln_probability, sandwich,
+    TokenOrder, ascend, best_particle, gibbs, ln_probability, sandwich, tempered,
 };
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
 use pyo3::exceptions::PyValueError;
+use polyabayes::temper::{Options, Outcome, Round};
 use pyo3::prelude::*;
 
 use crate::detach;
@@ -160,6 +161,30 @@ impl Allocation {
         Ok(AllocationDecomposition::new(py, outcome.value, Vec::new()))
     }
 
+    /// ln Pr(X | T) by parallel tempering, in rounds until it is known to `target_std_error` or a
+    /// round would pass the budget.
+    #[pyo3(signature = (*, n_replicates, target_std_error, budget, max_chains, seed, n_jobs,
+                        progress = None))]
+    #[expect(clippy::too_many_arguments, reason = "options, by name")]
+    fn tempered(
+        &self,
+        py: Python<'_>,
+        n_replicates: usize,
+        target_std_error: f64,
+        budget: f64,
+        max_chains: usize,
+        seed: u64,
+        n_jobs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<AllocationTempering> {
+        let options = Options { n_replicates, target_std_error, budget, max_chains };
+        let outcome = detach::run(py, n_jobs, progress, |watch| {
+            tempered(&self.problem, &options, seed, watch)
+        })?;
+        // A stop keeps the rounds that are done.
+        Ok(AllocationTempering { outcome: outcome.value })
+    }
+
     /// ln Pr(X | T) by annealed populations of Gibbs chains.
     #[pyo3(signature = (*, n_chains, n_temperatures, n_replicates, seed, n_jobs, progress = None))]
     #[expect(clippy::too_many_arguments, reason = "options, by name")]
@@ -257,6 +282,43 @@ impl Allocation {
             ln_probability(&self.problem, &algorithm, n_replicates, seed, watch)
         })?;
         Ok(outcome.value.into())
+    }
+}
+
+/// Rounds of parallel tempering.
+#[pyclass(frozen, module = "polyabayes._core")]
+pub(crate) struct AllocationTempering {
+    outcome: Outcome,
+}
+
+#[pymethods]
+impl AllocationTempering {
+    /// Of every round: scans, estimates of the replicates, both sides, round trips, barrier.
+    #[getter]
+    fn rounds(&self) -> Vec<(usize, Vec<f64>, (f64, f64), u64, f64)> {
+        let row = |round: &Round| {
+            let [forward, backward] = round.sides;
+            let sides = (forward, backward);
+            (round.n_scans, round.ln_values.clone(), sides, round.n_trips, round.barrier)
+        };
+        self.outcome.rounds.iter().map(row).collect()
+    }
+
+    /// Inverse temperatures of the last round.
+    #[getter]
+    fn betas(&self) -> Vec<f64> {
+        self.outcome.betas.clone()
+    }
+
+    /// Rejections of the swaps between them.
+    #[getter]
+    fn rejections(&self) -> Vec<f64> {
+        self.outcome.rejections.clone()
+    }
+
+    #[getter]
+    fn converged(&self) -> bool {
+        self.outcome.converged
     }
 }
 

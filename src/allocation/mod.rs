@@ -12,6 +12,7 @@ mod kernel;
 mod missing;
 mod model;
 mod particles;
+mod tempering;
 
 pub use annealing::bidirectional::{Sandwich, sandwich};
 pub use ascent::decomposition::{
@@ -23,3 +24,4 @@ pub use missing::cells::{Completion, Incomplete};
 pub use model::network::{Network, Prior};
 pub use model::problem::Problem;
 pub use particles::smc::{Filter, TokenOrder};
+pub use tempering::tempered;

@@ -62,10 +62,61 @@ impl Outcome {
         self.rejections.clone_from(&found[0].rejections);
     }
 
-    /// Change of the estimate since the round of a quarter of the effort, and its standard error by
-    /// the spread of the replicates.
-    fn drift(&self) -> Option<(f64, f64)> {
-        let [.., quarter, _, last] = &self.rounds[..] else { return None };
-        Some((last.ln_value() - quarter.ln_value(), last.spread().hypot(quarter.spread())))
+    /// ln Z: the mean over the replicates of the last round.
+    ///
+    /// NaN where there is no round.
+    pub fn ln_value(&self) -> f64 {
+        self.rounds.last().map_or(f64::NAN, Round::ln_value)
+    }
+
+    /// Standard error of [`ln_value`](Outcome::ln_value), of four parts: the spread of the
+    /// replicates in the last two rounds, half the distance of the two sides, and how much more than
+    /// by chance the value has moved since rounds of half and of a quarter of the effort.
+    ///
+    /// Estimates approach their limit from one side while the chains still forget their start. A
+    /// distance that halves with each round leaves as much as the last round took away, and a third
+    /// of the last two.
+    pub fn std_error(&self) -> f64 {
+        let [before @ .., last] = &self.rounds[..] else { return f64::NAN };
+        let excess = |round: &Round| {
+            let moved = last.ln_value() - round.ln_value();
+            let chance = last.spread().powi(2) + round.spread().powi(2);
+            (moved.powi(2) - chance).max(0.0)
+        };
+        let variance = match before {
+            [] => last.spread().powi(2),
+            [.., half] => last.spread().powi(2).max(0.25 * half.spread().powi(2)),
+        };
+        let drift = match before {
+            [] => 0.0,
+            [half] => excess(half),
+            [.., quarter, half] => excess(half).max(excess(quarter) / 9.0),
+        };
+        let [forward, backward] = last.sides;
+        (variance + drift + (0.5 * (forward - backward)).powi(2)).sqrt()
+    }
+
+    /// Round trips of all chains in all rounds.
+    pub fn n_trips(&self) -> u64 {
+        self.rounds.iter().map(|round| round.n_trips).sum()
+    }
+}
+
+impl Outcome {
+    /// A value that needs no rounds.
+    pub fn exact(ln_value: f64) -> Self {
+        let sides = [ln_value; 2];
+        let round =
+            Round { n_scans: 0, ln_values: vec![ln_value], sides, n_trips: 0, barrier: 0.0 };
+        Outcome { rounds: vec![round], converged: true, ..Outcome::default() }
+    }
+
+    /// Raises all estimates by a constant.
+    #[must_use]
+    pub fn raised(mut self, constant: f64) -> Self {
+        for round in &mut self.rounds {
+            round.ln_values.iter_mut().chain(&mut round.sides).for_each(|x| *x += constant);
+        }
+        self
     }
 }

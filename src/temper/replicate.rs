@@ -19,7 +19,7 @@ const MAX_PILOT: usize = 4_000;
 /// Chains for each unit of the barrier.
 const CHAINS_PER_BARRIER: f64 = 2.0;
 
-/// Cost of a sweep from which the groups of a ladder go to threads of their own.
+/// Cost of a sweep in lockstep from which the groups of a ladder go to threads of their own.
 const SPREAD_FROM: f64 = 1e6;
 
 /// Where a chain last was, of the two ends of the ladder.
@@ -60,33 +60,33 @@ impl<C: Chains> Replicate<C> {
     ///
     /// # Errors
     /// Those of the target.
-    pub(super) fn new<'a, T: Target<Chains<'a> = C>>(
+    pub(super) fn new<'a, T>(
         target: &'a T,
         key: Key,
         max_chains: usize,
         observer: &impl Observer,
-    ) -> Result<Self> {
-        let mut rng = key.unit(0).rng();
+    ) -> Result<Self>
+    where
+        T: Target<Level = C::Level, Chains<'a> = C>,
+    {
         let mut first = target.chains(&mut key.unit(1).rng(), observer)?;
-        let pilot = pilot(&mut first, observer)?;
+        let pilot = pilot(target, &mut first, observer)?;
         let most = max_chains.div_ceil(LANES).max(1);
         let n_groups = ((CHAINS_PER_BARRIER * pilot.total()) as usize + 1).div_ceil(LANES);
-        let n_groups = n_groups.clamp(1, most);
-        let others = (1..n_groups as u64)
-            .map(|group| target.chains(&mut key.unit(1 + group).rng(), observer));
-        let groups = others.collect::<Result<Vec<_>>>()?;
-        let groups: Vec<C> = std::iter::once(first).chain(groups).collect();
+        let mut groups = vec![first];
+        for group in 1..n_groups.clamp(1, most) as u64 {
+            groups.push(target.chains(&mut key.unit(1 + group).rng(), observer)?);
+        }
         let n = groups.len() * LANES;
         let mut replicate = Replicate {
             groups,
             betas: pilot.ladder(n),
-            // Neighbouring rungs are in different groups.
             chains: (0..n).collect(),
             trips: vec![Trip::None; n],
             n_scans: 0,
-            rng: rng_of(&mut rng),
+            rng: key.unit(0).rng(),
         };
-        replicate.anneal(target.sweep_cost(), observer)?;
+        replicate.anneal(target, observer)?;
         Ok(replicate)
     }
 
@@ -95,22 +95,26 @@ impl<C: Chains> Replicate<C> {
     }
 
     /// Takes every chain from the reference up to its rung.
-    fn anneal(&mut self, cost: f64, observer: &impl Observer) -> Result<()> {
-        for rung in 0..self.betas.len() {
-            let highest = self.betas[rung];
-            let betas: Vec<f64> = self.betas.iter().map(|beta| beta.min(highest)).collect();
-            self.sweep(&betas, cost, observer)?;
+    fn anneal<T>(&mut self, target: &T, observer: &impl Observer) -> Result<()>
+    where
+        T: Target<Level = C::Level>,
+    {
+        let levels: Vec<T::Level> = self.betas.iter().map(|&beta| target.level(beta)).collect();
+        for highest in 0..levels.len() {
+            let at: Vec<&T::Level> =
+                (0..levels.len()).map(|rung| &levels[rung.min(highest)]).collect();
+            self.sweep(&at, target.sweep_cost(), observer)?;
         }
         Ok(())
     }
 
-    /// One sweep of all chains, at the inverse temperatures of their rungs.
-    fn sweep(&mut self, betas: &[f64], cost: f64, observer: &impl Observer) -> Result<()> {
-        let mut of_chains = vec![[0.0; LANES]; self.groups.len()];
-        for (&chain, &beta) in self.chains.iter().zip(betas) {
-            of_chains[chain / LANES][chain % LANES] = beta;
+    /// One sweep of all chains, at the levels of their rungs.
+    fn sweep(&mut self, levels: &[&C::Level], cost: f64, observer: &impl Observer) -> Result<()> {
+        let mut of_chains = vec![[levels[0]; LANES]; self.groups.len()];
+        for (&chain, level) in self.chains.iter().zip(levels) {
+            of_chains[chain / LANES][chain % LANES] = level;
         }
-        let sweep = |(group, betas): (&mut C, &Lanes)| group.sweep(betas, observer);
+        let sweep = |(group, levels): (&mut C, &[&C::Level; LANES])| group.sweep(levels, observer);
         if cost >= SPREAD_FROM {
             self.groups.par_iter_mut().zip(&of_chains).try_for_each(sweep)
         } else {
@@ -122,18 +126,23 @@ impl<C: Chains> Replicate<C> {
     ///
     /// # Errors
     /// Those of the sweeps.
-    pub(super) fn round(
+    pub(super) fn round<T>(
         &mut self,
+        target: &T,
         n_scans: usize,
-        cost: f64,
         observer: &impl Observer,
-    ) -> Result<Found> {
+    ) -> Result<Found>
+    where
+        T: Target<Level = C::Level>,
+    {
         let betas = self.betas.clone();
+        let levels: Vec<T::Level> = betas.iter().map(|&beta| target.level(beta)).collect();
+        let levels: Vec<&T::Level> = levels.iter().collect();
         let n = betas.len();
         let mut values = vec![Vec::with_capacity(n_scans); n];
         let (mut rejections, mut n_trips) = (vec![0.0; n - 1], 0);
         for _ in 0..n_scans {
-            self.sweep(&betas, cost, observer)?;
+            self.sweep(&levels, target.sweep_cost(), observer)?;
             let of_groups: Vec<Lanes> = self.groups.iter().map(Chains::values).collect();
             let of_chains = of_groups.as_flattened();
             for (values, &chain) in values.iter_mut().zip(&self.chains) {
@@ -181,4 +190,37 @@ impl<C: Chains> Replicate<C> {
         self.trips[first] = Trip::Up;
         u64::from(returned)
     }
+}
+
+/// Anneals chains in lockstep from the reference to the target, in steps that cross equal parts of
+/// the barrier: half the mean difference of V between two draws, times the step in β.
+pub(super) fn pilot<T: Target>(
+    target: &T,
+    chains: &mut impl Chains<Level = T::Level>,
+    observer: &impl Observer,
+) -> Result<Barrier> {
+    let (mut betas, mut crossed) = (vec![0.0], Vec::new());
+    let mut beta = 0.0;
+    let level = target.level(beta);
+    chains.sweep(&[&level; LANES], observer)?;
+    while beta < 1.0 {
+        let slope = 0.5 * mean_difference(chains.values());
+        let left = MAX_PILOT - crossed.len();
+        let width = (PILOT_STEP / slope).max((1.0 - beta) / left as f64).min(1.0 - beta);
+        beta = if width < 1.0 - beta { beta + width } else { 1.0 };
+        betas.push(beta);
+        crossed.push(slope * width);
+        let level = target.level(beta);
+        chains.sweep(&[&level; LANES], observer)?;
+    }
+    Ok(Barrier::new(&betas, &crossed))
+}
+
+/// Mean of |x - y| over pairs of lanes.
+fn mean_difference(mut values: Lanes) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let n = LANES as f64;
+    let weight = |rank: usize| 2.0 * rank as f64 - (n - 1.0);
+    let sum: f64 = values.iter().enumerate().map(|(rank, value)| weight(rank) * value).sum();
+    sum / (0.5 * n * (n - 1.0))
 }
