@@ -19,6 +19,7 @@ check: .venv/built
 	RUSTDOCFLAGS="--deny warnings" cargo doc --quiet --no-deps --package polyabayes
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest polyabayes._core
 
@@ -32,6 +33,7 @@ bench: .venv/built
 	cargo bench
 	$(BIN)/python benches/figures.py
 	$(BIN)/python benches/memory.py
+	$(BIN)/python benches/interruption.py
 	$(BIN)/python benches/peers.py
 
 # Every estimator against the truth; ten minutes on one thread.

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 import polyabayes as pb
 from polyabayes import AllocationModel, CountTensor
-from polyabayes._allocation_evidence import Filter
-from polyabayes._allocation_layout import lay_out
+from polyabayes.allocation.evidence import Filter
+from polyabayes.allocation.layout import lay_out
 from polyabayes.exceptions import BudgetExceededError, UnreliableErrorWarning
 
 _BESIDE = Path(__file__).resolve().parents[2] / "shared"

@@ -18,7 +18,7 @@ from pathlib import Path
 import pandas as pd
 
 import polyabayes as pb
-from polyabayes.discretisation import discretise
+from polyabayes import discretise
 
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE)) / "abalone.csv"

@@ -4,8 +4,8 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use polyabayes::CountMatrix;
+use polyabayes::document::estimators::smc;
 use polyabayes::document::exact::Plan;
-use polyabayes::document::smc;
 use polyabayes::math::dirichlet;
 use polyabayes::rng::{Key, Purpose, Rng};
 use polyabayes::urn::{LocalUrn, Urn};

@@ -39,7 +39,7 @@ pub enum Error {
         domain: &'static str,
     },
     /// A row of topic-word probabilities does not sum to 1.
-    #[error("topic_word[{topic}] sums to {sum}, not to 1: divide each row by its sum")]
+    #[error("the words of topic {topic} have probabilities that sum to {sum}, not to 1")]
     NotNormalised {
         /// The row.
         topic: usize,
@@ -102,8 +102,7 @@ pub enum Error {
     #[error(
         "exact likelihood of document {document} ({n_tokens} tokens, {n_distinct} distinct words, \
          {n_topics} topics) would take about {operations:.1e} multiply-adds and {bytes:.1e} bytes, \
-         above the budget of {budget:.1e} multiply-adds and 1 GiB: {}use method=\"auto\" or \
-         \"smc-lookahead\"", if *bytes <= MAX_EXACT_BYTES { "raise budget, or " } else { "" }
+         above the budget of {budget:.1e} multiply-adds and {most_bytes:.1e} bytes"
     )]
     Budget {
         /// The document.
@@ -120,12 +119,14 @@ pub enum Error {
         bytes: f64,
         /// The budget in multiply-adds.
         budget: f64,
+        /// The most memory that it may take.
+        most_bytes: f64,
     },
     /// Exact enumeration of allocations would cost more than its budget.
     #[error(
         "enumerating the allocations of {n_tokens} tokens takes at least {operations:.1e} \
-         multiply-adds and {bytes:.1e} bytes; the budget is {budget:.1e} multiply-adds and 2 GiB: \
-         {}{remedy}", if *bytes <= MAX_ENUMERATION_BYTES { "raise budget, or " } else { "" }
+         multiply-adds and {bytes:.1e} bytes; the budget is {budget:.1e} multiply-adds and \
+         {most_bytes:.1e} bytes"
     )]
     EnumerationBudget {
         /// Tokens of the tensor.
@@ -136,14 +137,13 @@ pub enum Error {
         bytes: f64,
         /// The budget in multiply-adds.
         budget: f64,
-        /// What to do instead.
-        remedy: &'static str,
+        /// The most memory that it may take.
+        most_bytes: f64,
+        /// Whether the total runs over what cells that were not observed may hold.
+        has_missing: bool,
     },
     /// More tokens than a sampler of allocations counts.
-    #[error(
-        "samplers count {n_tokens} tokens one by one, and at most {most}: divide the counts by a \
-         common unit, or use method=\"vb\""
-    )]
+    #[error("samplers count {n_tokens} tokens one by one, and at most {most}")]
     TooManyTokens {
         /// Tokens of the tensor.
         n_tokens: u64,
@@ -151,16 +151,12 @@ pub enum Error {
         most: u64,
     },
     /// Weights of tokens are products of counts that are no numbers any more.
-    #[error(
-        "the weights of tokens leave the range of double precision: take a concentration nearer \
-         to 1, or fewer nodes"
-    )]
+    #[error("the weights of tokens leave the range of double precision")]
     Range,
     /// A sampler of the size asked for would cost more than its budget.
     #[error(
         "document {document} ({n_tokens} tokens, {n_topics} topics) would take about \
-         {operations:.1e} multiply-adds by this method, above the budget of {budget:.1e}: lower the \
-         number of samples, particles or replicates, raise budget, or use method=\"auto\""
+         {operations:.1e} multiply-adds by this method, above the budget of {budget:.1e}"
     )]
     SamplingBudget {
         /// The document.
@@ -175,10 +171,7 @@ pub enum Error {
         budget: f64,
     },
     /// The particles of one document would not fit into memory.
-    #[error(
-        "n_particles = {n_particles} is too many for the memory of a run: at most \
-         {most}"
-    )]
+    #[error("{n_particles} particles are too many for the memory of a run: at most {most}")]
     TooManyParticles {
         /// Particles asked for, a replicate.
         n_particles: usize,
@@ -193,8 +186,7 @@ pub enum Error {
     },
     /// A model to start from cannot produce a word that it shall explain.
     #[error(
-        "init has probability 0 for word {word}, which document {document} holds: fit it on the \
-         same documents, or with a topic_word_prior above 0"
+        "the model to start from has probability 0 for word {word}, which document {document} holds"
     )]
     Impossible {
         /// The document.

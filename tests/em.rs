@@ -195,6 +195,8 @@ fn what_cannot_be_fitted_is_refused() {
         assert!(fit(None, EmSettings { topic_word_prior: bad, ..settings(1, 1) }).is_err());
         assert!(fit(None, EmSettings { tolerance: bad, ..settings(1, 1) }).is_err());
     }
+    // Sums over the vocabulary would leave the range of doubles.
+    assert!(fit(None, EmSettings { topic_word_prior: 1e308, ..settings(1, 1) }).is_err());
     let seed = fit(None, settings(3, 1)).unwrap();
     assert!(fit(Some(start_of(&seed)), settings(2, 1)).is_err());
     let shorter = EmStart { phi: seed.phi[3..].to_vec(), ..start_of(&seed) };

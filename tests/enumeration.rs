@@ -10,10 +10,9 @@
 use std::cell::RefCell;
 use std::convert::Infallible;
 
-use polyabayes::document::mean_field::Order;
-use polyabayes::document::{
-    Conditionals, Form, MeanField, Runs, Start, annealed, chib, l2r, left_to_right, mean_field, smc,
-};
+use polyabayes::document::estimators::mean_field::Order;
+use polyabayes::document::estimators::{annealed, chib, l2r, left_to_right, mean_field, smc};
+use polyabayes::document::{Conditionals, Form, MeanField, Runs, Start};
 use polyabayes::rng::{Key, LANES, Lanes, Purpose, Rng, Stream, UniformLanes};
 use polyabayes::urn::{LocalUrn, Urn};
 use polyabayes::{CountMatrix, Error};

@@ -2,8 +2,8 @@
 
 mod common;
 
-use polyabayes::document::mean_field::Order;
-use polyabayes::document::{Conditionals, MeanField, Start, exact::Plan, smc};
+use polyabayes::document::estimators::mean_field::Order;
+use polyabayes::document::{Conditionals, MeanField, Start, estimators::smc, exact::Plan};
 use polyabayes::rng::{Key, Purpose};
 use polyabayes::urn::LocalUrn;
 use polyabayes::{

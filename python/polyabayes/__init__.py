@@ -1,41 +1,44 @@
 """How probable are count data under a model? Exact and unbiased likelihoods with error bars."""
 
-from polyabayes import datasets, exceptions, interop, plotting, priors
-from polyabayes._fitted_model import TopicWeights
-from polyabayes._log_likelihood import LogLikelihood, Trace
-from polyabayes._particle_mcmc import ParticleChain, particle_mcmc
-from polyabayes._persistence import load
+from polyabayes import datasets, exceptions, interop, plotting, priors, topics
 from polyabayes.allocation import (
     AllocationModel,
     Allocations,
     Decomposition,
     Evidence,
     MissingCells,
+    ModelPosterior,
+    ParticleChain,
     n_effective_parameters,
+    particle_mcmc,
+    posterior_over_models,
 )
-from polyabayes.chains import Chains, sample_chains
-from polyabayes.comparison import Comparison, compare
-from polyabayes.completion import (
+from polyabayes.data import Corpus, CountTensor, discretise
+from polyabayes.io import read_corpus, read_tensor, write_corpus, write_tensor
+from polyabayes.likelihood import (
+    BidirectionalBounds,
+    Comparison,
+    LogLikelihood,
     Perplexity,
+    Trace,
+    bidirectional_bounds,
+    compare,
     completion_perplexity,
+    estimator_divergence,
     log_completion,
+    log_likelihood,
     plug_in_perplexity,
     split_tokens,
 )
-from polyabayes.corpus import Corpus
-from polyabayes.diagnostics import (
-    BidirectionalBounds,
-    bidirectional_bounds,
-    estimator_divergence,
+from polyabayes.models import (
+    Chains,
+    LatentDirichletAllocation,
+    PoissonFactorAnalysis,
+    TopicWeights,
+    load,
+    sample_chains,
 )
-from polyabayes.discretisation import discretise
-from polyabayes.io import read_corpus, read_tensor, write_corpus, write_tensor
-from polyabayes.lda import LatentDirichletAllocation
-from polyabayes.likelihood import log_likelihood
-from polyabayes.model_choice import ModelPosterior, posterior_over_models
-from polyabayes.pfa import PoissonFactorAnalysis
-from polyabayes.tensor import CountTensor
-from polyabayes.witness import WitnessSearch, cross_validate
+from polyabayes.sizes import SizeChoice, WitnessSearch, choose_n_components, cross_validate
 
 __version__ = "0.1.0"
 
@@ -56,10 +59,12 @@ __all__ = [
     "ParticleChain",
     "Perplexity",
     "PoissonFactorAnalysis",
+    "SizeChoice",
     "TopicWeights",
     "Trace",
     "WitnessSearch",
     "bidirectional_bounds",
+    "choose_n_components",
     "compare",
     "completion_perplexity",
     "cross_validate",
@@ -81,6 +86,7 @@ __all__ = [
     "read_tensor",
     "sample_chains",
     "split_tokens",
+    "topics",
     "write_corpus",
     "write_tensor",
 ]

@@ -24,6 +24,7 @@ __all__ = [
     "fit_lda",
     "fit_nmf",
     "fit_pfa",
+    "panic",
     "score",
     "transform",
     "transform_nmf",
@@ -273,6 +274,25 @@ class AllocationEstimate:
     def n_replicates(self) -> int: ...
 
 @final
+class AllocationTempering:
+    @property
+    def ln_value(self) -> float: ...
+    @property
+    def std_error(self) -> float: ...
+    @property
+    def rounds(
+        self,
+    ) -> list[tuple[int, list[float], tuple[float, float], int, float]]: ...
+    @property
+    def betas(self) -> list[float]: ...
+    @property
+    def rejections(self) -> list[float]: ...
+    @property
+    def converged(self) -> bool: ...
+    @property
+    def stopped(self) -> bool: ...
+
+@final
 class Allocation:
     def __new__(
         cls,
@@ -320,6 +340,17 @@ class Allocation:
         n_jobs: int,
         progress: Callable[[int], None] | None = None,
     ) -> AllocationDecomposition: ...
+    def tempered(
+        self,
+        *,
+        n_replicates: int,
+        target_std_error: float,
+        max_scans: int | None,
+        max_chains: int,
+        seed: int,
+        n_jobs: int,
+        progress: Callable[[int], None] | None = None,
+    ) -> tuple[AllocationTempering, BaseException | None]: ...
     def annealed(
         self,
         *,
@@ -436,3 +467,5 @@ class AllocationDecomposition:
     def converged(self) -> bool: ...
     @property
     def expected(self) -> _Floats: ...
+
+def panic(message: str, in_pool: bool) -> None: ...

@@ -5,6 +5,7 @@ that a caller would catch anyway (``ValueError``, ``TypeError``, ``OSError``).
 A message names the argument, the place and the remedy.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
@@ -12,9 +13,11 @@ from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
 __all__ = [
     "BudgetExceededError",
     "CheckpointWarning",
+    "EdgeWarning",
     "FileAccessError",
     "FileFormatError",
     "ImpossibleDocumentWarning",
+    "InternalError",
     "Interrupted",
     "InvalidArgumentError",
     "InvalidCountsError",
@@ -23,14 +26,69 @@ __all__ = [
     "NotFittedError",
     "PolyabayesError",
     "PolyabayesWarning",
+    "PriorWarning",
     "ScoreError",
     "ScoreWarning",
     "UnreliableErrorWarning",
 ]
 
 
-class PolyabayesError(Exception):
-    """Base class of all errors raised on purpose by polyabayes."""
+# Stands before and after the name of an argument in a message.
+_MARK = "\x1f"
+
+
+def argument(name: str, value: Any = None) -> str:
+    """A reference to an argument in a message, perhaps with a value.
+
+    The text of the error has it as Python writes it; the command line says its own option instead.
+
+    Examples
+    --------
+    >>> str(PolyabayesError(f"use {argument('method', 'vb')}"))
+    "use method='vb'"
+    """
+    reference = name if value is None else f"{name}={value!r}"
+    return f"{_MARK}{reference}{_MARK}"
+
+
+class _Message(Exception):  # noqa: N818
+    """A message that refers to arguments."""
+
+    def __str__(self) -> str:
+        return super().__str__().replace(_MARK, "")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    def told(self, said: Callable[[str], str]) -> str:
+        """The message, each reference to an argument as `said` puts it."""
+        parts = super().__str__().split(_MARK)
+        return "".join(said(part) if ix % 2 else part for ix, part in enumerate(parts))
+
+
+class PolyabayesError(_Message):
+    """Base class of all errors raised on purpose by polyabayes.
+
+    Attributes
+    ----------
+    argument : str or None
+        Name of the argument that is wrong, where it is one.
+    value : object
+        What it is, or what it comes to, as the operations that a computation would take.
+    limit : object
+        What it may be at most, or at least, or should be.
+    """
+
+    argument: str | None = None
+    value: Any = None
+    limit: Any = None
+
+    def __init__(
+        self, *args: Any, argument: str | None = None, value: Any = None, limit: Any = None
+    ) -> None:
+        super().__init__(*args)
+        if argument is not None:
+            self.argument, self.value, self.limit = argument, value, limit
 
 
 class InvalidArgumentError(PolyabayesError, ValueError):
@@ -69,6 +127,22 @@ class ScoreError(PolyabayesError, ValueError):
     """The score of a configuration is no log probability, or breaks what its kind promises."""
 
 
+class InternalError(PolyabayesError, RuntimeError):
+    """The compiled core broke one of its own promises: an error of polyabayes, not of the caller.
+
+    Nothing that the call was given is changed, and other calls work as before.
+    """
+
+    def __str__(self) -> str:
+        from polyabayes import __version__
+
+        return (
+            f"internal error of polyabayes {__version__}: {super().__str__()}. Please report this "
+            "line and the call that led to it, with data if you can, to the maintainers of "
+            "polyabayes: no argument should come to this"
+        )
+
+
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during long work; what the work had reached is not lost.
 
@@ -84,7 +158,7 @@ class Interrupted(KeyboardInterrupt):
         self.partial = partial
 
 
-class PolyabayesWarning(UserWarning):
+class PolyabayesWarning(_Message, UserWarning):
     """Base class of the warnings of polyabayes."""
 
 
@@ -94,6 +168,14 @@ class ImpossibleDocumentWarning(PolyabayesWarning):
 
 class CheckpointWarning(PolyabayesWarning):
     """A checkpoint could not be written; the work goes on, the last good one stays."""
+
+
+class EdgeWarning(PolyabayesWarning):
+    """The best size is the smallest or largest of those tried: a better one may lie beyond."""
+
+
+class PriorWarning(PolyabayesWarning):
+    """A model brings no prior of its topic weights; one was fitted, and likelihoods rest on it."""
 
 
 class ScoreWarning(PolyabayesWarning):

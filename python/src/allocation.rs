@@ -8,8 +8,8 @@ use polyabayes::allocation::{
 };
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
-use pyo3::exceptions::PyValueError;
 use polyabayes::temper::{Options, Outcome, Round};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::detach;
@@ -53,7 +53,7 @@ impl Allocation {
             let problem = Problem::new(&network, &data, elimination.as_deref())?;
             Ok(Allocation { network, data, elimination, problem })
         })?;
-        outcome.interruption.map_or(Ok(outcome.value), Err)
+        outcome.uninterrupted()
     }
 
     /// Joint states of hidden nodes that a token is summed over.
@@ -105,7 +105,7 @@ impl Allocation {
                 elimination: elimination.clone(),
             })
         })?;
-        outcome.interruption.map_or(Ok(outcome.value), Err)
+        outcome.uninterrupted()
     }
 
     /// ln Pr(T), the total being negative binomial.
@@ -158,12 +158,12 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             best_particle(&self.network, &self.data, order, &filter, seed, watch)
         })?;
-        Ok(AllocationDecomposition::new(py, outcome.value, Vec::new()))
+        Ok(AllocationDecomposition::new(py, outcome.uninterrupted()?, Vec::new()))
     }
 
-    /// ln Pr(X | T) by parallel tempering, in rounds until it is known to `target_std_error` or a
-    /// round would pass the budget.
-    #[pyo3(signature = (*, n_replicates, target_std_error, budget, max_chains, seed, n_jobs,
+    /// ln Pr(X | T) by parallel tempering, in rounds until it is known to `target_std_error`. A stop
+    /// after the first round keeps what is there, beside the exception.
+    #[pyo3(signature = (*, n_replicates, target_std_error, max_scans, max_chains, seed, n_jobs,
                         progress = None))]
     #[expect(clippy::too_many_arguments, reason = "options, by name")]
     fn tempered(
@@ -171,18 +171,18 @@ impl Allocation {
         py: Python<'_>,
         n_replicates: usize,
         target_std_error: f64,
-        budget: f64,
+        max_scans: Option<usize>,
         max_chains: usize,
         seed: u64,
         n_jobs: usize,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<AllocationTempering> {
-        let options = Options { n_replicates, target_std_error, budget, max_chains };
+    ) -> PyResult<(AllocationTempering, Option<Py<PyAny>>)> {
+        let options = Options { n_replicates, target_std_error, max_scans, max_chains };
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             tempered(&self.problem, &options, seed, watch)
         })?;
-        // A stop keeps the rounds that are done.
-        Ok(AllocationTempering { outcome: outcome.value })
+        let (outcome, interruption) = outcome.into_parts(py);
+        Ok((AllocationTempering { outcome }, interruption))
     }
 
     /// ln Pr(X | T) by annealed populations of Gibbs chains.
@@ -222,7 +222,7 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             ascend(&self.network, &self.data, order, ascent, limits, seed, watch)
         })?;
-        Ok(AllocationDecomposition::new(py, outcome.value, Vec::new()))
+        Ok(AllocationDecomposition::new(py, outcome.uninterrupted()?, Vec::new()))
     }
 
     /// Family counts averaged over collapsed Gibbs sweeps, the first `burn_in` of which anneal.
@@ -241,7 +241,7 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             gibbs(&self.network, &self.data, order, sweeps, seed, watch)
         })?;
-        Ok(AllocationDecomposition::new(py, outcome.value, Vec::new()))
+        Ok(AllocationDecomposition::new(py, outcome.uninterrupted()?, Vec::new()))
     }
 
     /// Annealing from both sides on a tensor of `total` tokens drawn from the model: estimates that
@@ -264,7 +264,8 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             sandwich(network, total, size.0, size.1, size.2, seed, watch)
         })?;
-        Ok((outcome.value.lower.into(), outcome.value.upper.into()))
+        let found = outcome.uninterrupted()?;
+        Ok((found.lower.into(), found.upper.into()))
     }
 }
 
@@ -281,7 +282,7 @@ impl Allocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             ln_probability(&self.problem, &algorithm, n_replicates, seed, watch)
         })?;
-        Ok(outcome.value.into())
+        Ok(outcome.uninterrupted()?.into())
     }
 }
 
@@ -291,11 +292,23 @@ pub(crate) struct AllocationTempering {
     outcome: Outcome,
 }
 
+/// Scans, estimates of the replicates, both sides, round trips, barrier.
+type RoundRow = (usize, Vec<f64>, (f64, f64), u64, f64);
+
 #[pymethods]
 impl AllocationTempering {
-    /// Of every round: scans, estimates of the replicates, both sides, round trips, barrier.
     #[getter]
-    fn rounds(&self) -> Vec<(usize, Vec<f64>, (f64, f64), u64, f64)> {
+    fn ln_value(&self) -> f64 {
+        self.outcome.ln_value()
+    }
+
+    #[getter]
+    fn std_error(&self) -> f64 {
+        self.outcome.std_error()
+    }
+
+    #[getter]
+    fn rounds(&self) -> Vec<RoundRow> {
         let row = |round: &Round| {
             let [forward, backward] = round.sides;
             let sides = (forward, backward);
@@ -319,6 +332,11 @@ impl AllocationTempering {
     #[getter]
     fn converged(&self) -> bool {
         self.outcome.converged
+    }
+
+    #[getter]
+    fn stopped(&self) -> bool {
+        self.outcome.stopped
     }
 }
 

@@ -4,7 +4,7 @@ use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use polyabayes::{CountMatrix, TopicModel};
 use pyo3::prelude::*;
 
-use crate::errors;
+use crate::detach;
 
 /// Count matrix in compressed sparse rows, checked.
 #[pyclass(frozen, module = "polyabayes._core")]
@@ -20,9 +20,8 @@ impl Documents {
         indices: PyReadonlyArray1<'_, i64>,
         data: PyReadonlyArray1<'_, i64>,
     ) -> PyResult<Self> {
-        CountMatrix::new(n_words, indptr.as_slice()?, indices.as_slice()?, data.as_slice()?)
-            .map(Documents)
-            .map_err(|error| errors::to_python(py, &error))
+        let (offsets, words, counts) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
+        detach::briefly(py, || CountMatrix::new(n_words, offsets, words, counts).map(Documents))
     }
 
     /// For each row, which of the different documents it is, (D,).
@@ -44,9 +43,8 @@ impl Model {
         alpha: PyReadonlyArray1<'_, f64>,
         phi: PyReadonlyArray2<'_, f64>,
     ) -> PyResult<Self> {
-        TopicModel::lda(alpha.as_slice()?.to_vec(), phi.as_slice()?)
-            .map(Model)
-            .map_err(|error| errors::to_python(py, &error))
+        let (alpha, phi) = (alpha.as_slice()?.to_vec(), phi.as_slice()?);
+        detach::briefly(py, || TopicModel::lda(alpha, phi).map(Model))
     }
 
     /// Gamma-Poisson model from r (K,), p (K,) and phi (K, V).
@@ -57,8 +55,17 @@ impl Model {
         p: PyReadonlyArray1<'_, f64>,
         phi: PyReadonlyArray2<'_, f64>,
     ) -> PyResult<Self> {
-        TopicModel::gamma_poisson(r.as_slice()?.to_vec(), p.as_slice()?, phi.as_slice()?)
-            .map(Model)
-            .map_err(|error| errors::to_python(py, &error))
+        let (r, p, phi) = (r.as_slice()?.to_vec(), p.as_slice()?, phi.as_slice()?);
+        detach::briefly(py, || TopicModel::gamma_poisson(r, p, phi).map(Model))
     }
+}
+
+/// Panics, at the door and on a thread of its pool, so that a test sees what comes out.
+#[pyfunction]
+pub(crate) fn panic(py: Python<'_>, message: &str, in_pool: bool) -> PyResult<()> {
+    if in_pool {
+        let work = |_: &detach::Watch| -> polyabayes::Result<()> { panic!("{message}") };
+        return detach::run(py, 2, None, work)?.uninterrupted();
+    }
+    detach::briefly(py, || panic!("{message}"))
 }

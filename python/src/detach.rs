@@ -1,12 +1,17 @@
 //! The one door through which Python calls the core for long work.
 
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use polyabayes::{Observer, Result};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
+use signal_hook::{SigId, consts::SIGINT, flag, low_level};
 
 use crate::errors;
 
@@ -30,19 +35,31 @@ impl Observer for Watch {
     }
 }
 
-/// What work came to, and the exception that cut it short, if any.
+/// What work came to, and the exception that cut it short, if any. The signal behind that exception
+/// is consumed, so that the exception is raised by whoever takes the outcome apart, or never.
+#[must_use = "an interruption that is dropped is a Ctrl-C that is lost"]
 pub(crate) struct Outcome<T> {
-    /// The result, partial where there is an interruption.
-    pub(crate) value: T,
-    /// `KeyboardInterrupt`, or whatever a signal handler or the progress callback raised.
-    pub(crate) interruption: Option<PyErr>,
+    value: T,
+    interruption: Option<PyErr>,
+}
+
+impl<T> Outcome<T> {
+    /// The result, if nothing interrupted the work.
+    pub(crate) fn uninterrupted(self) -> PyResult<T> {
+        self.interruption.map_or(Ok(self.value), Err)
+    }
+
+    /// The result, partial where there is an interruption, and that exception for Python to raise.
+    pub(crate) fn into_parts(self, py: Python<'_>) -> (T, Option<Py<PyAny>>) {
+        (self.value, self.interruption.map(|error| error.into_value(py).into_any()))
+    }
 }
 
 /// Runs `work` on `n_jobs` threads without the GIL, watching for signals and calling `progress`
 /// with the units done.
 ///
 /// An exception from a signal handler or from `progress` stops the work and is handed back beside
-/// what the work returns.
+/// what the work returns. A panic becomes an `InternalError`.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     n_jobs: usize,
@@ -50,46 +67,107 @@ pub(crate) fn run<T: Send>(
     work: impl FnOnce(&Watch) -> Result<T> + Send,
 ) -> PyResult<Outcome<T>> {
     let watch = Watch::default();
+    let interrupts = Interrupts::new(py)?;
     let (value, interruption) = py.detach(|| {
         let (finished, waiting) = channel::<()>();
         std::thread::scope(|scope| {
             let watch = &watch;
-            let worker = scope.spawn(move || {
+            let worker = std::thread::Builder::new().spawn_scoped(scope, move || {
                 let _finished = finished;
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(n_jobs);
-                pool.build().map(|pool| pool.install(|| work(watch)))
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(n_jobs).build();
+                let pool = pool.map_err(io::Error::other)?;
+                Ok(catch_unwind(AssertUnwindSafe(|| pool.install(|| work(watch)))))
             });
             let mut interruption = None;
             while waiting.recv_timeout(SLICE) == Err(RecvTimeoutError::Timeout) {
                 if interruption.is_none()
-                    && let Err(error) = Python::attach(|py| look(py, watch, progress.as_ref()))
+                    && let Err(error) =
+                        Python::attach(|py| look(py, watch, &interrupts, progress.as_ref()))
                 {
                     watch.stopped.store(true, Ordering::Relaxed);
                     interruption = Some(error);
                 }
             }
-            (worker.join(), interruption)
+            let value =
+                worker.and_then(|worker| worker.join().unwrap_or_else(|panic| Ok(Err(panic))));
+            (value, interruption)
         })
     });
     // A signal of the last slice, left alone, would be raised by the caller and lose the result.
-    let interruption = interruption.or_else(|| py.check_signals().err());
-    let value = value.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    let value = value.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-    match value {
-        Ok(value) => {
+    let interruption = interruption.or_else(|| interrupts.check(py).err());
+    match value.map_err(|error| errors::no_threads(py, n_jobs, &error))? {
+        Err(panic) => Err(errors::internal(py, &*panic)),
+        Ok(Err(error)) => Err(interruption.unwrap_or_else(|| errors::to_python(py, &error))),
+        Ok(Ok(value)) => {
             if let (None, Some(progress)) = (&interruption, &progress) {
                 progress.call1(py, (watch.done.load(Ordering::Relaxed),))?;
             }
             Ok(Outcome { value, interruption })
         }
-        Err(error) => Err(interruption.unwrap_or_else(|| errors::to_python(py, &error))),
     }
 }
 
-fn look(py: Python<'_>, watch: &Watch, progress: Option<&Py<PyAny>>) -> PyResult<()> {
-    py.check_signals()?;
+/// Runs short work of the core on the calling thread; a panic becomes an `InternalError`.
+pub(crate) fn briefly<T>(py: Python<'_>, work: impl FnOnce() -> Result<T>) -> PyResult<T> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(value) => value.map_err(|error| errors::to_python(py, &error)),
+        Err(panic) => Err(errors::internal(py, &*panic)),
+    }
+}
+
+fn look(
+    py: Python<'_>,
+    watch: &Watch,
+    interrupts: &Interrupts,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<()> {
+    interrupts.check(py)?;
     if let Some(progress) = progress {
         progress.call1(py, (watch.done.load(Ordering::Relaxed),))?;
     }
     Ok(())
 }
+
+/// Whether Ctrl-C was pressed since the work began.
+///
+/// Python runs signal handlers on its main thread only: work on any other thread would go on to its
+/// end, and a process whose main thread waits for it would not stop. Such work listens itself, as
+/// long as Ctrl-C means what it means by default.
+struct Interrupts(Option<(SigId, Arc<AtomicBool>)>);
+
+impl Interrupts {
+    fn new(py: Python<'_>) -> PyResult<Self> {
+        let threading = py.import("threading")?;
+        let here = threading.call_method0("get_ident")?;
+        if here.eq(threading.call_method0("main_thread")?.getattr("ident")?)? {
+            return Ok(Interrupts(None));
+        }
+        let signal = py.import("signal")?;
+        let handler = signal.call_method1("getsignal", (SIGINT,))?;
+        if !handler.is(&signal.getattr("default_int_handler")?) {
+            return Ok(Interrupts(None));
+        }
+        let pressed = Arc::new(AtomicBool::new(false));
+        Ok(Interrupts(Some((flag::register(SIGINT, Arc::clone(&pressed))?, pressed))))
+    }
+
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        match &self.0 {
+            Some((_, pressed)) if pressed.load(Ordering::Relaxed) => {
+                Err(PyKeyboardInterrupt::new_err(()))
+            }
+            _ => py.check_signals(),
+        }
+    }
+}
+
+impl Drop for Interrupts {
+    fn drop(&mut self) {
+        if let Some((id, _)) = &self.0 {
+            low_level::unregister(*id);
+        }
+    }
+}
+
+/// The payload of a panic.
+pub(crate) type Panic = dyn Any + Send;

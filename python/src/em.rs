@@ -56,7 +56,8 @@ pub(crate) fn fit_em(
     let outcome = detach::run(py, n_jobs, progress, |watch| {
         training::fit_em(&documents.0, start, &settings, watch)
     })?;
-    let EmFit { phi, alpha, bound, trace, n_tokens } = outcome.value;
+    let (fit, interruption) = outcome.into_parts(py);
+    let EmFit { phi, alpha, bound, trace, n_tokens } = fit;
     let shape = [documents.0.n_words(), alpha.len()];
     Ok(EmResult {
         word_topic: PyArray1::from_vec(py, phi).reshape(shape)?.unbind(),
@@ -64,6 +65,6 @@ pub(crate) fn fit_em(
         bound,
         trace: PyArray1::from_vec(py, trace).unbind(),
         n_tokens: PyArray1::from_vec(py, n_tokens).unbind(),
-        interruption: outcome.interruption.map(|error| error.into_value(py).into_any()),
+        interruption,
     })
 }

@@ -1,12 +1,21 @@
 //! Core errors as exceptions of `polyabayes.exceptions`.
 
+use std::io;
+use std::sync::Mutex;
+
 use polyabayes::Error;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-/// The exception for a core error, with its message.
+use crate::detach::Panic;
+
+/// Place of the last panic.
+static PANICKED_AT: Mutex<String> = Mutex::new(String::new());
+
+/// The exception for a core error: the core says what is wrong, the rest is said here in terms of
+/// Python's arguments, with the argument, its value and its limit as attributes.
 pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
-    let name = match error {
+    let class = match error {
         Error::Offsets { .. }
         | Error::WordOutOfRange { .. }
         | Error::Unsorted { .. }
@@ -17,12 +26,205 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
         | Error::Memory { .. } => "BudgetExceededError",
         _ => "InvalidArgumentError",
     };
+    let Facts { message, argument, value, limit } = facts(error);
+    let exception = exception(py, class, message);
+    let found = exception.value(py);
+    let set = found
+        .setattr("argument", argument)
+        .and_then(|()| found.setattr("value", value))
+        .and_then(|()| found.setattr("limit", limit));
+    set.err().unwrap_or(exception)
+}
+
+/// What an exception says, and what it carries.
+#[derive(Default)]
+struct Facts {
+    message: String,
+    argument: Option<&'static str>,
+    value: Option<f64>,
+    limit: Option<f64>,
+}
+
+fn facts(error: &Error) -> Facts {
+    match error {
+        &Error::Empty { name } => match argument_of(name) {
+            Some(argument) => {
+                let message = format!("{} must be at least 1", named(argument));
+                Facts { message, argument: Some(argument), value: Some(0.0), limit: Some(1.0) }
+            }
+            None => Facts { message: error.to_string(), ..Facts::default() },
+        },
+        &Error::Length { name, found, expected } => {
+            let argument = argument_of(name);
+            let what = argument.map_or_else(|| name.to_owned(), named);
+            let message = format!("{what} has length {found}, expected {expected}");
+            let (value, limit) = (Some(found as f64), Some(expected as f64));
+            Facts { message, argument, value, limit }
+        }
+        &Error::Parameter { name, index, value, domain } => {
+            let argument = argument_of(name);
+            let what = argument.map_or_else(|| name.to_owned(), named);
+            let message = format!("{what}[{index}] = {value:?}: must be {domain}");
+            Facts { message, argument, value: Some(value), limit: None }
+        }
+        &Error::NotNormalised { topic, sum } => Facts {
+            message: format!(
+                "{}[{topic}] sums to {sum}, not to 1: divide each row by its sum",
+                named("topic_word")
+            ),
+            argument: Some("topic_word"),
+            value: Some(sum),
+            limit: Some(1.0),
+        },
+        &Error::TooManyTokens { n_tokens, most } => Facts {
+            message: format!(
+                "{error}: divide the counts by a common unit, or use {}",
+                named("method='vb'")
+            ),
+            argument: None,
+            value: Some(n_tokens as f64),
+            limit: Some(most as f64),
+        },
+        &Error::TooManyParticles { n_particles, most } => Facts {
+            message: format!(
+                "{} = {n_particles} is too many for the memory of a run: at most {most}",
+                named("n_particles")
+            ),
+            argument: Some("n_particles"),
+            value: Some(n_particles as f64),
+            limit: Some(most as f64),
+        },
+        Error::Range => Facts {
+            message: format!(
+                "{error}: take a {} nearer to 1, or fewer nodes",
+                named("concentration")
+            ),
+            argument: Some("concentration"),
+            ..Facts::default()
+        },
+        Error::Impossible { word, document } => Facts {
+            message: format!(
+                "{} has probability 0 for word {word}, which document {document} holds: fit it on \
+                 the same documents, or with a {} above 0",
+                named("init"),
+                named("topic_word_prior")
+            ),
+            argument: Some("init"),
+            ..Facts::default()
+        },
+        _ => costs(error),
+    }
+}
+
+/// Facts of work that would cost too much, and of all that has no argument.
+fn costs(error: &Error) -> Facts {
+    let raise = |enough: bool| {
+        if enough { format!("raise {}, or ", named("budget")) } else { String::new() }
+    };
+    match *error {
+        Error::Budget { operations, bytes, budget, most_bytes, .. } => Facts {
+            message: format!(
+                "{error}: {}use {} or {}",
+                raise(bytes <= most_bytes),
+                named("method='auto'"),
+                named("method='smc-lookahead'")
+            ),
+            argument: Some("budget"),
+            value: Some(operations),
+            limit: Some(budget),
+        },
+        Error::EnumerationBudget { operations, bytes, budget, most_bytes, has_missing, .. } => {
+            let instead = if has_missing {
+                format!("give a smaller {}, or use {}", named("max_total"), named("method='smc'"))
+            } else {
+                format!("use {}", named("method='tempered'"))
+            };
+            Facts {
+                message: format!("{error}: {}{instead}", raise(bytes <= most_bytes)),
+                argument: Some("budget"),
+                value: Some(operations),
+                limit: Some(budget),
+            }
+        }
+        Error::SamplingBudget { operations, budget, .. } => Facts {
+            message: format!(
+                "{error}: lower {}, {} or {}, {}use {}",
+                named("n_samples"),
+                named("n_particles"),
+                named("n_replicates"),
+                raise(true),
+                named("method='auto'")
+            ),
+            argument: Some("budget"),
+            value: Some(operations),
+            limit: Some(budget),
+        },
+        _ => Facts { message: error.to_string(), ..Facts::default() },
+    }
+}
+
+/// A reference to an argument, as `polyabayes.exceptions` marks it.
+fn named(argument: &str) -> String {
+    format!("\u{1f}{argument}\u{1f}")
+}
+
+/// Python's argument for a quantity of the core.
+fn argument_of(quantity: &str) -> Option<&'static str> {
+    Some(match quantity {
+        "Dirichlet prior of topics" => "doc_topic_prior",
+        "Dirichlet prior of words" => "topic_word_prior",
+        "topic-word weights" => "topic_word",
+        "gamma shape" => "shape",
+        "gamma probability" => "probability",
+        "prior of the gamma shape" => "shape_prior",
+        "prior of the gamma probability" => "probability_prior",
+        "Dirichlet prior of topics of the start"
+        | "topics of the start"
+        | "topic-word weights of the start" => "init",
+        "tolerance" => "tol",
+        "number of components" => "n_components",
+        "number of samples" => "n_samples",
+        "number of particles" => "n_particles",
+        "number of replicates" => "n_replicates",
+        "target standard error" => "target_std_error",
+        "budget" => "budget",
+        "rate" => "rate",
+        "concentration" => "concentration",
+        _ => return None,
+    })
+}
+
+/// The exception for work that could not start its threads.
+pub(crate) fn no_threads(py: Python<'_>, n_jobs: usize, error: &io::Error) -> PyErr {
+    let message = format!("n_jobs={n_jobs}: the threads cannot be started: {error}; ask for fewer");
+    exception(py, "BudgetExceededError", message)
+}
+
+/// The exception for a panic of the core.
+pub(crate) fn internal(py: Python<'_>, panic: &Panic) -> PyErr {
+    let said = (panic.downcast_ref::<String>().map(String::as_str))
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
+    let place = PANICKED_AT.lock().map_or_else(|_| String::new(), |place| place.clone());
+    exception(py, "InternalError", format!("{said} ({place})"))
+}
+
+/// Keeps the place of a panic for the exception, instead of printing it.
+pub(crate) fn keep_places_of_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        if let (Some(place), Ok(mut kept)) = (panic.location(), PANICKED_AT.lock()) {
+            *kept = place.to_string();
+        }
+    }));
+}
+
+fn exception(py: Python<'_>, name: &str, message: String) -> PyErr {
     let class = py
         .import("polyabayes.exceptions")
         .and_then(|module| module.getattr(name))
         .and_then(|class| Ok(class.cast_into::<PyType>()?));
     match class {
-        Ok(class) => PyErr::from_type(class, error.to_string()),
+        Ok(class) => PyErr::from_type(class, message),
         Err(missing) => missing,
     }
 }

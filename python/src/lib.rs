@@ -18,8 +18,14 @@ use pyo3::prelude::*;
 /// The compiled core of polyabayes.
 #[pymodule]
 mod _core {
+    use super::{Bound, PyModule, PyResult, errors};
+
     #[pymodule_export]
-    use super::allocation::{Allocation, AllocationDecomposition, AllocationEstimate};
+    use super::allocation::{
+        Allocation, AllocationDecomposition, AllocationEstimate, AllocationTempering,
+    };
+    #[pymodule_export]
+    use super::convert::panic;
     #[pymodule_export]
     use super::convert::{Documents, Model};
     #[pymodule_export]
@@ -30,4 +36,11 @@ mod _core {
     use super::scoring::{Scores, bidirectional, completion, score, transform};
     #[pymodule_export]
     use super::training::{FitResult, FitState, fit_lda, fit_nmf, fit_pfa, transform_nmf};
+
+    #[pymodule_init]
+    #[expect(clippy::unnecessary_wraps, reason = "the signature of an initialiser")]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        errors::keep_places_of_panics();
+        Ok(())
+    }
 }

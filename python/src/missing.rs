@@ -66,7 +66,7 @@ impl IncompleteAllocation {
         let outcome = detach::run(py, 1, progress, |watch| {
             self.incomplete.enumerate(max_total, budget, watch)
         })?;
-        AllocationCompletion::new(py, &outcome.value)
+        AllocationCompletion::new(py, &outcome.uninterrupted()?)
     }
 
     /// ln Pr(T, X_observed) by sequential importance sampling.
@@ -86,7 +86,7 @@ impl IncompleteAllocation {
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             self.incomplete.filter(&filter, max_total, n_replicates, seed, watch)
         })?;
-        AllocationCompletion::new(py, &outcome.value)
+        AllocationCompletion::new(py, &outcome.uninterrupted()?)
     }
 
     /// Family counts by coordinate ascent: variational Bayes, by a lower bound of
@@ -111,7 +111,7 @@ impl IncompleteAllocation {
             let missing = &self.missing;
             ascend_missing(network, data, missing, self.rate, order, ascent, limits, seed, watch)
         })?;
-        let MissingAscent { decomposition, expected } = outcome.value;
+        let MissingAscent { decomposition, expected } = outcome.uninterrupted()?;
         Ok(AllocationDecomposition::new(py, decomposition, expected))
     }
 }

@@ -2,7 +2,7 @@
 
 use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1};
-use polyabayes::document::mean_field::Order;
+use polyabayes::document::estimators::mean_field::Order;
 use polyabayes::{
     Bounds, Conditionals, Estimate, Event, Form, MeanField, Method, Moments, Query, Sampler, Score,
     Settings, Start,
@@ -122,7 +122,7 @@ pub(crate) struct Scores {
 
 impl Scores {
     fn new(py: Python<'_>, outcome: detach::Outcome<Vec<Option<Score>>>) -> Self {
-        let scores = &outcome.value;
+        let (scores, interruption) = outcome.into_parts(py);
         let column = |of: fn(&Estimate) -> f64| {
             let values = scores.iter().map(|s| s.as_ref().map_or(f64::NAN, |s| of(&s.estimate)));
             PyArray1::from_iter(py, values).unbind()
@@ -153,7 +153,7 @@ impl Scores {
                     score.trace.get(i).map_or(score.estimate, |p| p.estimate).std_error
                 }),
             ],
-            interruption: outcome.interruption.map(|error| error.into_value(py).into_any()),
+            interruption,
         }
     }
 }
@@ -215,12 +215,10 @@ pub(crate) fn bidirectional(
 ) -> PyResult<Py<PyArray2<f64>>> {
     let settings = settings.to_core()?;
     let topics = topics.as_slice()?;
-    let outcome = detach::run(py, n_jobs, progress, |watch| {
+    let found = detach::run(py, n_jobs, progress, |watch| {
         polyabayes::bidirectional(&model.0, &documents.0, topics, &settings, seed, watch)
     })?;
-    if let Some(interruption) = outcome.interruption {
-        return Err(interruption);
-    }
+    let found = found.uninterrupted()?;
     let columns: [fn(&Bounds) -> f64; 5] = [
         |bounds| bounds.lower.ln_value,
         |bounds| bounds.lower.std_error,
@@ -229,9 +227,9 @@ pub(crate) fn bidirectional(
         |bounds| bounds.size as f64,
     ];
     let cell = |(column, row): (usize, usize)| -> f64 {
-        outcome.value[row].as_ref().map_or(f64::NAN, columns[column])
+        found[row].as_ref().map_or(f64::NAN, columns[column])
     };
-    let table = Array2::from_shape_fn((columns.len(), outcome.value.len()), cell);
+    let table = Array2::from_shape_fn((columns.len(), found.len()), cell);
     Ok(table.into_pyarray(py).unbind())
 }
 
@@ -255,8 +253,5 @@ pub(crate) fn transform<'py>(
         polyabayes::transform(&model.0, &documents.0, moments, n_sweeps, seed, watch)
     })?;
     let shape = [documents.0.n_documents(), moments.n_arrays(), model.0.urn().n_topics()];
-    match outcome.interruption {
-        Some(interruption) => Err(interruption),
-        None => PyArray1::from_vec(py, outcome.value).reshape(shape),
-    }
+    PyArray1::from_vec(py, outcome.uninterrupted()?).reshape(shape)
 }

@@ -171,7 +171,8 @@ impl FitResult {
         n_words: usize,
         arrays: impl FnOnce(P) -> (Vec<f64>, [Vec<f64>; 2]),
     ) -> PyResult<Self> {
-        let Fit { parameters, progress, ln_joint } = outcome.value;
+        let (fit, interruption) = outcome.into_parts(py);
+        let Fit { parameters, progress, ln_joint } = fit;
         let (phi, others) = arrays(parameters);
         let n_topics = phi.len() / n_words;
         Ok(FitResult {
@@ -179,7 +180,7 @@ impl FitResult {
             others: others.map(|values| PyArray1::from_vec(py, values).unbind()),
             ln_joint,
             state: Py::new(py, FitState::of(py, progress))?,
-            interruption: outcome.interruption.map(|error| error.into_value(py).into_any()),
+            interruption,
         })
     }
 }
@@ -293,8 +294,5 @@ pub(crate) fn transform_nmf<'py>(
     let outcome = detach::run(py, n_jobs, progress, |watch| nmf_weights(phi, &documents.0, watch))?;
     let n_documents = documents.0.n_documents();
     let shape = [n_documents, phi.len() / documents.0.n_words()];
-    match outcome.interruption {
-        Some(interruption) => Err(interruption),
-        None => PyArray1::from_vec(py, outcome.value).reshape(shape),
-    }
+    PyArray1::from_vec(py, outcome.uninterrupted()?).reshape(shape)
 }

@@ -33,9 +33,8 @@ impl<'a> Allocations<'a> {
     /// ends. Hidden nodes that are summed out apart have independent tokens as a reference.
     fn new(problem: &'a Problem, key: Key, observer: &impl Observer) -> Result<Self> {
         let alphas = problem.alphas();
-        let with = |kappa, alphas| {
-            Allocations { problem, margins: Margins::new(problem, kappa), alphas }
-        };
+        let with =
+            |kappa, alphas| Allocations { problem, margins: Margins::new(problem, kappa), alphas };
         let piles_up = problem.counts.iter().any(|&n| n > 1);
         if problem.plan.cliques.len() > 1 || !piles_up {
             return Ok(with(f64::INFINITY, alphas));
@@ -109,4 +108,65 @@ pub fn tempered(
     let target = Allocations::new(problem, key.unit(0), observer)?;
     let outcome = temper(&target, options, key.unit(1), observer)?;
     Ok(outcome.raised(constant))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allocation::exact::enumeration;
+    use crate::allocation::model::network::{Network, Prior};
+    use crate::counts::CountTensor;
+
+    /// A table under a network whose nodes `0` and `1` are visible.
+    fn problem(
+        sizes: &[usize],
+        parents: &[&[usize]],
+        ties: &[Vec<usize>],
+        concentration: f64,
+        counts: &[i64],
+    ) -> Problem {
+        let parents = parents.iter().map(|parents| parents.to_vec()).collect();
+        let prior = Prior { concentration, tables: None };
+        let network = Network::new(sizes.to_vec(), parents, vec![0, 1], ties, prior).unwrap();
+        let cells = [0, 0, 0, 1, 1, 1, 2, 0, 2, 2];
+        let data = CountTensor::new(vec![3, 3], &cells[..2 * counts.len()], counts).unwrap();
+        Problem::new(&network, &data, None).unwrap()
+    }
+
+    /// Mixtures with light cells, with heavy ones and of a small concentration; a core of two hidden
+    /// nodes, whose states share rows; two axes with one table; and a chain of two hidden nodes that
+    /// are summed out apart.
+    fn problems() -> [Problem; 6] {
+        let (light, heavy) = ([3, 1, 2, 1, 2], [25, 1, 18, 1, 2]);
+        let mixture: &[&[usize]] = &[&[2], &[2], &[]];
+        [
+            problem(&[3, 3, 3], mixture, &[], 0.5, &light),
+            problem(&[3, 3, 2], mixture, &[], 0.5, &heavy),
+            problem(&[3, 3, 2], mixture, &[], 1e-4, &[5, 3, 8, 9, 2]),
+            problem(&[3, 3, 2, 2], &[&[2], &[3], &[], &[2]], &[], 1.0, &[20, 1, 2]),
+            problem(&[3, 3, 2], mixture, &[vec![0, 1]], 1.0, &[19, 2, 3, 1]),
+            problem(&[3, 3, 2, 3], &[&[], &[3], &[0], &[2]], &[], 1.0, &light),
+        ]
+    }
+
+    #[test]
+    fn evidence_is_that_of_all_allocations() {
+        for (index, problem) in problems().iter().enumerate() {
+            let constant = problem.ln_visible + problem.ln_arrangements;
+            let exact = enumeration::ln_sum(problem, 1e8, &()).unwrap() + constant;
+            let options = Options {
+                n_replicates: 4,
+                target_std_error: 0.0,
+                max_scans: Some(1024),
+                max_chains: 64,
+            };
+            for seed in 0..3 {
+                let found = tempered(problem, &options, seed, &()).unwrap();
+                let (gap, error) = (found.ln_value() - exact, found.std_error());
+                assert!(gap.abs() < 4.0 * error, "{index}, {seed}: {gap} {error}");
+                assert!(error < 0.2, "{index}, {seed}: {error}");
+                assert!(found.n_trips() > 10, "{index}, {seed}: {}", found.n_trips());
+            }
+        }
+    }
 }

@@ -3,9 +3,11 @@
 
 use rayon::prelude::*;
 
-use super::runs::Runs;
-use super::sampling::Sizing;
-use super::{Method, Settings, TopicModel};
+use super::TopicModel;
+use super::estimators::runs::Runs;
+use super::limits::{check, check_sampler};
+use super::settings::{Method, Settings};
+use super::sizing::Sizing;
 use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result};
@@ -42,10 +44,10 @@ pub fn bidirectional(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Vec<Option<Bounds>>> {
-    super::scoring::check(model, documents, settings)?;
+    check(model, documents, settings)?;
     for (row, document) in documents.documents().enumerate() {
         let extent = Extent::of(document.counts(), model.urn().n_topics());
-        super::scoring::check_sampler(extent, row, settings)?;
+        check_sampler(extent, row, settings)?;
     }
     let expected = documents.n_tokens() as usize;
     if topics.len() != expected {

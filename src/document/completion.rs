@@ -2,9 +2,11 @@
 
 use rayon::prelude::*;
 
+use super::estimators::recursive;
 use super::exact::Plan;
-use super::scoring::{AUTO_EXACT, BUDGET, check, check_exact, check_sampler};
-use super::{Event, Method, Score, Settings, TopicModel, recursive, sampling};
+use super::limits::{check, check_exact, check_sampler};
+use super::settings::{AUTO_EXACT, BUDGET, Method, Settings};
+use super::{Event, Score, TopicModel, sampling};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result};

@@ -1,35 +1,33 @@
 //! ln p(document | model), by exact algorithms and unbiased estimators over an urn.
 //!
-//! [`TopicModel`] is the thin front of a model: an urn and a closed-form factor. [`score`] runs an
-//! estimator over a corpus, [`transform`] infers topic weights. Each estimator has a file.
+//! [`TopicModel`] is the thin front of a model: an urn and a closed-form factor. [`exact`] and
+//! [`estimators`] compute urn sums; [`Settings`] say which of them and with how much effort. [`score`]
+//! runs them over a corpus, [`completion`] over pairs of documents, [`bidirectional`] from both
+//! sides; [`transform`] infers topic weights.
 
-pub mod annealed;
 mod bidirectional;
-pub mod chib;
 mod completion;
-pub mod direct;
+pub mod estimators;
 pub mod exact;
-pub mod harmonic;
-pub mod l2r;
-pub mod left_to_right;
-pub mod mean_field;
-mod method;
+mod limits;
 mod model;
-pub mod recursive;
-mod runs;
+mod result;
 mod sampling;
 mod scoring;
-pub mod smc;
-mod transforming;
+mod settings;
+mod sizing;
+mod transform;
 
-pub use annealed::Start;
 pub use bidirectional::{Bounds, bidirectional};
 pub use completion::completion;
-pub use l2r::Conditionals;
-pub use left_to_right::Form;
-pub use mean_field::MeanField;
-pub use method::{Method, Sampler};
+pub use estimators::annealed::Start;
+pub use estimators::l2r::Conditionals;
+pub use estimators::left_to_right::Form;
+pub use estimators::mean_field::MeanField;
+pub use estimators::runs::Runs;
+pub use estimators::sampler::Sampler;
 pub use model::{Event, LengthLaw, Query, TopicModel};
-pub use runs::Runs;
-pub use scoring::{Score, Settings, TracePoint, score};
-pub use transforming::{Moments, transform};
+pub use result::{Score, TracePoint};
+pub use scoring::score;
+pub use settings::{Method, Settings};
+pub use transform::{Moments, transform};

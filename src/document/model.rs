@@ -48,7 +48,7 @@ impl TopicModel {
     /// # Errors
     /// Sizes that disagree, `alpha` not positive, `phi` negative or not normalised.
     pub fn lda(alpha: Vec<f64>, phi: &[f64]) -> Result<Self> {
-        let n_words = check_topic_word(&alpha, "doc_topic_prior", phi)?;
+        let n_words = check_topic_word(&alpha, "Dirichlet prior of topics", phi)?;
         for (topic, row) in phi.chunks_exact(n_words).enumerate() {
             let sum: f64 = row.iter().sum();
             if (sum - 1.0).abs() > ROW_SUM_TOLERANCE {
@@ -65,11 +65,15 @@ impl TopicModel {
     /// # Errors
     /// Sizes that disagree, `r` not positive, `p` outside (0, 1), `phi` negative.
     pub fn gamma_poisson(r: Vec<f64>, p: &[f64], phi: &[f64]) -> Result<Self> {
-        let n_words = check_topic_word(&r, "shape", phi)?;
+        let n_words = check_topic_word(&r, "gamma shape", phi)?;
         if p.len() != r.len() {
-            return Err(Error::Length { name: "probability", found: p.len(), expected: r.len() });
+            return Err(Error::Length {
+                name: "gamma probability",
+                found: p.len(),
+                expected: r.len(),
+            });
         }
-        check_all("probability", p, "strictly between 0 and 1", |x| x > 0.0 && x < 1.0)?;
+        check_all("gamma probability", p, "strictly between 0 and 1", |x| x > 0.0 && x < 1.0)?;
         let row_sums: Vec<f64> = phi.chunks_exact(n_words).map(|row| row.iter().sum()).collect();
         // 1 / (1 - p + p Φ): the posterior scale of θ is p times this.
         let shrink: Vec<f64> =
@@ -234,10 +238,10 @@ fn check_topic_word(prior: &[f64], name: &'static str, phi: &[f64]) -> Result<us
     }
     if phi.is_empty() || !phi.len().is_multiple_of(prior.len()) {
         let expected = (phi.len() / prior.len()).max(1) * prior.len();
-        return Err(Error::Length { name: "topic_word", found: phi.len(), expected });
+        return Err(Error::Length { name: "topic-word weights", found: phi.len(), expected });
     }
     check_positive(name, prior)?;
-    check_all("topic_word", phi, "finite and not negative", |x| x >= 0.0 && x.is_finite())?;
+    check_all("topic-word weights", phi, "finite and not negative", |x| x >= 0.0 && x.is_finite())?;
     Ok(phi.len() / prior.len())
 }
 

@@ -40,45 +40,6 @@ pub fn dirichlet<R: Rng + ?Sized>(shapes: &[f64], out: &mut [f64], rng: &mut R) 
     }
 }
 
-/// Weights that are summed apart from others: additions do not wait for all before them.
-const BLOCK: usize = 16;
-
-/// Added to a smaller number, it leaves the nearest integer in the last bits.
-const TO_INTEGER: f64 = (1u64 << 52) as f64;
-
-/// Numbers of offspring by systematic resampling: floor or ceiling of n w_i / Σw, unbiased where
-/// `start` is uniform on [0, 1).
-pub fn systematic_offspring(weights: &[f64], offspring: &mut [u32], start: f64) {
-    let n = weights.len() as f64;
-    let total: f64 = weights.chunks(BLOCK).map(|block| block.iter().sum::<f64>()).sum();
-    let scale = n / total;
-    let (mut before, mut drawn) = (0.0, 0);
-    let mut of_block = |weights: &[f64; BLOCK]| {
-        let (mut sums, mut sum) = ([0.0; BLOCK], 0.0);
-        for (cumulative, weight) in sums.iter_mut().zip(weights) {
-            sum += weight;
-            *cumulative = sum;
-        }
-        // Points start, start + 1, ... below the end of a share: the ceiling of what it passes the
-        // first by, without a call of a library.
-        let upto = sums.map(|sum| {
-            let end = ((before + sum) * scale - start + 0.5).max(0.0).min(n);
-            (end + TO_INTEGER).to_bits() as u32
-        });
-        before += sum;
-        upto.map(|upto| upto - std::mem::replace(&mut drawn, upto))
-    };
-    let (blocks, rest) = weights.as_chunks();
-    let (whole, end) = offspring.as_chunks_mut();
-    whole.iter_mut().zip(blocks).for_each(|(offspring, weights)| *offspring = of_block(weights));
-    let mut last = [0.0; BLOCK];
-    last[..rest.len()].copy_from_slice(rest);
-    end.copy_from_slice(&of_block(&last)[..rest.len()]);
-    if let Some(last) = weights.iter().rposition(|&w| w > 0.0) {
-        offspring[last] += weights.len() as u32 - drawn;
-    }
-}
-
 /// Customers, times the concentration, from which tables are found by jumps: at this ratio a gap
 /// between two tables takes about as long to draw as to walk.
 const WALK: f64 = 40.0;
@@ -127,26 +88,6 @@ pub fn gamma_law(shape: f64) -> Gamma<f64> {
 mod tests {
     use super::*;
     use crate::rng::{Key, Purpose};
-
-    #[test]
-    fn offspring_sum_to_n_and_have_the_right_mean() {
-        let weights = [0.1, 0.0, 2.0, 0.7, 0.2];
-        let total: f64 = weights.iter().sum();
-        let mut mean = [0.0; 5];
-        let mut rng = Key::new(1, Purpose::Score).rng();
-        let runs = 20_000;
-        for _ in 0..runs {
-            let mut offspring = [0; 5];
-            systematic_offspring(&weights, &mut offspring, rng.random());
-            assert_eq!(offspring.iter().sum::<u32>(), 5);
-            for (m, c) in mean.iter_mut().zip(offspring) {
-                *m += f64::from(c) / f64::from(runs);
-            }
-        }
-        for (m, w) in mean.iter().zip(weights) {
-            assert!((m - 5.0 * w / total).abs() < 4.0 * 0.5 / f64::from(runs).sqrt());
-        }
-    }
 
     #[test]
     fn small_shapes_give_finite_logs_with_the_right_mean() {

@@ -1,6 +1,8 @@
 //! Numerical pieces that every layer shares.
 
+pub mod categorical;
 pub mod cumulative;
+pub mod dot;
 pub mod draw;
 pub mod elementary;
 pub mod gammas;
@@ -9,13 +11,13 @@ pub mod log_sum;
 pub mod resampling;
 pub mod special;
 
+pub use categorical::{pick, pick_lanes};
 pub use cumulative::Cumulative;
-pub use draw::{
-    crt, dirichlet, gamma_law, ln_beta_variate, ln_gamma_variate, systematic_offspring,
-};
+pub use dot::dot;
+pub use draw::{crt, dirichlet, gamma_law, ln_beta_variate, ln_gamma_variate};
 pub use gammas::fill_gammas;
 pub use log_sum::LogSum;
-pub use resampling::Resampling;
+pub use resampling::{Move, Replication, Resampling, systematic_offspring};
 pub use special::{
     digamma, ln_binomial, ln_factorial, ln_gamma, ln_gamma_ratio, ln_rising, trigamma,
 };

@@ -1,8 +1,6 @@
-//! Resampling schemes of particle filters.
+//! Resampling schemes of particle filters, and the copies that they ask for.
 
 use rand::{Rng, RngExt};
-
-use super::systematic_offspring;
 
 /// How ancestors are drawn: each particle has n w_i / Σw children on average.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +40,45 @@ impl Resampling {
     }
 }
 
+/// Weights that are summed apart from others: additions do not wait for all before them.
+const BLOCK: usize = 16;
+
+/// Added to a smaller number, it leaves the nearest integer in the last bits.
+const TO_INTEGER: f64 = (1u64 << 52) as f64;
+
+/// Numbers of offspring by systematic resampling: floor or ceiling of n w_i / Σw, unbiased where
+/// `start` is uniform on [0, 1).
+pub fn systematic_offspring(weights: &[f64], offspring: &mut [u32], start: f64) {
+    let n = weights.len() as f64;
+    let total: f64 = weights.chunks(BLOCK).map(|block| block.iter().sum::<f64>()).sum();
+    let scale = n / total;
+    let (mut before, mut drawn) = (0.0, 0);
+    let mut of_block = |weights: &[f64; BLOCK]| {
+        let (mut sums, mut sum) = ([0.0; BLOCK], 0.0);
+        for (cumulative, weight) in sums.iter_mut().zip(weights) {
+            sum += weight;
+            *cumulative = sum;
+        }
+        // Points start, start + 1, ... below the end of a share: the ceiling of what it passes the
+        // first by, without a call of a library.
+        let upto = sums.map(|sum| {
+            let end = ((before + sum) * scale - start + 0.5).max(0.0).min(n);
+            (end + TO_INTEGER).to_bits() as u32
+        });
+        before += sum;
+        upto.map(|upto| upto - std::mem::replace(&mut drawn, upto))
+    };
+    let (blocks, rest) = weights.as_chunks();
+    let (whole, end) = offspring.as_chunks_mut();
+    whole.iter_mut().zip(blocks).for_each(|(offspring, weights)| *offspring = of_block(weights));
+    let mut last = [0.0; BLOCK];
+    last[..rest.len()].copy_from_slice(rest);
+    end.copy_from_slice(&of_block(&last)[..rest.len()]);
+    if let Some(last) = weights.iter().rposition(|&w| w > 0.0) {
+        offspring[last] += weights.len() as u32 - drawn;
+    }
+}
+
 fn multinomial<R: Rng + ?Sized>(weights: &[f64], n: usize, offspring: &mut [u32], rng: &mut R) {
     let mut darts: Vec<f64> = (0..n).map(|_| rng.random()).collect();
     darts.sort_unstable_by(f64::total_cmp);
@@ -59,6 +96,43 @@ fn throw(weights: &[f64], darts: impl Iterator<Item = f64>, offspring: &mut [u32
             upto += weights[i];
         }
         offspring[i] += 1;
+    }
+}
+
+/// A particle that dies, and the particle that it becomes a copy of.
+pub type Move = (u32, u32);
+
+/// Children beyond the first that most particles do not exceed.
+const FEW: usize = 8;
+
+/// The fewest moves that give every particle its number of children; owns their memory.
+#[derive(Debug, Clone, Default)]
+pub struct Replication {
+    dead: Vec<u32>,
+    copies: Vec<u32>,
+    moves: Vec<Move>,
+}
+
+impl Replication {
+    /// The moves, in increasing order of both particles.
+    pub fn moves(&mut self, offspring: &[u32]) -> &[Move] {
+        self.dead.resize(offspring.len(), 0);
+        self.copies.resize(offspring.len() + FEW, 0);
+        let (mut n_dead, mut n_copies) = (0, 0);
+        for (particle, &children) in (0..).zip(offspring) {
+            // Hardly a branch that depends on chance: surplus copies are overwritten.
+            self.dead[n_dead] = particle;
+            n_dead += usize::from(children == 0);
+            let more = children.saturating_sub(1) as usize;
+            self.copies[n_copies..][..FEW].fill(particle);
+            if more > FEW {
+                self.copies[n_copies..][..more].fill(particle);
+            }
+            n_copies += more;
+        }
+        self.moves.clear();
+        self.moves.extend(self.dead[..n_dead].iter().copied().zip(self.copies.iter().copied()));
+        &self.moves
     }
 }
 
@@ -93,6 +167,39 @@ mod tests {
                 let error = (expected / f64::from(runs)).sqrt();
                 assert!((mean - expected).abs() < 4.0 * error + 1e-12, "{scheme:?}");
             }
+        }
+    }
+
+    #[test]
+    fn offspring_sum_to_n_and_have_the_right_mean() {
+        let weights = [0.1, 0.0, 2.0, 0.7, 0.2];
+        let total: f64 = weights.iter().sum();
+        let mut mean = [0.0; 5];
+        let mut rng = Key::new(1, Purpose::Score).rng();
+        let runs = 20_000;
+        for _ in 0..runs {
+            let mut offspring = [0; 5];
+            systematic_offspring(&weights, &mut offspring, rng.random());
+            assert_eq!(offspring.iter().sum::<u32>(), 5);
+            for (m, c) in mean.iter_mut().zip(offspring) {
+                *m += f64::from(c) / f64::from(runs);
+            }
+        }
+        for (m, w) in mean.iter().zip(weights) {
+            assert!((m - 5.0 * w / total).abs() < 4.0 * 0.5 / f64::from(runs).sqrt());
+        }
+    }
+
+    #[test]
+    fn moves_give_every_particle_its_children() {
+        let offspring = [0, 3, 1, 0, 0, 2, 1, 1];
+        let mut particles: Vec<u32> = (0..8).collect();
+        for (to, from) in Replication::default().moves(&offspring).iter().copied() {
+            assert_eq!((offspring[to as usize], particles[to as usize]), (0, to));
+            particles[to as usize] = from;
+        }
+        for (particle, n) in (0..).zip(offspring) {
+            assert_eq!(particles.iter().filter(|other| **other == particle).count(), n as usize);
         }
     }
 }

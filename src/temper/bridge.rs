@@ -38,15 +38,18 @@ impl Steps {
 /// V and σ the logistic function.
 fn bridge(width: f64, before: &[f64], after: &[f64]) -> f64 {
     let all = before.iter().chain(after).map(|value| width * value);
-    let (mut low, mut high) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), w| {
-        (low.min(w), high.max(w))
-    });
+    let (mut low, mut high) =
+        all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), w| (low.min(w), high.max(w)));
     for _ in 0..HALVINGS {
         let c = 0.5 * (low + high);
         let logistic = |x: f64| 1.0 / (1.0 + exp(-x));
         let excess: f64 = before.iter().map(|value| logistic(width * value - c)).sum::<f64>()
             - after.iter().map(|value| logistic(c - width * value)).sum::<f64>();
-        if excess > 0.0 { low = c } else { high = c }
+        if excess > 0.0 {
+            low = c;
+        } else {
+            high = c;
+        }
         if high - low <= 1e-12 * (1.0 + c.abs()) {
             break;
         }

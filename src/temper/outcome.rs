@@ -107,7 +107,7 @@ impl Outcome {
     pub fn exact(ln_value: f64) -> Self {
         let sides = [ln_value; 2];
         let round =
-            Round { n_scans: 0, ln_values: vec![ln_value], sides, n_trips: 0, barrier: 0.0 };
+            Round { n_scans: 0, ln_values: vec![ln_value; 2], sides, n_trips: 0, barrier: 0.0 };
         Outcome { rounds: vec![round], converged: true, ..Outcome::default() }
     }
 

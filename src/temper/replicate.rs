@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::bridge::Steps;
 use super::ladder::Barrier;
-use super::{Chains, Target};
+use super::target::{Chains, Target};
 use crate::control::Observer;
 use crate::error::Result;
 use crate::rng::{Key, LANES, Lanes, Rng};
@@ -165,15 +165,18 @@ impl<C: Chains> Replicate<C> {
     /// Swaps neighbours, even pairs in even scans and odd pairs in odd ones, and adds up the
     /// probabilities with which all pairs would have been left alone.
     fn swap(&mut self, values: &[f64], rejections: &mut [f64]) {
-        for rung in 0..self.betas.len() - 1 {
-            let [lower, upper] = [rung, rung + 1].map(|rung| values[self.chains[rung]]);
-            let width = self.betas[rung + 1] - self.betas[rung];
-            rejections[rung] += -(width * (lower - upper)).min(0.0).exp_m1();
+        let betas = &self.betas;
+        let excess = |chains: &[usize], rung: usize| {
+            let [lower, upper] = [rung, rung + 1].map(|rung| values[chains[rung]]);
+            (betas[rung + 1] - betas[rung]) * (lower - upper)
+        };
+        for (rung, rejection) in rejections.iter_mut().enumerate() {
+            *rejection -= excess(&self.chains, rung).min(0.0).exp_m1();
         }
-        for rung in (self.n_scans % 2..self.betas.len() - 1).step_by(2) {
-            let [lower, upper] = [rung, rung + 1].map(|rung| values[self.chains[rung]]);
-            let width = self.betas[rung + 1] - self.betas[rung];
-            if self.rng.random::<f64>() < (width * (lower - upper)).exp() {
+        let n_pairs = rejections.len();
+        // A swap of one pair leaves the others alone.
+        for rung in (self.n_scans % 2..n_pairs).step_by(2) {
+            if self.rng.random::<f64>() < excess(&self.chains, rung).exp() {
                 self.chains.swap(rung, rung + 1);
             }
         }

@@ -6,24 +6,17 @@
 //! documents are independent given φ, so a sweep runs over them in parallel and without races,
 //! and its result cannot depend on the number of threads.
 
-mod assignments;
-mod blocked;
-mod blocks;
-mod darts;
-mod dense;
 mod em;
 mod lda;
+mod limits;
 mod nmf;
 mod pfa;
 mod schedule;
-mod sparse;
-mod tallies;
-mod topics;
+mod sweeps;
 
-pub use assignments::Scheme;
 pub use em::{EmFit, EmSettings, EmStart, fit_em};
 pub use lda::{LdaParameters, LdaPrior, LdaSampler};
 pub use nmf::{NmfParameters, NmfUpdates, nmf_weights};
 pub use pfa::{PfaParameters, PfaPrior, PfaSampler};
-pub use schedule::{Fit, Progress, Sampler, Schedule, State, fit};
-pub use topics::TopicStep;
+pub use schedule::{Fit, Progress, Sampler, Schedule, State, TopicStep, fit};
+pub use sweeps::Scheme;

@@ -1,8 +1,16 @@
 //! Burn-in, thinning and averaging, the same for every sampler.
 
-use super::TopicStep;
 use crate::control::Observer;
 use crate::error::{Error, Result};
+
+/// What a sweep does with the topics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TopicStep {
+    /// Draws φ_k ~ Dirichlet(β + n_k·): exact Gibbs.
+    Draw,
+    /// Sets φ to its conditional mean: a faster start, not a sampler.
+    Mean,
+}
 
 /// A Gibbs sampler over the parameters of a topic model, or updates that go sweep by sweep alike.
 pub trait Sampler {
@@ -51,6 +59,18 @@ pub struct State {
     pub assignments: Vec<u16>,
     /// The model's other parameters, one array after the other; none for LDA.
     pub parameters: Vec<f64>,
+}
+
+impl State {
+    /// Checks that the state has that many parameters beside the topics of all tokens.
+    pub(super) fn check_parameters(&self, expected: usize) -> Result<()> {
+        match self.parameters.len() {
+            found if found != expected => {
+                Err(Error::Length { name: "parameters of the state", found, expected })
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Where a run stands.

@@ -7,20 +7,12 @@
 // Each kernel is compiled for several instruction sets, with all its parts in it.
 #![allow(clippy::inline_always)]
 
-use super::LocalUrn;
+use super::{LocalUrn, Order};
+use crate::math::pick_lanes;
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
 /// Sweeps after which a chain is taken to have forgotten its start.
 const FORGETTING_SWEEPS: usize = 50;
-
-/// The order in which a sweep visits the tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// From the first to the last.
-    Forward,
-    /// From the last to the first: the reversal of a forward sweep.
-    Backward,
-}
 
 /// What a sweep leaves invariant: `Π_l (base_k + unit n_k) q_{k w_l}`.
 #[derive(Debug, Clone, Copy)]
@@ -223,7 +215,7 @@ fn sweep(
     uniforms: &mut impl UniformLanes,
 ) {
     for step in 0..topics.len() {
-        let token = if order == Order::Forward { step } else { topics.len() - 1 - step };
+        let token = order.nth(step, topics.len());
         take(balls, &topics[token]);
         topics[token] = draw_row(sums, balls, target, cells[token], uniforms).0;
     }
@@ -231,7 +223,7 @@ fn sweep(
 
 #[multiversion::multiversion(targets("x86_64+avx2"))]
 fn pick(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> [u16; LANES] {
-    pick_topics(sums, uniforms)
+    pick_lanes(sums, uniforms.next()).map(|topic| topic as u16)
 }
 
 /// Draws a topic and puts its ball in.
@@ -244,26 +236,9 @@ fn draw_row(
     uniforms: &mut impl UniformLanes,
 ) -> ([u16; LANES], Lanes) {
     let totals = accumulate_row(sums, balls, target, cell);
-    let topics = pick_topics(sums, uniforms);
+    let topics = pick_lanes(sums, uniforms.next()).map(|topic| topic as u16);
     put(balls, &topics);
     (topics, totals)
-}
-
-/// Topics where a dart falls on the cumulative weights.
-#[inline(always)]
-fn pick_topics(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> [u16; LANES] {
-    let totals = sums[sums.len() - 1];
-    let mut darts = uniforms.next();
-    for lane in 0..LANES {
-        darts[lane] = (darts[lane] * totals[lane]).min(totals[lane].next_down());
-    }
-    let mut passed = [0.0; LANES];
-    for sums in sums {
-        for lane in 0..LANES {
-            passed[lane] += if sums[lane] <= darts[lane] { 1.0 } else { 0.0 };
-        }
-    }
-    passed.map(|n| n as u16)
 }
 
 /// Fills the cumulative weights of the topics; returns the totals.

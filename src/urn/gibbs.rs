@@ -4,6 +4,7 @@ use rand::RngExt;
 use rand_distr::{Binomial, Distribution};
 
 use super::Balls;
+use crate::math::pick;
 use crate::rng::Rng;
 
 /// Topics per block of a draw: partial sums over a block have no serial dependence.
@@ -82,17 +83,10 @@ impl Sweeper {
             block += 1;
         }
         let start = block * BLOCK;
-        let mut chosen = usize::MAX;
-        for (k, &product) in (start..n_topics).zip(&self.products[start..]) {
-            if product > 0.0 {
-                chosen = k;
-                if rest < product {
-                    break;
-                }
-                rest -= product;
-            }
+        match pick(self.products[start..n_topics].iter().copied(), rest) {
+            Some(beyond) => start + beyond,
+            None => last_positive(&self.products[..n_topics]),
         }
-        if chosen == usize::MAX { last_positive(&self.products[..n_topics]) } else { chosen }
     }
 
     /// Writes the products and their sums by block; returns the total.

@@ -14,11 +14,13 @@ mod balls;
 mod chains;
 mod gibbs;
 mod local;
+mod order;
 
 pub use balls::Balls;
-pub use chains::{Chains, Order, Target};
+pub use chains::{Chains, Target};
 pub use gibbs::Sweeper;
 pub use local::{Extent, LocalUrn};
+pub use order::Order;
 
 use crate::error::{Error, Result, check_all, check_positive};
 

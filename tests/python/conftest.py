@@ -17,6 +17,16 @@ def shared_data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def shared_vectors() -> Path:
+    """Folder of exact values that were computed elsewhere."""
+    default = Path(__file__).parents[2].parent / "shared" / "vectors"
+    folder = Path(os.environ.get("POLYABAYES_VECTORS", default))
+    if not (folder / "toy_matrices.json").is_file():
+        pytest.skip(f"no exact values in {folder}; set POLYABAYES_VECTORS to their folder")
+    return folder
+
+
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
     """Write a file of this name and content and return its path."""

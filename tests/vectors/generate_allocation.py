@@ -22,6 +22,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from generate import ln, rising
+
 from networks import (
     Counts,
     Index,

@@ -16,10 +16,10 @@ from functools import partial
 from typing import TextIO
 
 import polyabayes as pb
-from polyabayes.cli import _documents, _search, _tensors
-from polyabayes.cli._options import make_parser
-from polyabayes.cli._output import INTERRUPTED, say
-from polyabayes.cli._words import in_options
+from polyabayes.cli import documents, search, tensors
+from polyabayes.cli.arguments import in_options
+from polyabayes.cli.options import make_parser
+from polyabayes.cli.output import INTERRUPTED, say
 from polyabayes.exceptions import PolyabayesError, PolyabayesWarning
 
 __all__ = ["main"]
@@ -28,14 +28,14 @@ _USER_ERROR = 2
 _BROKEN_PIPE = 141
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "fit": _documents.fit,
-    "score": _documents.score,
-    "compare": _documents.compare,
-    "split": _documents.split,
-    "search": _search.search,
-    "evidence": _tensors.evidence,
-    "decompose": _tensors.decompose,
-    "demo": _documents.demo,
+    "fit": documents.fit,
+    "score": documents.score,
+    "compare": documents.compare,
+    "split": documents.split,
+    "search": search.search,
+    "evidence": tensors.evidence,
+    "decompose": tensors.decompose,
+    "demo": documents.demo,
 }
 
 
@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             _discard_output()
             return _BROKEN_PIPE
         except PolyabayesError as error:
-            return _fail(in_options(str(error), parser))
+            return _fail(error.told(partial(in_options, parser)))
         except OSError as error:
             _discard_output()
             place = error.filename or "the output"
@@ -92,7 +92,9 @@ def _show_warning(
     line: str | None = None,  # noqa: ARG001
 ) -> None:
     if issubclass(category, PolyabayesWarning):
-        say(f"warning: {' '.join(in_options(str(message), parser).split())}")
+        refer = partial(in_options, parser)
+        text = message.told(refer) if isinstance(message, PolyabayesWarning) else str(message)
+        say(f"warning: {' '.join(text.split())}")
     else:
         print(warnings.formatwarning(message, category, filename, lineno), end="", file=sys.stderr)
 

@@ -8,16 +8,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from polyabayes._cells import checked_axes
-from polyabayes.corpus import Corpus, as_corpus
+from polyabayes._support.files import STANDARD_INPUT, checked_path, reading
+from polyabayes.data.cells import checked_axes
+from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, InvalidTypeError
-from polyabayes.io._files import (
-    STANDARD_INPUT,
-    VocabularyLike,
-    checked_path,
-    reading,
-    resolve_vocabulary,
-)
 from polyabayes.io.docword import read_docword
 from polyabayes.io.factor_tables import (
     read_factor_csv,
@@ -32,7 +27,7 @@ from polyabayes.io.tables import read_csv, read_parquet
 from polyabayes.io.tensor_npz import read_tensor_npz, write_tensor_npz
 from polyabayes.io.text import read_text
 from polyabayes.io.tns import read_tns, write_tns
-from polyabayes.tensor import CountTensor
+from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary
 
 __all__ = ["read_corpus", "read_tensor", "write_corpus", "write_tensor"]
 

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyabayes._counts import MAX_COUNT, Words
-from polyabayes.corpus import Corpus
+from polyabayes._support.files import line_blocks, refuse_announced
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError
-from polyabayes.io._files import line_blocks
-from polyabayes.io._integers import is_number, parse_integer_lines
+from polyabayes.io.integers import is_number, parse_integer_lines
 
 _N_HEADER_LINES = 3
 
@@ -72,8 +72,7 @@ def _header(path: Path, lines: list[bytes]) -> list[int]:
     header = [int(line) for line in lines]
     if len(header) < _N_HEADER_LINES:
         raise FileFormatError(f"{path} ends before its three header lines are complete")
-    if not header[0] or not header[1]:
-        raise FileFormatError(f"{path} holds no documents or no words")
+    refuse_announced(path, header[0], header[1])
     return header
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polyabayes._factors import row_place
+from polyabayes._support.files import content_of, open_binary, reading, replacing
+from polyabayes.data.factors import row_place
+from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, InvalidCountsError
-from polyabayes.io._files import content_of, open_binary, reading, replacing
-from polyabayes.io.tables import load_pandas, read_parquet_frame
-from polyabayes.tensor import CountTensor
+from polyabayes.io.tables import check_options, load_pandas, read_parquet_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +50,7 @@ def read_factor_csv(
     # As text, since neither "01" as a label nor a large count survives a guess of its type.
     # Blank lines are kept so that rows can be told by their line.
     settings = {"keep_default_na": False, "na_values": [""], "skip_blank_lines": False}
+    check_options(pandas.read_csv, options)
     with open_binary(path) as stream, reading(path):
         frame = pandas.read_csv(stream, **{**settings, **options, "dtype": str})
     if not isinstance(frame.index, pandas.RangeIndex):

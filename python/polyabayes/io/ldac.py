@@ -8,17 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyabayes._counts import MAX_COUNT, Words
-from polyabayes.corpus import Corpus
+from polyabayes._support.files import line_blocks, refuse_announced, replacing
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError
-from polyabayes.io._files import (
-    line_blocks,
-    replacing,
-    size_of_vocabulary,
-    vocabulary_path,
-    write_vocabulary,
-)
-from polyabayes.io._integers import is_number, parse_integer_lines
+from polyabayes.io.integers import is_number, parse_integer_lines
+from polyabayes.io.vocabularies import size_of_vocabulary, vocabulary_path, write_vocabulary
 
 _MAX_ID = 2**31 - 2
 
@@ -57,6 +52,7 @@ def read_ldac(path: Path, vocabulary: Words | None = None, *, n_words: int | Non
     indptr = np.concatenate(([0], np.cumsum(np.concatenate(lengths))))
     indices = np.concatenate(ids)
     n_columns = int(indices.max(initial=0)) + 1 if size is None else size
+    refuse_announced(path, len(indptr) - 1, n_columns)
     matrix = sparse.csr_matrix(
         (np.concatenate(counts), indices, indptr), shape=(len(indptr) - 1, n_columns)
     )

@@ -1,33 +1,58 @@
-"""Matrix Market: ``.mtx`` and ``.mtx.gz``."""
+"""Matrix Market: ``.mtx`` and ``.mtx.gz``, read in blocks and checked line by line."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
-from scipy.io import mmread, mmwrite
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.io import mmwrite
 
-from polyabayes._counts import Words
-from polyabayes.corpus import Corpus
-from polyabayes.io._files import (
-    content_of,
-    open_binary,
-    reading,
-    replacing,
-    vocabulary_path,
-    with_vocabulary,
-    write_vocabulary,
-)
+from polyabayes._support.files import content_of, line_blocks, refuse_announced, replacing
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import Words
+from polyabayes.exceptions import FileFormatError
+from polyabayes.io.integers import count_mistake, is_number, parse_counts, whole_count
+from polyabayes.io.vocabularies import vocabulary_path, with_vocabulary, write_vocabulary
+
+_BANNER = "%%matrixmarket"
+_LAYOUTS = ("coordinate", "array")
+_FIELDS = ("integer", "real", "double", "unsigned-integer", "pattern")
+_SYMMETRIES = ("general", "symmetric")
+_COMMENT = b"%"
+_MOST_SHOWN = 80
+
+Table = NDArray[np.int64]
+
+
+class _Header(NamedTuple):
+    """The first lines of a file: what its entries are, and how many follow."""
+
+    is_dense: bool
+    has_values: bool
+    is_symmetric: bool
+    n_rows: int
+    n_columns: int
+    n_entries: int
+
+    @property
+    def width(self) -> int:
+        """Numbers on a line."""
+        return 1 if self.is_dense else 2 + self.has_values
 
 
 def read_matrix_market(
     path: Path, vocabulary: Words | None = None, *, transpose: bool = False
 ) -> Corpus:
-    """Read a Matrix Market file.
+    """Read a Matrix Market file of counts.
 
     Parameters
     ----------
     path : Path
-        The file.
+        The file, coordinates or array, integer, real or pattern, general or symmetric. Entries of
+        the same place are added up; those of a pattern count once.
     vocabulary : ndarray of str, shape (n_words,), optional
         The words.
     transpose : bool, default=False
@@ -38,8 +63,28 @@ def read_matrix_market(
     Corpus
         The counts.
     """
-    with open_binary(path) as stream, reading(path):
-        matrix = mmread(stream)
+    header: _Header | None = None
+    tables: list[Table] = []
+    n_found = 0
+    for first_line, block in line_blocks(path):
+        line, body = first_line, block
+        if header is None:
+            header, line, body = _header(path, block)
+            sizes = (header.n_rows, header.n_columns)
+            refuse_announced(path, *(sizes[::-1] if transpose else sizes))
+        tables.append(_table(path, line, body, header))
+        n_found += len(tables[-1])
+        if n_found > header.n_entries:
+            break
+    if header is None:
+        raise FileFormatError(f"{path} cannot be read: it is empty")
+    if n_found != header.n_entries:
+        found = "more" if n_found > header.n_entries else f"{n_found:,}"
+        raise FileFormatError(
+            f"{path}: {header.n_entries:,} entries are announced, but {found} follow; the file may "
+            "be cut short"
+        )
+    matrix = _matrix(header, np.concatenate(tables))
     with content_of(path):
         corpus = Corpus(matrix.T if transpose else matrix)
     return with_vocabulary(corpus, vocabulary)
@@ -59,3 +104,111 @@ def write_matrix_market(corpus: Corpus, path: Path) -> None:
         write_vocabulary(corpus.vocabulary, vocabulary_path(path))
     with replacing(path) as handle:
         mmwrite(handle, corpus.counts, field="integer", symmetry="general")
+
+
+def _header(path: Path, block: bytes) -> tuple[_Header, int, bytes]:
+    """The header, the number of the first line after it, and that line and all after it."""
+    banner, _, rest = block.partition(b"\n")
+    layout, field, symmetry = _kinds(path, banner.decode("utf-8", "replace"))
+    for number in range(2, 3 + block.count(b"\n")):
+        line, _, rest = rest.partition(b"\n")
+        sizes = line.split()
+        if not sizes or line.startswith(_COMMENT):
+            continue
+        n_sizes = 2 if layout == "array" else 3
+        if len(sizes) != n_sizes or not all(map(is_number, sizes)):
+            wanted = "rows and columns" if layout == "array" else "rows, columns and entries"
+            text = line.decode("utf-8", "replace").strip()
+            raise FileFormatError(f"{path}, line {number}: {text!r} is not the numbers of {wanted}")
+        n_rows, n_columns, *announced = map(int, sizes)
+        is_symmetric = symmetry == "symmetric"
+        if is_symmetric and n_rows != n_columns:
+            raise FileFormatError(
+                f"{path}, line {number}: a symmetric matrix of {n_rows} rows, {n_columns} columns"
+            )
+        n_dense = n_rows * (n_rows + 1) // 2 if is_symmetric else n_rows * n_columns
+        header = _Header(
+            layout == "array",
+            field != "pattern",
+            is_symmetric,
+            n_rows,
+            n_columns,
+            announced[0] if announced else n_dense,
+        )
+        return header, number + 1, rest
+    raise FileFormatError(f"{path} cannot be read: it has no line of sizes")
+
+
+def _kinds(path: Path, banner: str) -> tuple[str, str, str]:
+    words = banner.lower().split()
+    if words[:2] != [_BANNER, "matrix"] or len(words) != 5:
+        raise FileFormatError(
+            f"{path} cannot be read: its first line must be like "
+            "'%%MatrixMarket matrix coordinate integer general'"
+        )
+    for word, known in zip(words[2:], (_LAYOUTS, _FIELDS, _SYMMETRIES), strict=True):
+        if word not in known:
+            raise FileFormatError(
+                f"{path}, line 1: {word!r} is not a kind of counts; known are {', '.join(known)}"
+            )
+    if words[2] == "array" and words[3] == "pattern":
+        raise FileFormatError(f"{path}, line 1: a pattern has no array")
+    return words[2], words[3], words[4]
+
+
+def _table(path: Path, first_line: int, body: bytes, header: _Header) -> Table:
+    """Coordinates from 1 and counts of the lines of a block, shape (n_lines, width)."""
+    if not body.strip():
+        return np.empty((0, header.width), dtype=np.int64)
+    table = parse_counts(body, header.width, with_counts=header.has_values)
+    limits = np.array((header.n_rows, header.n_columns))
+    if table is not None and not header.is_dense:
+        places = table[:, :2]
+        if not ((places >= 1) & (places <= limits)).all():
+            table = None
+    if table is not None:
+        return table
+    rows: list[list[int]] = []
+    for number, line in enumerate(body.split(b"\n"), start=first_line):
+        fields = line.decode("utf-8", "replace").split()
+        if fields:
+            reason = _mistake(fields, header)
+            if reason:
+                raise FileFormatError(f"{path}, line {number}: {reason}")
+            counts = fields[header.width - 1 :] if header.has_values else []
+            place = [] if header.is_dense else fields[:2]
+            rows.append([*map(int, place), *map(whole_count, counts)])
+    return np.array(rows, dtype=np.int64)
+
+
+def _mistake(fields: list[str], header: _Header) -> str | None:
+    if len(fields) != header.width:
+        wanted = {1: "a count", 2: "row and column", 3: "row, column and count"}[header.width]
+        return f"{' '.join(fields)[:_MOST_SHOWN]!r} is not {wanted}"
+    if not header.is_dense:
+        for field, size, kind in zip(
+            fields, (header.n_rows, header.n_columns), ("row", "column"), strict=False
+        ):
+            if not is_number(field) or not 1 <= int(field) <= size:
+                return f"the {kind} is {field!r}, not a whole number from 1 to {size}"
+    return count_mistake(fields[-1]) if header.has_values else None
+
+
+def _matrix(header: _Header, table: Table) -> sparse.coo_matrix[np.int64]:
+    if header.is_dense:
+        size = np.arange(header.n_rows), np.arange(header.n_columns)
+        columns, rows = (
+            np.triu_indices(header.n_rows)
+            if header.is_symmetric
+            else (np.repeat(size[1], header.n_rows), np.tile(size[0], header.n_columns))
+        )
+    else:
+        rows, columns = table[:, 0] - 1, table[:, 1] - 1
+    counts = table[:, -1] if header.has_values else np.ones(len(table), dtype=np.int64)
+    if header.is_symmetric:
+        beside = rows != columns
+        mirrored = columns[beside], rows[beside], counts[beside]
+        rows, columns, counts = (
+            np.concatenate(pair) for pair in zip((rows, columns, counts), mirrored, strict=True)
+        )
+    return sparse.coo_matrix((counts, (rows, columns)), shape=(header.n_rows, header.n_columns))

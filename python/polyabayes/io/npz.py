@@ -6,11 +6,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from polyabayes._counts import Words
-from polyabayes.corpus import Corpus
-from polyabayes.io._files import content_of, open_binary, reading, replacing, with_vocabulary
+from polyabayes._support.files import content_of, refuse_announced, replacing
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import Words
+from polyabayes.exceptions import FileFormatError
+from polyabayes.io.archives import read_archive
+from polyabayes.io.vocabularies import with_vocabulary
+
+_COMPRESSED = ("indices", "indptr")
+_LAYOUTS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "csr": (sparse.csr_matrix, _COMPRESSED),
+    "csc": (sparse.csc_matrix, _COMPRESSED),
+    "bsr": (sparse.bsr_matrix, _COMPRESSED),
+    "coo": (sparse.coo_matrix, ("row", "col")),
+    "dia": (sparse.dia_matrix, ("offsets",)),
+}
+_PARTS = ("format", "shape", "data", *_COMPRESSED, "row", "col", "offsets", "vocabulary", "ids")
 
 
 def read_npz(path: Path, vocabulary: Words | None = None) -> Corpus:
@@ -28,14 +42,28 @@ def read_npz(path: Path, vocabulary: Words | None = None) -> Corpus:
     Corpus
         The counts, words and ids.
     """
-    with open_binary(path) as stream, reading(path):
-        matrix = sparse.load_npz(stream)
-        stream.seek(0)
-        with np.load(stream, allow_pickle=False) as archive:
-            words, ids = (archive.get(name) for name in ("vocabulary", "ids"))
+    arrays = read_archive(path, _PARTS)
     with content_of(path):
-        corpus = Corpus(matrix, words, ids)
+        matrix = _matrix(path, arrays)
+        corpus = Corpus(matrix, arrays.get("vocabulary"), arrays.get("ids"))
     return with_vocabulary(corpus, vocabulary)
+
+
+def _matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> Any:
+    """The sparse matrix as it is stored; its indices are not followed here."""
+    kind = arrays["format"].item() if "format" in arrays and arrays["format"].size == 1 else None
+    kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
+    layout, parts = _LAYOUTS.get(str(kind), (None, ()))
+    if layout is None or not {"shape", "data", *parts} <= arrays.keys():
+        raise FileFormatError(
+            f"{path} cannot be read: it does not hold the arrays of scipy.sparse.save_npz"
+        )
+    shape = arrays["shape"].ravel().tolist()
+    if len(shape) != 2 or not all(isinstance(size, int) and size >= 0 for size in shape):
+        raise FileFormatError(f"{path}: the shape {shape} is not that of documents x words")
+    refuse_announced(path, *shape)
+    places = tuple(arrays[part] for part in parts)
+    return layout((arrays["data"], *((places,) if kind == "coo" else places)), shape=shape)
 
 
 def write_npz(corpus: Corpus, path: Path) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import sparse
 
-from polyabayes._counts import Words
-from polyabayes.corpus import Corpus
+from polyabayes._support.files import content_of, open_binary, reading
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import Words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, MissingDependencyError
-from polyabayes.io._files import content_of, open_binary, reading, with_vocabulary
+from polyabayes.io.vocabularies import with_vocabulary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +48,7 @@ def read_csv(
         Documents in order of appearance; the words of a long table are sorted.
     """
     pandas = load_pandas("CSV")
+    check_options(pandas.read_csv, options)
     with open_binary(path) as stream, reading(path):
         frame = pandas.read_csv(stream, **{"keep_default_na": False, "na_values": [""], **options})
     return _corpus(path, frame, vocabulary, layout)
@@ -88,6 +92,14 @@ def load_pandas(kind: str) -> Any:
     except ImportError as error:
         raise _missing(kind, error) from error
     return pandas
+
+
+def check_options(reader: Callable[..., Any], options: dict[str, Any]) -> None:
+    """Refuse options that the reader of another package does not have."""
+    try:
+        inspect.signature(reader).bind(None, **options)
+    except TypeError as error:
+        raise InvalidArgumentError(f"an option of {reader.__name__}: {error}") from error
 
 
 def _missing(kind: str, error: ImportError) -> MissingDependencyError:

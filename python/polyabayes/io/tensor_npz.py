@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from polyabayes._support.files import content_of, replacing
+from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError
-from polyabayes.io._files import content_of, open_binary, reading, replacing
-from polyabayes.tensor import CountTensor
+from polyabayes.io.archives import read_archive
 
 _PARTS = ("coordinates", "counts", "shape", "axes")
 
@@ -31,19 +32,14 @@ def read_tensor_npz(path: Path, axes: Sequence[str] | None = None) -> CountTenso
     CountTensor
         The counts.
     """
-    with open_binary(path) as stream, reading(path):
-        archive = np.load(stream, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise FileFormatError(f"{path} is a single array, not an archive of a tensor")
-        with archive:
-            arrays = dict(archive)
+    arrays = read_archive(path, _PARTS, prefix="labels_")
     for part in _PARTS:
         if part not in arrays:
             raise FileFormatError(
                 f"{path} holds no array {part!r}, so it is not a tensor of write_tensor; a corpus "
                 "is read by read_corpus and made a tensor by CountTensor.from_corpus"
             )
-    names, shape = arrays["axes"].ravel().tolist(), arrays["shape"].tolist()
+    names, shape = arrays["axes"].ravel().tolist(), arrays["shape"].ravel().tolist()
     with content_of(path):
         return CountTensor.from_coo(
             arrays["coordinates"],

@@ -9,10 +9,15 @@ from typing import Any
 
 from sklearn.feature_extraction.text import CountVectorizer
 
-from polyabayes._counts import Words
-from polyabayes.corpus import Corpus
-from polyabayes.exceptions import FileFormatError, InvalidArgumentError, MissingDependencyError
-from polyabayes.io._files import read_lines, reading
+from polyabayes._support.files import read_lines, reading
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import Words
+from polyabayes.exceptions import (
+    FileAccessError,
+    FileFormatError,
+    InvalidArgumentError,
+    MissingDependencyError,
+)
 
 Analyzer = Callable[[str], list[str]]
 
@@ -75,6 +80,9 @@ def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:
         for parent, _, names in os.walk(folder, onerror=refuse):
             paths = (Path(parent, name) for name in names if name.endswith(".txt"))
             found.update({path.relative_to(folder).as_posix(): path for path in paths})
+    for name, path in found.items():
+        if not path.is_file():
+            raise FileAccessError(f"cannot read {folder}: {name} is not a file of text")
     ids = sorted(found)
     return ids, ["\n".join(read_lines(found[name], encoding)) for name in ids]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from polyabayes._cells import MAX_TOTAL, Integers, checked_sizes
+from polyabayes._support.files import content_of, line_blocks, replacing
+from polyabayes.data.cells import MAX_TOTAL, Integers, checked_sizes
+from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.io._files import content_of, line_blocks, replacing
-from polyabayes.io._integers import is_number, parse_integer_lines
-from polyabayes.io._modes import modes_path, read_modes, write_modes
-from polyabayes.tensor import CountTensor
+from polyabayes.io.integers import is_number, parse_integer_lines
+from polyabayes.io.modes import modes_path, read_modes, write_modes
 
 Shape = tuple[int, ...]
 

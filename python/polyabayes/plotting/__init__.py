@@ -1,6 +1,6 @@
 """Pictures of models and comparisons; every function takes and returns a Matplotlib Axes."""
 
-from polyabayes.plotting._allocation import (
+from polyabayes.plotting.allocation import (
     plot_allocations,
     plot_evidence,
     plot_graph,
@@ -8,11 +8,12 @@ from polyabayes.plotting._allocation import (
     plot_table,
     plot_total,
 )
-from polyabayes.plotting._comparison import plot_comparison
-from polyabayes.plotting._convergence import plot_convergence
-from polyabayes.plotting._topics import plot_topics
-from polyabayes.plotting._training import plot_topic_similarity, plot_topic_weights, plot_trace
-from polyabayes.plotting._witness import (
+from polyabayes.plotting.choice import plot_choice
+from polyabayes.plotting.comparison import plot_comparison
+from polyabayes.plotting.convergence import plot_convergence
+from polyabayes.plotting.topics import plot_topics
+from polyabayes.plotting.training import plot_topic_similarity, plot_topic_weights, plot_trace
+from polyabayes.plotting.witness import (
     plot_predictive_bounds,
     plot_search_map,
     plot_size_bounds,
@@ -21,6 +22,7 @@ from polyabayes.plotting._witness import (
 
 __all__ = [
     "plot_allocations",
+    "plot_choice",
     "plot_comparison",
     "plot_convergence",
     "plot_evidence",

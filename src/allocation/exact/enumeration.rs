@@ -142,12 +142,16 @@ impl<'a, O: Observer> Enumeration<'a, O> {
         if operations <= budget && bytes <= MAX_ENUMERATION_BYTES {
             return Ok(());
         }
-        let remedy = if self.problem.missing.is_empty() {
-            "use method=\"annealed\""
-        } else {
-            "give a smaller max_total, or use method=\"smc\""
-        };
-        Err(Error::EnumerationBudget { n_tokens, operations, bytes, budget, remedy })
+        let has_missing = !self.problem.missing.is_empty();
+        let most_bytes = MAX_ENUMERATION_BYTES;
+        Err(Error::EnumerationBudget {
+            n_tokens,
+            operations,
+            bytes,
+            budget,
+            most_bytes,
+            has_missing,
+        })
     }
 
     /// ln of the sum of all masses.

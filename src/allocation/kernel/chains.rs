@@ -7,8 +7,9 @@ use super::splits::{Cell, Splits};
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
-use crate::math::systematic_offspring;
+use crate::math::{Replication, systematic_offspring};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
+pub(crate) use crate::urn::Order;
 
 /// Tokens of a cell, and tokens for each of its states, from which they are redrawn together.
 const HEAVY: u64 = 16;
@@ -18,22 +19,6 @@ pub(super) const STATES_A_ROUND: usize = 3;
 
 /// States of tokens that are weighed between two looks at the observer: some tens of milliseconds.
 const STATES_BETWEEN_LOOKS: usize = 1 << 20;
-
-/// The order in which a sweep visits the tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// From the first to the last.
-    Forward,
-    /// From the last to the first: the reversal of a forward sweep.
-    Backward,
-}
-
-impl Order {
-    /// Which of `n` comes after so many.
-    pub(crate) fn nth(self, step: usize, n: usize) -> usize {
-        if self == Order::Forward { step } else { n - 1 - step }
-    }
-}
 
 /// Hidden values of all tokens in [`LANES`] chains.
 pub(crate) struct Chains<'a, U> {
@@ -383,11 +368,12 @@ pub(crate) fn resample<U: UniformLanes>(
     let weights: Vec<f64> = ln_weights.iter().map(|x| (x - ln_mean).exp()).collect();
     let mut offspring = vec![0; weights.len()];
     systematic_offspring(&weights, &mut offspring, start);
-    let mut free = (0..offspring.len()).filter(|&chain| offspring[chain] == 0);
-    for (chain, &n) in offspring.iter().enumerate().filter(|(_, n)| **n > 1) {
-        let allocation = groups[chain / LANES].take(chain % LANES);
-        for to in free.by_ref().take(n as usize - 1) {
-            groups[to / LANES].put(to % LANES, &allocation);
+    let mut replication = Replication::default();
+    for children in replication.moves(&offspring).chunk_by(|x, y| x.1 == y.1) {
+        let parent = children[0].1 as usize;
+        let allocation = groups[parent / LANES].take(parent % LANES);
+        for &(to, _) in children {
+            groups[to as usize / LANES].put(to as usize % LANES, &allocation);
         }
     }
 }

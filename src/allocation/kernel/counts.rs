@@ -11,6 +11,7 @@
 use std::ops::Range;
 
 use crate::allocation::model::plan::{Clique, Plan};
+use crate::math::pick_lanes;
 use crate::rng::{LANES, Lanes, UniformLanes};
 
 /// What a draw is proportional to: base counts of all rows, and how much a token adds to them.
@@ -107,12 +108,6 @@ pub(crate) fn pick(
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 pub(crate) fn add(plan: &Plan, token: &mut impl Token, states: &[States], x: i32) {
     add_token(plan, token, states, x);
-}
-
-/// Draws an index in every lane, given cumulative weights.
-#[inline(always)]
-pub(crate) fn choose(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> States {
-    pick_root(sums, uniforms.next())
 }
 
 /// Adds one to the counts of a token's states in one lane.
@@ -240,28 +235,13 @@ fn pick_token(
             link.map(|(_, separators)| (above, separators))
         });
         states[index] = match above {
-            None => pick_root(&sums[clique.start..][..clique.n_inner], darts),
+            None => pick_lanes(&sums[clique.start..][..clique.n_inner], darts),
             Some((above, separators)) => {
                 let separator = states[above].map(|state| separators[state as usize]);
                 pick_below(clique, sums, separator, darts)
             }
         };
     }
-}
-
-#[inline(always)]
-fn pick_root(sums: &[Lanes], mut darts: Lanes) -> States {
-    let Some((totals, sums)) = sums.split_last() else { return [0; LANES] };
-    for lane in 0..LANES {
-        darts[lane] *= totals[lane];
-    }
-    let mut passed = [0; LANES];
-    for sums in sums {
-        for lane in 0..LANES {
-            passed[lane] += u64::from(sums[lane] <= darts[lane]);
-        }
-    }
-    passed.map(|n| n as u32)
 }
 
 #[inline(always)]

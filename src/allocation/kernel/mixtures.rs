@@ -6,8 +6,9 @@
 #![allow(clippy::inline_always)]
 
 use super::chains::Order;
-use super::counts::{Counts, States, Target, choose};
+use super::counts::{Counts, States, Target};
 use crate::allocation::model::plan::{Clique, Plan};
+use crate::math::pick_lanes;
 use crate::rng::{LANES, Lanes, UniformLanes};
 
 /// Buffers of the draws.
@@ -134,7 +135,7 @@ pub(crate) fn redraw(
     for step in 0..n {
         let states = &mut tokens[order.nth(step, n)];
         mixture.weigh(clique, target.unit, states, sums);
-        *states = choose(sums, uniforms);
+        *states = pick_lanes(sums, uniforms.next());
         mixture.add(clique, target.unit, states);
     }
     mixture.store(clique, bases, rows);

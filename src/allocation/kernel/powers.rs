@@ -196,9 +196,9 @@ impl Token for PoweredRows<'_> {
                 continue;
             }
             let margin = self.margins.margin(clique, factor);
-            for lane in 0..LANES {
+            for (lane, product) in product.iter_mut().enumerate() {
                 let n = self.counts[row][lane] + hits as i32;
-                product[lane] *= self.levels[lane].power(self.margins, margin, n);
+                *product *= self.levels[lane].power(self.margins, margin, n);
             }
         }
         product

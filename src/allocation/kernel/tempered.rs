@@ -11,7 +11,7 @@ use rand::RngExt as _;
 use rand_distr::{Binomial, Distribution as _};
 
 use super::chains::{Chains, Order, Place, STATES_A_ROUND};
-use super::counts::{self, Counts, States, choose};
+use super::counts::{self, Counts, States};
 use super::powers::{Level, Margins, PoweredRows, ln_urn_rising};
 use super::rounds::n_rounds;
 use super::splits::{Cell, Path};
@@ -19,7 +19,7 @@ use crate::allocation::model::plan::Clique;
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::ln_beta_variate;
+use crate::math::{ln_beta_variate, pick_lanes};
 use crate::rng::{LANES, Lanes, Rng, UniformLanes, Uniforms};
 
 /// Chains and the powers of their marginal counts.
@@ -166,9 +166,7 @@ impl<'a> Tempered<'a> {
                 self.redraw_any(cell, tokens, levels);
             }
             for held in &self.cell.held {
-                for lane in 0..LANES {
-                    self.ln_references[lane] += self.margins.urn_rising(held[lane]);
-                }
+                add_risings(&mut self.ln_references, self.margins, held);
             }
         }
         Ok(())
@@ -262,17 +260,15 @@ impl<'a> Tempered<'a> {
                 draw_cell(&mut cell, lane, self.margins.kappa, &mut self.rng);
             }
             for pile in &*cell.piles {
-                for lane in 0..LANES {
-                    self.ln_references[lane] += self.margins.urn_rising(pile[lane]);
-                }
+                add_risings(&mut self.ln_references, self.margins, pile);
             }
             for factor in 0..clique.factors.len() {
                 let margin = self.margins.margin(clique, factor);
                 for state in 0..n_states {
                     let row = clique.row(factor, state, bases);
-                    for lane in 0..LANES {
+                    for (lane, level) in levels.iter().enumerate() {
                         let count = self.chains.rows[row][lane];
-                        self.powers[row][lane] = levels[lane].power(self.margins, margin, count);
+                        self.powers[row][lane] = level.power(self.margins, margin, count);
                     }
                 }
             }
@@ -313,6 +309,13 @@ impl<'a> Tempered<'a> {
     }
 }
 
+/// Adds what a state of a cell adds to ln u.
+fn add_risings(ln_references: &mut Lanes, margins: &Margins, held: &Counts) {
+    for (ln_reference, &n) in ln_references.iter_mut().zip(held) {
+        *ln_reference += margins.urn_rising(n);
+    }
+}
+
 /// Draws the tokens of a cell from its urn, in one lane.
 fn draw_cell(cell: &mut Cell<'_>, lane: usize, kappa: f64, rng: &mut Rng) {
     let n_states = cell.piles.len();
@@ -338,8 +341,8 @@ impl CellWeights {
         self.held.clear();
         self.held.resize(n_states, [0; LANES]);
         for states in tokens {
-            for lane in 0..LANES {
-                self.held[states[lane] as usize][lane] += 1;
+            for (lane, &state) in states.iter().enumerate() {
+                self.held[state as usize][lane] += 1;
             }
         }
     }
@@ -375,9 +378,8 @@ impl CellWeights {
     fn without(&self, state: u32, lane: usize, law: Law<'_>, counts: &[Counts]) -> f64 {
         let (n_factors, mut product) = (self.margins.len(), 1.0);
         let rows = &self.rows[state as usize * n_factors..][..n_factors];
-        for factor in 0..n_factors {
-            let n = counts[rows[factor] as usize][lane] - 1;
-            product *= law.1[lane].power(law.0, self.margins[factor], n);
+        for (&row, &margin) in rows.iter().zip(&self.margins) {
+            product *= law.1[lane].power(law.0, margin, counts[row as usize][lane] - 1);
         }
         if let Some(held) = self.held.get(state as usize) {
             product *= law.1[lane].urn(law.0, held[lane] - 1);
@@ -398,10 +400,10 @@ impl CellWeights {
     ) -> f64 {
         let (n_factors, mut product) = (self.margins.len(), 1.0);
         let rows = &self.rows[state as usize * n_factors..][..n_factors];
-        for factor in 0..n_factors {
-            let row = rows[factor] as usize;
+        for (&row, &margin) in rows.iter().zip(&self.margins) {
+            let row = row as usize;
             let n = counts[row][lane] + x;
-            let power = law.1[lane].power(law.0, self.margins[factor], n);
+            let power = law.1[lane].power(law.0, margin, n);
             counts[row][lane] = n;
             powers[row][lane] = power;
             product *= power;
@@ -448,7 +450,7 @@ fn redraw(
             own[lane] = cell.without(states[lane], lane, law, counts);
         }
         cell.accumulate(states, &own, sums);
-        let drawn = choose(sums, uniforms);
+        let drawn = pick_lanes(sums, uniforms.next());
         for lane in 0..LANES {
             let (before, after) = (states[lane], drawn[lane]);
             if before != after {

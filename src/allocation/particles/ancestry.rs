@@ -1,33 +1,10 @@
 //! Ancestors of the particles of a filter, before each of several resamplings.
 
+use crate::math::Move;
+
 /// Resamplings after which all generations are settled. A resampling moves what is not settled;
 /// what is costs one more step when it is read.
 const UNSETTLED: usize = 8;
-
-/// A particle that dies, and the one that it becomes a copy of.
-pub(crate) type Move = (u32, u32);
-
-/// Children beyond the first that most particles do not have.
-const FEW: usize = 8;
-
-/// The fewest moves that give every particle so many children, in any order.
-pub(crate) fn moves(offspring: &[u32]) -> Vec<Move> {
-    let (mut dead, mut copies) = (vec![0; offspring.len()], vec![0; offspring.len() + FEW]);
-    let (mut n_dead, mut n_copies) = (0, 0);
-    for (particle, &children) in (0..).zip(offspring) {
-        // Hardly a branch that depends on chance: what is too many is overwritten.
-        dead[n_dead] = particle;
-        n_dead += usize::from(children == 0);
-        let more = children.saturating_sub(1) as usize;
-        copies[n_copies..][..FEW].fill(particle);
-        if more > FEW {
-            copies[n_copies..][..more].fill(particle);
-        }
-        n_copies += more;
-    }
-    dead.truncate(n_dead);
-    dead.into_iter().zip(copies).collect()
-}
 
 /// Ancestors in all generations that are in use: a generation is what lies between two resamplings.
 /// The first one always is, as the variance is known by who descends from whom.
@@ -180,19 +157,6 @@ mod tests {
 
     use super::*;
     use crate::rng::{Key, Purpose};
-
-    #[test]
-    fn moves_give_every_particle_its_children() {
-        let offspring = [0, 3, 1, 0, 0, 2, 1, 1];
-        let mut particles: Vec<u32> = (0..8).collect();
-        for (to, from) in moves(&offspring) {
-            assert_eq!((offspring[to as usize], particles[to as usize]), (0, to));
-            particles[to as usize] = from;
-        }
-        for (particle, n) in (0..).zip(offspring) {
-            assert_eq!(particles.iter().filter(|other| **other == particle).count(), n as usize);
-        }
-    }
 
     /// Particles carry their own history, of every generation that is in use or not.
     #[test]

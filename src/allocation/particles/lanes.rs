@@ -3,12 +3,13 @@
 // Inlined into kernels that are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
 
-use super::ancestry::{Ancestry, Move, rearrange};
+use super::ancestry::{Ancestry, rearrange};
 use crate::allocation::kernel::counts::{Counts, Target, Token, quotient};
 use crate::allocation::kernel::law::ln_law;
 use crate::allocation::model::plan::{Clique, Plan};
 use crate::allocation::model::problem::Problem;
 use crate::error::{Error, Result};
+use crate::math::Move;
 use crate::rng::{LANES, Lanes};
 
 /// A block that no token has used.

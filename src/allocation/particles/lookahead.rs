@@ -9,7 +9,6 @@
 //! token being drawn from all of it. When no token is left, every h is 1, and the sum is known: there is
 //! no bias, whatever the c are.
 
-use super::ancestry::moves;
 use super::lanes::{Group, Particles, Place, Words};
 use super::openings::Used;
 use super::responsibilities::Responsibilities;
@@ -18,7 +17,7 @@ use crate::allocation::kernel::counts::{self, States};
 use crate::allocation::model::problem::{Laid, Problem};
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::{LogSum, ln_gamma_ratio};
+use crate::math::{LogSum, Replication, ln_gamma_ratio};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
 /// Particles of the pilot of each guide.
@@ -239,9 +238,10 @@ impl<'a, L: UniformLanes> Run<'a, L> {
         }
         self.ln_scale = self.ln_mean();
         let flat = self.weights.as_flattened();
-        let moves = moves(&self.filter.resampling.offspring(flat, rng));
-        self.used.resample(&moves);
-        self.particles.resample(&moves);
+        let mut replication = Replication::default();
+        let moves = replication.moves(&self.filter.resampling.offspring(flat, rng));
+        self.used.resample(moves);
+        self.particles.resample(moves);
         for followed in &mut self.followed {
             let own = followed.weights.as_flattened_mut();
             own.iter_mut().zip(flat).for_each(|(weight, total)| *weight /= total);

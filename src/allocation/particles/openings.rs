@@ -1,8 +1,8 @@
 //! Openings of hidden values: allocations that differ by names alone are counted once.
 
-use super::ancestry::Move;
 use crate::allocation::kernel::counts::States;
 use crate::allocation::model::problem::Problem;
+use crate::math::Move;
 use crate::rng::{LANES, Lanes};
 
 /// Which values of the hidden nodes the particles have used.

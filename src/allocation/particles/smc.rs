@@ -4,13 +4,12 @@ use std::ops::Range;
 
 use rand::seq::SliceRandom as _;
 
-use super::ancestry::moves;
 use super::lanes::{Group, Particles, Place};
 use crate::allocation::kernel::counts::{self, States};
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::Resampling;
+use crate::math::{Replication, Resampling, pick_lanes};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
 /// In which order the tokens are drawn. Unbiased for any; the variance depends on it.
@@ -191,7 +190,7 @@ impl<'a, L: UniformLanes> Run<'a, L> {
                 }
                 *sums = sum;
             }
-            let chosen = counts::choose(sums, uniforms);
+            let chosen = pick_lanes(sums, uniforms.next());
             let mut distinct = chosen;
             distinct.sort_unstable();
             for (rank, &index) in distinct.iter().enumerate() {
@@ -226,7 +225,8 @@ impl<'a, L: UniformLanes> Run<'a, L> {
         if n_eff(&self.weights) < self.filter.threshold * n_particles {
             self.ln_scale = self.ln_mean();
             let flat = self.weights.as_flattened();
-            self.particles.resample(&moves(&self.filter.resampling.offspring(flat, rng)));
+            let offspring = self.filter.resampling.offspring(flat, rng);
+            self.particles.resample(Replication::default().moves(&offspring));
             self.weights.fill([1.0; LANES]);
         }
     }

@@ -10,7 +10,7 @@
 //! for any word w of v. All terms are positive. About Π C(y_w + 2, 2) multiply-adds, and fewer
 //! because w is the first word of v and only u that hold it count.
 
-use super::{Algorithm, Plan};
+use super::cost::Cost;
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::math::{ln_factorial, ln_rising};
@@ -23,11 +23,9 @@ const LN_RANGE: f64 = 600.0;
 const POLL_FROM: usize = 4096;
 
 /// Cost of the recursion on one document; infinite where doubles would over- or underflow.
-pub fn plan(urn: &LocalUrn) -> Plan {
-    let infeasible =
-        Plan { algorithm: Algorithm::BoxRecursion, operations: f64::INFINITY, bytes: 0.0 };
+pub fn cost(urn: &LocalUrn) -> Cost {
     if !fits_doubles(urn) {
-        return infeasible;
+        return Cost { operations: f64::INFINITY, bytes: 0.0 };
     }
     let mut operations = 0.0;
     let mut inner_pairs = 1.0;
@@ -39,7 +37,7 @@ pub fn plan(urn: &LocalUrn) -> Plan {
         states *= y + 1.0;
     }
     operations += 2.0 * urn.n_topics() as f64 * states;
-    Plan { operations, bytes: 5.0 * size_of::<f64>() as f64 * states, ..infeasible }
+    Cost { operations, bytes: 5.0 * size_of::<f64>() as f64 * states }
 }
 
 /// Bounds on c_v: at most C(N + a - 1, N) W^N, at least Π (a_min / N) over the distinct words.

@@ -12,7 +12,7 @@ mod real;
 
 use real::{Real, Wide};
 
-use super::{Algorithm, Plan};
+use super::cost::Cost;
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::math::{ln_binomial, ln_rising};
@@ -31,7 +31,7 @@ const LN_FALL: f64 = 500.0;
 const RESCALE_EVERY: u64 = 4;
 
 /// Cost of the lattice on one document.
-pub fn plan(urn: &LocalUrn) -> Plan {
+pub fn cost(urn: &LocalUrn) -> Cost {
     let (k, n) = (urn.n_topics() as f64, urn.n_tokens() as f64);
     let (operations, states) = if k < 2.0 {
         (n, 0.0)
@@ -41,7 +41,7 @@ pub fn plan(urn: &LocalUrn) -> Plan {
     let rows = if k > 2.0 { ln_binomial(n + k - 3.0, k - 2.0).exp() } else { 1.0 };
     let value = if fits_doubles(urn) { size_of::<f64>() } else { size_of::<Wide>() };
     let bytes = states * value as f64 + rows * ((k - 2.0).max(0.0) * 16.0 + 16.0);
-    Plan { algorithm: Algorithm::Lattice, operations, bytes }
+    Cost { operations, bytes }
 }
 
 /// Whether no state that plain doubles would lose can matter: the urn can raise a state against

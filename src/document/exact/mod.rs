@@ -5,7 +5,10 @@
 //! documents ([`box_recursion`]).
 
 pub mod box_recursion;
+mod cost;
 pub mod lattice;
+
+pub use cost::Cost;
 
 use crate::control::Observer;
 use crate::error::{MAX_EXACT_BYTES, Result};
@@ -25,26 +28,28 @@ pub enum Algorithm {
 pub struct Plan {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// Estimated multiply-adds.
-    pub operations: f64,
-    /// Estimated memory in bytes.
-    pub bytes: f64,
+    /// What it costs.
+    pub cost: Cost,
 }
 
 impl Plan {
     /// Compares the costs of both algorithms on one document.
     pub fn new(urn: &LocalUrn) -> Self {
-        let lattice = lattice::plan(urn);
-        let boxed = box_recursion::plan(urn);
-        let cost = |plan: &Plan| {
-            if plan.bytes > MAX_EXACT_BYTES { f64::INFINITY } else { plan.operations }
+        let lattice = lattice::cost(urn);
+        let boxed = box_recursion::cost(urn);
+        let operations = |cost: Cost| {
+            if cost.bytes > MAX_EXACT_BYTES { f64::INFINITY } else { cost.operations }
         };
-        if cost(&boxed) < cost(&lattice) { boxed } else { lattice }
+        if operations(boxed) < operations(lattice) {
+            Plan { algorithm: Algorithm::BoxRecursion, cost: boxed }
+        } else {
+            Plan { algorithm: Algorithm::Lattice, cost: lattice }
+        }
     }
 
     /// Whether the plan stays within `budget` multiply-adds and within memory.
     pub fn within(&self, budget: f64) -> bool {
-        self.operations <= budget && self.bytes <= MAX_EXACT_BYTES
+        self.cost.operations <= budget && self.cost.bytes <= MAX_EXACT_BYTES
     }
 
     /// ln Z of the document, with a relative error near 1e-13.

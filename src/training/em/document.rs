@@ -4,7 +4,7 @@
 #![allow(clippy::inline_always)]
 
 use crate::counts::Document;
-use crate::math::{digamma, ln_gamma_ratio};
+use crate::math::{digamma, dot, ln_gamma_ratio};
 
 /// Expected tokens below which a topic leaves a document until the next iteration. What it takes
 /// along is that much of a token's probability, far below the rounding of the bound.
@@ -195,19 +195,4 @@ fn account(
         }
     }
     ln_words
-}
-
-/// Σ x y in eight partial sums.
-#[inline(always)]
-fn dot(x: &[f64], y: &[f64]) -> f64 {
-    let (x, x_rest) = x.as_chunks::<8>();
-    let (y, y_rest) = y.as_chunks::<8>();
-    let mut lanes = [0.0; 8];
-    for (x, y) in x.iter().zip(y) {
-        for lane in 0..8 {
-            lanes[lane] += x[lane] * y[lane];
-        }
-    }
-    let rest: f64 = x_rest.iter().zip(y_rest).map(|(x, y)| x * y).sum();
-    lanes.iter().sum::<f64>() + rest
 }

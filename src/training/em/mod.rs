@@ -20,7 +20,7 @@ mod start;
 use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result, array_of, check_all, check_positive};
-use crate::training::lda::{LEAST, check_n_topics};
+use crate::training::limits::{LEAST_PRIOR, check_n_topics};
 
 use document::Effort;
 use expectation::{Chunks, Sums};
@@ -138,11 +138,11 @@ impl<'c, 'd> Em<'c, 'd> {
         let (counts, n_topics) = (chunks.counts(), alpha.len());
         let n_cells = counts.n_documents() * n_topics;
         let mut doc_topic = array_of("expected tokens of all documents", n_cells, 0.0f32)?;
-        let n_used = alpha.iter().filter(|&&alpha| alpha > LEAST).count().max(1) as f32;
+        let n_used = alpha.iter().filter(|&&alpha| alpha > LEAST_PRIOR).count().max(1) as f32;
         for (row, document) in doc_topic.chunks_exact_mut(n_topics).zip(counts.documents()) {
             let share = document.n_tokens() as f32 / n_used;
             for (n, &alpha) in row.iter_mut().zip(&alpha) {
-                *n = if alpha > LEAST { share } else { 0.0 };
+                *n = if alpha > LEAST_PRIOR { share } else { 0.0 };
             }
         }
         Ok(Em {
@@ -190,7 +190,7 @@ impl<'c, 'd> Em<'c, 'd> {
         let added = vec![None; n_topics - n_old];
         let phi = start::with_topics(self.chunks.counts(), &self.phi, n_old, &added)?;
         let mut alpha = self.alpha.clone();
-        alpha.resize(n_topics, LEAST);
+        alpha.resize(n_topics, LEAST_PRIOR);
         let mut n_tokens = self.n_tokens();
         n_tokens.resize(n_topics, 0.0);
         Ok(EmFit { phi, alpha, bound, trace: vec![bound], n_tokens })
@@ -267,27 +267,31 @@ impl<'c, 'd> Em<'c, 'd> {
 
 fn check(settings: &EmSettings) -> Result<()> {
     check_n_topics(settings.alpha.len())?;
-    check_positive("doc_topic_prior", &settings.alpha)?;
-    let domain = "finite and not negative";
+    check_positive("Dirichlet prior of topics", &settings.alpha)?;
+    let (prior, tolerance) = (settings.topic_word_prior, settings.tolerance);
+    check_all("Dirichlet prior of words", &[prior], "between 0 and 1e100", |x| {
+        (0.0..=1e100).contains(&x)
+    })?;
     let valid = |x: f64| x >= 0.0 && x.is_finite();
-    check_all("topic_word_prior", &[settings.topic_word_prior], domain, valid)?;
-    check_all("tol", &[settings.tolerance], domain, valid)
+    check_all("tolerance", &[tolerance], "finite and not negative", valid)
 }
 
 fn check_start(counts: &CountMatrix, start: &EmStart, settings: &EmSettings) -> Result<()> {
     let n_old = start.alpha.len();
     check_n_topics(n_old)?;
-    check_positive("doc_topic_prior of init", &start.alpha)?;
+    check_positive("Dirichlet prior of topics of the start", &start.alpha)?;
     if n_old > settings.alpha.len() {
         let (found, expected) = (n_old, settings.alpha.len());
-        return Err(Error::Length { name: "topics of init", found, expected });
+        return Err(Error::Length { name: "topics of the start", found, expected });
     }
     let expected = counts.n_words() * n_old;
     if start.phi.len() != expected {
         let found = start.phi.len();
-        return Err(Error::Length { name: "topic_word of init", found, expected });
+        return Err(Error::Length { name: "topic-word weights of the start", found, expected });
     }
-    check_all("topic_word of init", &start.phi, "between 0 and 1", |x| (0.0..=1.0).contains(&x))?;
+    check_all("topic-word weights of the start", &start.phi, "between 0 and 1", |x| {
+        (0.0..=1.0).contains(&x)
+    })?;
     for (doc_ix, document) in counts.documents().enumerate() {
         let impossible = |&&word: &&u32| {
             let row = &start.phi[word as usize * n_old..][..n_old];

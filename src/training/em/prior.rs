@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::counts::CountMatrix;
 use crate::math::{digamma, ln_gamma_ratio, trigamma};
-use crate::training::lda::LEAST;
+use crate::training::limits::LEAST_PRIOR;
 
 /// Documents per unit of parallel work; fixed, so that sums do not depend on the threads.
 const CHUNK_DOCUMENTS: usize = 256;
@@ -134,16 +134,17 @@ impl Objective {
         let step = |(k, &a): (usize, &f64)| {
             if self.second[k] < 0.0 {
                 let next = a - (gradient(k) - shared) / self.second[k];
-                next.clamp((a / LARGEST_CUT).max(LEAST), MOST)
+                next.clamp((a / LARGEST_CUT).max(LEAST_PRIOR), MOST)
             } else {
-                LEAST
+                LEAST_PRIOR
             }
         };
         alpha.iter().enumerate().map(step).collect()
     }
 
     fn fixed_point(&self, alpha: &[f64]) -> Vec<f64> {
-        let next = |(a, first): (&f64, &f64)| (a * first / self.length_first).clamp(LEAST, MOST);
+        let next =
+            |(a, first): (&f64, &f64)| (a * first / self.length_first).clamp(LEAST_PRIOR, MOST);
         alpha.iter().zip(&self.first).map(next).collect()
     }
 }
@@ -169,11 +170,11 @@ mod tests {
         for k in 0..2 {
             assert!((end.first[k] - end.length_first).abs() < 1e-3, "{alpha:?}");
         }
-        assert!(alpha[2] <= LEAST);
+        assert!(alpha[2] <= LEAST_PRIOR);
         let value = |alpha: &[f64]| Objective::at(alpha, &counts, &doc_topic).value;
         let step = 1e-5;
-        let slope = (value(&[alpha[0] + step, alpha[1], LEAST])
-            - value(&[alpha[0] - step, alpha[1], LEAST]))
+        let slope = (value(&[alpha[0] + step, alpha[1], LEAST_PRIOR])
+            - value(&[alpha[0] - step, alpha[1], LEAST_PRIOR]))
             / (2.0 * step);
         assert!(slope.abs() < 1e-3, "{slope}");
     }

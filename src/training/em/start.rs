@@ -4,6 +4,7 @@ use rand::RngExt;
 
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Result, array_of};
+use crate::math::pick;
 use crate::rng::{Key, Purpose, Rng};
 
 /// Share of a new topic that is its document; the rest lets it grow on others.
@@ -67,10 +68,5 @@ pub(super) fn draw_documents(weights: &[f64], n: usize, seed: u64) -> Vec<Option
 
 fn draw(weights: &[f64], rng: &mut Rng) -> usize {
     let total: f64 = weights.iter().sum();
-    let mut dart = rng.random::<f64>() * total;
-    let hit = weights.iter().position(|&weight| {
-        dart -= weight;
-        dart < 0.0
-    });
-    hit.or_else(|| weights.iter().rposition(|&weight| weight > 0.0)).unwrap_or(0)
+    pick(weights.iter().copied(), rng.random::<f64>() * total).unwrap_or(0)
 }

@@ -1,0 +1,1 @@
+"""What every room uses and no user sees: checks, files, frames, progress, random states."""

@@ -1,0 +1,84 @@
+"""Estimates of the same quantity from below and from above."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support.results import Result
+
+__all__ = ["BidirectionalBounds"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class BidirectionalBounds(Result):
+    """Stochastic bounds of ln p of simulated data, in nats (Grosse, Ghahramani & Adams 2015).
+
+    Attributes
+    ----------
+    lower, upper : ndarray of shape (n_data,)
+        ln of an unbiased estimate of p, low on average; minus ln of an unbiased estimate of 1/p,
+        high on average. One entry a document, or one for a tensor.
+    lower_std_errors, upper_std_errors : ndarray of shape (n_data,)
+        Their standard errors.
+    sizes : ndarray of int, shape (n_data,)
+        Particles, chains or temperatures of each replicate.
+    data : Corpus, CountTensor or None
+        The simulated data; None for data that were given, or are not kept.
+
+    References
+    ----------
+    R. Grosse, Z. Ghahramani and R. Adams (2015). Sandwiching the marginal likelihood using
+    bidirectional Monte Carlo. arXiv:1511.02543.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> model = pb.AllocationModel.nmf(2)
+    >>> bounds = model.bidirectional_bounds({"doc": 3, "word": 2}, 20, random_state=0)
+    >>> bool(abs(bounds.gap[0]) < 4 * bounds.gap_std_errors[0])
+    True
+    """
+
+    lower: NDArray[np.float64]
+    lower_std_errors: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    upper_std_errors: NDArray[np.float64]
+    sizes: NDArray[np.int64]
+    data: Any = None
+
+    @property
+    def gap(self) -> NDArray[np.float64]:
+        """Upper minus lower bound of each entry.
+
+        On average at least the bias of either; negative only by chance.
+        """
+        return self.upper - self.lower
+
+    @property
+    def gap_std_errors(self) -> NDArray[np.float64]:
+        """Standard error of each gap."""
+        return np.hypot(self.lower_std_errors, self.upper_std_errors)
+
+    def _columns(self) -> dict[str, Any]:
+        return {
+            "lower": self.lower,
+            "lower_std_error": self.lower_std_errors,
+            "upper": self.upper,
+            "upper_std_error": self.upper_std_errors,
+            "gap": self.gap,
+            "gap_std_error": self.gap_std_errors,
+            "size": self.sizes,
+        }
+
+    def __repr__(self) -> str:
+        lower, upper = self.lower.sum(), self.upper.sum()
+        error = float(np.sqrt((self.gap_std_errors**2).sum()))
+        of = f" of {self.data!r}".replace("<", "").replace(">", "") if self.data is not None else ""
+        return (
+            f"<BidirectionalBounds{of}: {lower:z,.2f} to {upper:z,.2f} nats, "
+            f"gap {upper - lower:.2g} +- {error:.2g}>"
+        )

@@ -1,0 +1,133 @@
+"""Checks of scalar and array parameters, shared by estimators and functions."""
+
+from __future__ import annotations
+
+import numbers
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+
+Vector = NDArray[np.float64]
+
+_MOST_THREADS = 1024
+
+
+def whole_number(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
+    """`value` as an int of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise _wrong_type(name, value, f"must be an int, got {value!r}")
+    number = int(value)
+    if number < least or (most is not None and number > most):
+        limit = f"at least {least}" if most is None else f"between {least} and {most}"
+        raise _wrong(name, value, f"must be {limit}, got {value}", (least, most))
+    return number
+
+
+def positive_number(name: str, value: Any) -> float:
+    """`value` as a positive, finite float."""
+    number = _number(name, value)
+    if not (number > 0 and np.isfinite(number)):
+        raise _wrong(name, value, f"must be positive and finite, got {value!r}")
+    return number
+
+
+def not_negative_number(name: str, value: Any) -> float:
+    """`value` as a finite float of at least 0."""
+    number = _number(name, value)
+    if not (number >= 0 and np.isfinite(number)):
+        raise _wrong(name, value, f"must be finite and not negative, got {value!r}")
+    return number
+
+
+def share(name: str, value: Any) -> float:
+    """`value` as a float strictly between 0 and 1."""
+    number = positive_number(name, value)
+    if not number < 1:
+        raise _wrong(name, value, f"must be strictly between 0 and 1, got {value!r}", (0, 1))
+    return number
+
+
+def choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """`value` if it is one of `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        known = ", ".join(repr(known) for known in choices)
+        raise _wrong(name, value, f"must be one of {known}; got {value!r}", choices)
+    return value
+
+
+def vector(name: str, value: Any, size: int) -> Vector:
+    """One number for all, or one each, as an array of shape (size,)."""
+    array = _floats(name, value)
+    if array.ndim > 1 or array.shape not in ((), (size,)):
+        rule = f"must be a number or have shape ({size},), got shape {array.shape}"
+        raise _wrong(name, value, rule, (size,))
+    return np.ascontiguousarray(np.broadcast_to(array, (size,)))
+
+
+def positive_vector(name: str, value: Any, size: int) -> Vector:
+    """As :func:`vector`, every entry positive and finite."""
+    array = vector(name, value, size)
+    bad = np.flatnonzero(~((array > 0) & np.isfinite(array)))
+    if len(bad):
+        rule = f"must be positive and finite, but entry {bad[0]} is {array[bad[0]]}"
+        raise _wrong(name, value, rule)
+    return array
+
+
+def matrix(name: str, value: Any) -> NDArray[np.float64]:
+    """`value` as a contiguous float array of two dimensions."""
+    array = _floats(name, value)
+    if array.ndim != 2 or 0 in array.shape:
+        rule = f"must have shape (n_components, n_words), got shape {array.shape}"
+        raise _wrong(name, value, rule)
+    return np.ascontiguousarray(array)
+
+
+def n_threads(n_jobs: Any) -> int:
+    """Number of threads that `n_jobs` asks for; None and -1 mean all cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    if n_jobs is None:
+        return cores or 1
+    wanted = whole_number("n_jobs", n_jobs, least=-(cores or 1), most=_MOST_THREADS)
+    if wanted == 0:
+        raise _wrong("n_jobs", 0, "must not be 0; leave it out for all cores")
+    return wanted if wanted > 0 else (cores or 1) + 1 + wanted
+
+
+def _wrong(name: str, value: Any, rule: str, limit: Any = None) -> InvalidArgumentError:
+    message = f"{argument(name)} {rule}"
+    return InvalidArgumentError(message, argument=name, value=value, limit=limit)
+
+
+def _wrong_type(name: str, value: Any, rule: str) -> InvalidTypeError:
+    return InvalidTypeError(f"{argument(name)} {rule}", argument=name, value=value)
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise _wrong_type(name, value, f"must be a number, got {value!r}")
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
+
+
+def _floats(name: str, value: Any) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind in "iufO":
+            return np.asarray(array, dtype=np.float64)
+    except OverflowError as error:
+        raise _wrong(name, value, "holds a number that no float is as large as") from error
+    except (TypeError, ValueError) as error:
+        raise _wrong_type(name, value, f"must hold numbers, got {value!r}") from error
+    raise _wrong_type(name, value, f"must hold numbers, got {value!r}")
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can name a node or an axis: letters, digits and underscores, of any script."""
+    return bool(text) and f"_{text}".isidentifier()

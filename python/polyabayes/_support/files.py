@@ -1,0 +1,231 @@
+"""Opening files whatever packs them, and writing whole files or nothing."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import stat
+import sys
+import uuid
+import zipfile
+import zlib
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from polyabayes._support.machine import memory_of_machine
+from polyabayes.exceptions import (
+    FileAccessError,
+    FileFormatError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    PolyabayesError,
+)
+
+STANDARD_INPUT = Path("-")
+_BLOCK_BYTES = 1 << 24
+_LONGEST_LINE = 1 << 30
+MAX_WORDS = 2**31 - 1
+_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+_CORRUPT = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
+
+
+def checked_path(path: Any, name: str = "path") -> Path:
+    """A path, if it is one or the text of one; `name` is that of the argument."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidTypeError(f"{name} must be a str or a path, got {path!r}")
+    try:
+        has_null = b"\0" in os.fsencode(path)
+    except UnicodeEncodeError as error:
+        raise InvalidArgumentError(
+            f"{name} has characters that no file name can have, got {path!r}; leave them out"
+        ) from error
+    if has_null:
+        raise InvalidArgumentError(f"{name} has a null character, got {path!r}; leave it out")
+    return Path(path)
+
+
+@contextmanager
+def reading(path: Path) -> Generator[None]:
+    """Turn what a library raises about the file into FileAccessError or FileFormatError.
+
+    Parsers of other packages raise anything at files that are not what they seem.
+    """
+    try:
+        yield
+    except PolyabayesError:
+        raise
+    except _CORRUPT as error:
+        raise FileFormatError(f"{path} is damaged or cut short: {error}") from error
+    except OSError as error:
+        raise FileAccessError(f"cannot read {path}: {error.strerror or error}") from error
+    except MemoryError as error:
+        raise _too_large(path) from error
+    except Exception as error:
+        reason = str(error) or type(error).__name__
+        raise FileFormatError(f"{path} cannot be read: {reason}") from error
+
+
+@contextmanager
+def content_of(path: Path) -> Generator[None]:
+    """Name the file when its content does not make a corpus or a tensor."""
+    try:
+        yield
+    except (InvalidArgumentError, InvalidTypeError) as error:
+        raise FileFormatError(f"{path}: {error}") from error
+    except MemoryError as error:
+        raise _too_large(path) from error
+    except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+        raise FileFormatError(f"{path} cannot be read: {error}") from error
+
+
+def _too_large(path: Path) -> FileFormatError:
+    return FileFormatError(f"{path} holds, or announces, more than fits into memory")
+
+
+def refuse_announced(path: Path, n_documents: int, n_words: int) -> None:
+    """Refuse sizes that a few bytes of a file can claim, and that no memory can hold."""
+    if not n_documents or not n_words:
+        raise FileFormatError(f"{path} holds no documents or no words")
+    needed, there_are = 8 * (n_documents + n_words), memory_of_machine()
+    if n_words > MAX_WORDS or needed > there_are:
+        raise FileFormatError(
+            f"{path} announces {n_documents:,} documents and {n_words:,} words: at most "
+            f"{MAX_WORDS:,} words can be, and numbers of {needed / 2**30:,.1f} GiB in memory of "
+            f"{there_are / 2**30:,.1f}"
+        )
+
+
+@contextmanager
+def open_binary(path: Path) -> Generator[Any]:
+    """Open a file, or standard input for "-", unpacking gzip wherever it is found."""
+    with reading(path):
+        raw: Any = sys.stdin.buffer if path == STANDARD_INPUT else path.open("rb")
+    try:
+        stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)
+        with reading(path):
+            packed = stream.peek(2)[:2] == b"\x1f\x8b"
+        if packed:
+            with gzip.GzipFile(fileobj=stream) as unpacked:
+                yield unpacked
+        elif path.suffix == ".gz":
+            raise FileFormatError(f"{path} ends in .gz but is not a gzip file")
+        else:
+            yield stream
+    finally:
+        if path != STANDARD_INPUT:
+            raw.close()
+
+
+def line_blocks(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Blocks of whole lines, each with the number of its first line, counted from 1.
+
+    Blank lines at the end of the file are left out.
+    """
+    line, pending, ended = 1, bytearray(), False
+    with open_binary(path) as stream:
+        while not ended:
+            try:
+                with reading(path):
+                    piece = stream.read1(_BLOCK_BYTES)
+                    pending += piece
+            except FileFormatError as error:
+                complete = line - 1 + pending.count(b"\n")
+                raise FileFormatError(f"{error} (after line {complete})") from error
+            ended = not piece
+            if not ended and len(pending) < _BLOCK_BYTES:
+                continue
+            if not ended and b"\n" not in pending:
+                if len(pending) > _LONGEST_LINE:
+                    raise FileFormatError(f"{path}, line {line}: the line has no end in 1 GiB")
+                continue
+            body = bytes(pending if ended else pending[: pending.rfind(b"\n") + 1]).rstrip()
+            if body:
+                yield line, body
+                line += body.count(b"\n") + 1
+                pending = pending[len(body) :].partition(b"\n")[2]
+
+
+def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:
+    """All lines of a text file, without their ends."""
+    try:
+        "a".encode(encoding)
+    except (LookupError, ValueError, TypeError) as error:
+        raise InvalidArgumentError(f"encoding={encoding!r} is not one of text: {error}") from error
+    with open_binary(path) as stream, reading(path):
+        text = stream.read().decode(encoding)
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+@contextmanager
+def replacing(path: Path) -> Generator[Any]:
+    """Open a file that takes its name only when it is complete and on the disk; `.gz` is packed.
+
+    A file that is replaced keeps its mode. What is no file, or may not be written, is refused.
+    """
+    unfinished: Path | None = None
+    try:
+        target = Path(os.path.realpath(path))
+        mode = _mode_to_keep(path, target)
+        hidden = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+        with hidden.open("xb") as raw:
+            unfinished = hidden
+            if path.suffix == ".gz":
+                with gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed:
+                    yield packed
+            else:
+                yield raw
+            raw.flush()
+            os.fsync(raw.fileno())
+        if mode is not None:
+            hidden.chmod(mode)
+        hidden.replace(target)
+        unfinished = None
+        _sync_folder(target.parent)
+    except OSError as error:
+        if isinstance(error, FileAccessError):
+            raise
+        raise FileAccessError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        if unfinished is not None:
+            with suppress(OSError):
+                unfinished.unlink()
+
+
+def is_unfinished(path: Path, name: str) -> bool:
+    """Whether a path is of a file that :func:`replacing` began for the file `name` beside it."""
+    return re.fullmatch(rf"\.{re.escape(name)}\.[0-9a-f]{{32}}", path.name) is not None
+
+
+def _mode_to_keep(path: Path, target: Path) -> int | None:
+    """Mode of the file that is there; None where there is none."""
+    try:
+        found = target.stat().st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found):
+        kind = "a folder" if stat.S_ISDIR(found) else "a device, pipe or socket, not a file"
+        raise FileAccessError(f"cannot write {path}: it is {kind}")
+    if not found & _WRITABLE or not os.access(target, os.W_OK):
+        raise FileAccessError(f"cannot write {path}: it is read-only; delete it or change its mode")
+    return stat.S_IMODE(found)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put the names of a folder on the disk, on systems that can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def sibling(path: Path, suffix: str) -> Path:
+    """The file of the same name that has this suffix for its own, ``.gz`` included."""
+    counts = path.with_suffix("") if path.suffix == ".gz" else path
+    return counts.with_name(f"{counts.stem}{suffix}")

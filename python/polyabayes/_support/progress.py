@@ -1,0 +1,30 @@
+"""A progress bar for the compiled core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from polyabayes.exceptions import MissingDependencyError
+
+
+@contextmanager
+def progress_bar(
+    show: bool, total: int | None, unit: str
+) -> Generator[Callable[[int], None] | None]:
+    """Give a function that is called with the number of units done, or None where not asked for."""
+    if not show:
+        yield None
+        return
+    try:
+        from tqdm.auto import tqdm
+    except ImportError as error:
+        raise MissingDependencyError(
+            "progress=True needs tqdm: pip install 'polyabayes[progress]'"
+        ) from error
+    with tqdm(total=total, unit=unit) as bar:
+
+        def update(done: int) -> None:
+            bar.update(done - bar.n)
+
+        yield update

@@ -1,0 +1,37 @@
+"""Every accepted `random_state` as a generator or as one seed."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from polyabayes.exceptions import InvalidArgumentError, argument
+
+RandomState: TypeAlias = (
+    int | np.random.RandomState | np.random.Generator | np.random.SeedSequence | None
+)
+
+
+def random_generator(random_state: RandomState) -> np.random.Generator:
+    """Make a NumPy generator from any accepted `random_state`; a generator is used as it is."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = np.random.SeedSequence(
+            random_state.randint(2**32, size=4, dtype=np.uint32).tolist()
+        )
+    try:
+        if isinstance(random_state, bool):
+            raise TypeError
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(
+            f"{argument('random_state')} must be None, a non-negative int, a RandomState, a "
+            f"Generator or a SeedSequence, got {random_state!r}",
+            argument="random_state",
+            value=random_state,
+        ) from error
+
+
+def draw_seed(random_state: RandomState) -> int:
+    """One 64-bit seed from any accepted `random_state`; fresh entropy for None."""
+    return int(random_generator(random_state).integers(2**64, dtype=np.uint64))

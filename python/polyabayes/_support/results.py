@@ -1,0 +1,48 @@
+"""What every result can do: be a table, in pandas and in notebooks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from polyabayes._support.frames import data_frame
+from polyabayes._support.tables import columns_of, html_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ROWS_SHOWN = 20
+
+
+class Result:
+    """Base class of results, whose columns :meth:`_columns` gives.
+
+    Results are equal only to themselves: they hold arrays, and how long they took.
+    """
+
+    def to_frame(self) -> pd.DataFrame:
+        """The result as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns that the class names.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        return data_frame(self._columns())
+
+    def _columns(self) -> dict[str, Any]:
+        """Columns of equal length by name."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        """The first rows, for notebooks."""
+        columns = self._columns()
+        n_rows = len(next(iter(columns.values())))
+        caption = repr(self).partition("\n")[0].strip("<>")
+        if n_rows > _ROWS_SHOWN:
+            caption += f"; the first {_ROWS_SHOWN} of {n_rows:,} rows"
+        return html_table(columns_of(columns, _ROWS_SHOWN), caption)

@@ -1,0 +1,22 @@
+"""Counts of tensors under Bayesian networks: evidence, decompositions, missing cells."""
+
+from polyabayes.allocation.decomposition import Decomposition, n_effective_parameters
+from polyabayes.allocation.evidence import Evidence
+from polyabayes.allocation.histogram import Allocations
+from polyabayes.allocation.missing_cells import MissingCells
+from polyabayes.allocation.model import AllocationModel
+from polyabayes.allocation.particle_mcmc import ParticleChain, particle_mcmc
+from polyabayes.allocation.posterior import ModelPosterior, posterior_over_models
+
+__all__ = [
+    "AllocationModel",
+    "Allocations",
+    "Decomposition",
+    "Evidence",
+    "MissingCells",
+    "ModelPosterior",
+    "ParticleChain",
+    "n_effective_parameters",
+    "particle_mcmc",
+    "posterior_over_models",
+]

@@ -1,0 +1,289 @@
+"""Decomposition of a count tensor: its tables, and what they explain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support import checks
+from polyabayes._support.frames import data_frame
+from polyabayes.allocation.contraction import Factor, contract
+from polyabayes.data.cells import named_cells
+from polyabayes.data.tensor import CountTensor
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    InvalidArgumentError,
+    InvalidTypeError,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Decomposition", "n_effective_parameters"]
+
+Floats = NDArray[np.float64]
+
+# Entries of the tables that are gathered for a chunk of cells.
+_CHUNK = 2**22
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Decomposition:
+    """A count tensor explained by the tables of an allocation model.
+
+    Attributes
+    ----------
+    tables : dict of str to ndarray, shape (size of the node, *sizes of its parents)
+        Conditional probabilities of every node given its parents, posterior means given the
+        expected counts, (α + E S) / Σ (α + E S); they sum to 1 over the first axis. Tied nodes
+        have one table.
+    expected_counts : dict of str to ndarray, shapes as those of `tables`
+        Expected number of tokens of every value of a node and its parents; of all tied nodes
+        together.
+    families : dict of str to tuple of str
+        The node and its parents: the axes of its table.
+    intensity : float
+        Posterior mean of λ, the expected total.
+    trace : ndarray of shape (n_iterations,)
+        The objective by iteration, in nats, given the total (unless cells are missing: it is then
+        of the observed cells, whatever the total): for ``"vb"`` the bound, which never decreases;
+        for the others what they climb or visit.
+    value : float
+        The objective that was reached.
+    has_converged : bool
+        Whether the last gain was below the tolerance; True for ``"gibbs"``, which has none.
+    log_probability_of_total : float
+        ln P(T): add it to the bound of ``"vb"`` for a bound of the evidence; NaN where cells are
+        missing, whose bound is one of the evidence.
+    method : str
+        The method that found it.
+    tensor : CountTensor
+        The data.
+    missing_cells : ndarray of int, shape (n_missing, n_axes)
+        Cells that were not observed.
+    seconds : float
+        Time that it took.
+    """
+
+    tables: dict[str, Floats]
+    expected_counts: dict[str, Floats]
+    families: dict[str, tuple[str, ...]]
+    intensity: float
+    trace: Floats
+    value: float
+    has_converged: bool
+    log_probability_of_total: float
+    method: str
+    tensor: CountTensor
+    missing_cells: NDArray[np.int64]
+    seconds: float
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether `value` is a lower bound of the evidence."""
+        return self.method == "vb"
+
+    @cached_property
+    def fitted_counts(self) -> Floats:
+        """Expected counts of the non-zero cells of the data, shape (n_cells,)."""
+        return self._fit(self.tensor.coordinates)
+
+    @cached_property
+    def missing_counts(self) -> Floats:
+        """Expected counts of the missing cells, as the tables predict them, shape (n_missing,)."""
+        return self._fit(self.missing_cells)
+
+    def reconstruction(self, *, max_bytes: int = 2**30) -> Floats:
+        """Expected counts of all cells, as an array of the shape of the data.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the array would take more than `max_bytes`.
+        """
+        n_bytes = 8 * int(np.prod([float(size) for size in self._visible_sizes()]))
+        if n_bytes > checks.whole_number("max_bytes", max_bytes):
+            raise BudgetExceededError(
+                f"all cells take {n_bytes:,} bytes, above max_bytes={max_bytes:,}; "
+                "fitted_counts has those that are not zero"
+            )
+        dense = self.intensity * contract(self._factors(), self.tensor.axes)
+        return dense[tuple(slice(size) for size in self.tensor.shape)]
+
+    @cached_property
+    def squared_error(self) -> float:
+        """Σ (X - X̂)² over all observed cells; no cell is visited that is zero."""
+        fitted = self.fitted_counts
+        observed = ((self.tensor.counts - fitted) ** 2 - fitted**2).sum()
+        copy = [
+            Factor(table, tuple(n if n in self.tensor.axes else f"{n} again" for n in names))
+            for table, names in self._factors()
+        ]
+        everywhere = self.intensity**2 * contract([*self._factors(), *copy])
+        return float(observed + everywhere - (self.missing_counts**2).sum())
+
+    @cached_property
+    def kl_error(self) -> float:
+        """Σ X ln(X/X̂) - X + X̂ over all observed cells, in nats."""
+        counts = self.tensor.counts
+        explained = counts * np.log(counts / self.fitted_counts)
+        fitted = self.intensity - self.missing_counts.sum()
+        return float(explained.sum() - counts.sum() + fitted)
+
+    @property
+    def sparsity(self) -> dict[str, float]:
+        """Hoyer's sparsity of every node's conditional distributions, on average over the parents.
+
+        (√n - ‖θ‖₁/‖θ‖₂) / (√n - 1) for n values: 0 where all are equally probable, 1 where one
+        is certain, NaN for a node with one value (Hoyer 2004).
+        """
+        return {node: _hoyer(table) for node, table in self.tables.items()}
+
+    def to_frame(self, node: str) -> pd.DataFrame:
+        """A node's table: a row for each of its cells, with probability and expected count.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such node.
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        return data_frame(self._columns(node))
+
+    def missing_to_frame(self) -> pd.DataFrame:
+        """A row a missing cell: its place and expected count.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        return data_frame(self._missing_columns())
+
+    def level_names(self, node: str) -> list[Any]:
+        """Labels of the values of a node, or their numbers where it has none.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such node.
+        """
+        size = self._table(node).shape[0]
+        labels = None
+        if node in self.tensor.axes:
+            labels = self.tensor.labels[self.tensor.axes.index(node)]
+        named = [] if labels is None else labels.tolist()
+        return [*named, *range(len(named), size)]
+
+    def _table(self, node: Any) -> Floats:
+        if not isinstance(node, str) or node not in self.tables:
+            raise InvalidArgumentError(f"no node {node!r}; there are {', '.join(self.tables)}")
+        return self.tables[node]
+
+    def _columns(self, node: str) -> dict[str, Any]:
+        table = self._table(node)
+        cells = np.indices(table.shape).reshape(table.ndim, -1)
+        columns: dict[str, Any] = {
+            name: np.array(self.level_names(name), dtype=object)[levels]
+            for name, levels in zip(self.families[node], cells, strict=True)
+        }
+        columns["probability"] = self.tables[node].ravel()
+        columns["expected_count"] = self.expected_counts[node].ravel()
+        return columns
+
+    def _missing_columns(self) -> dict[str, Any]:
+        places = named_cells(self.tensor.axes, self.missing_cells, self.tensor.labels)
+        return {**places, "expected_count": self.missing_counts}
+
+    def _factors(self) -> list[Factor]:
+        return [Factor(table, self.families[node]) for node, table in self.tables.items()]
+
+    def _visible_sizes(self) -> list[int]:
+        return [self.tables[axis].shape[0] for axis in self.tensor.axes]
+
+    def _chunks(self, cells: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+        entries = max(
+            int(np.prod([table.shape[i] for i, n in enumerate(names) if n not in self.tensor.axes]))
+            for table, names in self._factors()
+        )
+        size = max(1, _CHUNK // entries)
+        return (cells[start : start + size] for start in range(0, len(cells), size))
+
+    def _fit(self, cells: NDArray[np.int64]) -> Floats:
+        """Expected counts of some cells."""
+        return np.concatenate([np.empty(0), *map(self._fit_chunk, self._chunks(cells))])
+
+    def _fit_chunk(self, cells: NDArray[np.int64]) -> Floats:
+        """Those of a chunk: tables with the values of visible nodes filled in."""
+        factors = [Factor(np.full(len(cells), self.intensity), ("",))]
+        for table, names in self._factors():
+            visible = [name for name in names if name in self.tensor.axes]
+            hidden = [name for name in names if name not in visible]
+            columns = tuple(cells[:, self.tensor.axes.index(name)] for name in visible)
+            gathered = table.transpose([names.index(name) for name in (*visible, *hidden)])[columns]
+            factors.append(Factor(gathered, ("", *hidden) if visible else tuple(hidden)))
+        return contract(factors, ("",))
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{node} {table.shape[0]:,}" for node, table in self.tables.items())
+        of = f", {len(self.missing_cells):,} cells missing"
+        return (
+            f"<Decomposition by {self.method}: {sizes}; {self.value:z,.2f} nats"
+            f"{of if len(self.missing_cells) else ' given the total'}, "
+            f"{len(self.trace):,} iterations>"
+        )
+
+
+def _hoyer(table: Floats) -> float:
+    n = table.shape[0]
+    if n == 1:
+        return float("nan")
+    ratio = table.sum(axis=0) / np.sqrt((table**2).sum(axis=0))
+    return float(np.mean((np.sqrt(n) - ratio) / (np.sqrt(n) - 1)))
+
+
+def n_effective_parameters(
+    allocation: Decomposition | Mapping[str, Any], threshold: float = 0.5
+) -> int:
+    """Number of parameters that an allocation makes use of.
+
+    d(S) = Σ over tables of the cells that hold tokens less the parents' values that do; under a
+    vanishing concentration a, ln π(S | T) = d ln a + O(1).
+
+    Parameters
+    ----------
+    allocation : Decomposition, or mapping of str to array
+        Counts of each table, the node's own axis first. Nodes with a table in common count once
+        in a decomposition; give it once in a mapping.
+    threshold : float, default=0.5
+        A cell holds tokens if more than this many are expected in it. Whole numbers give the same
+        for any threshold from 0 to below 1.
+
+    Returns
+    -------
+    int
+        d(S).
+
+    Examples
+    --------
+    >>> n_effective_parameters({"topic": [3, 1], "word": [[2, 0], [1, 1]]})
+    2
+    """
+    counts: Any = allocation
+    if isinstance(allocation, Decomposition):
+        counts = {id(table): table for table in allocation.expected_counts.values()}
+    if not isinstance(counts, Mapping):
+        raise InvalidTypeError(
+            f"allocation must be a Decomposition or a mapping of counts, got {allocation!r}"
+        )
+    tables = [np.asarray(table, dtype=np.float64) for table in counts.values()]
+    return sum(
+        int((table > threshold).sum()) - int((table.sum(axis=0) > threshold).sum())
+        for table in tables
+    )

@@ -1,0 +1,226 @@
+"""Graphs as text: chains of arrows between the names of nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise, product
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from polyabayes._support.checks import is_name
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, MissingDependencyError
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["Edge", "Graph", "read_edges"]
+
+_TOKEN = re.compile(r"(?P<link>->|<-|-)|(?P<mark>[,;])|(?P<name>[^\s,;<>-]+)|(?P<other>\S)")
+
+
+class Edge(NamedTuple):
+    """An edge as it is written.
+
+    Attributes
+    ----------
+    tail, head : str
+        Where it starts and ends; in the order of the text where it has no direction.
+    is_directed : bool
+        Whether it is an arrow.
+    place : int
+        Position of the second of its nodes in the text.
+    """
+
+    tail: str
+    head: str
+    is_directed: bool
+    place: int
+
+
+class Graph:
+    """A directed acyclic graph.
+
+    Attributes
+    ----------
+    parents : dict of str to tuple of str
+        The parents of every node, in the order in which the text names them; the nodes are in
+        the order of their first appearance.
+
+    Examples
+    --------
+    >>> graph = Graph.parse("i <- r -> j; r -> k")
+    >>> graph.nodes
+    ('i', 'r', 'j', 'k')
+    >>> graph.to_text()
+    'r -> i, j, k'
+    """
+
+    __slots__ = ("parents",)
+
+    def __init__(self, parents: Mapping[str, Iterable[str]]) -> None:
+        self.parents = {node: tuple(parents) for node, parents in parents.items()}
+
+    @classmethod
+    def parse(cls, text: str) -> Graph:
+        """Read statements such as ``"t, s -> r -> i; j <- r"``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the text is not a graph, or the graph has a cycle, an edge twice, or a node that
+            is its own parent.
+        InvalidTypeError
+            If `text` is not a str.
+        """
+        nodes, edges = read_edges(text)
+        parents: dict[str, list[str]] = {node: [] for node in nodes}
+        for edge in edges:
+            if not edge.is_directed:
+                _refuse(
+                    text,
+                    edge.place,
+                    "'-' has no direction; write '->' or '<-', or use "
+                    "AllocationModel.from_undirected",
+                )
+            parents[edge.head].append(edge.tail)
+        try:
+            TopologicalSorter(parents).prepare()
+        except CycleError as error:
+            raise InvalidArgumentError(
+                f"graph {text!r} has the cycle {' -> '.join(error.args[1])}; turn an arrow round, "
+                "or let AllocationModel.from_undirected make it acyclic"
+            ) from None
+        return cls(parents)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The names of the nodes."""
+        return tuple(self.parents)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The nodes, each after its parents."""
+        return tuple(TopologicalSorter(self.parents).static_order())
+
+    def family(self, node: str) -> tuple[str, ...]:
+        """The node, then its parents: the dimensions of its table."""
+        return (node, *self.parents[node])
+
+    def to_text(self) -> str:
+        """Write the graph as text that :meth:`parse` reads, one statement for equal parents."""
+        children: dict[tuple[str, ...], list[str]] = {}
+        for node, parents in self.parents.items():
+            children.setdefault(parents, []).append(node)
+        named = {node for parents in children for node in parents}
+        statements = [
+            f"{', '.join(parents)} -> {', '.join(nodes)}"
+            for parents, nodes in children.items()
+            if parents
+        ]
+        alone = [node for node in children.get((), []) if node not in named]
+        return "; ".join([*statements, *alone])
+
+    def to_networkx(self) -> nx.DiGraph[str]:
+        """Give the graph to networkx.
+
+        Raises
+        ------
+        MissingDependencyError
+            If networkx is not installed.
+        """
+        graph: nx.DiGraph[str] = import_networkx().DiGraph()
+        graph.add_nodes_from(self.parents)
+        graph.add_edges_from((tail, head) for head in self.parents for tail in self.parents[head])
+        return graph
+
+    def __eq__(self, other: object) -> bool:
+        """Whether nodes and families are the same, in any order of the nodes."""
+        return self.parents == other.parents if isinstance(other, Graph) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<Graph: {self.to_text()}>"
+
+
+def import_networkx() -> ModuleType:
+    """Import networkx, or say how to install it."""
+    try:
+        import networkx
+    except ImportError as error:
+        raise MissingDependencyError(
+            "graphs without directions and pictures of graphs need networkx: "
+            "pip install 'polyabayes[graph]'"
+        ) from error
+    return networkx
+
+
+def read_edges(text: str) -> tuple[tuple[str, ...], list[Edge]]:
+    """Nodes in the order of their first appearance, and edges as they are written.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the text is not a graph, or an edge links a node to itself or is there twice.
+    InvalidTypeError
+        If `text` is not a str.
+    """
+    if not isinstance(text, str):
+        raise InvalidTypeError(f"graph must be a str such as 'doc -> topic -> word', got {text!r}")
+    nodes: dict[str, None] = {}
+    edges: dict[tuple[str, ...], Edge] = {}
+    for statement in _statements(text):
+        for group, _ in statement:
+            nodes.update(dict.fromkeys(name for name, _ in group))
+        for (left, link), (right, _) in pairwise(statement):
+            for (first, _), (second, place) in product(left, right):
+                if first == second:
+                    _refuse(text, place, f"node {first!r} is linked to itself")
+                tail, head = (second, first) if link == "<-" else (first, second)
+                ends = (tail, head) if link != "-" else ("-", *sorted((tail, head)))
+                if ends in edges:
+                    _refuse(
+                        text, place, f"the edge between {first!r} and {second!r} is there twice"
+                    )
+                edges[ends] = Edge(tail, head, link != "-", place)
+    return tuple(nodes), list(edges.values())
+
+
+_Name = tuple[str, int]
+_Statement = list[tuple[list[_Name], str]]
+
+
+def _statements(text: str) -> Iterator[_Statement]:
+    """Groups of nodes, each with the link that follows it."""
+    tokens = [(str(match.lastgroup), match[0], match.start()) for match in _TOKEN.finditer(text)]
+    if not tokens:
+        raise InvalidArgumentError(
+            f"graph {text!r} has no nodes; write a graph such as 'doc -> topic -> word'"
+        )
+    if tokens[-1][1] != ";":
+        tokens.append(("mark", ";", len(text)))
+    statement: _Statement = []
+    group: list[_Name] = []
+    name_expected = True
+    for kind, token, place in tokens:
+        if kind == "other" or (kind == "name") != name_expected:
+            expected = "the name of a node" if name_expected else "'->', '<-', ',' or ';'"
+            found = repr(token) if place < len(text) else "the end"
+            _refuse(text, place, f"expected {expected}, found {found}")
+        if kind == "name" and not is_name(token):
+            _refuse(text, place, f"{token!r} is no name: use letters, digits and underscores")
+        name_expected = kind != "name"
+        if kind == "name":
+            group.append((token, place))
+        elif token != ",":
+            statement.append((group, token))
+            group = []
+        if token == ";":
+            yield statement
+            statement = []
+
+
+def _refuse(text: str, place: int, problem: str) -> NoReturn:
+    raise InvalidArgumentError(f"graph {text[:place] + '[HERE]' + text[place:]!r}: {problem}")

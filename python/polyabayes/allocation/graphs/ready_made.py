@@ -1,0 +1,376 @@
+"""Known factorisations as graphs: constructors of the class :class:`AllocationModel`.
+
+Each takes the class first; `concentration`, `rate` and `prior` are passed on to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from polyabayes._support import checks
+from polyabayes.data.cells import checked_axes
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+
+__all__ = [
+    "blockmodel",
+    "complete",
+    "cp",
+    "hidden_markov",
+    "nmf",
+    "pachinko",
+    "sum_conditioned",
+    "symmetric_cp",
+    "symmetric_nmf",
+    "tucker",
+]
+
+
+class _Network(Protocol):
+    """A class made of the text of a graph, sizes of its nodes, and options."""
+
+    def __init__(
+        self, graph: str, sizes: Mapping[str, int | None] | None = None, **options: Any
+    ) -> None: ...
+
+
+M = TypeVar("M", bound=_Network)
+
+
+def nmf(cls: type[M], /, K: int | None, axes: Sequence[str] = ("doc", "word"), **options: Any) -> M:
+    """Non-negative matrix factorisation, or LDA with its prior: ``doc <- topic -> word``.
+
+    Parameters
+    ----------
+    K : int or None
+        Number of topics; None where it is not known yet, as every size of a ready-made model.
+    axes : sequence of two str, default=("doc", "word")
+        Names of the axes.
+    **options
+        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
+
+    Returns
+    -------
+    AllocationModel
+        The model.
+
+    Examples
+    --------
+    >>> from polyabayes import AllocationModel
+    >>> AllocationModel.nmf(3)
+    <AllocationModel: topic -> doc, word; topic 3; concentration 1>
+    """
+    first, second = _axes(axes, 2)
+    return cls(f"{first} <- topic -> {second}", {"topic": K}, **options)
+
+
+def symmetric_nmf(
+    cls: type[M], /, K: int | None, axes: Sequence[str] = ("i", "j"), **options: Any
+) -> M:
+    """Non-negative factorisation of a square matrix, one table for both axes.
+
+    Parameters
+    ----------
+    K : int or None
+        Rank.
+    axes : sequence of two str, default=("i", "j")
+        Names of the axes.
+    **options
+        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
+
+    Returns
+    -------
+    AllocationModel
+        The model.
+
+    Examples
+    --------
+    >>> from polyabayes import AllocationModel
+    >>> AllocationModel.symmetric_nmf(2).tied
+    (('i', 'j'),)
+    """
+    return symmetric_cp(cls, 2, K, axes, **options)
+
+
+def symmetric_cp(
+    cls: type[M],
+    /,
+    order: int,
+    R: int | None,
+    axes: Sequence[str] | None = None,
+    **options: Any,
+) -> M:
+    """CP of a tensor of any order whose axes have one table: ``r -> i1, i2, ...``, tied.
+
+    Parameters
+    ----------
+    order : int
+        Number of axes, at least 2.
+    R : int or None
+        Rank.
+    axes : sequence of str, optional
+        Names of the axes; by default i1, i2, ...
+    **options
+        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
+
+    Returns
+    -------
+    AllocationModel
+        The model.
+
+    Examples
+    --------
+    >>> from polyabayes import AllocationModel
+    >>> AllocationModel.symmetric_cp(3, 2).tied
+    (('i1', 'i2', 'i3'),)
+    """
+    checks.whole_number("order", order, least=2)
+    names = _axes(axes or [f"i{axis}" for axis in range(1, order + 1)], order)
+    return cls(f"r -> {', '.join(names)}", {"r": R}, tied=[names], **options)
+
+
+def cp(cls: type[M], /, axes: Sequence[str], R: int | None, **options: Any) -> M:
+    """CP, also called PARAFAC, of rank R: ``r -> i, j, k``.
+
+    Parameters
+    ----------
+    axes : sequence of str
+        Names of the axes.
+    R : int or None
+        Rank.
+    **options
+        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
+
+    Returns
+    -------
+    AllocationModel
+        The model.
+
+    Examples
+    --------
+    >>> from polyabayes import AllocationModel
+    >>> AllocationModel.cp(["user", "item", "week"], 4)
+    <AllocationModel: r -> user, item, week; r 4; concentration 1>
+    """
+    return cls(f"r -> {', '.join(_axes(axes))}", {"r": R}, **options)
+
+
+def tucker(cls: type[M], /, axes: Sequence[str], ranks: Sequence[int | None], **options: Any) -> M:
+    """Tucker: every axis has a hidden node of its own, and those have a full joint table.
+
+    Parameters
+    ----------
+    axes : sequence of str
+        Names of the axes.
+    ranks : sequence of int
+        Size of the hidden node of each axis, whose name is that of the axis after ``r_``.
+    **options
+        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
+
+    Returns
+    -------
+    AllocationModel
+        The model.
+
+    Examples
+    --------
+    >>> from polyabayes import AllocationModel
+    >>> AllocationModel.tucker(["i", "j"], [2, 3])
+    <AllocationModel: r_i -> i, r_j; r_j -> j; r_i 2, r_j 3; concentration 1>
+    """
+    names = _axes(axes)
+    hidden = [f"r_{name}" for name in names]
+    lengths = _lengths("ranks", ranks, "axis")
+    if len(lengths) != len(names):
+        raise InvalidArgumentError(
+            f"ranks must hold a number for each of the axes {', '.join(names)}, got {ranks!r}"
+        )
+    loadings = [f"r_{name} -> {name}" for name in names]
+    sizes = dict(zip(hidden, lengths, strict=True))
+    return cls("; ".join([*loadings, _chain_rule(hidden)]), sizes, **options)
+
+
+def pachinko(
+    cls: type[M],
+    /,
+    sizes: Sequence[int | None] | Mapping[str, int | None],
+    axes: Sequence[str] = ("doc", "word"),
+    **options: Any,
+) -> M:
+    """Pachinko allocation (Li & McCallum 2006): ``doc -> super -> topic -> word``.
+
+    Parameters
+    ----------
+    sizes : sequence or mapping of int
+        Sizes of the hidden nodes from documents to words, any number of them; a mapping
+        names them. Two without a name are called super and topic, others h1, h2, ...
+    axes : sequence of two str, default=("doc", "word")
+        Names of the axes.
+    **options
+        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
+
+    Returns
+    -------
+    AllocationModel
+        The model.
+
+    Examples
+    --------
+    >>> from polyabayes import AllocationModel
+    >>> AllocationModel.pachinko([2, 5]).sizes
+    {'super': 2, 'topic': 5}
+    """
+    first, last = _axes(axes, 2)
+    if not isinstance(sizes, Mapping):
+        sizes = _lengths("sizes", sizes, "hidden node")
+        names = ["super", "topic"] if len(sizes) == 2 else _numbered("h", len(sizes))
+        sizes = dict(zip(names, sizes, strict=True))
+    return cls(" -> ".join([first, *sizes, last]), sizes, **options)
+
+
+def blockmodel(
+    cls: type[M],
+    /,
+    K1: int | None,
+    K2: int | None,
+    axes: Sequence[str] = ("i", "j", "s"),
+    **options: Any,
+) -> M:
+    """Mixed-membership blockmodel (Airoldi et al. 2008): ``i -> g; j -> h; g, h -> s``.
+
+    Parameters
+    ----------
+    K1, K2 : int or None
+        Number of groups of senders (node g) and of receivers (node h).
+    axes : sequence of three str, default=("i", "j", "s")
+        Names of the axes of senders, receivers and kinds of link.
+    **options
+        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
+
+    Returns
+    -------
+    AllocationModel
+        The model.
+
+    Examples
+    --------
+    >>> from polyabayes import AllocationModel
+    >>> AllocationModel.blockmodel(2, 3).sizes
+    {'g': 2, 'h': 3}
+    """
+    i, j, s = _axes(axes, 3)
+    return cls(f"{i} -> g; {j} -> h; g, h -> {s}", {"g": K1, "h": K2}, **options)
+
+
+def hidden_markov(
+    cls: type[M], /, length: int, n_states: int | None, tied: bool = False, **options: Any
+) -> M:
+    """Hidden Markov chain ``h1 -> h2 -> ...`` with an axis ``x1``, ``x2``, ... for each step.
+
+    Parameters
+    ----------
+    length : int
+        Number of steps, which is the number of axes; at least 2.
+    n_states : int or None
+        Number of hidden states.
+    tied : bool, default=False
+        Whether all steps have one table of transitions and one of emissions.
+    **options
+        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
+
+    Returns
+    -------
+    AllocationModel
+        The model.
+
+    Examples
+    --------
+    >>> from polyabayes import AllocationModel
+    >>> AllocationModel.hidden_markov(3, 2).axes
+    ('x1', 'x2', 'x3')
+    """
+    checks.whole_number("length", length, least=2)
+    states, seen = _numbered("h", length), _numbered("x", length)
+    emissions = [f"{state} -> {x}" for state, x in zip(states, seen, strict=True)]
+    ties = [tie for tie in (states[1:], seen) if len(tie) > 1] if tied else []
+    text = "; ".join([" -> ".join(states), *emissions])
+    return cls(text, dict.fromkeys(states, n_states), tied=ties, axes=seen, **options)
+
+
+def sum_conditioned(
+    cls: type[M], /, R: int | None, axes: Sequence[str] = ("i", "j", "k"), **options: Any
+) -> M:
+    """Sum-conditioned factorisation: ``j -> k; j, k -> r; k, r -> i`` (Cemgil et al. 2019).
+
+    Parameters
+    ----------
+    R : int or None
+        Rank.
+    axes : sequence of three str, default=("i", "j", "k")
+        Names of the axes.
+    **options
+        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
+
+    Returns
+    -------
+    AllocationModel
+        The model.
+
+    Examples
+    --------
+    >>> from polyabayes import AllocationModel
+    >>> AllocationModel.sum_conditioned(2).graph.to_text()
+    'j -> k; j, k -> r; k, r -> i'
+    """
+    i, j, k = _axes(axes, 3)
+    text = f"{j} -> {k}; {j}, {k} -> r; {k}, r -> {i}"
+    return cls(text, {"r": R}, axes=(i, j, k), **options)
+
+
+def complete(cls: type[M], /, axes: Sequence[str], **options: Any) -> M:
+    """Every axis depends on all before it: no independence, and a closed form.
+
+    Parameters
+    ----------
+    axes : sequence of str
+        Names of the axes.
+    **options
+        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
+
+    Returns
+    -------
+    AllocationModel
+        The model.
+
+    Examples
+    --------
+    >>> from polyabayes import AllocationModel
+    >>> AllocationModel.complete(["i", "j"]).log_evidence([[2, 0], [1, 1]]).method
+    'exact'
+    """
+    return cls(_chain_rule(_axes(axes)), **options)
+
+
+def _chain_rule(names: Sequence[str]) -> str:
+    """Text of the graph in which every node depends on all before it."""
+    edges = [f"{', '.join(names[:n])} -> {names[n]}" for n in range(1, len(names))]
+    return "; ".join([names[0], *edges])
+
+
+def _numbered(letter: str, length: int) -> list[str]:
+    return [f"{letter}{number}" for number in range(1, length + 1)]
+
+
+def _axes(axes: Any, length: int | None = None) -> tuple[str, ...]:
+    names = checked_axes(axes)
+    if length is not None and len(names) != length:
+        raise InvalidArgumentError(f"axes must name {length} axes, got {', '.join(names)}")
+    return names
+
+
+def _lengths(name: str, values: Any, of: str) -> list[int | None]:
+    if np.ndim(values) != 1:
+        raise InvalidTypeError(f"{name} must hold a number for each {of}, got {values!r}")
+    return list(values)

@@ -1,0 +1,255 @@
+"""A model and its data brought together: which nodes are visible, and how large all of them are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from polyabayes import _core
+from polyabayes.allocation.graphs.checks import LARGEST_SIZE
+from polyabayes.allocation.graphs.graph import Graph
+from polyabayes.data.cells import non_zeros
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.tensor import CountTensor
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    argument,
+)
+
+__all__ = ["Cost", "Layout", "lay_out"]
+
+
+class Cost(NamedTuple):
+    """What a token costs under a model, and an allocation.
+
+    Attributes
+    ----------
+    n_tokens : int
+        Total of the data.
+    n_cells : int
+        Their non-zero cells.
+    n_states : int
+        Joint states of hidden nodes that each token is summed over, all cliques of the
+        elimination together. A sweep, or a particle, takes n_tokens x n_states steps.
+    n_marginals : int
+        Marginal counts of one allocation: four bytes each and particle, at most.
+    """
+
+    n_tokens: int
+    n_cells: int
+    n_states: int
+    n_marginals: int
+
+
+class Described(Protocol):
+    """What a model says of itself."""
+
+    graph: Graph
+    sizes: dict[str, int | None]
+    concentration: float
+    rate: float | None
+    tied: tuple[tuple[str, ...], ...]
+    prior: str | dict[str, float]
+    axes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """A model laid out for a tensor.
+
+    Attributes
+    ----------
+    model : AllocationModel
+        The model.
+    tensor : CountTensor
+        The data.
+    sizes : dict of str to int
+        Size of every node.
+    tables : tuple of tuple of str
+        The nodes of every table: tied ones together, in the order of their first nodes.
+    core : _core.Allocation
+        Both, as the compiled core reads them.
+    """
+
+    model: Described
+    tensor: CountTensor
+    sizes: dict[str, int]
+    tables: tuple[tuple[str, ...], ...]
+    core: _core.Allocation
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The nodes that are no axes of the data."""
+        return tuple(node for node in self.sizes if node not in self.tensor.axes)
+
+    def shape(self, node: str) -> tuple[int, ...]:
+        """Shape of a node's table: its own size, then those of its parents."""
+        return tuple(self.sizes[name] for name in self.model.graph.family(node))
+
+    def alpha(self, node: str) -> float:
+        """Dirichlet parameter of every cell of a node's table."""
+        if isinstance(self.model.prior, dict):
+            return self.model.prior[node]
+        if self.model.prior == "flat":
+            return 1.0
+        n_tied = next(len(table) for table in self.tables if node in table)
+        return n_tied * self.model.concentration / math.prod(self.shape(node))
+
+    def rate(self) -> float:
+        """Rate of the intensity's prior.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the model has none, and the tensor is empty.
+        """
+        if self.model.rate is not None:
+            return self.model.rate
+        if not self.tensor.total:
+            raise InvalidArgumentError(
+                f"the tensor is empty, and the default of {argument('rate')} is the concentration "
+                "over its total; give the model one, whose P(T = 0) is then the evidence, or ask "
+                f"for {argument('given_total', True)}"
+            )
+        return self.model.concentration / self.tensor.total
+
+
+def lay_out(model: Described, data: Any, elimination_order: Sequence[str] | None = None) -> Layout:
+    """Find out which nodes are visible, and check that model and data fit.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the tables of the hidden nodes are too large to be counted in.
+    InvalidArgumentError, InvalidCountsError, InvalidTypeError
+        If model and data do not fit.
+    """
+    tensor = _as_tensor(model, data)
+    sizes = _sizes(model, tensor)
+    tables = _tables(model, sizes)
+    number = {node: index for index, node in enumerate(sizes)}
+    alphas = model.prior
+    if alphas == "flat":
+        alphas = dict.fromkeys(sizes, 1.0)
+    elimination = _elimination(elimination_order, number, tensor)
+    try:
+        core = _core.Allocation(
+            list(sizes.values()),
+            [[number[parent] for parent in model.graph.parents[node]] for node in sizes],
+            [number[axis] for axis in tensor.axes],
+            [[number[node] for node in tie] for tie in model.tied],
+            model.concentration,
+            [alphas[node] for node in sizes] if isinstance(alphas, dict) else None,
+            tensor.shape,
+            tensor.coordinates.ravel(),
+            tensor.counts,
+            elimination,
+        )
+    except BudgetExceededError as error:
+        told = ", ".join(f"{node} {size:,}" for node, size in sizes.items())
+        raise BudgetExceededError(
+            f"graph {model.graph.to_text()!r} with the sizes {told}: {error}; give smaller sizes"
+        ) from None
+    return Layout(model, tensor, sizes, tables, core)
+
+
+def _as_tensor(model: Described, data: Any) -> CountTensor:
+    """The data with axes that the graph names."""
+    if isinstance(data, CountTensor):
+        for axis in data.axes:
+            if axis not in model.graph.parents:
+                raise _misfit(
+                    model,
+                    f"no node for axis {axis!r} of the data",
+                    "add it to the graph, or sum it out as CountTensor.marginal does",
+                )
+        return data
+    if hasattr(data, "columns"):
+        raise InvalidTypeError(
+            "data is a DataFrame, whose columns may be axes or levels of one; make it a tensor by "
+            "CountTensor.from_frame or CountTensor.from_dense"
+        )
+    n_axes = 2 if isinstance(data, Corpus) else len(non_zeros(data)[0])
+    if n_axes != len(model.axes):
+        raise _misfit(
+            model,
+            f"{len(model.axes)} nodes without a size ({', '.join(model.axes) or 'none'}) for the "
+            f"{n_axes} dimensions of the data",
+            "name the dimensions in a CountTensor, or give every hidden node a size",
+        )
+    if isinstance(data, Corpus):
+        return CountTensor.from_corpus(data, model.axes)
+    return CountTensor.from_dense(data, model.axes)
+
+
+def _sizes(model: Described, tensor: CountTensor) -> dict[str, int]:
+    """Size of every node, in the order of the graph."""
+    found = dict(zip(tensor.axes, tensor.shape, strict=True))
+    sizes: dict[str, int] = {}
+    for node in model.graph.nodes:
+        size = model.sizes.get(node) or found.get(node)
+        if size is None:
+            raise _misfit(
+                model,
+                f"no size for node {node!r}, which is no axis of the data "
+                f"({', '.join(tensor.axes)})",
+                f"add sizes={{{node!r}: ...}}",
+            )
+        if size > LARGEST_SIZE:
+            raise _misfit(
+                model,
+                f"{size:,} values for node {node!r}, above the {LARGEST_SIZE:,} that can be told "
+                "apart",
+                "number the levels that occur",
+            )
+        if size < found.get(node, 0):
+            raise _misfit(
+                model,
+                f"size {size} for node {node!r}, whose axis has {found[node]} levels",
+                f"give at least sizes={{{node!r}: {found[node]}}}",
+            )
+        sizes[node] = size
+    return sizes
+
+
+def _tables(model: Described, sizes: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
+    """Nodes by table, as the compiled core orders them."""
+    table_of: dict[str, tuple[str, ...]] = {node: (node,) for node in sizes}
+    for tie in model.tied:
+        shapes = {
+            node: tuple(sizes[name] for name in model.graph.family(node)) for node in sorted(tie)
+        }
+        if len(set(shapes.values())) > 1:
+            found = ", ".join(f"{node} {shape}" for node, shape in shapes.items())
+            raise _misfit(
+                model,
+                f"tables of different shapes under one tie ({found})",
+                "give the nodes equal sizes and as many parents",
+            )
+        ordered = tuple(node for node in sizes if node in tie)
+        table_of.update(dict.fromkeys(tie, ordered))
+    return tuple(dict.fromkeys(table_of[node] for node in sizes))
+
+
+def _elimination(
+    order: Sequence[str] | None, number: Mapping[str, int], tensor: CountTensor
+) -> list[int] | None:
+    if order is None:
+        return None
+    hidden = [node for node in number if node not in tensor.axes]
+    if np.ndim(order) != 1 or sorted(map(str, order)) != sorted(hidden):
+        raise InvalidArgumentError(
+            f"elimination_order must name every hidden node once ({', '.join(hidden) or 'none'}), "
+            f"got {order!r}"
+        )
+    return [number[node] for node in order]
+
+
+def _misfit(model: Described, problem: str, remedy: str) -> InvalidArgumentError:
+    return InvalidArgumentError(f"graph {model.graph.to_text()!r} has {problem}; {remedy}")

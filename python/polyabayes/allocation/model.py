@@ -1,0 +1,626 @@
+"""The Bayesian allocation model: a count tensor under any Bayesian network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any, Self, TypeAlias
+
+from polyabayes._support.random import RandomState
+from polyabayes.allocation.decomposition import Decomposition, n_effective_parameters
+from polyabayes.allocation.evidence import Evidence, Options, find_evidence
+from polyabayes.allocation.fitting import Options as FittingOptions
+from polyabayes.allocation.fitting import find_decomposition
+from polyabayes.allocation.graphs import ready_made
+from polyabayes.allocation.graphs.checks import (
+    checked_parameter,
+    checked_prior,
+    checked_sizes,
+    checked_ties,
+    known_nodes,
+)
+from polyabayes.allocation.graphs.graph import Graph
+from polyabayes.allocation.graphs.triangulation import directed
+from polyabayes.allocation.histogram import Allocations, enumerate_allocations
+from polyabayes.allocation.layout import Cost, lay_out
+from polyabayes.allocation.missing_cells import MissingCells, find_missing
+from polyabayes.allocation.observed_cells import lay_out_observed
+from polyabayes.allocation.sandwich import Sandwich, find_sandwich
+from polyabayes.data.cells import checked_axes
+from polyabayes.exceptions import InvalidArgumentError, argument
+
+__all__ = [
+    "AllocationModel",
+    "Allocations",
+    "Cost",
+    "Decomposition",
+    "Evidence",
+    "MissingCells",
+    "Sandwich",
+    "n_effective_parameters",
+]
+
+_Constructor: TypeAlias = "classmethod[AllocationModel, ..., AllocationModel]"
+
+
+class AllocationModel:
+    """A Bayesian network whose tokens are counted in a tensor, some of its nodes hidden.
+
+    The total is Poisson with intensity λ ~ Gamma(a, rate b); every token takes a value of each
+    node by conditional tables with Dirichlet priors; the tensor counts the values of the visible
+    nodes (Cemgil et al. 2019). Evidence integrates λ, tables and hidden nodes out.
+
+    Parameters
+    ----------
+    graph : str
+        The network as text: chains of arrows, several parents or children parted by commas,
+        statements parted by semicolons, as ``"doc -> topic -> word"``, ``"i <- r -> j; r -> k"``
+        or ``"t -> s; t, s -> r -> i, j"``. Nodes that name an axis of the data are visible.
+    sizes : mapping of str to int or None, optional
+        Number of values of every hidden node; None where it is not known, for :meth:`with_sizes`
+        or a :class:`WitnessSearch` to fill in. A visible node has that of its axis, or more.
+    concentration : float, default=1.0
+        a: the equivalent sample size of the prior.
+    rate : float, optional
+        b; by default the concentration over the total of the data, so that the total is expected.
+    tied : sequence of sequences of str, default=()
+        Groups of nodes that share one table, as ``[("i", "j")]`` of symmetric NMF.
+    prior : {"bdeu", "flat"} or mapping of str to float, default="bdeu"
+        Dirichlet parameters of the tables. ``"bdeu"``: a over the number of cells of the table,
+        under which all tables agree on what they share, and Markov-equivalent graphs have equal
+        evidence. The others need not agree: ``"flat"`` is 1 in all cells; a mapping names every
+        node and gives the parameter of each cell of its table.
+    axes : sequence of str, optional
+        Which nodes the dimensions of a bare array are; by default the nodes without a size, in
+        the order of the text, except that doc comes before word, as in every matrix of documents.
+
+    Attributes
+    ----------
+    graph : Graph
+        The network: ``nodes``, ``parents``, ``to_text()``, ``to_networkx()``.
+    added_edges : tuple of (str, str)
+        What :meth:`from_undirected` added.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If the text is not a graph or the graph has a cycle; the message shows where.
+
+    Examples
+    --------
+    >>> model = AllocationModel("word <- topic -> doc", sizes={"topic": 2})
+    >>> evidence = model.log_evidence([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+    >>> print(f"{evidence.value:.10f} {evidence.method}")
+    -17.2541660962 exact
+    """
+
+    def __init__(
+        self,
+        graph: str,
+        sizes: Mapping[str, int | None] | None = None,
+        concentration: float = 1.0,
+        rate: float | None = None,
+        tied: Sequence[Sequence[str]] = (),
+        *,
+        prior: str | Mapping[str, float] = "bdeu",
+        axes: Sequence[str] | None = None,
+    ) -> None:
+        self.graph = Graph.parse(graph)
+        self.sizes = checked_sizes(self.graph, sizes)
+        self.concentration = checked_parameter("concentration", concentration)
+        self.rate = None if rate is None else checked_parameter("rate", rate)
+        self.tied = checked_ties(self.graph, tied)
+        self.prior = checked_prior(self.graph, self.tied, prior)
+        self.axes = self._open_nodes()
+        if axes is not None:
+            self.axes = known_nodes(self.graph, "axes", checked_axes(axes))
+        self.added_edges: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def from_undirected(
+        cls, graph: str, sizes: Mapping[str, int | None] | None = None, **options: Any
+    ) -> Self:
+        """Make a decomposable model of a graph without directions, or with cycles.
+
+        Parents of arrows are married and directions dropped, cycles get chords, and what is then
+        chordal is directed along a perfect numbering; all such directions are equivalent.
+
+        Parameters
+        ----------
+        graph : str
+            As for the class, with ``-`` for edges without a direction, as ``"a - b - c - a"``.
+        sizes : mapping of str to int, optional
+            As for the class.
+        **options
+            Further parameters of the class.
+
+        Returns
+        -------
+        AllocationModel
+            The model; its ``added_edges`` and its repr say which edges were added.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            As the class.
+        MissingDependencyError
+            If networkx is not installed.
+
+        Examples
+        --------
+        >>> AllocationModel.from_undirected("a -> c <- b").added_edges
+        (('a', 'b'),)
+        """
+        network, added = directed(graph)
+        model = cls(network.to_text(), sizes, **options)
+        model.added_edges = added
+        return model
+
+    @property
+    def unknown_sizes(self) -> tuple[str, ...]:
+        """The nodes whose size is None, in the order of `sizes`."""
+        return tuple(node for node, size in self.sizes.items() if size is None)
+
+    def with_sizes(self, **sizes: int) -> Self:
+        """The same model with other sizes, by node; those that are not given stay as they are.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If the graph has no such node, or a size is no positive number.
+
+        Examples
+        --------
+        >>> AllocationModel.nmf(None).with_sizes(topic=3)
+        <AllocationModel: topic -> doc, word; topic 3; concentration 1>
+        """
+        other = copy(self)
+        other.sizes = checked_sizes(self.graph, {**self.sizes, **sizes})
+        return other
+
+    def cost(self, data: Any, *, elimination_order: Sequence[str] | None = None) -> Cost:
+        """What the hidden nodes cost, before anything runs.
+
+        Parameters
+        ----------
+        data, elimination_order
+            As for :meth:`log_evidence`.
+
+        Returns
+        -------
+        Cost
+            Tokens, cells, joint states a token, marginal counts an allocation.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            If model and data do not fit.
+        """
+        layout = lay_out(self, data, elimination_order)
+        tensor, core = layout.tensor, layout.core
+        return Cost(tensor.total, tensor.n_cells, core.n_states, core.n_marginals)
+
+    def log_evidence(
+        self,
+        data: Any,
+        method: str = "auto",
+        *,
+        observed: Any = None,
+        max_total: int | None = None,
+        given_total: bool = False,
+        n_particles: int | None = None,
+        n_samples: int | None = None,
+        n_replicates: int | None = None,
+        resampling: str = "systematic",
+        resample_below: float = 0.5,
+        order: str | Sequence[int] = "random",
+        budget: float | None = None,
+        target_std_error: float | None = None,
+        elimination_order: Sequence[str] | None = None,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> Evidence:
+        """Evidence of a count tensor: its probability with all parameters integrated out.
+
+        Parameters
+        ----------
+        data : CountTensor, Corpus, array or sparse matrix
+            The counts. A tensor's axes are nodes; the dimensions of anything else are `axes`.
+        method : str, default="auto"
+            ===================  ====================================================  =========
+            method               what it does                                          cost
+            ===================  ====================================================  =========
+            ``"auto"``           exact where quick, else ``"smc"`` or ``"tempered"``,  1.3 times
+                                 as a short pilot of smc tells                         theirs
+            ``"exact"``          enumeration, allocations with equal margins merged    grows
+                                                                                       fast
+            ``"smc"``            particle filter over tokens, P particles; unbiased    P T S
+                                 (the paper's algorithms 1 to 3); for tens of tokens,
+                                 or few cells of large counts
+            ``"smc-lookahead"``  the same along the counts that a Gibbs run expects    P T S
+                                 of the tokens to come; unbiased; all hidden nodes
+                                 must be summed out together
+            ``"tempered"``       non-reversible parallel tempering of collapsed Gibbs    P N T S
+                                 chains [1]_, P of them on a ladder, in rounds of
+                                 doubling length up to N sweeps, until both
+                                 directions, the rounds and the replicates agree
+                                 within `target_std_error`; any number of tokens
+            ``"annealed"``       annealed importance sampling from independent tokens  P N T S
+                                 to the model's urn, populations of P collapsed Gibbs
+                                 chains, N temperatures, from modes of the posterior
+                                 where that finds more; unbiased; any number of tokens
+            ``"vb"``             variational Bayes, N iterations at most: a lower      N C S
+                                 bound without an error; the best of several restarts
+            ===================  ====================================================  ==
+            The cost is that of a replicate: T tokens in C cells, S joint states of hidden nodes,
+            which :meth:`cost` tells. Options that ``"smc"`` alone takes, or ``"tempered"``, make
+            it the choice of ``"auto"`` where exact is not quick.
+        observed : array of bool, shape of the data, or "nan", optional
+            Where the data were observed; by default in all cells. The others, which must have no
+            counts, are summed out by ``"auto"``, ``"exact"``, ``"smc"`` or ``"vb"``; see
+            :meth:`predict_missing`. A masked array says so itself. ``"nan"``: an array has
+            NaN where it was not observed. Without that NaN is refused, since tables that were
+            pivoted have it where nothing was counted.
+        max_total : int, optional
+            Largest total that missing cells are summed out up to.
+        given_total : bool, default=False
+            Condition on the total, which then needs no prior.
+        n_particles : int, optional
+            P: 1000 for the filters, 16 for ``"annealed"``; rounded up to a
+            multiple of 16.
+        n_samples : int, optional
+            N: 1000 for ``"annealed"`` and ``"vb"``; a replicate that starts from modes takes about
+            2 N sweeps, half of them to look for modes. For ``"tempered"`` the sweeps of the longest
+            round; by default up to 512, and as many as some 4 x 10^10 weights of states take.
+        n_replicates : int, optional
+            Independent replicates, 4; their mean is the estimate, their spread its error. For
+            ``"vb"`` restarts, 10.
+        resampling : {"systematic", "stratified", "residual", "multinomial"}
+            How the filters resample.
+        resample_below : float, default=0.5
+            Effective share of the particles below which it does: 0 never, 1 always.
+        order : {"random", "sorted"} or sequence of int
+            Order in which the filters draw the tokens: at random, cell after cell, or cell after
+            cell in an order given by the numbers of the tensor's cells. It has no bias, but a
+            large effect on the error.
+        budget : float, optional
+            Multiply-adds that an exact sum may take: 10^9 for ``"exact"``, some ten seconds, and
+            10^7 for ``"auto"``. Every joint state of a token in an allocation takes as many as it
+            has factors and the allocation marginal counts.
+        target_std_error : float, optional
+            Standard error at which ``"tempered"`` ends: 0.5 nats.
+        elimination_order : sequence of str, optional
+            Order in which hidden nodes are summed out; by default that of fewest states.
+        random_state : None, int, RandomState, Generator or SeedSequence
+            Equal seeds give equal bits, for any number of threads.
+        n_jobs : int, optional
+            Threads; None means all cores.
+        progress : bool, default=False
+            Show a progress bar (needs tqdm).
+
+        Returns
+        -------
+        Evidence
+            ln of the evidence in nats, with its error.
+
+        Raises
+        ------
+        BudgetExceededError
+            If an exact sum would go beyond its budget; if tokens, particles or chains would take
+            more memory than the machine has.
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            If an argument is bad, or model and data do not fit; before any work.
+        Interrupted
+            On Ctrl-C after the first round of ``"tempered"``: its ``partial`` is the evidence so
+            far.
+
+        Warns
+        -----
+        UnreliableErrorWarning
+            If the error cannot be trusted, or ``"tempered"`` has not settled.
+
+        References
+        ----------
+        .. [1] S. Syed, A. Bouchard-Côté, G. Deligiannidis, A. Doucet (2022). Non-reversible
+           parallel tempering: a scalable highly parallel MCMC scheme. JRSS B 84.
+
+        Examples
+        --------
+        >>> counts = [[12, 3, 0], [0, 9, 5], [1, 0, 14]]
+        >>> found = AllocationModel.nmf(2).log_evidence(counts, "tempered", random_state=0)
+        >>> found.converged, found.round_trips > 10
+        (True, True)
+        """
+        options = Options(
+            n_particles,
+            n_samples,
+            n_replicates,
+            resampling,
+            resample_below,
+            order,
+            budget,
+            target_std_error,
+        )
+        layout, missing = lay_out_observed(self, data, observed, elimination_order)
+        if len(missing):
+            if given_total:
+                raise InvalidArgumentError(
+                    f"{argument('given_total', True)} needs all cells observed: the total is not "
+                    f"known, {argument('predict_missing')} has its posterior"
+                )
+            return find_missing(
+                layout,
+                missing,
+                method,
+                options,
+                max_total,
+                random_state=random_state,
+                n_jobs=n_jobs,
+                progress=progress,
+            ).evidence
+        if max_total is not None:
+            raise InvalidArgumentError("max_total needs missing cells, and all are observed")
+        return find_evidence(
+            layout,
+            method,
+            options,
+            given_total=given_total,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+
+    def predict_missing(
+        self,
+        data: Any,
+        method: str = "auto",
+        *,
+        observed: Any = None,
+        max_total: int | None = None,
+        n_particles: int | None = None,
+        n_samples: int | None = None,
+        n_replicates: int | None = None,
+        resampling: str = "systematic",
+        resample_below: float = 0.5,
+        order: str | Sequence[int] = "random",
+        budget: float | None = None,
+        elimination_order: Sequence[str] | None = None,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> MissingCells:
+        """Evidence as a function of the total, and expected counts, where cells are missing.
+
+        A cell that was not observed leaves the total free. The tokens that are seen come first,
+        then tokens that fall in any of M missing cells, one by one: their weights' sum gives
+        Pr(T, X) for every T (the paper's Example 3.4). A missing token costs M S steps.
+
+        Parameters
+        ----------
+        data
+            As for :meth:`log_evidence`. The model needs a `rate`.
+        method : {"auto", "exact", "smc", "vb"}
+            As for :meth:`log_evidence`; ``"auto"`` is exact where quick, else ``"smc"``. Where
+            totals have a long tail, ``"exact"`` takes minutes and gigabytes: give `max_total`.
+            ``"vb"`` follows one of many modes: its counts may be far off, and its totals are
+            spread too narrowly.
+        observed
+            As for :meth:`log_evidence`; at least one cell is missing. Levels of a node beyond its
+            axis count as observed, without tokens.
+        max_total : int, optional
+            Largest total. By default, totals go on until those beyond would add less than 1e-9 of
+            the evidence to ``"exact"``, and 1e-6 to ``"smc"``, about, or a million tokens are
+            missing. Not of ``"vb"``.
+        n_particles, n_samples, n_replicates, resampling, resample_below, order, budget
+            As for :meth:`log_evidence`.
+        elimination_order, random_state, n_jobs, progress
+            As for :meth:`log_evidence`.
+
+        Returns
+        -------
+        MissingCells
+            ln Pr(T, X) and Pr(T | X) by total, expected counts by cell, and the evidence Pr(X).
+
+        Raises
+        ------
+        BudgetExceededError, InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            As :meth:`log_evidence`; if the model has no rate, or no cell is missing.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> model = AllocationModel.nmf(1, concentration=4.0, rate=0.01)
+        >>> found = model.predict_missing(np.ma.masked_equal([[-1, 3], [3, 3]], -1))
+        >>> int(found.totals[found.log_joint.argmax()])
+        12
+        >>> print(f"{found.log_joint.max():.10f}")
+        -17.7537903849
+        >>> found.total_interval(0.5)
+        (13, 22)
+        """
+        return find_missing(
+            *lay_out_observed(self, data, observed, elimination_order),
+            method,
+            Options(
+                n_particles, n_samples, n_replicates, resampling, resample_below, order, budget
+            ),
+            max_total,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+
+    def allocations(self, data: Any, *, budget: float | None = None) -> Allocations:
+        """All allocations of a small tensor to hidden values, with their probabilities.
+
+        Parameters
+        ----------
+        data : CountTensor, Corpus, array or sparse matrix
+            As for :meth:`log_evidence`.
+        budget : float, optional
+            Counts that may be held at a time, 2 x 10^7: groups of allocations so far, times the
+            ways to allocate the next cell, times the cells of all tables and the joint hidden
+            states.
+
+        Returns
+        -------
+        Allocations
+            Their ln π(S | T), multiplicities, effective numbers of parameters, and histogram
+            (figure 5 of Cemgil et al. 2019).
+
+        Raises
+        ------
+        BudgetExceededError
+            If the enumeration would go beyond its budget.
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            If an argument is bad, or model and data do not fit; before any work.
+
+        Examples
+        --------
+        >>> AllocationModel.nmf(2).allocations([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+        <Allocations: 320 in 98 groups, log evidence -13.651705 nats given the total>
+        """
+        return enumerate_allocations(lay_out(self, data), budget)
+
+    def sandwich(
+        self,
+        shape: Mapping[str, int],
+        total: int,
+        *,
+        n_particles: int = 16,
+        n_samples: int = 1000,
+        n_replicates: int = 4,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> Sandwich:
+        """How far annealing may be from the truth, on a tensor drawn from the model.
+
+        The allocation of such a tensor is known, and annealing backwards from it is high in
+        expectation, as annealing forwards is low (Grosse, Ghahramani and Adams 2015).
+
+        Parameters
+        ----------
+        shape : mapping of str to int
+            The axes of the tensor to draw, and their sizes.
+        total : int
+            Its total.
+        n_particles, n_samples, n_replicates : int, default=16, 1000, 4
+            Chains, temperatures and replicates of ``"annealed"``, of either side.
+        random_state, n_jobs, progress
+            As for :meth:`log_evidence`.
+
+        Returns
+        -------
+        Sandwich
+            Both sides and their gap, given the total.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the chains would take more than the memory of the machine.
+        InvalidArgumentError, InvalidTypeError
+            If an argument is bad, or nothing is hidden; before any work.
+        """
+        return find_sandwich(
+            self,
+            shape,
+            total,
+            n_particles=n_particles,
+            n_samples=n_samples,
+            n_replicates=n_replicates,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+
+    def decompose(
+        self,
+        data: Any,
+        method: str = "vb",
+        *,
+        observed: Any = None,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        n_restarts: int | None = None,
+        burn_in: int | None = None,
+        n_particles: int | None = None,
+        elimination_order: Sequence[str] | None = None,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> Decomposition:
+        """Explain a count tensor by conditional tables.
+
+        Parameters
+        ----------
+        data : CountTensor, Corpus, array or sparse matrix
+            As for :meth:`log_evidence`.
+        method : {"vb", "em", "dual-em", "icm", "gibbs", "smc"}, default="vb"
+            Variational Bayes, whose bound never decreases; expectation maximisation over the
+            tables; over the allocation (dual); iterated conditional modes of both; averages of
+            collapsed Gibbs sampling; the most probable particle of a filter.
+        observed : array of bool, shape of the data, or "nan", optional
+            As for :meth:`log_evidence`. With missing cells, which need a `rate`, ``"vb"`` and
+            ``"em"``: tables and counts are those of all cells, and predict the missing ones.
+        max_iter : int, optional
+            Iterations, or sweeps of ``"gibbs"``: 1000.
+        tol : float, optional
+            Relative gain of the objective at which iterations end, 1e-9.
+        n_restarts : int, optional
+            Random starts, the best of which is kept: 10. Not of ``"gibbs"`` and ``"smc"``.
+        burn_in : int, optional
+            Sweeps of ``"gibbs"`` that are not averaged over; by default half of them.
+        n_particles : int, optional
+            Particles of ``"smc"``: 1000.
+        elimination_order, random_state, n_jobs, progress
+            As for :meth:`log_evidence`.
+
+        Returns
+        -------
+        Decomposition
+            Conditional tables, expected counts, how well they reconstruct the data.
+
+        Raises
+        ------
+        BudgetExceededError
+            If chains or particles would take more than the memory of the machine.
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            If an argument is bad, or model and data do not fit; before any work.
+        """
+        return find_decomposition(
+            *lay_out_observed(self, data, observed, elimination_order),
+            method,
+            FittingOptions(max_iter, tol, n_restarts, burn_in, n_particles),
+            random_state=random_state,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+
+    nmf: _Constructor = classmethod(ready_made.nmf)
+    symmetric_nmf: _Constructor = classmethod(ready_made.symmetric_nmf)
+    symmetric_cp: _Constructor = classmethod(ready_made.symmetric_cp)
+    cp: _Constructor = classmethod(ready_made.cp)
+    tucker: _Constructor = classmethod(ready_made.tucker)
+    pachinko: _Constructor = classmethod(ready_made.pachinko)
+    blockmodel: _Constructor = classmethod(ready_made.blockmodel)
+    hidden_markov: _Constructor = classmethod(ready_made.hidden_markov)
+    sum_conditioned: _Constructor = classmethod(ready_made.sum_conditioned)
+    complete: _Constructor = classmethod(ready_made.complete)
+
+    def _open_nodes(self) -> tuple[str, ...]:
+        nodes = tuple(node for node in self.graph.nodes if node not in self.sizes)
+        return ("doc", "word") if set(nodes) == {"doc", "word"} else nodes
+
+    def __repr__(self) -> str:
+        parts = [self.graph.to_text()]
+        sizes = {node: f"{size:,}" if size else "?" for node, size in self.sizes.items()}
+        parts += [", ".join(f"{node} {size}" for node, size in sizes.items())]
+        parts += [f"concentration {self.concentration:g}"]
+        parts += [f"rate {self.rate:g}"] if self.rate is not None else []
+        parts += [f"tied {', '.join(tie)}" for tie in self.tied]
+        parts += [f"prior {self.prior}"] if self.prior != "bdeu" else []
+        if self.added_edges:
+            parts += ["added " + ", ".join(f"{one} - {other}" for one, other in self.added_edges)]
+        return f"<AllocationModel: {'; '.join(part for part in parts if part)}>"

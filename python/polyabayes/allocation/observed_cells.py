@@ -1,0 +1,188 @@
+"""Which cells of a tensor were observed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polyabayes import _core
+from polyabayes.allocation.layout import Described, Layout, lay_out
+from polyabayes.allocation.memory import check_memory
+from polyabayes.data.cells import Integers
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.tensor import CountTensor
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    InvalidCountsError,
+    InvalidTypeError,
+)
+
+__all__ = ["incomplete", "lay_out_observed", "observed_outside"]
+
+
+def lay_out_observed(
+    model: Described, data: Any, observed: Any, elimination_order: Sequence[str] | None
+) -> tuple[Layout, Integers]:
+    """A model laid out for the observed cells, and the coordinates of the others.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidCountsError, InvalidTypeError
+        If an argument is bad, or model and data do not fit.
+    """
+    if np.ma.is_masked(data):
+        if observed is not None:
+            raise InvalidArgumentError(
+                "data is a masked array, and observed is given, too; give one of them"
+            )
+        data, observed = data.filled(0), ~np.ma.getmaskarray(data)
+    data, observed = _without_nans(data, observed)
+    layout = lay_out(model, data, elimination_order)
+    if observed is None:
+        return layout, np.empty((0, layout.tensor.n_axes), dtype=np.int64)
+    return layout, _unobserved(layout.tensor, observed)
+
+
+def _without_nans(data: Any, observed: Any) -> tuple[Any, Any]:
+    """Zeros where NaN stands for what was not observed, and a mask of what was.
+
+    NaN is no mark of its own accord: tables that were pivoted have it where nothing was counted.
+    """
+    if isinstance(observed, str) and observed != "nan":
+        raise InvalidArgumentError(f"observed must be a boolean array or 'nan', got {observed!r}")
+    array = _numbers(data)
+    if array is None:
+        if isinstance(observed, str):
+            raise InvalidTypeError(
+                "observed='nan' needs data in an array of numbers, with NaN for what was not "
+                f"observed, got {type(data).__name__}; give such an array, or as observed a "
+                "boolean array, True where a cell was observed"
+            )
+        return data, observed
+    is_nan = np.isnan(array)
+    if isinstance(observed, str):
+        return np.where(is_nan, 0, array), ~is_nan
+    refused = is_nan
+    if observed is not None and np.shape(observed) == array.shape:
+        refused = is_nan & np.asarray(observed, dtype=np.bool_)
+    if refused.any():
+        cell = tuple(np.argwhere(refused)[0].tolist())
+        raise InvalidCountsError(
+            f"data holds NaN at cell {cell}; if NaN marks the cells that were not observed, give "
+            "observed='nan' (or observed=~np.isnan(x)), and if nothing was counted there, write 0"
+        )
+    return (np.where(is_nan, 0, array), observed) if is_nan.any() else (data, observed)
+
+
+def _numbers(data: Any) -> NDArray[Any] | None:
+    """The data as an array, if it is one of numbers."""
+    if isinstance(data, (CountTensor, Corpus)) or sparse.issparse(data) or hasattr(data, "columns"):
+        return None
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        return None
+    return array if array.dtype.kind in "biuf" else None
+
+
+def _unobserved(tensor: CountTensor, observed: Any) -> Integers:
+    """Coordinates of the cells that were not observed, in lexicographic order.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidCountsError, InvalidTypeError
+        If `observed` is not a boolean array of the tensor's shape, or a missing cell has a count.
+    """
+    mask = np.asarray(observed)
+    if mask.dtype != np.bool_:
+        raise InvalidTypeError(
+            f"observed must be a boolean array, True where a cell was observed, got {mask.dtype}"
+        )
+    if mask.shape != tensor.shape:
+        raise InvalidArgumentError(
+            f"observed must have the shape of the data, {tensor.shape}, got {mask.shape}"
+        )
+    counted = np.flatnonzero(~mask[tuple(tensor.coordinates.T)])
+    if len(counted):
+        place = tensor.coordinates[counted[0]]
+        raise InvalidCountsError(
+            f"cell {_place(tensor, place)} is marked as not observed, but has the count "
+            f"{tensor.counts[counted[0]]}; set the count to 0, or mark the cell as observed"
+        )
+    return np.argwhere(~mask)
+
+
+def incomplete(layout: Layout, missing: Integers) -> _core.IncompleteAllocation:
+    """A model that is laid out for the observed cells, laid out for the missing ones, too.
+
+    Raises
+    ------
+    BudgetExceededError
+        If they would take more than the memory of the machine.
+    InvalidArgumentError
+        If the model has no rate.
+    """
+    rate = layout.model.rate
+    if rate is None:
+        raise InvalidArgumentError(
+            "the default of `rate` is the concentration over the total, which is not known where "
+            "cells are missing; give the model one, as the concentration over the total you expect"
+        )
+    check_memory(layout.core, 1, n_missing=len(missing))
+    return layout.core.with_missing(missing.ravel(), rate)
+
+
+def observed_outside(tensor: CountTensor, missing: CountTensor) -> NDArray[np.bool_]:
+    """Mask of the cells that another tensor leaves empty, levels with labels matched by them.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the other has other axes or levels, or no cell.
+    """
+    if missing.axes != tensor.axes:
+        raise InvalidArgumentError(
+            f"the missing cells have axes {', '.join(missing.axes)}, and the tensor "
+            f"{', '.join(tensor.axes)}; call them alike, in one order"
+        )
+    if not missing.n_cells:
+        raise InvalidArgumentError("the missing cells are none; mark each by a count of 1")
+    observed = np.ones(tensor.shape, dtype=np.bool_)
+    cells = [_levels(tensor, missing, axis) for axis in range(tensor.n_axes)]
+    observed[tuple(cells)] = False
+    return observed
+
+
+def _levels(tensor: CountTensor, missing: CountTensor, axis: int) -> Integers:
+    """Levels of the missing cells on an axis, by the numbers of the tensor."""
+    name, levels = tensor.axes[axis], missing.coordinates[:, axis]
+    labels, known = missing.labels[axis], tensor.labels[axis]
+    if known is None and labels is None:
+        number = {level: level for level in range(tensor.shape[axis])}
+        wanted = levels.tolist()
+    elif known is None or labels is None:
+        raise InvalidArgumentError(
+            f"axis {name!r} has labels in the tensor or in the missing cells, not in both"
+        )
+    else:
+        number = {label: level for level, label in enumerate(known.tolist())}
+        wanted = labels[levels].tolist()
+    for level in wanted:
+        if level not in number:
+            raise InvalidArgumentError(
+                f"a missing cell has level {level!r} of axis {name!r}, which the tensor does not "
+                "have; give the tensor all levels"
+            )
+    return np.array([number[level] for level in wanted], dtype=np.int64)
+
+
+def _place(tensor: CountTensor, cell: Integers) -> str:
+    names = [
+        f"{axis} {level if labels is None else repr(labels[level])}"
+        for axis, level, labels in zip(tensor.axes, cell.tolist(), tensor.labels, strict=True)
+    ]
+    return f"({', '.join(names)})"

@@ -1,0 +1,254 @@
+"""Allocation models compared by the evidence of the same tensor."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special, stats
+
+from polyabayes._support import checks
+from polyabayes._support.random import RandomState, draw_seed
+from polyabayes._support.results import Result
+from polyabayes._support.tables import Column, text_table
+from polyabayes.allocation.evidence import METHODS
+from polyabayes.allocation.model import AllocationModel, Evidence
+from polyabayes.exceptions import (
+    Interrupted,
+    InvalidArgumentError,
+    InvalidTypeError,
+    UnreliableErrorWarning,
+    argument,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ModelPosterior", "posterior_over_models"]
+
+
+_NO_ODDS = (
+    "lower bounds may be any distance below their evidences, so that they tell no odds: take "
+    f"{argument('method', 'tempered')} or {argument('method', 'smc')}, or look at the bounds by "
+    "log_evidence"
+)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ModelPosterior(Result):
+    """Allocation models by their posterior probability, best first.
+
+    Evidences that are lower bounds are refused: nothing follows from them for odds.
+
+    Attributes
+    ----------
+    evidences : dict of str to Evidence
+        Every model's evidence, in the order of decreasing posterior probability.
+    prior : dict of str to float
+        Prior probability of every model.
+    """
+
+    evidences: dict[str, Evidence]
+    prior: dict[str, float]
+
+    def __post_init__(self) -> None:
+        bounds = [name for name, found in self.evidences.items() if found.is_lower_bound]
+        if bounds:
+            raise InvalidArgumentError(f"the evidence of {bounds[0]!r} is a bound; {_NO_ODDS}")
+
+    @property
+    def best(self) -> str:
+        """Name of the most probable model."""
+        return next(iter(self.evidences))
+
+    @property
+    def probabilities(self) -> dict[str, float]:
+        """Posterior probability of every model."""
+        weights = special.softmax(np.array([self._ln_weight(name) for name in self.evidences]))
+        return dict(zip(self.evidences, weights.tolist(), strict=True))
+
+    def log_odds(self, first: str, second: str) -> tuple[float, float]:
+        """Posterior log odds of `first` against `second` in nats, and their standard error."""
+        for name in (first, second):
+            if name not in self.evidences:
+                known = ", ".join(repr(known) for known in self.evidences)
+                raise InvalidArgumentError(f"no model {name!r} here; there are {known}")
+        if first == second:
+            return 0.0, 0.0
+        errors = [self.evidences[name].std_error for name in (first, second)]
+        return self._ln_weight(first) - self._ln_weight(second), float(
+            np.hypot(errors[0], errors[1])
+        )
+
+    def quantile(self, level: float = 0.95) -> float:
+        """Standard errors to either side that hold the true log odds with probability `level`.
+
+        By Student's law, with a degree of freedom less than the fewest replicates of a model.
+        """
+        numbers = [e.n_replicates for e in self.evidences.values() if e.n_replicates]
+        n_free = max(min(numbers, default=np.inf) - 1, 1)
+        return float(stats.t.ppf(0.5 + checks.share("level", level) / 2, n_free))
+
+    def interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
+        """Interval of a model's posterior probability, for the errors of all evidences.
+
+        It is that of the log odds of the model against all others, whose variance is that of its
+        own evidence, and that of the others in the squared shares that they have among
+        themselves.
+        """
+        quantile = self.quantile(level)
+        self.log_odds(name, name)
+        others = [other for other in self.evidences if other != name]
+        if not others:
+            return 1.0, 1.0
+        ln_weights = np.array([self._ln_weight(other) for other in others])
+        errors = np.array([self.evidences[other].std_error for other in others])
+        ln_odds = self._ln_weight(name) - special.logsumexp(ln_weights)
+        shares = special.softmax(ln_weights)
+        error = np.hypot(self.evidences[name].std_error, np.sqrt(((shares * errors) ** 2).sum()))
+        ends = special.expit(ln_odds + quantile * error * np.array([-1.0, 1.0]))
+        return float(ends[0]), float(ends[1])
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a model: evidence, log odds against the best, probability and its interval."""
+        return super().to_frame().set_index("model")
+
+    def _ln_weight(self, name: str) -> float:
+        return float(np.log(self.prior[name])) + self.evidences[name].value
+
+    def _rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for name, probability in self.probabilities.items():
+            ln_odds, std_error = self.log_odds(name, self.best)
+            low, high = self.interval(name)
+            rows.append(
+                {
+                    "model": name,
+                    "log_evidence": self.evidences[name].value,
+                    "std_error": self.evidences[name].std_error,
+                    "method": self.evidences[name].method,
+                    "log_odds": ln_odds,
+                    "log_odds_std_error": std_error,
+                    "probability": probability,
+                    "probability_low": low,
+                    "probability_high": high,
+                }
+            )
+        return rows
+
+    def _columns(self) -> dict[str, Any]:
+        rows = self._rows()
+        return {name: [row[name] for row in rows] for name in rows[0]}
+
+    def __str__(self) -> str:
+        found = self._columns()
+        ends = zip(found["probability_low"], found["probability_high"], strict=True)
+        return text_table(
+            [
+                Column("model", found["model"], is_left=True),
+                Column("log evidence", [f"{x:,.4f}" for x in found["log_evidence"]], 14),
+                Column("+-", [f"{x:.2g}" for x in found["std_error"]], 7),
+                Column("log odds", [f"{x:,.4f}" for x in found["log_odds"]], 10),
+                Column("+-", [f"{x:.2g}" for x in found["log_odds_std_error"]], 7),
+                Column("probability", [f"{x:.4f}" for x in found["probability"]]),
+                Column("95 % interval", [f"{low:.4f} - {high:.4f}" for low, high in ends], 15),
+                Column("method", found["method"], is_left=True),
+            ]
+        )
+
+    def __repr__(self) -> str:
+        return f"<ModelPosterior of {len(self.evidences)} models>\n{self}"
+
+
+def posterior_over_models(
+    models: Mapping[str, AllocationModel],
+    data: Any,
+    method: str = "auto",
+    *,
+    prior: Mapping[str, float] | None = None,
+    random_state: RandomState = None,
+    **options: Any,
+) -> ModelPosterior:
+    """Posterior probabilities of allocation models, given the same tensor.
+
+    Parameters
+    ----------
+    models : mapping of str to AllocationModel
+        The models by name.
+    data : CountTensor, Corpus, array or sparse matrix
+        As for :meth:`AllocationModel.log_evidence`.
+    method : str, default="auto"
+        Likewise, but for ``"vb"``, whose bounds tell no odds.
+    prior : mapping of str to float, optional
+        Prior weights of the models, in any unit; by default they are equal.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Every model has a seed of its own, drawn in their order.
+    **options
+        Further options of :meth:`AllocationModel.log_evidence`.
+
+    Returns
+    -------
+    ModelPosterior
+        Log odds and probabilities with intervals.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If an argument is bad.
+    Interrupted
+        A KeyboardInterrupt whose ``partial`` is the posterior over the models done, if any.
+
+    Examples
+    --------
+    >>> models = {f"rank {K}": AllocationModel.nmf(K) for K in (1, 2, 3)}
+    >>> posterior = posterior_over_models(models, [[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+    >>> {name: round(p, 4) for name, p in posterior.probabilities.items()}
+    {'rank 3': 0.5643, 'rank 2': 0.4339, 'rank 1': 0.0018}
+    """
+    if not isinstance(models, Mapping) or not models:
+        raise InvalidTypeError("models must be a mapping from names to at least one model")
+    for name, model in models.items():
+        if not isinstance(model, AllocationModel):
+            raise InvalidTypeError(f"models[{name!r}] must be an AllocationModel, got {model!r}")
+    if checks.choice("method", method, tuple(METHODS)) and METHODS[method].is_lower_bound:
+        raise InvalidArgumentError(f"method {method!r} gives a bound; {_NO_ODDS}")
+    weights = _checked_prior(prior, [str(name) for name in models])
+    seeds = np.random.SeedSequence(draw_seed(random_state)).spawn(len(models))
+    evidences: dict[str, Evidence] = {}
+    for (name, model), seed in zip(models.items(), seeds, strict=True):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UnreliableErrorWarning)
+                evidence = model.log_evidence(data, method, random_state=seed, **options)
+        except KeyboardInterrupt:
+            partial = _best_first(evidences, weights) if evidences else None
+            message = f"{len(evidences)} of {len(models)} models are done"
+            raise Interrupted(message, partial) from None
+        evidences[str(name)] = evidence
+        if evidence.doubt:
+            warnings.warn(f"{name}: {evidence.doubt}", UnreliableErrorWarning, stacklevel=2)
+    return _best_first(evidences, weights)
+
+
+def _best_first(evidences: dict[str, Evidence], weights: Mapping[str, float]) -> ModelPosterior:
+    total = sum(weights[name] for name in evidences)
+    prior = {name: weights[name] / total for name in evidences}
+    unsorted = ModelPosterior(evidences, prior)
+    names = sorted(evidences, key=lambda name: -unsorted._ln_weight(name))
+    return ModelPosterior({name: evidences[name] for name in names}, prior)
+
+
+def _checked_prior(prior: Any, names: list[str]) -> dict[str, float]:
+    if prior is None:
+        return dict.fromkeys(names, 1.0)
+    if not isinstance(prior, Mapping) or sorted(map(str, prior)) != sorted(names):
+        raise InvalidArgumentError(
+            f"prior must give a weight to each of the models {', '.join(names)}, got {prior!r}"
+        )
+    return {
+        str(name): checks.positive_number(f"prior[{name!r}]", weight)
+        for name, weight in prior.items()
+    }

@@ -1,0 +1,193 @@
+"""What the command line writes: tables and pictures, checked before any work, and messages."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import importlib.util
+import io
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO
+
+import numpy as np
+
+from polyabayes._support.files import replacing
+from polyabayes.exceptions import (
+    FileAccessError,
+    InvalidArgumentError,
+    MissingDependencyError,
+)
+
+# Exit status after Ctrl-C.
+INTERRUPTED = 130
+
+_PICTURE_SUFFIXES = (".png", ".pdf", ".svg")
+
+# What says for certain that a file of some size has no room.
+_NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+
+
+def checked_file(path: str, suffixes: tuple[str, ...], also: str = "") -> Path:
+    """Path of a file to write; refuse what cannot be written before any work is done."""
+    file = Path(path)
+    if not file.name.lower().endswith(suffixes):
+        raise InvalidArgumentError(
+            f"cannot write {path}: its name must end in {' or '.join(suffixes)}{also}"
+        )
+    if file.is_dir():
+        raise FileAccessError(f"cannot write {path}: it is a folder")
+    refuse_unwritable(file.parent)
+    return file
+
+
+def checked_folder(path: str) -> Path:
+    """A folder to write to; where it is missing, one that can be made when there is a result."""
+    folder = Path(path)
+    refuse_unwritable(next(place for place in (folder, *folder.parents) if place.exists()))
+    return folder
+
+
+def checked_picture(path: str | None) -> Path | None:
+    """Path of a picture to draw, if there shall be one."""
+    if path is None:
+        return None
+    file = checked_file(path, _PICTURE_SUFFIXES)
+    need("matplotlib", "plot", "--plot")
+    return file
+
+
+def check_table(output: str) -> None:
+    """Refuse a table that cannot be written."""
+    if output == "-":
+        return
+    path = checked_file(output, (".csv", ".parquet"), "; '-' is CSV on standard output")
+    if path.suffix.lower() == ".parquet":
+        need("pandas", "frames", "writing Parquet files")
+        need("pyarrow", "frames", "writing Parquet files")
+
+
+def refuse_unwritable(folder: Path, n_bytes: int = 0) -> None:
+    """Refuse a folder in which no file can be made, or has no room for so many bytes."""
+    what = f"{n_bytes:,} bytes " if n_bytes else ""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as stream:
+            _reserve(stream, n_bytes)
+    except OSError as error:
+        reason = error.strerror or error
+        raise FileAccessError(f"cannot write {what}to the folder {folder}: {reason}") from error
+
+
+def _reserve(stream: BinaryIO, n_bytes: int) -> None:
+    """Ask for room, as far as the system and the file system let one."""
+    if n_bytes <= 0 or not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        os.posix_fallocate(stream.fileno(), 0, n_bytes)
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise
+
+
+def need(module: str, extra: str, purpose: str) -> None:
+    """Refuse to go on without an optional dependency."""
+    if importlib.util.find_spec(module) is None:
+        raise MissingDependencyError(f"{purpose} needs {module}: pip install 'polyabayes[{extra}]'")
+
+
+def keep(writers: Mapping[Path, Callable[[Path], object]]) -> None:
+    """Write results; one whose place fails goes to the temporary directory.
+
+    Raises
+    ------
+    FileAccessError
+        If one is not where it should be; the message tells where it is instead.
+    """
+    problems = [_problem(path, write) for path, write in writers.items()]
+    if any(problems):
+        raise FileAccessError("; ".join(filter(None, problems)))
+
+
+def _problem(path: Path, write: Callable[[Path], object]) -> str:
+    """Why a result is not in its place, and where it is; nothing if all is well."""
+    try:
+        write(path)
+    except OSError as error:
+        problem = f"cannot write {path}: {error.strerror or error}"
+        if isinstance(error, FileAccessError):
+            problem = str(error)
+        elsewhere = _written_elsewhere(path.resolve().name, write)
+        if elsewhere is None:
+            return f"{problem}; the temporary directory did not take it either"
+        return f"{problem}; it is kept as {elsewhere}"
+    return ""
+
+
+def _written_elsewhere(name: str, write: Callable[[Path], object]) -> Path | None:
+    """Where the temporary directory holds a result under this name, if it took it."""
+    folder = None
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="polyabayes-"))
+        write(folder / name)
+    except OSError:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        return None
+    return folder / name
+
+
+def write_table(columns: Mapping[str, Any], output: str) -> None:
+    """Write columns as CSV or Parquet; '-' is CSV on standard output."""
+    if output == "-":
+        _write_csv(columns, sys.stdout)
+        sys.stdout.flush()
+    else:
+        keep({Path(output): table_writer(columns)})
+
+
+def table_writer(columns: Mapping[str, Any]) -> Callable[[Path], None]:
+    """Give what writes columns to a file, for :func:`keep`."""
+    return partial(_write_columns, columns)
+
+
+def _write_columns(columns: Mapping[str, Any], path: Path) -> None:
+    with replacing(path) as stream:
+        if path.suffix.lower() == ".parquet":
+            import pandas as pd
+
+            pd.DataFrame(dict(columns)).to_parquet(stream)
+            return
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+        _write_csv(columns, text)
+        text.detach()
+
+
+def _write_csv(columns: Mapping[str, Any], stream: TextIO) -> None:
+    """One line a row; a value that there is not is left empty."""
+    arrays = [np.asarray(column).tolist() for column in columns.values()]
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    for row in zip(*arrays, strict=True):
+        # NaN is the one value that differs from itself.
+        writer.writerow("" if value != value else value for value in row)
+    stream.flush()
+
+
+def save_picture(ax: Any, path: Path) -> None:
+    """Write the figure of `ax`."""
+
+    def write(place: Path) -> None:
+        with replacing(place) as stream:
+            ax.figure.savefig(stream, format=path.suffix[1:].lower(), dpi=150)
+
+    keep({path: write})
+
+
+def say(message: str) -> None:
+    """Tell the user, beside the results."""
+    print(f"polyabayes: {message}", file=sys.stderr, flush=True)

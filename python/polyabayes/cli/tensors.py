@@ -1,0 +1,175 @@
+"""Commands on count tensors: evidence and decompose."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import polyabayes as pb
+from polyabayes.allocation.graphs.checks import known_nodes
+from polyabayes.allocation.observed_cells import observed_outside
+from polyabayes.cli.options import DECOMPOSITION, EVIDENCE, MODEL, given
+from polyabayes.cli.output import (
+    check_table,
+    checked_folder,
+    checked_picture,
+    keep,
+    save_picture,
+    say,
+    table_writer,
+    write_table,
+)
+from polyabayes.exceptions import InvalidArgumentError
+
+
+def evidence(arguments: argparse.Namespace) -> int:
+    """Evidence of a tensor under a network, or under networks of several sizes."""
+    plot = checked_picture(arguments.plot)
+    if plot is not None and arguments.tried is None:
+        raise InvalidArgumentError("--plot draws evidence against size; add --try NODE=N..M")
+    tensor = pb.read_tensor(arguments.tensor, arguments.axes)
+    options = given(arguments, EVIDENCE) | _observed(arguments, tensor)
+    if arguments.predict is not None:
+        return _predict_missing(arguments, tensor, options)
+    if arguments.tried is None:
+        model = network(arguments)
+        _announce(model, tensor)
+        print(_evidence_summary(model.log_evidence(tensor, **options)))
+        return 0
+    node, sizes = arguments.tried
+    known_nodes(network(arguments).graph, "--try", (node,))
+    models = {str(size): network(arguments, {node: size}) for size in sizes}
+    say(f"{node} from {sizes[0]} to {sizes[-1]}, {tensor}")
+    if arguments.method == "vb":
+        evidences = {name: model.log_evidence(tensor, **options) for name, model in models.items()}
+        _print_bounds(evidences)
+    else:
+        posterior = pb.posterior_over_models(models, tensor, **options)
+        evidences = posterior.evidences
+        print(posterior)
+    if plot is not None:
+        by_size = {size: evidences[str(size)] for size in sizes}
+        save_picture(pb.plotting.plot_evidence(by_size, xlabel=f"size of {node}"), plot)
+        say(f"wrote {plot}")
+    return 0
+
+
+def _predict_missing(
+    arguments: argparse.Namespace, tensor: pb.CountTensor, options: dict[str, Any]
+) -> int:
+    if arguments.tried or arguments.given_total:
+        raise InvalidArgumentError("--predict goes with no --try or --given-total")
+    model = network(arguments)
+    _announce(model, tensor)
+    found = model.predict_missing(tensor, **options)
+    write_table(found._columns(), arguments.predict)
+    low, high = found.total_interval()
+    print(_evidence_summary(found.evidence), file=sys.stderr)
+    print(f"total         {found.expected_total:,.2f}, {low:,} to {high:,}", file=sys.stderr)
+    return 0
+
+
+def decompose(arguments: argparse.Namespace) -> int:
+    """Tables of a network for a tensor."""
+    folder = checked_folder(arguments.output)
+    model = network(arguments)
+    tensor = pb.read_tensor(arguments.tensor, arguments.axes)
+    observed = _observed(arguments, tensor)
+    _announce(model, tensor)
+    found = model.decompose(tensor, **given(arguments, DECOMPOSITION), **observed)
+    print(_decomposition_summary(found), file=sys.stderr)
+    writers: dict[Path, Callable[[Path], None]] = {folder: partial(_write_tables, found)}
+    if arguments.predict not in (None, "-"):
+        writers[Path(arguments.predict)] = table_writer(found._missing_columns())
+    try:
+        keep(writers)
+        say(f"wrote a table for each of {', '.join(found.tables)} to {folder}")
+    finally:
+        if arguments.predict == "-":
+            write_table(found._missing_columns(), "-")
+    return 0
+
+
+def _write_tables(found: pb.Decomposition, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for node in found.tables:
+        table_writer(found._columns(node))(folder / f"{node}.csv")
+
+
+def _observed(arguments: argparse.Namespace, tensor: pb.CountTensor) -> dict[str, Any]:
+    """Which cells were observed, if some were not."""
+    if arguments.predict is not None:
+        if arguments.missing is None:
+            raise InvalidArgumentError("--predict needs --missing")
+        check_table(arguments.predict)
+    if arguments.missing is None:
+        return {}
+    missing = pb.read_tensor(arguments.missing, arguments.axes or tensor.axes)
+    return {"observed": observed_outside(tensor, missing)}
+
+
+def _announce(model: pb.AllocationModel, tensor: pb.CountTensor) -> None:
+    cost = model.cost(tensor)
+    say(
+        f"{model} of {tensor}: {cost.n_states:,} joint states a token, {cost.n_marginals:,} "
+        "marginal counts"
+    )
+
+
+def network(
+    arguments: argparse.Namespace, sizes: Mapping[str, int] | None = None
+) -> pb.AllocationModel:
+    """The model that the options describe; `sizes` go before theirs."""
+    make = pb.AllocationModel.from_undirected if arguments.undirected else pb.AllocationModel
+    options = given(arguments, MODEL)
+    if arguments.table_prior is not None:
+        options["prior"] = arguments.table_prior
+    return make(arguments.graph, {**(arguments.sizes or {}), **(sizes or {})}, **options)
+
+
+def _print_bounds(evidences: Mapping[str, pb.Evidence]) -> None:
+    """Bounds by size, without odds, which do not follow from them."""
+    print(f"{'model':<5}  {'log evidence is at least':>24}")
+    for name, evidence in evidences.items():
+        print(f"{name:<5}  {evidence.value:>24,.4f}")
+
+
+def _evidence_summary(evidence: pb.Evidence) -> str:
+    low, high = evidence.interval()
+    given_total = ", given the total" if evidence.given_total else ""
+    error = f"{evidence.std_error:.2g} nats, {evidence.n_replicates} replicates"
+    if evidence.is_lower_bound:
+        error = "a lower bound"
+    elif evidence.n_replicates < 2:
+        error = "not known from one replicate" if evidence.n_replicates else "none"
+    lines = [
+        f"log evidence  {evidence.value:z,.6f} nats{given_total}",
+        f"method        {evidence.method}",
+        f"error         {error}",
+        *([] if np.isnan(low) else [f"95 %          {low:z,.6f} to {high:z,.6f}"]),
+        f"ln P(T)       {evidence.log_probability_of_total:z,.6f}, T = {evidence.n_tokens:,}"
+        if not np.isnan(evidence.log_probability_of_total)
+        else f"observed      {evidence.n_tokens:,} tokens",
+        f"time          {evidence.seconds:.2f} s",
+    ]
+    return "\n".join(lines)
+
+
+def _decomposition_summary(found: pb.Decomposition) -> str:
+    sparsity = ", ".join(f"{node} {value:.3f}" for node, value in found.sparsity.items())
+    given_total = "" if len(found.missing_cells) else " given the total"
+    lines = [
+        f"objective      {found.value:z,.4f} nats{given_total}, {len(found.trace):,} iterations",
+        f"squared error  {found.squared_error:z,.4f}",
+        f"KL error       {found.kl_error:z,.4f} nats",
+        f"sparsity       {sparsity}",
+        f"parameters     {pb.n_effective_parameters(found):,}",
+        f"time           {found.seconds:.2f} s",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,263 @@
+"""Checks that turn whatever a user calls cells of a count tensor into one canonical form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polyabayes._support.checks import is_name, whole_number
+from polyabayes.data.counts import Words, checked_labels
+from polyabayes.data.sparse_arrays import checked_sparse
+from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
+
+Integers: TypeAlias = "NDArray[np.int64]"
+AxisLabels: TypeAlias = "tuple[Words | None, ...]"
+LabelList: TypeAlias = "Sequence[str] | NDArray[Any]"
+LabelsLike: TypeAlias = "Mapping[str, LabelList] | Sequence[LabelList | None] | None"
+Place: TypeAlias = Callable[[int], str]
+
+MAX_TOTAL = 2**63 - 1
+_LOW_BITS = 32
+
+
+def checked_axes(axes: Iterable[str]) -> tuple[str, ...]:
+    """Names of axes that can be nodes of a graph text, each once."""
+    names = tuple(checked_labels(axes, "axes"))
+    if not names:
+        raise InvalidArgumentError("axes names no axis; give a name for each, at least one")
+    for position, name in enumerate(names):
+        if not is_name(name):
+            raise InvalidArgumentError(
+                f"axes: {name!r} cannot name an axis; use letters, digits and underscores, "
+                "so that a graph can name it"
+            )
+        if name in names[:position]:
+            raise InvalidArgumentError(
+                f"axes names {name!r} twice; give each axis a name of its own"
+            )
+    return names
+
+
+def checked_axis_labels(labels: LabelsLike, axes: tuple[str, ...]) -> AxisLabels:
+    """Labels of each axis, in the order of the axes, or None where an axis has none."""
+    if labels is None:
+        return (None,) * len(axes)
+    if isinstance(labels, Mapping):
+        unknown = [name for name in labels if name not in axes]
+        if unknown:
+            raise InvalidArgumentError(
+                f"labels names {unknown[0]!r}, which is no axis; the axes are {', '.join(axes)}"
+            )
+        labels = [labels.get(axis) for axis in axes]
+    if isinstance(labels, str) or not isinstance(labels, Sequence):
+        raise InvalidTypeError(
+            "labels must map axes to sequences of str, or hold one such sequence or None for "
+            f"each axis, got {labels!r}"
+        )
+    if len(labels) != len(axes):
+        raise InvalidArgumentError(
+            f"labels has {len(labels)} entries for {len(axes)} axes ({', '.join(axes)}); "
+            "give one for each, None for an axis without labels"
+        )
+    return tuple(
+        None
+        if names is None
+        else _distinct(checked_labels(names, f"labels of axis {axis!r}"), axis)
+        for axis, names in zip(axes, labels, strict=True)
+    )
+
+
+def _distinct(labels: Words, axis: str) -> Words:
+    seen: set[str] = set()
+    for position, label in enumerate(labels):
+        if label in seen:
+            raise InvalidArgumentError(
+                f"labels of axis {axis!r} holds {label!r} twice, the second time at {position}; "
+                "give each level a label of its own"
+            )
+        seen.add(label)
+    return labels
+
+
+def checked_sizes(shape: Any) -> tuple[int, ...]:
+    """The entries of a shape as ints."""
+    if not isinstance(shape, (Sequence, np.ndarray)):
+        raise InvalidTypeError(f"shape must hold the size of each axis, got {shape!r}")
+    return tuple(whole_number("an entry of shape", size, least=0, most=MAX_TOTAL) for size in shape)
+
+
+def checked_shape(
+    shape: Sequence[int] | None, coordinates: Integers, axes: tuple[str, ...], labels: AxisLabels
+) -> tuple[int, ...]:
+    """Size of each axis: as given, else by its labels, else by its largest coordinate."""
+    if shape is None:
+        largest = coordinates.max(axis=0, initial=-1).tolist()
+        sizes = tuple(
+            top + 1 if names is None else len(names)
+            for top, names in zip(largest, labels, strict=True)
+        )
+    else:
+        sizes = checked_sizes(shape)
+    if len(sizes) != len(axes):
+        raise InvalidArgumentError(
+            f"shape {sizes} has {len(sizes)} entries for {len(axes)} axes "
+            f"({', '.join(axes)}); give one for each"
+        )
+    for axis, size, names in zip(axes, sizes, labels, strict=True):
+        if names is not None and len(names) != size:
+            raise InvalidArgumentError(
+                f"axis {axis!r} has size {size}, but {len(names)} labels; give one for each level"
+            )
+        if not size:
+            raise InvalidArgumentError(
+                f"axis {axis!r} has no levels; give its size or its labels, at least one level"
+            )
+    return sizes
+
+
+def checked_coordinates(coordinates: Any, axes: tuple[str, ...]) -> Integers:
+    """Coordinates as non-negative integers, one row a cell and one column an axis."""
+    array = count_array(coordinates, "coordinates")
+    if not array.size:
+        return np.empty((0, len(axes)), dtype=np.int64)
+    if array.dtype.kind not in "iu":
+        raise InvalidTypeError(f"coordinates must be integers, got dtype {array.dtype}")
+    if array.ndim != 2 or array.shape[1] != len(axes):
+        raise InvalidArgumentError(
+            f"coordinates must have shape (n_cells, {len(axes)}), a column for each of the axes "
+            f"{', '.join(axes)}; got shape {array.shape}"
+        )
+    if array.dtype == np.uint64:
+        array = np.minimum(array, np.uint64(MAX_TOTAL))
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def refuse_outside(coordinates: Integers, shape: tuple[int, ...], axes: tuple[str, ...]) -> None:
+    """Refuse coordinates that are not within the shape."""
+    outside = (coordinates < 0) | (coordinates >= np.array(shape, dtype=np.int64))
+    if outside.any():
+        cell, column = (int(index) for index in np.argwhere(outside)[0])
+        raise InvalidCountsError(
+            f"coordinates: cell {cell} has {coordinates[cell, column]} on axis {axes[column]!r} of "
+            f"size {shape[column]}; coordinates are counted from 0, correct it or give a larger "
+            "shape"
+        )
+
+
+def count_array(values: Any, name: str) -> NDArray[Any]:
+    """An array of integers, booleans or floats from anything that holds such numbers."""
+    if np.ma.is_masked(values):
+        raise InvalidCountsError(
+            f"{name} has masked entries, which only log_evidence and predict_missing of an "
+            "AllocationModel take: fill them"
+        )
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "O":
+            array = np.array(array.tolist())
+    except ValueError as error:
+        raise InvalidTypeError(f"{name} cannot be made an array: {error}") from error
+    if array.dtype.kind == "O":
+        if not array.ndim:
+            raise InvalidTypeError(
+                f"{name} must be an array of whole numbers, got {type(values).__name__}"
+            )
+        for position, value in enumerate(array.ravel()):
+            if not (isinstance(value, int) and -MAX_TOTAL <= value <= MAX_TOTAL):
+                where = ", ".join(map(str, np.unravel_index(position, array.shape)))
+                raise InvalidCountsError(
+                    f"{name} holds {value!r} at entry {where}; it must hold whole numbers from 0 "
+                    "to 2**63 - 1"
+                )
+    if array.dtype.kind not in "biuf":
+        raise InvalidTypeError(f"{name} must hold whole numbers, got dtype {array.dtype}")
+    return array
+
+
+def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> Integers:
+    """Non-negative counts of cells as 64-bit integers; `place` says where a position is."""
+    array = count_array(values, name)
+    if array.shape != (n_cells,):
+        raise InvalidArgumentError(
+            f"{name} must have shape ({n_cells},), one entry for each cell, got shape {array.shape}"
+        )
+    if array.dtype.kind == "f":
+        _refuse(array, np.isnan(array), "{}", name, place)
+        _refuse(array, np.isinf(array), "{}", name, place)
+    if array.dtype.kind != "b":
+        _refuse(array, array < 0, "the negative count {}", name, place)
+    if array.dtype in (np.uint64, np.float64):
+        too_large = array >= array.dtype.type(MAX_TOTAL + 1)
+        _refuse(array, too_large, "the count {}, above 2**63 - 1,", name, place)
+    if array.dtype.kind == "f":
+        _refuse(array, np.floor(array) != array, "the fractional count {}", name, place)
+        # From here on, neighbouring whole numbers are one float of this width.
+        n_bits = np.finfo(array.dtype).nmant + 1
+        what = f"the count {{}}, but {array.dtype} is exact below 2**{n_bits} only (give integers),"
+        _refuse(array, array >= array.dtype.type(2**n_bits), what, name, place)
+    counts = array.astype(np.int64)
+    # In two halves, since the sum itself may not fit.
+    total = (int((counts >> _LOW_BITS).sum()) << _LOW_BITS) + int(
+        (counts & (2**_LOW_BITS - 1)).sum()
+    )
+    if total > MAX_TOTAL:
+        largest = int(counts.argmax())
+        raise InvalidCountsError(
+            f"{name} has the sum {total}, above 2**63 - 1; the largest count is "
+            f"{counts[largest]} at {place(largest)}: divide the counts by a common unit"
+        )
+    return counts
+
+
+def _refuse(
+    counts: NDArray[Any], is_bad: NDArray[np.bool_], what: str, name: str, place: Place
+) -> None:
+    if is_bad.any():
+        position = int(np.argmax(is_bad))
+        raise InvalidCountsError(
+            f"{name} holds {what.format(counts[position])} at {place(position)}; counts are whole "
+            "numbers from 0 to 2**63 - 1: correct the value or leave the cell out"
+        )
+
+
+def named_cells(
+    axes: tuple[str, ...], coordinates: Integers, labels: AxisLabels
+) -> dict[str, NDArray[Any]]:
+    """Columns that say where cells are: labels, or numbers where an axis has none."""
+    places = zip(axes, coordinates.T, labels, strict=True)
+    return {axis: x if names is None else names[x] for axis, x, names in places}
+
+
+def canonical_cells(coordinates: Integers, counts: Integers) -> tuple[Integers, Integers]:
+    """Cells in lexicographic order, equal ones added up, empty ones left out."""
+    occupied = counts > 0
+    if not occupied.all():
+        coordinates, counts = coordinates[occupied], counts[occupied]
+    if not len(counts):
+        return coordinates, counts
+    # lexsort is many times slower on keys that are not contiguous.
+    order = np.lexsort(np.ascontiguousarray(coordinates.T[::-1]))
+    coordinates, counts = coordinates[order], counts[order]
+    is_first = np.ones(len(counts), dtype=bool)
+    is_first[1:] = (coordinates[1:] != coordinates[:-1]).any(axis=1)
+    sums = np.add.reduceat(counts, np.flatnonzero(is_first))
+    return np.ascontiguousarray(coordinates[is_first]), sums
+
+
+def non_zeros(values: Any) -> tuple[tuple[int, ...], Integers, NDArray[Any]]:
+    """Shape, coordinates and unchecked values of the entries that are not zero."""
+    if not sparse.issparse(values):
+        dense = count_array(values, "array")
+        if not dense.ndim:
+            raise InvalidArgumentError("array is a single number; give an array with axes")
+        index = np.nonzero(dense)
+        return dense.shape, np.stack(index, axis=1), dense[index]
+    array = checked_sparse(values, "array")
+    cells = array.tocoo()
+    # Older releases of SciPy know two dimensions only, and do not have coords.
+    index = cells.coords if hasattr(cells, "coords") else (cells.row, cells.col)
+    return array.shape, np.stack(index, axis=1).astype(np.int64), cells.data

@@ -1,0 +1,491 @@
+"""A corpus: counts of words in documents, with the words and the names of the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polyabayes import _core
+from polyabayes._support.random import RandomState, random_generator
+from polyabayes.data import sources
+from polyabayes.data.counts import (
+    CountMatrix,
+    checked_counts,
+    checked_labels,
+    checked_words,
+    unpack_frame,
+)
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+
+__all__ = ["Corpus", "CorpusSummary", "as_corpus"]
+
+_NAMES_SHOWN = 5
+
+
+class Corpus:
+    """Word counts of a collection of documents.
+
+    Parameters
+    ----------
+    counts : sparse matrix, array or DataFrame of shape (n_documents, n_words)
+        How often each word occurs in each document. A DataFrame brings its column names as
+        the vocabulary and its index, unless it is the default one, as the ids.
+    vocabulary : sequence of str of length n_words, optional
+        The word of each column; no word twice.
+    ids : sequence of str of length n_documents, optional
+        The name of each document.
+
+    Attributes
+    ----------
+    counts : csr_matrix of int64, shape (n_documents, n_words)
+        Sorted indices, no duplicates, no explicit zeros. It shares its memory with the
+        argument when that is already such a matrix.
+    vocabulary : ndarray of str objects, shape (n_words,), or None
+        The words.
+    ids : ndarray of str objects, shape (n_documents,), or None
+        The names of the documents.
+
+    Raises
+    ------
+    InvalidCountsError
+        If a count is negative, fractional, NaN, infinite or above 2**32 - 1.
+    InvalidArgumentError
+        If there are no documents or no words, if the counts are not two-dimensional, or if
+        `vocabulary` or `ids` does not fit them.
+    InvalidTypeError
+        If `counts` does not hold numbers.
+
+    Examples
+    --------
+    >>> corpus = Corpus([[2, 0, 1], [0, 3, 0]], vocabulary=["urn", "ball", "colour"])
+    >>> corpus
+    <Corpus: 2 documents, 3 words, 6 tokens>
+    """
+
+    counts: CountMatrix
+    vocabulary: NDArray[np.object_] | None
+    ids: NDArray[np.object_] | None
+
+    def __init__(
+        self,
+        counts: Any,
+        vocabulary: Sequence[str] | NDArray[Any] | None = None,
+        ids: Sequence[str] | NDArray[Any] | None = None,
+    ) -> None:
+        made = _from_any(counts, "counts")
+        self.counts = made.counts
+        self.vocabulary = made.vocabulary if vocabulary is None else checked_words(vocabulary)
+        self.ids = made.ids if ids is None else checked_labels(ids, "ids")
+        for name, labels, size, unit in (
+            ("vocabulary", self.vocabulary, self.n_words, "words (columns)"),
+            ("ids", self.ids, self.n_documents, "documents (rows)"),
+        ):
+            if labels is not None and len(labels) != size:
+                raise InvalidArgumentError(
+                    f"{name} has {len(labels)} entries, but the counts have {size} {unit}; "
+                    "give one entry for each"
+                )
+
+    @classmethod
+    def from_documents(
+        cls,
+        documents: Iterable[Iterable[str]],
+        vocabulary: Sequence[str] | NDArray[Any] | None = None,
+        ids: Sequence[str] | NDArray[Any] | None = None,
+    ) -> Corpus:
+        """Count the tokens of documents.
+
+        Parameters
+        ----------
+        documents : iterable of iterables of str
+            The tokens of every document, words in any order; read once.
+        vocabulary : sequence of str, optional
+            The words of the columns; by default all words, sorted. Others are refused.
+        ids : sequence of str of length n_documents, optional
+            The name of each document.
+
+        Returns
+        -------
+        Corpus
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If a document is a text instead of tokens, or holds a word that is not in
+            `vocabulary`.
+
+        Examples
+        --------
+        >>> Corpus.from_documents([["urn", "ball", "urn"], ["ball"]]).counts.toarray()
+        array([[1, 2],
+               [1, 0]])
+        """
+        counts, words, _ = sources.tokens(documents, vocabulary)
+        return cls(counts, words, ids)
+
+    @classmethod
+    def from_gensim(cls, corpus: Iterable[Any], dictionary: Any = None) -> Corpus:
+        """Count documents in gensim's form, lists of (id, count).
+
+        Parameters
+        ----------
+        corpus : iterable of iterables of (int, number)
+            Read once, so that a stream will do. Weights that are not counts (tf-idf) are refused.
+        dictionary : gensim Dictionary or mapping of int to str, optional
+            Words by id; ids without a word are called ``#id``.
+
+        Returns
+        -------
+        Corpus
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            If an entry is no (id, count), or a count no whole number.
+
+        Examples
+        --------
+        >>> Corpus.from_gensim([[(0, 2), (2, 1)], [(1, 3)]], {0: "urn", 1: "ball", 2: "law"})
+        <Corpus: 2 documents, 3 words, 6 tokens>
+        """
+        counts, words, _ = sources.bags(corpus, dictionary)
+        return cls(counts, words)
+
+    @classmethod
+    def from_anndata(cls, adata: Any, layer: str | None = None) -> Corpus:
+        """Count a layer of an AnnData object: cells are documents, variables are words.
+
+        Parameters
+        ----------
+        adata : AnnData
+            In memory, or backed by a file, which is read by blocks of 1,000 cells.
+        layer : str, optional
+            Layer that holds the counts; by default ``X``, which is often normalised and then
+            refused.
+
+        Returns
+        -------
+        Corpus
+            With ``var_names`` as the vocabulary and ``obs_names`` as the ids.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError
+            If the layer does not exist or does not hold counts.
+        InvalidTypeError
+            If `adata` is no AnnData.
+
+        Examples
+        --------
+        >>> import anndata
+        >>> import numpy as np
+        >>> adata = anndata.AnnData(np.array([[2.0, 0.0], [1.0, 3.0]]))
+        >>> Corpus.from_anndata(adata)
+        <Corpus: 2 documents, 2 words, 6 tokens>
+        """
+        if not sources.is_anndata(adata):
+            raise InvalidTypeError(f"adata must be an AnnData, got {type(adata).__name__}")
+        return cls(*sources.anndata(adata, layer))
+
+    @classmethod
+    def _from_checked(
+        cls,
+        counts: CountMatrix,
+        vocabulary: NDArray[np.object_] | None,
+        ids: NDArray[np.object_] | None,
+    ) -> Corpus:
+        corpus = cls.__new__(cls)
+        corpus.counts, corpus.vocabulary, corpus.ids = counts, vocabulary, ids
+        return corpus
+
+    def _core_documents(self) -> _core.Documents:
+        """The counts as the compiled core reads them."""
+        return _core.Documents(
+            self.n_words,
+            np.asarray(self.counts.indptr, dtype=np.int64),
+            np.asarray(self.counts.indices, dtype=np.int64),
+            np.asarray(self.counts.data, dtype=np.int64),
+        )
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents."""
+        return int(self.counts.shape[0])
+
+    @property
+    def n_words(self) -> int:
+        """Number of words in the vocabulary, whether they occur or not."""
+        return int(self.counts.shape[1])
+
+    @property
+    def n_tokens(self) -> int:
+        """Sum of all counts."""
+        return int(self.counts.data.sum())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_documents, n_words); it lets scikit-learn's model selection split a corpus."""
+        return self.n_documents, self.n_words
+
+    def __len__(self) -> int:
+        return self.n_documents
+
+    def __repr__(self) -> str:
+        return (
+            f"<Corpus: {self.n_documents:,} documents, {self.n_words:,} words, "
+            f"{self.n_tokens:,} tokens>"
+        )
+
+    def __getitem__(self, rows: Any) -> Corpus:
+        """Documents chosen by a slice, an integer array or a boolean mask.
+
+        Parameters
+        ----------
+        rows : slice, or array of int or bool
+            The documents, in the order wanted. A mask has shape (n_documents,).
+
+        Returns
+        -------
+        Corpus
+            Those documents over the same vocabulary.
+        """
+        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
+            rows = rows[0]
+        selection = np.arange(self.n_documents)[rows] if isinstance(rows, slice) else rows
+        selection = np.asarray(selection)
+        if selection.ndim != 1 or (selection.size and selection.dtype.kind not in "iub"):
+            raise InvalidTypeError(
+                "a corpus is indexed by a slice, a one-dimensional integer array or a boolean "
+                f"mask, got {rows!r}"
+            )
+        if selection.dtype.kind == "b":
+            if len(selection) != self.n_documents:
+                raise InvalidArgumentError(
+                    f"the mask has {len(selection)} entries, the corpus {self.n_documents} "
+                    "documents; give one entry for each"
+                )
+            selection = np.flatnonzero(selection)
+        if not selection.size:
+            raise InvalidArgumentError("the selection holds no documents; choose at least one")
+        outside = (selection < -self.n_documents) | (selection >= self.n_documents)
+        if outside.any():
+            raise InvalidArgumentError(
+                f"document {selection[outside][0]} does not exist: the corpus has "
+                f"{self.n_documents} documents"
+            )
+        selection = selection.astype(np.int64)
+        ids = None if self.ids is None else self.ids[selection]
+        return self._from_checked(self.counts[selection], self.vocabulary, ids)
+
+    def split(
+        self, test_size: float = 0.2, random_state: RandomState = None
+    ) -> tuple[Corpus, Corpus]:
+        """Split the documents at random into a training and a test part.
+
+        Parameters
+        ----------
+        test_size : float or int, default=0.2
+            A float in (0, 1) is the share of the documents that go to the test part, rounded
+            up; an int is their number.
+        random_state : None, int, RandomState, Generator or SeedSequence, default=None
+            Source of the randomness.
+
+        Returns
+        -------
+        train, test : Corpus
+            Both keep the order of the documents.
+        """
+        n_test = _number_of_test_documents(test_size, self.n_documents)
+        in_test = np.zeros(self.n_documents, dtype=bool)
+        in_test[random_generator(random_state).permutation(self.n_documents)[:n_test]] = True
+        return self[~in_test], self[in_test]
+
+    def summary(self) -> CorpusSummary:
+        """Size of the corpus and lengths of its documents.
+
+        Returns
+        -------
+        CorpusSummary
+            Its text form is a table.
+        """
+        lengths = np.asarray(self.counts.sum(axis=1)).ravel()
+        return CorpusSummary(
+            n_documents=self.n_documents,
+            n_words=self.n_words,
+            n_tokens=self.n_tokens,
+            n_nonzero=int(self.counts.nnz),
+            density=self.counts.nnz / (self.n_documents * self.n_words),
+            mean_length=float(lengths.mean()),
+            sd_length=float(lengths.std()),
+            min_length=int(lengths.min()),
+            max_length=int(lengths.max()),
+            n_empty_documents=int((lengths == 0).sum()),
+        )
+
+    def top_words(self, n: int = 10) -> list[tuple[str | int, int]]:
+        """Rank the words by their frequency.
+
+        Parameters
+        ----------
+        n : int, default=10
+            How many words at most.
+
+        Returns
+        -------
+        list of (word, count)
+            Most frequent first, ties in column order. Without a vocabulary the word is the
+            column number.
+        """
+        totals = np.asarray(self.counts.sum(axis=0)).ravel()
+        columns = np.argsort(-totals, kind="stable")[: max(n, 0)].tolist()
+        words = columns if self.vocabulary is None else self.vocabulary[columns].tolist()
+        return list(zip(words, totals[columns].tolist(), strict=True))
+
+    def aligned_to(
+        self,
+        vocabulary: Sequence[str] | NDArray[Any],
+        unseen: str = "raise",
+    ) -> tuple[Corpus, int]:
+        """Order the columns by another vocabulary, such as that of a model.
+
+        Parameters
+        ----------
+        vocabulary : sequence of str, shape (n_words_wanted,)
+            The words wanted as columns. Those that the corpus does not know become empty
+            columns.
+        unseen : {"raise", "drop"}, default="raise"
+            What to do when the documents hold words that are not in `vocabulary`.
+
+        Returns
+        -------
+        corpus : Corpus
+            The same documents over `vocabulary`.
+        n_dropped_tokens : int
+            Number of tokens lost with the words that are not in `vocabulary`.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the corpus has no vocabulary, or if it holds unseen words and `unseen` is
+            "raise".
+        """
+        if unseen not in ("raise", "drop"):
+            raise InvalidArgumentError(f"unseen must be 'raise' or 'drop', got {unseen!r}")
+        if self.vocabulary is None:
+            raise InvalidArgumentError(
+                "the corpus has no vocabulary, so its columns cannot be matched with words; "
+                "give one, as in Corpus(counts, vocabulary=...)"
+            )
+        wanted = checked_words(vocabulary)
+        if not len(wanted):
+            raise InvalidArgumentError("vocabulary holds no words; give at least one")
+        if np.array_equal(wanted, self.vocabulary):
+            return self, 0
+        column_of = {word: column for column, word in enumerate(wanted)}
+        new_columns = np.array([column_of.get(word, -1) for word in self.vocabulary])
+        table = self.counts.tocoo()
+        columns = new_columns[table.col]
+        known = columns >= 0
+        if unseen == "raise" and not known.all():
+            missing = self.vocabulary[np.unique(table.col[~known])].tolist()
+            raise InvalidArgumentError(
+                f"{_some(missing)} of the documents are not in the vocabulary; "
+                f"use {argument('unseen', 'drop')} to leave them out"
+            )
+        counts = sparse.csr_matrix(
+            (table.data[known], (table.row[known], columns[known])),
+            shape=(self.n_documents, len(wanted)),
+        )
+        counts.sort_indices()
+        return self._from_checked(counts, wanted, self.ids), int(table.data[~known].sum())
+
+
+@dataclass(frozen=True)
+class CorpusSummary:
+    """Size of a corpus; document lengths are in tokens, `sd_length` divides by n_documents."""
+
+    n_documents: int
+    n_words: int
+    n_tokens: int
+    n_nonzero: int
+    density: float
+    mean_length: float
+    sd_length: float
+    min_length: int
+    max_length: int
+    n_empty_documents: int
+
+    def __str__(self) -> str:
+        return "\n".join(
+            (
+                f"documents  {self.n_documents:,} ({self.n_empty_documents:,} empty)",
+                f"words      {self.n_words:,}",
+                f"tokens     {self.n_tokens:,}",
+                f"non-zeros  {self.n_nonzero:,} (density {self.density:.3%})",
+                f"length     {self.mean_length:.1f} +- {self.sd_length:.1f}, "
+                f"from {self.min_length:,} to {self.max_length:,}",
+            )
+        )
+
+
+def as_corpus(documents: Any, name: str = "documents") -> Corpus:
+    """Documents in any accepted form as a corpus, checked.
+
+    Parameters
+    ----------
+    documents : Corpus, sparse matrix, array or DataFrame of shape (n_documents, n_words)
+        A corpus is returned as it is. Floats are accepted if they are whole numbers.
+    name : str, default="documents"
+        What error messages call the argument.
+
+    Returns
+    -------
+    Corpus
+        The counts, with the words and ids of a DataFrame.
+
+    Raises
+    ------
+    InvalidCountsError, InvalidArgumentError, InvalidTypeError
+        As for :class:`Corpus`.
+    """
+    return _from_any(documents, name)
+
+
+def _number_of_test_documents(test_size: float, n_documents: int) -> int:
+    whole = isinstance(test_size, (int, np.integer)) and not isinstance(test_size, bool)
+    if whole:
+        n_test = int(test_size)
+    elif isinstance(test_size, (float, np.floating)) and 0 < test_size < 1:
+        n_test = int(np.ceil(test_size * n_documents))
+    else:
+        raise InvalidArgumentError(
+            f"{argument('test_size')} must be a number of documents (int) or a share in (0, 1) "
+            f"(float), got {test_size!r}"
+        )
+    if not 0 < n_test < n_documents:
+        raise InvalidArgumentError(
+            f"test_size={test_size!r} puts {n_test} of {n_documents} documents into the test "
+            "part; leave at least one document in each part"
+        )
+    return n_test
+
+
+def _from_any(documents: Any, name: str) -> Corpus:
+    if isinstance(documents, Corpus):
+        return documents
+    if sources.is_anndata(documents):
+        return Corpus.from_anndata(documents)
+    frame = sources.frame_of(documents)
+    documents, vocabulary, ids = unpack_frame(documents if frame is None else frame, name)
+    return Corpus._from_checked(checked_counts(documents, name), vocabulary, ids)
+
+
+def _some(names: Sequence[object]) -> str:
+    shown = ", ".join(repr(name) for name in names[:_NAMES_SHOWN])
+    more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
+    return f"{len(names):,} words ({shown}{more})"

@@ -1,0 +1,215 @@
+"""Checks that turn whatever a user calls counts into one canonical sparse matrix."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polyabayes.data.sparse_arrays import checked_sparse
+from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
+
+CountMatrix: TypeAlias = "sparse.csr_matrix[np.int64]"
+Words: TypeAlias = "NDArray[np.object_]"
+
+MAX_COUNT = 2**32 - 1
+_NUMERIC_KINDS = "biuf"
+_VECTORISE = "count the words of raw text first, for example with polyabayes.read_corpus"
+
+
+def checked_counts(values: Any, name: str) -> CountMatrix:
+    """Canonical counts from a sparse matrix or anything that NumPy can make an array of.
+
+    Parameters
+    ----------
+    values : sparse matrix or array-like of shape (n_documents, n_words)
+        The counts.
+    name : str
+        What error messages call them.
+
+    Returns
+    -------
+    csr_matrix of int64, shape (n_documents, n_words)
+        Sorted, without duplicates and explicit zeros; `values` itself is never changed, but
+        shares its memory with the result if it is already of that kind.
+    """
+    stored: Any = checked_sparse(values, name) if sparse.issparse(values) else _dense(values, name)
+    if stored.dtype.kind == "c":
+        raise InvalidArgumentError(f"Complex data not supported: {name} has dtype {stored.dtype}")
+    _refuse_bad_shape(stored.shape, name)
+    if isinstance(stored, np.ndarray):
+        stored = sparse.csr_matrix(stored)
+    if stored.format not in ("csr", "coo"):
+        stored = stored.tocoo()
+    _refuse_bad_values(stored, name)
+    counts: CountMatrix = sparse.csr_matrix(stored, dtype=np.int64, copy=False)
+    if not (counts.has_canonical_format and counts.data.all()):
+        counts = counts.copy()
+        counts.sum_duplicates()
+        counts.eliminate_zeros()
+    if counts.nnz < stored.nnz:
+        _refuse_bad_values(counts, name)
+    return counts
+
+
+def checked_words(words: Any) -> Words:
+    """Words of a vocabulary as an array of str objects, each of them once."""
+    checked = checked_labels(words, "vocabulary")
+    if len(set(checked)) < len(checked):
+        seen: set[str] = set()
+        for column, word in enumerate(checked):
+            if word in seen:
+                raise InvalidArgumentError(
+                    f"vocabulary holds the word {word!r} twice, the second time at {column}; "
+                    "add up the counts of equal words and name each word once"
+                )
+            seen.add(word)
+    return checked
+
+
+def checked_labels(labels: Any, name: str) -> Words:
+    """Strings as an array of str objects, shape (n_labels,)."""
+    # An array without dimensions calls itself iterable, and is not.
+    is_one = isinstance(labels, (str, bytes)) or getattr(labels, "ndim", 1) == 0
+    # Some sequences (tomotopy's words) have no __iter__, but items by number.
+    if is_one or not (isinstance(labels, Iterable) or hasattr(labels, "__getitem__")):
+        raise InvalidTypeError(f"{name} must be a sequence of str, got {labels!r:.100}")
+    entries = list(labels)
+    for position, label in enumerate(entries):
+        if not isinstance(label, str):
+            raise InvalidTypeError(
+                f"{name} must be a sequence of str, but entry {position} is {label!r} of type "
+                f"{type(label).__name__}; convert the entries with str()"
+            )
+    checked = np.empty(len(entries), dtype=object)
+    checked[:] = [str(label) for label in entries]
+    return checked
+
+
+def unpack_frame(documents: Any, name: str) -> tuple[Any, Words | None, Words | None]:
+    """Values, words and ids of a pandas DataFrame; anything else comes back without the two."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(documents, pandas.DataFrame):
+        return documents, None, None
+    columns, index = documents.columns, documents.index
+    vocabulary = ids = None
+    if not isinstance(columns, pandas.RangeIndex):
+        vocabulary = checked_words([str(column) for column in columns])
+    if not index.equals(pandas.RangeIndex(len(documents))):
+        ids = checked_labels([str(label) for label in index], "ids")
+    for column, dtype in zip(columns, documents.dtypes, strict=True):
+        if getattr(dtype, "kind", "O") not in _NUMERIC_KINDS + "Oc":
+            raise InvalidTypeError(
+                f"column {column!r} of {name} holds {dtype}, not counts; "
+                f"leave it out or make it the index, and {_VECTORISE}"
+            )
+    is_sparse = all(
+        isinstance(dtype, pandas.SparseDtype) and dtype.fill_value == 0
+        for dtype in documents.dtypes
+    )
+    if is_sparse and documents.size:
+        return documents.sparse.to_coo(), vocabulary, ids
+    if not any(pandas.api.types.is_extension_array_dtype(dtype) for dtype in documents.dtypes):
+        return documents.to_numpy(), vocabulary, ids
+    try:
+        return documents.to_numpy(dtype=np.float64, na_value=np.nan), vocabulary, ids
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _not_numbers(name, error) from error
+
+
+def _dense(values: Any, name: str) -> NDArray[Any]:
+    if np.ma.is_masked(values):
+        raise InvalidCountsError(
+            f"{name} has masked entries, and documents have counts of all words: fill them, or see "
+            "AllocationModel.predict_missing"
+        )
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InvalidTypeError(
+            f"{name} cannot be made an array: {error}; give every document the same number of words"
+        ) from error
+    if array.dtype.kind == "O" and array.ndim:
+        try:
+            return array.astype(np.float64)
+        except OverflowError as error:
+            raise InvalidCountsError(
+                f"{name} contains a count above 2**32 - 1, larger than any float; correct the "
+                "value or leave the document out"
+            ) from error
+        except (TypeError, ValueError) as error:
+            raise _not_numbers(name, error) from error
+    if array.dtype.kind not in _NUMERIC_KINDS + "c":
+        raise InvalidTypeError(
+            f"{name} must hold counts, got {type(values).__name__} of dtype {array.dtype}; "
+            f"{_VECTORISE}"
+        )
+    if array.dtype.newbyteorder("=") == np.float16:
+        return array.astype(np.float64)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def _not_numbers(name: str, error: Exception) -> InvalidTypeError:
+    return InvalidTypeError(
+        f"{name} must hold counts, but has an entry that is no number: {error}; {_VECTORISE}"
+    )
+
+
+def _refuse_bad_shape(shape: tuple[int, ...], name: str) -> None:
+    if len(shape) != 2:
+        kind = {0: "scalar array", 1: "1D array"}.get(len(shape), f"{len(shape)}D array")
+        raise InvalidArgumentError(
+            f"Expected 2D array, got {kind} instead: {name} has shape {shape} and must be "
+            "(n_documents, n_words). Reshape your data with array.reshape(1, -1) if it is one "
+            "document, or array.reshape(-1, 1) if it is one word"
+        )
+    for axis, unit in ((0, "sample(s)"), (1, "feature(s)")):
+        if shape[axis] == 0:
+            raise InvalidArgumentError(
+                f"Found array with 0 {unit} (shape=({shape[0]}, {shape[1]})) while a minimum of "
+                f"1 is required. {name} must hold at least one document and one word"
+            )
+
+
+def _refuse_bad_values(stored: Any, name: str) -> None:
+    values = stored.data
+    if values.dtype.kind == "b" or not values.size:
+        return
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        if np.isnan(values).any():
+            remedy = (
+                "write 0 where a word does not occur; documents have no missing cells, but the "
+                "tensors of AllocationModel.predict_missing have"
+            )
+            _refuse(stored, np.isnan(values), f"Input {name} contains NaN", name, remedy)
+        _refuse(stored, np.isinf(values), f"Input {name} contains infinity", name)
+    if values.min() < 0:
+        _refuse(stored, values < 0, f"Negative values in data passed to {name}", name)
+    if values.dtype.kind == "f" and (np.floor(values) != values).any():
+        _refuse(stored, np.floor(values) != values, f"{name} contains fractional counts", name)
+    if values.max() > MAX_COUNT:
+        _refuse(stored, values > MAX_COUNT, f"{name} contains a count above 2**32 - 1", name)
+
+
+def _refuse(
+    stored: Any,
+    is_bad: NDArray[np.bool_],
+    message: str,
+    name: str,
+    remedy: str = "correct the value or leave the document out",
+) -> NoReturn:
+    position = int(np.argmax(is_bad))
+    if stored.format == "csr":
+        document = int(np.searchsorted(stored.indptr, position, side="right")) - 1
+        word = int(stored.indices[position])
+    else:
+        document, word = int(stored.row[position]), int(stored.col[position])
+    raise InvalidCountsError(
+        f"{message}: {stored.data[position]} at document (row) {document}, word (column) {word}. "
+        f"{name} must hold how often each word occurs: whole numbers from 0 to {MAX_COUNT}; "
+        f"{remedy}"
+    )

@@ -1,0 +1,349 @@
+"""Corpora to try things on: synthetic ones with known truth, and a real one."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.abc import InspectLoader
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer
+
+from polyabayes._support.random import RandomState, random_generator
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import InvalidArgumentError, MissingDependencyError
+
+__all__ = [
+    "SyntheticGammaPoisson",
+    "SyntheticLDA",
+    "load_python_docs",
+    "make_gamma_poisson_corpus",
+    "make_lda_corpus",
+]
+
+_MIN_DOCSTRING_WORDS = 40
+_DOCUMENTED_MODULES = """
+    _pydecimal argparse ast asyncio.base_events asyncio.events asyncio.locks asyncio.queues
+    asyncio.runners asyncio.streams asyncio.subprocess asyncio.tasks base64 bdb bisect bz2
+    calendar cmd code codeop collections colorsys compileall concurrent.futures._base
+    concurrent.futures.process concurrent.futures.thread configparser contextlib copy copyreg csv
+    ctypes dataclasses datetime difflib dis doctest email.charset email.header
+    email.headerregistry email.message email.policy email.utils enum filecmp fileinput fnmatch
+    fractions ftplib functools getopt gettext glob graphlib gzip hashlib heapq hmac html.parser
+    http.client http.cookiejar http.cookies http.server imaplib importlib.abc inspect ipaddress
+    json json.decoder json.encoder linecache locale logging logging.config logging.handlers lzma
+    mimetypes modulefinder multiprocessing.managers multiprocessing.pool
+    multiprocessing.shared_memory numbers operator optparse pdb pickle pickletools pkgutil
+    platform plistlib poplib pprint profile pstats pyclbr pydoc queue random reprlib rlcompleter
+    sched selectors shelve shlex shutil smtplib socket socketserver ssl statistics string
+    subprocess symtable tarfile tempfile textwrap threading timeit tokenize trace traceback turtle
+    types typing unittest.case unittest.loader unittest.mock unittest.suite urllib.parse
+    urllib.request urllib.robotparser uuid venv warnings wave weakref webbrowser wsgiref.handlers
+    xml.dom.minidom xml.etree.ElementTree xml.sax.handler xmlrpc.client xmlrpc.server zipapp
+    zipfile
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticLDA:
+    """A corpus drawn from a latent Dirichlet allocation, with what it was drawn from.
+
+    Attributes
+    ----------
+    corpus : Corpus
+        The documents.
+    topic_word : ndarray of shape (n_topics, n_words)
+        Word probabilities of each topic; rows sum to 1.
+    doc_topic_prior : ndarray of shape (n_topics,)
+        Dirichlet prior of the topic weights.
+    doc_topic : ndarray of shape (n_documents, n_topics)
+        Topic weights of each document; rows sum to 1.
+    """
+
+    corpus: Corpus
+    topic_word: NDArray[np.float64]
+    doc_topic_prior: NDArray[np.float64]
+    doc_topic: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticGammaPoisson:
+    """A corpus drawn from a gamma-Poisson model, with what it was drawn from.
+
+    Attributes
+    ----------
+    corpus : Corpus
+        The documents.
+    topic_word : ndarray of shape (n_topics, n_words)
+        Word rates of each topic.
+    shape : ndarray of shape (n_topics,)
+        Gamma shape r of each topic.
+    probability : ndarray of shape (n_topics,)
+        Probability p of each topic; the gamma scale is p / (1 - p).
+    doc_topic : ndarray of shape (n_documents, n_topics)
+        Intensity of each topic in each document.
+    """
+
+    corpus: Corpus
+    topic_word: NDArray[np.float64]
+    shape: NDArray[np.float64]
+    probability: NDArray[np.float64]
+    doc_topic: NDArray[np.float64]
+
+
+def make_lda_corpus(
+    n_documents: int = 1000,
+    n_words: int = 500,
+    n_topics: int = 10,
+    *,
+    document_length: int | ArrayLike = 100,
+    doc_topic_prior: float | ArrayLike = 0.1,
+    topic_word_prior: float = 0.05,
+    topic_word: ArrayLike | None = None,
+    random_state: RandomState = None,
+) -> SyntheticLDA:
+    """Draw a corpus from latent Dirichlet allocation.
+
+    Parameters
+    ----------
+    n_documents : int, default=1000
+        Number of documents.
+    n_words, n_topics : int, default=500, 10
+        Size of the vocabulary and number of topics, unless `topic_word` gives them.
+    document_length : int or array of shape (n_documents,), default=100
+        Number of tokens of every document, or of each.
+    doc_topic_prior : float or array of shape (n_topics,), default=0.1
+        Dirichlet prior of the topic weights.
+    topic_word_prior : float, default=0.05
+        Symmetric Dirichlet prior from which the topics are drawn.
+    topic_word : array of shape (n_topics, n_words), optional
+        The topics to use; rows sum to 1.
+    random_state : None, int, RandomState, Generator or SeedSequence, default=None
+        Source of the randomness.
+
+    Returns
+    -------
+    SyntheticLDA
+        The corpus and its truth.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a size or a prior is not positive, or if an array does not fit.
+    """
+    rng = random_generator(random_state)
+    _refuse_bad_size(n_documents, "n_documents")
+    topics = _topics(topic_word, n_topics, n_words, topic_word_prior, rng)
+    if not np.allclose(topics.sum(axis=1), 1.0, rtol=0.0, atol=1e-8):
+        raise InvalidArgumentError("the rows of topic_word must sum to 1; divide each by its sum")
+    prior = _per_topic(doc_topic_prior, len(topics), "doc_topic_prior")
+    lengths = np.asarray(document_length)
+    if lengths.dtype.kind not in "iu" or (lengths < 0).any():
+        raise InvalidArgumentError(
+            f"document_length must hold non-negative whole numbers, got {document_length!r}"
+        )
+    if lengths.shape not in ((), (n_documents,)):
+        raise InvalidArgumentError(
+            f"document_length has shape {lengths.shape}; give an int or one entry for each of "
+            f"the {n_documents} documents"
+        )
+    doc_topic = rng.dirichlet(prior, size=n_documents)
+    topic_counts = rng.multinomial(np.broadcast_to(lengths, n_documents), doc_topic)
+    corpus = Corpus(_draw_words(topic_counts, topics, rng))
+    return SyntheticLDA(corpus, topics, prior, doc_topic)
+
+
+def make_gamma_poisson_corpus(
+    n_documents: int = 1000,
+    n_words: int = 500,
+    n_topics: int = 10,
+    *,
+    shape: float | ArrayLike = 1.0,
+    probability: float | ArrayLike = 0.9,
+    topic_word_prior: float = 0.05,
+    topic_word: ArrayLike | None = None,
+    random_state: RandomState = None,
+) -> SyntheticGammaPoisson:
+    r"""Draw a corpus from gamma-Poisson factor analysis.
+
+    Document by document, :math:`\theta_k \sim \mathrm{Gamma}(r_k, p_k / (1 - p_k))` and
+    :math:`y_w \sim \mathrm{Poisson}(\sum_k \theta_k \phi_{kw})`.
+
+    Parameters
+    ----------
+    n_documents : int, default=1000
+        Number of documents.
+    n_words, n_topics : int, default=500, 10
+        Size of the vocabulary and number of topics, unless `topic_word` gives them.
+    shape : float or array of shape (n_topics,), default=1.0
+        Gamma shape r.
+    probability : float or array of shape (n_topics,), default=0.9
+        Probability p in (0, 1). The mean length of a document is the sum of r p / (1 - p)
+        over the topics, 90 with the defaults.
+    topic_word_prior : float, default=0.05
+        Symmetric Dirichlet prior from which the topics are drawn.
+    topic_word : array of shape (n_topics, n_words), optional
+        The word rates phi to use: not negative, in each row one that is positive.
+    random_state : None, int, RandomState, Generator or SeedSequence, default=None
+        Source of the randomness.
+
+    Returns
+    -------
+    SyntheticGammaPoisson
+        The corpus and its truth.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a size or a parameter is out of its range, or if an array does not fit.
+    """
+    rng = random_generator(random_state)
+    _refuse_bad_size(n_documents, "n_documents")
+    topics = _topics(topic_word, n_topics, n_words, topic_word_prior, rng)
+    shapes = _per_topic(shape, len(topics), "shape")
+    probabilities = _per_topic(probability, len(topics), "probability")
+    if (probabilities >= 1).any():
+        raise InvalidArgumentError(f"probability must be in (0, 1), got {probability!r}")
+    doc_topic = rng.gamma(shapes, probabilities / (1 - probabilities), (n_documents, len(topics)))
+    totals = topics.sum(axis=1)
+    topic_counts = rng.poisson(doc_topic * totals)
+    corpus = Corpus(_draw_words(topic_counts, topics / totals[:, np.newaxis], rng))
+    return SyntheticGammaPoisson(corpus, topics, shapes, probabilities, doc_topic)
+
+
+def load_python_docs() -> Corpus:
+    """Load a real corpus that is on every computer with Python: its own documentation.
+
+    The documents are the topics of the interactive help, called ``topic:if`` and so on, and
+    the docstrings of 40 words or more in a fixed list of pure Python modules of the standard
+    library, called by their dotted names and read from the source. Equal texts count once,
+    under the first name, equal topics under the shortest.
+
+    Words are runs of three or more letters in lower case, without English stop words, that
+    occur in at least 5 documents and at most half of them.
+
+    Returns
+    -------
+    Corpus
+        The same for every run of one version of Python.
+
+    Raises
+    ------
+    MissingDependencyError
+        If this Python comes without its documentation topics or without its source.
+    """
+    texts: dict[str, str] = {}
+    for name, text in (*_help_topics(), *_docstrings()):
+        texts.setdefault(text, name)
+    vectorizer = CountVectorizer(
+        token_pattern=r"\b[a-z]{3,}\b", stop_words="english", min_df=5, max_df=0.5
+    )
+    counts = vectorizer.fit_transform(texts)
+    return Corpus(counts, vectorizer.get_feature_names_out(), list(texts.values()))
+
+
+def _draw_words(
+    topic_counts: NDArray[np.int64], topics: NDArray[np.float64], rng: np.random.Generator
+) -> sparse.coo_matrix[np.int64]:
+    """Draw the words of the tokens that each document (row) has of each topic (column)."""
+    n_documents, n_words = len(topic_counts), topics.shape[1]
+    documents = [np.repeat(np.arange(n_documents, dtype=np.int32), n) for n in topic_counts.T]
+    words = [
+        rng.choice(n_words, size=len(tokens), p=topic).astype(np.int32)
+        for tokens, topic in zip(documents, topics, strict=True)
+    ]
+    rows, columns = np.concatenate(documents), np.concatenate(words)
+    ones = np.ones(len(rows), dtype=np.int64)
+    return sparse.coo_matrix((ones, (rows, columns)), shape=(n_documents, n_words))
+
+
+def _topics(
+    topic_word: ArrayLike | None,
+    n_topics: int,
+    n_words: int,
+    prior: float,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    if topic_word is None:
+        _refuse_bad_size(n_topics, "n_topics")
+        _refuse_bad_size(n_words, "n_words")
+        if not (np.isfinite(prior) and prior > 0):
+            raise InvalidArgumentError(f"topic_word_prior must be positive, got {prior!r}")
+        return rng.dirichlet(np.full(n_words, prior), size=n_topics)
+    topics = np.array(topic_word, dtype=np.float64)
+    if topics.ndim != 2 or not topics.size:
+        raise InvalidArgumentError(
+            f"topic_word must have shape (n_topics, n_words), got {topics.shape}"
+        )
+    if not np.isfinite(topics).all() or (topics < 0).any() or not topics.any(axis=1).all():
+        raise InvalidArgumentError(
+            "topic_word must be finite and not negative, and each topic needs a word; correct "
+            "or leave out the topics that break this"
+        )
+    return topics
+
+
+def _per_topic(value: Any, n_topics: int, name: str) -> NDArray[np.float64]:
+    values = np.asarray(value, dtype=np.float64)
+    if values.shape not in ((), (n_topics,)):
+        raise InvalidArgumentError(
+            f"{name} has shape {values.shape}; give a number or one for each of the {n_topics} "
+            "topics"
+        )
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        raise InvalidArgumentError(f"{name} must be positive and finite, got {value!r}")
+    return np.broadcast_to(values, n_topics).copy()
+
+
+def _refuse_bad_size(size: int, name: str) -> None:
+    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
+        raise InvalidArgumentError(f"{name} must be a positive int, got {size!r}")
+
+
+def _help_topics() -> Iterator[tuple[str, str]]:
+    try:
+        from pydoc_data.topics import topics
+    except ImportError as error:
+        raise MissingDependencyError(
+            "this Python comes without pydoc_data, the topics of its help; install the full "
+            "standard library"
+        ) from error
+    for name in sorted(topics, key=lambda name: (len(name), name)):
+        yield f"topic:{name}", topics[name]
+
+
+def _docstrings() -> Iterator[tuple[str, str]]:
+    for module in _DOCUMENTED_MODULES.split():
+        try:
+            spec = importlib.util.find_spec(module)
+        except ModuleNotFoundError:
+            continue
+        if spec is None:
+            continue
+        source = spec.loader.get_source(module) if isinstance(spec.loader, InspectLoader) else None
+        if source is None:
+            raise MissingDependencyError(
+                f"this Python comes without the source of {module}, so its docstrings cannot be "
+                "read; install the full standard library"
+            )
+        for name, text in _public_docstrings(ast.parse(source), module):
+            if len(text.split()) >= _MIN_DOCSTRING_WORDS:
+                yield name, text
+
+
+def _public_docstrings(
+    node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, name: str
+) -> Iterator[tuple[str, str]]:
+    yield name, ast.get_docstring(node) or ""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return
+    for child in node.body:
+        if isinstance(child, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and not (
+            child.name.startswith("_")
+        ):
+            yield from _public_docstrings(child, f"{name}.{child.name}")

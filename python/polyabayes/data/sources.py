@@ -1,0 +1,211 @@
+"""Counts from what other programs hold in memory: tokens, bags of ids, tables, AnnData."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from polyabayes.data.counts import Words, checked_counts, checked_words
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, MissingDependencyError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Rows that a backed file is read by.
+_BLOCK_ROWS = 1_000
+_NAMES_SHOWN = 8
+
+
+class Source(NamedTuple):
+    """What a corpus is made of."""
+
+    counts: Any
+    vocabulary: Words | list[str] | None
+    ids: Words | list[str] | None
+
+
+class _Rows:
+    """The entries of a sparse matrix, collected row by row."""
+
+    def __init__(self) -> None:
+        self.columns: list[int] = []
+        self.values: list[Any] = []
+        self.starts = [0]
+
+    def end_row(self) -> None:
+        self.starts.append(len(self.columns))
+
+    def matrix(self, n_columns: int) -> Any:
+        """CSR of the rows; entries of one word in one document stay apart, to be added up."""
+        shape = len(self.starts) - 1, n_columns
+        values = np.array(self.values) if self.values else np.zeros(0, dtype=np.int64)
+        columns = np.array(self.columns, dtype=np.int64)
+        return sparse.csr_matrix((values, columns, self.starts), shape=shape)
+
+
+def tokens(documents: Iterable[Iterable[str]], vocabulary: Any = None) -> Source:
+    """Count the tokens of documents; without a vocabulary its words are sorted.
+
+    Parameters
+    ----------
+    documents : iterable of iterables of str
+        Read once.
+    vocabulary : sequence of str, optional
+        The words to count; others are refused.
+    """
+    fixed = None if vocabulary is None else checked_words(vocabulary)
+    column_of = {} if fixed is None else {word: column for column, word in enumerate(fixed)}
+    rows = _Rows()
+    for number, document in enumerate(_iterated(documents, "documents", "lists of tokens")):
+        if isinstance(document, (str, bytes)):
+            raise InvalidTypeError(
+                f"document {number} is a text, not a list of tokens: split it first, or count raw "
+                "texts by scikit-learn's CountVectorizer"
+            )
+        for token in _iterated(document, f"document {number}", "tokens"):
+            if not isinstance(token, str):
+                raise InvalidTypeError(f"document {number} holds the token {token!r}, not a str")
+            if fixed is not None and token not in column_of:
+                raise InvalidArgumentError(
+                    f"document {number} holds {token!r}, which is not in the vocabulary; leave the "
+                    "vocabulary out, or drop other words first"
+                )
+            rows.columns.append(column_of.setdefault(token, len(column_of)))
+        rows.end_row()
+    rows.values = [1] * len(rows.columns)
+    counts = rows.matrix(len(column_of))
+    if fixed is not None:
+        return Source(counts, fixed, None)
+    words = sorted(column_of)
+    return Source(counts[:, [column_of[word] for word in words]], words, None)
+
+
+def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
+    """Count documents in gensim's form, each a list of (id, count).
+
+    Parameters
+    ----------
+    documents : iterable of iterables of (int, number)
+        Read once, as a stream from a file would be.
+    dictionary : gensim Dictionary or mapping of int to str, optional
+        Words by id; ids without a word are called ``#id``.
+    """
+    rows = _Rows()
+    for number, document in enumerate(_iterated(documents, "corpus", "lists of (id, count)")):
+        for pair in _iterated(document, f"document {number}", "pairs (id, count)"):
+            try:
+                column, count = pair
+                is_id = int(column) == column and column >= 0
+            except (TypeError, ValueError):
+                is_id = False
+            if not is_id:
+                raise InvalidTypeError(
+                    f"document {number} holds {pair!r}, which is no (id, count)"
+                ) from None
+            rows.columns.append(int(column))
+            rows.values.append(count)
+        rows.end_row()
+    n_words = 1 + max(rows.columns, default=-1)
+    if dictionary is None:
+        return Source(rows.matrix(max(n_words, 1)), None, None)
+    # A Dictionary makes its words by id when one is asked for, and lists them by keys().
+    known = {int(key): str(dictionary[key]) for key in dictionary.keys()}  # noqa: SIM118
+    n_words = max(n_words, 1 + max(known, default=-1))
+    words = [known.get(column, f"#{column}") for column in range(n_words)]
+    return Source(rows.matrix(n_words), words, None)
+
+
+def is_anndata(value: Any) -> bool:
+    """Whether a value is an AnnData object; anndata is not imported."""
+    return any(
+        base.__name__ == "AnnData" and base.__module__.partition(".")[0] == "anndata"
+        for base in type(value).__mro__
+    )
+
+
+def anndata(data: Any, layer: str | None = None) -> Source:
+    """Count a layer of an AnnData object: cells are documents, variables are words.
+
+    Parameters
+    ----------
+    data : AnnData
+        In memory, or backed by a file, which is read by blocks of rows.
+    layer : str, optional
+        Name of the layer; by default ``X``.
+    """
+    if layer is not None and layer not in data.layers:
+        known = ", ".join(repr(name) for name in data.layers) or "none"
+        raise InvalidArgumentError(f"the AnnData has no layer {layer!r}; its layers are {known}")
+    name = "X" if layer is None else f"layers[{layer!r}]"
+    stored = data.X if layer is None else data.layers[layer]
+    if stored is None:
+        raise InvalidArgumentError("the AnnData has no X: name one of its layers by layer=")
+    blocks = [
+        _counts_of_cells(block, name, data, start) for start, block in _blocks(stored, len(data))
+    ]
+    counts = sparse.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
+    return Source(counts, [str(name) for name in data.var_names], [str(i) for i in data.obs_names])
+
+
+def _blocks(stored: Any, n_rows: int) -> Iterator[tuple[int, Any]]:
+    """Whole matrices at once, those in files block by block."""
+    if sparse.issparse(stored) or isinstance(stored, np.ndarray):
+        yield 0, stored
+        return
+    for start in range(0, n_rows, _BLOCK_ROWS):
+        yield start, stored[start : start + _BLOCK_ROWS]
+
+
+def _counts_of_cells(block: Any, name: str, data: Any, start: int) -> Any:
+    values: Any = getattr(block, "data", block) if sparse.issparse(block) else np.asarray(block)
+    if values.dtype.kind == "f" and np.isfinite(values).all() and (values % 1).any():
+        layers = ", ".join(repr(layer) for layer in data.layers)
+        where = f"one of its layers ({layers}) may hold them" if layers else "it has no layers"
+        raise InvalidArgumentError(
+            f"{name} of the AnnData holds fractions, so it was normalised or log-transformed, and "
+            f"likelihoods are of counts: {where}; name the layer by "
+            "Corpus.from_anndata(adata, layer=...)"
+        )
+    return checked_counts(block, f"{name} (rows from {start:,})" if start else name)
+
+
+def frame_of(table: Any) -> pd.DataFrame | None:
+    """A pandas DataFrame of a table of polars, pyarrow or Hugging Face; None for anything else.
+
+    Tables are met through the Arrow C stream, and those of Hugging Face's datasets by their
+    ``data.table``; neither package is imported.
+    """
+    loaded = sys.modules.get("pandas")
+    if isinstance(table, np.ndarray) or (
+        loaded is not None and isinstance(table, loaded.DataFrame)
+    ):
+        return None
+    held = getattr(getattr(table, "data", None), "table", None)
+    if hasattr(held, "__arrow_c_stream__") and not hasattr(table, "__arrow_c_stream__"):
+        table = held
+    if not hasattr(table, "__arrow_c_stream__"):
+        return None
+    try:
+        import pandas  # noqa: F401
+        import pyarrow
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"reading a {type(table).__name__} needs pandas and pyarrow: pip install "
+            "'polyabayes[frames]'"
+        ) from error
+    frame: pd.DataFrame = pyarrow.table(table).to_pandas()
+    first = frame.columns[0] if len(frame.columns) else None
+    # Such tables have no index: a first column of text names the documents.
+    if first is not None and frame[first].dtype.kind not in "biuf" and len(frame.columns) > 1:
+        frame = frame.set_index(first)
+    return frame
+
+
+def _iterated(values: Any, name: str, content: str) -> Iterable[Any]:
+    if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
+        raise InvalidTypeError(f"{name} must hold {content}, got {values!r:.100}")
+    return values  # type: ignore[no-any-return]

@@ -1,0 +1,93 @@
+"""The arrays of a sparse matrix, checked before compiled code follows them through memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
+
+_COMPRESSED = ("csr", "csc", "bsr")
+
+
+def checked_sparse(matrix: Any, name: str) -> Any:
+    """A sparse matrix as CSR, CSC, BSR or COO, every index of which lies within its shape.
+
+    SciPy's conversions and sums trust these arrays: an index that points elsewhere reads or writes
+    other memory of the process. Its own check leaves gaps, as where ``indptr`` ends in 0 or -1.
+    """
+    if matrix.dtype.kind not in "biufc":
+        raise InvalidTypeError(f"{name} must hold counts, got a sparse matrix of {matrix.dtype}")
+    if matrix.format in _COMPRESSED:
+        _check_compressed(matrix, name)
+        parts = (_native(matrix.data), _native(matrix.indices), _native(matrix.indptr))
+        return type(matrix)(parts, shape=matrix.shape)
+    if matrix.format == "lil":
+        _check_lists(matrix, name)
+    if matrix.format == "dia":
+        matrix = type(matrix)((_native(matrix.data), matrix.offsets), shape=matrix.shape)
+    matrix = matrix.tocoo()
+    matrix.data = _native(matrix.data)
+    # Older releases of SciPy know two dimensions only, and do not have coords.
+    coordinates = getattr(matrix, "coords", None) or (matrix.row, matrix.col)
+    for size, axis in zip(matrix.shape, coordinates, strict=True):
+        _check_indices(axis, len(matrix.data), size, name)
+    return matrix
+
+
+def _native(array: Any) -> NDArray[Any]:
+    stored: NDArray[Any] = np.asarray(array)
+    return stored.astype(stored.dtype.newbyteorder("="), copy=False)
+
+
+def _check_compressed(matrix: Any, name: str) -> None:
+    if len(matrix.shape) != 2:
+        raise InvalidArgumentError(
+            f"{name} is a sparse array of {len(matrix.shape)} dimensions: it must have two"
+        )
+    n_rows, n_columns = matrix.shape
+    if matrix.format == "bsr":
+        height, width = matrix.blocksize
+        n_rows, n_columns = n_rows // height, n_columns // width
+    n_major, n_minor = (n_columns, n_rows) if matrix.format == "csc" else (n_rows, n_columns)
+    offsets = np.asarray(matrix.indptr)
+    if offsets.dtype.kind not in "iu" or offsets.shape != (n_major + 1,):
+        raise _broken(name, f"indptr must hold {n_major + 1} integers, one a row and one more")
+    if offsets[0] != 0:
+        raise _broken(name, f"indptr begins with {offsets[0]}, not with 0")
+    falls = offsets[1:] < offsets[:-1]
+    if falls.any():
+        row = int(np.argmax(falls))
+        raise _broken(name, f"indptr falls from {offsets[row]} to {offsets[row + 1]} at row {row}")
+    n_stored = int(offsets[-1])
+    if n_stored > len(matrix.data):
+        raise _broken(
+            name, f"indptr ends with {n_stored}, but data holds {len(matrix.data)} counts"
+        )
+    _check_indices(matrix.indices, len(matrix.data), n_minor, name)
+
+
+def _check_indices(indices: Any, n_stored: int, size: int, name: str) -> None:
+    indices = np.asarray(indices)
+    if indices.dtype.kind not in "iu" or indices.shape != (n_stored,):
+        raise _broken(name, f"{indices.size} indices of {indices.dtype} for {n_stored} counts")
+    if n_stored and not (indices.min() >= 0 and indices.max() < size):
+        position = int(np.argmax((indices < 0) | (indices >= size)))
+        raise _broken(name, f"index {indices[position]} of entry {position} is not below {size}")
+
+
+def _check_lists(matrix: Any, name: str) -> None:
+    for row, (columns, values) in enumerate(zip(matrix.rows, matrix.data, strict=True)):
+        if len(columns) != len(values):
+            raise _broken(name, f"row {row} has {len(columns)} indices for {len(values)} counts")
+        if columns and not (min(columns) >= 0 and max(columns) < matrix.shape[1]):
+            outside = f"row {row} has an index that is not below {matrix.shape[1]}"
+            raise _broken(name, outside)
+
+
+def _broken(name: str, reason: str) -> InvalidCountsError:
+    return InvalidCountsError(
+        f"{name} is not a valid sparse matrix: {reason}; build it again from its triplets"
+    )

@@ -1,0 +1,28 @@
+"""Models and corpora for other packages, and from them; none is imported before it is used."""
+
+from polyabayes.interop.anndata import to_anndata
+from polyabayes.interop.fasttopics import from_fasttopics
+from polyabayes.interop.gensim import from_gensim, to_gensim
+from polyabayes.interop.mallet import from_mallet
+from polyabayes.interop.pycistopic import from_pycistopic
+from polyabayes.interop.pyldavis import pyldavis_arguments, to_pyldavis
+from polyabayes.interop.recognition import convert
+from polyabayes.interop.sklearn import from_sklearn, to_sklearn
+from polyabayes.interop.tomotopy import from_tomotopy
+from polyabayes.likelihood.foreign import register_converter
+
+__all__ = [
+    "from_fasttopics",
+    "from_gensim",
+    "from_mallet",
+    "from_pycistopic",
+    "from_sklearn",
+    "from_tomotopy",
+    "pyldavis_arguments",
+    "to_anndata",
+    "to_gensim",
+    "to_pyldavis",
+    "to_sklearn",
+]
+
+register_converter(convert)

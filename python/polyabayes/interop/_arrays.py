@@ -1,0 +1,107 @@
+"""Topics and priors as other packages hold them, checked and made ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+
+Matrix = NDArray[np.float64]
+
+
+def attribute(model: object, name: str, package: str) -> Any:
+    """The attribute `name` of a foreign model, or an error that names the package and its version.
+
+    Raises
+    ------
+    InvalidTypeError
+        If the attribute is missing: another version of the package, or another kind of object.
+    """
+    try:
+        return getattr(model, name)
+    except AttributeError as error:
+        raise InvalidTypeError(
+            f"this {type(model).__name__} has no attribute {name!r}, from which its topics would "
+            f"be read: is it a model of a supported version of {package}? "
+            "LatentDirichletAllocation.from_parameters takes topics as arrays"
+        ) from error
+
+
+def normalised(weights: Any, origin: str) -> Matrix:
+    """Rows of topics x words divided by their sums, in double precision.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_components, n_words)
+        Pseudo-counts or probabilities, in single precision perhaps.
+    origin : str
+        What error messages call them.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a weight is negative or not finite, or a topic has no weight at all.
+    """
+    rows = np.array(weights, dtype=np.float64)
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise InvalidArgumentError(
+            f"{origin} must have shape (n_components, n_words), got shape {rows.shape}"
+        )
+    bad = np.argwhere(~(np.isfinite(rows) & (rows >= 0)))
+    if len(bad):
+        topic, word = bad[0]
+        raise InvalidArgumentError(
+            f"{origin} holds {rows[topic, word]} for topic {topic}, word {word}: weights must be "
+            "finite and not negative"
+        )
+    sums = rows.sum(axis=1, keepdims=True)
+    if not sums.all():
+        raise InvalidArgumentError(
+            f"topic {int(np.argmin(sums))} of {origin} gives no weight to any word: the model is "
+            "not trained, or its topic-word prior is missing"
+        )
+    rows /= sums
+    # A second division removes the rounding of the first: single precision is left by a thousandth.
+    rows /= rows.sum(axis=1, keepdims=True)
+    return rows
+
+
+def words_of(vocabulary: Any, n_words: int, origin: str) -> list[str] | None:
+    """The words of the columns, from a sequence or from a fitted vectoriser.
+
+    Parameters
+    ----------
+    vocabulary : sequence of str, fitted vectoriser or transformer, or None
+        A vectoriser is asked for ``get_feature_names_out()``.
+    n_words : int
+        Number of columns of the topics.
+    origin : str
+        What error messages call the model.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is not one word for each column.
+    InvalidTypeError
+        If `vocabulary` is neither.
+    """
+    if vocabulary is None:
+        return None
+    if hasattr(vocabulary, "get_feature_names_out"):
+        vocabulary = vocabulary.get_feature_names_out()
+    if isinstance(vocabulary, (str, bytes)) or not isinstance(vocabulary, (Sequence, np.ndarray)):
+        raise InvalidTypeError(
+            "vocabulary must be a sequence of words or a fitted vectoriser, got "
+            f"{type(vocabulary).__name__}"
+        )
+    words = [str(word) for word in vocabulary]
+    if len(words) != n_words:
+        raise InvalidArgumentError(
+            f"vocabulary has {len(words):,} words, but {origin} has {n_words:,} columns; give one "
+            "word for each column, in the order of the training"
+        )
+    return words

@@ -1,0 +1,163 @@
+"""Fits of fastTopics, which R writes as tables of F and L."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, polygamma
+
+from polyabayes._support import checks
+from polyabayes._support.files import checked_path, reading
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError, PriorWarning
+from polyabayes.interop._arrays import normalised, words_of
+from polyabayes.models import LatentDirichletAllocation
+
+__all__ = ["from_fasttopics"]
+
+_MOST_STEPS = 1000
+
+
+def from_fasttopics(
+    F: Any,
+    L: Any = None,
+    *,
+    doc_topic_prior: Any = None,
+    vocabulary: Any = None,
+    minval: float = 1e-10,
+    random_state: Any = None,
+) -> LatentDirichletAllocation:
+    """Take over a fit of fastTopics, a multinomial topic model or a Poisson factorisation.
+
+    fastTopics maximises the likelihood, so it has no prior of the topic weights: give
+    `doc_topic_prior`, or `L`, to whose rows a Dirichlet law is fitted by maximum likelihood. A
+    Poisson factorisation becomes the multinomial model of the same likelihood
+    (``poisson2multinom``): u_k = sum_j F_jk, F_jk / u_k, L_ik u_k divided by row sums.
+
+    Parameters
+    ----------
+    F : array, DataFrame of shape (n_words, n_components), or path
+        ``fit$F``; a path is a table written by R's ``write.csv(fit$F, ...)``, with row names.
+    L : array, DataFrame of shape (n_documents, n_components), or path, optional
+        ``fit$L``, likewise.
+    doc_topic_prior : float or array of shape (n_components,), optional
+        Dirichlet parameters of the topic weights.
+    vocabulary : sequence of str of length n_words, optional
+        The words; by default the row names of `F`.
+    minval : float, default=1e-10
+        Least probability of a word in a topic before normalisation: maximum likelihood gives zeros,
+        under which held-out words are impossible.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Seed of ``transform`` and ``score``.
+
+    Returns
+    -------
+    LatentDirichletAllocation
+
+    Raises
+    ------
+    InvalidArgumentError
+        If shapes do not fit, or no prior is known.
+    FileFormatError, FileAccessError
+        If a table cannot be read.
+
+    References
+    ----------
+    Carbonetto et al. (2021). Non-negative matrix factorization algorithms greatly improve topic
+    model fits. arXiv:2105.13440.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> fit = pb.interop.from_fasttopics([[8.0, 0.0], [2.0, 5.0]], doc_topic_prior=0.5)
+    >>> fit.components_.round(3).tolist()
+    [[0.8, 0.2], [0.0, 1.0]]
+    """
+    table, names = _table(F, "F")
+    checks.positive_number("minval", minval)
+    scale = table.sum(axis=0)
+    topics = normalised(table.T, "F")
+    if doc_topic_prior is None:
+        if L is None:
+            raise InvalidArgumentError(
+                "fastTopics has no prior of the topic weights: give doc_topic_prior, or L to fit "
+                "one"
+            )
+        loadings, _ = _table(L, "L")
+        if loadings.shape[1] != len(topics):
+            raise InvalidArgumentError(
+                f"L has {loadings.shape[1]} columns, F has {len(topics)}: one for each topic"
+            )
+        doc_topic_prior = dirichlet_of(np.maximum(normalised(loadings * scale, "L"), minval))
+        warnings.warn(
+            "fastTopics has no prior of the topic weights: a Dirichlet law was fitted to L, and "
+            "likelihoods are under it",
+            PriorWarning,
+            stacklevel=2,
+        )
+    return LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=doc_topic_prior,
+        topic_word=normalised(np.maximum(topics, minval), "F"),
+        vocabulary=words_of(names if vocabulary is None else vocabulary, topics.shape[1], "F"),
+        random_state=random_state,
+    )
+
+
+def _table(value: Any, name: str) -> tuple[NDArray[np.float64], list[str] | None]:
+    """Values and row names of an array, a DataFrame or a table that R wrote."""
+    if isinstance(value, (str, os.PathLike)):
+        return _read(value, name)
+    matrix = checks.matrix(name, value)
+    index = getattr(value, "index", None)
+    if index is None or callable(index) or np.asarray(index).dtype.kind in "iu":
+        return matrix, None
+    return matrix, [str(row) for row in index]
+
+
+def _read(path: Any, name: str) -> tuple[NDArray[np.float64], list[str]]:
+    """A comma- or tab-separated table with a header and row names."""
+    import csv
+
+    place = checked_path(path, name)
+    with reading(place), place.open(encoding="utf-8", newline="") as stream:
+        head = stream.readline()
+        stream.seek(0)
+        rows = list(csv.reader(stream, delimiter="\t" if "\t" in head else ","))
+    if len(rows) < 2 or len({len(row) for row in rows[1:]}) != 1 or len(rows[1]) < 2:
+        raise FileFormatError(
+            f"{place} is no table with a header, row names and a column a topic, as write.csv "
+            "writes"
+        )
+    try:
+        values = np.array([row[1:] for row in rows[1:]], dtype=np.float64)
+    except ValueError as error:
+        raise FileFormatError(f"{place} holds what is no number: {error}") from error
+    return values, [row[0] for row in rows[1:]]
+
+
+def dirichlet_of(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Dirichlet parameters of greatest likelihood, by Newton's method (Minka 2000).
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_documents, n_components)
+        Positive, rows summing to 1.
+    """
+    target = np.log(weights / weights.sum(axis=1, keepdims=True)).mean(axis=0)
+    alpha = np.full(len(target), 1.0)
+    for _ in range(_MOST_STEPS):
+        gradient = digamma(alpha.sum()) - digamma(alpha) + target
+        curvature = -polygamma(1, alpha)
+        total = polygamma(1, alpha.sum())
+        shared = (gradient / curvature).sum() / (1 / total + (1 / curvature).sum())
+        step = (gradient - shared) / curvature
+        following = alpha - step
+        # A step over the edge goes half of the way there.
+        following = np.where(following > 0, following, alpha / 2)
+        if np.allclose(following, alpha, rtol=1e-10, atol=0):
+            return following
+        alpha = following
+    return alpha

@@ -1,0 +1,195 @@
+"""Models of gensim."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    MissingDependencyError,
+    NotFittedError,
+)
+from polyabayes.interop._arrays import attribute, normalised
+from polyabayes.models import LatentDirichletAllocation
+
+__all__ = ["from_gensim", "to_gensim"]
+
+_OTHERS = {
+    "EnsembleLda": "convert it by its generate_gensim_representation()",
+    "LdaSeqModel": "its topics change with time: take one slice by from_parameters",
+    "AuthorTopicModel": "its documents share the weights of their authors, which is another model",
+}
+
+
+def from_gensim(model: Any, *, random_state: Any = None) -> LatentDirichletAllocation:
+    """Take over a trained LDA of gensim.
+
+    The topics are the posterior mean, lambda (which holds eta already) divided by its row sums in
+    double precision; the Dirichlet prior is ``model.alpha``, learned or not. An HdpModel becomes
+    the LDA of its ``hdp_to_lda()`` (the state of its ``suggested_lda_model()`` holds other topics).
+
+    Parameters
+    ----------
+    model : gensim LdaModel, LdaMulticore or HdpModel
+        Trained on at least one document.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Seed of ``transform`` and ``score``.
+
+    Returns
+    -------
+    LatentDirichletAllocation
+        With the words of ``id2word``; ids without a word are called ``#id``. A model that was
+        trained without a dictionary has no vocabulary. Documents may be lists of (id, count).
+
+    Raises
+    ------
+    InvalidTypeError
+        If `model` is something else; the message tells how to convert it.
+    NotFittedError
+        If it has seen no documents.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> from gensim.corpora import Dictionary
+    >>> from gensim.models import LdaModel
+    >>> texts = [["urn", "ball", "urn"], ["topic", "word"], ["ball", "urn"], ["word", "topic"]]
+    >>> dictionary = Dictionary(texts)
+    >>> theirs = LdaModel([dictionary.doc2bow(text) for text in texts], 2, dictionary)
+    >>> pb.interop.from_gensim(theirs).vocabulary_.tolist()
+    ['ball', 'urn', 'topic', 'word']
+    """
+    kinds = [base.__name__ for base in type(model).__mro__]
+    for kind in kinds:
+        if kind in _OTHERS:
+            raise InvalidTypeError(f"a {kind} of gensim is no plain LDA: {_OTHERS[kind]}")
+    if "HdpModel" in kinds:
+        alpha, weights = attribute(model, "hdp_to_lda", "gensim")()
+    elif "LdaModel" in kinds:
+        alpha, weights = attribute(model, "alpha", "gensim"), _pseudo_counts(model)
+    else:
+        raise InvalidTypeError(f"model must be an LdaModel of gensim, got {model!r}")
+    topics = normalised(weights, f"the topics of the {type(model).__name__}")
+    words = dictionary_words(getattr(model, "id2word", None), topics.shape[1])
+    ours = LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=np.asarray(alpha, dtype=np.float64),
+        topic_word=topics,
+        vocabulary=words,
+        random_state=random_state,
+    )
+    ours._vectorise = partial(_counted, topics.shape[1])
+    return ours
+
+
+def to_gensim(model: LatentDirichletAllocation) -> Any:
+    """Hand a fitted LDA over to gensim, for its coherence, its topics and pyLDAvis.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation
+        Fitted or made by ``from_parameters``.
+
+    Returns
+    -------
+    gensim.models.LdaModel
+        In single precision, as gensim's are; ``id2word`` are the words, or the column numbers.
+        Topics keep their training tokens, where these are known, as sufficient statistics.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `model` is no LatentDirichletAllocation of polyabayes.
+    MissingDependencyError
+        If gensim is not installed.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> ours = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=[0.5, 0.1], topic_word=[[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]
+    ... )
+    >>> pb.interop.to_gensim(ours).get_topics().round(3).tolist()
+    [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]
+    """
+    if not isinstance(model, LatentDirichletAllocation):
+        raise InvalidTypeError(
+            f"model must be a LatentDirichletAllocation of polyabayes, got {type(model).__name__}"
+        )
+    model._check_fitted()
+    try:
+        from gensim.models import LdaModel
+    except ImportError as error:
+        raise MissingDependencyError("to_gensim needs gensim: pip install gensim") from error
+    n_topics, n_words = model.components_.shape
+    words = range(n_words) if model.vocabulary_ is None else model.vocabulary_.tolist()
+    eta = float(getattr(model, "topic_word_prior_", 0.0)) or 1e-6
+    theirs = LdaModel(
+        num_topics=n_topics,
+        id2word={column: str(word) for column, word in enumerate(words)},
+        alpha=np.asarray(model.doc_topic_prior_, dtype=np.float32),
+        eta=eta,
+        random_state=model.seed_ % 2**32,
+    )
+    tokens = getattr(model, "topic_counts_", None)
+    totals = np.full(n_topics, 1e6) if tokens is None else np.asarray(tokens, dtype=np.float64)
+    # lambda = eta + statistics is proportional to the topics up to single precision.
+    scale = np.maximum(totals + n_words * eta, 1.0)
+    theirs.state.sstats[...] = np.maximum(model.components_ * scale[:, None] - eta, 0.0)
+    theirs.state.numdocs = 1
+    theirs.sync_state()
+    return theirs
+
+
+def _pseudo_counts(model: Any) -> Any:
+    """Lambda of a trained LdaModel, (n_components, n_words)."""
+    state = attribute(model, "state", "gensim")
+    if not getattr(state, "numdocs", 0):
+        raise NotFittedError(
+            "this LdaModel of gensim has seen no documents: call its update; where it came from an "
+            "HdpModel, give that one, whose topics its state does not hold"
+        )
+    return state.get_lambda()
+
+
+def _counted(n_words: int, documents: Any, name: str) -> Any:
+    """Lists of (id, count) as counts, anything else as it is."""
+    if hasattr(documents, "shape") or isinstance(documents, Corpus):
+        return documents
+    first = next((entry for document in documents for entry in document), None)
+    if not isinstance(first, tuple):
+        return documents
+    counts = Corpus.from_gensim(documents).counts
+    if counts.shape[1] > n_words:
+        raise InvalidArgumentError(
+            f"{name} holds the id {counts.shape[1] - 1}, but the model has {n_words:,} words: make "
+            "the bags by the dictionary that the model was trained with"
+        )
+    parts = counts.data, counts.indices, counts.indptr
+    return sparse.csr_matrix(parts, shape=(counts.shape[0], n_words))
+
+
+def dictionary_words(id2word: Any, n_words: int) -> list[str] | None:
+    """Words by id of a gensim Dictionary or mapping; None where the model was trained without one.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If two ids have the same word.
+    """
+    # gensim puts a FakeDict, whose words are the ids, where it was given no dictionary.
+    if id2word is None or type(id2word).__name__ == "FakeDict":
+        return None
+    known = {int(key): str(id2word[key]) for key in id2word.keys()}  # noqa: SIM118
+    words = [known.get(column, f"#{column}") for column in range(n_words)]
+    if len(set(words)) < len(words):
+        twice = next(word for word in words if words.count(word) > 1)
+        raise InvalidArgumentError(
+            f"id2word names {twice!r} twice: give every id a word of its own"
+        )
+    return words

@@ -1,0 +1,305 @@
+"""Models of MALLET, from the text files that it writes."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support import checks
+from polyabayes._support.files import checked_path, open_binary, reading
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError
+from polyabayes.interop._arrays import normalised
+from polyabayes.models import LatentDirichletAllocation
+
+__all__ = ["from_mallet"]
+
+_JAVA = b"\xac\xed"
+_MOST_TOPICS = 2**16 - 1
+
+Table = dict[str, dict[int, float]]
+
+
+class _State(NamedTuple):
+    """What the header and the tokens of a state file say."""
+
+    alpha: NDArray[np.float64]
+    beta: float
+    counts: Table
+
+
+def from_mallet(
+    state: str | os.PathLike[str] | None = None,
+    *,
+    topic_word_weights: str | os.PathLike[str] | None = None,
+    word_topic_counts: str | os.PathLike[str] | None = None,
+    doc_topic_prior: Any = None,
+    topic_word_prior: float | None = None,
+    n_words: int | None = None,
+    random_state: Any = None,
+) -> LatentDirichletAllocation:
+    r"""Take over an LDA of MALLET from the text files of ``train-topics``.
+
+    The priors come from the head of ``--output-state``, or are given. The topics come from
+    ``--topic-word-weights-file`` (counts with beta added), else from
+    ``--word-topic-counts-file`` (counts), else from the state itself. The state lacks words of the
+    alphabet that occur nowhere in the training documents, but MALLET's topics give beta to those
+    too: with the state alone, name the size of the alphabet by `n_words`.
+
+    Test documents must be imported with ``--use-pipe-from`` the training file, or be matched by
+    words, as :func:`log_likelihood` does where both sides have a vocabulary.
+
+    Parameters
+    ----------
+    state : path, optional
+        File of ``--output-state``, gzipped or not.
+    topic_word_weights : path, optional
+        File of ``--topic-word-weights-file``.
+    word_topic_counts : path, optional
+        File of ``--word-topic-counts-file``.
+    doc_topic_prior : float or array of shape (n_components,), optional
+        alpha of each topic, where there is no state. MALLET's ``--alpha`` is the *sum* over topics,
+        and that of the topic keys is rounded to five digits.
+    topic_word_prior : float, optional
+        beta, where counts are given without a state.
+    n_words : int, optional
+        Size of MALLET's alphabet, for a state alone; words that occur nowhere are called ``#0``,
+        ``#1``, and so on.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Seed of ``transform`` and ``score``.
+
+    Returns
+    -------
+    LatentDirichletAllocation
+        With the words of the files.
+
+    Raises
+    ------
+    FileAccessError
+        If a file is missing or unreadable.
+    FileFormatError
+        If a file is cut in the middle, is not what its option writes, or is a serialised Java
+        object (an inferencer, a model or an instance list), which only MALLET can read.
+    InvalidArgumentError
+        If neither topics nor priors are known from what is given.
+
+    Notes
+    -----
+    MALLET writes the state only if documents were imported with ``--keep-sequence``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import polyabayes as pb
+    >>> state = pathlib.Path(tempfile.mkdtemp()) / "state.txt"
+    >>> head = "#doc source pos typeindex type topic\n#alpha : 0.5 0.5\n#beta : 0.1\n"
+    >>> _ = state.write_text(head + "0 NA 0 0 urn 0\n0 NA 1 1 ball 0\n1 NA 0 2 word 1\n")
+    >>> pb.interop.from_mallet(state).components_.round(3).tolist()
+    [[0.478, 0.478, 0.043], [0.077, 0.077, 0.846]]
+    """
+    alone = topic_word_weights is None and word_topic_counts is None
+    head = None if state is None else _read_state(checked_path(state), topics_too=alone)
+    alpha, beta = _priors(head, doc_topic_prior, topic_word_prior)
+    if topic_word_weights is not None:
+        table, beta = _read_weights(checked_path(topic_word_weights)), 0.0
+    elif word_topic_counts is not None:
+        table = _read_counts(checked_path(word_topic_counts))
+    elif head is not None:
+        table = head.counts
+    else:
+        raise InvalidArgumentError(
+            "give the state of MALLET (--output-state), or one of its tables of topics "
+            "(--topic-word-weights-file, --word-topic-counts-file) with doc_topic_prior"
+        )
+    if alpha is None:
+        raise InvalidArgumentError(
+            "the prior of the topics is not in that file: give the state (--output-state) too, or "
+            "doc_topic_prior, alpha of each topic (MALLET's --alpha is the sum over the topics)"
+        )
+    if beta is None:
+        raise InvalidArgumentError(
+            "counts lack the prior of the words: give the state (--output-state) too, or "
+            "topic_word_prior (MALLET's --beta, 0.01 by default)"
+        )
+    words, rows = _dense(table, _n_topics(table, alpha), _n_words(table, n_words))
+    return LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=alpha,
+        topic_word=normalised(rows + beta, "MALLET's topics"),
+        vocabulary=words,
+        random_state=random_state,
+    )
+
+
+def _priors(
+    head: _State | None, doc_topic_prior: Any, topic_word_prior: float | None
+) -> tuple[Any, float | None]:
+    """What is given comes before what the state says."""
+    alpha, beta = (None, None) if head is None else (head.alpha, head.beta)
+    if doc_topic_prior is not None:
+        alpha = doc_topic_prior
+    if topic_word_prior is not None:
+        beta = checks.positive_number("topic_word_prior", topic_word_prior)
+    return alpha, beta
+
+
+def _n_topics(table: Table, alpha: Any) -> int:
+    found = 1 + max((topic for row in table.values() for topic in row), default=-1)
+    given = np.size(alpha)
+    if np.ndim(alpha) and given < found:
+        raise InvalidArgumentError(
+            f"the topics are numbered up to {found - 1}, but the prior has {given} entries: the "
+            "files are of different models"
+        )
+    return given if np.ndim(alpha) else found
+
+
+def _n_words(table: Table, n_words: int | None) -> int:
+    if n_words is None:
+        return len(table)
+    wanted = checks.whole_number("n_words", n_words)
+    if wanted < len(table):
+        raise InvalidArgumentError(
+            f"n_words is {wanted:,}, but {len(table):,} different words occur in the files"
+        )
+    return wanted
+
+
+def _dense(table: Table, n_topics: int, n_words: int) -> tuple[list[str], NDArray[np.float64]]:
+    """Words and topics x words."""
+    rows = np.zeros((n_topics, n_words))
+    for column, topics in enumerate(table.values()):
+        for topic, weight in topics.items():
+            rows[topic, column] = weight
+    return [*table, *(f"#{unseen}" for unseen in range(n_words - len(table)))], rows
+
+
+def _read_state(path: Path, *, topics_too: bool) -> _State:
+    """The priors of a state file and, if wanted, its counts of topics by word."""
+    with _lines(path) as stream:
+        alpha, beta = _read_head(path, stream)
+        counts: Table = {}
+        if topics_too:
+            _count_tokens(path, stream, counts, len(alpha))
+            if not counts:
+                raise FileFormatError(f"{path} holds no tokens: the state ends after its head")
+    return _State(alpha, beta, counts)
+
+
+def _read_head(path: Path, stream: TextIO) -> tuple[NDArray[np.float64], float]:
+    head = [stream.readline() for _ in range(3)]
+    found = [
+        re.match(rf"#{name} : (.+)$", line.strip())
+        for name, line in zip(("alpha", "beta"), head[1:], strict=True)
+    ]
+    if not head[0].startswith("#doc source pos typeindex type topic") or None in found:
+        raise FileFormatError(
+            f"{path} is no state of MALLET: its first lines must be '#doc source pos typeindex "
+            "type topic', '#alpha : ...' and '#beta : ...', as train-topics --output-state writes "
+            "for documents imported with --keep-sequence"
+        )
+    try:
+        alpha, beta = [np.array(match[1].split(), dtype=np.float64) for match in found if match]
+    except ValueError as error:
+        raise FileFormatError(f"{path} has a prior that is no number: {error}") from error
+    if not (np.r_[alpha, beta] > 0).all() or len(beta) != 1:
+        raise FileFormatError(f"{path} has priors that are not positive numbers")
+    return alpha, float(beta[0])
+
+
+def _count_tokens(path: Path, stream: TextIO, counts: Table, n_topics: int) -> None:
+    """Count the topics of every word; a token is ``doc source pos typeindex type topic``."""
+    document, position = "", -1
+    for number, line in enumerate(stream, 4):
+        fields = line.rstrip("\r\n").split(" ")
+        following = position + 1 if fields[0] == document else 0
+        word = _word_of(fields, following)
+        if word is None or not line.endswith("\n") or not _is_topic(fields[-1], n_topics):
+            raise FileFormatError(
+                f"{path}, line {number:,}: {line.rstrip()!r} is no token of a state ('doc source "
+                "pos typeindex type topic'): the file is cut or damaged; write it again"
+            )
+        document, position = fields[0], following
+        topics = counts.setdefault(word, {})
+        topic = int(fields[-1])
+        topics[topic] = topics.get(topic, 0.0) + 1.0
+
+
+def _is_topic(text: str, n_topics: int) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 6 and int(text) < n_topics
+
+
+def _word_of(fields: list[str], position: int) -> str | None:
+    """The word of a token, whose source and word may hold spaces: position and type part them."""
+    wanted = str(position)
+    for place in range(2, len(fields) - 3):
+        if fields[place] == wanted and fields[place + 1].isdigit():
+            return " ".join(fields[place + 2 : -1])
+    return None
+
+
+def _read_weights(path: Path) -> Table:
+    """Table of ``topic <tab> word <tab> weight`` lines, beta added already."""
+    table: Table = {}
+    n_lines = 0
+    with _lines(path) as stream:
+        for number, line in enumerate(stream, 1):
+            fields = line.rstrip("\r\n").split("\t")
+            try:
+                topic, word, weight = int(fields[0]), fields[1], float(fields[2])
+                whole = line.endswith("\n") and len(fields) == 3
+            except (ValueError, IndexError):
+                whole = False
+            if not whole or not (0 <= topic < _MOST_TOPICS and 0 <= weight < np.inf):
+                raise FileFormatError(
+                    f"{path}, line {number:,}: {line.rstrip()!r} is no line of "
+                    "--topic-word-weights-file ('topic<tab>word<tab>weight'): the file is cut or "
+                    "is another one"
+                )
+            table.setdefault(word, {})[topic] = weight
+            n_lines += 1
+    n_topics = 1 + max((topic for row in table.values() for topic in row), default=-1)
+    if not table or n_lines != n_topics * len(table):
+        raise FileFormatError(
+            f"{path} has {n_lines:,} weights where {n_topics:,} topics of {len(table):,} words "
+            "need one each: the file is cut, or words stand twice"
+        )
+    return table
+
+
+def _read_counts(path: Path) -> Table:
+    """Table of ``index word topic:count topic:count ...`` lines."""
+    table: Table = {}
+    with _lines(path) as stream:
+        for number, line in enumerate(stream, 1):
+            row = re.match(r"(\d+) (.*?)((?: \d{1,5}:\d{1,15})*)\r?\n$", line)
+            if row is None or int(row[1]) != number - 1 or row[2] in table:
+                raise FileFormatError(
+                    f"{path}, line {number:,}: {line.rstrip()!r} is no line of "
+                    "--word-topic-counts-file ('index word topic:count ...'): the file is cut or "
+                    "is another one"
+                )
+            pairs = (pair.split(":") for pair in row[3].split())
+            table[row[2]] = {int(topic): float(count) for topic, count in pairs}
+    if not table:
+        raise FileFormatError(f"{path} is empty")
+    return table
+
+
+@contextmanager
+def _lines(path: Path) -> Iterator[TextIO]:
+    """Lines of a text file, gzipped or not; bad ones are errors of its format."""
+    with open_binary(path) as raw, reading(path):
+        if raw.peek(2)[:2] == _JAVA:
+            raise FileFormatError(
+                f"{path} is a serialised Java object (an inferencer, a model or an instance "
+                "list), which only MALLET can read: write --output-state and "
+                "--topic-word-weights-file by train-topics, and keep the documents as text"
+            )
+        yield io.TextIOWrapper(raw, encoding="utf-8", newline="\n")

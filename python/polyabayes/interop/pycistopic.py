@@ -1,0 +1,125 @@
+"""Models of pycisTopic: topics of chromatin regions over single cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support import checks
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.interop._arrays import attribute, normalised
+from polyabayes.models import LatentDirichletAllocation
+
+__all__ = ["from_pycistopic"]
+
+
+def from_pycistopic(
+    model: Any,
+    *,
+    doc_topic_prior: float | None = None,
+    topic_word_prior: float | None = None,
+    random_state: Any = None,
+) -> LatentDirichletAllocation:
+    """Take over a ``CistopicLDAModel``, trained by MALLET or by the package lda.
+
+    Models trained by MALLET are stored without their prior, so that a region that is closed in all
+    training cells of a topic would be impossible in held-out cells: the counts n come back as
+    ``topic_region`` times ``topic_ass.Assignments``, and the topics are (n + eta)/(N + V eta).
+    Models of the package lda hold eta already. The prior of a cell's weights is alpha over the
+    number of topics, for the package lda only if ``alpha_by_topic``.
+
+    Parameters
+    ----------
+    model : pycisTopic CistopicLDAModel
+        With ``topic_region`` (a DataFrame, regions x topics), ``topic_ass`` and ``parameters``.
+    doc_topic_prior : float, optional
+        alpha of each topic, where ``parameters`` lacks it (models loaded from feather files).
+    topic_word_prior : float, optional
+        eta of each region, likewise; only asked for where the topics hold zeros.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Seed of ``transform`` and ``score``.
+
+    Returns
+    -------
+    LatentDirichletAllocation
+        Over the regions. pycisTopic trains on binary accessibility: score cells as 0 and 1.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `model` lacks what a CistopicLDAModel has.
+    InvalidArgumentError
+        If a prior is neither stored nor given.
+
+    References
+    ----------
+    Bravo González-Blas et al. (2019). cisTopic: cis-regulatory topic modeling on single-cell
+    ATAC-seq data. Nature Methods 16.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import pandas as pd
+    >>> import polyabayes as pb
+    >>> stored = SimpleNamespace(
+    ...     topic_region=pd.DataFrame([[0.75, 0.0], [0.25, 1.0]], index=["chr1:1-9", "chr1:10-19"]),
+    ...     topic_ass=pd.DataFrame({"Topic": [1, 2], "Assignments": [4, 2]}),
+    ...     parameters=pd.DataFrame(
+    ...         {"Parameter": ["Mallet", 2, 50.0, True, 0.1]},
+    ...         index=["package", "n_topics", "alpha", "alpha_by_topic", "eta"],
+    ...     ),
+    ... )
+    >>> pb.interop.from_pycistopic(stored).components_.round(3).tolist()
+    [[0.738, 0.262], [0.045, 0.955]]
+    """
+    table = attribute(model, "topic_region", "pycisTopic")
+    if not hasattr(table, "index"):
+        raise InvalidTypeError("topic_region of the model must be a DataFrame, regions x topics")
+    topics = np.asarray(table, dtype=np.float64).T
+    parameters = _parameters(attribute(model, "parameters", "pycisTopic"))
+    package = str(parameters.get("package", "Mallet" if (topics == 0).any() else "lda"))
+    if package.lower() == "mallet":
+        eta = _given("topic_word_prior", topic_word_prior, parameters.get("eta"))
+        topics = _smoothed(topics, attribute(model, "topic_ass", "pycisTopic"), eta)
+    return LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=_alpha(doc_topic_prior, parameters, package, len(topics)),
+        topic_word=normalised(topics, "topic_region"),
+        vocabulary=[str(region) for region in table.index],
+        random_state=random_state,
+    )
+
+
+def _parameters(table: Any) -> dict[str, Any]:
+    """The parameters of the training by name; none for models loaded from feather files."""
+    return {} if table is None else dict(table["Parameter"])
+
+
+def _given(name: str, given: float | None, stored: Any) -> float:
+    value = stored if given is None else given
+    if value is None:
+        raise InvalidArgumentError(
+            f"this CistopicLDAModel does not hold the parameters of its training: give {name}"
+        )
+    return checks.positive_number(name, float(value))
+
+
+def _alpha(given: float | None, parameters: dict[str, Any], package: str, n_topics: int) -> float:
+    """Alpha of each topic."""
+    alpha = _given("doc_topic_prior", given, parameters.get("alpha"))
+    # MALLET's --alpha, and what is stored for it, is the sum over all topics.
+    summed = package.lower() == "mallet" or bool(parameters.get("alpha_by_topic", True))
+    return alpha / n_topics if given is None and summed else alpha
+
+
+def _smoothed(topics: NDArray[np.float64], assignments: Any, eta: float) -> NDArray[np.float64]:
+    """Counts of regions, which whole numbers of assignments give back, plus their prior."""
+    totals = np.asarray(assignments["Assignments"], dtype=np.float64)
+    if totals.shape != (len(topics),) or not (totals >= 0).all():
+        raise InvalidArgumentError(
+            f"topic_ass has {totals.size} entries for {len(topics)} topics: it must hold the "
+            "assignments of every topic"
+        )
+    counts: NDArray[np.float64] = np.rint(np.nan_to_num(topics) * totals[:, None])
+    return counts + eta

@@ -1,0 +1,93 @@
+"""Models and corpora for other tools."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, MissingDependencyError
+from polyabayes.models.topic_model import TopicModel
+
+__all__ = ["pyldavis_arguments", "to_pyldavis"]
+
+
+def pyldavis_arguments(model: TopicModel, corpus: Any) -> dict[str, Any]:
+    """What ``pyLDAvis.prepare`` asks for, by the names of its arguments.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation or PoissonFactorAnalysis
+        A model that is fitted or made by ``from_parameters``.
+    corpus : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+        The documents; by custom those of the training.
+
+    Returns
+    -------
+    dict
+        ``topic_term_dists`` of shape (n_components, n_shown), ``doc_topic_dists`` of shape
+        (n_documents, n_components), rows summing to 1: the shares of the topics in the expected
+        tokens; ``doc_lengths``, ``vocab`` and ``term_frequency``. Only the words that occur in
+        `corpus` are shown, n_shown of them: pyLDAvis divides by their frequency.
+
+    Raises
+    ------
+    InvalidTypeError, NotFittedError
+        If `model` is something else, or not fitted.
+    InvalidArgumentError
+        If `corpus` holds no tokens, or a topic gives all its weight to words that are not in it.
+    """
+    if not isinstance(model, TopicModel):
+        raise InvalidTypeError(f"model must be a topic model, got {type(model).__name__}")
+    documents = model._checked(corpus)
+    if not documents.n_tokens:
+        raise InvalidArgumentError("corpus holds no tokens: every document is empty")
+    frequency = np.asarray(documents.counts.sum(axis=0)).ravel()
+    shown = np.flatnonzero(frequency)
+    topics = model.components_[:, shown]
+    weights = model.transform(documents) * model.components_.sum(axis=1)
+    totals = topics.sum(axis=1, keepdims=True)
+    if not totals.all():
+        raise InvalidArgumentError(
+            f"topic {np.flatnonzero(totals == 0)[0]} has no word of corpus: show a larger corpus"
+        )
+    words = model.vocabulary_ if model.vocabulary_ is not None else documents.vocabulary
+    return {
+        "topic_term_dists": topics / totals,
+        "doc_topic_dists": weights / weights.sum(axis=1, keepdims=True),
+        "doc_lengths": np.asarray(documents.counts.sum(axis=1)).ravel(),
+        "vocab": [str(column) if words is None else words[column] for column in shown],
+        "term_frequency": frequency[shown],
+    }
+
+
+def to_pyldavis(model: TopicModel, corpus: Any, **options: Any) -> Any:
+    """Prepare a model for the interactive plot of pyLDAvis (Sievert & Shirley 2014).
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation or PoissonFactorAnalysis
+        A model that is fitted or made by ``from_parameters``.
+    corpus : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+        The documents; by custom those of the training.
+    **options
+        Passed on to ``pyLDAvis.prepare``, as ``sort_topics=False``.
+
+    Returns
+    -------
+    pyLDAvis.PreparedData
+        For ``pyLDAvis.save_html`` or ``pyLDAvis.display``.
+
+    Raises
+    ------
+    MissingDependencyError
+        If pyLDAvis is not installed.
+    InvalidTypeError, InvalidArgumentError, NotFittedError
+        As for :func:`pyldavis_arguments`.
+    """
+    arguments = pyldavis_arguments(model, corpus)
+    try:
+        import pyLDAvis
+    except ImportError as error:
+        raise MissingDependencyError("to_pyldavis needs pyLDAvis: pip install pyLDAvis") from error
+    return pyLDAvis.prepare(**arguments, **options)

@@ -1,0 +1,31 @@
+"""Models of other packages, recognised by the module of their class; no package is imported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polyabayes.interop.gensim import from_gensim
+from polyabayes.interop.pycistopic import from_pycistopic
+from polyabayes.interop.sklearn import from_sklearn
+from polyabayes.interop.tomotopy import from_tomotopy
+from polyabayes.likelihood.foreign import Scorable
+
+_CONVERTERS = {
+    "sklearn": from_sklearn,
+    "gensim": from_gensim,
+    "tomotopy": from_tomotopy,
+    "pycisTopic": from_pycistopic,
+}
+
+
+def convert(model: Any) -> Scorable | None:
+    """A model of ours for one of another package; None where the package is not known.
+
+    Classes derived from those of the packages count as theirs.
+    """
+    for base in type(model).__mro__:
+        converter = _CONVERTERS.get(base.__module__.partition(".")[0])
+        if converter is not None:
+            found: Scorable = converter(model)
+            return found
+    return None

@@ -1,0 +1,269 @@
+"""Models of scikit-learn, alone or at the end of a Pipeline."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    NotFittedError,
+    PriorWarning,
+)
+from polyabayes.interop._arrays import attribute, normalised, words_of
+from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
+
+__all__ = ["from_sklearn", "to_sklearn"]
+
+_WEIGHTED = ("TfidfTransformer", "TfidfVectorizer", "HashingVectorizer")
+_FACTORISATIONS = ("NMF", "MiniBatchNMF")
+
+
+def from_sklearn(
+    model: Any,
+    vocabulary: Any = None,
+    *,
+    documents: Any = None,
+    shape: Any = None,
+    probability: Any = None,
+    random_state: Any = None,
+) -> LatentDirichletAllocation | PoissonFactorAnalysis:
+    """Take over a fitted topic model of scikit-learn.
+
+    LDA: the topics are the posterior mean, ``components_`` (pseudo-counts that hold the prior
+    already) divided by row sums; the Dirichlet prior is ``doc_topic_prior_``. NMF with the
+    Kullback-Leibler loss: ``components_`` are the rates of a gamma-Poisson model, whose prior of
+    the weights NMF lacks; give `shape` and `probability`, or `documents` to fit one.
+
+    Parameters
+    ----------
+    model : sklearn LatentDirichletAllocation, NMF, MiniBatchNMF or Pipeline
+        Fitted. A pipeline must end in one of the others; its vectoriser gives the vocabulary, and
+        the model that is returned takes raw documents as the pipeline does.
+    vocabulary : sequence of str of length n_words, or fitted vectoriser, optional
+        The words of the columns; by default ``feature_names_in_``, where the model has it.
+    documents : Corpus, sparse matrix or array of shape (n_documents, n_words), optional
+        NMF only: its training documents, to whose weights a gamma law is fitted by moments.
+    shape, probability : float or array of shape (n_components,), optional
+        NMF only: the gamma law of the weights, as in
+        :meth:`PoissonFactorAnalysis.from_parameters`.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Seed of ``transform`` and ``score``.
+
+    Returns
+    -------
+    LatentDirichletAllocation or PoissonFactorAnalysis
+
+    Raises
+    ------
+    InvalidTypeError
+        If `model` is something else.
+    InvalidArgumentError
+        If weights are not counts (tf-idf in the pipeline), NMF has another loss or no prior is
+        known, or the vocabulary does not fit.
+    NotFittedError
+        If the model has no topics yet.
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import LatentDirichletAllocation
+    >>> import polyabayes as pb
+    >>> counts = [[2, 1, 0, 0], [3, 1, 0, 0], [0, 0, 2, 2], [0, 0, 1, 3]]
+    >>> theirs = LatentDirichletAllocation(2, random_state=0).fit(counts)
+    >>> ours = pb.interop.from_sklearn(theirs)
+    >>> ours.components_.shape, ours.doc_topic_prior_.tolist()
+    ((2, 4), [0.5, 0.5])
+    """
+    kind = type(model).__name__
+    if kind == "Pipeline" and hasattr(model, "steps"):
+        return _from_pipeline(
+            model,
+            vocabulary,
+            documents=documents,
+            shape=shape,
+            probability=probability,
+            random_state=random_state,
+        )
+    if kind not in (*_FACTORISATIONS, "LatentDirichletAllocation"):
+        raise InvalidTypeError(
+            "model must be a LatentDirichletAllocation, an NMF or a Pipeline of scikit-learn, got "
+            f"{model!r}"
+        )
+    if not hasattr(model, "components_"):
+        raise NotFittedError(f"this {kind} of scikit-learn is not fitted yet: call its fit")
+    if vocabulary is None:
+        vocabulary = getattr(model, "feature_names_in_", None)
+    words = words_of(vocabulary, np.shape(model.components_)[1], f"the {kind}")
+    if kind in _FACTORISATIONS:
+        return _from_nmf(model, words, documents, shape, probability, random_state)
+    if documents is not None or shape is not None or probability is not None:
+        raise InvalidArgumentError(
+            "documents, shape and probability are for NMF: LDA has a prior of its own"
+        )
+    return LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=attribute(model, "doc_topic_prior_", "scikit-learn"),
+        topic_word=normalised(model.components_, "components_"),
+        vocabulary=words,
+        random_state=random_state,
+    )
+
+
+def to_sklearn(model: LatentDirichletAllocation) -> Any:
+    """Hand a fitted LDA over to scikit-learn, for tools that ask for its class.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation
+        Fitted or made by ``from_parameters``, with the same `doc_topic_prior_` for all topics:
+        scikit-learn's has no other.
+
+    Returns
+    -------
+    sklearn.decomposition.LatentDirichletAllocation
+        Its ``components_`` are pseudo-counts: topics times their training tokens and prior, where
+        these are known, else times 10^6. ``transform`` gives scikit-learn's variational weights.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the prior differs between topics.
+    InvalidTypeError
+        If `model` is no LatentDirichletAllocation of polyabayes.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> ours = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.5, topic_word=[[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]
+    ... )
+    >>> pb.interop.to_sklearn(ours).transform([[9, 1, 0]]).round(2).tolist()
+    [[0.95, 0.05]]
+    """
+    from sklearn.decomposition import LatentDirichletAllocation as Theirs
+    from sklearn.decomposition._online_lda_fast import _dirichlet_expectation_2d
+
+    if not isinstance(model, LatentDirichletAllocation):
+        raise InvalidTypeError(
+            f"model must be a LatentDirichletAllocation of polyabayes, got {type(model).__name__}"
+        )
+    model._check_fitted()
+    alpha = model.doc_topic_prior_
+    if not np.all(alpha == alpha[0]):
+        raise InvalidArgumentError(
+            "scikit-learn's LDA has one prior for all topics, this model has different ones: train "
+            "with a symmetric doc_topic_prior, or score it here"
+        )
+    theirs = Theirs(len(alpha), doc_topic_prior=float(alpha[0]))
+    theirs.components_ = model.components_ * _pseudo_counts(model)[:, None]
+    # Zeros have no logarithm of a Dirichlet's mean.
+    theirs.components_ = np.maximum(theirs.components_, np.finfo(np.float64).tiny)
+    theirs.exp_dirichlet_component_ = np.exp(_dirichlet_expectation_2d(theirs.components_))
+    theirs.doc_topic_prior_ = float(alpha[0])
+    theirs.topic_word_prior_ = float(getattr(model, "topic_word_prior_", 1 / len(alpha)))
+    theirs.n_features_in_ = model.n_features_in_
+    if model.vocabulary_ is not None:
+        theirs.feature_names_in_ = model.vocabulary_
+    theirs.n_batch_iter_, theirs.n_iter_, theirs.bound_ = 1, model.n_iter_, np.nan
+    theirs.random_state_ = np.random.RandomState(model.seed_ % 2**32)
+    return theirs
+
+
+def _pseudo_counts(model: LatentDirichletAllocation) -> NDArray[np.float64]:
+    """Tokens of each topic and its prior, or a million where they are not known."""
+    if not hasattr(model, "topic_counts_"):
+        return np.full(len(model.components_), 1e6)
+    prior = model.n_features_in_ * getattr(model, "topic_word_prior_", 0.0)
+    return np.maximum(np.asarray(model.topic_counts_, dtype=np.float64) + prior, 1e-3)
+
+
+def _from_pipeline(
+    pipeline: Any, vocabulary: Any, **prior: Any
+) -> LatentDirichletAllocation | PoissonFactorAnalysis:
+    """The model at the end, over the words of the steps before it."""
+    steps = [step for _, step in pipeline.steps if step not in (None, "passthrough")]
+    weighted = [type(step).__name__ for step in steps if type(step).__name__ in _WEIGHTED]
+    if weighted:
+        raise InvalidArgumentError(
+            f"the pipeline weights its counts by {weighted[0]}: likelihoods are of counts, so "
+            "train it with a CountVectorizer"
+        )
+    if len(steps) == 1:
+        return from_sklearn(steps[-1], vocabulary, **prior)
+    before = pipeline[:-1]
+    if vocabulary is None:
+        vocabulary = before
+    if prior["documents"] is not None:
+        prior["documents"] = _counted(before, prior["documents"], "documents")
+    model = from_sklearn(steps[-1], vocabulary, **prior)
+    model._vectorise = partial(_counted, before)
+    return model
+
+
+def _counted(before: Any, documents: Any, name: str) -> Corpus:
+    """Documents through the steps before the model, unless they are counts already."""
+    if isinstance(documents, Corpus):
+        return documents
+    if hasattr(documents, "dtype") and getattr(documents.dtype, "kind", "O") in "biuf":
+        return as_corpus(documents, name)
+    counts = as_corpus(before.transform(documents), name)
+    return Corpus(counts.counts, [str(word) for word in before.get_feature_names_out()])
+
+
+def _from_nmf(
+    model: Any,
+    words: list[str] | None,
+    documents: Any,
+    shape: Any,
+    probability: Any,
+    random_state: Any,
+) -> PoissonFactorAnalysis:
+    """Rates from the components, the gamma law of the weights given or fitted."""
+    if model.beta_loss not in ("kullback-leibler", 1, 1.0):
+        raise InvalidArgumentError(
+            f"this NMF was trained with beta_loss={model.beta_loss!r}, which is no Poisson "
+            "likelihood: train it with beta_loss='kullback-leibler', solver='mu'"
+        )
+    if (shape is None) != (probability is None):
+        raise InvalidArgumentError("give both shape and probability of the gamma law, or neither")
+    if shape is None:
+        if documents is None:
+            raise InvalidArgumentError(
+                "NMF is a point estimate without a law of the topic weights: give shape and "
+                "probability, or documents (its training documents) to fit a gamma law"
+            )
+        weights = np.asarray(model.transform(as_corpus(documents).counts), dtype=np.float64)
+        shape, probability = _gamma_moments(weights)
+        warnings.warn(
+            "NMF has no law of the topic weights: a gamma law was fitted by moments to those of "
+            "the documents given, and likelihoods are under it",
+            PriorWarning,
+            stacklevel=3,
+        )
+    return PoissonFactorAnalysis.from_parameters(
+        topic_word=np.asarray(model.components_, dtype=np.float64),
+        shape=shape,
+        probability=probability,
+        vocabulary=words,
+        random_state=random_state,
+    )
+
+
+def _gamma_moments(
+    weights: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Shape and probability of gamma laws with the means and variances of the columns."""
+    mean, variance = weights.mean(axis=0), weights.var(axis=0)
+    if not (mean > 0).all() or not (variance > 0).all():
+        topic = int(np.argmin((mean > 0) & (variance > 0)))
+        raise InvalidArgumentError(
+            f"the weights of topic {topic} are the same in all documents, so no gamma law can be "
+            "fitted to them: give shape and probability"
+        )
+    scale = variance / mean
+    return mean / scale, scale / (1 + scale)

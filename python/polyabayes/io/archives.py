@@ -1,0 +1,81 @@
+"""Arrays of ``.npz`` files, checked against the bytes that are there before they are made."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from polyabayes._support.files import open_binary, reading
+from polyabayes._support.machine import memory_of_machine
+from polyabayes.exceptions import FileFormatError
+
+_KINDS = "biufUS"
+_ENDING = ".npy"
+_LONGEST_HEADER = 10_000
+_BLOCK_BYTES = 1 << 22
+_LAST_LETTER = 0x10FFFF
+
+
+def read_archive(path: Path, wanted: Collection[str], prefix: str = "") -> dict[str, NDArray[Any]]:
+    """Read the arrays of a ``.npz`` file that have one of these names, or begin with `prefix`.
+
+    Nothing in the file is executed, and no more is allocated than its members hold.
+    """
+    arrays: dict[str, NDArray[Any]] = {}
+    with open_binary(path) as stream, reading(path), _opened(path, stream) as archive:
+        for member in archive.infolist():
+            name = member.filename.removesuffix(_ENDING)
+            if name not in wanted and not (prefix and name.startswith(prefix)):
+                continue
+            if name in arrays:
+                raise FileFormatError(f"{path} holds the array {name!r} twice")
+            if member.flag_bits & 1:
+                raise FileFormatError(f"{path}: {member.filename!r} is encrypted; decrypt it first")
+            arrays[name] = _read_array(path, archive, member)
+    return arrays
+
+
+def _opened(path: Path, stream: Any) -> zipfile.ZipFile:
+    if not zipfile.is_zipfile(stream):
+        raise FileFormatError(
+            f"{path} is no .npz archive: it is damaged or cut short, or a single array"
+        )
+    return zipfile.ZipFile(stream)
+
+
+def _read_array(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+    with archive.open(member) as stream:
+        version = npy.read_magic(stream)
+        if version == (1, 0):
+            shape, is_column_major, dtype = npy.read_array_header_1_0(stream, _LONGEST_HEADER)
+        elif version == (2, 0):
+            shape, is_column_major, dtype = npy.read_array_header_2_0(stream, _LONGEST_HEADER)
+        else:
+            raise FileFormatError(f"{path}: {member.filename!r} is of another version of NumPy")
+        if dtype.kind not in _KINDS or dtype.hasobject:
+            raise FileFormatError(f"{path}: {member.filename!r} holds {dtype}, not numbers or text")
+        n_bytes = math.prod(shape) * dtype.itemsize
+        if not (0 <= n_bytes <= member.file_size and min(shape, default=0) >= 0):
+            raise FileFormatError(
+                f"{path}: {member.filename!r} announces the shape {shape}, more than it holds"
+            )
+        if n_bytes > memory_of_machine():
+            raise FileFormatError(f"{path}: {member.filename!r} is larger than the memory")
+        content = bytearray()
+        while len(content) <= n_bytes and (piece := stream.read(_BLOCK_BYTES)):
+            content += piece
+    if len(content) != n_bytes:
+        raise FileFormatError(f"{path}: {member.filename!r} is not as long as its shape {shape}")
+    if dtype.kind == "U" and content:
+        letters = np.frombuffer(content, dtype=np.dtype("u4").newbyteorder(dtype.byteorder))
+        if (letters > _LAST_LETTER).any() or ((letters >= 0xD800) & (letters <= 0xDFFF)).any():
+            raise FileFormatError(f"{path}: {member.filename!r} holds codes that are no letters")
+    array = np.frombuffer(content, dtype=dtype, count=math.prod(shape))
+    return array.reshape(shape, order="F" if is_column_major else "C")

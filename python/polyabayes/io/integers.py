@@ -1,0 +1,148 @@
+"""Fast parsing of lines of non-negative integers and counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes.data.counts import MAX_COUNT
+
+_MAX_DIGITS = 18
+_MOST_SHOWN = 40
+_BLANK = ord(" ")
+_ALLOWED = b"0123456789: \t\r\n"
+_DECIMAL = b"0123456789+-.eE \t\r\n"
+_COLON, _NEWLINE, _ZERO, _NINE = b":\n09"
+
+
+@dataclass(frozen=True)
+class IntegerLines:
+    """Numbers of a block of text, line after line.
+
+    Attributes
+    ----------
+    values : ndarray of int64, shape (n_numbers,)
+        The numbers in reading order.
+    after_colon : ndarray of bool, shape (n_numbers,)
+        Whether a colon stands right before the number; it is blank space otherwise.
+    per_line : ndarray of int64, shape (n_lines,)
+        How many numbers each line holds.
+    """
+
+    values: NDArray[np.int64]
+    after_colon: NDArray[np.bool_]
+    per_line: NDArray[np.int64]
+
+
+def is_number(text: str | bytes) -> bool:
+    """Whether the text is a non-negative integer that 64 bits can hold."""
+    return len(text) <= _MAX_DIGITS and text.isascii() and text.isdigit()
+
+
+def parse_integer_lines(block: bytes) -> IntegerLines | None:
+    """Parse lines of integers that are separated by blank space or single colons.
+
+    Parameters
+    ----------
+    block : bytes
+        Whole lines; the last one without its newline.
+
+    Returns
+    -------
+    IntegerLines or None
+        None if there is anything but such numbers in the block.
+    """
+    if block.translate(None, _ALLOWED):
+        return None
+    text = np.frombuffer(b"\n" + block + b"\n", dtype=np.uint8)
+    is_digit = (text >= _ZERO) & (text <= _NINE)
+    edges = np.flatnonzero(is_digit[1:] != is_digit[:-1]) + 1
+    starts, ends = edges[::2], edges[1::2]
+    colons = np.flatnonzero(text == _COLON)
+    if not (is_digit[colons - 1].all() and is_digit[colons + 1].all()):
+        return None
+    lengths = ends - starts
+    n_digits = int(lengths.max(initial=0))
+    if n_digits > _MAX_DIGITS:
+        return None
+    values = np.zeros(len(starts), dtype=np.int64)
+    for digit in range(n_digits):
+        has_digit = lengths > digit
+        position = starts[has_digit] + digit
+        values[has_digit] = 10 * values[has_digit] + (text[position] - _ZERO)
+    newlines = np.flatnonzero(text == _NEWLINE)
+    per_line = np.diff(np.searchsorted(starts, newlines))
+    return IntegerLines(values, text[starts - 1] == _COLON, per_line)
+
+
+def whole_count(text: str) -> int:
+    """A count from its text, of which :func:`count_mistake` has found nothing wrong."""
+    return int(Decimal(text))
+
+
+def count_mistake(text: str, most: int = MAX_COUNT) -> str | None:
+    """Why a text is no count, or None; it may be written as a decimal."""
+    try:
+        count = Decimal(text) if text.isascii() and "_" not in text else Decimal("nan")
+    except InvalidOperation:
+        count = Decimal("nan")
+    # Only after the size is known to be small is the count made an integer.
+    if count.is_finite() and 0 <= count <= most and count == int(count):
+        return None
+    shown = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+    return f"the count {shown!r} is not a whole number from 0 to {most}"
+
+
+def parse_counts(block: bytes, width: int, *, with_counts: bool) -> NDArray[np.int64] | None:
+    """Parse lines of `width` integers; `with_counts`, the last of them may be a decimal.
+
+    Parameters
+    ----------
+    block : bytes
+        Whole lines; blank ones are left out.
+    width : int
+        Numbers on every line.
+    with_counts : bool
+        Whether the last number of a line is a count.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_lines, width), or None
+        None if a line is anything else, or a count is no whole number from 0 to 2**32 - 1.
+    """
+    lines = parse_integer_lines(block)
+    table: NDArray[np.int64] | None
+    if lines is not None:
+        filled = lines.per_line > 0
+        if lines.after_colon.any() or not (lines.per_line[filled] == width).all():
+            return None
+        table = lines.values.reshape(-1, width)
+    else:
+        table = _parse_decimals(block, width) if with_counts else None
+    if table is None or (with_counts and (table[:, -1] > MAX_COUNT).any()):
+        return None
+    return table
+
+
+def _parse_decimals(block: bytes, width: int) -> NDArray[np.int64] | None:
+    """As :func:`parse_counts`, where the counts are decimals."""
+    if block.translate(None, _DECIMAL):
+        return None
+    text = np.frombuffer(b"\n" + block + b"\n", dtype=np.uint8)
+    is_blank = text <= _BLANK
+    starts = np.flatnonzero(is_blank[:-1] & ~is_blank[1:]) + 1
+    per_line = np.diff(np.searchsorted(starts, np.flatnonzero(text == _NEWLINE)))
+    if not (per_line[per_line > 0] == width).all():
+        return None
+    fields = np.array(block.split(), dtype=bytes).reshape(-1, width)
+    try:
+        places = fields[:, :-1].astype(np.int64)
+        counts = fields[:, -1].astype(np.float64)
+    except (ValueError, OverflowError):
+        return None
+    if not ((counts >= 0) & (counts <= MAX_COUNT) & (counts == np.floor(counts))).all():
+        return None
+    return np.column_stack([places, counts.astype(np.int64)])

@@ -1,0 +1,76 @@
+"""Vocabularies beside a corpus: files with one word a line, and sequences of words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
+
+from polyabayes._support.files import content_of, read_lines, replacing, sibling
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import Words, checked_words
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError
+
+VocabularyLike: TypeAlias = "str | os.PathLike[str] | Sequence[str] | NDArray[Any]"
+
+
+def resolve_vocabulary(vocabulary: VocabularyLike | None) -> Words | None:
+    """Words of a vocabulary given as a file with one word a line, or as a sequence."""
+    if vocabulary is None:
+        return None
+    if not isinstance(vocabulary, (str, os.PathLike)):
+        return checked_words(vocabulary)
+    path = Path(vocabulary)
+    words = read_lines(path)
+    while words and not words[-1].strip():
+        words.pop()
+    if not words:
+        raise FileFormatError(f"{path} holds no words")
+    for line, word in enumerate(words, start=1):
+        if not word.strip():
+            raise FileFormatError(f"{path}, line {line}: the line is blank; put one word a line")
+    with content_of(path):
+        return checked_words(words)
+
+
+def size_of_vocabulary(vocabulary: Words | None, n_words: int | None) -> int | None:
+    """Agree on the number of words, if either the vocabulary or the option gives it."""
+    if n_words is not None and (isinstance(n_words, bool) or n_words < 1):
+        raise InvalidArgumentError(f"n_words must be a positive int, got {n_words!r}")
+    if vocabulary is None:
+        return n_words
+    if n_words not in (None, len(vocabulary)):
+        raise InvalidArgumentError(
+            f"n_words={n_words}, but the vocabulary has {len(vocabulary)} words; "
+            "leave n_words out when a vocabulary is given"
+        )
+    return len(vocabulary)
+
+
+def with_vocabulary(corpus: Corpus, vocabulary: Words | None) -> Corpus:
+    """Give a corpus the vocabulary asked for: aligned by word if it has its own."""
+    if vocabulary is None:
+        return corpus
+    if corpus.vocabulary is None:
+        return Corpus(corpus.counts, vocabulary, corpus.ids)
+    return corpus.aligned_to(vocabulary)[0]
+
+
+def write_vocabulary(words: Words, path: Path) -> None:
+    """Write one word a line."""
+    for position, word in enumerate(words):
+        if not word.strip() or "\n" in word or word.endswith("\r"):
+            raise InvalidArgumentError(
+                f"word {position} of the vocabulary is {word!r}, which a file with one word a "
+                "line cannot hold; write .npz instead"
+            )
+    with replacing(path) as handle:
+        handle.write("".join(f"{word}\n" for word in words).encode())
+
+
+def vocabulary_path(path: Path) -> Path:
+    """Where the words of a file of counts go: its name with ``.vocab`` for its suffixes."""
+    return sibling(path, ".vocab")

@@ -1,0 +1,33 @@
+"""How probable documents are under a model, and what that says of models and methods."""
+
+from polyabayes.likelihood.comparison import Comparison, compare
+from polyabayes.likelihood.completion import (
+    Perplexity,
+    completion_perplexity,
+    log_completion,
+    plug_in_perplexity,
+    split_tokens,
+)
+from polyabayes.likelihood.diagnostics import (
+    BidirectionalBounds,
+    bidirectional_bounds,
+    estimator_divergence,
+)
+from polyabayes.likelihood.result import LogLikelihood, Trace
+from polyabayes.likelihood.scoring import log_likelihood
+
+__all__ = [
+    "BidirectionalBounds",
+    "Comparison",
+    "LogLikelihood",
+    "Perplexity",
+    "Trace",
+    "bidirectional_bounds",
+    "compare",
+    "completion_perplexity",
+    "estimator_divergence",
+    "log_completion",
+    "log_likelihood",
+    "plug_in_perplexity",
+    "split_tokens",
+]

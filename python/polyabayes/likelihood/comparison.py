@@ -1,0 +1,287 @@
+"""Models compared by the probability of the same documents."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from polyabayes._support import checks
+from polyabayes._support.random import RandomState, draw_seed
+from polyabayes._support.results import Result
+from polyabayes._support.tables import Column, text_table
+from polyabayes.exceptions import (
+    ImpossibleDocumentWarning,
+    Interrupted,
+    InvalidArgumentError,
+    InvalidTypeError,
+    PolyabayesWarning,
+)
+from polyabayes.likelihood.foreign import Scorable, as_scorable, read_documents
+from polyabayes.likelihood.result import LogLikelihood, doubts
+from polyabayes.likelihood.scoring import log_likelihood
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Comparison", "compare"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Comparison(Result):
+    """Models compared on the same documents, best first.
+
+    Attributes
+    ----------
+    results : dict of str to LogLikelihood
+        Every model's result: first those that score most of the documents, then by decreasing
+        total of the documents that all models score.
+    event : {"sequence", "counts"}
+        The event that all models were asked about.
+    given_length : bool
+        Whether all are conditional on the documents' lengths.
+    """
+
+    results: dict[str, LogLikelihood]
+    event: str
+    given_length: bool
+
+    @property
+    def best(self) -> str:
+        """Name of the model with the highest total."""
+        return next(iter(self.results))
+
+    @property
+    def n_left_out(self) -> dict[str, int]:
+        """Documents by model that it scored ``-inf`` or NaN, and that no difference counts."""
+        return {name: int((~_scored(result)).sum()) for name, result in self.results.items()}
+
+    def difference(self, first: str, second: str) -> tuple[float, float]:
+        """Nats per token that `first` is ahead of `second`, and the standard error.
+
+        On the documents to which both give a positive probability: the total difference over the
+        total length. The error is the delete-one jackknife of that ratio: it holds for new
+        documents from the same source, and includes the error of the estimates.
+
+        References
+        ----------
+        B. Efron and C. Stein (1981). The jackknife estimate of variance. Annals of Statistics 9(3).
+        """
+        mean, std_error, _ = self._paired(first, second)
+        return mean, std_error
+
+    def interval(self, first: str, second: str, level: float = 0.95) -> tuple[float, float]:
+        """Confidence interval of :meth:`difference`, by Student's t.
+
+        Its degrees of freedom are one less than the effective number of documents, the squared
+        total length over the sum of the squared lengths: that is the number of documents where
+        their lengths are equal, and fewer where some long ones decide. NaN for one document.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of the models.
+        level : float, default=0.95
+            Probability that the interval holds the difference on new documents.
+
+        Returns
+        -------
+        lower, upper : float
+            Bounds in nats per token.
+        """
+        checks.share("level", level)
+        mean, std_error, freedom = self._paired(first, second)
+        half_width = float(stats.t.ppf(0.5 + level / 2, freedom)) * std_error if std_error else 0.0
+        return mean - half_width, mean + half_width
+
+    def _paired(self, first: str, second: str) -> tuple[float, float, float]:
+        """The difference, its standard error, and the degrees of freedom behind that."""
+        one, other = self._result(first), self._result(second)
+        shared = _scored(one) & _scored(other)
+        n_tokens = one.n_tokens[shared].astype(np.float64)
+        ahead = one.values[shared] - other.values[shared]
+        total, n = n_tokens.sum(), len(ahead)
+        if first == second or not total:
+            return 0.0, 0.0, 1.0
+        mean = float(ahead.sum() / total)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            without = (ahead.sum() - ahead) / (total - n_tokens)
+            deviations = without - without.mean()
+            variance = (deviations**2).sum() * (n - 1) / n
+        # All tokens in one document: nothing is known of any other.
+        std_error = float(np.sqrt(variance)) if np.isfinite(variance) and n > 1 else np.nan
+        freedom = float(total**2 / (n_tokens**2).sum()) - 1
+        return mean, std_error, max(freedom, 1.0)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a model: nats per token, perplexity, and how far behind the best it is.
+
+        ``std_error`` is the error of the estimate on these documents;
+        ``behind_best_std_error`` that of the paired difference for new documents;
+        ``p_better`` the probability that it beats the best on those, by Student's t as in
+        :meth:`interval`; ``n_left_out`` the documents that the model scored ``-inf`` or NaN, which
+        the three before it leave out.
+        """
+        return super().to_frame().set_index("model")
+
+    def _rows(self) -> list[dict[str, Any]]:
+        rows = []
+        n_left_out = self.n_left_out
+        for name, result in self.results.items():
+            behind, std_error, freedom = self._paired(self.best, name)
+            # Twice the same model is a tie; a difference without an error is a certainty.
+            t = behind / std_error if std_error else np.inf * behind if behind else 0.0
+            rows.append(
+                {
+                    "model": name,
+                    "nats_per_token": result.nats_per_token,
+                    "std_error": result.nats_per_token_std_error,
+                    "perplexity": result.perplexity,
+                    "behind_best": behind,
+                    "behind_best_std_error": std_error,
+                    "p_better": float(stats.t.sf(t, freedom)),
+                    "n_left_out": n_left_out[name],
+                }
+            )
+        return rows
+
+    def _result(self, name: str) -> LogLikelihood:
+        if name not in self.results:
+            known = ", ".join(repr(known) for known in self.results)
+            raise InvalidArgumentError(f"no model {name!r} in this comparison; there are {known}")
+        return self.results[name]
+
+    def _columns(self) -> dict[str, Any]:
+        rows = self._rows()
+        return {name: [row[name] for row in rows] for name in rows[0]}
+
+    def __str__(self) -> str:
+        found = self._columns()
+        return text_table(
+            [
+                Column("model", found["model"], is_left=True),
+                Column("nats/token", [f"{x:.4f}" for x in found["nats_per_token"]]),
+                Column("+-", [f"{x:.4f}" for x in found["std_error"]], 7),
+                Column("perplexity", [f"{x:,.1f}" for x in found["perplexity"]]),
+                Column("behind best", [f"{x:.4f}" for x in found["behind_best"]]),
+                Column("+-", [f"{x:.2g}" for x in found["behind_best_std_error"]], 7),
+                Column("P(better)", [f"{x:.2g}" for x in found["p_better"]]),
+            ]
+        )
+
+    def __repr__(self) -> str:
+        given = ", given the length" if self.given_length else ""
+        return f"<Comparison of {len(self.results)} models on {self.event}{given}>\n{self}"
+
+
+def compare(
+    models: Mapping[str, Any],
+    documents: Any,
+    *,
+    method: str = "auto",
+    event: str = "sequence",
+    given_length: bool | None = None,
+    random_state: RandomState = None,
+    **scoring: Any,
+) -> Comparison:
+    """Compare models by the probability of the same event on the same documents.
+
+    Parameters
+    ----------
+    models : mapping of str to model
+        The models by name.
+    documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+        Documents that no model was trained on.
+    method : str, default="auto"
+        As for :func:`log_likelihood`.
+    event : {"sequence", "counts"}, default="sequence"
+        Asked of all models alike. Differences between models do not depend on it; perplexity
+        has its usual meaning for the sequence.
+    given_length : bool, optional
+        By default, condition on the length of the documents if any model can only do that.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        One seed serves all models.
+    **scoring
+        Further arguments of :func:`log_likelihood`.
+
+    Returns
+    -------
+    Comparison
+        The models by decreasing likelihood, with paired differences. A document that some model
+        cannot produce (``-inf``), or has no number for (NaN), does not count in that model's
+        differences; the model comes after those that score more documents, and a warning says so.
+
+    Raises
+    ------
+    Interrupted
+        A KeyboardInterrupt whose ``partial`` is a dict of the results so far, the last of them
+        incomplete.
+    """
+    if not isinstance(models, Mapping) or not models:
+        raise InvalidTypeError("models must be a mapping from names to at least one model")
+    models = {name: as_scorable(f"models[{name!r}]", model) for name, model in models.items()}
+    if given_length is None:
+        given_length = any(model._conditions_on_length for model in models.values())
+    # A number is the seed that log_likelihood would be given; anything else is drawn from once.
+    seed = random_state if isinstance(random_state, int) else draw_seed(random_state)
+    documents, n_unseen = _known_to_all(models, documents, scoring.get("unseen", "raise"))
+    results: dict[str, LogLikelihood] = {}
+    for name, model in models.items():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PolyabayesWarning)
+                results[str(name)] = log_likelihood(
+                    model,
+                    documents,
+                    method,
+                    event=event,
+                    given_length=given_length,
+                    random_state=seed,
+                    **scoring,
+                )
+        except Interrupted as interruption:
+            results[str(name)] = interruption.partial
+            raise Interrupted(f"while scoring {name!r}: {interruption}", results) from None
+        if n_unseen:
+            results[str(name)] = replace(results[str(name)], n_unseen_tokens=n_unseen)
+        for category, message in doubts(results[str(name)]):
+            warnings.warn(f"{name}: {message}", category, stacklevel=2)
+        left_out = np.flatnonzero(~_scored(results[str(name)]))
+        if len(left_out):
+            warnings.warn(
+                f"{name}: {len(left_out):,} documents without a finite score, document "
+                f"{left_out[0]} first, are left out of its differences to other models",
+                ImpossibleDocumentWarning,
+                stacklevel=2,
+            )
+    scored = {name: _scored(result) for name, result in results.items()}
+    shared = reduce(np.logical_and, scored.values())
+
+    def merit(name: str) -> tuple[int, float]:
+        return int(scored[name].sum()), float(results[name].values[shared].sum())
+
+    best_first = sorted(results, key=merit, reverse=True)
+    return Comparison({name: results[name] for name in best_first}, event, given_length)
+
+
+def _scored(result: LogLikelihood) -> NDArray[np.bool_]:
+    """Which documents the model gives a positive probability."""
+    finite: NDArray[np.bool_] = np.isfinite(result.values)
+    return finite
+
+
+def _known_to_all(models: Mapping[str, Scorable], documents: Any, unseen: str) -> tuple[Any, int]:
+    """Documents without the words that some model lacks: every model must score the same tokens."""
+    vocabularies = [getattr(model, "vocabulary_", None) for model in models.values()]
+    words = [set(vocabulary.tolist()) for vocabulary in vocabularies if vocabulary is not None]
+    corpus = read_documents(models.values(), documents)
+    if unseen != "drop" or not words or corpus.vocabulary is None:
+        return corpus, 0
+    common = reduce(set.__and__, words)
+    return corpus.aligned_to([word for word in corpus.vocabulary if word in common], unseen)

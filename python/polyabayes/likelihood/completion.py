@@ -1,0 +1,297 @@
+"""How well models foresee the rest of a document: completion, and the plug-in perplexity."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polyabayes import _core
+from polyabayes._support import checks
+from polyabayes._support.progress import progress_bar
+from polyabayes._support.random import RandomState, draw_seed, random_generator
+from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.likelihood.foreign import Scorable, as_scorable
+from polyabayes.likelihood.methods import check_settings
+from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
+from polyabayes.likelihood.scoring import EVENTS
+
+__all__ = [
+    "Perplexity",
+    "completion_perplexity",
+    "log_completion",
+    "plug_in_perplexity",
+    "split_tokens",
+]
+
+
+# What NumPy's hypergeometric law can count, and what a product with a share may lose.
+_LONGEST = 10**9
+_ROUNDING = 1e-9
+
+
+class Perplexity(NamedTuple):
+    """A perplexity, and the standard error that comes from estimating it."""
+
+    value: float
+    std_error: float
+
+
+@runtime_checkable
+class _Transformer(Scorable, Protocol):
+    components_: NDArray[np.float64]
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Posterior mean topic weights."""
+
+
+def split_tokens(
+    documents: Any, held_out: float = 0.5, random_state: RandomState = None
+) -> tuple[Corpus, Corpus]:
+    """Divide the tokens of every document at random into observed and held-out ones.
+
+    Parameters
+    ----------
+    documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+        The documents.
+    held_out : float, default=0.5
+        Share of each document's tokens that is held out, rounded down: a document of one token
+        keeps it.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Source of the randomness.
+
+    Returns
+    -------
+    observed, held_out : Corpus
+        Documents in the same order, over the same vocabulary.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidCountsError, InvalidTypeError
+        If an argument is bad.
+    """
+    corpus = as_corpus(documents)
+    share = checks.share("held_out", held_out)
+    rng = random_generator(random_state)
+    counts = sparse.csr_matrix(corpus.counts)
+    taken = np.zeros_like(counts.data)
+    for start, end in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
+        own = counts.data[start:end]
+        if own.sum() >= _LONGEST:
+            row = int(np.searchsorted(counts.indptr, start, side="right")) - 1
+            raise InvalidArgumentError(
+                f"document {row} has {own.sum():,} tokens, at most {_LONGEST - 1:,} can be divided"
+            )
+        if len(own):
+            n_taken = math.floor(share * own.sum() + _ROUNDING)
+            taken[start:end] = rng.multivariate_hypergeometric(own, n_taken, method="marginals")
+    parts = []
+    for data in (counts.data - taken, taken):
+        part = sparse.csr_matrix((data, counts.indices, counts.indptr), counts.shape, copy=True)
+        part.eliminate_zeros()
+        parts.append(Corpus(part, vocabulary=corpus.vocabulary, ids=corpus.ids))
+    return parts[0], parts[1]
+
+
+def log_completion(
+    model: Any,
+    observed: Any,
+    held_out: Any,
+    method: str = "auto",
+    *,
+    n_samples: int | None = None,
+    n_particles: int | None = None,
+    n_replicates: int | None = None,
+    event: str = "sequence",
+    unseen: str = "raise",
+    budget: float | None = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
+    options: Mapping[str, Any] | None = None,
+) -> LogLikelihood:
+    """Log-probability of the held-out tokens of documents given their observed tokens.
+
+    The ratio of two urn sums, Z(observed and held-out tokens) over Z(observed tokens and as many
+    tokens of any word): conditional on the numbers of both. They are estimated independently; the
+    ratio is consistent but not unbiased.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation or PoissonFactorAnalysis
+        A model that is fitted or made by ``from_parameters``.
+    observed, held_out : Corpus, sparse matrix, integer array or DataFrame
+        Documents in the same order, shape (n_documents, n_words) each; :func:`split_tokens` makes
+        them.
+    method : str, default="auto"
+        As in :func:`log_likelihood`.
+    n_samples, n_particles, n_replicates, budget, options
+        As in :func:`log_likelihood`.
+    event : {"sequence", "counts"}, default="sequence"
+        The held-out tokens in order, or their bag with its multiplicity.
+    unseen : {"raise", "drop"}, default="raise"
+        What to do with words that the model's vocabulary lacks.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Equal seeds give equal bits, for any number of threads.
+    n_jobs : int, optional
+        Threads; None means all cores.
+    progress : bool, default=False
+        Show a progress bar (needs tqdm).
+
+    Returns
+    -------
+    LogLikelihood
+        Of the held-out tokens, in nats; 0 where there are none, NaN where the observed tokens are
+        impossible under the model.
+
+    Raises
+    ------
+    BudgetExceededError
+        If an exact request would cost more than `budget`; before any work.
+    InvalidArgumentError, InvalidCountsError, InvalidTypeError
+        If an argument is bad; before any work.
+    Interrupted
+        A KeyboardInterrupt whose ``partial`` is the result so far.
+    """
+    model = as_scorable("model", model)
+    settings = check_settings(
+        method=method,
+        event=checks.choice("event", event, EVENTS),
+        given_length=True,
+        n_samples=n_samples,
+        n_particles=n_particles,
+        n_replicates=n_replicates,
+        budget=budget,
+        options=options,
+    )
+    n_threads = checks.n_threads(n_jobs)
+    first, n_unseen_first = model._aligned(observed, "observed", unseen)
+    second, n_unseen_second = model._aligned(held_out, "held_out", unseen)
+    _refuse_other_documents(first, second)
+    core_first, core_second = first._core_documents(), second._core_documents()
+    with progress_bar(progress, first.n_documents, "document") as update:
+        scores = _core.completion(
+            model._core_model(),
+            core_first,
+            core_second,
+            settings,
+            seed=draw_seed(random_state),
+            n_jobs=n_threads,
+            progress=update,
+        )
+    result = collect(
+        scores,
+        settings,
+        n_tokens=second.counts.sum(axis=1),
+        n_unseen_tokens=n_unseen_first + n_unseen_second,
+        ids=second.ids,
+        groups=_groups_of_pairs(core_first.groups(), core_second.groups()),
+        is_ratio=True,
+    )
+    if scores.interruption is not None:
+        raise interrupted(scores.interruption, result)
+    for category, message in doubts(result):
+        warnings.warn(message, category, stacklevel=2)
+    return result
+
+
+def completion_perplexity(
+    model: Any,
+    documents: Any,
+    method: str = "auto",
+    *,
+    held_out: float = 0.5,
+    random_state: RandomState = None,
+    **scoring: Any,
+) -> Perplexity:
+    """Perplexity of a random part of every document given the rest.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation or PoissonFactorAnalysis
+        A model that is fitted or made by ``from_parameters``.
+    documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+        The documents, divided by :func:`split_tokens`.
+    method : str, default="auto"
+        As in :func:`log_likelihood`.
+    held_out : float, default=0.5
+        Share of the tokens that is held out.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Source of the division and of the estimates.
+    **scoring
+        Further arguments of :func:`log_completion`.
+
+    Returns
+    -------
+    Perplexity
+        ``exp(-log_completion / held-out tokens)``, and the standard error of estimating it for
+        this division; NaN without held-out tokens.
+    """
+    rng = random_generator(random_state)
+    observed, rest = split_tokens(documents, held_out, rng)
+    result = log_completion(model, observed, rest, method, random_state=rng, **scoring)
+    value = result.perplexity
+    return Perplexity(value, value * result.nats_per_token_std_error)
+
+
+def plug_in_perplexity(model: Any, observed: Any, held_out: Any) -> float:
+    """Perplexity of held-out entries under point estimates of the topic weights.
+
+    ``exp(-Σ x ln λ / Σ x)`` over the held-out counts x, with the word probabilities
+    ``λ_w = Σ_k φ_kw θ_k / Σ_w Σ_k φ_kw θ_k``, θ being the posterior mean of the topic weights given
+    the observed tokens (Zhou & Carin 2013; the sums over posterior samples of θ are those of their
+    mean). This is *not* the perplexity of a likelihood: the uncertainty of θ is plugged in, not
+    integrated out. It is here to be compared with published figures;
+    :func:`completion_perplexity` is the probability of the same tokens.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation or PoissonFactorAnalysis
+        A model that is fitted or made by ``from_parameters``.
+    observed, held_out : Corpus, sparse matrix, integer array or DataFrame
+        Documents in the same order, shape (n_documents, n_words) each; :func:`split_tokens` makes
+        them.
+
+    Returns
+    -------
+    float
+        The perplexity; infinite where a held-out word has rate zero, NaN without held-out tokens.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidCountsError, InvalidTypeError
+        If an argument is bad; before any work.
+    """
+    model = as_scorable("model", model)
+    if not isinstance(model, _Transformer):
+        raise InvalidTypeError(f"model has no transform: {model!r}")
+    first, _ = model._aligned(observed, "observed", "raise")
+    second, _ = model._aligned(held_out, "held_out", "raise")
+    _refuse_other_documents(first, second)
+    theta = model.transform(first.counts)
+    theta /= theta @ model.components_.sum(axis=1, keepdims=True)
+    cells = sparse.coo_matrix(second.counts)
+    rates = np.einsum("ik,ki->i", theta[cells.row], model.components_[:, cells.col])
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        return float(np.exp(-np.sum(cells.data * np.log(rates)) / cells.data.sum()))
+
+
+def _groups_of_pairs(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Which of the different pairs each document is: equal pairs have equal estimates."""
+    pairs = np.stack([first, second], axis=1)
+    groups: NDArray[np.int64] = np.unique(pairs, axis=0, return_inverse=True)[1].ravel()
+    return groups
+
+
+def _refuse_other_documents(observed: Corpus, held_out: Corpus) -> None:
+    if observed.n_documents != held_out.n_documents:
+        raise InvalidArgumentError(
+            f"observed and held_out must hold the same documents, got {observed.n_documents:,} and "
+            f"{held_out.n_documents:,}"
+        )

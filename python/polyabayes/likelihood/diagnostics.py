@@ -1,0 +1,216 @@
+"""Whether estimates can be trusted: bounds from both sides, and distances to the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse, special
+
+from polyabayes import _core
+from polyabayes._support import checks
+from polyabayes._support.bidirectional import BidirectionalBounds
+from polyabayes._support.progress import progress_bar
+from polyabayes._support.random import RandomState, draw_seed, random_generator
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.likelihood.foreign import Scorable, as_scorable
+from polyabayes.likelihood.methods import REVERSIBLE, check_settings
+from polyabayes.likelihood.result import LogLikelihood
+
+__all__ = ["BidirectionalBounds", "bidirectional_bounds", "estimator_divergence"]
+
+
+@runtime_checkable
+class Simulated(Scorable, Protocol):
+    """A model that documents can be drawn from."""
+
+    components_: NDArray[np.float64]
+
+    def _draw_topic_counts(
+        self, n_documents: int, lengths: NDArray[np.int64] | None, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Tokens of each topic in each of `n_documents` documents drawn from the model."""
+
+
+def bidirectional_bounds(
+    model: Any,
+    method: str = "auto",
+    *,
+    n_documents: int = 10,
+    document_length: int | ArrayLike | None = None,
+    n_samples: int | None = None,
+    n_particles: int | None = None,
+    n_replicates: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> BidirectionalBounds:
+    """Bracket the likelihood of documents simulated from the model.
+
+    A test of an estimator, with the sizes at hand, where nothing is exact: bidirectional Monte
+    Carlo (Grosse, Ghahramani & Adams 2015). The topics of a simulated document are a draw of their
+    posterior; from there annealing runs backwards, or a particle filter runs with one particle that
+    follows them (conditional SMC), which gives unbiased estimates of 1/p. A small gap between both
+    bounds says that the estimator is right, to that gap, on documents like the model's.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation or PoissonFactorAnalysis
+        A model that is fitted or made by ``from_parameters``.
+    method : {"auto", "annealed", "smc-lookahead", "smc"}, default="auto"
+        The estimator; ``"auto"`` takes what :func:`log_likelihood` would take where it is not
+        exact.
+    n_documents : int, default=10
+        Documents to simulate.
+    document_length : int or array of shape (n_documents,), default=100
+        Number of tokens of every document, or of each; LDA only. Gamma-Poisson models draw their
+        lengths.
+    n_samples, n_particles, n_replicates, options
+        As in :func:`log_likelihood`.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Source of the documents and of the estimates.
+    n_jobs : int, optional
+        Threads; None means all cores.
+    progress : bool, default=False
+        Show a progress bar (needs tqdm).
+
+    Returns
+    -------
+    BidirectionalBounds
+        Bounds of ln p of each document: of the sequence given its length under LDA, of the counts
+        under gamma-Poisson.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If an argument is bad; before any work.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> model = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1,
+    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+    ... )
+    >>> bounds = pb.bidirectional_bounds(model, document_length=50, random_state=0)
+    >>> bool((bounds.gap < 0.2).all())
+    True
+    """
+    model = as_scorable("model", model)
+    method = checks.choice("method", method, REVERSIBLE)
+    settings = check_settings(
+        method=method,
+        event=model._default_event,
+        given_length=model._conditions_on_length,
+        n_samples=n_samples,
+        n_particles=n_particles,
+        n_replicates=n_replicates,
+        options=options,
+    )
+    n_threads = checks.n_threads(n_jobs)
+    n_documents = checks.whole_number("n_documents", n_documents)
+    core_model = model._core_model()
+    rng = random_generator(random_state)
+    corpus, topics = _simulate(model, n_documents, document_length, rng)
+    with progress_bar(progress, n_documents, "document") as update:
+        lower, lower_errors, upper, upper_errors, sizes = _core.bidirectional(
+            core_model,
+            corpus._core_documents(),
+            topics,
+            settings,
+            seed=draw_seed(rng),
+            n_jobs=n_threads,
+            progress=update,
+        )
+    return BidirectionalBounds(
+        lower, lower_errors, upper, upper_errors, sizes.astype(np.int64), corpus
+    )
+
+
+def _simulate(
+    model: Scorable, n_documents: int, document_length: Any, rng: np.random.Generator
+) -> tuple[Corpus, NDArray[np.uint16]]:
+    """Documents, and the topics of their tokens: those of a document follow one another by word."""
+    if not isinstance(model, Simulated):
+        raise InvalidArgumentError(f"documents cannot be simulated from {model!r}")
+    if model._conditions_on_length:
+        lengths = _lengths(100 if document_length is None else document_length, n_documents)
+    elif document_length is not None:
+        raise InvalidArgumentError(
+            "document_length is for LDA; a gamma-Poisson model draws the lengths itself"
+        )
+    else:
+        lengths = None
+    phi, topic_counts = model.components_, model._draw_topic_counts(n_documents, lengths, rng)
+    documents, topics = (
+        np.repeat(index, topic_counts.ravel())
+        for index in np.indices(topic_counts.shape).reshape(2, -1)
+    )
+    words = np.empty(len(topics), dtype=np.int64)
+    for topic, row in enumerate(phi):
+        own = np.flatnonzero(topics == topic)
+        if len(own):
+            words[own] = rng.choice(len(row), size=len(own), p=row / row.sum())
+    # The tokens of a word are in no order: only then are their topics a draw of their posterior.
+    order = np.lexsort((rng.random(len(words)), words, documents))
+    counts = sparse.coo_matrix(
+        (np.ones(len(words), dtype=np.int64), (documents, words)), (n_documents, phi.shape[1])
+    )
+    return Corpus(counts.tocsr()), topics[order].astype(np.uint16)
+
+
+def _lengths(document_length: Any, n_documents: int) -> NDArray[np.int64]:
+    lengths = np.asarray(document_length)
+    fits = lengths.shape in ((), (n_documents,)) and lengths.dtype.kind in "iu"
+    if not fits or (lengths < 0).any():
+        raise InvalidArgumentError(
+            "document_length must be a non-negative int, or one for each of the "
+            f"{n_documents:,} documents, got {document_length!r}"
+        )
+    return np.broadcast_to(lengths, n_documents).astype(np.int64)
+
+
+def estimator_divergence(exact: ArrayLike | LogLikelihood, estimated: ArrayLike | Any) -> float:
+    """Kullback-Leibler divergence of estimated from exact document probabilities.
+
+    Both are taken as distributions over the evaluated documents, as in Figure 2 of Capdevila et
+    al. (2018): KL(P || Q) in nats with ``P_d = p_d / Σ p`` and ``Q_d`` alike. Probabilities of
+    documents differ by many nats, so that the most probable documents decide.
+
+    Parameters
+    ----------
+    exact, estimated : LogLikelihood or array of shape (n_documents,)
+        ln p of the same documents.
+
+    Returns
+    -------
+    float
+        The divergence, not negative; infinite where an estimate is zero and the truth is not.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the arrays differ in shape, hold NaN, or no document has a positive probability.
+    """
+    p, q = (_normalised(name, x) for name, x in (("exact", exact), ("estimated", estimated)))
+    if p.shape != q.shape:
+        raise InvalidArgumentError(
+            f"exact and estimated must hold the same documents, got shapes {p.shape} and {q.shape}"
+        )
+    with np.errstate(invalid="ignore"):
+        terms = np.where(np.isneginf(p), 0.0, np.exp(p) * (p - q))
+    return max(0.0, float(terms.sum()))
+
+
+def _normalised(name: str, values: Any) -> NDArray[np.float64]:
+    ln_p = np.asarray(values.values if isinstance(values, LogLikelihood) else values, dtype=float)
+    if ln_p.ndim != 1 or np.isnan(ln_p).any() or not np.isfinite(ln_p.max(initial=-np.inf)):
+        raise InvalidArgumentError(
+            f"{name} must hold one ln p a document, without NaN, one of them finite"
+        )
+    normalised: NDArray[np.float64] = ln_p - special.logsumexp(ln_p)
+    return normalised

@@ -1,0 +1,161 @@
+"""The estimators by name: what is known of each, and the options that it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from polyabayes._support import checks
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+
+
+class Method(NamedTuple):
+    """What is known of an estimator of p.
+
+    Attributes
+    ----------
+    is_unbiased : bool
+        Whether the mean of its estimates is p, for any sample size.
+    is_consistent : bool
+        Whether its estimates tend to p as the sample grows.
+    cost : str
+        Multiply-adds of a replicate: N tokens, W distinct words, K topics, S samples, P particles.
+    """
+
+    is_unbiased: bool
+    is_consistent: bool
+    cost: str
+
+
+METHODS = {
+    "auto": Method(True, True, "as chosen"),
+    "exact": Method(True, True, "K C(N+K-1, K) or Π C(y_w+2, 2)"),
+    "annealed": Method(True, True, "S N K"),
+    "smc-lookahead": Method(True, True, "P N K"),
+    "smc": Method(True, True, "P N K"),
+    "left-to-right": Method(True, True, "P N² K"),
+    "left-to-right-particle": Method(False, False, "P N² K"),
+    "left-to-right-sequential": Method(False, True, "P N² K"),
+    "l2r": Method(True, True, "P W N K"),
+    "chib": Method(True, True, "4 S N K"),
+    "mean-field": Method(True, True, "S N"),
+    "direct": Method(True, True, "S W K"),
+    "harmonic": Method(False, True, "S N K"),
+    "recursive": Method(False, False, "N K"),
+}
+
+# The estimators that can run backwards from a draw of the posterior.
+REVERSIBLE = ("auto", "annealed", "smc-lookahead", "smc")
+
+_LARGEST = 10**9
+
+
+class Options(NamedTuple):
+    """Choices that single estimators leave open."""
+
+    order: int = 1
+    n_iterations: int = 20
+    n_conditional_samples: int | None = None
+    start: str = "mean-field"
+
+
+def _order(value: Any) -> int:
+    return checks.whole_number("options['order']", value, 1, 2)
+
+
+def _n_iterations(value: Any) -> int:
+    return checks.whole_number("options['n_iterations']", value, 0, 10**6)
+
+
+def _n_conditional_samples(value: Any) -> int | None:
+    name = "options['n_conditional_samples']"
+    return None if value is None else checks.whole_number(name, value, 1, 10**6)
+
+
+def _start(value: Any) -> str:
+    return checks.choice("options['start']", value, ("mean-field", "prior"))
+
+
+_OPTIONS: dict[str, dict[str, Callable[[Any], Any]]] = {
+    "mean-field": {"order": _order, "n_iterations": _n_iterations},
+    "l2r": {"n_conditional_samples": _n_conditional_samples},
+    "annealed": {"start": _start},
+}
+
+
+def check_options(method: str, options: Mapping[str, Any] | None) -> Options:
+    """Refuse options that the method does not have, or values that they cannot take."""
+    if options is None:
+        return Options()
+    if not isinstance(options, Mapping):
+        raise InvalidTypeError(f"options must be a mapping or None, got {options!r}")
+    known = _OPTIONS.get(method, {})
+    for name in options:
+        if name not in known:
+            takes = ", ".join(repr(name) for name in known) or "none"
+            raise InvalidArgumentError(
+                f"method {method!r} has no option {name!r}; its options: {takes}"
+            )
+    return Options(**{name: known[name](value) for name, value in options.items()})
+
+
+class Settings(NamedTuple):
+    """How to score, as the compiled core reads it."""
+
+    method: str
+    event: str
+    given_length: bool
+    n_samples: int | None
+    n_particles: int | None
+    n_replicates: int
+    target_std_error: float | None
+    budget: float | None
+    trace: bool
+    order: int
+    n_iterations: int
+    n_conditional_samples: int | None
+    start: str
+
+
+def check_settings(
+    *,
+    method: Any,
+    event: str,
+    given_length: bool,
+    n_samples: Any = None,
+    n_particles: Any = None,
+    n_replicates: Any = None,
+    target_std_error: Any = None,
+    budget: Any = None,
+    trace: Any = False,
+    options: Mapping[str, Any] | None = None,
+    default_replicates: int = 16,
+) -> Settings:
+    """Settings whose every value has been looked at."""
+    method = checks.choice("method", method, tuple(METHODS))
+    if not isinstance(trace, bool):
+        raise InvalidTypeError(f"trace must be a bool, got {trace!r}")
+    if trace and target_std_error is not None:
+        raise InvalidArgumentError(
+            "trace=True follows a sample of given size; leave target_std_error out"
+        )
+
+    def size(name: str, value: Any, least: int = 1, most: int = _LARGEST) -> int | None:
+        return None if value is None else checks.whole_number(name, value, least, most)
+
+    def positive(name: str, value: Any) -> float | None:
+        return None if value is None else checks.positive_number(name, value)
+
+    replicates = size("n_replicates", n_replicates, 2, 10_000)
+    return Settings(
+        method,
+        event,
+        given_length,
+        size("n_samples", n_samples),
+        size("n_particles", n_particles),
+        default_replicates if replicates is None else replicates,
+        positive("target_std_error", target_std_error),
+        positive("budget", budget),
+        trace,
+        *check_options(method, options),
+    )

@@ -1,0 +1,330 @@
+"""The log-likelihood of documents: values, errors, and what is to be said of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from polyabayes import _core
+from polyabayes._support import checks
+from polyabayes._support.results import Result
+from polyabayes.exceptions import (
+    ImpossibleDocumentWarning,
+    Interrupted,
+    MissingDependencyError,
+    PolyabayesWarning,
+    UnreliableErrorWarning,
+)
+from polyabayes.likelihood.methods import METHODS, Method, Settings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["LogLikelihood", "Trace", "collect", "doubts", "interrupted"]
+
+# The share of log-normal replicates that is effective when their logs deviate by 1.
+_RELIABLE_SHARE = 0.37
+
+
+class Trace(NamedTuple):
+    """Estimates as a function of the number of samples, from one run.
+
+    Attributes
+    ----------
+    n_samples : ndarray of shape (n_documents, n_points)
+        Samples, particles, states or temperatures behind each estimate, all replicates together;
+        0 where exact.
+    values : ndarray of shape (n_documents, n_points)
+        ln p, in nats.
+    std_errors : ndarray of shape (n_documents, n_points)
+        Standard error of each value.
+    """
+
+    n_samples: NDArray[np.float64]
+    values: NDArray[np.float64]
+    std_errors: NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class LogLikelihood(Result):
+    """Log-likelihood of documents under a model, with standard errors, in nats.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_documents,)
+        ln p of each document; ``-inf`` where the model cannot produce it, NaN where an
+        interrupted run did not reach it.
+    std_errors : ndarray of shape (n_documents,)
+        Standard error of each value (delta method over replicates); 0 where exact.
+    n_effs : ndarray of shape (n_documents,)
+        Effective number of replicates behind each error; ``inf`` where exact.
+    methods : ndarray of str, shape (n_documents,)
+        The estimator that gave each value.
+    n_tokens : ndarray of int, shape (n_documents,)
+        Length of each document.
+    method : str
+        The method asked for.
+    event : {"sequence", "counts"}
+        Whether a document is its ordered tokens or its bag of words.
+    given_length : bool
+        Whether the values are conditional on the documents' lengths.
+    n_replicates : int
+        Replicates behind each error.
+    sizes : ndarray of int, shape (n_documents,)
+        Particles, samples, states or temperatures of each replicate, as chosen for the document; 0
+        where there is none.
+    reached : ndarray of bool, shape (n_documents,)
+        Whether a pilot reached ``target_std_error`` within the budget; True where none was asked
+        for, False where an interrupted run did not get to the document.
+    trace : Trace or None
+        Estimates on the way, where asked for.
+    is_ratio : bool
+        Whether the values are ratios of two estimates, as those of ``log_completion``: consistent,
+        not unbiased.
+    n_unseen_tokens : int
+        Tokens dropped because the model does not know their words.
+    ids : ndarray of str or None
+        Names of the documents.
+    """
+
+    values: NDArray[np.float64]
+    std_errors: NDArray[np.float64]
+    n_effs: NDArray[np.float64]
+    methods: NDArray[np.str_]
+    n_tokens: NDArray[np.int64]
+    method: str
+    event: str
+    given_length: bool
+    n_replicates: int
+    sizes: NDArray[np.int64]
+    reached: NDArray[np.bool_]
+    trace: Trace | None
+    n_unseen_tokens: int
+    ids: NDArray[Any] | None
+    groups: NDArray[np.int64]
+    is_ratio: bool = False
+
+    @property
+    def is_unbiased(self) -> bool:
+        """Whether p itself is estimated without bias: ln p is then low by half its variance."""
+        known = not self.is_ratio or set(self.methods.tolist()) <= {"exact"}
+        return known and all(method.is_unbiased for method in self._used())
+
+    @property
+    def is_biased(self) -> bool:
+        """Whether some estimate of p is biased at this sample size."""
+        return not self.is_unbiased
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether the estimates tend to p as the samples grow."""
+        return all(method.is_consistent for method in self._used())
+
+    @property
+    def cost(self) -> dict[str, str]:
+        """Multiply-adds of a replicate, by method used.
+
+        N tokens, W distinct words, K topics, S samples, P particles.
+        """
+        return {name: METHODS[name].cost for name in np.unique(self.methods).tolist() if name}
+
+    def _used(self) -> list[Method]:
+        return [METHODS[name] for name in np.unique(self.methods).tolist() if name]
+
+    @property
+    def total(self) -> float:
+        """Sum of the values: ln p of the whole corpus."""
+        return float(self.values.sum())
+
+    @property
+    def total_std_error(self) -> float:
+        """Standard error of :attr:`total`, the expected bias of ln p included.
+
+        Equal documents are estimated once, so their errors add up before they are squared. ln
+        of an unbiased estimate is low by about half its variance; over many documents that adds
+        up faster than the errors do.
+        """
+        errors = self._errors()
+        per_group = np.bincount(self.groups, weights=errors)
+        return float(np.hypot(np.sqrt((per_group**2).sum()), self.log_bias.sum()))
+
+    @property
+    def log_bias(self) -> NDArray[np.float64]:
+        """Bias of each value to second order, minus half the squared standard error (Jensen).
+
+        0 for ratios, whose two biases have opposite signs.
+        """
+        if self.is_ratio:
+            return np.zeros_like(self.values)
+        bias: NDArray[np.float64] = -0.5 * self._errors() ** 2
+        return bias
+
+    def _errors(self) -> NDArray[np.float64]:
+        """Standard errors; 0 for what is known to be impossible, and for what was not reached."""
+        known = (self.methods == "exact") | np.isnan(self.values)
+        return np.where(known, 0.0, self.std_errors)
+
+    @property
+    def nats_per_token(self) -> float:
+        """:attr:`total` over the number of tokens; NaN without tokens."""
+        n_tokens = int(self.n_tokens.sum())
+        return self.total / n_tokens if n_tokens else float("nan")
+
+    @property
+    def nats_per_token_std_error(self) -> float:
+        """Standard error of :attr:`nats_per_token`."""
+        n_tokens = int(self.n_tokens.sum())
+        return self.total_std_error / n_tokens if n_tokens else float("nan")
+
+    @property
+    def perplexity(self) -> float:
+        """``exp(-nats_per_token)``; infinite where that overflows."""
+        with np.errstate(over="ignore"):
+            return float(np.exp(-self.nats_per_token))
+
+    def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Confidence interval of each document's value.
+
+        Student's t with one degree of freedom less than there are replicates.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability that the interval holds the true value.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_documents,)
+            Bounds in nats; equal where the value is exact.
+        """
+        checks.share("level", level)
+        half_width = stats.t.ppf(0.5 + level / 2, self.n_replicates - 1) * self._errors()
+        # An estimate of zero that is not exact knows nothing of the upper bound.
+        upper = np.where(np.isinf(half_width), np.inf, self.values + half_width)
+        return self.values - half_width, upper
+
+    def total_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Confidence interval of :attr:`total`, from its standard error and the normal law."""
+        checks.share("level", level)
+        half_width = float(stats.norm.ppf(0.5 + level / 2)) * self.total_std_error
+        return self.total - half_width, self.total + half_width
+
+    def to_arrow(self) -> pa.Table:
+        """As :meth:`to_frame`, as an Arrow table.
+
+        Returns
+        -------
+        pyarrow.Table
+            One row a document.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pyarrow is not installed.
+        """
+        try:
+            import pyarrow as pa
+        except ImportError as error:
+            raise MissingDependencyError(
+                "to_arrow needs pyarrow: pip install 'polyabayes[frames]'"
+            ) from error
+        return pa.table(self._columns())
+
+    def _columns(self) -> dict[str, Any]:
+        ids = np.arange(len(self.values)) if self.ids is None else self.ids
+        return {
+            "document": ids,
+            "n_tokens": self.n_tokens,
+            "log_likelihood": self.values,
+            "std_error": self.std_errors,
+            "n_eff": self.n_effs,
+            "size": self.sizes,
+            "method": self.methods,
+        }
+
+    def __repr__(self) -> str:
+        used = ", ".join(f"{name} {n:,}" for name, n in _tally(self.methods))
+        return (
+            f"<LogLikelihood of {self.event}: {len(self.values):,} documents ({used}), "
+            f"{self.total:z,.2f} +- {self.total_std_error:.2g} nats, "
+            f"{self.nats_per_token:z.4f} a token, perplexity {self.perplexity:,.1f}>"
+        )
+
+
+def collect(
+    scores: _core.Scores,
+    settings: Settings,
+    *,
+    n_tokens: Any,
+    n_unseen_tokens: int,
+    ids: NDArray[Any] | None,
+    groups: NDArray[np.int64],
+    is_ratio: bool = False,
+) -> LogLikelihood:
+    """Dress the scores of the compiled core."""
+    return LogLikelihood(
+        values=scores.values,
+        std_errors=scores.std_errors,
+        n_effs=scores.n_effs,
+        methods=np.array(scores.methods),
+        n_tokens=np.asarray(n_tokens, dtype=np.int64).ravel(),
+        method=settings.method,
+        event=settings.event,
+        given_length=settings.given_length,
+        n_replicates=settings.n_replicates,
+        sizes=scores.sizes,
+        reached=scores.reached,
+        trace=Trace(*scores.trace) if settings.trace else None,
+        n_unseen_tokens=n_unseen_tokens,
+        ids=ids,
+        groups=groups,
+        is_ratio=is_ratio,
+    )
+
+
+def interrupted(interruption: BaseException, partial: LogLikelihood) -> BaseException:
+    """Hand over the partial result with Ctrl-C; any other exception passes as it is."""
+    if isinstance(interruption, KeyboardInterrupt):
+        done = int((partial.methods != "").sum())
+        return Interrupted(f"{done:,} of {len(partial.values):,} documents are scored", partial)
+    return interruption
+
+
+def _tally(methods: NDArray[np.str_]) -> list[tuple[str, int]]:
+    names, numbers = np.unique(methods, return_counts=True)
+    return [(str(name) or "not scored", int(n)) for name, n in zip(names, numbers, strict=True)]
+
+
+def _name(result: LogLikelihood, row: int) -> str:
+    return f"document {row}" if result.ids is None else f"document {row} ({result.ids[row]!r})"
+
+
+def doubts(result: LogLikelihood) -> list[tuple[type[PolyabayesWarning], str]]:
+    """Warnings of impossible documents, and of errors that rest on one replicate."""
+    found: list[tuple[type[PolyabayesWarning], str]] = []
+    impossible = np.flatnonzero(np.isneginf(result.values) & (result.methods == "exact"))
+    if len(impossible):
+        found.append(
+            (
+                ImpossibleDocumentWarning,
+                f"documents of probability zero: {len(impossible):,}, "
+                f"{_name(result, impossible[0])} first; they hold a word that no topic can produce",
+            )
+        )
+    enough = _RELIABLE_SHARE * result.n_replicates
+    without_error = np.isin(result.methods, ("exact", "recursive", ""))
+    shaky = np.flatnonzero(~(result.n_effs >= enough) & ~without_error)
+    if len(shaky):
+        found.append(
+            (
+                UnreliableErrorWarning,
+                f"documents whose replicates differ too much for their standard error to be "
+                f"trusted: {len(shaky):,}, {_name(result, shaky[0])} first; raise n_particles or "
+                "n_samples",
+            )
+        )
+    return found

@@ -1,0 +1,216 @@
+"""How probable documents are under a model: exact or unbiased, with standard errors."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from polyabayes import _core
+from polyabayes._support import checks
+from polyabayes._support.progress import progress_bar
+from polyabayes._support.random import RandomState, draw_seed
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.likelihood.foreign import Scorable, as_scorable
+from polyabayes.likelihood.methods import check_settings
+from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
+
+__all__ = ["EVENTS", "log_likelihood"]
+
+EVENTS = ("sequence", "counts")
+
+
+def log_likelihood(
+    model: Any,
+    documents: Any,
+    method: str = "auto",
+    *,
+    n_samples: int | None = None,
+    n_particles: int | None = None,
+    n_replicates: int | None = None,
+    target_std_error: float | None = None,
+    event: str | None = None,
+    given_length: bool | None = None,
+    unseen: str = "raise",
+    budget: float | None = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
+    trace: bool = False,
+    options: Mapping[str, Any] | None = None,
+) -> LogLikelihood:
+    """Log-likelihood of documents under a topic model, topic weights integrated out.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
+        A model that is fitted or made by ``from_parameters``, or a fitted one of scikit-learn (or
+        a Pipeline that ends in one), gensim, tomotopy or pycisTopic: see :mod:`polyabayes.interop`.
+    documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+        The documents. Equal documents are scored once.
+    method : str, default="auto"
+        ==============================  =========================================  =============
+        method                          what it does                               cost
+        ==============================  =========================================  =============
+        ``"auto"``                      exact up to 10^7 multiply-adds, else       as chosen
+                                        ``"smc-lookahead"`` on short and clear
+                                        documents, ``"annealed"`` on the others
+        ``"exact"``                     the cheaper of two dynamic programmes,     K C(N+K-1, K)
+                                        over topic totals or partial documents;    or
+                                        relative error near 1e-13                  Π C(y_w+2, 2)
+        ``"annealed"``                  annealed importance sampling (Neal 2001)   S N K
+                                        along urns, S temperatures, from the
+                                        mean field or from the prior; unbiased
+        ``"smc-lookahead"``             particle filter that expects the tokens    P N K
+                                        to come by their mean field; unbiased
+        ``"smc"``                       particle filter, locally optimal           P N K
+                                        proposal, adaptive systematic
+                                        resampling; unbiased
+        ``"left-to-right"``             mean over P particles of the product over  P N² K
+                                        positions; unbiased
+        ``"left-to-right-particle"``    product over positions of the mean over P  P N² K
+                                        particles (Wallach 2008, MALLET); biased
+                                        however large P
+        ``"left-to-right-sequential"``  one chain, P sweeps a position (Buntine    P N² K
+                                        2009, 3.6); biased, consistent
+        ``"l2r"``                       left-to-right by word type (Capdevila et   P W N K
+                                        al. 2018, alg. 1), exact or sampled
+                                        conditionals, mean of products; unbiased
+        ``"chib"``                      Chib-style, a chain of S states (Murray &  S N K
+                                        Salakhutdinov 2009); unbiased
+        ``"mean-field"``                importance sampling by the mean field      S N
+                                        (Buntine 2009, 3.3); unbiased
+        ``"direct"``                    topic weights from their prior (Capdevila  S W K
+                                        et al. 2018, eq. 9); unbiased, huge
+                                        variance
+        ``"harmonic"``                  harmonic mean over S posterior samples     S N K
+                                        (Buntine 2009, 3.2); too high, errors
+                                        not to be trusted, for comparison only
+        ``"recursive"``                 deterministic screen (Scott & Baldridge);  N K
+                                        no error known
+        ==============================  =========================================  =============
+
+        The cost is that of a replicate of one document: N tokens, W distinct words, K topics, S
+        samples, P particles.
+    n_samples : int, optional
+        S. Default: by document for ``"annealed"``, 1000 for ``"direct"`` and ``"mean-field"``, 200
+        for ``"harmonic"``, 50 for ``"chib"``.
+    n_particles : int, optional
+        P. Default: 10 for left-to-right and l2r; by document for the filters. By document means as
+        many particles (50 to 5000) or temperatures (100 to 5000) as bring the standard deviation of
+        ln p in one replicate down to about 0.4, which a pilot predicts. With fewer, long documents
+        come out low, and their errors too small. With ``"auto"``, a number of particles asks for
+        ``"smc-lookahead"`` wherever exact is too expensive.
+    n_replicates : int, default=16
+        Independent replicates; their mean is the estimate, their spread its standard error.
+    target_std_error : float, optional
+        Sample size of each document at which pilots reach this standard error, or have spent
+        `budget`. The estimate itself is made afresh and accepted whatever its error is, so that
+        it stays unbiased; ``reached`` tells in which documents no pilot got there.
+    event : {"sequence", "counts"}, optional
+        The ordered tokens (default for LDA), or the bag of words with its multiplicity
+        (default for gamma-Poisson).
+    given_length : bool, optional
+        Condition on the document's length. LDA always does; gamma-Poisson does not by default.
+    unseen : {"raise", "drop"}, default="raise"
+        What to do with words that the model's vocabulary lacks, where model and documents both
+        have one. Dropped tokens are counted in the result.
+    budget : float, optional
+        Multiply-adds that one document may cost. Default: 1e9 (about a second) exactly or on the
+        way to a target, 1e11 by a method of given size.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Equal seeds give equal bits, for any number of threads and any order of documents.
+    n_jobs : int, optional
+        Threads; None means all cores.
+    progress : bool, default=False
+        Show a progress bar (needs tqdm).
+    trace : bool, default=False
+        Keep the estimates on the way: after some of the samples of every replicate, or, for the
+        filters, annealing and Chib, whose replicates are one piece, after some of the replicates.
+    options : mapping, optional
+        ``{"order": 1 or 2, "n_iterations": 20}`` for ``"mean-field"``: the order of its update and
+        their number. ``{"n_conditional_samples": 10}`` for ``"l2r"``: conditionals by as many draws
+        from a multinomial (eq. 20) in place of exact ones. ``{"start": "prior"}`` for
+        ``"annealed"``: anneal the words' weights, from the prior, in place of the urn, from the
+        mean field; far worse, for comparison.
+
+    Returns
+    -------
+    LogLikelihood
+        Values and standard errors by document, and their total, in nats.
+
+    Raises
+    ------
+    BudgetExceededError
+        If a request would cost more than `budget`; before any work.
+    InvalidArgumentError, InvalidCountsError, InvalidTypeError
+        If an argument is bad; before any work.
+    Interrupted
+        A KeyboardInterrupt whose ``partial`` is the result so far.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> model = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1,
+    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+    ... )
+    >>> result = pb.log_likelihood(model, [[1, 1, 1, 0]])
+    >>> print(f"{result.total:.12f} {result.methods[0]}")
+    -4.474050553487 exact
+    """
+    model = as_scorable("model", model)
+    event = model._default_event if event is None else checks.choice("event", event, EVENTS)
+    settings = check_settings(
+        method=method,
+        event=event,
+        given_length=_given_length(model, given_length),
+        n_samples=n_samples,
+        n_particles=n_particles,
+        n_replicates=n_replicates,
+        target_std_error=target_std_error,
+        budget=budget,
+        trace=trace,
+        options=options,
+    )
+    n_threads = checks.n_threads(n_jobs)
+    corpus, n_unseen = model._aligned(documents, "documents", unseen)
+    core_model, core_documents = model._core_model(), corpus._core_documents()
+    with progress_bar(progress, corpus.n_documents, "document") as update:
+        scores = _core.score(
+            core_model,
+            core_documents,
+            settings,
+            seed=draw_seed(random_state),
+            n_jobs=n_threads,
+            progress=update,
+        )
+    result = collect(
+        scores,
+        settings,
+        n_tokens=corpus.counts.sum(axis=1),
+        n_unseen_tokens=n_unseen,
+        ids=corpus.ids,
+        groups=core_documents.groups(),
+    )
+    if scores.interruption is not None:
+        raise interrupted(scores.interruption, result)
+    for category, message in doubts(result):
+        warnings.warn(message, category, stacklevel=2)
+    return result
+
+
+def _given_length(model: Scorable, given_length: bool | None) -> bool:
+    if given_length is None:
+        return model._conditions_on_length
+    if not isinstance(given_length, (bool, np.bool_)):
+        raise InvalidTypeError(f"given_length must be a bool or None, got {given_length!r}")
+    if model._conditions_on_length and not given_length:
+        raise InvalidArgumentError(
+            f"{argument('given_length', False)}: LDA has no law of the document's length and "
+            "always conditions on it; leave given_length out, or set it for the gamma-Poisson "
+            "model instead"
+        )
+    return bool(given_length)

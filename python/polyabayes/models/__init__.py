@@ -1,0 +1,16 @@
+"""Topic models: training, fitted models, their chains and files."""
+
+from polyabayes.models.chains import Chains, sample_chains
+from polyabayes.models.fitted_model import TopicWeights
+from polyabayes.models.lda import LatentDirichletAllocation
+from polyabayes.models.model_files import load
+from polyabayes.models.pfa import PoissonFactorAnalysis
+
+__all__ = [
+    "Chains",
+    "LatentDirichletAllocation",
+    "PoissonFactorAnalysis",
+    "TopicWeights",
+    "load",
+    "sample_chains",
+]

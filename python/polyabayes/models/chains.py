@@ -1,0 +1,247 @@
+"""Several chains of one model: whether they agree, and what their draws are worth."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from polyabayes._support import checks
+from polyabayes._support.random import RandomState, draw_seed, random_generator
+from polyabayes.data.corpus import as_corpus
+from polyabayes.exceptions import (
+    Interrupted,
+    InvalidArgumentError,
+    InvalidTypeError,
+    MissingDependencyError,
+)
+from polyabayes.models.topic_model import TopicModel
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Chains", "sample_chains"]
+
+# Each half of a chain needs two draws for a variance.
+_FEWEST_DRAWS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """Chains of one model, and what they drew.
+
+    Topics have other numbers in every chain, and may change them within one. So only quantities
+    that do not depend on the numbering are kept, and compared: what is sorted is sorted in every
+    draw by itself. That they agree does not prove that the topics do.
+
+    Attributes
+    ----------
+    models : list
+        The fitted models, one a chain: posterior means, traces and last samples.
+    n_iter : ndarray of int, shape (n_draws,)
+        Sweeps done at each draw: those after burn-in that thinning keeps.
+    draws : dict of str to ndarray of shape (n_chains, n_draws) or (n_chains, n_draws, n_components)
+        ``log_joint``: ln of the joint density of words, topics of tokens and parameters, in nats,
+        up to a constant; ``n_active_topics``: topics that have tokens; ``topic_share``: shares of
+        the tokens, largest topic first; and of the parameters those that are learned, for LDA
+        ``doc_topic_prior_sum`` and ``topic_word_prior``, for gamma-Poisson ``shape`` and
+        ``probability``, each sorted, largest first.
+    """
+
+    models: list[TopicModel]
+    n_iter: NDArray[np.int64]
+    draws: dict[str, NDArray[np.float64]]
+
+    def __repr__(self) -> str:
+        return f"<Chains: {len(self.models)} chains, {len(self.n_iter):,} draws each>"
+
+    def summary(self) -> pd.DataFrame:
+        """Posterior summary and convergence of every quantity, by ArviZ.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a quantity; ``mean`` and ``std`` over all draws, ``mcse_mean`` the Monte Carlo
+            error of the mean, ``ess_bulk`` and ``ess_tail`` the effective sample sizes, ``r_hat``
+            the rank-normalised split R-hat (Vehtari et al. 2021), which should be below 1.01. NaN
+            where a quantity never moved.
+
+        Raises
+        ------
+        MissingDependencyError
+            If ArviZ is not installed.
+        """
+        arviz = _arviz("summary")
+        import pandas as pd
+
+        rows = {name: _diagnosed(arviz, draws) for name, draws in self._scalars().items()}
+        return pd.DataFrame.from_dict(rows, orient="index")
+
+    def to_inference_data(self) -> Any:
+        """The draws as ArviZ takes them.
+
+        Returns
+        -------
+        arviz.InferenceData, or xarray.DataTree from ArviZ 1.0 on
+            A ``posterior`` group of dimensions (chain, draw) and, where there is one value a topic,
+            ``rank``: 0 for the largest. ``log_joint``, known up to a constant, is ``lp`` of
+            ``sample_stats``.
+
+        Raises
+        ------
+        MissingDependencyError
+            If ArviZ is not installed.
+        """
+        arviz = _arviz("to_inference_data")
+        posterior = dict(self.draws)
+        groups = {"sample_stats": {"lp": posterior.pop("log_joint")}, "posterior": posterior}
+        dims = {name: ["rank"] for name, draws in posterior.items() if draws.ndim == 3}
+        if int(arviz.__version__.split(".")[0]) >= 1:
+            return arviz.from_dict(groups, dims=dims)
+        return arviz.from_dict(**groups, dims=dims)
+
+    def _scalars(self) -> dict[str, NDArray[np.float64]]:
+        """One array of shape (n_chains, n_draws) a number."""
+        scalars: dict[str, NDArray[np.float64]] = {}
+        for name, draws in self.draws.items():
+            if draws.ndim == 2:
+                scalars[name] = draws
+            else:
+                scalars |= {f"{name}[{i}]": draws[..., i] for i in range(draws.shape[2])}
+        return scalars
+
+
+def sample_chains(
+    estimator: TopicModel,
+    X: Any,
+    n_chains: int = 4,
+    *,
+    random_state: RandomState = None,
+) -> Chains:
+    """Train a model several times from independent starts, and record what the chains draw.
+
+    Parameters
+    ----------
+    estimator : LatentDirichletAllocation or PoissonFactorAnalysis
+        What to train; copied, not changed. Its ``max_iter``, ``burn_in`` and ``thin`` say which
+        sweeps are draws; its ``random_state`` is not used.
+    X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+        The documents.
+    n_chains : int, default=4
+        Number of chains, at least 2; one after the other, each on all its threads.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Seed of all chains; equal seeds give equal bits, and the first chains do not depend on
+        how many follow.
+
+    Returns
+    -------
+    Chains
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the schedule leaves fewer than four draws, if `estimator` is not trained by Gibbs
+        sampling, or if it has a ``checkpoint``: a run that goes on from one has lost the draws
+        before it.
+    Interrupted
+        On Ctrl-C; ``partial`` holds the chains that were complete.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> data = pb.datasets.make_lda_corpus(100, 50, 3, random_state=0)
+    >>> lda = pb.LatentDirichletAllocation(3, max_iter=60, thin=2)
+    >>> pb.sample_chains(lda, data.corpus, n_chains=2, random_state=0)
+    <Chains: 2 chains, 15 draws each>
+    """
+    if not isinstance(estimator, TopicModel):
+        raise InvalidTypeError(f"estimator must be a topic model, got {type(estimator).__name__}")
+    if not estimator._samples():
+        raise InvalidArgumentError(
+            f"estimator must be trained by Gibbs sampling: {estimator!r} is not"
+        )
+    if estimator.checkpoint is not None:
+        raise InvalidArgumentError("estimator must have checkpoint=None: chains record every draw")
+    corpus = as_corpus(X, "X")
+    checks.whole_number("n_chains", n_chains, 2)
+    schedule = estimator._schedule()
+    n_iter = np.arange(schedule.burn_in + schedule.thin, schedule.max_iter + 1, schedule.thin)
+    if len(n_iter) < _FEWEST_DRAWS:
+        raise InvalidArgumentError(
+            f"max_iter, burn_in and thin leave {len(n_iter)} draws a chain, of which convergence "
+            f"cannot be told: leave at least {_FEWEST_DRAWS}"
+        )
+    generator = random_generator(random_state)
+    models: list[TopicModel] = []
+    records: list[list[dict[str, Any]]] = []
+    for chain in range(n_chains):
+        model = clone(estimator).set_params(random_state=draw_seed(generator))
+        kept: list[dict[str, Any]] = []
+        # Looks are at multiples of their period: this one meets every kept sweep.
+        every = math.gcd(schedule.burn_in, schedule.thin)
+        try:
+            model.fit(corpus, eval_every=every, callback=partial(_record, kept, set(n_iter)))
+        except Interrupted as interruption:
+            done = _chains(models, n_iter, records)
+            raise Interrupted(f"stopped in chain {chain + 1} of {n_chains}", done) from interruption
+        joint = dict(zip(model.trace_.n_iter, model.trace_.log_joint, strict=True))
+        models.append(model)
+        records.append(
+            [{"log_joint": joint[n], **draw} for n, draw in zip(n_iter, kept, strict=True)]
+        )
+    return _chains(models, n_iter, records)
+
+
+def _record(kept: list[dict[str, Any]], n_iter: set[int], model: TopicModel) -> None:
+    """Add the state's quantities that do not depend on the numbers of the topics."""
+    if model.n_iter_ not in n_iter:
+        return
+    counts = model.topic_counts_
+    kept.append(
+        {
+            "n_active_topics": float((counts > 0).sum()),
+            "topic_share": np.sort(counts / counts.sum())[::-1],
+            **model._learned_state(),
+        }
+    )
+
+
+def _chains(
+    models: list[TopicModel], n_iter: NDArray[np.int64], records: list[list[dict[str, Any]]]
+) -> Chains:
+    names = list(records[0][0]) if records else []
+    draws = {name: np.array([[draw[name] for draw in kept] for kept in records]) for name in names}
+    return Chains(models, n_iter, draws)
+
+
+def _diagnosed(arviz: ModuleType, draws: NDArray[np.float64]) -> dict[str, float]:
+    row = {"mean": float(draws.mean()), "std": float(draws.std(ddof=1))}
+    moved = np.ptp(draws) > 0
+    measures = {
+        "mcse_mean": partial(arviz.mcse, method="mean"),
+        "ess_bulk": partial(arviz.ess, method="bulk"),
+        "ess_tail": partial(arviz.ess, method="tail", prob=(0.05, 0.95)),
+        "r_hat": partial(arviz.rhat, method="rank"),
+    }
+    return row | {name: float(of(draws)) if moved else np.nan for name, of in measures.items()}
+
+
+def _arviz(what: str) -> ModuleType:
+    try:
+        # Releases before 1.0 announce it at every import.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            import arviz
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{what} needs ArviZ: pip install 'polyabayes[diagnostics]'"
+        ) from error
+    module: ModuleType = arviz
+    return module

@@ -1,0 +1,259 @@
+"""A fitted topic model: data in and out, scores, files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import validate_data
+
+from polyabayes import _core
+from polyabayes._support import checks
+from polyabayes._support.files import checked_path
+from polyabayes._support.progress import progress_bar
+from polyabayes._support.random import draw_seed
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
+from polyabayes.likelihood.foreign import read_documents
+from polyabayes.likelihood.result import LogLikelihood
+from polyabayes.likelihood.scoring import log_likelihood
+from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
+
+__all__ = ["FittedModel", "TopicWeights"]
+
+_TRANSFORM_SWEEPS = 100
+
+
+# Fitted attributes that a file holds where the model has them.
+_SCALARS = ("n_iter_", "seed_", "topic_word_prior_", "bound_", "_bound_is_of")
+
+
+class TopicWeights(NamedTuple):
+    """Posterior of the topic weights theta of documents.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_documents, n_components)
+        E[theta | document, model].
+    std : ndarray of shape (n_documents, n_components)
+        Posterior standard deviation of each weight.
+    """
+
+    mean: NDArray[np.float64]
+    std: NDArray[np.float64]
+
+
+class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What topic models do once they have topics, wherever those came from."""
+
+    n_components: int
+    n_jobs: int | None
+    random_state: Any
+    progress: bool
+
+    components_: NDArray[np.float64]
+    n_features_in_: int
+    n_iter_: int
+    vocabulary_: NDArray[np.object_] | None
+    seed_: int
+
+    _default_event: str
+    _conditions_on_length: bool
+    _arrays: ClassVar[tuple[str, ...]]
+    # Makes counts of raw documents, where the model came from a pipeline that does.
+    _vectorise: Callable[[Any, str], Corpus] | None = None
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Posterior mean topic weights of documents.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_components)
+            E[theta | document, model], averaged over Gibbs sweeps of each document: for LDA,
+            probabilities; for gamma-Poisson, rates.
+        """
+        return self._topic_weights(X, spread=False)[:, 0]
+
+    def topic_weights(self, X: Any) -> TopicWeights:
+        """Posterior mean topic weights of documents, and how uncertain they are.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents.
+
+        Returns
+        -------
+        TopicWeights
+            ``mean``, bit by bit what ``transform`` gives, and ``std``, the posterior standard
+            deviation of every weight given the document and the model: by the law of total
+            variance, from the closed-form moments of theta given the topics of the tokens, over
+            the same Gibbs sweeps. It leaves out the uncertainty about the model itself. Each has
+            shape (n_documents, n_components).
+        """
+        weights = self._topic_weights(X, spread=True)
+        return TopicWeights(weights[:, 0], weights[:, 1])
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Log-likelihood of each document in nats, by :func:`log_likelihood` with its defaults.
+
+        Returns
+        -------
+        ndarray of shape (n_documents,)
+        """
+        return self._log_likelihood(X).values
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
+        """Mean log-likelihood in nats per token; higher is better.
+
+        Of the event that :func:`log_likelihood` asks the model about by default: the sequence for
+        LDA, the counts with their length for gamma-Poisson. To compare the two, use
+        :func:`compare`, which asks both the same.
+        """
+        return self._log_likelihood(X).nats_per_token
+
+    def perplexity(self, X: Any) -> float:
+        """``exp(-score(X))``; lower is better, and comparable within one class of models only."""
+        return self._log_likelihood(X).perplexity
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a safetensors file that :func:`polyabayes.load` reads.
+
+        It keeps what it takes to score, to transform and to go on by ``partial_fit``; not the
+        trace of the training, nor its last sample.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, by custom ``*.safetensors``; it takes its name only when it is complete.
+
+        Raises
+        ------
+        FileAccessError
+            If the file cannot be written.
+        NotFittedError
+            If there is nothing to write.
+        """
+        self._check_fitted()
+        self._to_store().write(checked_path(path))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        # Of scikit-learn's kinds of input, the one that holds whole numbers.
+        tags.input_tags.categorical = True
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def _topic_weights(self, X: Any, *, spread: bool) -> NDArray[np.float64]:
+        """Moments of the topic weights, (n_documents, 1 or 2, n_components)."""
+        corpus = self._checked(X)
+        with progress_bar(self.progress, corpus.n_documents, "document") as update:
+            return _core.transform(
+                self._core_model(),
+                corpus._core_documents(),
+                spread=spread,
+                n_sweeps=_TRANSFORM_SWEEPS,
+                seed=self.seed_,
+                n_jobs=checks.n_threads(self.n_jobs),
+                progress=update,
+            )
+
+    def _log_likelihood(self, X: Any) -> LogLikelihood:
+        return log_likelihood(self, self._checked(X), random_state=self.seed_, n_jobs=self.n_jobs)
+
+    def _checked(self, X: Any) -> Corpus:
+        """Documents for the estimator's own methods: columns as in ``fit``, if those had names."""
+        self._check_fitted()
+        if hasattr(self, "feature_names_in_") and hasattr(X, "columns"):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return self._aligned(X, "X", "raise")[0]
+
+    def _set_topic_word(
+        self, topic_word: Any, vocabulary: Any, random_state: Any, *, normalised: bool
+    ) -> None:
+        """Take over topics that were made elsewhere."""
+        topics = checks.matrix("topic_word", topic_word)
+        bad = np.argwhere(~(np.isfinite(topics) & (topics >= 0)))
+        if len(bad):
+            topic, word = bad[0]
+            raise InvalidArgumentError(
+                f"topic_word[{topic}, {word}] is {topics[topic, word]}: weights must be finite "
+                "and not negative"
+            )
+        sums = topics.sum(axis=1)
+        wrong = np.flatnonzero(~np.isclose(sums, 1.0, rtol=0, atol=1e-6))
+        if normalised and len(wrong):
+            raise InvalidArgumentError(
+                f"{argument('topic_word')}[{wrong[0]}] sums to {sums[wrong[0]]}, not to 1: divide "
+                "each row by its sum",
+                argument="topic_word",
+                value=float(sums[wrong[0]]),
+                limit=1.0,
+            )
+        self.components_ = topics
+        self.n_features_in_ = topics.shape[1]
+        self.n_iter_ = 0
+        self.seed_ = draw_seed(random_state)
+        words = None
+        if vocabulary is not None:
+            words = Corpus(np.ones((1, topics.shape[1]), dtype=np.int64), vocabulary).vocabulary
+        self.vocabulary_ = words
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "components_"):
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet: call fit, or make it by "
+                "from_parameters"
+            )
+
+    def _aligned(self, documents: Any, name: str, unseen: str) -> tuple[Corpus, int]:
+        """The documents over the model's vocabulary, and the number of tokens dropped."""
+        self._check_fitted()
+        corpus = read_documents([self], documents, name)
+        policy = checks.choice("unseen", unseen, ("raise", "drop"))
+        if corpus.vocabulary is not None and self.vocabulary_ is not None:
+            return corpus.aligned_to(self.vocabulary_, policy)
+        if corpus.n_words != self.n_features_in_:
+            raise InvalidArgumentError(
+                f"{name} has {corpus.n_words} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input: the words of the documents must be "
+                "those of the model"
+            )
+        return corpus, 0
+
+    def _has_likelihood(self) -> bool:
+        """Whether new documents have a likelihood."""
+        return True
+
+    def _stored(self) -> tuple[str, ...]:
+        """Names of the arrays that a file of the model holds."""
+        return self._arrays
+
+    def _to_store(self) -> StoredModel:
+        """What a file keeps of the model."""
+        parameters = self.get_params(deep=False)
+        names = [*self._stored(), *(["topic_counts_"] if hasattr(self, "topic_counts_") else [])]
+        return StoredModel(
+            type(self).__name__,
+            {name: x for name, x in parameters.items() if name not in OF_THE_MACHINE},
+            {name: getattr(self, name) for name in _SCALARS if hasattr(self, name)},
+            {name: getattr(self, name) for name in names},
+            None if self.vocabulary_ is None else self.vocabulary_.tolist(),
+        )
+
+    def _core_model(self) -> _core.Model:
+        raise NotImplementedError

@@ -1,0 +1,310 @@
+"""Training in parts: checkpoints, traces and callbacks between them."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polyabayes import _core
+from polyabayes._support import checks
+from polyabayes._support.frames import data_frame
+from polyabayes._support.progress import progress_bar
+from polyabayes._support.state_folder import StateFolder, refuse_other
+from polyabayes._support.storage import read_arrays, write_arrays
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import (
+    FileFormatError,
+    Interrupted,
+    InvalidArgumentError,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_CHECKPOINT = "checkpoint.safetensors"
+
+# Tokens counted in one go: bounds the memory of counting.
+_TOKENS_AT_ONCE = 2**20
+
+
+class Schedule(NamedTuple):
+    """How long to sample and what to keep, as the compiled core reads it."""
+
+    max_iter: int
+    burn_in: int
+    warm_up: int
+    thin: int
+    seed: int
+    n_jobs: int
+
+
+class TrainingTrace(NamedTuple):
+    """What training looked like, every ``eval_every`` sweeps.
+
+    Attributes
+    ----------
+    n_iter : ndarray of int
+        Sweeps done.
+    log_joint : ndarray
+        ln of the joint density of words, topics of tokens and parameters, in nats, up to a
+        constant.
+    held_out : ndarray
+        Nats per token of ``eval_corpus`` under the model that training would return then; NaN
+        without one.
+    held_out_std_error : ndarray
+        Standard error of ``held_out``.
+    seconds : ndarray
+        Seconds since training began, or went on from a checkpoint; without those of evaluation.
+    """
+
+    n_iter: NDArray[np.int64]
+    log_joint: NDArray[np.float64]
+    held_out: NDArray[np.float64]
+    held_out_std_error: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a look."""
+        return _frame(self)
+
+
+class BoundTrace(NamedTuple):
+    """What variational EM looked like, iteration by iteration.
+
+    Attributes
+    ----------
+    n_iter : ndarray of int
+        Iterations done; the first entry is the start.
+    bound : ndarray
+        Lower bound of ln p(words | parameters) of the training documents, in nats.
+    """
+
+    n_iter: NDArray[np.int64]
+    bound: NDArray[np.float64]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row an iteration."""
+        return _frame(self)
+
+
+def _frame(trace: TrainingTrace | BoundTrace) -> pd.DataFrame:
+    return data_frame(trace._asdict())
+
+
+class Checkpoint:
+    """The state of a run in a folder, whole or not at all.
+
+    Parameters
+    ----------
+    folder : path
+        Made where it is missing.
+    identity : dict
+        What a run must agree on to go on from the state, by the names that a message uses.
+    """
+
+    def __init__(self, folder: Any, identity: dict[str, Any]) -> None:
+        self._folder = StateFolder(folder, "training")
+        self._path = self._folder.path / _CHECKPOINT
+        self._identity = identity
+
+    def read(self) -> _core.FitState | None:
+        """Read the state, if there is one; refuse that of another run and name the difference."""
+        if not self._folder.make(_CHECKPOINT).exists():
+            return None
+        header, arrays = read_arrays(self._path)
+        for name, expected in self._identity.items():
+            refuse_other(self._path, "run", name, header.get(name), expected)
+        try:
+            return _core.FitState(
+                header["n_sweeps"],
+                header["n_kept"],
+                arrays["assignments"],
+                arrays["parameters"],
+                arrays.get("kept_sum"),
+            )
+        except (LookupError, TypeError, OverflowError) as error:
+            raise FileFormatError(f"{self._path} does not hold a whole state: {error!r}") from error
+
+    def write(self, state: _core.FitState) -> None:
+        """Replace the state; where it cannot be written, warn once and leave the last one."""
+        arrays: dict[str, NDArray[Any]] = {
+            "assignments": state.assignments,
+            "parameters": state.parameters,
+        }
+        if state.kept_sum is not None:
+            arrays["kept_sum"] = state.kept_sum
+        header = {**self._identity, "n_sweeps": state.n_sweeps, "n_kept": state.n_kept}
+        self._folder.put(
+            partial(write_arrays, self._path, header, arrays),
+            f"the state after {state.n_sweeps:,} sweeps",
+        )
+
+
+def fingerprint(corpus: Corpus) -> str:
+    """Hash of the counts."""
+    counts = corpus.counts
+    digest = hashlib.sha256(repr(counts.shape).encode())
+    for array in (counts.indptr, counts.indices, counts.data):
+        digest.update(np.ascontiguousarray(array, dtype=np.int64).tobytes())
+    return digest.hexdigest()[:16]
+
+
+class LastState(NamedTuple):
+    """Where a chain stands: what its last sample is made from.
+
+    Attributes
+    ----------
+    counts : csr_array of shape (n_components, n_words)
+        Tokens of each topic and word.
+    prior : float or ndarray of shape (n_words, n_components)
+        Dirichlet parameter of the topics.
+    parameters : ndarray
+        The sampler's other parameters, as the compiled core orders them.
+    """
+
+    counts: sparse.csr_array
+    prior: float | NDArray[np.float64]
+    parameters: NDArray[np.float64]
+
+    def topic_word(self) -> NDArray[np.float64]:
+        """E[phi | topics of all tokens], shape (n_components, n_words)."""
+        topics: NDArray[np.float64] = self.counts.toarray() + np.transpose(self.prior)
+        topics /= topics.sum(axis=1, keepdims=True)
+        return topics
+
+
+def topic_word_counts(
+    corpus: Corpus, assignments: NDArray[np.uint16], n_topics: int
+) -> sparse.csr_array:
+    """Count the tokens of each topic and word, shape (n_topics, n_words).
+
+    `assignments` are the topics of all tokens, cell after cell, document after document.
+    """
+    words, repeats = corpus.counts.indices, corpus.counts.data
+    ends = np.cumsum(repeats)
+    counts = sparse.csr_array((n_topics, corpus.n_words), dtype=np.int64)
+    cell = token = 0
+    while cell < len(words):
+        stop = max(int(np.searchsorted(ends, token + _TOKENS_AT_ONCE, "right")), cell + 1)
+        part = assignments[token : ends[stop - 1]]
+        # Sorted places are the order of a sparse matrix; sorting numbers takes less than pairs.
+        places = np.repeat(words[cell:stop], repeats[cell:stop]) + part * np.int64(corpus.n_words)
+        cells, n = np.unique(places, return_counts=True)
+        starts = np.searchsorted(cells, np.arange(n_topics + 1) * corpus.n_words)
+        counts = counts + sparse.csr_array((n, cells % corpus.n_words, starts), shape=counts.shape)
+        cell, token = stop, int(ends[stop - 1])
+    return counts
+
+
+class Looks:
+    """What happens between the parts of a run: a trace, and the user's callback.
+
+    `take` makes the model what training would return, `evaluate` gives its nats per token and
+    their standard error, `callback` may end the run by returning True.
+    """
+
+    def __init__(
+        self,
+        every: Any,
+        take: Callable[[_core.FitResult], None],
+        evaluate: Callable[[], tuple[float, float]] | None,
+        callback: Callable[[], Any] | None,
+    ) -> None:
+        self.every = checks.whole_number("eval_every", every)
+        self.take, self._evaluate, self._callback = take, evaluate, callback
+        self._rows: list[tuple[float, ...]] = []
+
+    def look(self, result: _core.FitResult, seconds: float) -> bool:
+        """Look at the run; whether it shall end."""
+        held_out = (np.nan, np.nan)
+        if self._evaluate is not None or self._callback is not None:
+            self.take(result)
+        if self._evaluate is not None:
+            held_out = self._evaluate()
+        self._rows.append((result.state.n_sweeps, result.ln_joint, *held_out, seconds))
+        return self._callback is not None and self._callback() is True
+
+    def trace(self) -> TrainingTrace:
+        """Columns of all looks."""
+        columns = np.array(self._rows, dtype=float).reshape(-1, len(TrainingTrace._fields)).T
+        return TrainingTrace(columns[0].astype(np.int64), *columns[1:])
+
+
+@contextmanager
+def all_or_nothing(model: Any) -> Iterator[None]:
+    """Leave a model as it was where Ctrl-C comes before training has anything to keep."""
+    before = dict(vars(model))
+    try:
+        yield
+    except Interrupted:
+        raise
+    except KeyboardInterrupt:
+        vars(model).clear()
+        vars(model).update(before)
+        raise KeyboardInterrupt(
+            f"stopped before the first sweep: the {type(model).__name__} is as it was before"
+        ) from None
+
+
+def run(
+    train: partial[_core.FitResult],
+    documents: _core.Documents,
+    schedule: Schedule,
+    looks: Looks,
+    checkpoint: Checkpoint | None,
+    checkpoint_every: int,
+    *,
+    progress: bool,
+) -> tuple[_core.FitResult, BaseException | None]:
+    """Sample to the end of the schedule, or to where a look or an interruption ends it.
+
+    Returns the last result, and the exception that cut the run short, if any.
+    """
+    state = None if checkpoint is None else checkpoint.read()
+    n_iter = 0 if state is None else state.n_sweeps
+    if n_iter > schedule.max_iter:
+        raise InvalidArgumentError(
+            f"the checkpoint has {n_iter:,} sweeps, max_iter is {schedule.max_iter:,}"
+        )
+    periods = [looks.every] if checkpoint is None else [looks.every, checkpoint_every]
+    result: _core.FitResult | None = None
+    seconds = 0.0
+    with progress_bar(progress, schedule.max_iter, "sweep") as update:
+        try:
+            while True:
+                start = time.perf_counter()
+                result = train(
+                    documents,
+                    schedule=schedule,
+                    until=min(schedule.max_iter, *((n_iter // n + 1) * n for n in periods)),
+                    state=state,
+                    progress=update and partial(_advance, update, n_iter),
+                )
+                seconds += time.perf_counter() - start
+                if result.interruption is not None:
+                    return result, result.interruption
+                state, n_iter = result.state, result.state.n_sweeps
+                done = n_iter >= schedule.max_iter
+                if checkpoint is not None and (done or n_iter % checkpoint_every == 0):
+                    checkpoint.write(state)
+                if (done or n_iter % looks.every == 0) and looks.look(result, seconds):
+                    return result, None
+                if done:
+                    return result, None
+        except BaseException as error:
+            # From a callback, or Ctrl-C between two parts: the last whole part is the result.
+            if result is None:
+                raise
+            return result, error
+
+
+def _advance(update: Callable[[int], None], before: int, done: int) -> None:
+    update(before + done)

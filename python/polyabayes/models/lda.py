@@ -1,0 +1,417 @@
+"""Latent Dirichlet allocation as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+
+from polyabayes import _core
+from polyabayes._support import checks
+from polyabayes._support.random import draw_seed
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.models.em import TOLERANCE, fit_em, refuse_unused
+from polyabayes.models.fitting import Looks, all_or_nothing
+from polyabayes.models.topic_model import Before, TopicModel
+
+__all__ = ["LatentDirichletAllocation"]
+
+# Sweeps between two entries of the trace of partial_fit.
+_LOOK_EVERY = 10
+# Of a topic and word, where its expected tokens have underflown.
+_LEAST_PRIOR = 1e-100
+
+
+def _sampled(model: LatentDirichletAllocation) -> bool:
+    if not model._samples():
+        raise InvalidArgumentError(
+            f"partial_fit is by Gibbs sampling, not by fit_method={model.fit_method!r}"
+        )
+    return True
+
+
+class LdaSample(NamedTuple):
+    """The last sample of a chain.
+
+    Attributes
+    ----------
+    topic_word : ndarray of shape (n_components, n_words)
+        E[phi | topics of all tokens, topic_word_prior].
+    doc_topic_prior : ndarray of shape (n_components,)
+        alpha.
+    topic_word_prior : float
+        beta.
+    """
+
+    topic_word: NDArray[np.float64]
+    doc_topic_prior: NDArray[np.float64]
+    topic_word_prior: float
+
+
+class LatentDirichletAllocation(TopicModel):
+    """Latent Dirichlet allocation, trained by Gibbs sampling or by variational EM.
+
+    theta_d ~ Dirichlet(doc_topic_prior), phi_k ~ Dirichlet(topic_word_prior); a token's topic is
+    drawn from theta_d, its word from that topic's phi. Gibbs sampling alternates the topics of all
+    tokens given phi (theta integrated out, documents in parallel) and phi given those topics: an
+    exact sampler. A sweep costs tokens x topics; from 256 topics on, tokens x topics of the
+    document.
+
+    Variational EM (Blei, Ng and Jordan 2003, section 5.3) maximises a lower bound of
+    ln p(words | phi, doc_topic_prior), the mean-field bound; phi is a point. An iteration costs
+    distinct words of all documents x topics, times up to 10. It holds the expected counts of each
+    topic in each document from one iteration to the next: n_documents x n_components x 4 bytes,
+    and 24 bytes for each entry of `components_`.
+
+    Both give the same bits for any number of threads.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of topics K.
+    doc_topic_prior : float or array of shape (n_components,), optional
+        Dirichlet parameter of the topic weights; None means 5 / n_components, or the sum of what
+        `init` has, of which each new topic gets an equal share.
+    topic_word_prior : float, optional
+        Dirichlet parameter of the topics; of EM, what is added to each expected count of a word in
+        a topic, where 0 is maximum likelihood. None means 0.1.
+    learn_priors : bool, default=False
+        Gibbs: learn both priors, one doc_topic_prior a topic and one topic_word_prior for all;
+        they get exponential priors whose means are the values above. EM: learn the doc_topic_prior
+        of each topic by maximum likelihood.
+    max_iter : int, default=200
+        Gibbs sweeps; iterations of EM at most.
+    burn_in : int, optional
+        Sweeps that are not averaged over; None means half of `max_iter`.
+    thin : int, default=5
+        Average over one sweep in this many.
+    n_jobs : int, optional
+        Threads; None means all cores.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Equal seeds give equal bits.
+    progress : bool, default=False
+        Show a progress bar (needs tqdm).
+    checkpoint : path-like, optional
+        Folder for the state of the run, replaced whole every `checkpoint_every` sweeps and at the
+        end. Where it holds the state of a run of the same corpus, model and schedule, ``fit`` goes
+        on from there and ends bit-equal to a run without a break; that of another run is refused.
+    checkpoint_every : int, default=100
+        Sweeps between two checkpoints.
+    fit_method : {"gibbs", "em"}, default="gibbs"
+        How to train. EM has no use for `burn_in`, `thin` and checkpoints, nor for the arguments
+        of ``fit`` beside `X`, and refuses them.
+    init : LatentDirichletAllocation, optional
+        EM only: a fitted model of at most `n_components` topics over the same words, from which to
+        grow. New topics start from documents that it explains worst. On the documents that it was
+        fitted to by EM, the result has a ``bound_`` that is never below its own: where EM does not
+        reach it, the result is `init` with topics of prior 1e-100 added, whatever `doc_topic_prior`
+        says. On other documents, or for another kind of model, its bound is what one pass of the
+        mean field finds.
+    tol : float, default=1e-5
+        EM ends when an iteration changes the bound by less than this share of it.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_words)
+        phi: posterior mean word probabilities of each topic; rows sum to 1.
+    doc_topic_prior_ : ndarray of shape (n_components,)
+        The prior used, or where it is learned its posterior mean (of EM, its value).
+    topic_word_prior_ : float
+        The same; after ``fit`` only.
+    n_iter_ : int
+        Sweeps or iterations completed.
+    topic_counts_ : ndarray of int or float, shape (n_components,)
+        Tokens of each topic in the last state, those of documents before ``partial_fit`` included;
+        of EM, expected tokens.
+    n_active_ : int
+        K+: topics with at least one token in the last state.
+    trace_ : TrainingTrace or BoundTrace
+        ln of the joint density, and the held-out nats per token, every ``eval_every`` sweeps; of
+        EM, the bound at the start and after each iteration.
+    last_sample_ : LdaSample
+        The last state of the chain beside the means; made when asked for.
+    bound_ : float
+        After EM only: lower bound of ln p(words | components_, doc_topic_prior_) of the training
+        documents, in nats, without the pseudo-counts; -inf where Ctrl-C came before the first. It
+        never falls from one iteration to the next where `topic_word_prior` is 0.
+    n_features_in_ : int
+        Size of the vocabulary.
+    vocabulary_ : ndarray of str or None
+        The words, where the training data named them.
+    seed_ : int
+        Seed that the random state gave; it also serves ``transform`` and ``score``.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> data = pb.datasets.make_lda_corpus(200, 50, 3, random_state=0)
+    >>> lda = pb.LatentDirichletAllocation(3, max_iter=50, random_state=0).fit(data.corpus)
+    >>> lda.components_.shape
+    (3, 50)
+    """
+
+    _default_event = "sequence"
+    _conditions_on_length = True
+    _arrays = ("components_", "doc_topic_prior_")
+
+    doc_topic_prior_: NDArray[np.float64]
+    topic_word_prior_: float
+    bound_: float
+    # Fingerprint of the documents that `bound_` is of.
+    _bound_is_of: str
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        doc_topic_prior: Any = None,
+        topic_word_prior: float | None = None,
+        learn_priors: bool = False,
+        max_iter: int = 200,
+        burn_in: int | None = None,
+        thin: int = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        progress: bool = False,
+        checkpoint: Any = None,
+        checkpoint_every: int = 100,
+        fit_method: str = "gibbs",
+        init: LatentDirichletAllocation | None = None,
+        tol: float = TOLERANCE,
+    ) -> None:
+        self.n_components = n_components
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.learn_priors = learn_priors
+        self.max_iter = max_iter
+        self.burn_in = burn_in
+        self.thin = thin
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.fit_method = fit_method
+        self.init = init
+        self.tol = tol
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        eval_corpus: Any = None,
+        eval_every: int = 10,
+        callback: Callable[[Self], Any] | None = None,
+    ) -> Self:
+        """Train the model by its `fit_method`.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents.
+        y : ignored
+            Present for scikit-learn.
+        eval_corpus : like `X`, optional
+            Gibbs only: held-out documents whose nats per token go to ``trace_``, by a few short
+            annealing runs each.
+        eval_every : int, default=10
+            Gibbs only: sweeps between two looks, entries of ``trace_`` and calls of `callback`.
+        callback : callable, optional
+            Gibbs only: called with the model as it would be returned then; training ends early
+            where it returns True. An exception from it ends training and passes on; the model
+            stays usable.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        FileAccessError, FileFormatError, InvalidArgumentError
+            If `checkpoint` is of another run, or unreadable; before any work.
+        InvalidArgumentError, InvalidTypeError, NotFittedError
+            If an option means nothing to the `fit_method`, or `init` cannot be grown from.
+        Interrupted
+            On Ctrl-C: a KeyboardInterrupt, raised when what was reached has been stored in the
+            model, which is usable. Before the first sweep it is a plain KeyboardInterrupt, which
+            says so, and the model is as it was before.
+        """
+        method = checks.choice("fit_method", self.fit_method, ("gibbs", "em"))
+        if method == "gibbs":
+            refuse_unused(self, method)
+            with all_or_nothing(self):
+                for name in ("bound_", "_bound_is_of"):
+                    self.__dict__.pop(name, None)
+                return super().fit(
+                    X, y, eval_corpus=eval_corpus, eval_every=eval_every, callback=callback
+                )
+        looks = {"eval_corpus": (eval_corpus, None), "callback": (callback, None)}
+        refuse_unused(self, method, eval_every=(eval_every, 10), **looks)
+        with all_or_nothing(self):
+            fit_em(self, X)
+        return self
+
+    @classmethod
+    def from_parameters(
+        cls,
+        *,
+        doc_topic_prior: Any,
+        topic_word: Any,
+        vocabulary: Any = None,
+        random_state: Any = None,
+    ) -> Self:
+        """Make a fitted model from known parameters.
+
+        Parameters
+        ----------
+        doc_topic_prior : float or array of shape (n_components,)
+            Dirichlet parameter alpha of the topic weights; positive.
+        topic_word : array of shape (n_components, n_words)
+            Word probabilities of each topic; rows sum to 1.
+        vocabulary : sequence of str of length n_words, optional
+            The words.
+        random_state : None, int, RandomState, Generator or SeedSequence
+            Seed of ``transform`` and ``score``.
+
+        Returns
+        -------
+        LatentDirichletAllocation
+        """
+        n_components = len(checks.matrix("topic_word", topic_word))
+        model = cls(n_components, doc_topic_prior=doc_topic_prior, random_state=random_state)
+        prior = checks.positive_vector("doc_topic_prior", doc_topic_prior, n_components)
+        model._set_topic_word(topic_word, vocabulary, random_state, normalised=True)
+        model.doc_topic_prior_ = prior
+        return model
+
+    @available_if(_sampled)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+        """Learn from more documents, without those seen before; of Gibbs sampling only.
+
+        A model that is not fitted is trained as by ``fit``. For one that is, Gibbs sampling runs
+        over the new documents alone, ``max_iter`` sweeps of it, and the old ones enter through the
+        prior of the topics: phi_k ~ Dirichlet((n_words topic_word_prior_ + topic_counts_k)
+        components_k). That is assumed-density filtering: a topic's posterior is replaced by the
+        Dirichlet of its mean that is as sharp as if the topics of all old tokens were known. So
+        it is too sure: old tokens keep their topics whatever the new ones tell, a poor mode of the
+        first documents stays, and a new theme shares its component with an old one where none has
+        few tokens. The order of the documents matters. Where all documents fit into memory,
+        ``fit`` is better.
+
+        The priors of documents and topics stay as they are, learned ones too; words must be those
+        of the first documents. Memory beside that of ``fit``: 16 bytes a topic and word.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The new documents.
+        y : ignored
+            Present for scikit-learn.
+
+        Returns
+        -------
+        self
+            ``components_`` rest on all documents so far, ``topic_counts_`` are of all of them;
+            ``n_iter_``, ``trace_`` and ``last_sample_`` are of this call. Checkpoints are of
+            ``fit`` only.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If `X` holds no tokens or other words than the model's, or if it is not known on how
+            many tokens the topics rest: those of ``from_parameters``.
+        Interrupted
+            On Ctrl-C, as in ``fit``.
+        """
+        if not hasattr(self, "components_"):
+            return self.fit(X)
+        if not (hasattr(self, "topic_counts_") and hasattr(self, "topic_word_prior_")):
+            raise InvalidArgumentError(
+                "partial_fit cannot weigh the model's topics against new documents: they were not "
+                "learned here, so the number of tokens they rest on is not known; call fit"
+            )
+        with all_or_nothing(self):
+            return self._learn_from(X)
+
+    def _learn_from(self, X: Any) -> Self:
+        """Sample the topics of new documents, what was learned before as a prior."""
+        corpus = self._checked(X)
+        if not corpus.n_tokens:
+            raise InvalidArgumentError(f"{argument('X')} holds no tokens: every document is empty")
+        # A stream of its own for every batch, whose number of tokens before it tells it apart.
+        batch = np.random.SeedSequence([self.seed_, int(self.topic_counts_.sum())])
+        schedule = self._schedule()._replace(seed=draw_seed(batch))
+        before = self._before()
+        train = partial(
+            _core.fit_lda,
+            alpha=self.doc_topic_prior_,
+            beta=self.topic_word_prior_,
+            learned=False,
+            topic_priors=before.topic_priors,
+        )
+        looks = Looks(_LOOK_EVERY, partial(self._take, corpus, before), None, None)
+        return self._sample(corpus, train, schedule, looks)
+
+    @property
+    def last_sample_(self) -> LdaSample:
+        """The state in which training ended, beside the posterior means; not part of a saved model.
+
+        phi is integrated out: ``topic_word`` is its mean given the topics of all tokens in that
+        state, made anew at each call.
+        """
+        last = self._last_state()
+        alpha, beta = last.parameters[:-1].copy(), float(last.parameters[-1])
+        return LdaSample(last.topic_word(), alpha, beta)
+
+    def _samples(self) -> bool:
+        return self.fit_method == "gibbs"
+
+    def _draw_topic_counts(
+        self, n_documents: int, lengths: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        weights = rng.dirichlet(self.doc_topic_prior_, size=n_documents)
+        return rng.multinomial(lengths, weights)
+
+    def _core_model(self) -> _core.Model:
+        return _core.Model.lda(self.doc_topic_prior_, self.components_)
+
+    def _training(
+        self,
+        corpus: Corpus,  # noqa: ARG002
+        n_components: int,
+    ) -> partial[_core.FitResult]:
+        alpha = 5.0 / n_components if self.doc_topic_prior is None else self.doc_topic_prior
+        beta = 0.1 if self.topic_word_prior is None else self.topic_word_prior
+        if not isinstance(self.learn_priors, bool):
+            raise InvalidTypeError(f"learn_priors must be a bool, got {self.learn_priors!r}")
+        return partial(
+            _core.fit_lda,
+            alpha=checks.positive_vector("doc_topic_prior", alpha, n_components),
+            beta=checks.positive_number("topic_word_prior", beta),
+            learned=self.learn_priors,
+        )
+
+    def _before(self) -> Before:
+        """The topics so far as a Dirichlet prior."""
+        tokens = self.components_.shape[1] * self.topic_word_prior_ + self.topic_counts_
+        priors = np.ascontiguousarray((self.components_ * tokens[:, np.newaxis]).T)
+        return Before(np.maximum(priors, _LEAST_PRIOR, out=priors), self.topic_counts_)
+
+    def _take_parameters(self, result: _core.FitResult) -> None:
+        self.doc_topic_prior_, beta = result.others
+        self.topic_word_prior_ = float(beta[0])
+
+    def _topic_prior(self, state: _core.FitState) -> float:
+        return float(state.parameters[-1])
+
+    def _learned_state(self) -> dict[str, Any]:
+        if not self.learn_priors:
+            return {}
+        *alpha, beta = self._last.parameters
+        return {"doc_topic_prior_sum": sum(alpha), "topic_word_prior": beta}

@@ -1,0 +1,72 @@
+"""Fitted models in files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support import checks
+from polyabayes._support.files import checked_path
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError
+from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
+from polyabayes.models.topic_model import TopicModel
+
+# Exceptions that a damaged header or array may lead to.
+_DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+
+def load(path: str | os.PathLike[str]) -> TopicModel:
+    """Read a model that ``save`` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    LatentDirichletAllocation or PoissonFactorAnalysis
+        The fitted model.
+
+    Raises
+    ------
+    FileAccessError
+        If the file is missing or unreadable.
+    FileFormatError
+        If it is not a whole polyabayes model.
+    """
+    stored = StoredModel.read(checked_path(path))
+    try:
+        # A file says nothing of the machine that reads it, least of all where it shall write.
+        parameters = {k: v for k, v in stored.parameters.items() if k not in OF_THE_MACHINE}
+        model = TopicModel.classes[stored.class_name](**parameters)
+        arrays, scalars = stored.arrays, stored.scalars
+        names, normalised = model._stored(), model._conditions_on_length
+        model._set_topic_word(arrays["components_"], stored.vocabulary, None, normalised=normalised)
+        for name in names:
+            setattr(model, name, arrays[name])
+        model.n_iter_ = checks.whole_number("n_iter_", scalars["n_iter_"], 0)
+        model.seed_ = checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
+        if "topic_counts_" in arrays:
+            model.topic_counts_ = _token_counts(arrays["topic_counts_"], len(model.components_))
+        if "topic_word_prior_" in scalars:
+            prior = checks.not_negative_number("topic_word_prior_", scalars["topic_word_prior_"])
+            model.topic_word_prior_ = prior
+        if "bound_" in scalars:
+            model.__dict__["bound_"] = float(scalars["bound_"])
+            model.__dict__["_bound_is_of"] = str(scalars["_bound_is_of"])
+        if model._has_likelihood():
+            model._core_model()
+    except _DAMAGED as error:
+        raise FileFormatError(f"{path} does not hold a whole model: {error!r}") from error
+    return model
+
+
+def _token_counts(array: NDArray[Any], n_topics: int) -> NDArray[Any]:
+    numbers = array.dtype in (np.int64, np.float64)
+    if not numbers or array.shape != (n_topics,) or not (array >= 0).all():
+        raise InvalidArgumentError("topic_counts_ are not one number of tokens a topic")
+    return array

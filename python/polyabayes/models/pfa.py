@@ -1,0 +1,389 @@
+"""Poisson factor analysis as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+
+from polyabayes import _core
+from polyabayes._support import checks
+from polyabayes._support.progress import progress_bar
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.models.topic_model import Before, TopicModel, _row_normalised
+
+__all__ = ["PoissonFactorAnalysis"]
+
+PRIORS = ("nmf", "gap", "gamma", "beta-gamma", "beta-gamma-gamma")
+SAMPLERS = ("collapsed", "blocked")
+
+_NO_LIKELIHOOD = (
+    "prior='nmf' leaves the topic weights without a prior, so that new documents have no "
+    "likelihood: train with prior='gamma' or another, or give the weights a prior by "
+    "PoissonFactorAnalysis.from_parameters(topic_word=model.components_, shape=..., "
+    "probability=...); plug_in_perplexity needs none"
+)
+
+
+def _scores(model: PoissonFactorAnalysis) -> bool:
+    if not model._has_likelihood():
+        raise InvalidArgumentError(_NO_LIKELIHOOD)
+    return True
+
+
+class PfaSample(NamedTuple):
+    """The last sample of a chain.
+
+    Attributes
+    ----------
+    topic_word : ndarray of shape (n_components, n_words)
+        E[phi | topics of all tokens].
+    shape : ndarray of shape (n_components,)
+        r.
+    probability : ndarray of shape (n_components,)
+        p.
+    """
+
+    topic_word: NDArray[np.float64]
+    shape: NDArray[np.float64]
+    probability: NDArray[np.float64]
+
+
+class PoissonFactorAnalysis(TopicModel):
+    """Poisson factor analysis: gamma-Poisson models by Gibbs sampling, and NMF.
+
+    theta_dk ~ Gamma(shape r_k, scale p_k / (1 - p_k)), phi_k ~ Dirichlet(topic_word_prior),
+    y_dw ~ Poisson(sum_k theta_dk phi_kw). Training integrates theta out: the topics of all
+    tokens are drawn given phi, p and r (documents in parallel), then phi, p and r given those
+    topics (Zhou & Carin 2013). The same bits for any number of threads. A sweep costs
+    tokens x topics.
+
+    ``prior="nmf"`` is non-negative matrix factorisation: no priors at all, but the theta and phi
+    of largest Poisson likelihood, or least Kullback-Leibler divergence, by the multiplicative
+    updates of Lee & Seung (1999), which end at a maximum that depends on the seed. A sweep costs
+    non-zero counts x topics, and a dense array of documents x topics. Without a prior of theta
+    new documents have no likelihood: :func:`log_likelihood` refuses such a model, and ``score``,
+    ``score_samples`` and ``perplexity`` are absent. :func:`plug_in_perplexity` works, and
+    ``from_parameters`` makes of the topics a model that has a prior.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of topics K.
+    prior : {"nmf", "gap", "gamma", "beta-gamma", "beta-gamma-gamma"}, default="beta-gamma-gamma"
+        What is learned beside phi: with ``"gap"`` nothing, then r, p, or both. ``"beta-gamma"``,
+        r fixed at 1, is the model of Capdevila et al. 2018. ``"nmf"`` has no priors: of the
+        parameters below it uses those from `max_iter` on, but for `burn_in` and `thin`.
+    sampler : {"collapsed", "blocked"}, default="collapsed"
+        How the topics of tokens are drawn: one after the other with theta integrated out, or all
+        of a document at once given a draw of theta, as in Zhou & Carin (2013). Of the same
+        posterior; a blocked sweep costs non-zero counts x topics and a gamma variate for every
+        document and topic.
+    shape : float or array of shape (n_components,), default=1.0
+        r: where it starts, or its fixed value.
+    probability : float or array of shape (n_components,), optional
+        p: where it starts, or its fixed value. None gives all topics the value at which the
+        mean document length is that of the data.
+    topic_word_prior : float, optional
+        Dirichlet parameter alpha of the topics; None means 0.1, as in Capdevila et al. 2018.
+    probability_concentration : float, optional
+        c of p_k ~ Beta(c e, c (1 - e)); None means 1, as there.
+    probability_mean : float, optional
+        e of p_k ~ Beta(c e, c (1 - e)); None means 1 / n_components, as there; 1/2 for one topic,
+        whose prior would have no second parameter.
+    shape_concentration : float, optional
+        c0 of r_k ~ Gamma(c0 r0, rate c0); None means 1.
+    shape_mean : float, optional
+        r0 of r_k ~ Gamma(c0 r0, rate c0); None means 1.
+    max_iter : int, default=200
+        Gibbs sweeps, or updates of NMF.
+    burn_in : int, optional
+        Sweeps that are not averaged over; None means half of `max_iter`.
+    thin : int, default=5
+        Average over one sweep in this many.
+    n_jobs : int, optional
+        Threads; None means all cores.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Equal seeds give equal bits.
+    progress : bool, default=False
+        Show a progress bar (needs tqdm).
+    checkpoint : path-like, optional
+        Folder for the state of the run, replaced whole every `checkpoint_every` sweeps and at the
+        end. Where it holds the state of a run of the same corpus, model and schedule, ``fit`` goes
+        on from there and ends bit-equal to a run without a break; that of another run is refused.
+    checkpoint_every : int, default=100
+        Sweeps between two checkpoints.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_words)
+        phi: posterior mean word probabilities of each topic, or those of NMF; rows sum to 1 after
+        ``fit``.
+    shape_ : ndarray of shape (n_components,)
+        r: posterior mean; absent after NMF.
+    probability_ : ndarray of shape (n_components,)
+        p: posterior mean; absent after NMF.
+    n_iter_ : int
+        Sweeps completed.
+    topic_counts_ : ndarray of int, shape (n_components,)
+        Tokens of each topic in the last state; of NMF the sums of theta, which are not whole.
+    n_active_ : int
+        K+: topics with at least one token in the last state; after ``fit`` only.
+    trace_ : TrainingTrace
+        ln of the joint density, and the held-out nats per token, every ``eval_every`` sweeps; of
+        NMF the Poisson log-likelihood of the training data.
+    last_sample_ : PfaSample
+        The last state of the chain beside the means; made when asked for, and not of NMF.
+    n_features_in_ : int
+        Size of the vocabulary.
+    vocabulary_ : ndarray of str or None
+        The words, where the training data named them.
+    seed_ : int
+        Seed that the random state gave; it also serves ``transform`` and ``score``.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> data = pb.datasets.make_gamma_poisson_corpus(200, 50, 3, random_state=0)
+    >>> pfa = pb.PoissonFactorAnalysis(3, max_iter=50, random_state=0).fit(data.corpus)
+    >>> pfa.probability_.shape
+    (3,)
+    """
+
+    _default_event = "counts"
+    _conditions_on_length = False
+    _arrays = ("components_", "shape_", "probability_")
+
+    shape_: NDArray[np.float64]
+    probability_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        prior: str = "beta-gamma-gamma",
+        sampler: str = "collapsed",
+        shape: Any = 1.0,
+        probability: Any = None,
+        topic_word_prior: float | None = None,
+        probability_concentration: float | None = None,
+        probability_mean: float | None = None,
+        shape_concentration: float | None = None,
+        shape_mean: float | None = None,
+        max_iter: int = 200,
+        burn_in: int | None = None,
+        thin: int = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        progress: bool = False,
+        checkpoint: Any = None,
+        checkpoint_every: int = 100,
+    ) -> None:
+        self.n_components = n_components
+        self.prior = prior
+        self.sampler = sampler
+        self.shape = shape
+        self.probability = probability
+        self.topic_word_prior = topic_word_prior
+        self.probability_concentration = probability_concentration
+        self.probability_mean = probability_mean
+        self.shape_concentration = shape_concentration
+        self.shape_mean = shape_mean
+        self.max_iter = max_iter
+        self.burn_in = burn_in
+        self.thin = thin
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+
+    @classmethod
+    def from_parameters(
+        cls,
+        *,
+        topic_word: Any,
+        shape: Any,
+        probability: Any,
+        vocabulary: Any = None,
+        random_state: Any = None,
+    ) -> Self:
+        """Make a fitted model from known parameters.
+
+        Parameters
+        ----------
+        topic_word : array of shape (n_components, n_words)
+            phi: weights of the words in each topic, not negative; rows need not sum to 1.
+        shape : float or array of shape (n_components,)
+            r: shapes of the gamma prior; positive.
+        probability : float or array of shape (n_components,)
+            p: the gamma prior's scale is p / (1 - p); strictly between 0 and 1.
+        vocabulary : sequence of str of length n_words, optional
+            The words.
+        random_state : None, int, RandomState, Generator or SeedSequence
+            Seed of ``transform`` and ``score``.
+
+        Returns
+        -------
+        PoissonFactorAnalysis
+        """
+        n_components = len(checks.matrix("topic_word", topic_word))
+        model = cls(n_components, shape=shape, probability=probability, random_state=random_state)
+        r = checks.positive_vector("shape", shape, n_components)
+        p = _probabilities(probability, n_components)
+        model._set_topic_word(topic_word, vocabulary, random_state, normalised=False)
+        model.shape_, model.probability_ = r, p
+        return model
+
+    @property
+    def last_sample_(self) -> PfaSample:
+        """The state in which training ended, beside the posterior means; not part of a saved model.
+
+        phi is integrated out: ``topic_word`` is its mean given the topics of all tokens in that
+        state, made anew at each call.
+        """
+        last = self._last_state()
+        # Followed by ln(1 - p).
+        r, p = last.parameters.reshape(3, -1)[:2].copy()
+        return PfaSample(last.topic_word(), r, p)
+
+    # Absent where there is no likelihood, so that tools that ask for them see it.
+    score = available_if(_scores)(TopicModel.score)
+    score_samples = available_if(_scores)(TopicModel.score_samples)
+    perplexity = available_if(_scores)(TopicModel.perplexity)
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Topic weights of documents: posterior means, or those of NMF.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_components)
+            E[theta | document, model], averaged over Gibbs sweeps of each document. After
+            ``prior="nmf"`` the theta of largest likelihood, by updates that go on until the
+            log-likelihood of the document is within 0.001 nats of its maximum, at most 1,000.
+        """
+        self._check_fitted()
+        if self._has_likelihood():
+            return super().transform(X)
+        corpus = self._checked(X)
+        with progress_bar(self.progress, corpus.n_documents, "document") as update:
+            return _core.transform_nmf(
+                np.ascontiguousarray(self.components_.T),
+                corpus._core_documents(),
+                n_jobs=checks.n_threads(self.n_jobs),
+                progress=update,
+            )
+
+    def _has_likelihood(self) -> bool:
+        fitted = hasattr(self, "components_")
+        return hasattr(self, "shape_") if fitted else self.prior != "nmf"
+
+    def _samples(self) -> bool:
+        return self.prior != "nmf"
+
+    def _check_evaluation(self) -> None:
+        if self.prior == "nmf":
+            raise InvalidArgumentError(f"eval_corpus: {_NO_LIKELIHOOD}")
+
+    def _stored(self) -> tuple[str, ...]:
+        return self._arrays if self._has_likelihood() else ("components_",)
+
+    def _draw_topic_counts(
+        self,
+        n_documents: int,
+        lengths: NDArray[np.int64] | None,  # noqa: ARG002
+        rng: np.random.Generator,
+    ) -> NDArray[np.int64]:
+        p = self.probability_
+        theta = rng.gamma(self.shape_, p / (1 - p), (n_documents, len(p)))
+        counts: NDArray[np.int64] = rng.poisson(theta * self.components_.sum(axis=1))
+        return counts
+
+    def _core_model(self) -> _core.Model:
+        if not self._has_likelihood():
+            raise InvalidArgumentError(_NO_LIKELIHOOD)
+        return _core.Model.gamma_poisson(self.shape_, self.probability_, self.components_)
+
+    def _training(self, corpus: Corpus, n_components: int) -> partial[_core.FitResult]:
+        prior = checks.choice("prior", self.prior, PRIORS)
+        sampler = checks.choice("sampler", self.sampler, SAMPLERS)
+        if prior == "nmf":
+            return partial(_core.fit_nmf, n_topics=n_components)
+        r = checks.positive_vector("shape", self.shape, n_components)
+        if self.probability is None:
+            mean_length = corpus.n_tokens / corpus.n_documents
+            p = np.full(n_components, mean_length / (mean_length + r.sum()))
+        else:
+            p = _probabilities(self.probability, n_components)
+        learns_p, learns_r = _learned(prior)
+        return partial(
+            _core.fit_pfa,
+            shape=r,
+            probability=p,
+            topic_word_prior=_positive_or("topic_word_prior", self.topic_word_prior, 0.1),
+            probability_prior=self._probability_prior(n_components) if learns_p else None,
+            shape_prior=self._shape_prior() if learns_r else None,
+            blocked=sampler == "blocked",
+        )
+
+    def _take(self, corpus: Corpus, before: Before | None, result: _core.FitResult) -> None:
+        if self.prior != "nmf":
+            super()._take(corpus, before, result)
+            return
+        for name in ("shape_", "probability_", "_last"):
+            self.__dict__.pop(name, None)
+        self.components_ = _row_normalised(result.word_topic)
+        self.topic_counts_ = result.others[0]
+        self.n_iter_ = result.state.n_sweeps
+
+    def _take_parameters(self, result: _core.FitResult) -> None:
+        self.shape_, self.probability_ = result.others
+
+    def _topic_prior(self, state: _core.FitState) -> float:  # noqa: ARG002
+        return _positive_or("topic_word_prior", self.topic_word_prior, 0.1)
+
+    def _learned_state(self) -> dict[str, Any]:
+        r, p, _ = self._last.parameters.reshape(3, -1)
+        learns_p, learns_r = _learned(self.prior)
+        learned = {"shape": r} if learns_r else {}
+        learned |= {"probability": p} if learns_p else {}
+        return {name: np.sort(values)[::-1] for name, values in learned.items()}
+
+    def _probability_prior(self, n_components: int) -> tuple[float, float]:
+        c = _positive_or("probability_concentration", self.probability_concentration, 1.0)
+        default = 1.0 / n_components if n_components > 1 else 0.5
+        mean = default if self.probability_mean is None else self.probability_mean
+        mean = checks.share("probability_mean", mean)
+        return c * mean, c * (1.0 - mean)
+
+    def _shape_prior(self) -> tuple[float, float]:
+        rate = _positive_or("shape_concentration", self.shape_concentration, 1.0)
+        return rate * _positive_or("shape_mean", self.shape_mean, 1.0), rate
+
+
+def _positive_or(name: str, value: Any, default: float) -> float:
+    return default if value is None else checks.positive_number(name, value)
+
+
+def _learned(prior: str) -> tuple[bool, bool]:
+    """Whether p is learned, and whether r is."""
+    return prior.startswith("beta"), prior in ("gamma", "beta-gamma-gamma")
+
+
+def _probabilities(value: Any, size: int) -> NDArray[np.float64]:
+    array = checks.vector("probability", value, size)
+    bad = np.flatnonzero(~((array > 0) & (array < 1)))
+    if len(bad):
+        raise InvalidArgumentError(
+            f"probability must be strictly between 0 and 1, but entry {bad[0]} is {array[bad[0]]}"
+        )
+    return array

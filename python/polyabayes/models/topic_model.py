@@ -1,0 +1,328 @@
+"""What all topic models share: how they are trained, beside what fitted ones do."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from importlib import metadata
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+
+from polyabayes import _core
+from polyabayes._support import checks
+from polyabayes._support.random import draw_seed
+from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.exceptions import (
+    Interrupted,
+    InvalidArgumentError,
+    NotFittedError,
+    PolyabayesWarning,
+    argument,
+)
+from polyabayes.likelihood.scoring import log_likelihood
+from polyabayes.models.fitted_model import FittedModel
+from polyabayes.models.fitting import (
+    BoundTrace,
+    Checkpoint,
+    LastState,
+    Looks,
+    Schedule,
+    TrainingTrace,
+    all_or_nothing,
+    fingerprint,
+    run,
+    topic_word_counts,
+)
+from polyabayes.models.topic_table import TopicTable, topic_table
+
+# The first sweeps set the topics to their mean: on AP this saves a quarter of the sweeps.
+_WARM_UP = 30
+_MOST_SWEEPS = 10**9
+
+# What a look at held-out documents costs: some tenths of a nat a document are enough for a trace.
+_EVALUATION_TEMPERATURES = 20
+_EVALUATION_RUNS = 16
+
+
+class Before(NamedTuple):
+    """What earlier documents taught, where training goes on without them.
+
+    Attributes
+    ----------
+    topic_priors : ndarray of shape (n_words, n_components)
+        Dirichlet parameters of the topics.
+    topic_counts : ndarray of int, shape (n_components,)
+        Tokens of each topic.
+    """
+
+    topic_priors: NDArray[np.float64]
+    topic_counts: NDArray[np.int64]
+
+
+class TopicModel(FittedModel):
+    """Base class of the topic models; not made directly."""
+
+    # Every subclass by its name, for the files of models.
+    classes: ClassVar[dict[str, type[TopicModel]]] = {}
+
+    max_iter: int
+    burn_in: int | None
+    thin: int
+    checkpoint: Any
+    checkpoint_every: int
+
+    topic_counts_: NDArray[Any]
+    topic_word_prior_: float
+    trace_: TrainingTrace | BoundTrace
+    _last: LastState
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        TopicModel.classes[cls.__name__] = cls
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002
+        *,
+        eval_corpus: Any = None,
+        eval_every: int = 10,
+        callback: Callable[[Self], Any] | None = None,
+    ) -> Self:
+        """Train the model by Gibbs sampling.
+
+        Memory at its peak, beside the corpus: about 70 bytes a distinct word of a document, 6 a
+        further token of it, and 40 a topic and word of the vocabulary; there is no array of
+        documents x topics. Topics to which the system grants no memory are refused before any
+        work.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents.
+        y : ignored
+            Present for scikit-learn.
+        eval_corpus : like `X`, optional
+            Held-out documents whose nats per token go to ``trace_``, by a few short annealing
+            runs each.
+        eval_every : int, default=10
+            Sweeps between two looks: entries of ``trace_``, and calls of `callback`.
+        callback : callable, optional
+            Called with the model as it would be returned then; training ends early where it
+            returns True. An exception from it ends training and passes on; the model stays
+            usable.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        BudgetExceededError, FileAccessError, FileFormatError, InvalidArgumentError
+            If there is no memory for the topics, or if `checkpoint` is of another run, or
+            unreadable; before any work.
+        Interrupted
+            On Ctrl-C: a KeyboardInterrupt, raised when the state reached has been stored in the
+            model, which is usable. Before the first sweep it is a plain KeyboardInterrupt, which
+            says so, and the model is as it was before.
+        """
+        with all_or_nothing(self):
+            return self._fit(X, eval_corpus, eval_every, callback)
+
+    def _fit(
+        self,
+        X: Any,
+        eval_corpus: Any,
+        eval_every: int,
+        callback: Callable[[Self], Any] | None,
+    ) -> Self:
+        corpus = as_corpus(X, "X")
+        n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
+        schedule = self._schedule()
+        every = checks.whole_number("checkpoint_every", self.checkpoint_every)
+        if not corpus.n_tokens:
+            raise InvalidArgumentError(f"{argument('X')} holds no tokens: every document is empty")
+        train = self._training(corpus, n_components)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        checkpoint = None
+        if self.checkpoint is not None:
+            checkpoint = Checkpoint(self.checkpoint, self._identity(corpus, schedule, train))
+        self.vocabulary_, self.seed_ = corpus.vocabulary, schedule.seed
+        evaluate = None
+        if eval_corpus is not None:
+            self._check_evaluation()
+            held_out = as_corpus(eval_corpus, "eval_corpus")
+            evaluate = partial(self._evaluate, held_out)
+        ask = None if callback is None else partial(callback, self)
+        looks = Looks(eval_every, partial(self._take, corpus, None), evaluate, ask)
+        return self._sample(corpus, train, schedule, looks, checkpoint, every)
+
+    @property
+    def n_active_(self) -> int:
+        """K+: topics with at least one token in the last state of ``fit``."""
+        return int(np.count_nonzero(self.topic_counts_ >= 1))
+
+    def topic_table(self, n_words: int = 10) -> TopicTable:
+        """List the topics by their share of the training tokens, the largest first.
+
+        Parameters
+        ----------
+        n_words : int, default=10
+            Words a topic, the most probable ones.
+
+        Returns
+        -------
+        TopicTable
+            One row a topic; the first ``n_active_`` are in use.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the model was not trained here: files hold no counts of tokens.
+        NotFittedError
+            If there are no topics.
+        """
+        self._check_fitted()
+        checks.whole_number("n_words", n_words)
+        if not hasattr(self, "topic_counts_"):
+            raise InvalidArgumentError(
+                "the model does not know how many tokens its topics have: call fit"
+            )
+        return topic_table(self.components_, self.topic_counts_, self.vocabulary_, n_words)
+
+    def _sample(
+        self,
+        corpus: Corpus,
+        train: partial[_core.FitResult],
+        schedule: Schedule,
+        looks: Looks,
+        checkpoint: Checkpoint | None = None,
+        checkpoint_every: int = 1,
+    ) -> Self:
+        """Run the sampler and take over what it comes to, whatever ends it."""
+        result, interruption = run(
+            train,
+            corpus._core_documents(),
+            schedule,
+            looks,
+            checkpoint,
+            checkpoint_every,
+            progress=self.progress,
+        )
+        try:
+            looks.take(result)
+        except KeyboardInterrupt as error:
+            interruption = error
+            looks.take(result)
+        self.trace_ = looks.trace()
+        if isinstance(interruption, KeyboardInterrupt):
+            raise Interrupted(f"stopped after {self.n_iter_:,} of {self.max_iter:,} sweeps", self)
+        if interruption is not None:
+            raise interruption
+        return self
+
+    def _take(self, corpus: Corpus, before: Before | None, result: _core.FitResult) -> None:
+        """Store what a run has come to; `before` is what it started from, if there was anything."""
+        self._take_parameters(result)
+        self.components_ = _row_normalised(result.word_topic)
+        state = result.state
+        counts = topic_word_counts(corpus, state.assignments, len(self.components_))
+        prior = self._topic_prior(state) if before is None else before.topic_priors
+        self._last = LastState(counts, prior, state.parameters)
+        self.topic_counts_ = counts.sum(axis=1)
+        if before is not None:
+            self.topic_counts_ += before.topic_counts
+        self.n_iter_ = state.n_sweeps
+
+    def _last_state(self) -> LastState:
+        """Where the chain stands; refused for models that were not sampled here."""
+        if not hasattr(self, "_last"):
+            raise NotFittedError(
+                f"this {type(self).__name__} has no last sample: it was not trained by fit here"
+            )
+        return self._last
+
+    def _evaluate(self, held_out: Corpus) -> tuple[float, float]:
+        """Nats per token, and their error, from a few short runs."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PolyabayesWarning)
+            result = log_likelihood(
+                self,
+                held_out,
+                "annealed",
+                n_samples=_EVALUATION_TEMPERATURES,
+                n_replicates=_EVALUATION_RUNS,
+                event="sequence",
+                given_length=True,
+                random_state=self.seed_,
+                n_jobs=self.n_jobs,
+            )
+        return result.nats_per_token, result.nats_per_token_std_error
+
+    def _identity(
+        self, corpus: Corpus, schedule: Schedule, train: partial[_core.FitResult]
+    ) -> dict[str, Any]:
+        """What two runs must agree on for one to go on where the other was."""
+        parameters = {name: _plain(value) for name, value in train.keywords.items()}
+        kept = {name: getattr(schedule, name) for name in ("burn_in", "warm_up", "thin", "seed")}
+        return {
+            "model": type(self).__name__,
+            "version of polyabayes": metadata.version("polyabayes"),
+            "corpus": fingerprint(corpus),
+            **parameters,
+            **kept,
+        }
+
+    def _schedule(self) -> Schedule:
+        max_iter = checks.whole_number("max_iter", self.max_iter, 1, _MOST_SWEEPS)
+        if self.burn_in is None:
+            burn_in = max_iter // 2
+        else:
+            burn_in = checks.whole_number("burn_in", self.burn_in, 0, max_iter)
+        return Schedule(
+            max_iter=max_iter,
+            burn_in=burn_in,
+            warm_up=min(_WARM_UP, burn_in // 2),
+            thin=checks.whole_number("thin", self.thin, 1, _MOST_SWEEPS),
+            seed=draw_seed(self.random_state),
+            n_jobs=checks.n_threads(self.n_jobs),
+        )
+
+    def _samples(self) -> bool:
+        """Whether training is by Gibbs sampling."""
+        return True
+
+    def _check_evaluation(self) -> None:
+        """Refuse held-out documents where training will give no likelihood."""
+
+    def _training(self, corpus: Corpus, n_components: int) -> partial[_core.FitResult]:
+        """Check the parameters; give the sampler, which lacks documents, schedule and progress."""
+        raise NotImplementedError
+
+    def _take_parameters(self, result: _core.FitResult) -> None:
+        """Store what training learned beside the topics."""
+        raise NotImplementedError
+
+    def _topic_prior(self, state: _core.FitState) -> float:
+        """Dirichlet parameter of the topics in that state."""
+        raise NotImplementedError
+
+    def _learned_state(self) -> dict[str, Any]:
+        """Learned parameters of the last state, so that the numbers of topics do not matter."""
+        raise NotImplementedError
+
+
+def _plain(value: Any) -> Any:
+    """Make of arrays and tuples what JSON gives back."""
+    return np.asarray(value).tolist() if isinstance(value, (np.ndarray, tuple)) else value
+
+
+def _row_normalised(word_topic: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Topics x words; the sums of rows, 1 but for rounding, are made exact."""
+    topics = np.ascontiguousarray(word_topic.T)
+    topics /= topics.sum(axis=1, keepdims=True)
+    return topics

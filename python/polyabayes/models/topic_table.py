@@ -1,0 +1,52 @@
+"""Topics in the order of what they hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support.frames import data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class TopicTable(NamedTuple):
+    """Topics by weight, the heaviest first.
+
+    Attributes
+    ----------
+    topic : ndarray of int, shape (n_components,)
+        Row of ``components_``.
+    weight : ndarray, shape (n_components,)
+        Share of the training tokens.
+    n_tokens : ndarray, shape (n_components,)
+        Training tokens in the last state.
+    words : ndarray of object, shape (n_components, n_words)
+        The most probable words, the first first; their indices where the model has no vocabulary.
+    """
+
+    topic: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    n_tokens: NDArray[Any]
+    words: NDArray[np.object_]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a topic, its words in one column, separated by spaces."""
+        words = [" ".join(map(str, row)) for row in self.words]
+        return data_frame({**self._asdict(), "words": words})
+
+
+def topic_table(
+    components: NDArray[np.float64],
+    n_tokens: NDArray[Any],
+    vocabulary: NDArray[np.object_] | None,
+    n_words: int,
+) -> TopicTable:
+    """Order topics by their tokens, and the words of each by their probability."""
+    order = np.argsort(-n_tokens, kind="stable")
+    best = np.argsort(-components[order], axis=1, kind="stable")[:, :n_words]
+    words = best.astype(object) if vocabulary is None else np.asarray(vocabulary, object)[best]
+    return TopicTable(order, n_tokens[order] / n_tokens.sum(), n_tokens[order], words)

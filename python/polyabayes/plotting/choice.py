@@ -1,0 +1,161 @@
+"""The number of topics: scores of all sizes with paired errors, other criteria below."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import stats
+
+from polyabayes._support import checks
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, MissingDependencyError
+from polyabayes.sizes.choice import SizeChoice
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["plot_choice"]
+
+_BELOW = (
+    ("stability", "stability over folds"),
+    ("coherence", "coherence (NPMI)"),
+    ("exclusivity", "exclusivity"),
+)
+# Criteria of ldatuning, scaled to [0, 1] as it draws them; those to be minimised are turned over.
+_OTHERS = (
+    ("griffiths_2004", "Griffiths 2004", 1),
+    ("cao_juan_2009", "Cao 2009", -1),
+    ("arun_2010", "Arun 2010", -1),
+    ("deveaud_2014", "Deveaud 2014", 1),
+)
+
+
+def plot_choice(choice: SizeChoice, level: float = 0.95) -> Figure:
+    """Draw the scores of all sizes, and what other criteria say below them.
+
+    Above: how far every size is behind the best, in nats per token, with intervals of the paired
+    difference; the sizes that are as good as the best are filled, the recommended one is ringed.
+    Below: stability, coherence and exclusivity; the four criteria of ldatuning, each from its
+    worst (0) to its best (1), for comparison only.
+
+    Parameters
+    ----------
+    choice : SizeChoice
+        What :func:`polyabayes.choose_n_components` returns, of one unknown size.
+    level : float, default=0.95
+        Level of the intervals.
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `level` is no probability, `choice` is something else or of several unknown sizes.
+    MissingDependencyError
+        If Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> ranks = pb.choose_n_components(
+    ...     pb.AllocationModel.nmf(None), [[4, 3, 0], [0, 0, 3], [0, 0, 3]], sizes=[1, 2, 3]
+    ... )
+    >>> figure = pb.plotting.plot_choice(ranks)
+    """
+    if not isinstance(choice, SizeChoice):
+        raise InvalidTypeError(f"choice must be a SizeChoice, got {type(choice).__name__}")
+    if isinstance(choice.best, tuple):
+        raise InvalidArgumentError("choice has several unknown sizes: draw its to_frame()")
+    checks.share("level", level)
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise MissingDependencyError(
+            "plots need matplotlib: pip install 'polyabayes[plot]'"
+        ) from error
+    if choice.criterion == "evidence":
+        figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
+        _draw_evidence(axes, choice)
+        axes.set_xlabel("size")
+        return figure
+    options: dict[str, Any] = {"height_ratios": (3, 1.3, 1.3)}
+    figure, stack = plt.subplots(
+        3, 1, figsize=(7, 7.4), sharex=True, layout="constrained", gridspec_kw=options
+    )
+    _draw_scores(stack[0], choice, level)
+    sizes = [row["size"] for row in choice.rows]
+    for place, (name, label) in enumerate(_BELOW):
+        values = [row[name] for row in choice.rows]
+        stack[1].plot(sizes, values, marker="osD"[place], markersize=4, label=label)
+    stack[1].set_ylabel("of the topics")
+    stack[1].legend(fontsize="small", ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    _draw_others(stack[2], choice, sizes)
+    stack[2].set_xscale("log", base=2)
+    stack[2].set_xticks(sizes, [str(size) for size in sizes], rotation=60 if len(sizes) > 12 else 0)
+    stack[2].minorticks_off()
+    stack[2].set_xlabel("number of topics")
+    return figure
+
+
+def _draw_scores(ax: Axes, choice: SizeChoice, level: float) -> None:
+    """Points behind the best, with intervals; dropped sizes are crosses."""
+    folds = max(row["n_folds"] for row in choice.rows)
+    width = float(stats.t.ppf(0.5 + level / 2, max(folds - 1, 1)))
+    for row in choice.rows:
+        good = row["size"] in choice.equally_good
+        ax.errorbar(
+            row["size"],
+            -row["behind"],
+            yerr=width * row["behind_std_error"] if np.isfinite(row["behind_std_error"]) else None,
+            fmt="x" if row["dropped"] else "o",
+            color="0.55" if row["dropped"] else "C0",
+            markerfacecolor="C0" if good else "white",
+            capsize=3,
+            zorder=3,
+        )
+    recommended = next(row for row in choice.rows if row["size"] == choice.recommended)
+    ax.plot(
+        recommended["size"], -recommended["behind"], "o", color="C1", markersize=14,
+        markerfacecolor="none", label=f"recommended: {choice.recommended}",
+    )  # fmt: skip
+    ax.axhline(0, color="0.6", linewidth=0.8, linestyle="--", zorder=0)
+    ax.axvline(float(np.max(choice.best)), color="0.6", linewidth=0.8, linestyle=":", zorder=0)
+    _focus(ax, choice, width)
+    ax.set_ylabel("nats per token against the best")
+    ax.legend(loc="lower right")
+    ax.set_title(
+        f"best {choice.best}, {level:.0%} intervals of paired differences", fontsize="medium"
+    )
+
+
+def _focus(ax: Axes, choice: SizeChoice, width: float) -> None:
+    """Leave far sizes below the axes' end, so that close ones can be told apart."""
+    kept = [row for row in choice.rows if not row["dropped"]]
+    depth = max((row["behind"] + width * row["behind_std_error"] for row in kept), default=0.0)
+    far = max(row["behind"] for row in choice.rows)
+    if depth > 0:
+        lowest = min(far * 1.05, depth * 2.5)
+        ax.set_ylim(-max(lowest, depth * 1.1), depth * 0.25)
+
+
+def _draw_others(ax: Axes, choice: SizeChoice, sizes: list[Any]) -> None:
+    for place, (name, label, sign) in enumerate(_OTHERS):
+        values = sign * np.array([row[name] for row in choice.rows])
+        known = np.isfinite(values)
+        if known.sum() < 2 or np.ptp(values[known]) == 0:
+            continue
+        scaled = (values - values[known].min()) / np.ptp(values[known])
+        ax.plot(sizes, scaled, marker="osD^"[place], markersize=4, linewidth=1, label=label)
+    ax.set_ylabel("other criteria")
+    ax.legend(fontsize="small", ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+
+
+def _draw_evidence(ax: Axes, choice: SizeChoice) -> None:
+    sizes = [row["size"] for row in choice.rows]
+    ax.bar(range(len(sizes)), [row["probability"] for row in choice.rows], color="C0")
+    ax.set_xticks(range(len(sizes)), [str(size) for size in sizes])
+    ax.set_ylabel("posterior probability")
+    ax.set_title(f"most probable: {choice.best}", fontsize="medium")

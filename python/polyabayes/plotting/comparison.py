@@ -1,0 +1,164 @@
+"""Models compared on the same documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import stats
+
+from polyabayes._support import checks
+from polyabayes.exceptions import InvalidTypeError
+from polyabayes.likelihood.comparison import Comparison
+from polyabayes.plotting.axes import axes_or_new
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_comparison"]
+
+# Limits: room beside the outermost interval as a share of the span, and the least span, in nats
+# per token, which keeps a comparison of equal models from being blown up to rounding errors.
+_MARGIN = 0.08
+_LEAST_SPAN = 1e-4
+
+
+def plot_comparison(comparison: Comparison, level: float = 0.95, ax: Axes | None = None) -> Axes:
+    """Draw the nats per token of models, best on top, and how far they are behind the best.
+
+    Two errors are shown. The dark interval around a point is that of the estimate: it would
+    shrink with more particles or replicates. The pale band is the interval of the paired
+    difference to the best model for new documents from the same source, drawn from where the
+    best model stands: a model whose band reaches the dashed line may be as good as the best.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What :func:`polyabayes.compare` returns.
+    level : float, default=0.95
+        Probability that an interval holds the true value, by the normal law for the estimate and
+        by Student's t for the difference.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure of fitting size.
+
+    Returns
+    -------
+    matplotlib Axes
+        The x axis is in nats per token, higher is better.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `level` is no probability, or if `comparison` is something else.
+    MissingDependencyError
+        If Matplotlib is not installed.
+    """
+    if not isinstance(comparison, Comparison):
+        raise InvalidTypeError(f"comparison must be a Comparison, got {type(comparison).__name__}")
+    quantile = float(stats.norm.ppf(0.5 + checks.share("level", level) / 2))
+    ax = axes_or_new(ax, 7.5, 1.5 + 0.62 * len(comparison.results))
+    names = list(comparison.results)
+    heights = range(len(names))
+    ax.set_yticks(heights, names)
+    ax.set_ylim(len(names) - 0.35, -0.6)
+
+    best = comparison.results[comparison.best].nats_per_token
+    reached = [best]
+    for y, name in zip(heights, names, strict=True):
+        result = comparison.results[name]
+        value = result.nats_per_token
+        if not np.isfinite(value):
+            continue
+        error = quantile * result.nats_per_token_std_error
+        ax.errorbar(value, y, xerr=error, fmt="o", color="C0", markersize=5, capsize=4, zorder=3)
+        lower, upper = comparison.interval(comparison.best, name, level)
+        band = float(np.nan_to_num((upper - lower) / 2))
+        if band:
+            ax.barh(y, 2 * band, left=value - band, height=0.3, color="C0", alpha=0.25)
+        reached += [value - max(error, band), value + max(error, band)]
+    _set_limits(ax, [x for x in reached if np.isfinite(x)])
+    _annotate(ax, comparison, level)
+    if np.isfinite(best) and len(names) > 1:
+        ax.axvline(best, color="0.5", linewidth=0.8, linestyle="--", zorder=0)
+    _describe(ax, comparison, level)
+    return ax
+
+
+def _set_limits(ax: Axes, reached: list[float]) -> None:
+    """Limits around all intervals: the differences decide, as the errors may be a speck."""
+    if not reached:
+        ax.set_xticks([])
+        return
+    low, high = min(reached), max(reached)
+    lacking = max(0.0, _LEAST_SPAN - (high - low))
+    margin = _MARGIN * (high - low) + lacking / 2
+    ax.set_xlim(low - margin, high + margin)
+
+
+def _annotate(ax: Axes, comparison: Comparison, level: float) -> None:
+    """Write below each point how far behind the model is, aligned to stay within the axes."""
+    low, high = ax.get_xlim()
+    for y, (name, result) in enumerate(comparison.results.items()):
+        value = result.nats_per_token
+        if not np.isfinite(value):
+            zero = int(np.isneginf(result.values).sum())
+            text = f"probability zero: {zero:,} of {len(result.values):,} documents"
+            if not zero:
+                text = "no tokens"
+            ax.annotate(
+                text, (0, y), (6, 0), ax.get_yaxis_transform(), "offset points", va="center"
+            )
+            continue
+        if name == comparison.best:
+            text = f"best: {_signed(value, 4)}"
+        else:
+            behind, _ = comparison.difference(comparison.best, name)
+            text = _behind(behind, comparison.interval(comparison.best, name, level)[1])
+        place = (value - low) / (high - low)
+        side = "left" if place < 0.35 else "right" if place > 0.65 else "center"
+        shift = {"left": -4, "right": 4, "center": 0}[side]
+        if name == comparison.best and len(comparison.results) > 1:
+            side, shift = "right", -6  # clear of the dashed line
+        ax.annotate(
+            text,
+            (value, y),
+            (shift, -12),
+            textcoords="offset points",
+            ha=side,
+            va="top",
+            size="small",
+        )
+
+
+def _behind(behind: float, upper: float) -> str:
+    """Write the difference and its interval, with two digits of the interval's half width."""
+    half_width = upper - behind
+    if not np.isfinite(half_width):
+        return f"{_signed(behind, 4)} behind (one document: no interval)"
+    digits = 4 if not half_width else int(np.clip(1 - np.floor(np.log10(half_width)), 1, 9))
+    ends = f"{_signed(behind - half_width, digits)} to {_signed(behind + half_width, digits)}"
+    return f"{_signed(behind, digits)} behind ({ends})"
+
+
+def _signed(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _describe(ax: Axes, comparison: Comparison, level: float) -> None:
+    """Title, labels and the meaning of the two intervals."""
+    result = comparison.results[comparison.best]
+    given = ", given the length" if comparison.given_length else ""
+    ax.set_title(
+        f"{len(result.values):,} document{'s' if len(result.values) != 1 else ''}, "
+        f"{int(result.n_tokens.sum()):,} tokens; event: {comparison.event}{given}",
+        loc="left",
+        size="medium",
+    )
+    band = ", pale: difference to the best on new documents" if len(comparison.results) > 1 else ""
+    ax.set_xlabel(
+        "nats per token (higher is better)\n"
+        f"intervals of {100 * level:g} %; dark: error of the estimate{band}"
+    )
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.ticklabel_format(axis="x", useOffset=False)

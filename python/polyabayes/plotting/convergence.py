@@ -1,0 +1,108 @@
+"""Estimates as the samples grow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import stats
+
+from polyabayes._support import checks
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.likelihood.result import LogLikelihood, Trace
+from polyabayes.plotting.axes import axes_or_new
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_convergence"]
+
+
+def plot_convergence(
+    results: LogLikelihood | Mapping[str, LogLikelihood],
+    exact: LogLikelihood | float | None = None,
+    document: int | None = None,
+    level: float = 0.95,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the estimates of one document, or of all, against the number of samples.
+
+    Parameters
+    ----------
+    results : LogLikelihood, or mapping of name to LogLikelihood
+        Results of ``log_likelihood(..., trace=True)`` on the same documents.
+    exact : LogLikelihood or float, optional
+        The true value, for a horizontal line.
+    document : int, optional
+        The document to draw; None for the total of all.
+    level : float, default=0.95
+        Probability of the bands, by the normal law.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        ln p in nats against the samples in all replicates of a document (their mean, for the
+        total), on a logarithmic axis.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If a result has no trace, or if there is no such document.
+    MissingDependencyError
+        If Matplotlib is not installed.
+    """
+    named = {"": results} if isinstance(results, LogLikelihood) else dict(results)
+    quantile = float(stats.norm.ppf(0.5 + checks.share("level", level) / 2))
+    traces = {name: _trace(name, result) for name, result in named.items()}
+    for result in named.values():
+        if document is not None and not 0 <= document < len(result.values):
+            raise InvalidArgumentError(
+                f"document must be between 0 and {len(result.values) - 1}, got {document}"
+            )
+    ax = axes_or_new(ax, 7.0, 4.2)
+    for name, trace in traces.items():
+        rows = np.arange(len(trace.values)) if document is None else np.array([document])
+        sampled = rows[trace.n_samples[rows, -1] > 0]
+        n_samples = trace.n_samples[sampled].mean(axis=0)
+        values = trace.values[rows].sum(axis=0)
+        # Equal documents are estimated once: their errors add up before they are squared.
+        groups = named[name].groups[rows]
+        per_group = np.zeros((groups.max() + 1, len(values)))
+        np.add.at(per_group, groups, trace.std_errors[rows])
+        errors = np.sqrt((per_group**2).sum(axis=0))
+        (line,) = ax.plot(n_samples, values, label=name or None)
+        band = quantile * np.where(np.isfinite(errors), errors, np.nan)
+        ax.fill_between(
+            n_samples, values - band, values + band, color=line.get_color(), alpha=0.2, linewidth=0
+        )
+    if exact is not None:
+        ax.axhline(_value(exact, document), color="0.3", linewidth=0.9, linestyle="--", zorder=0)
+    ax.set_xscale("log")
+    ax.set_xlabel(f"samples in all replicates (bands: {100 * level:g} %)")
+    what = "all documents" if document is None else f"document {document}"
+    ax.set_ylabel(f"ln p of {what} (nats)")
+    ax.ticklabel_format(axis="y", useOffset=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    if any(named):
+        ax.legend(frameon=False)
+    return ax
+
+
+def _trace(name: str, result: LogLikelihood) -> Trace:
+    if not isinstance(result, LogLikelihood):
+        raise InvalidTypeError(f"results must be of log_likelihood, got {type(result).__name__}")
+    if result.trace is None or not result.trace.values.size:
+        of = f"result {name!r}" if name else "the result"
+        raise InvalidArgumentError(
+            f"{of} has no trace: call log_likelihood with a sampling method and trace=True"
+        )
+    return result.trace
+
+
+def _value(exact: LogLikelihood | float, document: int | None) -> float:
+    if not isinstance(exact, LogLikelihood):
+        return float(exact)
+    return exact.total if document is None else float(exact.values[document])

@@ -1,0 +1,184 @@
+"""Topics as their most probable words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support import checks
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.models.pfa import PoissonFactorAnalysis
+from polyabayes.models.topic_model import TopicModel
+from polyabayes.plotting.axes import axes_or_new
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_topics"]
+
+_DEFAULT_TOPICS = 8
+_COLUMNS = 4
+_LONGEST_WORD = 26
+
+# In units of the widest bar: what a column has beside it for the number, and between columns.
+_NUMBER_ROOM = 0.22
+_GAP = 0.14
+# In units of a bar: the title of a block and the space below the block.
+_TITLE_ROOM = 1.0
+_BLOCK_GAP = 0.9
+
+
+def plot_topics(
+    model: TopicModel,
+    n_words: int = 8,
+    topics: Sequence[int] | NDArray[np.integer[Any]] | None = None,
+    vocabulary: Sequence[str] | NDArray[Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the most probable words of topics, one block of bars a topic.
+
+    All bars have one scale: their width is the word's weight in ``components_``, which is also
+    written beside them. The title of a block gives the topic's share of the prior's mean (LDA)
+    or of the mean rate of tokens (gamma-Poisson), where topics differ in it.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation or PoissonFactorAnalysis
+        A model that is fitted or made by ``from_parameters``.
+    n_words : int, default=8
+        Words a topic.
+    topics : sequence of int, optional
+        The topics by their rows of ``components_``, in the order wanted. None takes up to 8
+        topics of most weight: the entry of ``doc_topic_prior_``, or the mean number of tokens
+        that the topic gives to a document.
+    vocabulary : sequence of str, shape (n_words_of_the_model,), optional
+        The words; None takes those of the model. Without either, words are called by their
+        columns, as in "word 17".
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure of fitting size.
+
+    Returns
+    -------
+    matplotlib Axes
+        Titles and words are its texts, each topic a bar container.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If a topic does not exist, or if the vocabulary does not fit the model.
+    MissingDependencyError
+        If Matplotlib is not installed.
+    NotFittedError
+        If the model has no topics yet.
+    """
+    if not isinstance(model, TopicModel):
+        raise InvalidTypeError(f"model must be a topic model, got {type(model).__name__}")
+    model._check_fitted()
+    n_shown = min(checks.whole_number("n_words", n_words), model.n_features_in_)
+    weights = _topic_weights(model)
+    chosen = _chosen(topics, weights)
+    words = _words(model, vocabulary)
+    n_columns = min(_COLUMNS, len(chosen))
+    n_rows = -(-len(chosen) // n_columns)
+    ax = axes_or_new(ax, 0.5 + 2.4 * n_columns, 0.3 + n_rows * (0.5 + 0.23 * n_shown))
+
+    widest = float(model.components_[chosen].max()) or 1.0
+    column_width = widest * (1 + _NUMBER_ROOM)
+    block_height = n_shown + _TITLE_ROOM + _BLOCK_GAP
+    for block, topic in enumerate(chosen):
+        row, column = divmod(block, n_columns)
+        left = column * (column_width + widest * _GAP)
+        top = row * block_height
+        title = _title(topic, weights)
+        ax.text(left, top, title, weight="bold", va="center", size="medium")
+        _draw_bars(ax, model.components_[topic], words, n_shown, left, top, column_width)
+    right = n_columns * column_width + (n_columns - 1) * widest * _GAP
+    ax.set_xlim(0, right)
+    ax.set_ylim(n_rows * block_height - _BLOCK_GAP - 0.3, -_TITLE_ROOM / 2)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.spines[:].set_visible(False)
+    return ax
+
+
+def _draw_bars(
+    ax: Axes,
+    weights: NDArray[np.float64],
+    words: NDArray[Any] | None,
+    n_shown: int,
+    left: float,
+    top: float,
+    column_width: float,
+) -> None:
+    """One topic: bars from `left`, below its title, words upon them and numbers at the right."""
+    best = np.argsort(-weights, kind="stable")[:n_shown]
+    heights = top + _TITLE_ROOM + np.arange(n_shown)
+    ax.barh(heights, weights[best], height=0.84, left=left, color="C0", alpha=0.3, linewidth=0)
+    for word, y in zip(best.tolist(), heights.tolist(), strict=True):
+        name = f"word {word}" if words is None else _shortened(str(words[word]))
+        # An offset in points keeps the gap to the edge of the bar whatever the size of the axes.
+        ax.annotate(
+            name, (left, y), (4, 0), textcoords="offset points", va="center_baseline", size="small"
+        )
+        ax.text(
+            left + column_width,
+            y,
+            _number(weights[word]),
+            ha="right",
+            va="center_baseline",
+            size="x-small",
+            alpha=0.6,
+        )
+
+
+def _topic_weights(model: TopicModel) -> NDArray[np.float64]:
+    """LDA: the prior; gamma-Poisson: mean number of tokens a document that a topic gives."""
+    if isinstance(model, PoissonFactorAnalysis):
+        rate = model.shape_ * model.probability_ / (1.0 - model.probability_)
+        return np.asarray(rate * model.components_.sum(axis=1))
+    return np.asarray(model.doc_topic_prior_)
+
+
+def _chosen(topics: Any, weights: NDArray[np.float64]) -> list[int]:
+    if topics is None:
+        # Rounded, or equal topics would be in the order of their rounding errors.
+        order = np.argsort(-np.round(weights / weights.max(), 9), kind="stable")
+        return [int(topic) for topic in order[:_DEFAULT_TOPICS]]
+    rows = np.asarray(topics)
+    if rows.ndim != 1 or not rows.size or rows.dtype.kind not in "iu":
+        raise InvalidTypeError(f"topics must be a sequence of ints, at least one, got {topics!r}")
+    outside = rows[(rows < 0) | (rows >= len(weights))]
+    if len(outside):
+        raise InvalidArgumentError(
+            f"topics: there is no topic {outside[0]}; the model has topics 0 to {len(weights) - 1}"
+        )
+    return [int(row) for row in rows]
+
+
+def _words(model: TopicModel, vocabulary: Any) -> NDArray[Any] | None:
+    if vocabulary is None:
+        return model.vocabulary_
+    words = np.asarray(vocabulary, dtype=object)
+    if words.shape != (model.n_features_in_,):
+        raise InvalidArgumentError(
+            f"vocabulary has shape {words.shape}, but the model has {model.n_features_in_} words; "
+            "give one entry for each"
+        )
+    return words
+
+
+def _title(topic: int, weights: NDArray[np.float64]) -> str:
+    if np.allclose(weights, weights[0], rtol=1e-9, atol=0):
+        return f"topic {topic}"
+    return f"topic {topic}  ({weights[topic] / weights.sum():.0%})"
+
+
+def _shortened(word: str) -> str:
+    return word if len(word) <= _LONGEST_WORD else f"{word[: _LONGEST_WORD - 1]}…"
+
+
+def _number(weight: float) -> str:
+    return f"{weight:.3f}" if weight >= 0.0005 or weight == 0 else f"{weight:.0e}"

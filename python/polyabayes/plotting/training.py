@@ -1,0 +1,186 @@
+"""Training as it went, and the topics that it left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support import checks
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.models.fitting import BoundTrace, TrainingTrace
+from polyabayes.models.topic_model import TopicModel
+from polyabayes.plotting.axes import axes_or_new
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_topic_similarity", "plot_topic_weights", "plot_trace"]
+
+_LABELS = {
+    "log_joint": "ln of the joint density (nats)",
+    "bound": "bound of ln p(words) (nats)",
+    "held_out": "held-out nats per token (higher is better)",
+    "n_iter": "sweeps or iterations",
+    "seconds": "seconds of training",
+}
+
+
+def plot_trace(
+    models: TopicModel | Mapping[str, TopicModel],
+    what: str | None = None,
+    against: str = "n_iter",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the trace of one training, or of several.
+
+    Parameters
+    ----------
+    models : model, or mapping of name to model
+        Models that ``fit`` has trained.
+    what : {"log_joint", "held_out", "bound"}, optional
+        None takes the held-out nats per token where every model has them, else the bound of
+        models that EM has fitted.
+    against : {"n_iter", "seconds"}, default="n_iter"
+        The horizontal axis.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        One line a model; held-out values with bars of two standard errors.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If a model was not trained here, or has no such trace.
+    MissingDependencyError
+        If Matplotlib is not installed.
+    """
+    named = {"": models} if isinstance(models, TopicModel) else dict(models)
+    traces = {name: _trace(model) for name, model in named.items()}
+    with_bound = all(isinstance(trace, BoundTrace) for trace in traces.values())
+    with_held_out = all(
+        isinstance(trace, TrainingTrace) and np.isfinite(trace.held_out).any()
+        for trace in traces.values()
+    )
+    if what is None:
+        what = "held_out" if with_held_out else "bound" if with_bound else "log_joint"
+    checks.choice("what", what, ("log_joint", "held_out", "bound"))
+    checks.choice("against", against, ("n_iter", "seconds"))
+    if what == "held_out" and not with_held_out:
+        raise InvalidArgumentError("no held-out values: call fit with eval_corpus")
+    for column in (what, against):
+        if not all(column in trace._fields for trace in traces.values()):
+            raise InvalidArgumentError(f"not every model has a trace of {column!r}")
+    ax = axes_or_new(ax, 7.0, 4.2)
+    for name, trace in traces.items():
+        x, y = getattr(trace, against), getattr(trace, what)
+        errors = None
+        if what == "held_out" and isinstance(trace, TrainingTrace):
+            errors = 2 * trace.held_out_std_error
+        ax.errorbar(x, y, yerr=errors, marker=".", label=name or None)
+    ax.set_xlabel(_LABELS[against])
+    ax.set_ylabel(_LABELS[what])
+    ax.ticklabel_format(axis="y", useOffset=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    if any(named):
+        ax.legend(frameon=False)
+    return ax
+
+
+def plot_topic_weights(model: TopicModel, ax: Axes | None = None) -> Axes:
+    """Draw the share of the training tokens that each topic has, largest first.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation or PoissonFactorAnalysis
+        A model that ``fit`` has trained.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The title tells how many topics have any tokens.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidArgumentError
+        If the model was not trained here.
+    MissingDependencyError
+        If Matplotlib is not installed.
+    """
+    _trace(model)
+    order = np.argsort(-model.topic_counts_, kind="stable")
+    counts = model.topic_counts_[order]
+    ax = axes_or_new(ax, 7.0, 3.6)
+    ax.bar(np.arange(len(counts)), counts / counts.sum(), color="C0")
+    if len(counts) <= 40:
+        ax.set_xticks(np.arange(len(counts)), [str(topic) for topic in order], size="small")
+    ax.set_xlabel("topic, by its share of the tokens")
+    ax.set_ylabel("share of the tokens")
+    ax.set_title(
+        f"{int((counts > 0).sum()):,} of {len(counts):,} topics have tokens",
+        loc="left",
+        size="medium",
+    )
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def plot_topic_similarity(model: TopicModel, ax: Axes | None = None) -> Axes:
+    """Draw how much the topics have in common: 1 minus the Hellinger distance of their words.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation or PoissonFactorAnalysis
+        A model that is fitted or made by ``from_parameters``.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        A matrix, topics in the order of ``components_``; 1 for equal topics, 0 for topics that
+        share no word.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `model` is something else.
+    NotFittedError
+        If the model is not fitted.
+    MissingDependencyError
+        If Matplotlib is not installed.
+    """
+    _check_model(model)
+    model._check_fitted()
+    ax = axes_or_new(ax, 5.2, 4.6)
+    image = ax.imshow(_similarity(model.components_), vmin=0, vmax=1, cmap="Blues")
+    ax.figure.colorbar(image, ax=ax, shrink=0.8, label="1 - Hellinger distance")
+    ax.set_xlabel("topic")
+    ax.set_ylabel("topic")
+    return ax
+
+
+def _similarity(topics: NDArray[np.float64]) -> NDArray[np.float64]:
+    roots = np.sqrt(topics / topics.sum(axis=1, keepdims=True))
+    overlap = np.clip(roots @ roots.T, 0.0, 1.0)
+    similarity: NDArray[np.float64] = 1.0 - np.sqrt(1.0 - overlap)
+    return similarity
+
+
+def _check_model(model: TopicModel) -> None:
+    if not isinstance(model, TopicModel):
+        raise InvalidTypeError(f"model must be a topic model, got {type(model).__name__}")
+
+
+def _trace(model: TopicModel) -> TrainingTrace | BoundTrace:
+    _check_model(model)
+    if not hasattr(model, "trace_"):
+        raise InvalidArgumentError("the model was not trained by fit here: it has no trace")
+    return model.trace_

@@ -1,0 +1,254 @@
+"""Searches over sizes: their bounds, posteriors and predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polyabayes.allocation.model import AllocationModel
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.plotting.axes import axes_or_new
+from polyabayes.sizes.witness import ResultTable, WitnessSearch
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_predictive_bounds", "plot_search_map", "plot_size_bounds", "plot_size_posterior"]
+
+_MOST_NUMBERS = 150
+
+# Place of a legend that must cover nothing.
+_ABOVE: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2}
+
+
+def plot_size_bounds(
+    searches: WitnessSearch | Mapping[str, WitnessSearch], ax: Axes | None = None
+) -> Axes:
+    """Draw how the bounds on ln p(y) close as sizes are explored.
+
+    Parameters
+    ----------
+    searches : WitnessSearch, or mapping of name to WitnessSearch
+        Fitted searches, as of several priors (see ``WitnessSearch.under``).
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        One band a search, between the lower and the upper bound in nats, against the size that was
+        scored last, or against the step where there are several sizes.
+
+    Raises
+    ------
+    InvalidTypeError, NotFittedError
+        If something else is given, or a search is not fitted.
+    MissingDependencyError
+        If Matplotlib is not installed.
+    """
+    named = _named(searches)
+    tables = {name: search.bounds_ for name, search in named.items()}
+    of_one_size = all(search.prior.n_variables == 1 for search in named.values())
+    ax = axes_or_new(ax, 7.0, 4.2)
+    for name, table in tables.items():
+        x = table["size"] if of_one_size else np.arange(1, table.n_rows + 1)
+        lower = np.where(np.isfinite(table["lower"]), table["lower"], np.nan)
+        (line,) = ax.plot(x, lower, marker=".", markersize=3, label=name or None)
+        colour = line.get_color()
+        ax.plot(x, table["upper"], marker=".", markersize=3, color=colour)
+        ax.fill_between(x, lower, table["upper"], color=colour, alpha=0.15, linewidth=0)
+    largest = f"largest {_shared_label(named)} explored"
+    ax.set_xlabel(largest if of_one_size else "configurations explored")
+    ax.set_ylabel("bounds on ln p(y) (nats)")
+    _finish(ax, legend=any(named))
+    return ax
+
+
+def plot_size_posterior(
+    searches: WitnessSearch | Mapping[str, WitnessSearch], ax: Axes | None = None
+) -> Axes:
+    """Draw the bounds on the posterior probability of every size.
+
+    Parameters
+    ----------
+    searches : WitnessSearch, or mapping of name to WitnessSearch
+        Fitted searches of one size.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        One bar a size, from its lower to its upper bound.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError, NotFittedError
+        If a search is of several sizes, or is none, or is not fitted.
+    MissingDependencyError
+        If Matplotlib is not installed.
+    """
+    named = _named(searches)
+    for search in named.values():
+        if search.prior.n_variables != 1:
+            raise InvalidArgumentError("plot_size_posterior draws searches of one size")
+    tables = [search.posterior_bounds_ for search in named.values()]
+    ax = axes_or_new(ax, 7.0, 4.2)
+    for place, (name, table) in enumerate(zip(named, tables, strict=True)):
+        offset = 0.25 * (place - (len(tables) - 1) / 2) / max(len(tables), 1)
+        middle = (table["lower"] + table["upper"]) / 2
+        ax.errorbar(
+            table["size"] + offset,
+            middle,
+            yerr=(table["upper"] - table["lower"]) / 2,
+            fmt="_",
+            capsize=2,
+            label=name or None,
+        )
+    ax.set_ylim(0, None)
+    ax.set_xlabel(_shared_label(named))
+    ax.set_ylabel("bounds on the posterior probability")
+    _finish(ax, legend=any(named))
+    return ax
+
+
+def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
+    """Draw the predictions averaged over sizes against those of the single best model.
+
+    Parameters
+    ----------
+    folds : ResultTable
+        What :func:`cross_validate` returned.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        By fold and prior, the interval between the bounds, and the best model with bars of two
+        standard errors; in nats per held-out token.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `folds` is something else.
+    MissingDependencyError
+        If Matplotlib is not installed.
+    """
+    if not isinstance(folds, ResultTable) or "fold" not in folds:
+        raise InvalidTypeError("folds must be what cross_validate returned")
+    ax = axes_or_new(ax, 7.0, 4.2)
+    names = list(dict.fromkeys(folds["prior"]))
+    several = len(names) > 1
+    for place, name in enumerate(names):
+        mine = {column: values[folds["prior"] == name] for column, values in folds.items()}
+        x = mine["fold"] + 0.5 * ((place + 0.5) / len(names) - 0.5)
+        lower, upper, best, error = (
+            mine[column] / mine["n_tokens"]
+            for column in ("lower", "upper", "best", "best_std_error")
+        )
+        bars: dict[str, Any] = {"yerr": (upper - lower) / 2, "fmt": "_", "capsize": 3}
+        label = name if several else "averaged over sizes (bounds)"
+        shown = ax.errorbar(x - 0.1 / len(names), (lower + upper) / 2, label=label, **bars)
+        ax.errorbar(
+            x + 0.1 / len(names),
+            best,
+            yerr=2 * error,
+            fmt="x",
+            color=shown.lines[0].get_color() if several else "C1",
+            label=None if several else "single best model",
+        )
+    ax.set_xticks(np.unique(folds["fold"]))
+    ax.set_xlabel("fold")
+    ax.set_ylabel("held-out nats per token (higher is better)")
+    _finish(ax, legend=False)
+    title = "bounds of the average over sizes, and x the single best model" if several else None
+    ax.legend(frameon=False, title=title, **{**_ABOVE, "ncols": 1 if several else 2})
+    return ax
+
+
+def plot_search_map(search: WitnessSearch, ax: Axes | None = None) -> Axes:
+    """Draw the configurations of two sizes that were explored, their scores and the witness set.
+
+    Parameters
+    ----------
+    search : WitnessSearch
+        A fitted search of two sizes.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        Squares coloured by ln p(y | sizes), numbered by step; witnesses have a frame, failed
+        configurations are crosses.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError, NotFittedError
+        If the search is not of two sizes, or is none, or is not fitted.
+    MissingDependencyError
+        If Matplotlib is not installed.
+    """
+    (search,) = _named(search).values()
+    table, trace = search.bounds_, search.trace_
+    if search.prior.n_variables != 2:
+        raise InvalidArgumentError("plot_search_map draws searches of two sizes")
+    ax = axes_or_new(ax, 6.0, 5.0)
+    x, y, scores = *(table[name] for name in search.size_names_), table["log_score"]
+    finite = np.isfinite(scores)
+    squares = ax.scatter(x[finite], y[finite], c=scores[finite], marker="s", s=220, cmap="viridis")
+    if finite.any():
+        ax.figure.colorbar(squares, ax=ax, label="ln p(y | sizes) (nats)")
+    ax.scatter(x[~finite], y[~finite], marker="x", color="0.4", label="failed, or impossible")
+    framed = np.array(trace[-1].witnesses if trace else (), dtype=float).reshape(-1, 2)
+    frame: dict[str, Any] = {"facecolor": "none", "edgecolor": "C3", "label": "witnesses"}
+    ax.scatter(framed[:, 0], framed[:, 1], marker="s", s=330, **frame)
+    if len(x) <= _MOST_NUMBERS:
+        known = scores[finite]
+        # Dark on the bright colours of high scores.
+        bright = known.min() + 0.7 * np.ptp(known) if len(known) else np.inf
+        for step, (across, up) in enumerate(zip(x, y, strict=True), start=1):
+            colour = "0.1" if scores[step - 1] > bright else "0.95"
+            ax.annotate(
+                str(step), (across, up), ha="center", va="center", size="x-small", color=colour
+            )
+    labels = _size_labels(search)
+    ax.set_xlabel(labels[0])
+    ax.set_ylabel(labels[1])
+    ax.margins(0.12)
+    ax.locator_params(integer=True)
+    ax.legend(frameon=False, **_ABOVE)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _size_labels(search: WitnessSearch) -> list[str]:
+    """What the sizes are, for the axes of a picture."""
+    if isinstance(search.estimator, AllocationModel):
+        return [f"size of {node}" for node in search.estimator.unknown_sizes]
+    return ["size"] if search.prior.n_variables == 1 else ["first size", "second size"]
+
+
+def _shared_label(searches: Mapping[str, WitnessSearch]) -> str:
+    labels = {_size_labels(search)[0] for search in searches.values()}
+    return labels.pop() if len(labels) == 1 else "size"
+
+
+def _named(searches: Any) -> dict[str, WitnessSearch]:
+    named = {"": searches} if isinstance(searches, WitnessSearch) else searches
+    if not isinstance(named, Mapping) or not named:
+        raise InvalidTypeError(f"searches must be fitted WitnessSearches, got {searches!r}")
+    for search in named.values():
+        if not isinstance(search, WitnessSearch):
+            raise InvalidTypeError(f"searches must be fitted WitnessSearches, got {search!r}")
+    return dict(named)
+
+
+def _finish(ax: Axes, *, legend: bool) -> None:
+    ax.ticklabel_format(axis="y", useOffset=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    if legend:
+        ax.legend(frameon=False)

@@ -1,0 +1,11 @@
+"""How many: search over unknown sizes, and priors of sizes."""
+
+from polyabayes.sizes.choice import SizeChoice, choose_n_components
+from polyabayes.sizes.witness import WitnessSearch, cross_validate
+
+__all__ = [
+    "SizeChoice",
+    "WitnessSearch",
+    "choose_n_components",
+    "cross_validate",
+]

@@ -1,0 +1,393 @@
+"""How many topics: one call, by held-out likelihood or by evidence."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, as_completed
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support import checks
+from polyabayes._support.progress import progress_bar
+from polyabayes._support.random import RandomState, draw_seed
+from polyabayes._support.state_folder import StateFolder, refuse_other
+from polyabayes._support.storage import read_arrays, write_arrays
+from polyabayes.allocation import AllocationModel, posterior_over_models
+from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.exceptions import (
+    EdgeWarning,
+    FileFormatError,
+    Interrupted,
+    InvalidArgumentError,
+    InvalidTypeError,
+)
+from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
+from polyabayes.models.fitting import fingerprint
+from polyabayes.sizes.choice import grid
+from polyabayes.sizes.choice.fits import FoldFit, fit_and_score, read_fit, write_fit
+from polyabayes.sizes.choice.race import Race
+from polyabayes.sizes.choice.result import SizeChoice, choice_by_evidence, choice_by_fits
+
+__all__ = ["choose_n_components"]
+
+_CRITERIA = ("held-out", "evidence")
+# A size is dropped where it is as good as the best with less than this probability.
+_HOPELESS = 1e-4
+# Sizes that may be the best by more than this probability have the grid refined around them.
+_CLOSE = 0.16
+# Neighbours within this ratio are not told apart: a tenth of the size either way.
+_RATIO = 1.21
+_MOST_SIZE = 2**16 - 1
+# One fit may end in a poor mode: neighbours of the leader are dropped by several fits only.
+_FOLDS_OF_NEIGHBOURS = 3
+
+
+def choose_n_components(
+    model: Any,
+    data: Any,
+    sizes: Iterable[Any] | None = None,
+    *,
+    criterion: str = "held-out",
+    n_folds: int = 5,
+    max_fits: int = 200,
+    random_state: RandomState = None,
+    executor: Executor | None = None,
+    checkpoint: Any = None,
+    progress: bool = False,
+    **options: Any,
+) -> SizeChoice:
+    """Choose the number of topics, with its uncertainty.
+
+    By held-out likelihood: every size is trained on all folds but one and scores the documents of
+    that fold, the same documents for all sizes. Sizes are compared by paired differences, whose
+    errors hold for new documents and new fits; a size that is clearly behind is dropped after the
+    folds that show it. Without `sizes` they come from a geometric grid, which is widened while
+    its edge may be the best and refined around the best, until neighbours differ by a fifth.
+
+    By evidence: allocation models whose parameters are integrated out, compared by their
+    posterior probabilities.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation, PoissonFactorAnalysis or AllocationModel
+        Cloned; its parameters but for the number of topics (and `random_state`) are kept. An
+        AllocationModel is chosen by evidence; sizes that are None are looked for.
+    data : Corpus, sparse matrix, integer array, DataFrame or CountTensor
+        The documents; for an AllocationModel its tensor.
+    sizes : iterable of int, or mapping of node to iterable of int, optional
+        The sizes to choose from; for several hidden nodes, a mapping. By default they are found,
+        by held-out likelihood only.
+    criterion : {"held-out", "evidence"}, default="held-out"
+        Always ``"evidence"`` for an AllocationModel. For LDA it is the evidence of the allocation
+        model word <- topic -> doc at `concentration` 1 unless given, which has other priors.
+    n_folds : int, default=5
+        Folds of the documents.
+    max_fits : int, default=200
+        Fits after which the choice ends with what is known. A run by held-out likelihood takes
+        `n_folds` fits a size, less those of dropped sizes: about 30 to 60 by default.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Equal seeds give equal choices, for any executor and any number of threads.
+    executor : concurrent.futures.Executor, optional
+        Where the fits run; it is not shut down. By default here, one after another, each on the
+        `n_jobs` threads of the model.
+    checkpoint : path-like, optional
+        Folder that keeps every fit: a choice that was killed goes on from there.
+    progress : bool, default=False
+        Show the number of fits done (needs tqdm).
+    **options
+        By evidence: further options of :meth:`AllocationModel.log_evidence`.
+
+    Returns
+    -------
+    SizeChoice
+        ``best``, ``equally_good``, ``recommended``, probabilities, a table of all sizes.
+
+    Warns
+    -----
+    EdgeWarning
+        If the best size is the smallest or largest of those given.
+
+    Raises
+    ------
+    Interrupted
+        A KeyboardInterrupt whose ``partial`` is the choice among the fits done, if any.
+    InvalidArgumentError, InvalidTypeError
+        If an argument is bad; before any work.
+
+    References
+    ----------
+    Efron & Stein (1981). The jackknife estimate of variance. Annals of Statistics 9(3).
+    Rubin (1981). The Bayesian bootstrap. Annals of Statistics 9(1).
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> corpus = pb.datasets.make_lda_corpus(150, 60, 3, random_state=0).corpus
+    >>> lda = pb.LatentDirichletAllocation(max_iter=60, n_jobs=1)
+    >>> choice = pb.choose_n_components(lda, corpus, [1, 3, 9], n_folds=3, random_state=0)
+    >>> choice.best
+    3
+    """
+    checks.choice("criterion", criterion, _CRITERIA)
+    if isinstance(model, AllocationModel) or criterion == "evidence":
+        _refuse("executor, checkpoint", executor is not None or checkpoint is not None)
+        return _by_evidence(model, data, sizes, random_state, progress, options)
+    if options:
+        raise InvalidTypeError(f"unknown options of held-out choice: {', '.join(options)}")
+    if not isinstance(model, (LatentDirichletAllocation, PoissonFactorAnalysis)):
+        raise InvalidTypeError(
+            "model must be a LatentDirichletAllocation, a PoissonFactorAnalysis or an "
+            f"AllocationModel of polyabayes, which is trained at every size; got {model!r:.100}"
+        )
+    if not model._has_likelihood():
+        raise InvalidArgumentError("NMF gives new documents no likelihood: choose another prior")
+    corpus = as_corpus(data, "data")
+    given = None if sizes is None else _checked_sizes(sizes)
+    n_folds = checks.whole_number("n_folds", n_folds, 2, corpus.n_documents)
+    checks.whole_number("max_fits", max_fits, n_folds)
+    seed = draw_seed(random_state)
+    plan = _Plan(model, corpus, _folds(corpus.n_documents, n_folds, seed), n_folds, seed, max_fits)
+    store = None if checkpoint is None else _Store(checkpoint, plan, model)
+    with progress_bar(progress, max_fits, "fit") as update:
+        return _Chooser(plan, given, executor, store, update).run()
+
+
+class _Plan(NamedTuple):
+    """What is the same for all fits."""
+
+    model: Any
+    corpus: Corpus
+    folds: NDArray[np.int64]
+    n_folds: int
+    seed: int
+    max_fits: int
+
+    def job(self, size: int, fold: int) -> tuple[Any, ...]:
+        """Arguments of :func:`fit_and_score`."""
+        key = np.random.SeedSequence([self.seed % 2**63, size, fold])
+        seed = int(key.generate_state(1, np.uint64)[0])
+        return self.model, self.corpus, self.folds == fold, size, fold, seed
+
+
+class _Store:
+    """Fits in a folder, one file each."""
+
+    def __init__(self, checkpoint: Any, plan: _Plan, model: Any) -> None:
+        self._folder = StateFolder(checkpoint, "the choice")
+        identity = {
+            "model": type(model).__name__,
+            "parameters": {
+                name: repr(value)
+                for name, value in sorted(model.get_params(deep=False).items())
+                if name not in ("n_components", "n_jobs", "progress", "random_state")
+            },
+            "data": fingerprint(plan.corpus),
+            "n_folds": plan.n_folds,
+            "random_state": plan.seed,
+        }
+        head = self._folder.make("choice.safetensors")
+        if head.exists():
+            found, _ = read_arrays(head)
+            for name, value in identity.items():
+                refuse_other(head, "choice", name, found.get(name), value)
+        else:
+            write_arrays(head, identity, {})
+
+    def path(self, size: int, fold: int) -> Path:
+        return self._folder.path / f"size-{size}-fold-{fold}.safetensors"
+
+    def read(self, size: int, fold: int) -> FoldFit | None:
+        """A fit that is there and whole; a damaged one is made again."""
+        try:
+            return read_fit(self.path(size, fold))
+        except (FileFormatError, OSError, KeyError, TypeError, ValueError):
+            return None
+
+    def keep(self, fit: FoldFit) -> None:
+        path = self.path(fit.size, fit.fold)
+        self._folder.put(lambda: write_fit(path, fit), f"the fit of size {fit.size}")
+
+
+class _Chooser:
+    """The race of sizes: fold by fold, then further sizes."""
+
+    def __init__(
+        self,
+        plan: _Plan,
+        given: list[int] | None,
+        executor: Executor | None,
+        store: _Store | None,
+        update: Callable[[int], None] | None,
+    ) -> None:
+        if executor is not None and not isinstance(executor, Executor):
+            raise InvalidTypeError(
+                f"executor must be a concurrent.futures.Executor or None, got {executor!r:.100}"
+            )
+        self._plan, self._given, self._executor, self._store = plan, given, executor, store
+        self._update = update
+        n_tokens = np.asarray(plan.corpus.counts.sum(axis=1)).ravel()
+        self.race = Race(plan.folds, n_tokens)
+        self.dropped: dict[int, int] = {}
+        self._n_fits = 0
+
+    def run(self) -> SizeChoice:
+        """Race until the best is known, or the fits are spent."""
+        most = min(_MOST_SIZE, self._plan.corpus.n_tokens)
+        wanted = self._given or [size for size in grid.START if size <= most]
+        try:
+            while wanted:
+                self._stage(wanted)
+                wanted = [] if self._given else self._further(most)
+        except KeyboardInterrupt:
+            partial = self._result(ended=False) if self._alive() else None
+            message = f"{self._n_fits} fits are done"
+            raise Interrupted(message, partial) from None
+        except _Spent:
+            return self._result(ended=False)
+        result = self._result(ended=True)
+        if result.at_edge:
+            warnings.warn(
+                f"the best size, {result.best}, is the {result.at_edge} of those tried: the best "
+                "of all may lie beyond; give a wider range, or none",
+                EdgeWarning,
+                stacklevel=3,
+            )
+        return result
+
+    def _stage(self, sizes: list[int]) -> None:
+        """All folds of new sizes, without those that fall behind."""
+        for fold in range(self._plan.n_folds):
+            running = [size for size in sizes if size not in self.dropped]
+            self._fit_all([(size, fold) for size in running])
+            whole = [s for s in self.race.fits if s not in self.dropped]
+            leader = self.race.best(whole)
+            for size in running:
+                patient = _near(size, leader, whole) and fold + 1 < _FOLDS_OF_NEIGHBOURS
+                if not patient and self.race.behind(size, leader) < _HOPELESS:
+                    self.dropped[size] = fold + 1
+
+    def _fit_all(self, jobs: list[tuple[int, int]]) -> None:
+        stored = [] if self._store is None else [self._store.read(*job) for job in jobs]
+        missing = []
+        for job, fit in zip(jobs, stored or [None] * len(jobs), strict=True):
+            if fit is None:
+                missing.append(job)
+            else:
+                self._take(fit, keep=False)
+        if self._n_fits + len(missing) > self._plan.max_fits:
+            raise _Spent
+        if self._executor is None:
+            for job in missing:
+                self._take(fit_and_score(*self._plan.job(*job)))
+            return
+        futures = [self._executor.submit(fit_and_score, *self._plan.job(*job)) for job in missing]
+        try:
+            for future in as_completed(futures):
+                self._take(future.result())
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+
+    def _take(self, fit: FoldFit, *, keep: bool = True) -> None:
+        self.race.add(fit)
+        self._n_fits += 1
+        if keep and self._store is not None:
+            self._store.keep(fit)
+        if self._update is not None:
+            self._update(self._n_fits)
+
+    def _further(self, most: int) -> list[int]:
+        """Sizes that may be better than those so far."""
+        tried = sorted(self.race.fits)
+        best = self.race.best(self._alive())
+        close = [size for size in self._alive() if self.race.behind(size, best) > _CLOSE]
+        found = grid.wider(tried, close, 1, most) + grid.finer(tried, close, best, _RATIO)
+        return sorted(set(found) - set(tried))
+
+    def _alive(self) -> list[int]:
+        """Sizes with all folds that are not dropped."""
+        folds = self._plan.n_folds
+        whole = [s for s in self.race.fits if self.race.n_folds(s) == folds]
+        return sorted(size for size in whole if size not in self.dropped) or sorted(whole)
+
+    def _result(self, *, ended: bool) -> SizeChoice:
+        rng = np.random.default_rng(self._plan.seed)
+        return choice_by_fits(
+            self.race, self._alive(), self.dropped, self._given is not None, ended, rng
+        )
+
+
+def _near(size: int, leader: int, sizes: list[int]) -> bool:
+    """Whether a size is the leader or the next one to it among those that are left."""
+    ordered = sorted(sizes)
+    return abs(ordered.index(size) - ordered.index(leader)) <= 1
+
+
+class _Spent(Exception):  # noqa: N818
+    """All fits that were granted are done."""
+
+
+def _folds(n_documents: int, n_folds: int, seed: int) -> NDArray[np.int64]:
+    order = np.random.default_rng(seed).permutation(n_documents)
+    folds = np.empty(n_documents, dtype=np.int64)
+    folds[order] = np.arange(n_documents) % n_folds
+    return folds
+
+
+def _checked_sizes(sizes: Any) -> list[int]:
+    if isinstance(sizes, (str, bytes, Mapping)) or not isinstance(sizes, Iterable):
+        raise InvalidTypeError(f"sizes must be numbers of topics, got {sizes!r:.100}")
+    checked = sorted({checks.whole_number("sizes", size, 1, _MOST_SIZE) for size in sizes})
+    if not checked:
+        raise InvalidArgumentError("sizes is empty; give at least one, or leave it out")
+    return checked
+
+
+def _refuse(names: str, given: bool) -> None:
+    if given:
+        raise InvalidArgumentError(f"{names} are for the choice by held-out likelihood")
+
+
+def _by_evidence(
+    model: Any,
+    data: Any,
+    sizes: Any,
+    random_state: RandomState,
+    progress: bool,
+    options: Mapping[str, Any],
+) -> SizeChoice:
+    if isinstance(model, LatentDirichletAllocation):
+        model = AllocationModel.nmf(None, concentration=1.0)
+    if not isinstance(model, AllocationModel):
+        raise InvalidTypeError(
+            f"evidence is that of an AllocationModel or of LDA, got {model!r:.100}"
+        )
+    hidden = [node for node, size in model.sizes.items() if size is None]
+    if sizes is None or not hidden:
+        raise InvalidArgumentError(
+            "give sizes to choose from, and a model whose unknown sizes are None, as "
+            "AllocationModel.nmf(None)"
+        )
+    by_node = sizes if isinstance(sizes, Mapping) else {hidden[0]: sizes}
+    if set(by_node) != set(hidden):
+        raise InvalidArgumentError(
+            f"the unknown sizes are those of {', '.join(hidden)}; give a mapping of each of them "
+            "to its sizes"
+        )
+    ranges = [_checked_sizes(by_node[node]) for node in hidden]
+    configurations: Sequence[tuple[int, ...]] = list(product(*ranges))
+    models = {
+        repr(values[0] if len(hidden) == 1 else values): model.with_sizes(
+            **dict(zip(hidden, values, strict=True))
+        )
+        for values in configurations
+    }
+    options = {**options, "progress": progress}
+    posterior = posterior_over_models(models, data, random_state=random_state, **options)
+    return choice_by_evidence(posterior, dict(zip(models, configurations, strict=True)), ranges)

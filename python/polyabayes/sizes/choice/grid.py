@@ -1,0 +1,52 @@
+"""Which sizes to try next: a coarse geometric grid, wider at its edges, finer around the best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+
+START = (2, 4, 8, 16, 32)
+
+
+def wider(tried: Sequence[int], close: Collection[int], least: int, most: int) -> list[int]:
+    """Sizes beyond an edge that may be the best; none where the range ends there.
+
+    Parameters
+    ----------
+    tried : sequence of int
+        All sizes so far, increasing.
+    close : collection of int
+        Those that may be the best.
+    least, most : int
+        Ends of the range.
+    """
+    further = []
+    if tried[-1] in close and tried[-1] < most:
+        further.append(min(2 * tried[-1], most))
+    if tried[0] in close and tried[0] > least:
+        further.append(max(tried[0] // 2, least))
+    return further
+
+
+def finer(tried: Sequence[int], close: Collection[int], best: int, ratio: float) -> list[int]:
+    """Geometric midpoints of the gaps beside the best size and between close ones.
+
+    Parameters
+    ----------
+    tried : sequence of int
+        All sizes so far, increasing.
+    close : collection of int
+        Those that may be the best.
+    best : int
+        The best so far.
+    ratio : float
+        Neighbours within this ratio, or a step of 1, are near enough.
+    """
+    found = []
+    for low, high in pairwise(tried):
+        beside = best in (low, high) or (low in close and high in close)
+        if beside and high > low + 1 and high / low > ratio:
+            middle = round(math.sqrt(low * high))
+            found.append(min(max(middle, low + 1), high - 1))
+    return found

@@ -1,0 +1,199 @@
+"""The answer to "how many topics?": sizes, their scores, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from polyabayes._support.frames import data_frame
+from polyabayes.sizes.choice.fits import FIGURES
+from polyabayes.sizes.choice.race import Race
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from polyabayes.allocation import ModelPosterior
+
+__all__ = ["SizeChoice"]
+
+Size = int | tuple[int, ...]
+
+# Log odds that are not worth more than a bare mention (Kass & Raftery 1995).
+_NO_EVIDENCE = float(np.log(3))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SizeChoice:
+    """A choice of the number of topics.
+
+    Attributes
+    ----------
+    best : int or tuple of int
+        The size with the best score; with several unknown sizes, one of each.
+    equally_good : tuple
+        All sizes within one standard error of the paired difference to the best (by evidence:
+        the odds against them, less their standard error, are at most 3), itself included.
+    recommended : int or tuple of int
+        The smallest of these.
+    at_edge : str
+        ``"smallest"`` or ``"largest"`` where the best is at an end of the sizes given, else "".
+    is_decided : bool
+        False where the fits granted were spent, or Ctrl-C came, before the best was known.
+    criterion : {"held-out", "evidence"}
+        What was compared.
+    rows : list of dict
+        One a size; see :meth:`to_frame`.
+    """
+
+    best: Size
+    equally_good: tuple[Size, ...]
+    recommended: Size
+    at_edge: str
+    is_decided: bool
+    criterion: str
+    rows: list[dict[str, Any]]
+
+    @property
+    def probabilities(self) -> dict[Size, float]:
+        """Probability of each size to be the best of those tried; 0 for the dropped ones."""
+        return {row["size"]: row["probability"] for row in self.rows}
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a size, increasing.
+
+        By held-out likelihood: ``score`` and ``std_error`` in nats per token; ``behind`` and
+        ``behind_std_error``, the paired difference to the best; ``probability`` to be the best;
+        ``n_folds`` scored, and ``dropped`` where that was after fewer than all; ``stability`` of
+        the topics over folds (mean cosine of matched topics), ``coherence`` (NPMI),
+        ``exclusivity``; the criteria of Griffiths 2004 (largest asked for), Cao 2009 (smallest),
+        Arun 2010 (smallest), Deveaud 2014 (largest); ``seconds`` of the fits. By evidence:
+        ``score`` is the log evidence in nats, ``probability`` its posterior.
+        """
+        return data_frame(self.rows).set_index("size")
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self}</p>{self.to_frame().to_html()}"
+
+    def __str__(self) -> str:
+        ahead = "" if self.is_decided else " so far"
+        edge = f", the {self.at_edge} of those tried" if self.at_edge else ""
+        others = ", ".join(str(size) for size in self.equally_good)
+        return (
+            f"best{ahead} by {self.criterion}: {self.best}{edge}; equally good: {others}; "
+            f"recommended: {self.recommended}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<SizeChoice: {self}>"
+
+
+def choice_by_fits(
+    race: Race,
+    alive: list[int],
+    dropped: dict[int, int],
+    given: bool,
+    ended: bool,
+    rng: np.random.Generator,
+) -> SizeChoice:
+    """The choice among sizes that were trained and scored.
+
+    Parameters
+    ----------
+    race : Race
+        All fits.
+    alive : list of int
+        Sizes that may be chosen.
+    dropped : dict of int to int
+        Folds after which other sizes were dropped.
+    given, ended : bool
+        Whether the sizes were given, and whether the race came to its end.
+    rng : Generator
+        Of the probabilities.
+    """
+    best = race.best(alive)
+    chances = race.probabilities(alive, rng)
+    rows: list[dict[str, Any]] = []
+    for size in sorted(race.fits):
+        score, std_error = race.scores(size)
+        behind = race.difference(best, size)
+        fits = list(race.fits[size].values())
+        rows.append(
+            {
+                "size": size,
+                "score": score,
+                "std_error": std_error,
+                "behind": behind.mean,
+                "behind_std_error": behind.std_error,
+                "probability": chances.get(size, 0.0),
+                "n_folds": len(fits),
+                "dropped": size in dropped,
+                "stability": _stability([fit.topics for fit in fits]),
+                **dict(zip(FIGURES, _means([fit.figures for fit in fits]), strict=True)),
+                "seconds": sum(fit.seconds for fit in fits),
+            }
+        )
+    ahead = {size: race.difference(best, size) for size in alive}
+    good = tuple(size for size in alive if ahead[size].mean <= ahead[size].std_error)
+    ends = {min(race.fits): "smallest", max(race.fits): "largest"}
+    # There is no size below 1.
+    edge = ends.get(best, "") if given and len(rows) > 1 and best > 1 else ""
+    return SizeChoice(best, good, min(good), edge, ended, "held-out", rows)
+
+
+def choice_by_evidence(
+    posterior: ModelPosterior,
+    sizes: dict[str, tuple[int, ...]],
+    ranges: list[list[int]],
+) -> SizeChoice:
+    """The choice among allocation models by their posterior."""
+
+    def size_of(name: str) -> Size:
+        return sizes[name][0] if len(ranges) == 1 else sizes[name]
+
+    rows = [
+        {
+            "size": size_of(name),
+            "score": posterior.evidences[name].value,
+            "std_error": posterior.evidences[name].std_error,
+            "probability": posterior.probabilities[name],
+        }
+        for name in sizes
+    ]
+    best = size_of(posterior.best)
+    good = tuple(
+        size_of(name)
+        for name in sizes
+        if np.subtract(*posterior.log_odds(posterior.best, name)) <= _NO_EVIDENCE
+    )
+    smallest = min(good, key=lambda size: (int(np.prod(size)), size))
+    values = best if isinstance(best, tuple) else (best,)
+    edge = ""
+    for value, tried in zip(values, ranges, strict=True):
+        if len(tried) > 1 and value in (tried[0], tried[-1]) and value != 1:
+            edge = "smallest" if value == tried[0] else "largest"
+    return SizeChoice(best, good, smallest, edge, True, "evidence", rows)
+
+
+def _means(figures: list[NDArray[np.float64]]) -> list[float]:
+    """Means over folds; NaN where a figure is not defined."""
+    table = np.array(figures)
+    known = np.isfinite(table)
+    sums, counts = np.where(known, table, 0.0).sum(axis=0), known.sum(axis=0)
+    return [float(s / n) if n else float("nan") for s, n in zip(sums, counts, strict=True)]
+
+
+def _stability(topics: list[NDArray[np.float32]]) -> float:
+    """Mean cosine of topics of the first fit matched with those of the others; NaN for one fit."""
+    if len(topics) < 2:
+        return float("nan")
+    units = [rows / np.linalg.norm(rows, axis=1, keepdims=True).clip(1e-30) for rows in topics]
+    found = []
+    for other in units[1:]:
+        cosines = units[0] @ other.T
+        pairs = linear_sum_assignment(-cosines)
+        found.append(float(cosines[pairs].mean()))
+    return float(np.mean(found))

@@ -1,0 +1,173 @@
+"""What all priors of sizes share: masses of boxes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support.log_space import log_sum
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+
+Vector: TypeAlias = NDArray[np.float64]
+Sizes: TypeAlias = tuple[int, ...]
+Box: TypeAlias = tuple[Sizes, tuple[float, ...]]
+
+
+class SizePrior:
+    """Base class: the joint prior of one or several sizes.
+
+    Attributes
+    ----------
+    n_variables : int
+        Number of sizes.
+    first : tuple of int
+        The smallest value of each.
+    """
+
+    n_variables: int
+    first: Sizes
+
+    def log_box(self, low: Sizes, high: tuple[float, ...]) -> float:
+        """Ln of the mass of ``low <= sizes <= high``, in every variable; `high` may be infinite."""
+        raise NotImplementedError
+
+    def next_size(self, axis: int, size: int) -> int | None:
+        """The next value of a variable after `size` that may have mass; None after the last."""
+        raise NotImplementedError
+
+    def log_masses(self, tops: Sizes) -> Vector:
+        """Ln of the masses of a grid of disjoint boxes that make up the whole.
+
+        Parameters
+        ----------
+        tops : tuple of int
+            The largest value of each variable that gets a row of its own.
+
+        Returns
+        -------
+        ndarray of shape (tops[0] - first[0] + 2, ...)
+            Along each axis the values from ``first`` to ``tops``, then all above.
+        """
+        axes = [
+            [*((float(size), float(size)) for size in range(low, top + 1)), (top + 1.0, math.inf)]
+            for low, top in zip(self.first, tops, strict=True)
+        ]
+        cells = [
+            self.log_box(tuple(int(low) for low, _ in cell), tuple(high for _, high in cell))
+            for cell in itertools.product(*axes)
+        ]
+        return np.array(cells).reshape([len(axis) for axis in axes])
+
+    def log_upset_union(self, corners: Sequence[Sizes]) -> float:
+        """Ln of the mass of all sizes that are at least as large as one of `corners`.
+
+        The union of these up-sets, cut into disjoint boxes.
+        """
+        boxes = disjoint_boxes(corners)
+        return log_sum(np.array([self.log_box(low, high) for low, high in boxes]))
+
+
+def disjoint_boxes(corners: Sequence[Sizes]) -> list[Box]:
+    """Cut a union of up-sets into disjoint boxes, given as their least and largest corners.
+
+    Between two neighbouring first coordinates the other coordinates are those of a union of
+    up-sets in one dimension less.
+    """
+    if not corners:
+        return []
+    if len(corners[0]) == 1:
+        return [((min(corner[0] for corner in corners),), (math.inf,))]
+    cuts = sorted({corner[0] for corner in corners})
+    ends = [*(float(cut - 1) for cut in cuts[1:]), math.inf]
+    return [
+        ((cut, *low), (end, *high))
+        for cut, end in zip(cuts, ends, strict=True)
+        for low, high in disjoint_boxes([corner[1:] for corner in corners if corner[0] <= cut])
+    ]
+
+
+class UnivariatePrior(SizePrior):
+    """Base class: the prior of one size, between ``first`` and ``last`` (None: without end)."""
+
+    n_variables = 1
+    last: int | None = None
+
+    def log_pmf(self, sizes: Any) -> Vector:
+        """Ln P(S = size), for an int or an array of ints."""
+        at = np.asarray(sizes, dtype=np.int64)
+        inside = at >= self.first[0]
+        if self.last is not None:
+            inside &= at <= self.last
+        return np.where(inside, self._log_pmf(np.where(inside, at, self.first[0])), -np.inf)
+
+    def log_survival(self, sizes: Any) -> Vector:
+        """Ln P(S > size), for an int or an array of ints."""
+        at = np.asarray(sizes, dtype=np.int64)
+        low = at < self.first[0]
+        high = np.zeros(at.shape, dtype=bool) if self.last is None else at >= self.last
+        inside = np.where(low | high, self.first[0], at)
+        return np.where(low, 0.0, np.where(high, -np.inf, self._log_survival(inside)))
+
+    def log_box(self, low: Sizes, high: tuple[float, ...]) -> float:
+        """As in :class:`SizePrior`."""
+        if math.isinf(high[0]):
+            return float(self.log_survival(low[0] - 1))
+        return log_sum(self.log_pmf(np.arange(low[0], int(high[0]) + 1)))
+
+    def log_masses(self, tops: Sizes) -> Vector:
+        """As in :class:`SizePrior`."""
+        points = self.log_pmf(np.arange(self.first[0], tops[0] + 1))
+        return np.append(points, self.log_survival(tops[0]))
+
+    def next_size(self, axis: int, size: int) -> int | None:  # noqa: ARG002
+        """As in :class:`SizePrior`."""
+        following = max(size + 1, self.first[0])
+        return following if self.last is None or following <= self.last else None
+
+    def _log_pmf(self, sizes: NDArray[np.int64]) -> Vector:
+        raise NotImplementedError
+
+    def _log_survival(self, sizes: NDArray[np.int64]) -> Vector:
+        raise NotImplementedError
+
+
+class Product(SizePrior):
+    """Independent priors of several sizes.
+
+    Parameters
+    ----------
+    *priors : UnivariatePrior
+        One for each size variable.
+    """
+
+    def __init__(self, *priors: UnivariatePrior) -> None:
+        for place, prior in enumerate(priors):
+            if not isinstance(prior, UnivariatePrior):
+                raise InvalidTypeError(f"prior {place} must be of one size, got {prior!r}")
+        if not priors:
+            raise InvalidArgumentError("Product needs at least one prior")
+        self._priors = priors
+        self.n_variables = len(priors)
+        self.first = tuple(prior.first[0] for prior in priors)
+
+    def log_box(self, low: Sizes, high: tuple[float, ...]) -> float:
+        """As in :class:`SizePrior`."""
+        sides = zip(self._priors, low, high, strict=True)
+        return math.fsum(prior.log_box((start,), (end,)) for prior, start, end in sides)
+
+    def log_masses(self, tops: Sizes) -> Vector:
+        """As in :class:`SizePrior`."""
+        axes = [prior.log_masses((top,)) for prior, top in zip(self._priors, tops, strict=True)]
+        return np.asarray(sum(np.ix_(*axes)))
+
+    def next_size(self, axis: int, size: int) -> int | None:
+        """As in :class:`SizePrior`."""
+        return self._priors[axis].next_size(0, size)
+
+    def __repr__(self) -> str:
+        return f"Product({', '.join(map(repr, self._priors))})"

@@ -1,0 +1,166 @@
+"""The usual laws of one size."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from polyabayes._support import checks
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.sizes.priors.base import Sizes, UnivariatePrior, Vector
+from polyabayes.sizes.priors.tails import log_negative_binomial_tail, log_poisson_tail
+
+
+class _CountPrior(UnivariatePrior):
+    """A law of counts from 0 on, moved by `shift` or conditioned on not being 0."""
+
+    shift: int | None
+    truncate: bool
+    _offset: int
+    _log_norm: float
+
+    def _place(self) -> None:
+        if not isinstance(self.truncate, bool):
+            raise InvalidTypeError(f"truncate must be a bool, got {self.truncate!r}")
+        if self.truncate and self.shift is not None:
+            raise InvalidArgumentError("give either shift or truncate=True, not both")
+        if not self.truncate:
+            shift = 1 if self.shift is None else checks.whole_number("shift", self.shift, 0)
+            if shift == 0:
+                raise InvalidArgumentError(
+                    "shift=0 leaves mass at size 0, and there is no model of size 0: use shift=1, "
+                    "or truncate=True for the law given that it is not 0"
+                )
+            object.__setattr__(self, "shift", shift)
+        object.__setattr__(self, "_offset", 0 if self.truncate else self.shift)
+        object.__setattr__(self, "first", (1 if self.truncate else self._offset,))
+        log_norm = float(self._log_count_tail(np.array(0))) if self.truncate else 0.0
+        object.__setattr__(self, "_log_norm", log_norm)
+
+    def _log_pmf(self, sizes: NDArray[np.int64]) -> Vector:
+        return self._log_count_pmf(sizes - self._offset) - self._log_norm
+
+    def _log_survival(self, sizes: NDArray[np.int64]) -> Vector:
+        return self._log_count_tail(sizes - self._offset) - self._log_norm
+
+    def _log_count_pmf(self, counts: NDArray[np.int64]) -> Vector:
+        raise NotImplementedError
+
+    def _log_count_tail(self, counts: NDArray[np.int64]) -> Vector:
+        """Ln P(count > counts), for counts from 0 on."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Poisson(_CountPrior):
+    """Poisson law, moved to start at 1, or truncated there.
+
+    Parameters
+    ----------
+    mean : float
+        Mean of the Poisson law, before it is moved or truncated.
+    shift : int, optional
+        The size is `shift` plus a Poisson count; 1 unless `truncate`.
+    truncate : bool, default=False
+        The size is a Poisson count given that it is not 0.
+    """
+
+    mean: float
+    shift: int | None = field(default=None, kw_only=True)
+    truncate: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", checks.positive_number("mean", self.mean))
+        self._place()
+
+    def _log_count_pmf(self, counts: NDArray[np.int64]) -> Vector:
+        return np.asarray(counts * math.log(self.mean) - self.mean - special.gammaln(counts + 1.0))
+
+    def _log_count_tail(self, counts: NDArray[np.int64]) -> Vector:
+        return log_poisson_tail(counts, self.mean)
+
+
+@dataclass(frozen=True)
+class NegativeBinomial(_CountPrior):
+    """Negative binomial law, moved to start at 1, or truncated there.
+
+    Parameters
+    ----------
+    mean : float
+        Mean of the law, before it is moved or truncated.
+    shape : float
+        Its variance is ``mean + mean**2 / shape``.
+    shift : int, optional
+        The size is `shift` plus a count of this law; 1 unless `truncate`.
+    truncate : bool, default=False
+        The size is a count given that it is not 0.
+    """
+
+    mean: float
+    shape: float
+    shift: int | None = field(default=None, kw_only=True)
+    truncate: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("mean", "shape"):
+            object.__setattr__(self, name, checks.positive_number(name, getattr(self, name)))
+        self._place()
+
+    def _log_count_pmf(self, counts: NDArray[np.int64]) -> Vector:
+        # special.betaln does not cancel where the difference of two ln Γ would.
+        ln_choices = -np.log(counts + self.shape) - special.betaln(counts + 1.0, self.shape)
+        ln_success = -math.log1p(self.mean / self.shape)
+        ln_failure = -math.log1p(self.shape / self.mean)
+        return np.asarray(ln_choices + self.shape * ln_success + counts * ln_failure)
+
+    def _log_count_tail(self, counts: NDArray[np.int64]) -> Vector:
+        return log_negative_binomial_tail(counts, self.mean, self.shape)
+
+
+@dataclass(frozen=True)
+class Geometric(UnivariatePrior):
+    """P(S = k) = (1 - probability)^(k - 1) probability, k = 1, 2, ...
+
+    Parameters
+    ----------
+    probability : float
+        P(S = 1), strictly between 0 and 1; the mean size is its inverse.
+    """
+
+    probability: float
+    first: Sizes = field(default=(1,), init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "probability", checks.share("probability", self.probability))
+
+    def _log_pmf(self, sizes: NDArray[np.int64]) -> Vector:
+        return np.asarray((sizes - 1) * math.log1p(-self.probability) + math.log(self.probability))
+
+    def _log_survival(self, sizes: NDArray[np.int64]) -> Vector:
+        return np.asarray(sizes * math.log1p(-self.probability))
+
+
+@dataclass(frozen=True)
+class Uniform(UnivariatePrior):
+    """Equal mass on every size from `low` to `high`, both included."""
+
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "low", checks.whole_number("low", self.low))
+        object.__setattr__(self, "high", checks.whole_number("high", self.high, self.low))
+        object.__setattr__(self, "first", (self.low,))
+        object.__setattr__(self, "last", self.high)
+
+    def _log_pmf(self, sizes: NDArray[np.int64]) -> Vector:
+        return np.full(sizes.shape, -math.log(self.high - self.low + 1))
+
+    def _log_survival(self, sizes: NDArray[np.int64]) -> Vector:
+        # Without the maximum, the size that stands in for those outside would give ln 0.
+        above = np.maximum(self.high - sizes, 1)
+        return np.asarray(np.log(above) - math.log(self.high - self.low + 1))

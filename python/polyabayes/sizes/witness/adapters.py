@@ -1,0 +1,298 @@
+"""Where scores come from: a function of the sizes, or an estimator trained from fewer topics."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.base import clone
+
+from polyabayes._support import checks
+from polyabayes._support.state_folder import StateFolder
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import FileAccessError, FileFormatError, InvalidArgumentError
+from polyabayes.likelihood.result import LogLikelihood
+from polyabayes.likelihood.scoring import log_likelihood
+from polyabayes.models.fitting import fingerprint
+from polyabayes.models.model_files import load
+from polyabayes.sizes.witness.records import Predictions, model_path
+from polyabayes.sizes.witness.scores import Record, Score, Sizes, checked_score, named
+
+SCORINGS = ("likelihood", "bound")
+
+# A chain of models, each grown from the one before, falls behind models trained afresh: one of
+# these is tried wherever the size has grown by this factor.
+_FRESH_EVERY = 1.1
+
+# Parameters that the search sets itself, or that leave the model as it is.
+_NOT_FOR_LIKELIHOODS = ("model", "documents", "event", "given_length", "random_state")
+_NOT_OF_THE_MODEL = ("n_components", "fit_method", "init", "n_jobs", "progress", "checkpoint_every")
+
+
+class Scorer(Protocol):
+    """What the search needs of a score."""
+
+    @property
+    def function(self) -> Callable[..., Any] | None:
+        """The score as a function of the sizes alone; None where it needs other configurations."""
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether scores are bounds from below."""
+
+    def score(self, sizes: Sizes, witness: Record | None) -> Any:
+        """Score a configuration, which may start from the one that is its best witness."""
+
+    def predict(self, sizes: Sizes, documents: Any) -> Score:
+        """Ln p(documents | data, sizes) of a configuration that has a score."""
+
+    def model(self, sizes: Sizes) -> Any:
+        """The model of a configuration that has a score."""
+
+    def can_resume(self, record: Record) -> bool:
+        """Whether nothing is missing of what a record of a checkpoint was made with."""
+
+    def identity(self) -> dict[str, Any]:
+        """What two searches must agree on for one to go on where the other was."""
+
+
+class FunctionScorer:
+    """A function of the sizes, and one of documents and sizes for predictions.
+
+    Parameters
+    ----------
+    score, predictive : callable
+        As :class:`WitnessSearch` takes them.
+    """
+
+    def __init__(self, score: Callable[..., Any], predictive: Callable[..., Any] | None) -> None:
+        self.function = score
+        self.is_lower_bound = False
+        self._predictive = predictive
+
+    def score(self, sizes: Sizes, witness: Record | None) -> Any:  # noqa: ARG002
+        """Call the function."""
+        return self.function(*sizes)
+
+    def model(self, sizes: Sizes) -> Any:  # noqa: ARG002
+        """Refuse: there is none."""
+        raise InvalidArgumentError("the scores came from a function: there are no models")
+
+    def predict(self, sizes: Sizes, documents: Any) -> Score:
+        """Call the function for predictions."""
+        if self._predictive is None:
+            raise InvalidArgumentError(
+                "predictive_bounds needs predictive=, a function that gives ln p(documents | data, "
+                "sizes) as predictive(documents, *sizes)"
+            )
+        return checked_score(self._predictive(documents, *sizes), sizes)
+
+    def can_resume(self, record: Record) -> bool:  # noqa: ARG002
+        """Always: there is nothing but scores."""
+        return True
+
+    def identity(self) -> dict[str, Any]:
+        """The name of the function."""
+        kind = type(self.function)
+        names = [
+            getattr(self.function, name, getattr(kind, name))
+            for name in ("__module__", "__qualname__")
+        ]
+        return {"score": ".".join(names)}
+
+
+class NestedEstimator:
+    """An estimator whose every size is trained from a smaller one.
+
+    It needs parameters ``n_components``, ``fit_method="em"`` and ``init`` (a fitted model with
+    fewer components), as LatentDirichletAllocation has.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Cloned for every size.
+    corpus : Corpus
+        The training documents.
+    scoring : {"likelihood", "bound"}
+        ``log_likelihood`` of the training documents, or the estimator's ``bound_``.
+    options : mapping
+        Further arguments of ``log_likelihood``.
+    seed : int
+        Of the estimator, where it has none, and of ``log_likelihood``.
+    folder : StateFolder, optional
+        Where models are kept; None keeps them in memory, as those that it does not take.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        corpus: Corpus,
+        scoring: str,
+        options: Mapping[str, Any],
+        seed: int,
+        folder: StateFolder | None,
+    ) -> None:
+        self.function = None
+        self._estimator, self._corpus = estimator, corpus
+        self._scoring = checks.choice("scoring", scoring, SCORINGS)
+        self.is_lower_bound = self._scoring == "bound"
+        check_names("scoring_options", options, log_likelihood, _NOT_FOR_LIKELIHOODS)
+        self._options, self._seed, self._folder = dict(options), seed, folder
+        self._models: dict[Sizes, Any] = {}
+        self._saved: set[Sizes] = set()
+        self._predictions = Predictions(folder)
+        self._parameters = estimator.get_params(deep=False)
+        missing = {"n_components", "fit_method", "init"} - self._parameters.keys()
+        if missing:
+            raise InvalidArgumentError(
+                f"{type(estimator).__name__} has no parameter {' and no '.join(sorted(missing))}: "
+                "a nested search trains every size from a smaller one; give a "
+                "LatentDirichletAllocation, or a function of the size"
+            )
+
+    def score(self, sizes: Sizes, witness: Record | None) -> Score:
+        """Train, and score the training documents.
+
+        The model of the witness with topics that no document uses is a model of this size too: it
+        is kept where training finds none that scores higher, so that scores never fall.
+        """
+        smaller = None if witness is None else self.model(witness.sizes)
+        model = self._trained(sizes[0], smaller)
+        score = (
+            Score(float(model.bound_))
+            if self._scoring == "bound"
+            else self._likelihood(model, self._corpus)
+        )
+        if witness is not None and witness.score is not None and score.value < witness.score.value:
+            model, score = smaller, witness.score
+        self._keep(model, sizes)
+        return score
+
+    def _keep(self, model: Any, sizes: Sizes) -> None:
+        """Save a model; the last one stays in memory, with those that could not be saved."""
+        if self._folder is not None:
+            path = model_path(self._folder, sizes)
+            is_saved = self._folder.put(partial(model.save, path), f"the model of {named(sizes)}")
+            for other in self._models.keys() & self._saved:
+                del self._models[other]
+            if is_saved:
+                self._saved.add(sizes)
+            else:
+                # What another search has left must not pass for the model of this one.
+                self._folder.remove([path])
+        self._models[sizes] = model
+
+    def _trained(self, size: int, smaller: Any) -> Any:
+        """The better of one grown from a smaller one and, where its turn has come, a fresh one."""
+        starts = [smaller]
+        if smaller is not None and starts_afresh(size):
+            starts.append(None)
+        return max((self._fitted(size, init) for init in starts), key=lambda model: model.bound_)
+
+    def _fitted(self, size: int, init: Any) -> Any:
+        model = clone(self._estimator).set_params(n_components=size, fit_method="em", init=init)
+        if "random_state" in self._parameters and self._parameters["random_state"] is None:
+            model.set_params(random_state=self._seed)
+        model.fit(self._corpus)
+        # Models that hold on to the one before would all stay in memory.
+        return model.set_params(init=None)
+
+    def predict(self, sizes: Sizes, documents: Any) -> Score:
+        """Score documents by the model of a size, once."""
+        key = sizes, fingerprint(documents)
+        found = self._predictions.get(key)
+        if found is None:
+            found = self._likelihood(self.model(sizes), documents)
+            self._predictions.add(key, found)
+        return found
+
+    def model(self, sizes: Sizes) -> Any:
+        """The model of a size that has a score."""
+        if sizes not in self._models and self._folder is not None:
+            return load(model_path(self._folder, sizes))
+        if sizes not in self._models:
+            raise InvalidArgumentError(f"there is no model of {named(sizes)}")
+        return self._models[sizes]
+
+    def can_resume(self, record: Record) -> bool:
+        """Whether the folder holds the model, and whole; that of a failure is not missed."""
+        if record.score is None:
+            return True
+        if self._folder is None:
+            return False
+        try:
+            model = load(model_path(self._folder, record.sizes))
+        except (FileFormatError, FileAccessError):
+            return False
+        return isinstance(model, type(self._estimator)) and (
+            len(model.components_) == record.sizes[0]
+        )
+
+    def identity(self) -> dict[str, Any]:
+        """Class and parameters of the estimator, and how it is scored."""
+        parameters = {
+            name: _plain(value)
+            for name, value in self._parameters.items()
+            if name not in _NOT_OF_THE_MODEL
+        }
+        return {
+            "score": type(self._estimator).__name__,
+            **{f"{name} of the estimator": value for name, value in parameters.items()},
+            "scoring": self._scoring,
+            "scoring_options": repr(sorted(self._options.items())),
+        }
+
+    def _likelihood(self, model: Any, documents: Any) -> Score:
+        # The event whose probability the multinomial ceiling bounds.
+        options = {"n_jobs": self._parameters.get("n_jobs"), **self._options}
+        result = log_likelihood(
+            model,
+            documents,
+            event="sequence",
+            given_length=True,
+            random_state=self._seed,
+            **options,
+        )
+        return Score(result.total, result.total_std_error, degrees_of_freedom(result))
+
+
+def starts_afresh(size: int) -> bool:
+    """Whether a size is the first at or above some power of the factor."""
+    power = math.floor(math.log(size) / math.log(_FRESH_EVERY))
+    return math.ceil(_FRESH_EVERY**power) == size
+
+
+def degrees_of_freedom(result: LogLikelihood) -> float:
+    """Of the error of a total, by Welch and Satterthwaite; infinite where all is exact.
+
+    Equal documents share one estimate: their errors add up.
+    """
+    errors = np.where(result.methods == "exact", 0.0, result.std_errors)
+    variances = np.bincount(result.groups, weights=errors) ** 2
+    free = np.ones(len(variances))
+    free[result.groups] = np.maximum(result.n_replicates - 1, 1)
+    spread = float((variances**2 / free).sum())
+    return float(variances.sum() ** 2 / spread) if spread > 0 else math.inf
+
+
+def check_names(
+    name: str, options: Mapping[str, Any], function: Callable[..., Any], own: tuple[str, ...]
+) -> None:
+    """Refuse options that are no parameters of the function, or are the search's own."""
+    taken = [known for known in inspect.signature(function).parameters if known not in own]
+    for option in options:
+        if option not in taken:
+            raise InvalidArgumentError(
+                f"{name} has {option!r}, but {function.__name__} takes {', '.join(taken)} here"
+            )
+
+
+def _plain(value: Any) -> Any:
+    """Parameters as JSON gives them back; a path or a random state by its text."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return np.asarray(value).tolist() if hasattr(value, "__array__") else repr(value)

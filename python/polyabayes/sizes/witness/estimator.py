@@ -1,0 +1,446 @@
+"""WitnessSearch: the search as an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator, clone
+
+from polyabayes._support import checks
+from polyabayes._support.random import draw_seed
+from polyabayes.allocation.model import AllocationModel
+from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.exceptions import (
+    Interrupted,
+    InvalidArgumentError,
+    InvalidTypeError,
+    NotFittedError,
+)
+from polyabayes.models.fitting import fingerprint
+from polyabayes.sizes.priors import SizePrior
+from polyabayes.sizes.witness.adapters import NestedEstimator, Scorer
+from polyabayes.sizes.witness.records import RecordFile
+from polyabayes.sizes.witness.results import (
+    PredictiveBounds,
+    best_sizes,
+    bounds_table,
+    plain,
+    posterior_table,
+    predictive_bounds,
+    size_names,
+    unexplored_posterior,
+)
+from polyabayes.sizes.witness.runner import Runner
+from polyabayes.sizes.witness.scores import Record, Sizes, named
+from polyabayes.sizes.witness.search import BOUNDS, KINDS, STRATEGIES, Rules, Search, SearchStep
+from polyabayes.sizes.witness.sources import (
+    ScoreOptions,
+    check_further_prior,
+    is_estimator,
+    kind_of,
+    log_ceiling_of,
+    log_multinomial_ceiling,
+    make_scorer,
+)
+from polyabayes.sizes.witness.stopping import StopRules
+from polyabayes.sizes.witness.table import ResultTable
+from polyabayes.sizes.witness.workers import Workers
+
+
+class WitnessSearch(BaseEstimator):  # type: ignore[misc]
+    """Search over unknown sizes, with bounds on p(y) and on every posterior that always hold.
+
+    The witness algorithm of Chiang and Poole. Explored sizes give F, the part of p(y) that is
+    known; the prior mass H outside is bounded: each unexplored size is at least as good as its
+    best witness, an explored size that is no larger in any variable, and no better than a ceiling
+    U. Then F + (witnesses' share of H) <= p(y) <= F + U H. The bounds tighten with every step and
+    hold wherever the search stops.
+
+    Parameters
+    ----------
+    estimator : estimator, AllocationModel or callable
+        A callable ``estimator(*sizes)`` gives ln p(y | sizes) in nats, or a tuple of it and its
+        standard error, or of these and the degrees of freedom of Student's law (normal without).
+        An estimator with parameters ``n_components``, ``fit_method="em"`` and ``init``, as
+        :class:`LatentDirichletAllocation`, is trained on the documents: each size from the model
+        of its best witness, every size up to 10 and then each that has grown by a tenth also
+        afresh, as chains of grown models fall behind. The model of larger ``bound_`` is scored,
+        and gives way to the witness's own where it scores lower. Best with ``learn_priors=True``.
+        An :class:`AllocationModel` is scored by its integrated evidence, with its error; its sizes
+        that are None are the variables, as in ``AllocationModel.blockmodel(None, None)``.
+    prior : priors.SizePrior
+        Prior of the size, or the joint prior of several.
+    kind : {"nested", "evidence"}, optional
+        ``"nested"`` promises that the score never falls as sizes grow (point parameters, each
+        size trained from smaller ones): a fall beyond the errors is refused. ``"evidence"``
+        promises nothing: then only F <= p(y) <= F + U H holds. An estimator keeps the promise: the
+        witness's model with topics that no document uses is one of each larger size. None is
+        "evidence" for an allocation model, else "nested".
+    bound : {"witness", "min-witness", "paper"}, default="witness"
+        ``"witness"``: each unexplored size takes its best witness, and as a ceiling the lowest
+        score of the larger ones explored. ``"min-witness"``: all take the lowest witness, and U.
+        ``"paper"``: the same with U = 1, and predictive bounds that hold only if every
+        unexplored size predicts as the min-witness does.
+    upper : {"vacuous", "multinomial"} or callable, optional
+        U: 1; the probability of the tokens by each document's own frequencies, for any mixture of
+        multinomials, such as LDA (of an allocation model the whole tensor by its frequencies); or a
+        function of X that gives ln U. None takes "vacuous" for a callable or the paper's bounds,
+        else "multinomial". "vacuous" needs scores of probabilities, not of densities.
+    predictive : callable, optional
+        Unless `estimator` is one of scikit-learn's kind: ``predictive(documents, *sizes)`` gives
+        ln p(documents | y, sizes), with errors as a callable score does.
+    scoring : {"likelihood", "bound"}, default="likelihood"
+        How an estimator is scored: by :func:`log_likelihood` of the training documents as a
+        sequence, with its errors, or by its ``bound_``. That is a lower bound: what it gives for
+        ``lower`` holds, all else is as if it were exact (see ``holds_``).
+    scoring_options : dict, optional
+        Further arguments of :func:`log_likelihood`. Its "auto" takes most of a search's time:
+        {"method": "smc-lookahead", "n_particles": 100, "n_replicates": 8} is faster by far, with
+        larger errors. Or of an allocation model's ``log_evidence``, whose "vb" is a lower bound.
+    strategy : {"successor", "widest", "best-first"}, optional
+        What is scored next: ``"successor"``, of those above the witness with the lowest score the
+        one of most prior mass (the paper's choice, which raises its lower bound fastest);
+        ``"widest"``, that with the largest part in the bounds' width; ``"best-first"``, that with
+        the largest part per second that its witness took, which depends on the machine. With
+        several sizes the first may stay on one axis for ever, where larger sizes there never catch
+        up with the other witnesses: the others explore all. None is "successor" for nested scores,
+        "widest" for evidence, whose witnesses say nothing. One size goes up one by one in each.
+    max_steps : int, optional
+        Stop after as many steps.
+    width : float, optional
+        Stop where the bounds on ln p(y) are that close, in nats.
+    max_seconds : float, optional
+        Start no step after this time, but for the first.
+    max_unexplored : float, optional
+        Stop where H is at most this. Without any of these rules it is 1e-6.
+    level : float, default=0.95
+        Probability that all scores with errors lie within their intervals: the i-th may miss with
+        probability (1 - level) 6 / (pi i)^2, so that bounds hold at any stopping time.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Seed of :func:`log_likelihood`, and of an estimator that has none.
+    checkpoint : path-like, optional
+        Folder for scores, models and predictions, written after every score. A search of the same
+        corpus, score, prior, kind and strategy goes on from there; that of another is refused. A
+        function is known by its name: after a change of what it does give another folder.
+    progress : bool, default=False
+        Show a progress bar (needs tqdm).
+
+    Attributes
+    ----------
+    size_names_ : tuple of str
+        Names of the columns of sizes in all tables: ``"size"``; of several ``"size_1"`` and so on,
+        or the nodes of an allocation model.
+    bounds_ : ResultTable
+        One row a step: the sizes, ``log_score`` and ``std_error`` (NaN where scoring failed),
+        ``log_prior``, ``log_f``, ``log_h``, ``lower`` and ``upper`` (bounds on ln p(y)),
+        ``witness`` (the one with the lowest score, None without), ``n_witnesses``, ``seconds``,
+        ``failure``.
+    trace_ : list of SearchStep
+        The witness set after every step, and what was pruned.
+    log_ceiling_ : float
+        Ln U.
+    holds_ : dict of str to bool
+        Whether "lower", "upper", "posterior" and "predictive" bounds hold.
+    stop_reason_ : str
+        "exhausted", "max_steps", "width", "max_seconds", "max_unexplored" or "interrupted".
+    n_steps_ : int
+        Steps taken.
+    posterior_bounds_ : ResultTable
+        One row an explored size: ``lower`` and ``upper`` (bounds on p(sizes | y)), and their logs.
+    unexplored_posterior_ : tuple of float
+        Bounds on the posterior of all other sizes together.
+    best_ : int or tuple of int
+        The explored size of largest prior mass times score.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> search = pb.WitnessSearch(lambda k: -3.0 - 4.0 / k, pb.priors.Poisson(2), width=0.01)
+    >>> search = search.fit()
+    >>> row = search.bounds_.row(-1)
+    >>> print(f"{search.n_steps_} steps, {row['lower']:.3f} to {row['upper']:.3f}")
+    10 steps, -4.404 to -4.401
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        prior: Any,
+        *,
+        kind: str | None = None,
+        bound: str = "witness",
+        upper: Any = None,
+        predictive: Any = None,
+        scoring: str = "likelihood",
+        scoring_options: Any = None,
+        strategy: str | None = None,
+        max_steps: int | None = None,
+        width: float | None = None,
+        max_seconds: float | None = None,
+        max_unexplored: float | None = None,
+        level: float = 0.95,
+        random_state: Any = None,
+        checkpoint: Any = None,
+        progress: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.prior = prior
+        self.kind = kind
+        self.bound = bound
+        self.upper = upper
+        self.predictive = predictive
+        self.scoring = scoring
+        self.scoring_options = scoring_options
+        self.strategy = strategy
+        self.max_steps = max_steps
+        self.width = width
+        self.max_seconds = max_seconds
+        self.max_unexplored = max_unexplored
+        self.level = level
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.progress = progress
+
+    def fit(
+        self,
+        X: Any = None,
+        y: Any = None,  # noqa: ARG002
+        *,
+        executor: Executor | None = None,
+        n_in_flight: int | None = None,
+    ) -> Self:
+        """Search until a rule says stop.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents; a callable score does without, unless ``upper="multinomial"``. For an
+            allocation model what its ``log_evidence`` takes, as a CountTensor.
+        y : ignored
+            Present for scikit-learn.
+        executor : concurrent.futures.Executor, optional
+            Has several configurations scored at once, those that are likely to come next ahead of
+            their turn. The steps are those without it, whichever score is finished first. For
+            functions and allocation models, which a process pool must be able to pickle; the sizes
+            of an estimator come one from the other. Ctrl-C does not stop what its workers do.
+        n_in_flight : int, optional
+            Configurations that the executor is given at once; by default one a core.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If an argument is bad, or `checkpoint` is of another search; before any work.
+        ScoreError
+            If a score is NaN or infinite, above the ceiling, or falls where nesting was promised,
+            if ten in a row fail, or if the executor breaks down; the search up to there is kept.
+        Interrupted
+            On Ctrl-C: a KeyboardInterrupt whose ``partial`` is this search, usable as it is.
+        """
+        self._check_prior()
+        if executor is None and n_in_flight is not None:
+            raise InvalidArgumentError("n_in_flight needs an executor: give one, or leave it out")
+        is_corpus = not (X is None or isinstance(self.estimator, AllocationModel))
+        data = as_corpus(X, "X") if is_corpus else X
+        stops = StopRules.checked(self.max_steps, self.width, self.max_seconds, self.max_unexplored)
+        seed, file = draw_seed(self.random_state), None
+        if self.checkpoint is not None:
+            file = RecordFile(self.checkpoint)
+            if self.random_state is None and file.header is not None:
+                seed = file.header.get("seed", seed)
+        scorer = self._make_scorer(data, seed, file)
+        rules = self._rules(data, scorer)
+        workers = None if executor is None else Workers(executor, n_in_flight, scorer)
+        known: list[Record] = []
+        if file is not None:
+            recorded = file.resume(self._identity(scorer, data, rules, seed))
+            known = [record for record in recorded if scorer.can_resume(record)]
+        self._search, self._scorer = Search(self.prior, rules), scorer
+        self.stop_reason_ = "interrupted"
+        runner = Runner(self._search, scorer, stops, file, workers)
+        try:
+            runner.replay(known)
+            self.stop_reason_ = runner.run(progress=self.progress)
+        except KeyboardInterrupt:
+            raise Interrupted(f"stopped after {self.n_steps_:,} steps", self) from None
+        return self
+
+    def under(self, prior: SizePrior) -> WitnessSearch:
+        """The same scores under another prior, without scoring anything again.
+
+        Parameters
+        ----------
+        prior : SizePrior
+            A prior of as many sizes.
+
+        Returns
+        -------
+        WitnessSearch
+            A fitted search; this one is left as it is.
+        """
+        done = self._fitted()
+        check_further_prior(prior, self.prior)
+        for record in done.records:
+            if any(size < low for size, low in zip(record.sizes, prior.first, strict=True)):
+                raise InvalidArgumentError(
+                    f"{named(record.sizes)} is explored, but {prior!r} begins at {prior.first}"
+                )
+        other: WitnessSearch = clone(self).set_params(prior=prior)
+        other._search, other._scorer = Search(prior, done.rules), self._scorer
+        other.stop_reason_ = self.stop_reason_
+        for record in done.records:
+            other._search.add(record)
+        return other
+
+    @property
+    def n_steps_(self) -> int:
+        """Steps taken."""
+        return len(self._fitted().records)
+
+    @property
+    def size_names_(self) -> tuple[str, ...]:
+        """Names of the columns of sizes: those of the nodes, where a model has several unknown."""
+        nodes = self.estimator.unknown_sizes if isinstance(self.estimator, AllocationModel) else ()
+        return size_names(self._fitted().prior.n_variables, nodes)
+
+    @property
+    def trace_(self) -> list[SearchStep]:
+        """The witness set after every step."""
+        return list(self._fitted().steps)
+
+    @property
+    def log_ceiling_(self) -> float:
+        """Ln U."""
+        return self._fitted().rules.log_ceiling
+
+    @property
+    def holds_(self) -> dict[str, bool]:
+        """Which bounds hold: all, but for lower bounds as scores, and the paper's predictions."""
+        rules = self._fitted().rules
+        exact = not self._scorer.is_lower_bound
+        predictive = exact and rules.bound != "paper"
+        return {"lower": True, "upper": exact, "posterior": exact, "predictive": predictive}
+
+    @property
+    def bounds_(self) -> ResultTable:
+        """One row a step."""
+        return bounds_table(self._fitted(), self.size_names_)
+
+    @property
+    def posterior_bounds_(self) -> ResultTable:
+        """Bounds on p(sizes | y) of every configuration with a score, and their logs.
+
+        A posterior is least where its own score is at its lower bound and all else, the
+        unexplored part included, at its upper bound.
+        """
+        return posterior_table(self._fitted(), self.size_names_)
+
+    @property
+    def unexplored_posterior_(self) -> tuple[float, float]:
+        """Bounds on the posterior probability of all sizes without a score."""
+        return unexplored_posterior(self._fitted())
+
+    @property
+    def best_(self) -> int | Sizes:
+        """The size (a tuple, if there are several) of largest prior mass times score."""
+        return plain(best_sizes(self._fitted()))
+
+    def model(self, *sizes: int) -> Any:
+        """The trained model of a size that was explored; by default, of ``best_``.
+
+        It has fewer components where no model of this size was found that scores higher than that
+        of a smaller one. An allocation model has its sizes filled in.
+
+        Parameters
+        ----------
+        *sizes : int
+            The size, or the sizes.
+
+        Returns
+        -------
+        estimator or AllocationModel
+        """
+        done = self._fitted()
+        return self._scorer.model(sizes or best_sizes(done))
+
+    def predictive_bounds(self, X: Any) -> PredictiveBounds:
+        """Bounds on ln p(X | y), averaged over sizes by their posterior.
+
+        With N = sum over explored sizes of p(s) p(y|s) p(X|s, y): N / (F + U H) <= p(X|y) <=
+        (N + U' U H) / (F + U H), where U' is the multinomial ceiling of X, or 1; errors of scores
+        and predictions are carried through. Needs one score of X for every explored size.
+
+        Parameters
+        ----------
+        X : documents
+            New documents; for a callable score, whatever `predictive` takes.
+
+        Returns
+        -------
+        PredictiveBounds
+        """
+        done, log_ceiling, documents = self._fitted(), 0.0, X
+        if isinstance(self._scorer, NestedEstimator):
+            documents = as_corpus(X, "X")
+            if self._upper() == "multinomial":
+                log_ceiling = log_multinomial_ceiling(documents)
+        predictions = {
+            record.sizes: self._scorer.predict(record.sizes, documents)
+            for record in done.records
+            if record.score is not None
+        }
+        return predictive_bounds(done, predictions, log_ceiling)
+
+    def _fitted(self) -> Search:
+        if not hasattr(self, "_search"):
+            raise NotFittedError("This WitnessSearch instance is not fitted yet: call fit")
+        return self._search
+
+    def _upper(self) -> Any:
+        if self.upper is not None:
+            return self.upper
+        known = is_estimator(self.estimator) or isinstance(self.estimator, AllocationModel)
+        return "multinomial" if known and self.bound != "paper" else "vacuous"
+
+    def _check_prior(self) -> None:
+        if not isinstance(self.prior, SizePrior):
+            raise InvalidTypeError(
+                f"prior must be one of polyabayes.priors, got {self.prior!r}; priors.Custom makes "
+                "one of functions"
+            )
+
+    def _make_scorer(self, data: Any, seed: int, file: RecordFile | None) -> Scorer:
+        options = {} if self.scoring_options is None else self.scoring_options
+        if not isinstance(options, Mapping):
+            raise InvalidTypeError(f"scoring_options must be a dict or None, got {options!r}")
+        folder = None if file is None else file.folder
+        kind = checks.choice("kind", kind_of(self.estimator, self.kind), KINDS)
+        given = ScoreOptions(self.predictive, self.scoring, dict(options), seed, folder)
+        return make_scorer(self.estimator, kind, self.prior.first, data, given)
+
+    def _rules(self, data: Any, scorer: Scorer) -> Rules:
+        kind, strategy = kind_of(self.estimator, self.kind), self.strategy
+        if strategy is None:
+            strategy = "successor" if kind == "nested" else "widest"
+        return Rules(
+            kind=kind,
+            bound=checks.choice("bound", self.bound, BOUNDS),
+            strategy=checks.choice("strategy", strategy, STRATEGIES),
+            level=checks.share("level", self.level),
+            log_ceiling=log_ceiling_of(self._upper(), data, scorer),
+        )
+
+    def _identity(self, scorer: Scorer, data: Any, rules: Rules, seed: int) -> dict[str, Any]:
+        return {
+            "prior": repr(self.prior),
+            "corpus": fingerprint(data) if isinstance(data, Corpus) else None,
+            "kind": rules.kind,
+            "strategy": rules.strategy,
+            "seed": seed,
+            **scorer.identity(),
+        }

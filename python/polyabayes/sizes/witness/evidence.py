@@ -1,0 +1,128 @@
+"""Scores by integrated evidence: an allocation model some of whose sizes are not known."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from polyabayes._support import checks
+from polyabayes.allocation.evidence import METHODS
+from polyabayes.allocation.layout import lay_out
+from polyabayes.allocation.model import AllocationModel
+from polyabayes.data.tensor import CountTensor
+from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.sizes.witness.adapters import FunctionScorer, check_names
+from polyabayes.sizes.witness.scores import ROUNDING, Score, Sizes
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceOf:
+    """Ln of the evidence of a tensor, as a function of the unknown sizes of a model."""
+
+    model: AllocationModel
+    tensor: CountTensor
+    options: dict[str, Any]
+
+    def __call__(self, *sizes: int) -> Score:
+        """The value with its error, by Student's law where that is of replicates."""
+        found = self.sized(sizes).log_evidence(self.tensor, **self.options)
+        if not found.n_replicates:
+            return Score(found.value)
+        return Score(found.value, found.std_error, max(found.n_replicates - 1, 1))
+
+    def sized(self, sizes: Sizes) -> AllocationModel:
+        """The model of these sizes."""
+        return self.model.with_sizes(**dict(zip(self.model.unknown_sizes, sizes, strict=True)))
+
+
+# Parameters that make the model, and arguments of log_evidence that the search sets itself, has no
+# use for, or leaves to run time.
+_OF_THE_MODEL = ("sizes", "concentration", "rate", "tied")
+_OWN = ("self", "data", "observed", "max_total", "random_state")
+_FREE = ("random_state", "n_jobs", "progress")
+
+
+class EvidenceScorer(FunctionScorer):
+    """An allocation model whose unknown sizes are searched.
+
+    Parameters
+    ----------
+    model : AllocationModel
+        Its unknown sizes are the variables of the search, in their order.
+    data : CountTensor, Corpus, array or sparse matrix
+        The counts.
+    first : tuple of int
+        Sizes to try whether model and data fit.
+    options : mapping
+        Further arguments of ``log_evidence``.
+    seed : int
+        Its seed.
+    predictive : callable, optional
+        As :class:`WitnessSearch` takes it.
+    """
+
+    def __init__(
+        self,
+        model: AllocationModel,
+        data: Any,
+        first: Sizes,
+        options: Mapping[str, Any],
+        seed: int,
+        predictive: Callable[..., Any] | None,
+    ) -> None:
+        if len(model.unknown_sizes) != len(first):
+            unknown = ", ".join(model.unknown_sizes) or "none"
+            raise InvalidArgumentError(
+                f"prior is of {len(first)} sizes, but those of the model that are None are "
+                f"{unknown}; give a prior of each, as priors.Product of several"
+            )
+        if data is None:
+            raise InvalidArgumentError("X is missing: an allocation model needs counts")
+        check_names("scoring_options", options, AllocationModel.log_evidence, _OWN)
+        method = checks.choice("method", options.get("method", "auto"), tuple(METHODS))
+        self._evidence = EvidenceOf(model, data, {**options, "random_state": seed})
+        tensor = lay_out(self._evidence.sized(first), data).tensor
+        self._evidence = EvidenceOf(model, tensor, self._evidence.options)
+        super().__init__(self._evidence, predictive)
+        self.is_lower_bound = METHODS[method].is_lower_bound
+
+    def model(self, sizes: Sizes) -> AllocationModel:
+        """The model of these sizes."""
+        return self._evidence.sized(sizes)
+
+    def log_ceiling(self) -> float:
+        """Ln of the probability of the tensor, given its total, by its own frequencies.
+
+        Given the total, the evidence of every network is an average of multinomial laws.
+        """
+        counts = self._evidence.tensor.counts.astype(np.float64)
+        total = float(counts.sum())
+        ways = special.gammaln(total + 1.0) - special.gammaln(counts + 1.0).sum()
+        shares = float((counts * np.log(counts / max(total, 1.0))).sum())
+        room = ROUNDING * (abs(shares) + 2.0 * float(special.gammaln(total + 1.0)))
+        return min(float(ways) + shares + room, 0.0)
+
+    def identity(self) -> dict[str, Any]:
+        """Model, data and how the evidence is found."""
+        model, options = self._evidence.model, self._evidence.options
+        told = [(name, option) for name, option in sorted(options.items()) if name not in _FREE]
+        return {
+            "score": model.graph.to_text(),
+            "prior of the tables": repr(model.prior),
+            **{name: repr(getattr(model, name)) for name in _OF_THE_MODEL},
+            "corpus": fingerprint_of(self._evidence.tensor),
+            "scoring_options": repr(told),
+        }
+
+
+def fingerprint_of(tensor: CountTensor) -> str:
+    """Hash of the axes and the counts."""
+    digest = hashlib.sha256(repr((tensor.axes, tensor.shape)).encode())
+    for array in (tensor.coordinates, tensor.counts):
+        digest.update(np.ascontiguousarray(array, dtype=np.int64).tobytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,174 @@
+"""The averaged predictor against the single best model, on held-out documents."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from polyabayes._support import checks
+from polyabayes._support.random import RandomState, random_generator
+from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.sizes.priors import SizePrior
+from polyabayes.sizes.witness.estimator import WitnessSearch
+from polyabayes.sizes.witness.sources import check_further_prior
+from polyabayes.sizes.witness.table import ResultTable
+
+_MOST_WORKERS = 1024
+
+
+class _Fold(NamedTuple):
+    fold: int
+    prior: str
+    n_tokens: int
+    n_steps: int
+    best_size: int
+    lower: float
+    upper: float
+    best: float
+    best_std_error: float
+
+
+def cross_validate(
+    search: WitnessSearch,
+    X: Any,
+    n_folds: int = 10,
+    *,
+    priors: Sequence[SizePrior] = (),
+    executor: Executor | None = None,
+    n_workers: int = 1,
+    random_state: RandomState = 0,
+    checkpoint: Any = None,
+) -> ResultTable:
+    """Compare the average over sizes with the single best model on held-out documents, k-fold.
+
+    Every fold searches on the other documents and predicts its own.
+
+    Parameters
+    ----------
+    search : WitnessSearch
+        A search whose score is an estimator; cloned for every fold.
+    X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+        The documents.
+    n_folds : int, default=10
+        Number of folds.
+    priors : sequence of priors.SizePrior, default=()
+        Further priors: what was trained under that of `search` is averaged under these, too.
+    executor : concurrent.futures.Executor, optional
+        Where the folds run; one is made where `n_workers` asks for it.
+    n_workers : int, default=1
+        Processes; 1 runs the folds here, one after another.
+    random_state : None, int, RandomState, Generator or SeedSequence, default=0
+        Which document is in which fold.
+    checkpoint : path-like, optional
+        Folder with one checkpoint a fold, predictions included: a run that was killed goes on from
+        there, given the same `random_state`.
+
+    Returns
+    -------
+    ResultTable
+        One row a fold and prior: ``lower`` and ``upper``, bounds on ln p(held-out documents | the
+        others) averaged over sizes; ``best`` and ``best_std_error`` of the single best model; in
+        nats.
+    """
+    if not isinstance(search, WitnessSearch) or not hasattr(search.estimator, "get_params"):
+        raise InvalidTypeError(
+            "search must be a WitnessSearch of an estimator: a function is not trained on folds"
+        )
+    corpus = as_corpus(X, "X")
+    n_folds = checks.whole_number("n_folds", n_folds, 2)
+    if n_folds > corpus.n_documents:
+        raise InvalidArgumentError(
+            f"n_folds={n_folds}, but there are {corpus.n_documents} documents"
+        )
+    n_workers = checks.whole_number("n_workers", n_workers, 1, _MOST_WORKERS)
+    if isinstance(priors, SizePrior) or not isinstance(priors, Sequence):
+        raise InvalidTypeError(f"priors must be a list of priors, got {priors!r}")
+    for prior in priors:
+        check_further_prior(prior, search.prior)
+        if any(np.greater(prior.first, search.prior.first)):
+            raise InvalidArgumentError(
+                f"{prior!r} begins at {prior.first}, but the search explores sizes from "
+                f"{search.prior.first} on"
+            )
+    order = random_generator(random_state).permutation(corpus.n_documents)
+    folds = np.empty(corpus.n_documents, dtype=np.int64)
+    folds[order] = np.arange(corpus.n_documents) % n_folds
+    jobs = [
+        partial(_run_fold, _search_of_fold(search, checkpoint, fold), priors, corpus, folds, fold)
+        for fold in range(n_folds)
+    ]
+    rows = _run_all(jobs, executor, n_workers)
+    return ResultTable(_Fold._fields, [row for rows_of_fold in rows for row in rows_of_fold])
+
+
+def _search_of_fold(search: WitnessSearch, checkpoint: Any, fold: int) -> WitnessSearch:
+    copy: WitnessSearch = clone(search)
+    if checkpoint is not None:
+        copy.set_params(checkpoint=Path(checkpoint) / f"fold-{fold}")
+    elif copy.checkpoint is not None:
+        copy.set_params(checkpoint=Path(copy.checkpoint) / f"fold-{fold}")
+    return copy
+
+
+def _run_fold(
+    search: WitnessSearch, priors: Sequence[SizePrior], corpus: Corpus, folds: Any, fold: int
+) -> list[_Fold]:
+    search.fit(corpus[folds != fold])
+    held_out = corpus[folds == fold]
+    rows = []
+    for one in (search, *map(search.under, priors)):
+        bounds, best = one.predictive_bounds(held_out), one.best_
+        assert isinstance(best, int)
+        rows.append(_Fold(fold, repr(one.prior), held_out.n_tokens, one.n_steps_, best, *bounds))
+    return rows
+
+
+def _run_all(
+    jobs: list[partial[list[_Fold]]], executor: Executor | None, n_workers: int
+) -> list[list[_Fold]]:
+    if executor is None and n_workers == 1:
+        return [job() for job in jobs]
+    # A forked child would inherit the locks of this process's threads.
+    context = multiprocessing.get_context("spawn")
+    with (
+        ProcessPoolExecutor(min(n_workers, len(jobs)), context, initializer=_end_with_the_parent)
+        if executor is None
+        else nullcontext(executor)
+    ) as pool:
+        futures = [pool.submit(job) for job in jobs]
+        try:
+            for future in as_completed(futures):
+                future.result()
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            if executor is None:
+                pool.shutdown(wait=False)
+            raise
+    return [future.result() for future in futures]
+
+
+def _end_with_the_parent() -> None:
+    """Have this process end where its parent is killed.
+
+    It would go on otherwise, and write to the checkpoints of the run that takes over.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

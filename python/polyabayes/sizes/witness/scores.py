@@ -1,0 +1,114 @@
+"""Scores of configurations, and intervals that hold for all of them together."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from polyabayes.exceptions import ScoreError
+
+Sizes: TypeAlias = tuple[int, ...]
+
+# What rounding may do to a sum of very many logs, as a share of the sum; and, as it is, to the logs
+# of the prior masses that it is multiplied and summed by.
+ROUNDING = 1e-12
+
+
+class Score(NamedTuple):
+    """What is known of ln p(y | sizes), in nats.
+
+    Attributes
+    ----------
+    value : float
+        The log score; ``-inf`` is legal.
+    std_error : float
+        Its standard error; 0 where it is exact.
+    degrees_of_freedom : float
+        Of Student's law of the error; infinite for the normal law.
+    """
+
+    value: float
+    std_error: float = 0.0
+    degrees_of_freedom: float = math.inf
+
+
+@dataclass(frozen=True)
+class Record:
+    """A configuration that was tried: its score, or why there is none."""
+
+    sizes: Sizes
+    score: Score | None
+    seconds: float
+    failure: str | None = None
+
+
+class Intervals(NamedTuple):
+    """Bounds on the log scores of records, NaN for those that failed."""
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, records: Sequence[Record], level: float) -> Intervals:
+        """Intervals that hold for all records together, however many there will be.
+
+        The i-th score with an error is allowed to fail with probability alpha 6 / (pi i)^2; these
+        add up to alpha = 1 - level, so that the search may stop at any time.
+        """
+        bounds = np.full((len(records), 2), np.nan)
+        n_noisy = 0
+        for ix, record in enumerate(records):
+            if record.score is not None:
+                n_noisy += record.score.std_error > 0
+                share = 6.0 / (math.pi * max(n_noisy, 1)) ** 2
+                bounds[ix] = interval(record.score, (1.0 - level) * share)
+        return cls(bounds[:, 0], bounds[:, 1])
+
+
+def interval(score: Score, alpha: float) -> tuple[float, float]:
+    """Two-sided interval that fails with probability `alpha`, and room for rounding."""
+    value, std_error, degrees = score
+    if std_error == 0:
+        half_width = 0.0
+    else:
+        normal = math.isinf(degrees)
+        quantile = special.ndtri(alpha / 2) if normal else special.stdtrit(degrees, alpha / 2)
+        half_width = -float(quantile) * std_error
+    if math.isinf(half_width):
+        return -math.inf, math.inf
+    if math.isinf(value):
+        # An estimate of zero that is not exact knows nothing of the upper bound.
+        return -math.inf, math.inf if half_width else -math.inf
+    half_width += ROUNDING * (1.0 + abs(value))
+    return value - half_width, value + half_width
+
+
+def checked_score(result: Any, sizes: Sizes) -> Score:
+    """What a score function returned: a number, or a number and its error."""
+    parts = result if isinstance(result, tuple) and 1 <= len(result) <= 3 else (result,)
+    for name, part in zip(Score._fields, parts, strict=False):
+        if isinstance(part, bool) or not isinstance(part, numbers.Real):
+            raise ScoreError(
+                f"the score of {named(sizes)} must be a number, or (value, std_error) or (value, "
+                f"std_error, degrees_of_freedom); its {name} is {part!r}"
+            )
+    value, std_error, degrees = Score(*map(float, parts))
+    if math.isnan(value) or value == math.inf:
+        raise ScoreError(f"the log score of {named(sizes)} is {value}: it must be a number or -inf")
+    if not std_error >= 0:
+        raise ScoreError(f"the standard error of the score of {named(sizes)} is {std_error}")
+    if not degrees > 0:
+        raise ScoreError(f"the degrees of freedom of the score of {named(sizes)} are {degrees}")
+    return Score(value, std_error, degrees)
+
+
+def named(sizes: Sizes) -> str:
+    """The configuration, as messages call it."""
+    return f"size {sizes[0]}" if len(sizes) == 1 else f"sizes {sizes}"

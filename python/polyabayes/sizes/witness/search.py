@@ -1,0 +1,363 @@
+"""The search: which sizes are explored, which one is next, and what that says of all of them.
+
+Chiang and Poole's witness algorithm over a grid of disjoint boxes. Along each axis the grid has the
+sizes up to the first that was not tried, then all above in one box: every size is in one cell, the
+best witness of a cell is a cumulative maximum, and masses are only ever added. Where a prior has no
+mass on any of those left, the grid reaches to the next that has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support.log_space import log_difference, log_sum
+from polyabayes.exceptions import BudgetExceededError, ScoreError, argument
+from polyabayes.sizes.priors import SizePrior
+from polyabayes.sizes.witness.scores import Intervals, Record, Score, Sizes, named
+
+KINDS = ("nested", "evidence")
+BOUNDS = ("witness", "min-witness", "paper")
+STRATEGIES = ("successor", "widest", "best-first")
+
+_LARGEST_GRID = 10**6
+
+
+class Rules(NamedTuple):
+    """What is promised of the scores, and what is made of them."""
+
+    kind: str
+    bound: str
+    strategy: str
+    log_ceiling: float
+    level: float
+
+
+class Bounds(NamedTuple):
+    """Logs of prior masses and of probabilities of the data, in nats.
+
+    F is the part of p(y) that comes from the explored sizes, H the prior mass of the others; the
+    rest is their part of p(y).
+    """
+
+    log_f: float
+    log_h: float
+    rest_lower: float
+    rest_upper: float
+    lower: float
+    upper: float
+
+
+class SearchStep(NamedTuple):
+    """One step of the search.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        The configuration that was scored.
+    failure : str or None
+        Why it could not be.
+    witnesses : tuple of tuple of int
+        The witness set after the step, by increasing score.
+    min_witness : tuple of int or None
+        The witness with the lowest score; None where some configuration has no witness.
+    pruned : tuple of tuple of int
+        What the step removed from the witness set, the configuration itself where it is no
+        witness included.
+    """
+
+    sizes: Sizes
+    failure: str | None
+    witnesses: tuple[Sizes, ...]
+    min_witness: Sizes | None
+    pruned: tuple[Sizes, ...]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The grid after some steps; arrays have one entry a cell.
+
+    Attributes
+    ----------
+    log_mass : ndarray
+        Ln of the prior mass.
+    scored, tried : ndarray of bool
+        Cells with a score, and with a score or a failure.
+    lower, upper : ndarray
+        Bounds on ln p(y | sizes) anywhere in the cell.
+    witness : ndarray of int
+        The record of the best witness; -1 for none.
+    """
+
+    first: Sizes
+    log_mass: NDArray[np.float64]
+    scored: NDArray[np.bool_]
+    tried: NDArray[np.bool_]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    witness: NDArray[np.int64]
+
+    @property
+    def open(self) -> NDArray[np.bool_]:
+        """Cells with prior mass that is not explored."""
+        return ~self.scored & (self.log_mass > -np.inf)
+
+    def cell(self, sizes: Sizes) -> Sizes:
+        """Index of the cell of a configuration."""
+        return _cell(self.first, sizes)
+
+    def sizes(self, cell: NDArray[np.int64]) -> Sizes:
+        """Configuration of a cell."""
+        return tuple(int(at) + low for at, low in zip(cell, self.first, strict=True))
+
+
+def take_survey(
+    prior: SizePrior, records: Sequence[Record], intervals: Intervals, rules: Rules
+) -> Survey:
+    """Lay the grid and bound the score of every cell.
+
+    Where scores are nested, a lower bound holds for all larger sizes, an upper bound for all
+    smaller ones.
+    """
+    log_mass, tried = _grid(prior, records)
+    scored = np.zeros(log_mass.shape, dtype=bool)
+    lower = np.full(log_mass.shape, -np.inf)
+    upper = np.full(log_mass.shape, rules.log_ceiling)
+    rank = np.full(log_mass.shape, -1)
+    # Of equal scores the later one, which is not below the other, is the better witness.
+    by_score = np.argsort(intervals.lower, kind="stable")
+    ranks = np.empty(len(records), dtype=np.int64)
+    ranks[by_score] = np.arange(len(records))
+    for ix, record in enumerate(records):
+        cell = _cell(prior.first, record.sizes)
+        if record.score is not None:
+            scored[cell] = True
+            lower[cell], rank[cell] = intervals.lower[ix], ranks[ix]
+            upper[cell] = min(intervals.upper[ix], rules.log_ceiling)
+    for axis in range(log_mass.ndim):
+        np.maximum.accumulate(rank, axis=axis, out=rank)
+        if rules.kind == "nested":
+            np.maximum.accumulate(lower, axis=axis, out=lower)
+            upper = np.flip(np.minimum.accumulate(np.flip(upper, axis), axis=axis), axis)
+    witness = np.where(rank < 0, -1, np.append(by_score, -1)[rank])
+    return Survey(prior.first, log_mass, scored, tried, lower, upper, witness)
+
+
+def _grid(
+    prior: SizePrior, records: Sequence[Record]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Ln of the masses of the cells, and which were tried.
+
+    Along each axis one beyond all that were tried, or more, until some mass there is that of a
+    single configuration.
+    """
+    axes = range(prior.n_variables)
+    tops = tuple(
+        max((record.sizes[axis] for record in records), default=prior.first[axis] - 1)
+        for axis in axes
+    )
+    n_beyond = 1
+    while True:
+        before, tops = tops, tuple(_beyond(prior, axis, tops[axis], n_beyond) for axis in axes)
+        n_beyond *= 2
+        n_cells = math.prod(top - low + 2 for top, low in zip(tops, prior.first, strict=True))
+        if n_cells > _LARGEST_GRID:
+            raise BudgetExceededError(
+                f"the sizes up to {tops} are more than the {_LARGEST_GRID:,} that a search can "
+                "hold; give a prior whose sizes with mass are closer together"
+            )
+        log_mass = prior.log_masses(tops)
+        tried = np.zeros(log_mass.shape, dtype=bool)
+        for record in records:
+            tried[_cell(prior.first, record.sizes)] = True
+        left = (log_mass > -np.inf) & ~tried
+        if left[_points(left.ndim)].any() or not left.any() or tops == before:
+            return log_mass, tried
+
+
+def _beyond(prior: SizePrior, axis: int, size: int, n_sizes: int) -> int:
+    """The size that so many with mass beyond this one lead to, or the last one."""
+    for _ in range(n_sizes):
+        following = prior.next_size(axis, size)
+        if following is None:
+            break
+        size = following
+    return size
+
+
+def _cell(first: Sizes, sizes: Sizes) -> Sizes:
+    return tuple(size - low for size, low in zip(sizes, first, strict=True))
+
+
+def _points(n_variables: int) -> tuple[slice, ...]:
+    """The cells that are single configurations."""
+    return (slice(0, -1),) * n_variables
+
+
+class Search:
+    """The explored configurations, the bounds after each, and the choice of the next.
+
+    Parameters
+    ----------
+    prior : SizePrior
+        Prior of the sizes.
+    rules : Rules
+        What is promised of the scores, and what is made of them.
+    """
+
+    def __init__(self, prior: SizePrior, rules: Rules) -> None:
+        self.prior, self.rules = prior, rules
+        self.records: list[Record] = []
+        self.steps: list[SearchStep] = []
+        self.bounds: list[Bounds] = []
+        self._take([], Intervals.of([], rules.level))
+
+    def copy(self) -> Self:
+        """A search that goes on from here without changing this one."""
+        other = copy(self)
+        other.steps, other.bounds = list(self.steps), list(self.bounds)
+        return other
+
+    def survey_at(self, level: float) -> Survey:
+        """The grid, where scores are known at this level, all of them together."""
+        intervals = Intervals.of(self.records, level)
+        return take_survey(self.prior, self.records, intervals, self.rules)
+
+    def add(self, record: Record) -> None:
+        """Take a step; refuse a score that breaks what the kind of score promises."""
+        records = [*self.records, record]
+        intervals = Intervals.of(records, self.rules.level)
+        if record.score is not None:
+            self._check(records, intervals)
+        was = [*self._witnesses, *([] if record.score is None else [len(self.records)])]
+        self._take(records, intervals)
+        self.bounds.append(self._bounds())
+        self.steps.append(
+            SearchStep(
+                record.sizes,
+                record.failure,
+                tuple(records[ix].sizes for ix in self._witnesses),
+                None if self._least is None else records[self._least].sizes,
+                tuple(records[ix].sizes for ix in was if ix not in self._witnesses),
+            )
+        )
+
+    def choose(self) -> tuple[Sizes, Sizes | None] | None:
+        """The next configuration and its best witness; None where nothing is left to try."""
+        survey, points = self.survey, _points(self.prior.n_variables)
+        candidates = np.zeros(survey.tried.shape, dtype=bool)
+        candidates[points] = (survey.open & ~survey.tried)[points]
+        if self.rules.strategy == "successor":
+            least = -1 if self._least is None else self._least
+            mine = candidates & (survey.witness == least)
+            # Beyond failures there may be none in the grid: then any other will do.
+            candidates = mine if mine.any() else candidates
+        cells = np.argwhere(_minimal(candidates))
+        if not len(cells):
+            return None
+        worth = [self._worth(tuple(cell)) for cell in cells]
+        chosen = cells[int(np.argmax(worth))]
+        witness = int(survey.witness[tuple(chosen)])
+        return survey.sizes(chosen), None if witness < 0 else self.records[witness].sizes
+
+    def _worth(self, cell: Sizes) -> float:
+        """The prior mass, or the part in the bounds' width, or that by seconds of its witness."""
+        survey = self.survey
+        log_mass = float(survey.log_mass[cell])
+        if self.rules.strategy == "successor":
+            return log_mass
+        width = log_difference(float(survey.upper[cell]), float(survey.lower[cell]))
+        if self.rules.strategy == "widest":
+            return log_mass + width
+        witness = int(survey.witness[cell])
+        seconds = self.records[witness].seconds if witness >= 0 else 1.0
+        return log_mass + width - math.log(max(seconds, 1e-9))
+
+    def _take(self, records: list[Record], intervals: Intervals) -> None:
+        """Survey the grid; list the records that are the best witness of some configuration.
+
+        They go by increasing score. Where a configuration has none, there is no least.
+        """
+        survey = take_survey(self.prior, records, intervals, self.rules)
+        self.records, self.survey = records, survey
+        found = np.unique(self.survey.witness[self.survey.open]).tolist()
+        self._witnesses = sorted(
+            (ix for ix in found if ix >= 0), key=lambda ix: (intervals.lower[ix], ix)
+        )
+        self._least = None if -1 in found else next(iter(self._witnesses), None)
+
+    def _bounds(self) -> Bounds:
+        survey, rules = self.survey, self.rules
+        rest = survey.open
+        log_h = log_sum(survey.log_mass[rest])
+        rest_lower, rest_upper = rest_bounds(survey, rules)
+        scores = [
+            float(survey.log_mass[survey.cell(record.sizes)]) + record.score.value
+            for record in self.records
+            if record.score is not None
+        ]
+        explored = survey.log_mass[survey.scored]
+        lower = log_sum(np.append(explored + survey.lower[survey.scored], rest_lower))
+        upper = log_sum(np.append(explored + survey.upper[survey.scored], rest_upper))
+        return Bounds(log_sum(np.array(scores)), log_h, rest_lower, rest_upper, lower, upper)
+
+    def _check(self, records: list[Record], intervals: Intervals) -> None:
+        """Refuse the last score where its interval contradicts the ceiling or another score."""
+        new = records[-1]
+        if intervals.lower[-1] > self.rules.log_ceiling:
+            raise ScoreError(
+                f"the log score of {named(new.sizes)} is {_told(new.score)}, above the ceiling "
+                f"{self.rules.log_ceiling!r} on all of them: give another {argument('upper')}, "
+                "one that holds for this score"
+            )
+        if self.rules.kind != "nested":
+            return
+        last = len(records) - 1
+        for other in reversed(range(last)):
+            for small, large in ((other, last), (last, other)):
+                pairs = zip(records[small].sizes, records[large].sizes, strict=True)
+                below = all(a <= b for a, b in pairs)
+                # False for those that failed: their bounds are NaN.
+                if below and intervals.lower[small] > intervals.upper[large]:
+                    raise ScoreError(
+                        f"the log score falls from {_told(records[small].score)} at "
+                        f"{named(records[small].sizes)} to {_told(records[large].score)} at "
+                        f'{named(records[large].sizes)}, but kind="nested" promises that it never '
+                        'does: train more sizes from fewer, or use kind="evidence"'
+                    )
+
+
+def rest_bounds(survey: Survey, rules: Rules) -> tuple[float, float]:
+    """Ln of the least and the most that unexplored configurations can add to p(y)."""
+    rest = survey.open
+    log_mass, lower, upper = survey.log_mass[rest], survey.lower[rest], survey.upper[rest]
+    if rules.bound == "witness":
+        return log_sum(log_mass + lower), log_sum(log_mass + upper)
+    log_h = log_sum(log_mass)
+    least = float(lower.min()) if len(lower) else -np.inf
+    return log_h + least, log_h + rules.log_ceiling
+
+
+def _minimal(cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Those of the cells that are above no other of them."""
+    minimal = cells.copy()
+    for axis in range(cells.ndim):
+        at_or_below = cells
+        for other in range(cells.ndim):
+            at_or_below = np.logical_or.accumulate(at_or_below, axis=other)
+        below = np.roll(at_or_below, 1, axis=axis)
+        below[(slice(None),) * axis + (0,)] = False
+        minimal &= ~below
+    return minimal
+
+
+def _told(score: Score | None) -> str:
+    if score is None:
+        return "nothing"
+    return f"{score.value!r} +- {score.std_error:.3g}" if score.std_error else repr(score.value)

@@ -1,0 +1,25 @@
+"""Topics as people look at them: coherence, figures, top documents, matches, a report."""
+
+from polyabayes.topics.coherence import coherence
+from polyabayes.topics.diagnostics import (
+    TopDocuments,
+    TopicDiagnostics,
+    diagnostics,
+    diversity,
+    top_documents,
+)
+from polyabayes.topics.matching import TopicMatch, match_topics, stability
+from polyabayes.topics.report import report
+
+__all__ = [
+    "TopDocuments",
+    "TopicDiagnostics",
+    "TopicMatch",
+    "coherence",
+    "diagnostics",
+    "diversity",
+    "match_topics",
+    "report",
+    "stability",
+    "top_documents",
+]

@@ -1,0 +1,153 @@
+"""Coherence: how much the top words of a topic occur together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support import checks
+from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.topics.cooccurrence import Occurrences, in_documents, in_windows
+from polyabayes.topics.fitted import aligned, fitted_model, names, top_words
+
+__all__ = ["coherence"]
+
+# Smallest probability of a pair, as in gensim and in the paper's implementation.
+_EPSILON = 1e-12
+_WINDOWS = {"npmi": 10, "uci": 10, "c_v": 110}
+_MEASURES = ("npmi", "uci", "umass", "c_v")
+
+
+def coherence(
+    model: Any,
+    documents: Any = None,
+    measure: str = "npmi",
+    *,
+    texts: Iterable[Sequence[str]] | None = None,
+    n_words: int = 10,
+    window: int | None = None,
+) -> NDArray[np.float64]:
+    """Coherence of every topic by its top words, over a reference corpus.
+
+    Coherence says how well the words of a topic read together, not how probable documents are:
+    models are compared by :func:`log_likelihood`.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
+        Fitted.
+    documents : Corpus, sparse matrix, integer array or DataFrame, optional
+        Reference documents; two words occur together when one document holds both.
+    measure : {"npmi", "uci", "umass", "c_v"}, default="npmi"
+        ``"npmi"``: mean over pairs of ln(p_ij / (p_i p_j)) / -ln p_ij, between -1 and 1.
+        ``"uci"``: mean of ln(p_ij / (p_i p_j)), in nats. ``"umass"``: mean over pairs of
+        ln(p_ij / p_j), j the more probable word of the topic, in nats. ``"c_v"``: cosine of the
+        NPMI vectors of each word and of all words, between -1 and 1.
+    texts : iterable of sequences of str, optional
+        Reference documents as ordered tokens: words occur together in windows that slide over
+        them. Read once. Give either `documents` or `texts`; UMass is defined on documents only.
+    n_words : int, default=10
+        Top words of a topic.
+    window : int, optional
+        Tokens of a window; by default 10, and 110 for ``"c_v"``.
+
+    Returns
+    -------
+    ndarray of shape (n_components,)
+        NaN for a topic of which a top word never occurs in the reference.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is not exactly one reference, or an argument is bad.
+
+    Notes
+    -----
+    The definitions and windows are those of gensim's ``CoherenceModel`` (``c_npmi``, ``c_uci``,
+    ``u_mass``, ``c_v``), whose values come out where no word repeats within a window. Where words
+    repeat, gensim forgets a word when one of its tokens leaves the window.
+
+    References
+    ----------
+    Röder, Both & Hinneburg (2015). Exploring the space of topic coherence measures. WSDM.
+    Mimno et al. (2011). Optimizing semantic coherence in topic models. EMNLP.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> lda = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.5, topic_word=[[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]]
+    ... )
+    >>> documents = [[1, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]]
+    >>> pb.topics.coherence(lda, documents, n_words=2).round(3).tolist()
+    [1.0, 0.5]
+    """
+    fitted = fitted_model(model)
+    checks.choice("measure", measure, _MEASURES)
+    if (documents is None) == (texts is None):
+        raise InvalidArgumentError("give either documents (counts) or texts (ordered tokens)")
+    if texts is None and window is not None:
+        raise InvalidArgumentError("window is for texts: documents have no order of tokens")
+    if texts is not None and measure == "umass":
+        raise InvalidArgumentError("umass is defined on documents: give documents, not texts")
+    size = checks.whole_number("window", _WINDOWS.get(measure, 1) if window is None else window)
+    top = top_words(fitted, checks.whole_number("n_words", n_words, 2))
+    relevant, inverse = np.unique(top.columns, return_inverse=True)
+    places = inverse.reshape(top.columns.shape)
+    if texts is None:
+        found = in_documents(aligned(fitted, documents), relevant)
+    else:
+        found = in_windows(texts, names(fitted)[relevant].tolist(), size)
+    return _by_topic(found, places, measure)
+
+
+def _by_topic(found: Occurrences, places: NDArray[np.intp], measure: str) -> NDArray[np.float64]:
+    joint = found.joint / max(found.total, 1)
+    single = np.diag(joint)
+    values = np.full(len(places), np.nan)
+    for topic, own in enumerate(places):
+        if single[own].all():
+            pairs = joint[np.ix_(own, own)]
+            values[topic] = _MEASURE_OF[measure](pairs, single[own])
+    return values
+
+
+def _pmi(pairs: NDArray[np.float64], single: NDArray[np.float64]) -> NDArray[np.float64]:
+    ratios: NDArray[np.float64] = np.log((pairs + _EPSILON) / np.outer(single, single))
+    return ratios
+
+
+def _npmi(pairs: NDArray[np.float64], single: NDArray[np.float64]) -> NDArray[np.float64]:
+    below = -np.log(pairs + _EPSILON)
+    # A pair that every document holds is as coherent as can be.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = _pmi(pairs, single) / below
+    return np.where(np.abs(below) < _EPSILON * 10, 1.0, ratios)
+
+
+def _mean_off_diagonal(values: NDArray[np.float64]) -> float:
+    n = len(values)
+    return float((values.sum() - np.trace(values)) / (n * (n - 1)))
+
+
+def _umass(pairs: NDArray[np.float64], single: NDArray[np.float64]) -> float:
+    below = np.tril_indices(len(pairs), -1)
+    return float(np.log((pairs + _EPSILON) / single)[below].mean())
+
+
+def _c_v(pairs: NDArray[np.float64], single: NDArray[np.float64]) -> float:
+    vectors = _npmi(pairs, single)
+    whole = vectors.sum(axis=0)
+    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(whole)
+    return float((vectors @ whole / lengths).mean())
+
+
+_MEASURE_OF = {
+    "npmi": lambda pairs, single: _mean_off_diagonal(_npmi(pairs, single)),
+    "uci": lambda pairs, single: _mean_off_diagonal(_pmi(pairs, single)),
+    "umass": _umass,
+    "c_v": _c_v,
+}

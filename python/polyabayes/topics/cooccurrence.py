@@ -1,0 +1,84 @@
+"""How often words occur together: in whole documents, or in windows that slide over tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polyabayes.data.corpus import Corpus
+
+# Entries of the table of windows that are held at once.
+_BLOCK_ENTRIES = 4_000_000
+
+
+class Occurrences(NamedTuple):
+    """Documents or windows that hold a word, or both words of a pair.
+
+    Attributes
+    ----------
+    joint : ndarray of shape (n_relevant, n_relevant)
+        Numbers of documents or windows with both words; with the one word on the diagonal.
+    total : int
+        Documents or windows.
+    """
+
+    joint: NDArray[np.float64]
+    total: int
+
+
+def in_documents(corpus: Corpus, columns: NDArray[np.intp]) -> Occurrences:
+    """Co-occurrence of the words of `columns` in whole documents."""
+    held = sparse.csr_matrix(corpus.counts[:, columns], dtype=np.float64)
+    held.data[:] = 1.0
+    joint: NDArray[np.float64] = sparse.csr_matrix(held.T @ held).toarray()
+    return Occurrences(joint, corpus.n_documents)
+
+
+def in_windows(texts: Iterable[Sequence[str]], words: Sequence[str], window: int) -> Occurrences:
+    """Co-occurrence of words in windows of `window` tokens that slide by one.
+
+    A text shorter than a window is one window. Each window counts a word once, however often it
+    holds it.
+    """
+    index = {word: position for position, word in enumerate(words)}
+    joint = np.zeros((len(words), len(words)))
+    total = n_entries = 0
+    rows: list[NDArray[np.int64]] = []
+    columns: list[NDArray[np.int64]] = []
+
+    def add_block() -> None:
+        nonlocal joint, n_entries
+        if rows:
+            row, column = np.concatenate(rows), np.concatenate(columns)
+            held = sparse.coo_matrix(
+                (np.ones(len(row)), (row - row.min(), column)),
+                shape=(int(row.max() - row.min()) + 1, len(words)),
+            ).tocsr()
+            # Repeated words of a window were added up.
+            held.data[:] = 1.0
+            joint += (held.T @ held).toarray()
+        rows.clear()
+        columns.clear()
+        n_entries = 0
+
+    for text in texts:
+        found = [(position, index[word]) for position, word in enumerate(text) if word in index]
+        n_windows = max(1, len(text) - window + 1)
+        if found:
+            positions, relevant = np.array(found, dtype=np.int64).T
+            first = np.maximum(positions - window + 1, 0)
+            last = np.minimum(positions, n_windows - 1)
+            spans = last - first + 1
+            starts = np.repeat(first - np.r_[0, spans.cumsum()[:-1]], spans)
+            rows.append(total + starts + np.arange(spans.sum()))
+            columns.append(np.repeat(relevant, spans))
+            n_entries += int(spans.sum())
+        total += n_windows
+        if n_entries > _BLOCK_ENTRIES:
+            add_block()
+    add_block()
+    return Occurrences(joint, total)

@@ -1,0 +1,268 @@
+"""Figures of single topics, by the names and definitions of MALLET where it has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+from polyabayes._support import checks
+from polyabayes._support.frames import data_frame
+from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.topics.coherence import coherence
+from polyabayes.topics.fitted import (
+    TopicModel,
+    aligned,
+    fitted_model,
+    names,
+    probabilities,
+    top_words,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["TopDocuments", "TopicDiagnostics", "diagnostics", "diversity", "top_documents"]
+
+# Share of a document's tokens from which a topic counts as its main one, as in MALLET.
+_MAIN_SHARE, _SOME_SHARE = 0.5, 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class TopicDiagnostics:
+    """Figures of every topic; each is an array of shape (n_components,).
+
+    Attributes
+    ----------
+    tokens : ndarray
+        Expected tokens of the topic in the documents.
+    document_entropy : ndarray
+        Entropy of the topic's tokens over documents, in nats: low where few documents hold it.
+    word_length : ndarray
+        Mean number of letters of the top words; NaN without a vocabulary.
+    coherence : ndarray
+        UMass coherence of the top words over the documents, the mean over pairs, in nats.
+    uniform_dist : ndarray
+        Kullback-Leibler divergence of the topic from the uniform law of words, in nats.
+    corpus_dist : ndarray
+        Kullback-Leibler divergence from the word frequencies of the documents, in nats.
+    eff_num_words : ndarray
+        Effective number of words, 1 / sum p².
+    rank_1_docs : ndarray
+        Share of the documents with the topic in which it is the largest.
+    allocation_ratio : ndarray
+        Documents with more than half of their tokens in the topic, over those with more than 2 %.
+    exclusivity : ndarray
+        Mean over the top words of their share in this topic of all topics' probabilities.
+    words : ndarray of object, shape (n_components, n_words)
+        The top words.
+    """
+
+    tokens: NDArray[np.float64]
+    document_entropy: NDArray[np.float64]
+    word_length: NDArray[np.float64]
+    coherence: NDArray[np.float64]
+    uniform_dist: NDArray[np.float64]
+    corpus_dist: NDArray[np.float64]
+    eff_num_words: NDArray[np.float64]
+    rank_1_docs: NDArray[np.float64]
+    allocation_ratio: NDArray[np.float64]
+    exclusivity: NDArray[np.float64]
+    words: NDArray[np.object_]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a topic, its words in one column."""
+        columns = dict(self.__dict__)
+        columns["words"] = [" ".join(map(str, row)) for row in self.words]
+        return data_frame(columns)
+
+    def _repr_html_(self) -> str:
+        return self.to_frame().to_html()
+
+
+@dataclass(frozen=True, eq=False)
+class TopDocuments:
+    """Documents in which topics have the largest share.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (n_components, n_documents)
+        The documents of every topic, largest share first.
+    shares : ndarray of shape (n_components, n_documents)
+        Expected share of the document's tokens.
+    ids : ndarray of object, shape (n_components, n_documents), or None
+        Their names.
+    """
+
+    rows: NDArray[np.intp]
+    shares: NDArray[np.float64]
+    ids: NDArray[np.object_] | None
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a topic and document."""
+        topic = np.repeat(np.arange(len(self.rows)), self.rows.shape[1])
+        columns: dict[str, Any] = {
+            "topic": topic,
+            "document": self.rows.ravel(),
+            "share": self.shares.ravel(),
+        }
+        if self.ids is not None:
+            columns["id"] = self.ids.ravel()
+        return data_frame(columns)
+
+    def _repr_html_(self) -> str:
+        return self.to_frame().to_html()
+
+
+def shares(model: TopicModel, documents: Any) -> NDArray[np.float64]:
+    """Expected shares of the topics in the tokens of documents, rows summing to 1."""
+    weights = model.transform(documents) * model.components_.sum(axis=1)
+    found: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+    return found
+
+
+def diagnostics(model: Any, documents: Any, n_words: int = 10) -> TopicDiagnostics:
+    """Figures of every topic over a corpus.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
+        Fitted.
+    documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+        By custom those of the training; words that the model does not know are left out.
+    n_words : int, default=10
+        Top words of a topic, for coherence, exclusivity and the mean length of words.
+
+    Returns
+    -------
+    TopicDiagnostics
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the documents hold no tokens.
+
+    References
+    ----------
+    MALLET's topic model diagnostics, https://mallet.cs.umass.edu/diagnostics.php; here from
+    expected counts in place of one draw, entropies and divergences in nats.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> lda = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1, topic_word=[[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]], random_state=0
+    ... )
+    >>> found = pb.topics.diagnostics(lda, [[9, 9, 0, 0], [0, 0, 9, 9]], n_words=2)
+    >>> found.eff_num_words.tolist(), found.exclusivity.tolist()
+    ([2.0, 2.0], [1.0, 1.0])
+    """
+    fitted = fitted_model(model)
+    corpus = aligned(fitted, documents)
+    lengths = np.asarray(corpus.counts.sum(axis=1), dtype=np.float64).ravel()
+    if not lengths.any():
+        raise InvalidArgumentError("documents hold no tokens of the model's words")
+    topics, top = probabilities(fitted), top_words(fitted, n_words)
+    of_document = shares(fitted, corpus)
+    tokens = of_document * lengths[:, None]
+    totals = tokens.sum(axis=0)
+    over_documents = tokens / np.maximum(totals, np.finfo(float).tiny)
+    frequency = np.asarray(corpus.counts.sum(axis=0)).ravel() / lengths.sum()
+    with np.errstate(divide="ignore"):
+        corpus_dist = (xlogy(topics, topics) - xlogy(topics, frequency)).sum(axis=1)
+    holding = (of_document > _SOME_SHARE) & (lengths > 0)[:, None]
+    n_holding = np.maximum(holding.sum(axis=0), 1)
+    is_largest = of_document == of_document.max(axis=1, keepdims=True)
+    exclusive = topics / np.maximum(topics.sum(axis=0), np.finfo(float).tiny)
+    return TopicDiagnostics(
+        tokens=totals,
+        document_entropy=-xlogy(over_documents, over_documents).sum(axis=0),
+        word_length=_word_length(fitted, top.columns),
+        coherence=coherence(fitted, corpus, "umass", n_words=max(n_words, 2)),
+        uniform_dist=xlogy(topics, topics).sum(axis=1) + np.log(topics.shape[1]),
+        corpus_dist=corpus_dist,
+        eff_num_words=1 / (topics**2).sum(axis=1),
+        rank_1_docs=(is_largest & holding).sum(axis=0) / n_holding,
+        allocation_ratio=((of_document > _MAIN_SHARE) & holding).sum(axis=0) / n_holding,
+        exclusivity=np.take_along_axis(exclusive, top.columns, axis=1).mean(axis=1),
+        words=top.words,
+    )
+
+
+def _word_length(model: TopicModel, columns: NDArray[np.intp]) -> NDArray[np.float64]:
+    if model.vocabulary_ is None:
+        return np.full(len(columns), np.nan)
+    lengths = np.array([len(word) for word in names(model)], dtype=np.float64)
+    found: NDArray[np.float64] = lengths[columns].mean(axis=1)
+    return found
+
+
+def diversity(model: Any, n_words: int = 25) -> float:
+    """Share of different words among the top words of all topics.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
+        Fitted.
+    n_words : int, default=25
+        Top words of a topic; at most the size of the vocabulary.
+
+    Returns
+    -------
+    float
+        1 where no word is shared.
+
+    References
+    ----------
+    Dieng, Ruiz & Blei (2020). Topic modeling in embedding spaces. TACL.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> lda = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1, topic_word=[[0.5, 0.4, 0.1], [0.5, 0.1, 0.4]]
+    ... )
+    >>> pb.topics.diversity(lda, n_words=2)
+    0.75
+    """
+    fitted = fitted_model(model)
+    wanted = checks.whole_number("n_words", n_words)
+    top = top_words(fitted, min(wanted, fitted.n_features_in_))
+    return float(len(np.unique(top.columns)) / top.columns.size)
+
+
+def top_documents(model: Any, documents: Any, n_documents: int = 5) -> TopDocuments:
+    """Documents in which every topic has the largest share of the tokens.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
+        Fitted.
+    documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+        The documents; words that the model does not know are left out.
+    n_documents : int, default=5
+        Documents of a topic.
+
+    Returns
+    -------
+    TopDocuments
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> lda = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
+    ... )
+    >>> pb.topics.top_documents(lda, [[9, 0], [0, 9], [5, 5]], n_documents=1).rows.tolist()
+    [[0], [1]]
+    """
+    fitted = fitted_model(model)
+    corpus = aligned(fitted, documents)
+    wanted = checks.whole_number("n_documents", n_documents, 1, corpus.n_documents)
+    found = shares(fitted, corpus)
+    rows = np.argsort(-found, axis=0, kind="stable")[:wanted].T
+    ids = None if corpus.ids is None else corpus.ids[rows]
+    return TopDocuments(rows, np.take_along_axis(found.T, rows, axis=1), ids)

@@ -1,0 +1,66 @@
+"""Topics, words and documents of any fitted model, as everything here looks at them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support import checks
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import InvalidTypeError
+from polyabayes.likelihood.foreign import as_scorable
+from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
+
+TopicModel = LatentDirichletAllocation | PoissonFactorAnalysis
+
+
+class TopWords(NamedTuple):
+    """The most probable words of every topic.
+
+    Attributes
+    ----------
+    columns : ndarray of int, shape (n_components, n_words)
+        Their columns, the most probable first.
+    words : ndarray of object, shape (n_components, n_words)
+        Their names; column numbers as text where the model has no vocabulary.
+    """
+
+    columns: NDArray[np.intp]
+    words: NDArray[np.object_]
+
+
+def fitted_model(model: Any, name: str = "model") -> TopicModel:
+    """A model of ours, fitted; foreign ones are converted."""
+    found: Any = as_scorable(name, model)
+    if not isinstance(found, (LatentDirichletAllocation, PoissonFactorAnalysis)):
+        raise InvalidTypeError(f"{name} must be a topic model, got {type(found).__name__}")
+    found._check_fitted()
+    return found
+
+
+def probabilities(model: TopicModel) -> NDArray[np.float64]:
+    """Topics x words, rows summing to 1."""
+    topics = model.components_
+    rows: NDArray[np.float64] = topics / topics.sum(axis=1, keepdims=True)
+    return rows
+
+
+def names(model: TopicModel) -> NDArray[np.object_]:
+    """Words of the columns, or their numbers as text."""
+    if model.vocabulary_ is not None:
+        return model.vocabulary_
+    return np.array([str(column) for column in range(model.n_features_in_)], dtype=object)
+
+
+def top_words(model: TopicModel, n_words: int) -> TopWords:
+    """The most probable words of every topic, ties in the order of the columns."""
+    wanted = checks.whole_number("n_words", n_words, 1, model.n_features_in_)
+    columns = np.argsort(-model.components_, axis=1, kind="stable")[:, :wanted]
+    return TopWords(columns, names(model)[columns])
+
+
+def aligned(model: TopicModel, documents: Any, name: str = "documents") -> Corpus:
+    """Documents over the words of the model; unknown words are left out."""
+    return model._aligned(documents, name, "drop")[0]

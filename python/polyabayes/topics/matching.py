@@ -1,0 +1,172 @@
+"""Topics of two models matched one to one, and how stable topics are over several fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from polyabayes._support import checks
+from polyabayes._support.frames import data_frame
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.topics.fitted import TopicModel, fitted_model, probabilities
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["TopicMatch", "match_topics", "stability"]
+
+_METRICS = ("cosine", "hellinger")
+
+
+@dataclass(frozen=True, eq=False)
+class TopicMatch:
+    """Pairs of topics of two models, the most similar pairs first.
+
+    Attributes
+    ----------
+    first, second : ndarray of int, shape (n_pairs,)
+        Topics of the first and of the second model; as many pairs as the smaller model has topics.
+    similarities : ndarray of shape (n_pairs,)
+        Similarity of each pair, between 0 and 1.
+    metric : str
+        Its name.
+    """
+
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    similarities: NDArray[np.float64]
+    metric: str
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a pair."""
+        return data_frame(
+            {"first": self.first, "second": self.second, "similarity": self.similarities}
+        )
+
+    def _repr_html_(self) -> str:
+        return self.to_frame().to_html()
+
+
+def match_topics(first: Any, second: Any, metric: str = "cosine") -> TopicMatch:
+    """Match the topics of two models one to one, so that the similarities have the largest sum.
+
+    Parameters
+    ----------
+    first, second : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
+        Fitted; words are matched by vocabulary where both have one, else by column.
+    metric : {"cosine", "hellinger"}, default="cosine"
+        Cosine of the word probabilities, or 1 minus their Hellinger distance.
+
+    Returns
+    -------
+    TopicMatch
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the models have no words in common, or different numbers of columns and no vocabulary.
+
+    References
+    ----------
+    Kuhn (1955). The Hungarian method for the assignment problem.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> def lda(topics):
+    ...     return pb.LatentDirichletAllocation.from_parameters(
+    ...         doc_topic_prior=0.5, topic_word=topics
+    ...     )
+    >>> match = pb.topics.match_topics(lda([[1, 0], [0, 1]]), lda([[0, 1], [0.6, 0.4]]))
+    >>> match.first.tolist(), match.second.tolist(), match.similarities.round(3).tolist()
+    ([1, 0], [0, 1], [1.0, 0.832])
+    """
+    checks.choice("metric", metric, _METRICS)
+    similarity = _similarity(fitted_model(first, "first"), fitted_model(second, "second"), metric)
+    rows, columns = linear_sum_assignment(-similarity)
+    found = similarity[rows, columns]
+    order = np.argsort(-found, kind="stable")
+    return TopicMatch(rows[order], columns[order], found[order], metric)
+
+
+def stability(models: Sequence[Any], metric: str = "cosine") -> NDArray[np.float64]:
+    """How well the topics of the first model come back in the others.
+
+    Parameters
+    ----------
+    models : sequence of at least two models
+        Fits of the same corpus by other seeds, or on resampled documents.
+    metric : {"cosine", "hellinger"}, default="cosine"
+        As for :func:`match_topics`.
+
+    Returns
+    -------
+    ndarray of shape (n_components,)
+        Mean similarity of each topic of the first model to its match in the others; 0 where a
+        smaller model has none for it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are fewer than two models.
+
+    References
+    ----------
+    Greene, O'Callaghan & Cunningham (2014). How many topics? Stability analysis for topic models.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> lda = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.5, topic_word=[[0.9, 0.1], [0.2, 0.8]]
+    ... )
+    >>> pb.topics.stability([lda, lda]).round(3).tolist()
+    [1.0, 1.0]
+    """
+    if isinstance(models, (str, bytes)) or not isinstance(models, Sequence):
+        raise InvalidTypeError(f"models must be a sequence of models, got {models!r:.100}")
+    if len(models) < 2:
+        raise InvalidArgumentError(f"stability compares at least two models, got {len(models)}")
+    total = np.zeros(len(fitted_model(models[0], "models[0]").components_))
+    for other in models[1:]:
+        match = match_topics(models[0], other, metric)
+        total[match.first] += match.similarities
+    return total / (len(models) - 1)
+
+
+def _similarity(first: TopicModel, second: TopicModel, metric: str) -> NDArray[np.float64]:
+    one, other = _common(first, second)
+    if metric == "hellinger":
+        overlap = np.sqrt(one) @ np.sqrt(other).T
+        nearness: NDArray[np.float64] = 1 - np.sqrt(np.maximum(1 - overlap, 0))
+        return nearness
+    lengths = np.outer(np.linalg.norm(one, axis=1), np.linalg.norm(other, axis=1))
+    cosines: NDArray[np.float64] = one @ other.T / lengths
+    return np.minimum(cosines, 1.0)
+
+
+def _common(
+    first: TopicModel, second: TopicModel
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Word probabilities over the words of both; a word that one lacks has probability 0 there."""
+    one, other = probabilities(first), probabilities(second)
+    if first.vocabulary_ is None or second.vocabulary_ is None:
+        if one.shape[1] != other.shape[1]:
+            raise InvalidArgumentError(
+                f"the models have {one.shape[1]} and {other.shape[1]} words and not both a "
+                "vocabulary to match them by"
+            )
+        return one, other
+    words = {word: column for column, word in enumerate(first.vocabulary_)}
+    if not any(word in words for word in second.vocabulary_):
+        raise InvalidArgumentError("the models have no words in common")
+    for word in second.vocabulary_:
+        words.setdefault(word, len(words))
+    wide = np.zeros((len(other), len(words)))
+    wide[:, [words[word] for word in second.vocabulary_]] = other
+    return np.pad(one, ((0, 0), (0, len(words) - one.shape[1]))), wide

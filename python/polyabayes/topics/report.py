@@ -1,0 +1,237 @@
+"""One page about a model and a corpus, for a browser: topics, words, documents, scores."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support import checks
+from polyabayes._support.files import checked_path, replacing
+from polyabayes._support.random import RandomState
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.likelihood.result import LogLikelihood
+from polyabayes.likelihood.scoring import log_likelihood
+from polyabayes.topics.diagnostics import diagnostics, top_documents
+from polyabayes.topics.fitted import TopicModel, fitted_model, names, probabilities
+
+__all__ = ["report"]
+
+# Weights of probability against lift for which the page holds the best words of every topic.
+_LAMBDAS = np.linspace(0, 1, 11)
+_BINS = 30
+
+
+def report(
+    model: Any,
+    documents: Any,
+    path: str | os.PathLike[str],
+    *,
+    title: str = "Topics",
+    n_words: int = 15,
+    n_documents: int = 5,
+    random_state: RandomState = 0,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> Path:
+    """Write one self-contained HTML page about a topic model, which needs no network.
+
+    It shows how probable the documents are, with standard errors; the topics by size, with their
+    words by relevance (a slider moves the weight between probability and lift), figures and
+    documents; a map of the topics by their similarity.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
+        Fitted.
+    documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+        The documents; words that the model does not know are left out and counted.
+    path : path
+        The file, by custom ``*.html``; it takes its name only when it is complete.
+    title : str, default="Topics"
+        Heading of the page.
+    n_words : int, default=15
+        Words of a topic on the page.
+    n_documents : int, default=5
+        Documents of a topic on the page.
+    random_state : None, int, RandomState, Generator or SeedSequence, default=0
+        Seed of the scores.
+    n_jobs : int, optional
+        Threads; None means all cores.
+    progress : bool, default=False
+        Show a progress bar while documents are scored.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Raises
+    ------
+    FileAccessError
+        If the file cannot be written.
+    InvalidArgumentError
+        If the documents hold no tokens of the model's words.
+
+    References
+    ----------
+    Sievert & Shirley (2014). LDAvis: a method for visualizing and interpreting topics.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import polyabayes as pb
+    >>> lda = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
+    ... )
+    >>> page = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+    >>> pb.topics.report(lda, [[9, 0], [0, 9], [5, 5]], page, n_words=2).stat().st_size > 1_000
+    True
+    """
+    place = checked_path(path)
+    fitted = fitted_model(model)
+    wanted = min(checks.whole_number("n_words", n_words), fitted.n_features_in_)
+    corpus, n_unseen = fitted._aligned(documents, "documents", "drop")
+    if not corpus.n_tokens:
+        raise InvalidArgumentError("documents hold no tokens of the model's words")
+    shown = min(checks.whole_number("n_documents", n_documents), corpus.n_documents)
+    scores = None
+    if fitted._has_likelihood():
+        scores = log_likelihood(
+            fitted, corpus, random_state=random_state, n_jobs=n_jobs, progress=progress
+        )
+    content = {
+        "model": _about_model(fitted),
+        "corpus": _about_corpus(corpus, n_unseen),
+        "score": None if scores is None else _about_scores(scores),
+        "lambdas": _LAMBDAS.round(2).tolist(),
+        "topics": _topics(fitted, corpus, wanted, shown, scores),
+    }
+    page = resources.files("polyabayes.topics").joinpath("report.html").read_text("utf-8")
+    data = json.dumps(content, ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
+    text = Template(page).substitute(title=html.escape(title), data=data, n_shown=wanted)
+    with replacing(place) as stream:
+        stream.write(text.encode())
+    return place
+
+
+def _about_model(model: TopicModel) -> dict[str, Any]:
+    return {
+        "class": type(model).__name__,
+        "n_components": len(model.components_),
+        "n_words": int(model.n_features_in_),
+    }
+
+
+def _about_corpus(corpus: Corpus, n_unseen: int) -> dict[str, int]:
+    return {
+        "n_documents": corpus.n_documents,
+        "n_tokens": corpus.n_tokens,
+        "n_unseen_tokens": n_unseen,
+    }
+
+
+def _about_scores(scores: LogLikelihood) -> dict[str, Any]:
+    """The total, and the histogram of nats per token over documents."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        per_token = scores.values / scores.n_tokens
+    finite = per_token[np.isfinite(per_token)]
+    counts, edges = np.histogram(finite, bins=_BINS) if len(finite) else ([], [])
+    return {
+        "total": _number(scores.total),
+        "total_std_error": _number(scores.total_std_error),
+        "nats_per_token": _number(scores.nats_per_token),
+        "nats_per_token_std_error": _number(scores.nats_per_token_std_error),
+        "perplexity": _number(scores.perplexity),
+        "n_impossible": int(np.isneginf(scores.values).sum()),
+        "event": scores.event,
+        "counts": np.asarray(counts).tolist(),
+        "edges": np.asarray(edges).tolist(),
+    }
+
+
+def _number(value: float) -> float | None:
+    """A number, or nothing where JSON has none."""
+    return float(value) if np.isfinite(value) else None
+
+
+def _topics(
+    model: TopicModel,
+    corpus: Corpus,
+    n_words: int,
+    n_documents: int,
+    scores: LogLikelihood | None,
+) -> list[dict[str, Any]]:
+    """Everything the page says of each topic, the largest first."""
+    figures = diagnostics(model, corpus, n_words=n_words)
+    places = _map(probabilities(model))
+    words = _words(model, corpus, n_words)
+    top = top_documents(model, corpus, n_documents)
+    return [
+        {
+            "topic": int(topic),
+            "share": float(figures.tokens[topic] / figures.tokens.sum()),
+            "x": float(places[topic, 0]),
+            "y": float(places[topic, 1]),
+            "coherence": _number(figures.coherence[topic]),
+            "exclusivity": _number(figures.exclusivity[topic]),
+            "eff_num_words": _number(figures.eff_num_words[topic]),
+            "words": words[topic],
+            "documents": [
+                _document(corpus, scores, int(row), float(share))
+                for row, share in zip(top.rows[topic], top.shares[topic], strict=True)
+            ],
+        }
+        for topic in np.argsort(-figures.tokens, kind="stable")
+    ]
+
+
+def _document(
+    corpus: Corpus, scores: LogLikelihood | None, row: int, share: float
+) -> dict[str, Any]:
+    name = f"document {row}" if corpus.ids is None else str(corpus.ids[row])
+    about: dict[str, Any] = {"id": name, "share": share}
+    if scores is not None and scores.n_tokens[row]:
+        about["nats_per_token"] = _number(scores.values[row] / scores.n_tokens[row])
+        about["std_error"] = _number(scores.std_errors[row] / scores.n_tokens[row])
+    return about
+
+
+def _words(model: TopicModel, corpus: Corpus, n_words: int) -> list[list[list[Any]]]:
+    """Words of every topic that are among the best for some weight: name, ln p, ln lift."""
+    topics, vocabulary = probabilities(model), names(model)
+    frequency = np.asarray(corpus.counts.sum(axis=0), dtype=np.float64).ravel() + 0.5
+    with np.errstate(divide="ignore"):
+        ln_p = np.log(topics)
+        ln_lift = ln_p - np.log(frequency / frequency.sum())
+    found = []
+    for own, lift in zip(ln_p, ln_lift, strict=True):
+        best: set[int] = set()
+        for weight in _LAMBDAS:
+            relevance = weight * np.maximum(own, -1e300) + (1 - weight) * np.maximum(lift, -1e300)
+            best.update(np.argsort(-relevance, kind="stable")[:n_words].tolist())
+        known = [column for column in sorted(best) if np.isfinite(own[column])]
+        rounded = zip(own[known].round(4).tolist(), lift[known].round(4).tolist(), strict=True)
+        found.append([[str(vocabulary[c]), *two] for c, two in zip(known, rounded, strict=True)])
+    return found
+
+
+def _map(topics: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Places of the topics in the plane by their Hellinger distances (classical scaling)."""
+    squares = 1 - np.minimum(np.sqrt(topics) @ np.sqrt(topics).T, 1)
+    centre = np.eye(len(topics)) - 1 / len(topics)
+    values, vectors = np.linalg.eigh(-0.5 * centre @ squares @ centre)
+    plane = np.zeros((len(topics), 2))
+    for axis, (value, vector) in enumerate(zip(values[::-1][:2], vectors.T[::-1][:2], strict=True)):
+        # The sign of an eigenvector is that of its largest entry, on every machine.
+        plane[:, axis] = vector * np.sign(vector[np.argmax(np.abs(vector))])
+        plane[:, axis] *= np.sqrt(max(value, 0.0))
+    return plane

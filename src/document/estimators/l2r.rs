@@ -1,0 +1,219 @@
+//! Left-to-right by word type (L2R, algorithm 1).
+//!
+//! All tokens of a word are one step. Their partition over topics has, given the other words', the
+//! law of K independent negative binomials conditioned on their sum (L2R eqs. 17 and 19). With
+//! `b = a + n`, the generating function Π_k (1 - q_k z)^{-b_k} has coefficients
+//! `m e_m = Σ_j s_j e_{m-j}`, `s_j = Σ_k b_k q_k^j`; y! e_y is the weight of y tokens. Read as
+//! cluster sizes, the same sum draws the partition: a cluster of j tokens has probability
+//! s_j e_{m-j} / (m e_m), and topic k with b_k q_k^j / s_j.
+
+use rand::{Rng, RngExt};
+
+use super::runs::{Runs, in_lanes};
+use crate::control::Observer;
+use crate::error::{Error, Result};
+use crate::math::{ln_factorial, pick};
+use crate::rng::{LANES, Lanes, Stream, UniformLanes};
+use crate::urn::{Chains, LocalUrn, Order, Target};
+
+/// Coefficients above this are scaled down.
+const LARGE: f64 = 1e200;
+
+/// How the weight and the partition of a word's tokens are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conditionals {
+    /// By the power series.
+    Exact,
+    /// By this number of draws from the multinomial with probabilities ∝ (a_k + n_k) q_k, which
+    /// ignores what the word's tokens add to each other (L2R eq. 20): their mean weight is the
+    /// word's, and one of them, by its weight, its partition.
+    Sampled(usize),
+}
+
+/// ln Ẑ of independent means over some particles, at each of the sizes.
+///
+/// A particle goes through the distinct words; at each it sweeps the topics of the tokens before
+/// it, given each other only, takes the word's weight, and draws its partition. The mean of the
+/// products is unbiased, with sampled conditionals too. Cost: particles x distinct words x (tokens
+/// + y) x topics.
+///
+/// # Errors
+/// [`Error::Stopped`] when the observer asks to stop.
+pub fn ln_urn_sums(
+    urn: &LocalUrn,
+    conditionals: Conditionals,
+    runs: Runs<'_>,
+    rng: &mut impl Stream,
+    observer: &impl Observer,
+) -> Result<Vec<f64>> {
+    let target = Target::of(urn);
+    let mut series = Series::default();
+    let ln_products = in_lanes(runs.n * runs.size(), || {
+        let mut chains = Chains::new(urn, rng);
+        let mut ln_product = [urn.ln_scale(); LANES];
+        for (cell, &count) in urn.counts().iter().enumerate() {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            chains.sweep(target, Order::Forward);
+            let q = urn.weights(cell);
+            let ln_weights = match conditionals {
+                _ if count == 1 => chains.extend(target).map(f64::ln),
+                Conditionals::Exact => {
+                    extend_exactly(&mut chains, urn.pseudo_counts(), q, count, &mut series, rng)
+                }
+                Conditionals::Sampled(n_draws) => {
+                    extend_by_draws(&mut chains, target, count, n_draws)
+                }
+            };
+            ln_product.iter_mut().zip(ln_weights).for_each(|(sum, x)| *sum += x);
+        }
+        Ok(vec![ln_product])
+    })?;
+    Ok(runs.ln_means(&ln_products))
+}
+
+/// Draws the partition of a word's tokens; returns ln of their weight.
+fn extend_exactly<U: UniformLanes>(
+    chains: &mut Chains<U>,
+    a: &[f64],
+    q: &[f64],
+    count: u32,
+    series: &mut Series,
+    rng: &mut impl Rng,
+) -> Lanes {
+    let mut topics = vec![[0; LANES]; count as usize];
+    let mut ln_weights = [ln_factorial(u64::from(count)); LANES];
+    let mut partition = vec![0; count as usize];
+    let mut b = vec![0.0; q.len()];
+    for lane in 0..LANES {
+        for ((b, balls), a) in b.iter_mut().zip(chains.balls()).zip(a) {
+            *b = a + balls[lane];
+        }
+        series.expand(&b, q, partition.len());
+        ln_weights[lane] += series.ln_last();
+        series.draw(&b, q, &mut partition, rng);
+        // Clusters come in no exchangeable order; the tokens' topics must.
+        for last in (1..partition.len()).rev() {
+            partition.swap(last, rng.random_range(0..=last));
+        }
+        topics.iter_mut().zip(&partition).for_each(|(to, &topic)| to[lane] = topic);
+    }
+    topics.into_iter().for_each(|topics| chains.put(topics));
+    ln_weights
+}
+/// The same by draws from the multinomial; the mean of their weights, one of them taken by weight.
+fn extend_by_draws<U: UniformLanes>(
+    chains: &mut Chains<U>,
+    target: Target<'_>,
+    count: u32,
+    n_draws: usize,
+) -> Lanes {
+    let totals = chains.weigh(target);
+    let mut taken = vec![[0; LANES]; count as usize];
+    let mut draw = taken.clone();
+    // Sums and weights are divided by LARGE as often as their exponents say.
+    let (mut sums, mut sum_exponents) = ([0.0; LANES], [0; LANES]);
+    for _ in 0..n_draws {
+        let (mut weights, mut exponents) = ([1.0; LANES], [0; LANES]);
+        for token in 0..draw.len() {
+            draw[token] = chains.pick();
+            for lane in 0..LANES {
+                let topic = draw[token][lane];
+                let earlier = draw[..token].iter().filter(|topics| topics[lane] == topic).count();
+                let balls =
+                    target.base[usize::from(topic)] + chains.balls()[usize::from(topic)][lane];
+                weights[lane] *= 1.0 + earlier as f64 / balls;
+                if weights[lane] > LARGE {
+                    weights[lane] /= LARGE;
+                    exponents[lane] += 1;
+                }
+            }
+        }
+        let uniforms = chains.uniforms();
+        for lane in 0..LANES {
+            let exponent = sum_exponents[lane].max(exponents[lane]);
+            let weight = weights[lane] * LARGE.powi(exponents[lane] - exponent);
+            sums[lane] = sums[lane] * LARGE.powi(sum_exponents[lane] - exponent) + weight;
+            sum_exponents[lane] = exponent;
+            if uniforms[lane] * sums[lane] < weight {
+                taken.iter_mut().zip(&draw).for_each(|(taken, draw)| taken[lane] = draw[lane]);
+            }
+        }
+    }
+    taken.into_iter().for_each(|topics| chains.put(topics));
+    std::array::from_fn(|lane| {
+        let ln_sum = f64::ln(sums[lane]) + f64::from(sum_exponents[lane]) * LARGE.ln();
+        f64::from(count) * f64::ln(totals[lane]) + ln_sum - (n_draws as f64).ln()
+    })
+}
+
+/// The power series of one word given the balls of the others.
+#[derive(Default)]
+struct Series {
+    /// s_1, s_2, ...
+    sums: Vec<f64>,
+    /// e_0, e_1, ..., each divided by [`LARGE`] as often as its exponent says.
+    coefficients: Vec<f64>,
+    exponents: Vec<i32>,
+}
+
+impl Series {
+    fn expand(&mut self, b: &[f64], q: &[f64], y: usize) {
+        self.sums.clear();
+        self.coefficients.clear();
+        self.coefficients.push(1.0);
+        self.exponents.clear();
+        self.exponents.push(0);
+        for m in 1..=y {
+            self.sums.push(b.iter().zip(q).map(|(b, q)| b * q.powi(m as i32)).sum());
+            let mut coefficient = self.clusters(m).sum::<f64>() / m as f64;
+            let mut exponent = self.exponents[m - 1];
+            if coefficient > LARGE {
+                coefficient /= LARGE;
+                exponent += 1;
+            }
+            self.coefficients.push(coefficient);
+            self.exponents.push(exponent);
+        }
+    }
+
+    /// s_j e_{m-j} for j = 1, 2, ..., m, on the scale of e_{m-1}.
+    fn clusters(&self, m: usize) -> impl Iterator<Item = f64> + Clone {
+        let scale = self.exponents[m - 1];
+        let earlier = self.coefficients[..m].iter().zip(&self.exponents).rev();
+        self.sums[..m].iter().zip(earlier).map(move |(s, (e, &exponent))| {
+            // Two scales below is nothing in sight of this one.
+            match scale - exponent {
+                0 => s * e,
+                1 => s * (e / LARGE),
+                _ => 0.0,
+            }
+        })
+    }
+
+    /// ln e_y.
+    fn ln_last(&self) -> f64 {
+        let y = self.coefficients.len() - 1;
+        self.coefficients[y].ln() + f64::from(self.exponents[y]) * LARGE.ln()
+    }
+
+    /// Draws the topics of the y tokens, cluster by cluster.
+    fn draw(&self, b: &[f64], q: &[f64], topics: &mut [u16], rng: &mut impl Rng) {
+        let mut rest = topics;
+        while !rest.is_empty() {
+            let size = 1 + choose(self.clusters(rest.len()), rng);
+            let weights = b.iter().zip(q).map(|(b, q)| b * q.powi(size as i32));
+            let topic = choose(weights, rng) as u16;
+            let (cluster, after) = rest.split_at_mut(size);
+            cluster.fill(topic);
+            rest = after;
+        }
+    }
+}
+
+/// Index drawn with probability proportional to the weights.
+fn choose(weights: impl Iterator<Item = f64> + Clone, rng: &mut impl Rng) -> usize {
+    let dart = rng.random::<f64>() * weights.clone().sum::<f64>();
+    pick(weights, dart).unwrap_or(0)
+}

@@ -1,0 +1,13 @@
+//! Estimators of the urn sum of one document, each in a file.
+
+pub mod annealed;
+pub mod chib;
+pub mod direct;
+pub mod harmonic;
+pub mod l2r;
+pub mod left_to_right;
+pub mod mean_field;
+pub mod recursive;
+pub(super) mod runs;
+pub(super) mod sampler;
+pub mod smc;

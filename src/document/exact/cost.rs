@@ -1,0 +1,8 @@
+/// What an exact algorithm takes for one document.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cost {
+    /// Estimated multiply-adds.
+    pub operations: f64,
+    /// Estimated memory in bytes.
+    pub bytes: f64,
+}

@@ -1,0 +1,83 @@
+//! How to score: the method, the sizes of its samples, and the effort it may take.
+
+use super::estimators::sampler::Sampler;
+use super::model::Query;
+
+/// Multiply-adds up to which [`Method::Auto`] computes exactly: some milliseconds.
+pub(super) const AUTO_EXACT: f64 = 1e7;
+
+/// Multiply-adds that one document may cost by default: exactly or on the way to a target error,
+/// and by a sampler of a given size.
+pub(super) const BUDGET: f64 = 1e9;
+pub(super) const SAMPLING_BUDGET: f64 = 1e11;
+
+/// Particles of a quadratic estimator where none are asked for.
+const DEFAULT_PARTICLES: usize = 10;
+
+/// How a document's likelihood is computed or estimated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Exact where that is cheap, else [`Sampler::SmcLookahead`] or [`Sampler::Annealed`].
+    Auto,
+    /// No error; refused above the budget.
+    Exact,
+    /// The deterministic recursion of Scott and Baldridge: no error is known.
+    Recursive,
+    /// Replicates of a sampler.
+    Sample(Sampler),
+}
+
+/// How to score.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// The estimator.
+    pub method: Method,
+    /// The probability that is asked for.
+    pub query: Query,
+    /// Draws, states or temperatures per replicate of the samplers that have those; `None` lets
+    /// annealing choose by document, and the others take their default.
+    pub n_samples: Option<usize>,
+    /// Particles per replicate of the samplers that have those; `None` lets the filters choose by
+    /// document, and gives the others 10.
+    pub n_particles: Option<usize>,
+    /// Independent replicates behind the standard error.
+    pub n_replicates: usize,
+    /// Standard error to reach in every document by larger samples.
+    pub target_std_error: Option<f64>,
+    /// Multiply-adds that one document may cost; by default 10^9 exactly or on the way to a target
+    /// error, 10^11 by a sampler of given size.
+    pub budget: Option<f64>,
+    /// Whether to keep the estimate as a function of the sample size.
+    pub trace: bool,
+}
+
+impl Settings {
+    /// Default sizes and budget, 16 replicates, no target error, no trace.
+    pub fn new(query: Query) -> Self {
+        Settings {
+            method: Method::Auto,
+            query,
+            n_samples: None,
+            n_particles: None,
+            n_replicates: 16,
+            target_std_error: None,
+            budget: None,
+            trace: false,
+        }
+    }
+
+    /// Draws, particles or temperatures of a replicate: as asked for, or the default; `None` where a
+    /// pilot chooses.
+    pub(crate) fn size(&self, sampler: Sampler) -> Option<usize> {
+        match sampler {
+            Sampler::Smc | Sampler::SmcLookahead => self.n_particles,
+            Sampler::Annealed(_) => self.n_samples,
+            Sampler::LeftToRight(_) | Sampler::L2r(_) => {
+                Some(self.n_particles.unwrap_or(DEFAULT_PARTICLES))
+            }
+            Sampler::Direct | Sampler::MeanField(_) => Some(self.n_samples.unwrap_or(1_000)),
+            Sampler::Harmonic => Some(self.n_samples.unwrap_or(200)),
+            Sampler::Chib => Some(self.n_samples.unwrap_or(50)),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Categorical draws: one by one, and in all lanes at a time.
+
+// Inlined into kernels that are compiled for several instruction sets.
+#![allow(clippy::inline_always)]
+
+use crate::rng::{LANES, Lanes};
+
+/// Index of the weight on which a dart falls that was thrown between 0 and the sum of the weights:
+/// never a weight of zero; `None` where no weight is positive.
+///
+/// Rounding may carry the dart past the end: the last positive weight takes it.
+#[inline]
+pub fn pick(weights: impl IntoIterator<Item = f64>, mut dart: f64) -> Option<usize> {
+    let mut chosen = None;
+    for (index, weight) in weights.into_iter().enumerate() {
+        if weight > 0.0 {
+            chosen = Some(index);
+            if dart < weight {
+                break;
+            }
+            dart -= weight;
+        }
+    }
+    chosen
+}
+
+/// Index drawn in every lane with probability proportional to weights whose cumulative sums are
+/// given, from one uniform number a lane.
+///
+/// The last sum is not compared: no uniform number times the total reaches it.
+#[inline(always)]
+pub fn pick_lanes(sums: &[Lanes], mut uniforms: Lanes) -> [u32; LANES] {
+    let Some((totals, sums)) = sums.split_last() else { return [0; LANES] };
+    for lane in 0..LANES {
+        uniforms[lane] *= totals[lane];
+    }
+    let mut passed = [0; LANES];
+    for sums in sums {
+        for lane in 0..LANES {
+            passed[lane] += u64::from(sums[lane] <= uniforms[lane]);
+        }
+    }
+    passed.map(|n| n as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dart_falls_on_a_positive_weight_however_it_is_rounded() {
+        let weights = [0.0, 1.0, 0.0, 2.0, 0.0];
+        for (dart, index) in [(0.0, 1), (0.5, 1), (1.0, 3), (2.9, 3), (3.0, 3), (3.1, 3)] {
+            assert_eq!(pick(weights, dart), Some(index), "{dart}");
+        }
+        assert_eq!(pick([0.0, 0.0], 0.0), None);
+        assert_eq!(pick([], 0.0), None);
+    }
+
+    #[test]
+    fn lanes_pick_as_one_does() {
+        let weights: Vec<Lanes> = (0..7)
+            .map(|k| std::array::from_fn(|lane| f64::from(((k * 5 + lane * 3) % 4) as u32)))
+            .collect();
+        let mut total = [0.0; LANES];
+        let running = weights.iter().map(|weight| {
+            total.iter_mut().zip(weight).for_each(|(total, x)| *total += x);
+            total
+        });
+        let sums: Vec<Lanes> = running.collect();
+        for u in [0.0, 0.1, 0.25, 0.5, 0.77, 1.0 - f64::EPSILON] {
+            for (lane, picked) in pick_lanes(&sums, [u; LANES]).into_iter().enumerate() {
+                let one = pick(weights.iter().map(|weight| weight[lane]), u * sums[6][lane]);
+                assert_eq!(Some(picked as usize), one, "{u}, lane {lane}");
+            }
+        }
+        assert_eq!(pick_lanes(&[], [0.0; LANES]), [0; LANES]);
+    }
+}

@@ -1,0 +1,293 @@
+//! Non-negative matrix factorisation by multiplicative updates: no priors, and nothing drawn.
+
+use rayon::prelude::*;
+
+use crate::control::Observer;
+use crate::counts::{CountMatrix, Document};
+use crate::error::{Error, Result, array_of};
+use crate::math::{dirichlet, dot, ln_factorial};
+use crate::rng::{Key, Purpose};
+use crate::training::limits::check_n_topics;
+use crate::training::schedule::{Sampler, State, TopicStep};
+
+/// Rows per unit of parallel work; fixed, so that sums do not depend on the threads.
+const CHUNK: usize = 64;
+
+/// Weights below this are 0: products of two of them would not be normal numbers.
+const VANISHED: f64 = 1e-150;
+
+/// How near to its maximum, in nats, the log-likelihood of a document must be known to be for its
+/// weights to be found, and the most updates that are spent on it.
+const GAP: f64 = 1e-3;
+const MOST_UPDATES: usize = 1_000;
+
+/// What the updates have reached.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NmfParameters {
+    /// φ, word-major; every topic sums to 1.
+    pub phi: Vec<f64>,
+    /// Σ_d θ_dk: the tokens of each topic.
+    pub n_tokens: Vec<f64>,
+}
+
+/// Maximises the Poisson likelihood of y_dw ~ Poisson(Σ_k θ_dk φ_kw), which minimises the
+/// Kullback-Leibler divergence, by the updates of Lee and Seung (1999):
+///
+/// ```text
+/// φ_kw ∝ φ_kw Σ_d y_dw θ_dk / λ_dw,   θ_dk ← θ_dk Σ_w y_dw φ_kw / λ_dw,   λ_dw = Σ_k θ_dk φ_kw
+/// ```
+///
+/// Neither lowers the likelihood. Cost of a sweep: non-zero cells x topics, twice; memory: 8 bytes
+/// a topic for every word and document.
+pub struct NmfUpdates<'a> {
+    by_document: &'a CountMatrix,
+    by_word: CountMatrix,
+    n_topics: usize,
+    phi: Vec<f64>,
+    theta: Vec<f64>,
+    /// Σ ln y!
+    ln_factorials: f64,
+    n_sweeps: u64,
+}
+
+impl<'a> NmfUpdates<'a> {
+    /// Starts from φ_k ~ Dirichlet(1) and one update of equal weights θ.
+    ///
+    /// # Errors
+    /// No topics or more than 65,535; no memory for φ and θ.
+    pub fn new(counts: &'a CountMatrix, n_topics: usize, seed: u64) -> Result<Self> {
+        check_n_topics(n_topics)?;
+        let (n_words, n_documents) = (counts.n_words(), counts.n_documents());
+        let mut phi = array_of("topic-word probabilities", n_words * n_topics, 0.0)?;
+        let theta = array_of("topic weights of all documents", n_documents * n_topics, 1.0)?;
+        let (key, mut topic) = (Key::new(seed, Purpose::Initialise), vec![0.0; n_words]);
+        for k in 0..n_topics {
+            dirichlet(&vec![1.0; n_words], &mut topic, &mut key.unit(k as u64).rng());
+            phi[k..].iter_mut().step_by(n_topics).zip(&topic).for_each(|(to, from)| *to = *from);
+        }
+        let ln_factorials = counts.counts().iter().map(|&y| ln_factorial(u64::from(y))).sum();
+        let by_word = counts.transposed();
+        let mut updates = NmfUpdates {
+            by_document: counts,
+            by_word,
+            n_topics,
+            phi,
+            theta,
+            ln_factorials,
+            n_sweeps: 0,
+        };
+        updates.update_weights(&())?;
+        Ok(updates)
+    }
+
+    /// φ, word-major; every topic sums to 1.
+    pub fn phi(&self) -> &[f64] {
+        &self.phi
+    }
+
+    /// θ, `n_documents` x `n_topics`.
+    pub fn theta(&self) -> &[f64] {
+        &self.theta
+    }
+
+    /// φ given θ. A topic that no document has any more becomes uniform.
+    fn update_topics(&mut self, observer: &impl Observer) -> Result<()> {
+        let n_topics = self.n_topics;
+        // Words that the observer stops keep their φ: those that are updated stay on its scale.
+        let scales: Vec<f64> = column_sums(&self.theta, n_topics)
+            .iter()
+            .map(|&n| if n > 0.0 { n.recip() } else { 0.0 })
+            .collect();
+        update_rows(&mut self.phi, &self.by_word, &self.theta, &scales, observer);
+        let sums = column_sums(&self.phi, n_topics);
+        let uniform = (self.by_word.n_documents() as f64).recip();
+        self.phi.par_chunks_mut(CHUNK * n_topics).for_each(|rows| {
+            for row in rows.chunks_exact_mut(n_topics) {
+                for (phi, &sum) in row.iter_mut().zip(&sums) {
+                    *phi = if sum > 0.0 { *phi / sum } else { uniform };
+                }
+            }
+        });
+        if observer.stopped() { Err(Error::Stopped) } else { Ok(()) }
+    }
+
+    /// θ given φ, whose topics sum to 1.
+    fn update_weights(&mut self, observer: &impl Observer) -> Result<()> {
+        let scales = vec![1.0; self.n_topics];
+        update_rows(&mut self.theta, self.by_document, &self.phi, &scales, observer);
+        if observer.stopped() { Err(Error::Stopped) } else { Ok(()) }
+    }
+}
+
+impl Sampler for NmfUpdates<'_> {
+    type Parameters = NmfParameters;
+
+    fn state(&self) -> State {
+        let parameters = [&self.phi[..], &self.theta].concat();
+        State { n_sweeps: self.n_sweeps, assignments: vec![], parameters }
+    }
+
+    fn resume(&mut self, state: &State, _: TopicStep) -> Result<()> {
+        state.check_parameters(self.phi.len() + self.theta.len())?;
+        let (phi, theta) = state.parameters.split_at(self.phi.len());
+        self.phi.copy_from_slice(phi);
+        self.theta.copy_from_slice(theta);
+        self.n_sweeps = state.n_sweeps;
+        Ok(())
+    }
+
+    /// ln p(counts | φ, θ): Σ y ln λ - Σ λ - Σ ln y!.
+    fn ln_joint(&self) -> f64 {
+        let n_topics = self.n_topics;
+        let rows = self.theta.par_chunks(CHUNK * n_topics).enumerate();
+        let ln_values: Vec<f64> = rows
+            .map(|(chunk, rows)| {
+                let documents = (chunk * CHUNK..).zip(rows.chunks_exact(n_topics));
+                let ln_value = |(document, theta): (usize, &[f64])| {
+                    let cells = self.by_document.document(document).cells();
+                    let cells = cells.map(|(word, y)| {
+                        f64::from(y) * dot(theta, row(&self.phi, word, n_topics)).ln()
+                    });
+                    cells.sum::<f64>() - theta.iter().sum::<f64>()
+                };
+                documents.map(ln_value).sum()
+            })
+            .collect();
+        ln_values.iter().sum::<f64>() - self.ln_factorials
+    }
+
+    fn sweep(&mut self, _: TopicStep, observer: &impl Observer) -> Result<()> {
+        self.n_sweeps += 1;
+        self.update_topics(observer)?;
+        self.update_weights(observer)
+    }
+
+    fn expected_parameters(&self) -> Result<NmfParameters> {
+        let n_tokens = column_sums(&self.theta, self.n_topics);
+        Ok(NmfParameters { phi: self.phi.clone(), n_tokens })
+    }
+
+    fn add(sum: &mut NmfParameters, other: &NmfParameters) {
+        sum.phi.iter_mut().zip(&other.phi).for_each(|(sum, x)| *sum += x);
+        sum.n_tokens.iter_mut().zip(&other.n_tokens).for_each(|(sum, x)| *sum += x);
+    }
+
+    fn scale(sum: &mut NmfParameters, factor: f64) {
+        sum.phi.iter_mut().chain(&mut sum.n_tokens).for_each(|x| *x *= factor);
+    }
+}
+
+/// The weights θ of every document under topics that stay, `n_documents` x `n_topics`.
+///
+/// `phi` is word-major, and every topic sums to 1. The log-likelihood is concave in θ: updates go
+/// on until its maximum is at most 0.001 nats away, or through 1,000 of them. Words that no topic
+/// can produce are left out. Cost: updates x non-zero cells x topics.
+///
+/// # Errors
+/// Topics of another vocabulary; [`Error::Stopped`] when the observer asks to stop.
+pub fn nmf_weights(
+    phi: &[f64],
+    documents: &CountMatrix,
+    observer: &impl Observer,
+) -> Result<Vec<f64>> {
+    let n_topics = phi.len() / documents.n_words();
+    let (found, expected) = (phi.len(), n_topics * documents.n_words());
+    if n_topics == 0 || found != expected {
+        return Err(Error::Length { name: "word-major topics", found, expected });
+    }
+    let n_weights = documents.n_documents() * n_topics;
+    let mut weights = array_of("topic weights of all documents", n_weights, 0.0)?;
+    weights.par_chunks_exact_mut(n_topics).enumerate().with_max_len(16).try_for_each(
+        |(row, theta)| {
+            fold_in(theta, documents.document(row), phi, observer)?;
+            observer.advance(1);
+            Ok(())
+        },
+    )?;
+    Ok(weights)
+}
+
+fn fold_in(
+    theta: &mut [f64],
+    document: Document<'_>,
+    phi: &[f64],
+    observer: &impl Observer,
+) -> Result<()> {
+    let n_topics = theta.len();
+    let possible = |&(word, _): &(u32, u32)| row(phi, word, n_topics).iter().any(|&x| x > 0.0);
+    let cells: Vec<_> = document.cells().filter(possible).collect();
+    let n_tokens: f64 = cells.iter().map(|&(_, y)| f64::from(y)).sum();
+    theta.fill(n_tokens / n_topics as f64);
+    let (scales, mut factors) = (vec![1.0; n_topics], vec![0.0; n_topics]);
+    for _ in 0..MOST_UPDATES {
+        if observer.stopped() {
+            return Err(Error::Stopped);
+        }
+        update(theta, cells.iter().copied(), phi, &scales, &mut factors);
+        // The factors are the gradient, whose mean under the weights is 1: a concave function
+        // lies below its tangent, and no weights reach higher there than those on the largest.
+        let largest = factors.iter().copied().fold(0.0, f64::max);
+        if n_tokens * (largest - 1.0) < GAP {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Updates every row of `own` given the rows of `others`; those that the observer stops stay.
+fn update_rows(
+    own: &mut [f64],
+    counts: &CountMatrix,
+    others: &[f64],
+    scales: &[f64],
+    observer: &impl Observer,
+) {
+    let n_topics = scales.len();
+    own.par_chunks_mut(CHUNK * n_topics).enumerate().for_each(|(chunk, rows)| {
+        let mut factors = vec![0.0; n_topics];
+        for (ix, own) in (chunk * CHUNK..).zip(rows.chunks_exact_mut(n_topics)) {
+            if !observer.stopped() {
+                update(own, counts.document(ix).cells(), others, scales, &mut factors);
+            }
+        }
+    });
+}
+
+/// Multiplies `own` by `scales` and by `factors`, which become Σ y other / λ over the cells (row of
+/// `others`, y).
+fn update(
+    own: &mut [f64],
+    cells: impl Iterator<Item = (u32, u32)>,
+    others: &[f64],
+    scales: &[f64],
+    factors: &mut [f64],
+) {
+    factors.fill(0.0);
+    for (other, y) in cells {
+        let other = row(others, other, own.len());
+        let ratio = f64::from(y) / dot(own, other);
+        factors.iter_mut().zip(other).for_each(|(factor, x)| *factor += ratio * x);
+    }
+    for ((own, factor), scale) in own.iter_mut().zip(factors).zip(scales) {
+        *own *= *factor * scale;
+        if *own < VANISHED {
+            *own = 0.0;
+        }
+    }
+}
+
+/// Sums over the rows, in an order that does not depend on the threads.
+fn column_sums(rows: &[f64], n_topics: usize) -> Vec<f64> {
+    let add = |mut sums: Vec<f64>, row: &[f64]| {
+        sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+        sums
+    };
+    let chunks = rows.par_chunks(CHUNK * n_topics);
+    let sums: Vec<Vec<f64>> =
+        chunks.map(|rows| rows.chunks_exact(n_topics).fold(vec![0.0; n_topics], add)).collect();
+    sums.iter().fold(vec![0.0; n_topics], |total, sums| add(total, sums))
+}
+
+fn row(rows: &[f64], ix: u32, n_topics: usize) -> &[f64] {
+    &rows[ix as usize * n_topics..][..n_topics]
+}

@@ -1,0 +1,199 @@
+//! The topic of every token, drawn document by document and counted word by word.
+
+use std::ops::Range;
+
+use rand::RngExt;
+use rayon::prelude::*;
+
+use super::blocked;
+use super::blocks::{Block, Step, split_documents};
+use super::dense::{self, Dense};
+use super::sparse::Sparse;
+use super::tables;
+use super::tallies::Tallies;
+use crate::control::Observer;
+use crate::counts::{CountMatrix, Document};
+use crate::error::{Error, Result, array_of};
+use crate::math::ln_rising;
+use crate::rng::Key;
+use crate::urn::Balls;
+
+/// Tokens in a block: enough of each word to make up for reading its weights, few enough for the
+/// tallies of their documents to stay in the cache.
+const BLOCK_TOKENS: usize = 1 << 19;
+
+/// Least number of tokens in a block that threads are worth.
+const LEAST_BLOCK_TOKENS: usize = 1 << 12;
+
+/// Topics from which a draw passes over those of its document instead of all.
+const SPARSE_TOPICS: usize = 256;
+
+/// How a sweep draws the topics of a document's tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// One after the other from the document's urn: the topic weights θ are integrated out.
+    Collapsed,
+    /// θ given the topics of all tokens, then all topics anew given θ.
+    Blocked,
+}
+
+/// The topic of every token.
+///
+/// Takes 6 bytes a token, and 8 a word and block.
+pub(in crate::training) struct Assignments<'a> {
+    counts: &'a CountMatrix,
+    n_topics: usize,
+    blocks: Vec<Block>,
+}
+
+impl<'a> Assignments<'a> {
+    /// Topics drawn uniformly.
+    pub(in crate::training) fn new(
+        counts: &'a CountMatrix,
+        n_topics: usize,
+        key: Key,
+    ) -> Result<Self> {
+        let n_tokens = counts.n_tokens() as usize;
+        let n_threads = rayon::current_num_threads();
+        // Every block has an index by word, which must not outgrow its tokens.
+        let most = n_tokens / LEAST_BLOCK_TOKENS.max(counts.n_words() / 2);
+        let n_blocks = n_tokens.div_ceil(BLOCK_TOKENS).next_multiple_of(n_threads);
+        let documents = split_documents(counts, n_blocks.min(most).max(1));
+        let blocks = documents.into_par_iter().map(|documents| Block::new(counts, documents));
+        let blocks = blocks.collect::<Result<_>>()?;
+        let mut assignments = Assignments { counts, n_topics, blocks };
+        let mut rng = key.rng();
+        let mut topics = array_of("topics of all tokens", n_tokens, 0u16)?;
+        topics.iter_mut().for_each(|topic| *topic = rng.random_range(0..n_topics) as u16);
+        assignments.restore(&topics)?;
+        Ok(assignments)
+    }
+
+    pub(in crate::training) fn n_documents(&self) -> usize {
+        self.counts.n_documents()
+    }
+
+    pub(in crate::training) fn n_words(&self) -> usize {
+        self.counts.n_words()
+    }
+
+    /// The topics in the order of documents and cells.
+    pub(in crate::training) fn topics(&self) -> Vec<u16> {
+        let mut topics = vec![0; self.counts.n_tokens() as usize];
+        let mut rest = &mut topics[..];
+        for block in &self.blocks {
+            let (own, after) = rest.split_at_mut(block.n_tokens());
+            block.read_topics(self.counts, own);
+            rest = after;
+        }
+        topics
+    }
+
+    /// Takes up the topics of an earlier run.
+    pub(in crate::training) fn restore(&mut self, topics: &[u16]) -> Result<()> {
+        let expected = self.counts.n_tokens() as usize;
+        if topics.len() != expected {
+            let found = topics.len();
+            return Err(Error::Length { name: "topics of all tokens", found, expected });
+        }
+        let beyond = |&topic: &u16| usize::from(topic) >= self.n_topics;
+        if let Some(index) = topics.iter().position(beyond) {
+            return Err(Error::Parameter {
+                name: "topics of all tokens",
+                index,
+                value: f64::from(topics[index]),
+                domain: "below the number of topics",
+            });
+        }
+        let mut rest = topics;
+        for block in &mut self.blocks {
+            let (own, after) = rest.split_at(block.n_tokens());
+            block.write_topics(self.counts, own);
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// Σ_d Σ_k ln (a_k)_{n_dk}: the urns of all documents, without the words.
+    pub(in crate::training) fn ln_urns(&self, a: &[f64]) -> f64 {
+        let mut balls = Balls::new(a);
+        let topics = self.topics();
+        let mut rest = &topics[..];
+        let mut ln_value = 0.0;
+        for length in self.lengths() {
+            let (own, after) = rest.split_at(length as usize);
+            balls.refill(own);
+            let drawn = balls.drawn().iter().zip(a).filter(|(n, _)| **n > 0);
+            ln_value += drawn.map(|(&n, &a)| ln_rising(a, u64::from(n))).sum::<f64>();
+            rest = after;
+        }
+        ln_value
+    }
+
+    /// Lengths of the documents.
+    pub(in crate::training) fn lengths(&self) -> impl Iterator<Item = u64> {
+        self.counts.documents().map(Document::n_tokens)
+    }
+
+    /// One Gibbs sweep over all documents given the pseudo-counts and weights of `step`.
+    ///
+    /// Where `tables` is set, also draws, and sums over documents, the number of tables
+    /// CRT(n_dk, a_k) that seat the tokens of topic k (PFA notes, eq. 20 corrected).
+    pub(in crate::training) fn sweep(
+        &mut self,
+        step: Step<'_>,
+        scheme: Scheme,
+        tables: bool,
+        observer: &impl Observer,
+    ) -> Result<Vec<u64>> {
+        if scheme == Scheme::Blocked {
+            return blocked::sweep(&mut self.blocks, self.counts, step, tables, observer);
+        }
+        let n_topics = self.n_topics;
+        let longest = self.lengths().max().unwrap_or(0);
+        if n_topics >= SPARSE_TOPICS || longest > dense::MAX_COUNT {
+            self.sweep_blocks(step, tables, || Sparse::new(n_topics), observer)
+        } else {
+            self.sweep_blocks(step, tables, || Dense::new(n_topics), observer)
+        }
+    }
+
+    fn sweep_blocks<T: Tallies + Send>(
+        &mut self,
+        step: Step<'_>,
+        tables: bool,
+        new_tallies: impl Fn() -> T + Sync,
+        observer: &impl Observer,
+    ) -> Result<Vec<u64>> {
+        let (counts, n_topics) = (self.counts, self.n_topics);
+        let new_worker = || (new_tallies(), vec![0; n_topics]);
+        (self.blocks.par_iter_mut().with_max_len(1))
+            .try_fold(new_worker, |(mut tallies, mut n_tables), block| {
+                block.tally(counts, &mut tallies);
+                block.sweep(step, &mut tallies, observer)?;
+                if tables {
+                    let key = step.key.unit(u64::MAX);
+                    for (document, doc_ix) in block.documents.clone().enumerate() {
+                        let mut rng = key.unit(doc_ix as u64).rng();
+                        tables::seat(tallies.counts(document), step.a, &mut rng, &mut n_tables);
+                    }
+                }
+                Ok((tallies, n_tables))
+            })
+            .map(|worker| worker.map(|(_, n_tables)| n_tables))
+            .try_reduce(|| vec![0; n_topics], |sum, other| Ok(tables::sum(sum, other)))
+    }
+
+    /// Sets `out`, words x topics, to the tokens of these words in each topic.
+    pub(in crate::training) fn count_words(&self, words: Range<usize>, out: &mut [u32]) {
+        out.fill(0);
+        for block in &self.blocks {
+            block.count_words(words.clone(), out, self.n_topics);
+        }
+    }
+
+    /// Sets `out` to the number of tokens of `word` in each topic.
+    pub(in crate::training) fn count_word(&self, word: usize, out: &mut [u32]) {
+        self.count_words(word..word + 1, out);
+    }
+}

@@ -1,0 +1,200 @@
+//! The tokens of a block of documents, word by word: a Gibbs sweep over them.
+//!
+//! Neighbouring tokens belong to different documents, so that the processor works on several at a
+//! time, and the weights of a word are read once for all its tokens in the block. A document still
+//! sees its tokens in the order of their words, and a token's random number is keyed by its
+//! document and its word: how documents fall into blocks changes no bit.
+
+use std::ops::Range;
+
+use super::tallies::{BATCH, Batch, Tallies, Word};
+use crate::control::Observer;
+use crate::counts::{CountMatrix, Document};
+use crate::error::{Error, Result, array_of};
+use crate::rng::Key;
+
+/// Consecutive documents and the topics of their tokens, in the order of the words.
+pub(super) struct Block {
+    pub(super) documents: Range<usize>,
+    /// First token of each word, and the end.
+    word_starts: Vec<usize>,
+    /// Document of each token, counted from the block's first.
+    token_documents: Vec<u32>,
+    topics: Vec<u16>,
+}
+
+/// Pseudo-counts and weights of the urn, and the key of the random numbers.
+#[derive(Clone, Copy)]
+pub(in crate::training) struct Step<'a> {
+    pub(super) a: &'a [f64],
+    /// Word-major, up to the scale of each topic.
+    pub(super) weights: &'a [f64],
+    pub(super) scale: &'a [f64],
+    pub(super) key: Key,
+}
+
+impl<'a> Step<'a> {
+    /// The urn of a word.
+    fn word(&self, word: usize) -> Word<'a> {
+        let n_topics = self.a.len();
+        let weights = &self.weights[word * n_topics..][..n_topics];
+        Word { a: self.a, weights, scale: self.scale }
+    }
+}
+
+impl Block {
+    /// All tokens in topic 0.
+    pub(super) fn new(counts: &CountMatrix, documents: Range<usize>) -> Result<Self> {
+        let cells = || documents.clone().map(|doc_ix| counts.document(doc_ix).cells());
+        let mut word_starts = vec![0; counts.n_words() + 1];
+        for (word, count) in cells().flatten() {
+            word_starts[word as usize + 1] += count as usize;
+        }
+        for word in 0..counts.n_words() {
+            word_starts[word + 1] += word_starts[word];
+        }
+        let n_tokens = word_starts[counts.n_words()];
+        let mut token_documents = array_of("documents of all tokens", n_tokens, 0)?;
+        let topics = array_of("topics of all tokens", n_tokens, 0)?;
+        let mut next = word_starts.clone();
+        for (document, cells) in (0..).zip(cells()) {
+            for (word, count) in cells {
+                let next = &mut next[word as usize];
+                token_documents[*next..*next + count as usize].fill(document);
+                *next += count as usize;
+            }
+        }
+        Ok(Block { documents, word_starts, token_documents, topics })
+    }
+
+    /// The place of every token in the order of documents and cells, counted from the block's first.
+    fn places<'a>(&'a self, counts: &'a CountMatrix) -> impl Iterator<Item = usize> + 'a {
+        let mut next = Vec::with_capacity(self.documents.len());
+        let mut start = 0;
+        for doc_ix in self.documents.clone() {
+            next.push(start);
+            start += counts.document(doc_ix).n_tokens() as usize;
+        }
+        self.token_documents.iter().map(move |&document| {
+            let place = next[document as usize];
+            next[document as usize] += 1;
+            place
+        })
+    }
+
+    pub(super) fn n_tokens(&self) -> usize {
+        self.topics.len()
+    }
+
+    /// Writes the topics in the order of documents and cells.
+    pub(super) fn read_topics(&self, counts: &CountMatrix, out: &mut [u16]) {
+        for (place, &topic) in self.places(counts).zip(&self.topics) {
+            out[place] = topic;
+        }
+    }
+
+    /// Sets the topics from the order of documents and cells.
+    pub(super) fn write_topics(&mut self, counts: &CountMatrix, from: &[u16]) {
+        self.topics = self.places(counts).map(|place| from[place]).collect();
+    }
+
+    /// Adds the tokens of these words in each topic to `counts`, words x topics.
+    pub(super) fn count_words(&self, words: Range<usize>, counts: &mut [u32], n_topics: usize) {
+        for (word, counts) in words.zip(counts.chunks_exact_mut(n_topics)) {
+            for &topic in &self.topics[self.word_starts[word]..self.word_starts[word + 1]] {
+                counts[usize::from(topic)] += 1;
+            }
+        }
+    }
+
+    /// Fills `tallies` with the present topics of the documents.
+    pub(super) fn tally(&self, counts: &CountMatrix, tallies: &mut impl Tallies) {
+        let length = |doc_ix| counts.document(doc_ix).n_tokens() as usize;
+        let lengths: Vec<usize> = self.documents.clone().map(length).collect();
+        tallies.fill(&lengths, &self.token_documents, &self.topics);
+    }
+
+    /// Every token in turn leaves the urn of its document and is drawn again given the others.
+    pub(super) fn sweep(
+        &mut self,
+        step: Step<'_>,
+        tallies: &mut impl Tallies,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        for word in 0..self.word_starts.len() - 1 {
+            let tokens = self.word_starts[word]..self.word_starts[word + 1];
+            if tokens.is_empty() {
+                continue;
+            }
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            let urn = step.word(word);
+            tallies.take_up(&urn);
+            let tokens = Tokens {
+                key: step.key.unit(word as u64),
+                first_document: self.documents.start,
+                first: tokens.start,
+                documents: &self.token_documents[tokens.clone()],
+                topics: &mut self.topics[tokens],
+            };
+            tokens.draw(&urn, tallies);
+        }
+        Ok(())
+    }
+}
+
+/// The tokens of one word.
+struct Tokens<'a> {
+    key: Key,
+    first_document: usize,
+    /// Number of the first token.
+    first: usize,
+    documents: &'a [u32],
+    topics: &'a mut [u16],
+}
+
+impl Tokens<'_> {
+    fn draw(self, urn: &Word<'_>, tallies: &mut impl Tallies) {
+        let numbers = self.key.counter();
+        let (mut topics, mut last, mut repeat) = (self.topics, u32::MAX, 0);
+        let mut first = self.first;
+        // Tokens of one document wait for each other.
+        for run in self.documents.chunk_by(|x, y| x != y) {
+            let mut batches = run.chunks(BATCH).peekable();
+            tallies.remove(Batch { first, documents: &run[..run.len().min(BATCH)] }, topics);
+            while let Some(documents) = batches.next() {
+                let (own, rest) = topics.split_at_mut(documents.len());
+                topics = rest;
+                let tokens = Batch { first, documents };
+                first += documents.len();
+                // Long before they are read, so that the processor has written them by then.
+                if let Some(documents) = batches.peek() {
+                    tallies.remove(Batch { first, documents }, topics);
+                }
+                let mut uniforms = [0.0; BATCH];
+                for (u, &document) in uniforms.iter_mut().zip(documents) {
+                    repeat = if document == last { repeat + 1 } else { 0 };
+                    last = document;
+                    let doc_ix = (self.first_document + document as usize) as u64;
+                    *u = numbers.uniform(doc_ix << 32 | repeat);
+                }
+                tallies.draw(urn, tokens, own, &uniforms);
+            }
+        }
+    }
+}
+
+/// Splits documents into at most `n_blocks` runs of about as many tokens.
+pub(super) fn split_documents(counts: &CountMatrix, n_blocks: usize) -> Vec<Range<usize>> {
+    let size = (counts.n_tokens() as usize).div_ceil(n_blocks).max(1);
+    let (mut blocks, mut first, mut done) = (Vec::with_capacity(n_blocks), 0, 0);
+    for (doc_ix, n_tokens) in counts.documents().map(Document::n_tokens).enumerate() {
+        done += n_tokens as usize;
+        if done >= size * (blocks.len() + 1) || doc_ix + 1 == counts.n_documents() {
+            blocks.push(first..doc_ix + 1);
+            first = doc_ix + 1;
+        }
+    }
+    blocks
+}

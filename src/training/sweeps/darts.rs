@@ -1,0 +1,174 @@
+//! Darts thrown on weights that are summed in single precision.
+//!
+//! Weight k is in lane k mod [`LANES`] of line k / [`LANES`]. A dart meets the lanes in the order of
+//! [`in_order`], and in a lane one line after the other.
+
+// Inlined into loops that are compiled for several instruction sets.
+#![allow(clippy::inline_always)]
+
+use super::tallies::Word;
+
+/// Weights that are summed side by side.
+pub(super) const LANES: usize = 16;
+
+/// Rounding of a number to single precision, relative to it.
+pub(super) const ROUNDING: f32 = 1.0 / (1 << 24) as f32;
+
+/// Total weight below which single precision may have lost some of its parts.
+pub(super) const LEAST_TOTAL: f32 = 1e-15;
+
+/// Weights that are left out of sums in single precision, where they would make it slow.
+const LEAST: f64 = 1e-33;
+
+// Of any number of tokens, weights that are left out add up to less than a rounding of the total.
+const _: () = assert!(u32::MAX as f64 * LEAST / (LEAST_TOTAL as f64) < ROUNDING as f64);
+
+/// Numbers for [`LANES`] neighbouring weights, which never lie across two cache lines.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+pub(super) struct Line(pub(super) [f32; LANES]);
+
+impl Line {
+    pub(super) const ZERO: Line = Line([0.0; LANES]);
+}
+
+/// Weights in the order in which a dart meets them.
+pub(super) fn in_order(n: usize) -> impl Iterator<Item = usize> + Clone {
+    let lanes = (0..LANES).map(|i| i.reverse_bits() >> (usize::BITS - LANES.ilog2()));
+    lanes.flat_map(move |lane| (lane..n).step_by(LANES))
+}
+
+/// The item on which a dart falls, its weights summed in double precision; `None` where no weight is
+/// positive. Rounding may carry the dart past all of them: then it is the last that is possible.
+pub(super) fn fall_exactly<T>(
+    weights: impl Iterator<Item = (T, f64)> + Clone,
+    u: f64,
+) -> Option<T> {
+    let mut dart = u * weights.clone().map(|(_, weight)| weight).sum::<f64>();
+    let mut last = None;
+    for (item, weight) in weights.filter(|(_, weight)| *weight > 0.0) {
+        last = Some(item);
+        dart -= weight;
+        if dart < 0.0 {
+            break;
+        }
+    }
+    last
+}
+
+/// Where a dart falls among the lanes.
+#[derive(Clone, Copy)]
+pub(super) struct Dart {
+    pub(super) lane: usize,
+    /// Remainder of the dart in its lane.
+    pub(super) rest: f32,
+    /// Sum of all weights.
+    pub(super) total: f32,
+}
+
+impl Dart {
+    pub(super) const ZERO: Dart = Dart { lane: 0, rest: 0.0, total: 0.0 };
+
+    /// The line of its lane on which the dart falls, given the sums by lane before each line and in
+    /// all.
+    #[inline(always)]
+    pub(super) fn line(&self, sums: &[Line]) -> usize {
+        let mut line = 0;
+        for sum in &sums[1..(sums.len() - 1).max(1)] {
+            line += usize::from(sum.0[self.lane % LANES] <= self.rest);
+        }
+        line
+    }
+
+    /// The weight on which the dart falls in this line, if both its limits are further away than
+    /// `margin`.
+    #[inline(always)]
+    pub(super) fn decide(&self, sums: &[Line], line: usize, margin: f32) -> Option<usize> {
+        let lane = self.lane % LANES;
+        let above = sums.get(line + 1)?.0[lane] - self.rest;
+        let below = self.rest - sums[line].0[lane];
+        let inside = below.min(above) > margin && self.total > LEAST_TOTAL;
+        inside.then_some(line * LANES + lane)
+    }
+}
+
+/// Sums over the lanes that are the same modulo 8, 4, 2 and 1.
+///
+/// A sum over lanes has 4 roundings beside those of the lanes, and so has what is left of a dart.
+pub(super) struct Halves<'a> {
+    lanes: &'a [f32; LANES],
+    eight: [f32; 8],
+    four: [f32; 4],
+    two: [f32; 2],
+    pub(super) total: f32,
+}
+
+impl<'a> Halves<'a> {
+    #[inline(always)]
+    pub(super) fn new(lanes: &'a Line) -> Self {
+        let lanes = &lanes.0;
+        let eight = fold(lanes);
+        let four = fold(&eight);
+        let two: [f32; 2] = fold(&four);
+        Halves { lanes, eight, four, two, total: two[0] + two[1] }
+    }
+
+    /// The lane on which a dart in [0, total) falls, and what is left of it there.
+    #[inline(always)]
+    pub(super) fn choose(&self, dart: f32) -> (usize, f32) {
+        let (mut rest, mut lane) = (dart, 0);
+        for (step, sums) in [(1, &self.two[..]), (2, &self.four), (4, &self.eight), (8, self.lanes)]
+        {
+            let beyond = sums[lane] <= rest;
+            rest -= if beyond { sums[lane] } else { 0.0 };
+            lane += if beyond { step } else { 0 };
+        }
+        (lane, rest)
+    }
+}
+
+/// Sums of the first N numbers and the N after them.
+#[inline(always)]
+fn fold<const N: usize>(numbers: &[f32]) -> [f32; N] {
+    let mut sums = [0.0; N];
+    for i in 0..N {
+        sums[i] = numbers[i] + numbers[i + N];
+    }
+    sums
+}
+
+/// The lines of a word's weights q and a q, filled up with zeros.
+#[inline(always)]
+pub(super) fn weigh(word: &Word<'_>, mut take: impl FnMut(usize, Line, Line)) {
+    let ((a, a_rest), (weights, weights_rest)) = (lines(word.a), lines(word.weights));
+    let (scale, scale_rest) = lines(word.scale);
+    for (i, (a, (weights, scale))) in a.iter().zip(weights.iter().zip(scale)).enumerate() {
+        let (q, prior) = products(a, weights, scale);
+        take(i, q, prior);
+    }
+    if a.len() * LANES < word.a.len() {
+        let (q, prior) = products(&a_rest, &weights_rest, &scale_rest);
+        take(a.len(), q, prior);
+    }
+}
+
+/// Whole lines of numbers, and the rest filled up with zeros.
+#[inline(always)]
+fn lines(numbers: &[f64]) -> (&[[f64; LANES]], [f64; LANES]) {
+    let (full, last) = numbers.as_chunks();
+    let mut rest = [0.0; LANES];
+    rest[..last.len()].copy_from_slice(last);
+    (full, rest)
+}
+
+#[inline(always)]
+fn products(a: &[f64; LANES], weights: &[f64; LANES], scale: &[f64; LANES]) -> (Line, Line) {
+    let (mut q, mut prior) = (Line::ZERO, Line::ZERO);
+    for lane in 0..LANES {
+        let weight = weights[lane] * scale[lane];
+        let product = a[lane] * weight;
+        q.0[lane] = if weight < LEAST { 0.0 } else { weight as f32 };
+        prior.0[lane] = if product < LEAST { 0.0 } else { product as f32 };
+    }
+    (q, prior)
+}

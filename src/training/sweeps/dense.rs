@@ -1,0 +1,219 @@
+//! A count of every topic for every document, and draws in single precision that come out as in
+//! double precision.
+
+// The loops are compiled for several instruction sets, with all their parts in them.
+#![allow(clippy::inline_always)]
+
+use super::darts::{Dart, Halves, LANES, Line, ROUNDING, fall_exactly, in_order, weigh};
+use super::tallies::{BATCH, Batch, Tallies, Word};
+
+/// No topic.
+const OPEN: u32 = u32::MAX;
+
+/// Most tokens of a document.
+pub(super) const MAX_COUNT: u64 = u16::MAX as u64;
+
+/// Counts of [`LANES`] neighbouring topics.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(32))]
+struct Counts([u16; LANES]);
+
+/// 2 bytes a document and topic of a block; a draw costs a pass over all topics.
+///
+/// Sums in single precision tell on which topic a dart falls, unless it falls so near to a limit that
+/// their rounding might matter: then the weights are summed again in double precision.
+pub(super) struct Dense {
+    n_topics: usize,
+    /// Lines of a document.
+    n_lines: usize,
+    counts: Vec<Counts>,
+    row: Row,
+    /// Of the weights, by lane before each line and in all, for every token of a batch.
+    sums: Vec<Line>,
+}
+
+/// What the weights (a + n) q of a word's tokens are made of, beside their counts.
+struct Row {
+    q: Vec<Line>,
+    /// a q.
+    base: Vec<Line>,
+}
+
+impl Dense {
+    pub(super) fn new(n_topics: usize) -> Self {
+        let n_lines = n_topics.div_ceil(LANES);
+        Dense {
+            n_topics,
+            n_lines,
+            counts: Vec::new(),
+            row: Row { q: vec![Line::ZERO; n_lines], base: vec![Line::ZERO; n_lines] },
+            sums: vec![Line::ZERO; BATCH * (n_lines + 1)],
+        }
+    }
+
+    fn count(&mut self, document: u32, topic: u16) -> &mut u16 {
+        let topic = usize::from(topic);
+        &mut self.counts[document as usize * self.n_lines + topic / LANES].0[topic % LANES]
+    }
+
+    /// The topic on which the dart falls, in double precision; `None` where no weight is positive.
+    #[cold]
+    fn draw_exactly(&self, word: &Word<'_>, document: u32, u: f64) -> Option<u16> {
+        let counts = &self.counts[document as usize * self.n_lines..][..self.n_lines];
+        let weight = |k: usize| (word.a[k] + f64::from(counts[k / LANES].0[k % LANES])) * word.q(k);
+        fall_exactly(in_order(self.n_topics).map(|k| (k as u16, weight(k))), u)
+    }
+}
+
+impl Tallies for Dense {
+    fn fill(&mut self, lengths: &[usize], documents: &[u32], topics: &[u16]) {
+        self.counts.clear();
+        self.counts.resize(lengths.len() * self.n_lines, Counts([0; LANES]));
+        for (&document, &topic) in documents.iter().zip(topics) {
+            *self.count(document, topic) += 1;
+        }
+    }
+
+    fn remove(&mut self, tokens: Batch<'_>, topics: &[u16]) {
+        for (&document, &topic) in tokens.documents.iter().zip(topics) {
+            *self.count(document, topic) -= 1;
+        }
+    }
+
+    fn take_up(&mut self, word: &Word<'_>) {
+        take_up(&mut self.row, word);
+    }
+
+    fn draw(
+        &mut self,
+        word: &Word<'_>,
+        tokens: Batch<'_>,
+        topics: &mut [u16],
+        uniforms: &[f64; BATCH],
+    ) {
+        let documents = tokens.documents;
+        let mut drawn = [OPEN; BATCH];
+        propose(&self.row, &self.counts, &mut self.sums, documents, uniforms, &mut drawn);
+        for (slot, (&document, topic)) in documents.iter().zip(topics).enumerate() {
+            if drawn[slot] < self.n_topics as u32 {
+                *topic = drawn[slot] as u16;
+            } else if let Some(exact) = self.draw_exactly(word, document, uniforms[slot]) {
+                *topic = exact;
+            }
+            *self.count(document, *topic) += 1;
+        }
+    }
+
+    fn counts(&self, document: usize) -> impl Iterator<Item = (usize, u32)> {
+        let counts = &self.counts[document * self.n_lines..][..self.n_lines];
+        let counts = counts.iter().flat_map(|line| line.0).take(self.n_topics);
+        counts.map(u32::from).enumerate()
+    }
+}
+
+/// Takes up the weights of a word.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn take_up(row: &mut Row, word: &Word<'_>) {
+    weigh(word, |line, q, base| (row.q[line], row.base[line]) = (q, base));
+}
+
+/// The topics of some tokens of different documents, or [`OPEN`] where single precision cannot tell.
+///
+/// In units of the total, with as many roundings as there are lines and 8 more, a limit is known:
+/// 4 for a weight, one for each line and each halving of the lanes. So is the dart with 14 more:
+/// those of the total, of u and its product, and of 4 differences. Their distance has two of its own.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn propose(
+    row: &Row,
+    counts: &[Counts],
+    sums: &mut [Line],
+    documents: &[u32],
+    uniforms: &[f64; BATCH],
+    drawn: &mut [u32; BATCH],
+) {
+    let n_lines = row.q.len();
+    for (sums, &document) in sums.chunks_exact_mut(n_lines + 1).zip(documents) {
+        let counts = &counts[document as usize * n_lines..][..n_lines];
+        accumulate(&mut sums[1..], counts, row);
+    }
+    // Step by step for all tokens: the parts of a step wait for each other.
+    let mut darts = [Dart::ZERO; BATCH];
+    let mut lines = [0; BATCH];
+    let tokens = || sums.chunks_exact(n_lines + 1).take(documents.len());
+    for (dart, (sums, &u)) in darts.iter_mut().zip(tokens().zip(uniforms)) {
+        let halves = Halves::new(&sums[n_lines]);
+        let (lane, rest) = halves.choose(u as f32 * halves.total);
+        *dart = Dart { lane, rest, total: halves.total };
+    }
+    for (line, (sums, dart)) in lines.iter_mut().zip(tokens().zip(&darts)) {
+        *line = dart.line(sums);
+    }
+    let margin = (2 * n_lines + 32) as f32 * ROUNDING;
+    let choices = darts.iter().zip(lines);
+    for (drawn, (sums, (dart, line))) in drawn.iter_mut().zip(tokens().zip(choices)) {
+        let topic = dart.decide(sums, line, margin * dart.total);
+        *drawn = topic.map_or(OPEN, |topic| topic as u32);
+    }
+}
+
+/// Sums by lane so far of the weights (a + n) q.
+#[inline(always)]
+fn accumulate(sums: &mut [Line], counts: &[Counts], row: &Row) {
+    let mut lanes = [0.0; LANES];
+    let parts = counts.iter().zip(row.q.iter().zip(&row.base));
+    for (sum, (n, (q, base))) in sums.iter_mut().zip(parts) {
+        for (lane, sum) in lanes.iter_mut().enumerate() {
+            *sum += base.0[lane] + f32::from(n.0[lane]) * q.0[lane];
+        }
+        *sum = Line(lanes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+
+    use super::*;
+    use crate::rng::{Key, Purpose};
+
+    /// Draws near limits and far from them, with weights over many orders of magnitude.
+    #[test]
+    fn single_precision_never_decides_otherwise_than_double_precision() {
+        let mut rng = Key::new(1, Purpose::Assign).rng();
+        let (mut n_open, mut n_decided) = (0, 0);
+        for n_topics in [1, 7, 16, 20, 100, 257] {
+            let mut dense = Dense::new(n_topics);
+            dense.fill(&[0], &[], &[]);
+            let scale = vec![1.0; n_topics];
+            for _ in 0..40 {
+                let a: Vec<f64> = (0..n_topics).map(|_| rng.random::<f64>()).collect();
+                let weights: Vec<f64> =
+                    (0..n_topics).map(|_| rng.random::<f64>().powi(20)).collect();
+                (0..5).for_each(|_| *dense.count(0, rng.random_range(0..n_topics) as u16) += 1);
+                let word = Word { a: &a, weights: &weights, scale: &scale };
+                dense.take_up(&word);
+                // Darts on the limits themselves, to within a few roundings, and anywhere.
+                let n = |k: usize| f64::from(dense.counts[k / LANES].0[k % LANES]);
+                let mut sums = vec![0.0];
+                for k in in_order(n_topics) {
+                    sums.push(sums[sums.len() - 1] + (a[k] + n(k)) * word.q(k));
+                }
+                let near =
+                    |sum: &f64, off: f64| (sum / sums[n_topics] + off).clamp(0.0, 1.0 - 1e-16);
+                let mut darts: Vec<f64> = (0..200).map(|_| rng.random()).collect();
+                for off in [-1e-6, -1e-7, -1e-8, 0.0, 1e-8, 1e-7, 1e-6] {
+                    darts.extend(sums.iter().map(|sum| near(sum, off)));
+                }
+                for u in darts {
+                    let (uniforms, mut drawn) = ([u; BATCH], [OPEN; BATCH]);
+                    let (row, sums) = (&dense.row, &mut dense.sums);
+                    propose(row, &dense.counts, sums, &[0], &uniforms, &mut drawn);
+                    let exact = dense.draw_exactly(&word, 0, u).expect("weights are positive");
+                    assert!(drawn[0] == OPEN || drawn[0] == u32::from(exact), "{n_topics}: {u}");
+                    *if drawn[0] == OPEN { &mut n_open } else { &mut n_decided } += 1;
+                }
+            }
+        }
+        assert!(n_open > 10_000 && n_decided > 10_000, "{n_open} and {n_decided}");
+    }
+}

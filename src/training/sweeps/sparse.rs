@@ -1,0 +1,409 @@
+//! A list of topics and counts for every document, and draws in single precision that come out as in
+//! double precision.
+
+// The loops are compiled for several instruction sets, with all their parts in them.
+#![allow(clippy::inline_always)]
+
+use std::ops::Range;
+
+use super::darts::{Dart, Halves, LANES, Line, ROUNDING, fall_exactly, in_order, weigh};
+use super::tallies::{BATCH, Batch, Tallies, Word};
+
+/// Values of a topic and of [`NONE`]: a table of that size has them all.
+const ALL_TOPICS: usize = 1 << 16;
+
+/// No topic: of a place in a list that is not taken.
+const NONE: u16 = u16::MAX;
+
+/// 4 bytes a token of a block, and 96 for every 16 topics that a document may have, whole or begun; a
+/// draw costs a pass over the document's topics, and one over all topics where the pseudo-counts take
+/// it.
+///
+/// A dart falls on the weights n q of the document's places first, then on the weights a q of all
+/// topics; where single precision leaves open on which, they are summed again in double precision.
+pub(super) struct Sparse {
+    n_topics: usize,
+    lists: Lists,
+    prior: Prior,
+    /// Of the weights n q, by lane before each line and in all, for every token of a batch.
+    sums: Vec<Line>,
+}
+
+/// The topics of all documents.
+#[derive(Default)]
+struct Lists {
+    documents: Vec<List>,
+    topics: Vec<[u16; LANES]>,
+    counts: Vec<[u32; LANES]>,
+    /// Of each token, in the list of its document.
+    places: Vec<u16>,
+}
+
+impl Lists {
+    /// Starts again, with documents of these lengths and all their tokens.
+    fn fill(&mut self, lengths: &[usize], n_topics: usize, documents: &[u32], topics: &[u16]) {
+        self.documents.clear();
+        let (mut start, mut end) = (0, 0);
+        let mut ends = Vec::with_capacity(lengths.len());
+        for &length in lengths {
+            self.documents.push(List { start, taken: 0, n_free: 0 });
+            start += length.min(n_topics).div_ceil(LANES);
+            ends.push(end);
+            end += length;
+        }
+        self.topics.clear();
+        self.topics.resize(start, [NONE; LANES]);
+        self.counts.clear();
+        self.counts.resize(start, [0; LANES]);
+        let mut by_document = vec![0; topics.len()];
+        for (&document, &topic) in documents.iter().zip(topics) {
+            let end = &mut ends[document as usize];
+            by_document[*end] = topic;
+            *end += 1;
+        }
+        let mut place_of = vec![NONE; n_topics];
+        let mut rest = &mut by_document[..];
+        for (document, &length) in lengths.iter().enumerate() {
+            let (own, after) = rest.split_at_mut(length);
+            self.take_places(document, own, &mut place_of);
+            rest = after;
+            ends[document] -= length;
+        }
+        self.places.clear();
+        self.places.extend(documents.iter().map(|&document| {
+            let end = &mut ends[document as usize];
+            *end += 1;
+            by_document[*end - 1]
+        }));
+    }
+
+    /// Takes places for the tokens of a document, and turns their topics into these places. In the
+    /// table of places by topic none is left over.
+    fn take_places(&mut self, document: usize, tokens: &mut [u16], place_of: &mut [u16]) {
+        let list = &mut self.documents[document];
+        for token in tokens {
+            let place = &mut place_of[usize::from(*token)];
+            let (line, lane) = if *place == NONE {
+                *place = list.taken as u16;
+                list.taken += 1;
+                let (line, lane) = list.at(usize::from(*place));
+                self.topics[line][lane] = *token;
+                (line, lane)
+            } else {
+                list.at(usize::from(*place))
+            };
+            self.counts[line][lane] += 1;
+            *token = *place;
+        }
+        let topics = self.topics[list.lines()].as_flattened();
+        for &topic in &topics[..list.taken as usize] {
+            place_of[usize::from(topic)] = NONE;
+        }
+    }
+
+    /// Takes out tokens.
+    #[inline]
+    fn remove(&mut self, tokens: Batch<'_>) {
+        let places = &self.places[tokens.first..][..tokens.documents.len()];
+        for (&document, &place) in tokens.documents.iter().zip(places) {
+            let list = &mut self.documents[document as usize];
+            let (line, lane) = list.at(usize::from(place));
+            let count = &mut self.counts[line][lane];
+            *count -= 1;
+            list.n_free += u32::from(*count == 0);
+        }
+    }
+
+    /// The place of a topic in the list of a document, taken where it has none.
+    fn place_for(&mut self, document: u32, topic: u16) -> usize {
+        let list = &mut self.documents[document as usize];
+        let topics = self.topics[list.lines()].as_flattened();
+        if let Some(place) = topics.iter().position(|&other| other == topic) {
+            return place;
+        }
+        let counts = self.counts[list.lines()].as_flattened();
+        let free = if list.n_free > 0 { counts.iter().position(|&n| n == 0) } else { None };
+        let place = free.unwrap_or_else(|| {
+            (list.taken, list.n_free) = (list.taken + 1, list.n_free + 1);
+            list.taken as usize - 1
+        });
+        let (line, lane) = list.at(place);
+        self.topics[line][lane] = topic;
+        place
+    }
+
+    /// Counts a token at a place, and returns the topic.
+    #[inline]
+    fn add(&mut self, token: usize, document: u32, place: usize) -> u16 {
+        self.places[token] = place as u16;
+        let list = &mut self.documents[document as usize];
+        let (line, lane) = list.at(place);
+        list.n_free -= u32::from(self.counts[line][lane] == 0);
+        self.counts[line][lane] += 1;
+        self.topics[line][lane]
+    }
+}
+
+/// Those of a document.
+#[derive(Clone, Copy)]
+struct List {
+    /// First line.
+    start: usize,
+    /// Places that have been taken.
+    taken: u32,
+    /// Those whose count has fallen to zero, which are taken again first.
+    n_free: u32,
+}
+
+impl List {
+    /// Line and lane of a place.
+    #[inline(always)]
+    fn at(self, place: usize) -> (usize, usize) {
+        (self.start + place / LANES, place % LANES)
+    }
+
+    /// Lines that have places taken.
+    #[inline(always)]
+    fn lines(self) -> Range<usize> {
+        self.start..self.start + (self.taken as usize).div_ceil(LANES)
+    }
+}
+
+/// What the weights of a word are made of, beside the counts.
+struct Prior {
+    /// q, filled up with zeros to [`ALL_TOPICS`].
+    q: Vec<f32>,
+    /// Of a q, by lane before each line and in all.
+    sums: Vec<Line>,
+}
+
+/// Where a token goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Drawn {
+    /// Single precision cannot tell.
+    Open,
+    /// To a place of its document's list.
+    Place(usize),
+    /// To a topic that the pseudo-counts have drawn.
+    Topic(u16),
+}
+
+impl Sparse {
+    pub(super) fn new(n_topics: usize) -> Self {
+        let n_lines = n_topics.div_ceil(LANES);
+        Sparse {
+            n_topics,
+            lists: Lists::default(),
+            prior: Prior { q: vec![0.0; ALL_TOPICS], sums: vec![Line::ZERO; n_lines + 1] },
+            sums: vec![Line::ZERO; BATCH * (n_lines + 1)],
+        }
+    }
+
+    /// The weights of a document, in the order in which a dart meets them.
+    fn weights<'a>(
+        &'a self,
+        word: &'a Word<'_>,
+        document: u32,
+    ) -> impl Iterator<Item = (Drawn, f64)> + Clone + 'a {
+        let lines = self.lists.documents[document as usize].lines();
+        let topics = self.lists.topics[lines.clone()].as_flattened();
+        let counts = self.lists.counts[lines].as_flattened();
+        let taken = in_order(topics.len()).filter(|&place| counts[place] > 0);
+        let own = taken.map(|place| {
+            let q = word.q(usize::from(topics[place]));
+            (Drawn::Place(place), f64::from(counts[place]) * q)
+        });
+        let prior = |topic| (Drawn::Topic(topic as u16), word.a[topic] * word.q(topic));
+        own.chain(in_order(self.n_topics).map(prior))
+    }
+
+    /// Where the dart falls, in double precision; `None` where all weights have underflown.
+    #[cold]
+    fn draw_exactly(&self, word: &Word<'_>, document: u32, u: f64) -> Option<Drawn> {
+        fall_exactly(self.weights(word, document), u)
+    }
+}
+
+impl Tallies for Sparse {
+    fn fill(&mut self, lengths: &[usize], documents: &[u32], topics: &[u16]) {
+        self.lists.fill(lengths, self.n_topics, documents, topics);
+    }
+
+    fn remove(&mut self, tokens: Batch<'_>, _: &[u16]) {
+        self.lists.remove(tokens);
+    }
+
+    fn take_up(&mut self, word: &Word<'_>) {
+        take_up(&mut self.prior, word);
+    }
+
+    fn draw(
+        &mut self,
+        word: &Word<'_>,
+        tokens: Batch<'_>,
+        topics: &mut [u16],
+        uniforms: &[f64; BATCH],
+    ) {
+        let documents = tokens.documents;
+        let mut drawn = [Drawn::Open; BATCH];
+        propose(&self.prior, &self.lists, &mut self.sums, documents, uniforms, &mut drawn);
+        for (slot, (&document, topic)) in documents.iter().zip(topics).enumerate() {
+            let drawn = match drawn[slot] {
+                Drawn::Open => self.draw_exactly(word, document, uniforms[slot]),
+                decided => Some(decided),
+            };
+            let place = match drawn {
+                Some(Drawn::Place(place)) => place,
+                Some(Drawn::Topic(new)) => self.lists.place_for(document, new),
+                // The token stays.
+                Some(Drawn::Open) | None => self.lists.place_for(document, *topic),
+            };
+            *topic = self.lists.add(tokens.first + slot, document, place);
+        }
+    }
+
+    fn counts(&self, document: usize) -> impl Iterator<Item = (usize, u32)> {
+        let list = self.lists.documents[document];
+        let topics = self.lists.topics[list.lines()].as_flattened();
+        let counts = self.lists.counts[list.lines()].as_flattened();
+        let taken = topics.iter().zip(counts).take(list.taken as usize);
+        taken.map(|(&topic, &n)| (usize::from(topic), n))
+    }
+}
+
+/// Weights q of a word, and the sums by lane so far of a q.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn take_up(prior: &mut Prior, word: &Word<'_>) {
+    let (q, sums) = (prior.q.as_chunks_mut::<LANES>().0, &mut prior.sums[1..]);
+    let mut lanes = Line::ZERO;
+    weigh(word, |line, weights, prior| {
+        for lane in 0..LANES {
+            lanes.0[lane] += prior.0[lane];
+        }
+        (q[line], sums[line]) = (weights.0, lanes);
+    });
+}
+
+/// Where some tokens of different documents go, or [`Drawn::Open`].
+///
+/// A limit is known with as many roundings as there are lines summed up to it, and 9 more: 4 for a
+/// weight, 4 for the halvings of the lanes, one where the weights a q follow those of the document.
+/// So is the dart with 16 more: those of the total, of u and its product, and of up to 5 differences.
+/// Roundings of the document's sums are in units of the total, those of the lines of a q in units of
+/// their sum.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn propose(
+    prior: &Prior,
+    lists: &Lists,
+    sums: &mut [Line],
+    documents: &[u32],
+    uniforms: &[f64; BATCH],
+    drawn: &mut [Drawn; BATCH],
+) {
+    let n_lines = prior.sums.len() - 1;
+    let Some(q) = prior.q.first_chunk::<ALL_TOPICS>() else { return };
+    let mut own_lines = [0; BATCH];
+    let tokens = documents.iter().zip(&mut own_lines);
+    for (sums, (&document, own_lines)) in sums.chunks_exact_mut(n_lines + 1).zip(tokens) {
+        let lines = lists.documents[document as usize].lines();
+        *own_lines = lines.len();
+        let (topics, counts) = (&lists.topics[lines.clone()], &lists.counts[lines]);
+        accumulate(&mut sums[1..], topics, counts, q);
+    }
+    let of_prior = Halves::new(&prior.sums[n_lines]);
+    let tokens = || sums.chunks_exact(n_lines + 1).zip(own_lines).take(documents.len());
+    // Step by step for all tokens: the parts of a step wait for each other.
+    let mut darts = [(Dart::ZERO, false); BATCH];
+    for (dart, ((sums, own_lines), &u)) in darts.iter_mut().zip(tokens().zip(uniforms)) {
+        let own = Halves::new(&sums[own_lines]);
+        let total = own.total + of_prior.total;
+        let thrown = u as f32 * total;
+        let from_prior = thrown >= own.total;
+        let (lane, rest) = own.choose(thrown);
+        let rest = if from_prior { thrown - own.total } else { rest };
+        *dart = (Dart { lane, rest, total }, from_prior);
+    }
+    let choices = tokens().zip(darts);
+    for (drawn, ((own_sums, own_lines), (mut dart, from_prior))) in drawn.iter_mut().zip(choices) {
+        let sums = if from_prior {
+            (dart.lane, dart.rest) = of_prior.choose(dart.rest);
+            &prior.sums[..]
+        } else {
+            &own_sums[..=own_lines]
+        };
+        let margin = ((2 * own_lines + 40) as f32 * dart.total
+            + (2 * n_lines) as f32 * of_prior.total)
+            * ROUNDING;
+        if let Some(place) = dart.decide(sums, dart.line(sums), margin) {
+            *drawn = if from_prior { Drawn::Topic(place as u16) } else { Drawn::Place(place) };
+        }
+    }
+}
+
+/// Sums by lane so far of the weights n q of a list.
+#[inline(always)]
+fn accumulate(
+    sums: &mut [Line],
+    topics: &[[u16; LANES]],
+    counts: &[[u32; LANES]],
+    q: &[f32; ALL_TOPICS],
+) {
+    let mut lanes = Line::ZERO;
+    for (sum, (topics, counts)) in sums.iter_mut().zip(topics.iter().zip(counts)) {
+        let weights = topics.map(|topic| q[usize::from(topic)]);
+        for ((sum, weight), &n) in lanes.0.iter_mut().zip(weights).zip(counts) {
+            *sum += n as f32 * weight;
+        }
+        *sum = lanes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+
+    use super::*;
+    use crate::rng::{Key, Purpose};
+
+    /// Draws near limits and far from them, with weights over many orders of magnitude.
+    #[test]
+    fn single_precision_never_decides_otherwise_than_double_precision() {
+        let mut rng = Key::new(1, Purpose::Assign).rng();
+        let (mut n_open, mut n_decided, mut n_prior) = (0, 0, 0);
+        for n_topics in [1, 16, 20, 300, 1_000] {
+            let mut sparse = Sparse::new(n_topics);
+            for _ in 0..40 {
+                let topics: Vec<u16> =
+                    (0..60).map(|_| rng.random_range(0..n_topics) as u16).collect();
+                sparse.fill(&[60], &[0; 60], &topics);
+                let a: Vec<f64> = (0..n_topics).map(|_| 0.1 * rng.random::<f64>()).collect();
+                let weights: Vec<f64> =
+                    (0..n_topics).map(|_| rng.random::<f64>().powi(20)).collect();
+                let word = Word { a: &a, weights: &weights, scale: &vec![1.0; n_topics] };
+                sparse.take_up(&word);
+                let mut sums = vec![0.0];
+                for (_, weight) in sparse.weights(&word, 0) {
+                    sums.push(sums[sums.len() - 1] + weight);
+                }
+                let total = sums[sums.len() - 1];
+                let mut darts: Vec<f64> = (0..200).map(|_| rng.random()).collect();
+                for off in [-1e-6, -1e-7, -1e-8, 0.0, 1e-8, 1e-7, 1e-6] {
+                    let near = |sum: &f64| (sum / total + off).clamp(0.0, 1.0 - 1e-16);
+                    darts.extend(sums.iter().map(near));
+                }
+                for u in darts {
+                    let (uniforms, mut drawn) = ([u; BATCH], [Drawn::Open; BATCH]);
+                    let (prior, sums) = (&sparse.prior, &mut sparse.sums);
+                    propose(prior, &sparse.lists, sums, &[0], &uniforms, &mut drawn);
+                    let exact = sparse.draw_exactly(&word, 0, u).expect("weights are positive");
+                    let decided = drawn[0] != Drawn::Open;
+                    assert!(!decided || drawn[0] == exact, "{n_topics}: {u}");
+                    *if decided { &mut n_decided } else { &mut n_open } += 1;
+                    n_prior += u32::from(decided && matches!(exact, Drawn::Topic(_)));
+                }
+            }
+        }
+        let enough = n_open.min(n_decided) > 10_000 && n_prior > 5_000;
+        assert!(enough, "{n_open}, {n_decided} and {n_prior}");
+    }
+}

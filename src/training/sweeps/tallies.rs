@@ -1,0 +1,59 @@
+//! Topics of the tokens of many documents, counted, and the draw of one token given the others.
+
+/// Most tokens that are drawn side by side.
+pub(super) const BATCH: usize = 8;
+
+/// What the topics of the tokens of one word depend on, beside their documents.
+#[derive(Clone, Copy)]
+pub(super) struct Word<'a> {
+    /// Pseudo-counts.
+    pub(super) a: &'a [f64],
+    /// Weights of the word, up to the scale of each topic.
+    pub(super) weights: &'a [f64],
+    pub(super) scale: &'a [f64],
+}
+
+impl Word<'_> {
+    /// The weight q of the word in a topic.
+    #[inline]
+    pub(super) fn q(&self, topic: usize) -> f64 {
+        self.weights[topic] * self.scale[topic]
+    }
+}
+
+/// Neighbouring tokens of different documents.
+#[derive(Clone, Copy)]
+pub(super) struct Batch<'a> {
+    /// Number of the first of them.
+    pub(super) first: usize,
+    pub(super) documents: &'a [u32],
+}
+
+/// Counts of topics by document.
+pub(super) trait Tallies {
+    /// Starts again, with documents of these lengths and all their tokens.
+    fn fill(&mut self, lengths: &[usize], documents: &[u32], topics: &[u16]);
+
+    /// Prepares for the tokens of a word.
+    fn take_up(&mut self, word: &Word<'_>);
+
+    /// Takes tokens out of their documents.
+    fn remove(&mut self, tokens: Batch<'_>, topics: &[u16]);
+
+    /// Draws the topics of up to [`BATCH`] tokens of the word taken up, which have been removed from
+    /// their documents, and adds them again.
+    ///
+    /// A topic is drawn with probability proportional to (a_k + n_k) q_k; `uniforms` are the tokens'
+    /// numbers in [0, 1). First all counts are read, at last all are written: the processor works on
+    /// the tokens side by side only as long as none reads near where another has written.
+    fn draw(
+        &mut self,
+        word: &Word<'_>,
+        tokens: Batch<'_>,
+        topics: &mut [u16],
+        uniforms: &[f64; BATCH],
+    );
+
+    /// The topics of a document and their counts, of which some may be zero.
+    fn counts(&self, document: usize) -> impl Iterator<Item = (usize, u32)>;
+}

@@ -1,0 +1,18 @@
+//! The order in which a sweep visits the tokens.
+
+/// The order in which a sweep visits the tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// From the first to the last.
+    Forward,
+    /// From the last to the first: the reversal of a forward sweep.
+    Backward,
+}
+
+impl Order {
+    /// Which of `n` tokens is visited after `step` others.
+    #[inline]
+    pub fn nth(self, step: usize, n: usize) -> usize {
+        if self == Order::Forward { step } else { n - 1 - step }
+    }
+}

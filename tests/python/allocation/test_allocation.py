@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse, stats
+from scipy.special import gammaln
+
+import polyabayes as pb
+from networks import cells, problem
+from polyabayes import (
+    AllocationModel,
+    CountTensor,
+    Evidence,
+)
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+)
+
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "allocation.json").read_text())
+TABLE = [[2, 0, 1], [1, 1, 0], [0, 3, 1]]
+DEEP = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
+
+
+@pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["name"])
+def test_exact_evidence_is_that_of_rational_arithmetic(case: dict[str, Any]) -> None:
+    model, tensor = problem(case)
+    evidence = model.log_evidence(tensor, "exact")
+    assert evidence.value == pytest.approx(case["log_evidence"], abs=1e-10)
+    assert evidence.std_error == 0
+    given = model.log_evidence(tensor, "exact", given_total=True)
+    assert given.value == pytest.approx(case["log_probability_given_total"], abs=1e-10)
+    assert evidence.value == given.value + evidence.log_probability_of_total
+
+
+def test_exact_evidence_of_the_shared_vectors(shared_vectors: Path) -> None:
+    for case in json.loads((shared_vectors / "allocation.json").read_text()):
+        model, tensor = problem(case)
+        value = model.log_evidence(tensor, "exact").value
+        assert value == pytest.approx(case["log_evidence"], abs=1e-10), case["name"]
+    for case in json.loads((shared_vectors / "symmetric.json").read_text()):
+        order, rank = case["order"], case["rank"]
+        options = {"concentration": case["concentration"], "rate": case["rate"]}
+        model = AllocationModel.symmetric_cp(order, rank, **options)
+        tensor = cells(case["cells"], model.axes, [case["size"]] * order)
+        value = model.log_evidence(tensor, "exact").value
+        assert value == pytest.approx(case["log_evidence"], abs=1e-10), case["name"]
+
+
+def test_exact_evidence_and_bounds_of_the_toy_matrices(shared_vectors: Path) -> None:
+    toys = json.loads((shared_vectors / "toy_matrices.json").read_text())
+
+    def parts(name: str) -> tuple[str, AllocationModel]:
+        matrix, rank, concentration = name.split()[:3]
+        model = AllocationModel.nmf(int(rank[2:]), concentration=float(concentration[2:]))
+        return matrix, model
+
+    for name, value in toys["log_evidence"].items():
+        if name.startswith(("X1", "X2")):  # the others have missing cells
+            matrix, model = parts(name)
+            found = model.log_evidence(toys[matrix], "exact").value
+            assert found == pytest.approx(value, abs=1e-10), name
+    for name, value in toys["best_elbo"].items():
+        matrix, model = parts(name)
+        bound = model.log_evidence(toys[matrix], "vb", n_replicates=200, random_state=0)
+        assert bound.value == pytest.approx(value, abs=1e-9), name
+
+
+def test_saturated_graph_has_a_closed_form() -> None:
+    counts = np.array(TABLE)
+    a, total = 1.7, counts.sum()
+    b = a / total
+    alpha = a / counts.size
+    terms = gammaln(alpha + counts) - gammaln(alpha) - gammaln(counts + 1)
+    expected = a * math.log(b) - (a + total) * math.log(b + 1) + terms.sum()
+    for text in ("i -> j", "j -> i"):
+        for method in ("exact", "annealed", "auto"):
+            found = AllocationModel(text, concentration=a, axes=["i", "j"]).log_evidence(
+                counts, method, random_state=0
+            )
+            assert found.value == pytest.approx(expected, abs=1e-12)
+            assert (found.method, found.std_error) == ("exact", 0)
+
+
+def test_rank_one_is_independence() -> None:
+    one = AllocationModel.nmf(1).log_evidence(TABLE, "exact")
+    independent = AllocationModel("i, j").log_evidence(TABLE, "exact")
+    assert one.value == pytest.approx(independent.value, abs=1e-12)
+
+
+def test_total_is_negative_binomial() -> None:
+    a, b = 2.5, 0.3
+    evidence = AllocationModel.nmf(2, concentration=a, rate=b).log_evidence(TABLE, "exact")
+    expected = stats.nbinom.logpmf(np.sum(TABLE), a, b / (b + 1))
+    assert evidence.log_probability_of_total == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("texts", "shape"),
+    [
+        (["i <- r -> j", "i -> r -> j", "j -> r -> i"], (2, 3)),
+        (["i <- r -> j; r -> k", "i -> r -> j; r -> k", "k -> r; r -> i, j"], (2, 2, 2)),
+        (["i -> r -> s -> j", "j -> s -> r -> i", "i <- r -> s -> j"], (2, 2)),
+        (["i -> j; i, j -> k", "k -> j; k, j -> i"], (2, 3, 2)),
+    ],
+)
+def test_markov_equivalent_graphs_have_equal_evidence(
+    texts: list[str], shape: tuple[int, ...]
+) -> None:
+    counts = np.random.default_rng(0).poisson(0.8, shape)
+    tensor = CountTensor.from_dense(counts, list("ijk")[: len(shape)])
+    values = [
+        AllocationModel(text, {node: 2 for node in "rs" if node in text}, 0.9).log_evidence(
+            tensor, "exact"
+        )
+        for text in texts
+    ]
+    assert np.ptp([value.value for value in values]) < 1e-12
+    assert values[0].n_tokens == counts.sum() > 3
+
+
+def test_flat_tables_need_not_agree() -> None:
+    flat = [
+        AllocationModel(text, {"r": 2}, prior="flat", axes=["i", "j"]).log_evidence(
+            [[3, 1], [0, 2]]
+        )
+        for text in ("i <- r -> j", "i -> r -> j")
+    ]
+    assert abs(flat[0].value - flat[1].value) > 0.01
+    ones = AllocationModel("i <- r -> j", {"r": 2}, prior=dict.fromkeys("irj", 1.0))
+    assert ones.log_evidence([[3, 1], [0, 2]]).value == flat[0].value
+
+
+def test_data_may_be_tensors_corpora_and_bare_matrices() -> None:
+    counts = np.array([[2, 0, 1], [1, 1, 0]])
+    model = AllocationModel("word <- topic -> doc", {"topic": 2})
+    assert model.axes == ("doc", "word")
+    tensor = CountTensor.from_dense(counts, ["doc", "word"])
+    corpus = pb.Corpus(counts, ["a", "b", "c"])
+    values = {
+        model.log_evidence(data).value
+        for data in (counts, counts.tolist(), sparse.csr_array(counts), corpus, tensor)
+    }
+    assert len(values) == 1
+    assert model.log_evidence(tensor.marginal("word", "doc")).value == pytest.approx(values.pop())
+    larger = AllocationModel("word <- topic -> doc", {"topic": 2, "word": 9, "doc": 2})
+    assert larger.log_evidence(tensor).value < model.log_evidence(tensor).value
+
+
+def test_empty_tensor_has_the_probability_of_its_total() -> None:
+    empty = CountTensor.from_coo(np.empty((0, 2), int), [], ["doc", "word"], [2, 3])
+    model = AllocationModel.nmf(2, concentration=1.5, rate=0.5)
+    for method in ("auto", "exact", "smc", "smc-lookahead", "annealed", "vb"):
+        evidence = model.log_evidence(empty, method)
+        assert evidence.value == pytest.approx(1.5 * math.log(0.5 / 1.5), abs=1e-12)
+    without = AllocationModel.nmf(2)
+    with pytest.raises(InvalidArgumentError, match=r"the tensor is empty.*give the model one"):
+        without.log_evidence(empty)
+    given = without.log_evidence(empty, given_total=True)
+    assert given.value == 0
+    assert math.isnan(given.log_probability_of_total)
+
+
+def test_cost_is_known_before_anything_runs() -> None:
+    cost = AllocationModel.nmf(3).cost(DEEP)
+    assert cost == (13, 4, 3, 3 * 3 + 3 * 3 + 3)
+    chain = AllocationModel.pachinko([4, 5]).cost(DEEP)
+    assert chain.n_states == 4 * 5
+    huge = AllocationModel.nmf(10**4).cost(np.eye(100, dtype=int))
+    assert huge.n_marginals == 201 * 10**4
+
+
+def test_models_show_what_they_are() -> None:
+    model = AllocationModel.symmetric_nmf(3, concentration=0.5, rate=2, prior="flat")
+    expected = "r -> i, j; r 3; concentration 0.5; rate 2; tied i, j; prior flat"
+    assert repr(model) == f"<AllocationModel: {expected}>"
+    evidence = Evidence(-1.5, 0.25, "smc", True, -1.0, 3, True, False, 4, 3.0, 0.1)
+    assert repr(evidence) == "<Evidence: -1.5000 +- 0.25 nats (smc, 4 replicates, given the total)>"
+    zero = Evidence(-1e-17, 0.0, "exact", False, 0.0, 0, True, False, 0, np.inf, 0.1)
+    assert repr(zero) == "<Evidence: 0.000000 nats (exact)>"

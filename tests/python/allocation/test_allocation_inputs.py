@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from polyabayes import AllocationModel, CountTensor
+from polyabayes.allocation import memory
+from polyabayes.allocation.evidence import Filter
+from polyabayes.allocation.layout import lay_out
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    InvalidArgumentError,
+    InvalidCountsError,
+    InvalidTypeError,
+    PolyabayesError,
+    UnreliableErrorWarning,
+)
+
+TABLE = [[2, 0, 1], [1, 1, 0], [0, 3, 1]]
+TENSOR = CountTensor.from_dense(TABLE, ["doc", "word"])
+WIDE = CountTensor.from_coo([[0, 99_999_999_998]], [5], ["doc", "word"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"sizes": {"topic": 0}}, r"sizes\['topic'\] must be"),
+        ({"sizes": {"topic": 2.0}}, r"sizes\['topic'\] must be an int"),
+        ({"sizes": {"tropic": 2}}, "sizes names 'tropic', which is no node of the graph 'topic ->"),
+        ({"sizes": 3}, "sizes must map"),
+        ({"concentration": 0}, "concentration must be positive"),
+        ({"concentration": math.nan}, "concentration must be positive and finite"),
+        ({"concentration": "1"}, "concentration must be a number"),
+        ({"rate": 0}, "rate must be positive"),
+        ({"concentration": 1e-300}, "concentration must be between 1e-20 and 1e.?20, got 1e-300"),
+        ({"rate": 1e-310}, "rate must be between"),
+        ({"prior": {"doc": 1, "topic": 1, "word": 1e300}}, r"prior\['word'\] must be between"),
+        ({"tied": ["doc", "word"]}, "tied must hold groups"),
+        ({"tied": "doc"}, "tied must hold groups"),
+        ({"tied": [("doc",)]}, "two nodes or more"),
+        ({"tied": [("doc", "word"), ("word", "topic")]}, "tied names node 'word' twice"),
+        ({"tied": [("doc", "x")]}, "tied names 'x', which is no node"),
+        ({"prior": "k2"}, "prior must be one of 'bdeu', 'flat'"),
+        ({"prior": {"doc": 1.0}}, "prior has no entry for node 'topic'|node 'word'"),
+        ({"prior": {"doc": 1, "topic": 1, "word": -1}}, r"prior\['word'\] must be positive"),
+        (
+            {"prior": {"doc": 1, "topic": 1, "word": 2}, "tied": [("doc", "word")]},
+            "prior differs between doc, word",
+        ),
+        ({"axes": ["doc", "x"]}, "axes names 'x', which is no node"),
+        ({"graph": "doc -> topic -> doc"}, "cycle"),
+    ],
+)
+def test_bad_models_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(PolyabayesError, match=message):
+        AllocationModel(**{"graph": "doc <- topic -> word", **arguments})
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: AllocationModel.nmf(0), "sizes"),
+        (lambda: AllocationModel.nmf(2, axes=["a", "b", "c"]), "axes must name 2"),
+        (lambda: AllocationModel.nmf(2, axes=["topic", "word"]), "linked to itself"),
+        (lambda: AllocationModel.symmetric_cp(1, 2), "order must be at least 2"),
+        (lambda: AllocationModel.tucker(["i", "j"], [2]), "a number for each of the axes i, j"),
+        (lambda: AllocationModel.tucker(["i", "j"], 2), "ranks must hold a number for each axis"),
+        (lambda: AllocationModel.pachinko(3), "sizes must hold a number for each hidden node, got"),
+        (lambda: AllocationModel.cp(np.array(3), 2), "axes must be a sequence of str"),
+        (lambda: AllocationModel.hidden_markov(1, 2), "length must be at least 2"),
+        (lambda: AllocationModel.complete([]), "axes names no axis"),
+    ],
+)
+def test_bad_ready_made_models_are_refused(make: Any, message: str) -> None:
+    with pytest.raises(PolyabayesError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes", "data", "message"),
+    [
+        ("doc -> word", {}, TENSOR.rename({"word": "w"}), "no node for axis 'w' of the data"),
+        ("doc <- topic -> word", {}, TENSOR, "'topic -> doc, word' has no size for node 'topic'"),
+        ("doc <- topic -> word", {}, TABLE, "3 nodes without a size .* for the 2 dimensions"),
+        ("doc <- topic -> word", {"topic": 2, "word": 2}, TENSOR, "size 2 for node 'word', whose"),
+        ("doc <- topic -> word", {"topic": 2}, [[1, -1]], "negative count"),
+        ("doc <- topic -> word", {"topic": 2}, [[1, 0.5]], "fractional"),
+        ("doc <- topic -> word", {"topic": 2}, [[1, math.nan]], "nan"),
+        ("doc <- topic -> word", {"topic": 2}, [[2**62, 2**62]], "above 2..63 - 1"),
+        ("doc <- topic -> word", {"topic": 2}, [1, 2], "for the 1 dimensions"),
+        ("doc <- topic -> word", {"topic": 2}, WIDE, "99,999,999,999 values for node 'word', abo"),
+        ("doc <- topic -> word", {"topic": 2}, "text", "array"),
+        ("doc <- topic -> word", {"topic": 2}, None, "array must be an array .* got NoneType"),
+    ],
+)
+def test_data_that_do_not_fit_are_refused(
+    text: str, sizes: dict[str, int], data: Any, message: str
+) -> None:
+    model = AllocationModel(text, sizes)
+    for call in (model.log_evidence, model.decompose, model.cost):
+        with pytest.raises(PolyabayesError, match=message):
+            call(data)
+
+
+def test_frames_and_ties_of_different_shapes_are_refused() -> None:
+    with pytest.raises(InvalidTypeError, match=r"CountTensor\.from_frame"):
+        AllocationModel.nmf(2).log_evidence(pd.DataFrame(TABLE))
+    with pytest.raises(InvalidArgumentError, match=r"one tie \(i \(2, 2\), j \(3, 2\)\)"):
+        AllocationModel.symmetric_nmf(2).log_evidence([[1, 2, 3], [1, 1, 1]])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "mcmc"}, "method must be one of 'auto', 'exact'"),
+        ({"method": "exact", "n_particles": 5}, "method 'exact' takes no n_particles.*budget"),
+        (
+            {"method": "annealed", "order": "sorted"},
+            "method 'annealed' takes no order, which is of 'auto', 'smc', 'smc-lookahead'; its",
+        ),
+        (
+            {"n_samples": 5, "order": "sorted"},
+            "neither of which takes all .* `n_samples` is of 'auto', 'tempered', 'annealed', 'vb'",
+        ),
+        ({"n_particles": 0}, "n_particles must be"),
+        ({"n_replicates": 1.5}, "n_replicates must be an int"),
+        ({"method": "smc", "resampling": "optimal"}, "resampling must be one of"),
+        ({"method": "smc", "resample_below": 2}, "resample_below must be between 0 and 1"),
+        ({"method": "smc", "resample_below": "1"}, "resample_below must be a number"),
+        ({"method": "smc", "order": "reverse"}, "order must be one of 'random', 'sorted'"),
+        ({"method": "smc", "order": [0, 1]}, "each of the 6 cells of the data once"),
+        ({"method": "smc", "order": [0, 0, 1, 2, 3, 4]}, "each of the 6 cells"),
+        ({"method": "smc", "order": 3}, "order must be 'random', 'sorted' or the numbers"),
+        ({"budget": -1}, "budget must be positive"),
+        ({"elimination_order": 3}, "elimination_order must name every hidden node once"),
+        ({"given_total": "yes"}, "given_total must be a bool"),
+        ({"elimination_order": ["word"]}, r"every hidden node once \(topic\)"),
+        ({"elimination_order": "topic"}, "every hidden node once"),
+        ({"random_state": -1}, "random_state must be"),
+        ({"n_jobs": 0}, "n_jobs must not be 0"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(PolyabayesError, match=message):
+        AllocationModel.nmf(2).log_evidence(TABLE, **options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"shape": {}}, "shape must map the axes"),
+        ({"shape": [3, 3]}, "shape must map the axes"),
+        ({"shape": {"doc": 3, "x": 2}}, "no node for axis 'x'"),
+        ({"shape": {"doc": 3}}, "no size for node 'word'"),
+        ({"shape": {"doc": 3, "word": 2, "topic": 2}}, "no hidden nodes: its evidence is exact"),
+        ({"total": 0}, "total must be"),
+        ({"total": 10**12}, "total must be"),
+        ({"n_samples": 0}, "n_samples must be"),
+    ],
+)
+def test_bad_sandwiches_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(PolyabayesError, match=message):
+        AllocationModel.nmf(2).sandwich(**{"shape": {"doc": 3, "word": 2}, "total": 5, **arguments})
+
+
+def test_too_much_work_is_refused() -> None:
+    wide = np.random.default_rng(0).poisson(1.0, (12, 12))
+    with pytest.raises(BudgetExceededError, match="raise budget, or use method='tempered'"):
+        AllocationModel.nmf(4).log_evidence(wide, "exact", budget=1e4)
+    huge = [[9 * 10**11, 10**11], [10**11, 9 * 10**11]]
+    for method in ("auto", "smc", "smc-lookahead", "tempered", "annealed"):
+        with pytest.raises(BudgetExceededError, match="2,000,000,000,000 tokens"):
+            AllocationModel.nmf(2).log_evidence(huge, method)
+    # Two states of each token, with 3 factors and 10 marginal counts.
+    with pytest.raises(BudgetExceededError, match=r"5\.2e13 multiply-adds"):
+        AllocationModel.nmf(2).log_evidence(huge, "exact")
+    with pytest.raises(BudgetExceededError, match="1,000,000,000 particles"):
+        AllocationModel.nmf(2).log_evidence(wide, "smc", n_particles=10**9)
+    with pytest.raises(BudgetExceededError, match="2,000,000,000,000 tokens"):
+        AllocationModel.nmf(2).decompose(huge, "gibbs")
+    with pytest.raises(BudgetExceededError, match="1,000,000,000 particles"):
+        AllocationModel.nmf(4).decompose(wide, "smc", n_particles=10**9)
+    with pytest.raises(InvalidCountsError, match=r"above 2..63 - 1"):
+        AllocationModel.nmf(2).log_evidence([[2**62, 2**62]])
+
+
+def test_tables_that_are_too_large_are_no_matter_of_a_budget() -> None:
+    model = AllocationModel.nmf(10**9)
+    told = r"graph 'topic -> doc, word' with the sizes doc 3, topic 1,000,000,000, word 3: marginal"
+    for call in (model.cost, model.log_evidence, model.decompose, model.allocations):
+        with pytest.raises(BudgetExceededError, match=f"{told}.*give smaller sizes"):
+            call(TABLE)
+
+
+def test_annealing_from_modes_holds_several_populations(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = AllocationModel.nmf(2)
+    counts = [[300, 100], [200, 400]]
+    # 1,000 tokens and 10 marginal counts of 16 chains.
+    one_group = 1_000 * (4 + 4 * 16) + 4 * 16 * 10
+    monkeypatch.setattr(memory, "_memory", lambda: one_group)
+    assert model.decompose(counts, "gibbs", max_iter=2, n_jobs=1).value < 0
+    with pytest.raises(BudgetExceededError, match="1,000 tokens, 64 chains"):
+        model.log_evidence(counts, "annealed", n_particles=16, n_jobs=1)
+    with pytest.raises(BudgetExceededError, match="1,000 tokens, 64 chains"):
+        model.sandwich({"doc": 2, "word": 2}, 1_000)
+
+
+def test_variational_methods_need_no_tokens() -> None:
+    huge = np.array([[9 * 10**11, 10**11], [10**11, 9 * 10**11]])
+    model = AllocationModel.nmf(2)
+    bound = model.log_evidence(huge, "vb", random_state=0)
+    assert math.isfinite(bound.value)
+    for method in ("vb", "em", "dual-em", "icm"):
+        found = model.decompose(huge, method, random_state=0)
+        assert found.expected_counts["topic"].sum() == pytest.approx(huge.sum(), rel=1e-9)
+
+
+def test_hidden_nodes_in_several_cliques_are_refused_for_lookahead() -> None:
+    chain = AllocationModel.hidden_markov(3, 2)
+    with pytest.raises(InvalidArgumentError, match=r"hidden nodes in one clique.*summed out in"):
+        chain.log_evidence(
+            CountTensor.from_dense(np.ones((2, 2, 2), int), ["x1", "x2", "x3"]), "smc-lookahead"
+        )
+
+
+def test_more_tokens_than_samplers_count_are_refused() -> None:
+    core = lay_out(AllocationModel.nmf(2), [[2**31, 1], [3, 4]]).core
+    with pytest.raises(InvalidArgumentError, match="2147483656 tokens one by one"):
+        core.smc(
+            Filter(16, 0.5, "systematic", "random"),
+            lookahead=False,
+            n_replicates=1,
+            seed=0,
+            n_jobs=1,
+        )
+
+
+@pytest.mark.parametrize("method", ["smc", "smc-lookahead", "tempered", "annealed"])
+def test_one_replicate_has_no_error(method: str) -> None:
+    with pytest.warns(UnreliableErrorWarning, match="one replicate does not say"):
+        found = AllocationModel.nmf(2).log_evidence([[5, 4], [3, 2]], method, n_replicates=1)
+    assert np.isfinite(found.value)
+    assert np.isnan([found.std_error, *found.interval()]).all()
+    assert repr(found).endswith(f" nats ({method}, one replicate)>")
+
+
+def test_lookahead_sees_the_names_of_two_hidden_nodes_as_one() -> None:
+    graph = "g -> user; g -> h; h -> item"
+    sizes = {"g": 2, "h": 2}
+    model = AllocationModel(graph, sizes=sizes, axes=["user", "item"], concentration=4)
+    exact = model.log_evidence([[15, 0], [0, 15]], "exact").value
+    found = model.log_evidence([[15, 0], [0, 15]], "smc-lookahead", random_state=0)
+    # Either node's names alone would cost ln 2.
+    assert abs(found.value - exact) < 0.2

@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polyabayes import AllocationModel, CountTensor, Decomposition, n_effective_parameters
+from polyabayes.allocation import fitting
+from polyabayes.allocation.contraction import Factor, contract
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    PolyabayesError,
+)
+
+DEEP = np.array([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+CLIMBING = ("vb", "em", "dual-em", "icm")
+CUBE = CountTensor.from_coo(
+    [[0, 1, 1], [1, 0, 2], [2, 2, 0], [2, 1, 1]], [3, 2, 1, 4], ["i", "j", "k"], [3, 3, 3]
+)
+
+MODELS = {
+    "cp": AllocationModel.cp(["i", "j", "k"], 2),
+    "tucker": AllocationModel.tucker(["i", "j", "k"], [2, 2, 3]),
+    "blockmodel": AllocationModel.blockmodel(2, 3, ["i", "j", "k"]),
+    "sum-conditioned": AllocationModel.sum_conditioned(2),
+    "complete": AllocationModel.complete(["i", "j", "k"]),
+    "symmetric": AllocationModel.symmetric_cp(3, 2, ["i", "j", "k"]),
+    "larger than its axis": AllocationModel("r -> i, j, k", {"r": 2, "j": 5}),
+}
+
+
+def by_definition(found: Decomposition) -> Any:
+    """All cells by one sum over the joint values of all nodes."""
+    letters = dict(zip(found.tables, "abcdefghijklmnop", strict=False))
+    terms = ["".join(letters[name] for name in found.families[node]) for node in found.tables]
+    out = "".join(letters[axis] for axis in found.tensor.axes)
+    dense = found.intensity * np.einsum(f"{','.join(terms)}->{out}", *found.tables.values())
+    return dense[tuple(slice(size) for size in found.tensor.shape)]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_reconstruction_and_errors_follow_from_the_tables(name: str) -> None:
+    found = MODELS[name].decompose(CUBE, random_state=0)
+    expected, counts = by_definition(found), CUBE.to_dense()
+    np.testing.assert_allclose(found.reconstruction(), expected, rtol=1e-12)
+    fitted = expected[tuple(CUBE.coordinates.T)]
+    np.testing.assert_allclose(found.fitted_counts, fitted, rtol=1e-12)
+    outside = found.intensity - expected.sum()
+    if name != "larger than its axis":
+        assert outside == pytest.approx(0, abs=1e-12)
+        assert found.squared_error == pytest.approx(((counts - expected) ** 2).sum(), rel=1e-12)
+    ratio = np.where(counts > 0, counts, 1) / expected
+    kl = (counts * np.log(ratio) - counts + expected).sum() + outside
+    assert found.kl_error == pytest.approx(kl, rel=1e-10)
+
+
+@pytest.mark.parametrize("method", fitting.METHODS)
+@pytest.mark.parametrize("name", MODELS)
+def test_tables_are_posterior_means_of_counts_that_add_up(name: str, method: str) -> None:
+    model = MODELS[name]
+    found = model.decompose(CUBE, method, random_state=0)
+    assert found.method == method
+    for node, table in found.tables.items():
+        n_tied = max([len(tie) for tie in model.tied if node in tie], default=1)
+        counts = found.expected_counts[node]
+        assert counts.sum() == pytest.approx(n_tied * CUBE.total, rel=1e-9)
+        assert (counts >= 0).all()
+        alpha = n_tied / counts.size
+        mean = (alpha + counts) / (alpha + counts).sum(axis=0)
+        np.testing.assert_allclose(table, mean, rtol=1e-12)
+    assert found.intensity == CUBE.total  # the rate is 1 / T
+    marginal = found.expected_counts["i"].reshape(3, -1).sum(axis=1)
+    if not model.tied:
+        np.testing.assert_allclose(marginal, CUBE.marginal("i").to_dense(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", CLIMBING)
+def test_objectives_climb(method: str) -> None:
+    found = AllocationModel.nmf(3).decompose(DEEP, method, random_state=1, n_restarts=3)
+    assert (np.diff(found.trace) >= -1e-12 * abs(found.value)).all()
+    assert found.value == found.trace[-1]
+    assert found.has_converged
+    assert len(found.trace) > 1
+
+
+def test_bound_is_that_of_the_evidence() -> None:
+    model = AllocationModel.nmf(3)
+    found = model.decompose(DEEP, random_state=0)
+    bound = model.log_evidence(DEEP, "vb", random_state=0)
+    assert found.value + found.log_probability_of_total == pytest.approx(bound.value, abs=1e-12)
+    assert found.is_lower_bound
+    assert found.value < model.log_evidence(DEEP, "exact", given_total=True).value
+
+
+def test_gibbs_averages_to_the_posterior_of_a_rank_that_is_known() -> None:
+    """With one group, or none hidden, the counts are those of the data."""
+    found = AllocationModel.nmf(1).decompose(DEEP, "gibbs", random_state=0, max_iter=20)
+    np.testing.assert_allclose(found.expected_counts["doc"][:, 0], DEEP.sum(axis=1))
+    assert len(found.trace) >= 10
+
+
+@pytest.mark.parametrize("method", ["vb", "gibbs"])
+def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method: str) -> None:
+    one, two = (
+        AllocationModel.nmf(2).decompose(DEEP, method, random_state=3, max_iter=40, n_jobs=n)
+        for n in (1, 2)
+    )
+    assert one.value == two.value
+    for node in one.tables:
+        np.testing.assert_array_equal(one.tables[node], two.tables[node])
+
+
+def test_frames_have_labels_and_all_cells() -> None:
+    labels = {"doc": ["d0", "d1", "d2"]}
+    tensor = CountTensor.from_dense(DEEP, ["doc", "word"], labels)
+    found = AllocationModel.nmf(2).decompose(tensor, random_state=0)
+    frame = found.to_frame("doc")
+    assert frame.columns.tolist() == ["doc", "topic", "probability", "expected_count"]
+    assert frame["doc"].tolist() == ["d0", "d0", "d1", "d1", "d2", "d2"]
+    assert frame["topic"].tolist() == [0, 1] * 3
+    np.testing.assert_array_equal(frame["probability"], found.tables["doc"].ravel())
+    assert frame.groupby("topic")["probability"].sum().tolist() == pytest.approx([1, 1])
+    with pytest.raises(InvalidArgumentError, match="no node 'x'; there are doc, topic, word"):
+        found.level_names("x")
+    with pytest.raises(InvalidArgumentError, match="no node 'x'; there are doc, topic, word"):
+        found.to_frame("x")
+
+
+def test_sparsity_is_that_of_hoyer() -> None:
+    def decomposition(table: Any) -> Decomposition:
+        tensor = CountTensor.from_dense([1], ["i"])
+        tables, nothing = {"i": np.array(table)}, np.zeros(1)
+        found = (1.0, nothing, 0.0, True, 0.0, "vb", tensor, np.empty((0, 1), dtype=np.int64), 0.0)
+        return Decomposition(tables, tables, {"i": ("i",)}, *found)
+
+    assert decomposition([0.25] * 4).sparsity == {"i": pytest.approx(0, abs=1e-12)}
+    assert decomposition([0, 1.0, 0, 0]).sparsity == {"i": pytest.approx(1)}
+    mixed = decomposition([[0.5, 0.0], [0.5, 1.0]]).sparsity["i"]
+    assert mixed == pytest.approx(0.5)
+    assert math.isnan(decomposition([1.0]).sparsity["i"])
+
+
+def test_effective_parameters_are_the_slope_at_vanishing_concentration() -> None:
+    """ln π(S | T) = d ln a + O(1): a saturated tensor is its own allocation."""
+    model = AllocationModel.complete(["i", "j"])
+    found = model.decompose(DEEP)
+    values = [
+        AllocationModel.complete(["i", "j"], concentration=a)
+        .log_evidence(DEEP, given_total=True)
+        .value
+        for a in (1e-8, 1e-9)
+    ]
+    assert n_effective_parameters(found) == (DEEP > 0).sum() - 1
+    slope = (values[0] - values[1]) / math.log(10)
+    assert slope == pytest.approx(n_effective_parameters(found), abs=1e-6)
+
+
+def test_effective_parameters_of_counts() -> None:
+    assert n_effective_parameters({"topic": [3, 1], "word": [[2, 0], [1, 1]]}) == 2
+    assert n_effective_parameters({"topic": [4, 0], "word": [[4, 0], [0, 0]]}) == 0
+    assert n_effective_parameters({"topic": [3.6, 0.4], "word": [[3.6, 0.4]]}, threshold=0.1) == 1
+    symmetric = AllocationModel.symmetric_nmf(1).decompose([[1, 1], [0, 2]])
+    assert n_effective_parameters(symmetric) == 1
+    with pytest.raises(InvalidTypeError, match="allocation must be a Decomposition or a mapping"):
+        n_effective_parameters([1, 2])  # type: ignore[arg-type]
+
+
+def test_empty_tensors_have_prior_tables() -> None:
+    empty = CountTensor.from_coo(np.empty((0, 2), int), [], ["doc", "word"], [2, 3])
+    found = AllocationModel.nmf(2, rate=1.0).decompose(empty, max_iter=5)
+    np.testing.assert_allclose(found.tables["word"], 1 / 3)
+    assert found.fitted_counts.shape == (0,)
+    assert found.intensity == 0.5
+    with pytest.raises(InvalidArgumentError, match="the tensor is empty"):
+        AllocationModel.nmf(2).decompose(empty)
+
+
+def test_chunks_of_cells_do_not_change_what_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = MODELS["tucker"].decompose(CUBE, random_state=0)
+    whole = found.fitted_counts
+    monkeypatch.setattr("polyabayes.allocation.decomposition._CHUNK", 1)
+    again = MODELS["tucker"].decompose(CUBE, random_state=0)
+    np.testing.assert_allclose(again.fitted_counts, whole, rtol=1e-12)
+
+
+def test_dense_reconstruction_has_a_limit() -> None:
+    found = MODELS["cp"].decompose(CUBE, random_state=0)
+    with pytest.raises(BudgetExceededError, match="all cells take 216 bytes, above max_bytes=100"):
+        found.reconstruction(max_bytes=100)
+
+
+@pytest.mark.parametrize("keep", [(), ("a",), ("d", "a"), ("b", "c")])
+def test_contraction_is_the_sum_over_all_joint_values(keep: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(0)
+    scopes = ["ab", "bc", "cd", "da", "bd"]
+    sizes = dict(zip("abcd", (2, 3, 4, 5), strict=True))
+    arrays = [rng.random([sizes[name] for name in scope]) for scope in scopes]
+    expected = np.einsum(f"{','.join(scopes)}->{''.join(keep)}", *arrays)
+    factors = [Factor(array, tuple(s)) for array, s in zip(arrays, scopes, strict=True)]
+    np.testing.assert_allclose(contract(factors, keep), expected, rtol=1e-12)
+
+
+def test_many_nodes_are_contracted() -> None:
+    """More nodes than there are letters for one sum."""
+    links = [Factor(np.full((2, 2), 0.5), (f"n{i}", f"n{i + 1}")) for i in range(80)]
+    np.testing.assert_allclose(contract(links, ("n80",)), [1.0, 1.0])
+
+
+def test_options_reach_the_core() -> None:
+    seen: dict[str, Any] = {}
+
+    class Core:
+        n_states, n_cliques, n_marginals, n_tokens = 2, 1, 8, 10
+
+        def gibbs(self, **options: Any) -> Any:
+            seen.update(options)
+            return SimpleNamespace()
+
+        def variational(self, method: str, **options: Any) -> Any:
+            seen.update(options, method=method)
+            return SimpleNamespace()
+
+    core: Any = Core()
+    run = fitting.Run(5, 2, False)
+    fitting.METHODS["gibbs"].find(core, "gibbs", fitting.Options(100, None, None, None, None), run)
+    assert seen == {"n_sweeps": 100, "burn_in": 50, "seed": 5, "n_jobs": 2, "progress": None}
+    seen.clear()
+    fitting.METHODS["icm"].find(core, "icm", fitting.Options(7, 1e-3, 2, None, None), run)
+    assert (seen["method"], seen["max_iter"], seen["tolerance"], seen["n_restarts"]) == (
+        "icm",
+        7,
+        1e-3,
+        2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "svd"}, "method must be one of 'vb', 'em'"),
+        ({"burn_in": 3}, "method 'vb' takes no burn_in"),
+        ({"method": "gibbs", "tol": 0.1}, "method 'gibbs' takes no tol"),
+        ({"method": "gibbs", "max_iter": 5, "burn_in": 5}, "burn_in=5 leaves none of max_iter=5"),
+        ({"max_iter": 0}, "max_iter must be at least 1|max_iter must be between"),
+        ({"tol": -1}, "tol must be positive"),
+        ({"elimination_order": ["doc"]}, "every hidden node once"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(PolyabayesError, match=message):
+        AllocationModel.nmf(2).decompose(DEEP, **options)

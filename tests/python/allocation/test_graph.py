@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from polyabayes import AllocationModel
+from polyabayes.allocation.graphs.graph import Graph
+from polyabayes.allocation.graphs.triangulation import directed
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, MissingDependencyError
+
+
+@pytest.mark.parametrize(
+    ("text", "parents"),
+    [
+        ("doc -> topic -> word", {"doc": (), "topic": ("doc",), "word": ("topic",)}),
+        ("word <- topic -> doc", {"word": ("topic",), "topic": (), "doc": ("topic",)}),
+        ("i <- r -> j; r -> k", {"i": ("r",), "r": (), "j": ("r",), "k": ("r",)}),
+        (
+            "i <- r; j <- s; k <- t; t -> s; t, s -> r",
+            {"i": ("r",), "r": ("t", "s"), "j": ("s",), "s": ("t",), "k": ("t",), "t": ()},
+        ),
+        ("r -> i, j", {"r": (), "i": ("r",), "j": ("r",)}),
+        ("a, b -> c, d", {"a": (), "b": (), "c": ("a", "b"), "d": ("a", "b")}),
+        ("b <- a, c", {"b": ("a", "c"), "a": (), "c": ()}),
+        ("a", {"a": ()}),
+        ("a, b; c;", {"a": (), "b": (), "c": ()}),
+        (" a->b\n;\tb  -> c_1 ", {"a": (), "b": ("a",), "c_1": ("b",)}),
+        ("1 -> 2", {"1": (), "2": ("1",)}),
+        ("Straße->темы; हिंदी <- темы", {"Straße": (), "темы": ("Straße",), "हिंदी": ("темы",)}),
+    ],
+)
+def test_texts_are_read(text: str, parents: dict[str, Any]) -> None:
+    graph = Graph.parse(text)
+    assert graph.parents == parents
+    assert graph.nodes == tuple(parents)
+    assert Graph.parse(graph.to_text()) == graph
+
+
+def test_every_small_graph_survives_its_text() -> None:
+    nodes = "abcd"
+    arrows = list(itertools.combinations(nodes, 2))
+    for chosen in itertools.product((False, True), repeat=len(arrows)):
+        edges = [arrow for arrow, is_there in zip(arrows, chosen, strict=True) if is_there]
+        graph = Graph({n: [tail for tail, head in edges if head == n] for n in nodes})
+        assert Graph.parse(graph.to_text()) == graph
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "'' has no nodes"),
+        (" ", "has no nodes"),
+        ("a -> -> b", r"'a -> \[HERE\]-> b': expected the name of a node, found '->'"),
+        ("a ->", r"'a ->\[HERE\]': expected the name of a node, found the end"),
+        ("a -> b ->; c", r"'a -> b ->\[HERE\]; c': expected the name"),
+        ("a b", r"'a \[HERE\]b': expected '->', '<-', ',' or ';', found 'b'"),
+        ("a => b", r"'a \[HERE\]=> b': expected '->'"),
+        ("a, -> b", r"'a, \[HERE\]-> b': expected the name"),
+        ("a -> b;; c", r"'a -> b;\[HERE\]; c': expected the name"),
+        ("a -> b+c", r"'a -> \[HERE\]b\+c': 'b\+c' is no name: use letters, digits and undersc"),
+        ("a -> b > c", r"'a -> b \[HERE\]> c': expected '->', '<-', ',' or ';', found '>'"),
+        ("a → b", r"'a \[HERE\]→ b': expected '->', '<-', ',' or ';', found '→'"),
+        ("a→b", r"'\[HERE\]a→b': 'a→b' is no name"),
+        ("a - b", r"'a - \[HERE\]b': '-' has no direction.*from_undirected"),
+        ("a -> a", r"'a -> \[HERE\]a': node 'a' is linked to itself"),
+        ("a -> b, a", r"'a -> b, \[HERE\]a': node 'a' is linked to itself"),
+        ("a -> b; b <- a", r"'a -> b; b <- \[HERE\]a': the edge .* is there twice"),
+        ("a -> b, b", "there twice"),
+        ("a -> b -> a", "'a -> b -> a' has the cycle a -> b -> a"),
+        ("x -> a -> b -> c; c -> a", "has the cycle (a -> b -> c -> a|b -> c -> a -> b|c -> a)"),
+    ],
+)
+def test_bad_texts_are_refused_where_they_are_bad(text: str, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        Graph.parse(text)
+
+
+def test_only_text_is_read() -> None:
+    with pytest.raises(InvalidTypeError, match="graph must be a str"):
+        Graph.parse(["a -> b"])  # type: ignore[arg-type]
+
+
+def test_networkx_has_the_same_edges_and_families() -> None:
+    graph = Graph.parse("i <- r; j <- s; k <- t; t -> s; t, s -> r")
+    other = graph.to_networkx()
+    assert set(other) == set(graph.nodes)
+    assert set(other.edges) == {
+        ("r", "i"),
+        ("s", "j"),
+        ("t", "k"),
+        ("t", "s"),
+        ("t", "r"),
+        ("s", "r"),
+    }
+    assert graph.family("r") == ("r", "t", "s")
+    order = {node: place for place, node in enumerate(graph.order)}
+    assert all(order[tail] < order[head] for tail, head in other.edges)
+
+
+@pytest.mark.parametrize(
+    ("text", "added"),
+    [
+        ("a - b - c - a; c - d", set()),
+        ("a - b - c - d", set()),
+        ("a - b - c - d - a", {frozenset("ac"), frozenset("bd")}),
+        ("a -> c <- b", {frozenset("ab")}),
+        ("a -> b -> a", set()),
+        ("a -> b -> c -> a", set()),
+        ("a, b; c - d", set()),
+    ],
+)
+def test_graphs_without_directions_get_few_edges(text: str, added: set[frozenset[str]]) -> None:
+    _, edges = directed(text)
+    found = {frozenset(edge) for edge in edges}
+    assert found <= added
+    assert len(found) == (1 if added else 0)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_directed_graphs_are_decomposable_and_say_no_more_than_the_chordal_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    given = nx.gnp_random_graph(7, 0.4, seed=int(rng.integers(2**31)))
+    nodes = [f"n{node}" for node in given]
+    text = "; ".join([", ".join(nodes), *(f"n{one} - n{other}" for one, other in given.edges)])
+    graph, added = directed(text)
+    chordal = nx.Graph(graph.to_networkx())
+    assert nx.is_chordal(chordal)
+    named = nx.relabel_nodes(given, dict(enumerate(nodes)))
+    difference = {frozenset(edge) for edge in chordal.edges} - {frozenset(e) for e in named.edges}
+    assert difference == {frozenset(edge) for edge in added}
+    # Married parents: no independence is added by the directions.
+    for node in graph.nodes:
+        for pair in itertools.combinations(graph.parents[node], 2):
+            assert chordal.has_edge(*pair)
+
+
+def test_edges_of_undirected_graphs_may_be_there_once_only() -> None:
+    with pytest.raises(InvalidArgumentError, match="there twice"):
+        directed("a - b; b - a")
+
+
+def test_models_tell_which_edges_were_added() -> None:
+    model = AllocationModel.from_undirected("a - b - c - d - a", concentration=2.0)
+    (edge,) = model.added_edges
+    assert set(edge) in ({"a", "c"}, {"b", "d"})
+    assert re.search(f"added {edge[0]} - {edge[1]}>$", repr(model))
+    assert model.concentration == 2.0
+    assert AllocationModel.from_undirected("a - b").added_edges == ()
+
+
+def test_networkx_is_asked_for_by_name_of_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(MissingDependencyError, match=r"polyabayes\[graph\]"):
+        AllocationModel.from_undirected("a - b")
+    with pytest.raises(MissingDependencyError, match=r"polyabayes\[graph\]"):
+        Graph.parse("a -> b").to_networkx()

@@ -1,0 +1,413 @@
+from __future__ import annotations
+
+import json
+import math
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import polyabayes as pb
+from networks import problem
+from polyabayes import AllocationModel, CountTensor
+from polyabayes.allocation import memory
+from polyabayes.allocation.layout import lay_out
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    InvalidArgumentError,
+    InvalidCountsError,
+    InvalidTypeError,
+    UnreliableErrorWarning,
+)
+
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "missing.json").read_text())
+X3 = np.ma.masked_equal([[-1, 3], [3, 3]], -1)
+TABLE = np.array([[2, 0, 1], [1, 1, 0]])
+OBSERVED = np.array([[True, False, True], [True, True, False]])
+SEEN = np.where(OBSERVED, TABLE, 0)
+NMF = AllocationModel.nmf(2, concentration=1.5, rate=0.5)
+
+
+def mask(case: dict[str, Any], tensor: CountTensor) -> Any:
+    observed = np.ones(tensor.shape, dtype=bool)
+    observed[tuple(np.array(case["missing"]).T)] = False
+    return observed
+
+
+@pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["name"])
+def test_exact_joint_is_that_of_rational_arithmetic(case: dict[str, Any]) -> None:
+    model, tensor = problem(case)
+    found = model.predict_missing(
+        tensor, "exact", observed=mask(case, tensor), max_total=case["total"]
+    )
+    assert found.totals[-1] == case["total"]
+    assert found.totals[0] == tensor.total
+    assert found.log_joint[-1] == pytest.approx(case["log_joint"], abs=1e-10)
+    assert not found.std_errors.any()
+
+
+def test_evidence_by_total_of_the_toy_matrices(shared_vectors: Path) -> None:
+    toys = json.loads((shared_vectors / "toy_matrices.json").read_text())
+    matrices = {"X3": X3, "X4": np.ma.masked_equal([[-1, 1], [4, 4]], -1)}
+    n_checked = 0
+    for name, value in toys["log_evidence"].items():
+        if name[:2] not in matrices:
+            continue
+        matrix, rank, total, concentration, rate = (part.split("=")[-1] for part in name.split())
+        model = AllocationModel.nmf(int(rank), concentration=float(concentration), rate=float(rate))
+        found = model.predict_missing(matrices[matrix], method="exact", max_total=15)
+        assert found.log_joint[int(total) - 9] == pytest.approx(value, abs=1e-10), name
+        n_checked += 1
+    assert n_checked == 56
+
+
+def test_shares_are_those_of_the_joint() -> None:
+    found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=12)
+    joint = np.exp(found.log_joint)
+    assert found.evidence.value == pytest.approx(math.log(joint.sum()), abs=1e-12)
+    assert found.posterior == pytest.approx(joint / joint.sum(), abs=1e-12)
+    n_seen = int(SEEN.sum())
+    assert found.expected_total == pytest.approx(n_seen + found.expected_counts.sum(), abs=1e-10)
+    low, high = found.total_interval(0.5)
+    inside = (found.totals >= low) & (found.totals <= high)
+    assert found.posterior[inside].sum() >= 0.5
+    assert found.posterior[found.totals < low].sum() <= 0.25
+    assert found.posterior[found.totals > high].sum() <= 0.25
+
+
+def test_evidence_with_all_observed_is_the_ordinary_one() -> None:
+    everything = np.ones(TABLE.shape, dtype=bool)
+    ordinary = NMF.log_evidence(TABLE, "exact")
+    assert NMF.log_evidence(TABLE, "exact", observed=everything).value == ordinary.value
+    # One total only: that the missing cells hold nothing was then seen.
+    found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=int(SEEN.sum()))
+    assert found.evidence.value == pytest.approx(NMF.log_evidence(SEEN, "exact").value, abs=1e-12)
+
+
+def test_nothing_observed_leaves_the_prior() -> None:
+    model = AllocationModel.nmf(1, concentration=1.5, rate=0.75)
+    found = model.predict_missing(np.zeros((2, 3), int), "exact", observed=np.zeros((2, 3), bool))
+    prior = stats.nbinom(1.5, 0.75 / 1.75)
+    assert found.evidence.value == pytest.approx(0, abs=1e-8)
+    assert found.posterior == pytest.approx(prior.pmf(found.totals), abs=1e-8)
+    assert found.expected_counts == pytest.approx(np.full(6, 1.5 / 0.75 / 6), abs=1e-6)
+
+
+def test_masked_arrays_and_tensors_say_the_same() -> None:
+    masked = np.ma.array(TABLE, mask=~OBSERVED)
+    tensor = CountTensor.from_dense(SEEN, ["doc", "word"])
+    found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=9)
+    for data, observed in ((masked, None), (tensor, OBSERVED), (tensor, OBSERVED.tolist())):
+        again = NMF.predict_missing(data, "exact", observed=observed, max_total=9)
+        assert np.array_equal(again.log_joint, found.log_joint)
+    value = NMF.log_evidence(masked, "exact", max_total=9).value
+    assert value == found.evidence.value
+    assert found.coordinates.tolist() == [[0, 1], [1, 2]]
+
+
+def test_nan_marks_missing_cells_where_it_is_said_to() -> None:
+    floats = np.where(OBSERVED, TABLE.astype(float), np.nan)
+    found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=9)
+    for data, observed in ((floats, "nan"), (floats.tolist(), "nan"), (floats, ~np.isnan(floats))):
+        again = NMF.predict_missing(data, "exact", observed=observed, max_total=9)
+        assert np.array_equal(again.log_joint, found.log_joint)
+        assert np.array_equal(again.coordinates, found.coordinates)
+        evidence = NMF.log_evidence(data, "exact", observed=observed, max_total=9)
+        assert evidence.value == found.evidence.value
+    # Nothing is missing where nothing is NaN.
+    for data in (TABLE.astype(float), TABLE, TABLE.tolist()):
+        whole = NMF.log_evidence(data, "exact", observed="nan")
+        assert whole.value == NMF.log_evidence(TABLE, "exact").value
+
+
+@pytest.mark.parametrize(
+    ("data", "observed", "error", "message"),
+    [
+        (np.nan, None, InvalidCountsError, r"cell \(0, 1\); .*observed='nan' \(or .*write 0"),
+        (np.nan, np.ones((2, 3), bool), InvalidCountsError, r"NaN at cell \(0, 1\)"),
+        (np.nan, "NaN", InvalidArgumentError, "observed must be a boolean array or 'nan'"),
+        (np.inf, "nan", InvalidCountsError, "inf"),
+        (
+            CountTensor.from_dense(TABLE, ["doc", "word"]),
+            "nan",
+            InvalidTypeError,
+            "an array of numbers, .* got CountTensor; give .* array",
+        ),
+        ([[None, 1, 2], [3, 4, 5]], "nan", InvalidTypeError, "an array of numbers, .* got list"),
+    ],
+)
+def test_nan_is_refused_elsewhere(
+    data: Any, observed: Any, error: type[Exception], message: str
+) -> None:
+    if isinstance(data, float):
+        data = np.where(OBSERVED, TABLE.astype(float), data)
+    with pytest.raises(error, match=message):
+        NMF.log_evidence(data, observed=observed)
+
+
+@pytest.mark.parametrize(
+    "model", [pb.LatentDirichletAllocation(2), pb.PoissonFactorAnalysis(2, prior="gamma")]
+)
+def test_documents_have_no_missing_cells(model: Any) -> None:
+    with pytest.raises(InvalidCountsError, match=r"contains NaN.* write 0 .*predict_missing"):
+        model.fit([[1.0, np.nan], [2.0, 3.0]])
+
+
+def test_frames_name_the_cells() -> None:
+    labels = [["a", "b"], ["x", "y", "z"]]
+    tensor = CountTensor.from_dense(SEEN, ["doc", "word"], labels)
+    found = NMF.predict_missing(tensor, "exact", observed=OBSERVED, max_total=9)
+    frame = found.to_frame()
+    assert frame["doc"].tolist() == ["a", "b"]
+    assert frame["word"].tolist() == ["y", "z"]
+    assert np.array_equal(frame["expected_count"], found.expected_counts)
+    totals = found.totals_to_frame()
+    assert totals["total"].tolist() == list(range(5, 10))
+    assert np.array_equal(totals["posterior"], found.posterior)
+    text = repr(found)
+    assert text.startswith("<MissingCells: 2 missing, 5 tokens observed, ")
+    assert "(exact)" in text
+
+
+def test_totals_go_on_until_little_is_left() -> None:
+    model = AllocationModel.nmf(2, concentration=1.5, rate=0.5)
+    observed = np.array([[True, True, True], [True, True, False]])
+    whole = model.predict_missing(np.where(observed, TABLE, 0), "exact", observed=observed)
+    value = whole.evidence.value
+    assert whole.log_remainder < value + math.log(1e-9)
+    assert whole.evidence.log_remainder == whole.log_remainder
+    with pytest.warns(UnreliableErrorWarning, match="raise max_total"):
+        part = model.predict_missing(
+            np.where(observed, TABLE, 0), "exact", observed=observed, max_total=int(whole.totals[1])
+        )
+    beyond = math.log(math.exp(value) - math.exp(part.evidence.value))
+    assert beyond <= part.log_remainder <= part.log_remainder_bound + 1e-12
+
+
+def test_smc_agrees_with_exact_values() -> None:
+    exact = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=12)
+    found = NMF.predict_missing(
+        SEEN, "smc", observed=OBSERVED, max_total=12, n_replicates=40, random_state=1
+    )
+    assert found.evidence.method == "smc"
+    assert found.evidence.is_unbiased
+    pairs = [
+        (found.log_joint, found.std_errors, exact.log_joint),
+        (found.posterior, found.posterior_std_errors, exact.posterior),
+        (found.expected_counts, found.expected_std_errors, exact.expected_counts),
+        ([found.evidence.value], [found.evidence.std_error], [exact.evidence.value]),
+    ]
+    for values, errors, truths in pairs:
+        assert np.all(np.abs(np.subtract(values, truths)) < 4 * np.array(errors))
+        assert np.all(np.array(errors) < 0.02)
+    again = NMF.predict_missing(
+        SEEN, "smc", observed=OBSERVED, max_total=12, n_replicates=40, random_state=1, n_jobs=1
+    )
+    assert np.array_equal(again.log_joint, found.log_joint)
+    assert np.array_equal(again.expected_counts, found.expected_counts)
+
+
+def test_auto_is_exact_where_quick_else_smc() -> None:
+    assert NMF.log_evidence(SEEN, observed=OBSERVED, max_total=9).method == "exact"
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(3, (6, 6))
+    observed = np.ones((6, 6), dtype=bool)
+    observed[0, :3] = False
+    model = AllocationModel.nmf(3, concentration=9.0, rate=0.1)
+    evidence = model.log_evidence(np.where(observed, counts, 0), observed=observed, random_state=0)
+    assert evidence.method == "smc"
+    options: dict[str, Any] = {"resampling": "residual", "order": "sorted", "random_state": 0}
+    found, same = (
+        model.predict_missing(np.where(observed, counts, 0), method, observed=observed, **options)
+        for method in ("auto", "smc")
+    )
+    assert np.array_equal(found.log_joint, same.log_joint)
+    assert found.evidence.value != evidence.value
+
+
+@pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["name"])
+def test_the_bound_is_one(case: dict[str, Any]) -> None:
+    model, tensor = problem(case)
+    observed = mask(case, tensor)
+    found = model.predict_missing(tensor, "vb", observed=observed, random_state=0)
+    assert found.evidence.is_lower_bound
+    exact = model.predict_missing(tensor, "exact", observed=observed, max_total=tensor.total + 6)
+    most = np.logaddexp(exact.evidence.value, exact.log_remainder)
+    assert found.evidence.value < most + 1e-10
+    assert found.posterior.sum() == pytest.approx(1, abs=1e-8)
+    missing = found.expected_counts.sum()
+    assert found.expected_total == pytest.approx(tensor.total + missing, abs=1e-6)
+
+
+def test_a_graph_without_hidden_nodes() -> None:
+    # One urn: E[X_c] of a missing cell is its share of the concentration over the rate.
+    model = AllocationModel("i", concentration=2.0, rate=0.25)
+    observed = np.array([True, False, True])
+    for method in ("exact", "smc"):
+        found = model.predict_missing([4, 0, 1], method, observed=observed, random_state=0)
+        assert found.expected_counts == pytest.approx([2 / 3 / 0.25], abs=1e-3)
+        seen = stats.nbinom(2 / 3, 0.25 / 1.25)
+        expected = seen.logpmf(4) + seen.logpmf(1)
+        assert found.evidence.value == pytest.approx(expected, abs=1e-3)
+
+
+def test_bad_input_is_refused_before_any_work() -> None:
+    def refused(error: type[Exception], what: str, *arguments: Any, **options: Any) -> None:
+        model = options.pop("model", NMF)
+        with pytest.raises(error, match=what):
+            model.predict_missing(*arguments, **options)
+
+    labels = [["a", "b"], ["x", "y", "z"]]
+    tensor = CountTensor.from_dense(TABLE, ["doc", "word"], labels)
+    refused(InvalidCountsError, r"cell \(doc 0, word 0\)", TABLE, observed=~OBSERVED)
+    refused(
+        InvalidCountsError, r"doc 'a', word 'x'.*count 2.*mark the cell", tensor, observed=~OBSERVED
+    )
+    refused(InvalidArgumentError, r"shape of the data, \(2, 3\)", SEEN, observed=OBSERVED.T)
+    refused(InvalidTypeError, "boolean array", SEEN, observed=OBSERVED.astype(int))
+    refused(InvalidArgumentError, "marks no cell", SEEN, observed=np.ones((2, 3), bool))
+    refused(InvalidArgumentError, "marks no cell", SEEN)
+    refused(
+        InvalidArgumentError,
+        "give one of them",
+        np.ma.array(SEEN, mask=~OBSERVED),
+        observed=OBSERVED,
+    )
+    for method in ("annealed", "smc-lookahead"):
+        refused(InvalidArgumentError, "needs all cells observed", SEEN, method, observed=OBSERVED)
+    refused(InvalidArgumentError, "must be one of", SEEN, "gibbs", observed=OBSERVED)
+    refused(InvalidArgumentError, "give the model one", X3, model=AllocationModel.nmf(2))
+    refused(InvalidArgumentError, "max_total", SEEN, observed=OBSERVED, max_total=4)
+    refused(InvalidTypeError, "max_total", SEEN, observed=OBSERVED, max_total=9.0)
+    refused(InvalidArgumentError, "takes no max_total", SEEN, "vb", observed=OBSERVED, max_total=9)
+    refused(
+        InvalidArgumentError,
+        "takes no n_particles",
+        SEEN,
+        "exact",
+        observed=OBSERVED,
+        n_particles=9,
+    )
+    refused(BudgetExceededError, "smaller max_total", SEEN, "exact", observed=OBSERVED, budget=100)
+    with pytest.raises(InvalidArgumentError, match="predict_missing has its"):
+        NMF.log_evidence(SEEN, observed=OBSERVED, given_total=True)
+    with pytest.raises(InvalidArgumentError, match="all are observed"):
+        NMF.log_evidence(SEEN, max_total=9)
+
+
+def test_plot_of_the_total() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=12)
+    ax = pb.plotting.plot_total(found)
+    totals, posterior = ax.lines[0].get_data()
+    assert np.array_equal(totals, found.totals)
+    assert np.array_equal(posterior, found.posterior)
+    assert ax.get_xlabel() == "total of all cells"
+    ax.figure.clear()
+    with pytest.raises(InvalidTypeError, match="must be MissingCells"):
+        pb.plotting.plot_total(found.evidence)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_intervals_cover() -> None:
+    rng = np.random.default_rng(1)
+    factor, rounding = stats.t.ppf(0.975, 3), 1e-12
+    covered: dict[str, list[bool]] = {"evidence": [], "joint": [], "counts": []}
+    while len(covered["evidence"]) < 200:
+        rank, shape, n_tokens = int(rng.integers(1, 4)), rng.integers(2, 4, 2), rng.integers(4, 13)
+        left, right = (rng.dirichlet(np.ones(size), rank) for size in shape)
+        counts = rng.multinomial(n_tokens, (left.T @ right / rank).ravel()).reshape(shape)
+        observed = np.ones(shape, dtype=bool)
+        observed.ravel()[rng.choice(counts.size, rng.integers(1, 3), replace=False)] = False
+        data = np.where(observed, counts, 0)
+        a = float(rng.choice([0.5, 2, 6]))
+        model = AllocationModel.nmf(rank, concentration=a, rate=a / float(n_tokens))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnreliableErrorWarning)
+            last = int(data.sum()) + 8
+            try:
+                exact = model.predict_missing(
+                    data, "exact", observed=observed, max_total=last, budget=5e7
+                )
+            except BudgetExceededError:
+                continue
+            found = model.predict_missing(
+                data,
+                "smc",
+                observed=observed,
+                max_total=last,
+                n_particles=200,
+                random_state=len(covered),
+            )
+        low, high = found.evidence.interval()
+        covered["evidence"].append(low <= exact.evidence.value <= high)
+        off = np.abs(found.log_joint - exact.log_joint)
+        covered["joint"].extend(off <= factor * found.std_errors + rounding)
+        off = np.abs(found.expected_counts - exact.expected_counts)
+        covered["counts"].extend(off <= factor * found.expected_std_errors + rounding)
+    for what, inside in covered.items():
+        assert np.mean(inside) > 0.92, what
+
+
+def test_vb_ends_where_weights_underflow() -> None:
+    rng = np.random.default_rng(0)
+    table, observed = rng.poisson(2, (20, 20)), rng.random((20, 20)) > 0.5
+    table[~observed] = 0
+    model = AllocationModel.nmf(4, concentration=0.1, rate=1e-4)
+    found = model.predict_missing(table, "vb", observed=observed, random_state=0)
+    assert np.isfinite(found.evidence.value)
+    assert np.isfinite(found.expected_counts).all()
+
+
+def test_laying_out_many_missing_cells_lets_other_threads_run() -> None:
+    observed = np.random.default_rng(0).random((1000, 600)) > 0.5
+    layout = lay_out(NMF, CountTensor.from_dense(observed.astype(int), ["doc", "word"]))
+    missing = np.argwhere(~observed).ravel()
+    ticks, done = [0], threading.Event()
+
+    def tick() -> None:
+        while not done.wait(0.001):
+            ticks[0] += 1
+
+    clock = threading.Thread(target=tick)
+    clock.start()
+    try:
+        core = layout.core.with_missing(missing, 0.5)
+    finally:
+        done.set()
+        clock.join()
+    assert core.n_missing == np.count_nonzero(~observed)
+    # It takes some tenths of a second; with the lock held there would be one tick at most.
+    assert ticks[0] > 10
+
+
+def test_memory_of_missing_cells_is_checked_before_any_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    observed = np.random.default_rng(0).random((300, 200)) > 0.5
+    n_missing = np.count_nonzero(~observed)
+    arguments: dict[str, Any] = {"observed": observed, "max_total": int(observed.sum()) + 1}
+
+    def needs(method: str, n_bytes: int, n_jobs: int = 1) -> None:
+        monkeypatch.setattr(memory, "_memory", lambda: n_bytes)
+        with pytest.raises(BudgetExceededError, match=f"{n_missing:,} missing cells"):
+            NMF.log_evidence(observed.astype(int), method, n_jobs=n_jobs, **arguments)
+
+    needs("exact", 32 * n_missing - 1)
+    # Sixteen particles' weights, the cell's own and its sum.
+    needs("smc", 2 * 8 * 18 * n_missing, n_jobs=2)
+    monkeypatch.undo()
+    found = NMF.log_evidence(
+        observed.astype(int), "smc", n_particles=16, n_replicates=2, **arguments
+    )
+    assert found.method == "smc"
+
+
+def test_n_samples_is_of_vb_alone() -> None:
+    model = AllocationModel.nmf(1, rate=0.1)
+    with pytest.raises(InvalidArgumentError, match="'auto' takes no n_samples"):
+        model.predict_missing(np.ma.masked_equal([[-1, 3], [3, 3]], -1), n_samples=5)

@@ -1,0 +1,161 @@
+"""Decompositions of tensors with cells that were not observed."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import polyabayes as pb
+from polyabayes import AllocationModel, CountTensor, Decomposition, cli
+from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError
+
+RNG = np.random.default_rng(3)
+OBSERVED = RNG.random((5, 6)) > 0.25
+TABLE = np.where(OBSERVED, RNG.poisson(6 * RNG.dirichlet(np.ones(6), 5) * 5), 0)
+NMF = AllocationModel.nmf(2, concentration=3.0, rate=0.1)
+
+
+def predicted(found: Decomposition) -> Any:
+    return found.intensity * np.einsum("k,ik,jk->ij", *(found.tables[n] for n in NODES))
+
+
+NODES = ("topic", "doc", "word")
+
+
+def test_the_bound_is_that_of_the_evidence() -> None:
+    found = NMF.decompose(TABLE, observed=OBSERVED, random_state=1)
+    same = NMF.predict_missing(TABLE, "vb", observed=OBSERVED, random_state=1)
+    assert found.is_lower_bound
+    assert found.value == same.evidence.value
+    assert np.isnan(found.log_probability_of_total)
+    assert np.array_equal(found.missing_cells, same.coordinates)
+    for node in NODES:
+        assert found.expected_counts[node].sum() == pytest.approx(same.expected_total, rel=1e-8)
+    assert found.intensity == pytest.approx((3.0 + same.expected_total) / 1.1, rel=1e-8)
+    assert (np.diff(found.trace) > -1e-9).all()
+
+
+@pytest.mark.parametrize("method", ["vb", "em"])
+def test_tables_predict_the_missing_cells(method: str) -> None:
+    found = NMF.decompose(TABLE, method, observed=OBSERVED, random_state=0)
+    everywhere = predicted(found)
+    np.testing.assert_allclose(found.reconstruction(), everywhere, rtol=1e-12)
+    np.testing.assert_allclose(found.missing_counts, everywhere[~OBSERVED], rtol=1e-12)
+    off = (TABLE - everywhere)[OBSERVED]
+    assert found.squared_error == pytest.approx((off**2).sum(), rel=1e-10)
+    counts, fitted = TABLE[OBSERVED], everywhere[OBSERVED]
+    terms = counts * np.log(np.where(counts, counts, 1) / fitted) - counts + fitted
+    assert found.kl_error == pytest.approx(terms.sum(), rel=1e-10)
+    frame = found.missing_to_frame()
+    assert frame[["doc", "word"]].to_numpy().tolist() == np.argwhere(~OBSERVED).tolist()
+    assert np.array_equal(frame["expected_count"], found.missing_counts)
+    assert f" nats, {np.count_nonzero(~OBSERVED)} cells missing, " in repr(found)
+
+
+ALPHA = 1.5
+
+
+def log_density(tables: list[Any]) -> float:
+    """ln p(X_observed, θ), the intensity integrated out."""
+    law = stats.dirichlet
+    prior = sum(law.logpdf(c, np.full(len(c), ALPHA)) for t in tables for c in np.atleast_2d(t.T))
+    cells = np.einsum("k,ik,jk->ij", *tables)[OBSERVED]
+    share, counts = cells.sum(), TABLE[OBSERVED]
+    total = stats.nbinom.logpmf(counts.sum(), 3.0, 0.1 / (0.1 + share))
+    return float(prior + total + stats.multinomial.logpmf(counts, counts.sum(), cells / share))
+
+
+def test_em_climbs_to_a_mode_of_the_tables() -> None:
+    model = AllocationModel.nmf(2, concentration=3.0, rate=0.1, prior=dict.fromkeys(NODES, ALPHA))
+    options: dict[str, Any] = {"max_iter": 100_000, "tol": 1e-15, "n_restarts": 2}
+    found = model.decompose(TABLE, "em", observed=OBSERVED, random_state=0, **options)
+    modes = [found.expected_counts[node] + ALPHA - 1 for node in NODES]
+    modes = [mode / mode.sum(axis=0) for mode in modes]
+    assert found.value == pytest.approx(log_density(modes), abs=1e-8)
+    assert (np.diff(found.trace) > -1e-9).all()
+    rng = np.random.default_rng(0)
+    for step in np.repeat([1e-3, 1e-2, 0.1], 20):
+        near = [mode * np.exp(step * rng.standard_normal(mode.shape)) for mode in modes]
+        assert log_density([n / n.sum(axis=0) for n in near]) < found.value
+
+
+def test_a_proportional_table_is_completed() -> None:
+    table = np.outer([100, 300, 200], [10, 30, 20, 40])
+    model = AllocationModel.nmf(1, concentration=1.0, rate=1e-4)
+    for method in ("vb", "em"):
+        found = model.decompose(
+            np.where(np.eye(3, 4) > 0, np.nan, table), method, observed="nan", random_state=0
+        )
+        np.testing.assert_allclose(found.missing_counts, table[range(3), range(3)], rtol=0.01)
+
+
+def test_nothing_missing_is_the_ordinary_decomposition() -> None:
+    everything = np.ones(TABLE.shape, dtype=bool)
+    found, same = (
+        NMF.decompose(TABLE, observed=mask, random_state=0) for mask in (everything, None)
+    )
+    assert found.value == same.value
+    assert found.missing_counts.shape == (0,)
+
+
+def test_graphs_with_visible_tables_and_ties() -> None:
+    chain = AllocationModel("i -> r -> j; i -> j", {"r": 2}, rate=0.2)
+    symmetric = AllocationModel.symmetric_nmf(2, rate=0.2)
+    table = np.array([[4, 1, 0], [0, 0, 3], [2, 0, 5]])
+    observed = np.array([[True, True, False], [True, False, True], [True, True, True]])
+    for model in (chain, symmetric):
+        bound = model.predict_missing(table, "vb", observed=observed, random_state=0)
+        found = model.decompose(table, observed=observed, random_state=0)
+        assert found.value == bound.evidence.value
+        for node, table_of in found.tables.items():
+            np.testing.assert_allclose(table_of.sum(axis=0), 1, rtol=1e-12, err_msg=node)
+        assert np.isfinite(found.missing_counts).all()
+        assert found.reconstruction()[~observed] == pytest.approx(found.missing_counts)
+
+
+@pytest.mark.parametrize("method", ["dual-em", "icm", "gibbs", "smc"])
+def test_methods_without_a_form_for_missing_cells(method: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"'{method}' needs all cells .*method='vb'"):
+        NMF.decompose(TABLE, method, observed=OBSERVED)
+
+
+def test_bad_input_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="give the model one"):
+        AllocationModel.nmf(2).decompose(TABLE, observed=OBSERVED)
+    with pytest.raises(InvalidCountsError, match="is marked as not observed, but has the count"):
+        NMF.decompose(TABLE, observed=TABLE == 0)
+    with pytest.raises(InvalidCountsError, match="data holds NaN at cell"):
+        NMF.decompose(np.where(OBSERVED, TABLE, np.nan))
+    with pytest.raises(InvalidArgumentError, match="'em' takes no burn_in"):
+        NMF.decompose(TABLE, "em", observed=OBSERVED, burn_in=3)
+
+
+def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {name: tmp_path / name for name in ("a.tns", "gaps.tns", "cells.csv", "tables")}
+    axes = ["doc", "word"]
+    pb.write_tensor(CountTensor.from_dense(TABLE, axes), files["a.tns"])
+    pb.write_tensor(CountTensor.from_dense((~OBSERVED).astype(int), axes), files["gaps.tns"])
+
+    def run(*options: object) -> int:
+        model = ["doc <- topic -> word", files["a.tns"], "--size", "topic=2", "--concentration", 3]
+        arguments = ["decompose", *model, "--seed", 1, "-o", files["tables"], *options]
+        return cli.main([str(argument) for argument in arguments])
+
+    missing = ["--missing", files["gaps.tns"], "--rate", "0.1"]
+    assert run(*missing, "--predict", files["cells.csv"]) == 0
+    error = capsys.readouterr().err
+    found = NMF.decompose(TABLE, observed=OBSERVED, random_state=1)
+    assert f"objective      {found.value:,.4f} nats, " in error
+    with files["cells.csv"].open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [float(row["expected_count"]) for row in rows] == found.missing_counts.tolist()
+    assert run("--predict", files["cells.csv"]) == 2
+    assert "--predict needs --missing" in capsys.readouterr().err
+    assert run(*missing, "--method", "gibbs") == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.endswith("needs all cells observed; use --method vb or --method em")

@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+import polyabayes as pb
+from polyabayes import AllocationModel, CountTensor, cli
+
+mpl.use("Agg")
+
+COUNTS = np.array([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+LABELS = {"doc": ["d0", "d1", "d2"]}
+GRAPH = "doc <- topic -> word"
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "counts.tns"
+    pb.write_tensor(CountTensor.from_dense(COUNTS, ["doc", "word"], LABELS), path)
+    return path
+
+
+def run(*arguments: object) -> int:
+    return cli.main([str(argument) for argument in arguments])
+
+
+def number(text: str, name: str) -> float:
+    (line,) = [line for line in text.splitlines() if line.startswith(name)]
+    return float(line.removeprefix(name).split()[0])
+
+
+def test_evidence_is_that_of_the_api(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("evidence", GRAPH, file, "--size", "topic=2") == 0
+    output = capsys.readouterr()
+    expected = AllocationModel.nmf(2).log_evidence(COUNTS)
+    assert number(output.out, "log evidence") == pytest.approx(expected.value, abs=1e-6)
+    assert "method        exact" in output.out
+    assert "T = 13" in output.out
+    assert "<AllocationModel: topic -> doc, word; topic 2; concentration 1>" in output.err
+    assert "2 joint states a token, 14 marginal counts" in output.err
+
+
+def test_options_reach_the_model_and_the_method(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = "--size topic=3 --concentration 0.5 --rate 2 --prior flat --tied doc,word --seed 3"
+    method = "--method smc --particles 64 --replicates 5 --order sorted --given-total --jobs 1"
+    assert run("evidence", GRAPH, file, *options.split(), *method.split()) == 0
+    model = AllocationModel(GRAPH, {"topic": 3}, 0.5, 2.0, tied=[("doc", "word")], prior="flat")
+    expected = model.log_evidence(
+        COUNTS,
+        "smc",
+        n_particles=64,
+        n_replicates=5,
+        order="sorted",
+        given_total=True,
+        random_state=3,
+    )
+    output = capsys.readouterr().out
+    assert number(output, "log evidence") == pytest.approx(expected.value, abs=1e-6)
+    assert "given the total" in output
+    assert "5 replicates" in output
+
+
+def test_sizes_are_tried_and_drawn(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    picture = tmp_path / "evidence.png"
+    assert run("evidence", GRAPH, file, "--try", "topic=1..3", "--plot", picture) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["model", "3", "2", "1"]
+    assert float(lines[1].split()[1]) == pytest.approx(
+        AllocationModel.nmf(3).log_evidence(COUNTS).value, abs=1e-4
+    )
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    # Bounds have no odds.
+    vb = ["--method", "vb", "--seed", 0]
+    assert run("evidence", GRAPH, file, "--try", "topic=1..3", "--plot", picture, *vb) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "model  log evidence is at least"
+    bound = AllocationModel.nmf(2).log_evidence(COUNTS, "vb", random_state=0)
+    assert lines[2].split() == ["2", f"{bound.value:,.4f}"]
+
+
+def test_undirected_graphs(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "doc - topic - word - other - doc"
+    sizes = ["--size", "topic=2", "--size", "other=2"]
+    assert run("evidence", text, file, *sizes, "--undirected") == 0
+    assert "added" in capsys.readouterr().err
+
+
+def test_tables_are_written_one_a_file(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "tables"
+    options = ["--size", "topic=2", "-o", folder, "--seed", 0, "--restarts", 3]
+    assert run("decompose", GRAPH, file, *options) == 0
+    expected = AllocationModel.nmf(2).decompose(COUNTS, random_state=0, n_restarts=3)
+    with (folder / "doc.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["doc"] for row in rows] == ["d0", "d0", "d1", "d1", "d2", "d2"]
+    found = [float(row["probability"]) for row in rows]
+    np.testing.assert_array_equal(found, expected.tables["doc"].ravel())
+    assert sorted(path.name for path in folder.iterdir()) == ["doc.csv", "topic.csv", "word.csv"]
+    summary = capsys.readouterr().err
+    assert number(summary, "squared error") == pytest.approx(expected.squared_error, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["doc -> -> word"], "'doc -> [HERE]-> word': expected the name of a node"),
+        (["doc -> word -> doc"], "has the cycle"),
+        ([GRAPH], "has no size for node 'topic'"),
+        ([GRAPH, "--size", "topic"], "'topic' is not of the form NODE=N"),
+        ([GRAPH, "--size", "topic=-1"], "is not of the form NODE=N"),
+        ([GRAPH, "--size", "topic=0"], "error: --size topic must be"),
+        ([GRAPH, "--size", "x=2"], "error: --size names 'x', which is no node"),
+        ([GRAPH, "--size", "topic=2", "--size", "word=2"], "size 2 for node 'word'"),
+        (
+            [GRAPH, "--size", "topic=2", "--concentration", "0"],
+            "--concentration must be positive",
+        ),
+        ([GRAPH, "--size", "topic=2", "--axes", "doc,w"], "no node for axis 'w' of the data"),
+        ([GRAPH, "--size", "topic=2", "--method", "magic"], "error: --method must be one of"),
+    ],
+)
+@pytest.mark.parametrize("command", ["evidence", "decompose"])
+def test_mistakes_are_one_line_and_status_two(
+    command: str,
+    arguments: list[str],
+    message: str,
+    file: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    graph, *options = arguments
+    output = ["-o", tmp_path / "tables"] if command == "decompose" else []
+    assert run(command, graph, file, *options, *output) == 2
+    *before, line = capsys.readouterr().err.splitlines()
+    assert line.startswith("polyabayes: error: ")
+    assert message in line
+    assert all(text.startswith("polyabayes: <AllocationModel") for text in before)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--try", "topic=3"], "not of the form NODE=N..M"),
+        (["--try", "topic=3..1"], "'topic=3..1' holds no size: 3 is above 1"),
+        (["--try", "x=1..2"], "error: --try names 'x', which is no node of the graph"),
+        (["--try", "topic=1..1000000000"], "holds more than 10,000 sizes; try fewer, or use"),
+        (["--try", "topic=0..2"], "'topic=0..2' begins at 0; the least size is 1"),
+        (
+            ["--sizes", "topic=2"],
+            "arguments: --sizes topic=2; see polyabayes evidence --help",
+        ),
+        (["--size", "topic=2", "--plot", "a.png"], "add --try NODE=N..M"),
+        (
+            ["--size", "topic=2", "--method", "exact", "--particles", "3"],
+            "error: --method 'exact' takes no --particles, which is of 'auto', 'smc', "
+            "'smc-lookahead', 'annealed'; its options: --budget",
+        ),
+        (["--size", "topic=2", "--method", "exact", "--budget", "1"], "raise --budget"),
+    ],
+)
+def test_mistakes_of_evidence(
+    options: list[str], message: str, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("evidence", GRAPH, file, *options) == 2
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_one_replicate_has_no_interval(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--size", "topic=2", "--method", "smc", "--replicates", 1, "--seed", 0]
+    assert run("evidence", GRAPH, file, *options) == 0
+    output = capsys.readouterr().out
+    assert "error         not known from one replicate" in output
+    assert "95 %" not in output
+
+
+def test_missing_files_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("evidence", GRAPH, tmp_path / "none.tns", "--size", "topic=2") == 2
+    assert "none.tns does not exist" in capsys.readouterr().err
+
+
+def test_missing_cells_are_left_out_and_predicted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, gaps, cells = (tmp_path / name for name in ("a.csv", "gaps.csv", "cells.csv"))
+    data.write_text("doc,word,count\nd0,w0,4\nd0,w1,3\nd1,w2,3\nd2,w2,3\n")
+    gaps.write_text("doc,word\nd0,w2\nd2,w0\n")
+    options = ["--size", "topic=2", "--rate", "0.5", "--method", "exact", "--max-total", "16"]
+    assert run("evidence", GRAPH, data, "--missing", gaps, *options) == 0
+    output = capsys.readouterr().out
+    observed = np.ones((3, 3), dtype=bool)
+    observed[[0, 2], [2, 0]] = False
+    model = AllocationModel.nmf(2, rate=0.5)
+    found = model.predict_missing(COUNTS, "exact", observed=observed, max_total=16)
+    value = found.evidence.value
+    assert number(output, "log evidence") == pytest.approx(value, abs=1e-6)
+    assert "observed      13 tokens" in output
+    written = ["--predict", cells]
+    assert run("evidence", GRAPH, data, "--missing", gaps, *written, *options) == 0
+    with cells.open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [(row["doc"], row["word"]) for row in rows] == [("d0", "w2"), ("d2", "w0")]
+    expected = [float(row["expected_count"]) for row in rows]
+    assert expected == pytest.approx(found.expected_counts, abs=1e-12)
+    capsys.readouterr()
+    gaps.write_text("doc,word\nd0,w9\n")
+    assert run("evidence", GRAPH, data, "--missing", gaps, *options) == 2
+    assert "level 'w9' of axis 'word'" in capsys.readouterr().err
+    assert run("evidence", GRAPH, data, *written, *options) == 2
+    assert "--predict needs --missing" in capsys.readouterr().err

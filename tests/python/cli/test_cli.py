@@ -1,0 +1,400 @@
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import polyabayes as pb
+from polyabayes import LogLikelihood, cli
+from polyabayes.cli import documents
+from polyabayes.exceptions import Interrupted
+
+mpl.use("Agg")
+
+ENVIRONMENT = {**os.environ, "MPLBACKEND": "Agg"}
+K, WORDS = 3, [f"w{i}" for i in range(40)]
+N_TEST = 40
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus, its halves in several formats, and a trained model of each kind."""
+    folder = tmp_path_factory.mktemp("cli")
+    data = pb.datasets.make_lda_corpus(200, len(WORDS), K, document_length=20, random_state=0)
+    corpus = pb.Corpus(data.corpus.counts, WORDS, [f"d{i}" for i in range(200)])
+    train, test = corpus.split(N_TEST, random_state=0)
+    pb.write_corpus(corpus, folder / "all.npz")
+    for name, part in (("train", train), ("test", test)):
+        pb.write_corpus(part, folder / f"{name}.npz")
+        pb.write_corpus(part, folder / f"{name}.ldac")
+    lda(train).save(folder / "lda.safetensors")
+    pfa(train).save(folder / "pfa.safetensors")
+    return folder
+
+
+def lda(train: Any) -> pb.LatentDirichletAllocation:
+    return pb.LatentDirichletAllocation(K, max_iter=30, random_state=5).fit(train)
+
+
+def pfa(train: Any) -> pb.PoissonFactorAnalysis:
+    return pb.PoissonFactorAnalysis(K, prior="gamma", max_iter=30, burn_in=10, random_state=5).fit(
+        train
+    )
+
+
+def run(*arguments: object) -> int:
+    return cli.main([str(argument) for argument in arguments])
+
+
+def assert_one_error_line(status: int, error: str, message: str) -> None:
+    assert status == 2, error
+    *before, line = error.splitlines()
+    assert line.startswith("polyabayes: error: ")
+    assert re.search(message, line), line
+    assert all(re.match("polyabayes: training on", line) for line in before), before
+
+
+def table(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(text.splitlines()))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("", "required: COMMAND; see polyabayes --help"),
+        ("frobnicate", "invalid choice: 'frobnicate'"),
+        ("fit lda train.npz -o m.safetensors", "required: -k; see polyabayes fit --help"),
+        ("fit lda train.npz -k many -o m.safetensors", "-k: invalid int value: 'many'"),
+        ("fit lda train.npz -k 0 -o m.safetensors", "error: -k must be"),
+        ("fit nmf train.npz -k 3 -o m.safetensors", "invalid choice: 'nmf'"),
+        ("fit lda train.npz -k 3 --prior gap -o m.safetensors", "--prior is an option of pfa"),
+        ("fit pfa train.npz -k 3 --prior none -o m.safetensors", "error: --prior must be one of"),
+        ("fit lda train.npz -k 3 --seed -1 -o m.safetensors", "error: --seed must be"),
+        ("fit lda train.npz -k 3 --jobs 0 -o m.safetensors", "error: --jobs must not be 0"),
+        ("fit lda train.npz -k 3 -o m.bin", "m.bin: its name must end in .safetensors"),
+        ("fit lda train.npz -k 3 -o d.safetensors", "d.safetensors: it is a folder"),
+        (
+            "fit lda train.npz -k 3 -o m.safetensors --max-it 3",
+            "unrecognized arguments: --max-it 3; see polyabayes fit --help",
+        ),
+        ("score lda.safetensors test.npz -o s.xls", "s.xls: its name must end in .csv or .parquet"),
+        ("score lda.safetensors test.npz --no-given-length -o -", "error: no --given-length: LDA"),
+        ("score lda.safetensors new.npz -o -", "1 words .'new'. of the documents"),
+        ("score train.npz test.npz -o -", "not a whole safetensors file"),
+        ("compare lda.safetensors --on test.npz --plot c.doc", "c.doc: its name must end in"),
+        ("split all.npz --train a.npz --test ./a.npz", "--train and --test are the same file"),
+        ("split all.npz --train a.npz --test b.csv", "b.csv: its name must end in"),
+        ("split all.npz --test-size x --train a.npz --test b.npz", "'x' is not a number"),
+        ("split all.npz --test-size 1.5 --train a.npz --test b.npz", "error: --test-size must be"),
+        ("demo -o all.npz", "cannot write to the folder all.npz: Not a directory"),
+    ],
+)
+def test_mistakes(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: str,
+    message: str,
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(cli, "_discard_output", lambda: None)
+    Path("d.safetensors").mkdir(exist_ok=True)
+    pb.write_corpus(pb.Corpus([[1, 2]], ["w0", "new"]), "new.npz")
+    status = run(*arguments.split())
+    assert_one_error_line(status, capsys.readouterr().err, message)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "fit lda {missing} -k 3 -o {nowhere}/m.safetensors",
+        "score {missing} {missing} -o {nowhere}/s.csv",
+        "compare {missing} --on {missing} --plot {nowhere}/c.png",
+        "split {missing} --train {nowhere}/a.npz --test {nowhere}/b.npz",
+    ],
+)
+def test_outputs_are_checked_before_inputs_are_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: str
+) -> None:
+    places = {"missing": tmp_path / "missing.npz", "nowhere": tmp_path / "nowhere"}
+    status = run(*arguments.format(**places).split())
+    assert_one_error_line(status, capsys.readouterr().err, "cannot write to the folder .*nowhere")
+
+
+def test_fit_pfa_passes_its_options(folder: Path, tmp_path: Path) -> None:
+    arguments = f"fit pfa {folder / 'train.npz'} -k {K} --prior gamma --max-iter 30 --burn-in 10"
+    status = run(*arguments.split(), "--seed", 5, "--jobs", 1, "-o", tmp_path / "p.safetensors")
+    assert status == 0
+    made, expected = (
+        pb.load(path) for path in (tmp_path / "p.safetensors", folder / "pfa.safetensors")
+    )
+    np.testing.assert_array_equal(made.components_, expected.components_)
+    np.testing.assert_array_equal(made.shape_, expected.shape_)
+    assert made.vocabulary_ is not None
+    assert made.vocabulary_.tolist() == WORDS
+
+
+def test_a_fit_goes_on_from_its_checkpoint(folder: Path, tmp_path: Path) -> None:
+    fit = f"fit lda {folder / 'train.npz'} -k {K} --burn-in 10 --seed 5 --jobs 1".split()
+    kept = ["--checkpoint", tmp_path / "state", "--checkpoint-every", 10]
+    assert run(*fit, *kept, "--max-iter", 20, "-o", tmp_path / "short.safetensors") == 0
+    assert run(*fit, *kept, "--max-iter", 40, "-o", tmp_path / "long.safetensors") == 0
+    assert run(*fit, "--max-iter", 40, "-o", tmp_path / "whole.safetensors") == 0
+    long, whole = (pb.load(tmp_path / f"{name}.safetensors") for name in ("long", "whole"))
+    np.testing.assert_array_equal(long.components_, whole.components_)
+    assert run(*fit, *kept, "--max-iter", 40, "-k", K + 1, "-o", tmp_path / "m.safetensors") == 2
+
+
+def test_only_what_the_user_gave_reaches_the_api(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def record(model: Any, documents: Any, **options: Any) -> LogLikelihood:
+        seen.append(options)
+        return pb.likelihood.log_likelihood(model, documents)
+
+    monkeypatch.setattr(pb, "log_likelihood", record)
+    base = ["score", folder / "pfa.safetensors", folder / "test.npz", "-o", tmp_path / "s.csv"]
+    assert run(*base) == 0
+    options = "--method smc --event sequence --given-length --particles 3 --samples 4 "
+    options += "--replicates 5 --target-std-error 0.5 --unseen drop --budget 1e8 --seed 6 --jobs 2"
+    assert run(*base, *options.split(), "--progress") == 0
+    assert run(*base, "--no-given-length") == 0
+    assert seen == [
+        {},
+        {
+            "method": "smc",
+            "event": "sequence",
+            "given_length": True,
+            "n_particles": 3,
+            "n_samples": 4,
+            "n_replicates": 5,
+            "target_std_error": 0.5,
+            "unseen": "drop",
+            "budget": 1e8,
+            "random_state": 6,
+            "n_jobs": 2,
+            "progress": True,
+        },
+        {"given_length": False},
+    ]
+
+
+def test_csv_and_parquet_hold_the_result(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, test = pb.load(folder / "pfa.safetensors"), pb.read_corpus(folder / "test.npz")
+    expected = pb.log_likelihood(model, test, random_state=2)
+    for name in ("s.csv", "s.parquet"):
+        base = ["score", folder / "pfa.safetensors", folder / "test.npz", "--seed", 2]
+        assert run(*base, "-o", tmp_path / name) == 0
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "s.parquet"), expected.to_frame())
+    rows = table((tmp_path / "s.csv").read_text())
+    assert [row["document"] for row in rows] == test.ids.tolist()
+    assert list(rows[0]) == list(expected.to_frame().columns)
+    assert [float(row["log_likelihood"]) for row in rows] == expected.values.tolist()
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert f"total           {expected.total:,.2f} +- {expected.total_std_error:.2g} nats" in (
+        captured.err
+    )
+    assert f"documents       {N_TEST} (exact {N_TEST})" in captured.err
+    assert f"nats per token  {expected.nats_per_token:.6f} +-" in captured.err
+    assert f"perplexity      {expected.perplexity:,.2f}" in captured.err
+    assert re.search(r"^event +counts$", captured.err, re.MULTILINE)
+
+
+def test_ldac_may_lack_the_last_words_of_the_model(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "short.ldac").write_text("2 0:1 3:2\n0\n")
+    assert run("score", folder / "lda.safetensors", tmp_path / "short.ldac", "-o", "-") == 0
+    counts = np.zeros((2, len(WORDS)), dtype=int)
+    counts[0, [0, 3]] = 1, 2
+    expected = pb.log_likelihood(pb.load(folder / "lda.safetensors"), counts)
+    rows = table(capsys.readouterr().out)
+    assert [float(row["log_likelihood"]) for row in rows] == expected.values.tolist()
+    (tmp_path / "long.ldac").write_text("1 40:1\n")
+    status = run("score", folder / "lda.safetensors", tmp_path / "long.ldac", "-o", "-")
+    assert_one_error_line(status, capsys.readouterr().err, "word id 40 .* vocabulary of 40 words")
+
+
+def test_unseen_words_can_be_dropped(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pb.write_corpus(pb.Corpus([[1, 2]], ["w0", "new"]), tmp_path / "new.npz")
+    base = ["score", folder / "lda.safetensors", tmp_path / "new.npz", "-o", "-"]
+    assert run(*base, "--unseen", "drop") == 0
+    captured = capsys.readouterr()
+    assert "unseen words    2 tokens left out" in captured.err
+    assert table(captured.out)[0]["n_tokens"] == "1"
+
+
+def test_warnings_are_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = ["score", folder / "lda.safetensors", folder / "test.npz", "-o", "-"]
+    assert run(*base, "--method", "direct", "--samples", 1, "--seed", 0) == 0
+    first, *summary = capsys.readouterr().err.splitlines()
+    assert first.startswith("polyabayes: warning: documents whose replicates differ too much ")
+    assert not any("arning" in line for line in summary)
+
+
+def test_other_warnings_keep_their_form(capsys: pytest.CaptureFixture[str]) -> None:
+    cli._show_warning(None, "look out", RuntimeWarning, "file.py", 3)
+    assert "file.py:3: RuntimeWarning: look out" in capsys.readouterr().err
+
+
+def test_impossible_documents_score_minus_infinity(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=1.0, topic_word=[[0.5, 0.5, 0.0]]
+    ).save(tmp_path / "m.safetensors")
+    pb.write_corpus([[1, 0, 0], [0, 0, 1]], tmp_path / "c.npz")
+    assert run("score", tmp_path / "m.safetensors", tmp_path / "c.npz", "-o", "-") == 0
+    captured = capsys.readouterr()
+    assert [row["log_likelihood"] for row in table(captured.out)] == ["-0.6931471805599453", "-inf"]
+    assert "polyabayes: warning: documents of probability zero: 1," in captured.err
+    assert "total           -inf" in captured.err
+
+
+def test_compare_prints_the_table_and_draws_it(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = [folder / "lda.safetensors", folder / "pfa.safetensors"]
+    options = ["--on", folder / "test.npz", "--seed", 3, "--event", "sequence"]
+    assert run("compare", *models, *options, "--plot", tmp_path / "c.svg") == 0
+    expected = pb.compare(
+        {path.stem: pb.load(path) for path in models},
+        pb.read_corpus(folder / "test.npz"),
+        event="sequence",
+        random_state=3,
+    )
+    captured = capsys.readouterr()
+    assert captured.out == f"{expected}\n"
+    assert captured.err.splitlines()[-1] == f"polyabayes: wrote {tmp_path / 'c.svg'}"
+    assert "<svg" in (tmp_path / "c.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["x/a.safetensors", "b.safetensors"], ["a", "b"]),
+        (["x/m.safetensors", "y/m.safetensors", "n.safetensors"], ["x/m", "y/m", "n"]),
+        (["m.safetensors"] * 3, ["m", "m (2)", "m (3)"]),
+    ],
+)
+def test_names_of_models_differ(paths: list[str], names: list[str]) -> None:
+    assert documents._model_names(paths) == names
+
+
+def test_split_parts_the_corpus(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = ["split", folder / "all.npz", "--seed", 7]
+    parts = ["--train", tmp_path / "a.ldac", "--test", tmp_path / "b.npz"]
+    assert run(*base, "--test-size", "0.25", *parts) == 0
+    whole = pb.read_corpus(folder / "all.npz")
+    train, test = whole.split(0.25, random_state=7)
+    made = pb.read_corpus(tmp_path / "a.ldac", vocabulary=tmp_path / "a.vocab")
+    assert (made.counts != train.counts).nnz == 0
+    assert made.vocabulary.tolist() == WORDS
+    assert pb.read_corpus(tmp_path / "b.npz").ids.tolist() == test.ids.tolist()
+    assert "wrote 150 documents, 40 words, 3,000 tokens" in capsys.readouterr().err
+    assert run(*base, "--test-size", "3", *parts) == 0
+    assert pb.read_corpus(tmp_path / "b.npz").n_documents == 3
+
+
+def test_partial_scores_are_null_in_parquet(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = pb.log_likelihood(
+        pb.load(folder / "lda.safetensors"), pb.read_corpus(folder / "test.npz")
+    )
+    values = np.where(np.arange(N_TEST) < 2, whole.values, np.nan)
+    fields = {name: getattr(whole, name) for name in LogLikelihood.__dataclass_fields__}
+    partial = LogLikelihood(**{**fields, "values": values})
+
+    def stop(*_: Any, **__: Any) -> LogLikelihood:
+        raise Interrupted("2 of 40 documents are scored", partial)
+
+    monkeypatch.setattr(pb, "log_likelihood", stop)
+    base = ["score", folder / "lda.safetensors", folder / "test.npz"]
+    assert run(*base, "-o", tmp_path / "s.parquet") == 130
+    column = pd.read_parquet(tmp_path / "s.parquet", dtype_backend="pyarrow")["log_likelihood"]
+    assert column.isna().tolist() == [False] * 2 + [True] * (N_TEST - 2)
+
+
+def test_ctrl_c_before_there_is_anything_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def stop(*_: Any, **__: Any) -> pb.Corpus:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pb, "read_corpus", stop)
+    assert run("fit", "lda", "c.npz", "-k", 2, "-o", tmp_path / "m.safetensors") == 130
+    assert capsys.readouterr().err == (
+        "polyabayes: interrupted before the first sweep: there is no model, and "
+        f"{tmp_path / 'm.safetensors'} is not written\n"
+    )
+    assert run("split", "c.npz", "--train", tmp_path / "a.npz", "--test", tmp_path / "b.npz") == 130
+    assert capsys.readouterr().err == "polyabayes: interrupted\n"
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["--version"], ["--help"], *([name, "--help"] for name in cli._COMMANDS)):
+        with pytest.raises(SystemExit) as stopped:
+            run(*arguments)
+        assert stopped.value.code == 0
+        output = capsys.readouterr().out
+        if arguments == ["--version"]:
+            assert output == f"polyabayes {pb.__version__}\n"
+        elif len(arguments) == 2:
+            assert all(option in output for option in ("--seed", "--jobs", "--progress"))
+
+
+def test_the_demo_writes_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make = pb.datasets.make_lda_corpus
+    small = pb.Corpus(make(120, 50, 4, document_length=15, random_state=9).corpus.counts, None)
+    monkeypatch.setattr(pb.datasets, "load_python_docs", lambda: small)
+    monkeypatch.setattr(
+        pb.datasets,
+        "make_lda_corpus",
+        lambda **options: make(**{**options, "n_documents": 400, "document_length": 30}),
+    )
+    monkeypatch.chdir(tmp_path)
+    assert run("demo", "--seed", 4, "--jobs", 1) == 0
+    output = capsys.readouterr().out
+    written = output.partition("written:\n")[2].split()
+    assert sorted(written) == sorted(
+        str(path.relative_to(tmp_path)) for path in (tmp_path / "demo-output").iterdir()
+    )
+    names = {Path(name).name for name in written}
+    assert {"scores.csv", "comparison.png", "topics.png", "lda-10.safetensors"} <= names
+    assert isinstance(pb.load("demo-output/pfa-10.safetensors"), pb.PoissonFactorAnalysis)
+    assert len(table(Path("demo-output/scores.csv").read_text())) == 24
+    behind = [
+        float(number)
+        for number in re.findall(
+            r"^\w+ is (-?[\d.]+) \+- .* behind the truth", output, re.MULTILINE
+        )
+    ]
+    assert len(behind) == 2
+    assert all(-0.01 < value < 0.3 for value in behind)

@@ -1,0 +1,223 @@
+"""The command line as a process: streams, signals and exit status."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+
+ENVIRONMENT = {**os.environ, "MPLBACKEND": "Agg"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both halves of a corpus, and a model of each kind."""
+    folder = tmp_path_factory.mktemp("shell")
+    data = pb.datasets.make_lda_corpus(200, 40, 3, document_length=20, random_state=0)
+    corpus = pb.Corpus(data.corpus.counts, [f"w{i}" for i in range(40)])
+    train, test = corpus.split(40, random_state=0)
+    for name, part in (("train", train), ("test", test)):
+        pb.write_corpus(part, folder / f"{name}.npz")
+        pb.write_corpus(part, folder / f"{name}.ldac")
+    lda(train).save(folder / "lda.safetensors")
+    pb.PoissonFactorAnalysis(3, max_iter=20, random_state=5).fit(train).save(
+        folder / "pfa.safetensors"
+    )
+    return folder
+
+
+def lda(train: Any) -> pb.LatentDirichletAllocation:
+    return pb.LatentDirichletAllocation(3, max_iter=30, random_state=5).fit(train)
+
+
+def shell(
+    *arguments: object,
+    stdin: bytes = b"",
+    stdout: Any = subprocess.PIPE,
+    cwd: Path | None = None,
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "polyabayes", *map(str, arguments)],
+        input=stdin,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        cwd=cwd,
+        env=ENVIRONMENT,
+        timeout=60,
+        check=False,
+    )
+
+
+def assert_one_error_line(status: int, error: str, message: str) -> None:
+    assert status == 2, error
+    *before, line = error.splitlines()
+    assert line.startswith("polyabayes: error: ")
+    assert re.search(message, line), line
+    assert all(re.match("polyabayes: training on", line) for line in before), before
+
+
+def table(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_from_the_shell(folder: Path, tmp_path: Path) -> None:
+    """Fit, score and compare, with standard input and output, equal the API bit by bit."""
+    fitted = shell(
+        *("fit", "lda", folder / "train.ldac", "--vocabulary", folder / "train.vocab", "-k", 3),
+        *("--max-iter", 30, "--seed", 5, "-o", "a.safetensors"),
+        cwd=tmp_path,
+    )
+    assert fitted.returncode == 0
+    assert fitted.stdout == b""
+    first, last = fitted.stderr.decode().splitlines()
+    assert first == "polyabayes: training on 160 documents, 40 words, 3,200 tokens"
+    assert re.fullmatch(r"polyabayes: 30 sweeps in \d+\.\d s; wrote a.safetensors", last)
+
+    scored = shell(
+        *("score", tmp_path / "a.safetensors", "-", "-o", "-", "--seed", 1, "--method", "smc"),
+        stdin=(folder / "test.ldac").read_bytes(),
+    )
+    assert scored.returncode == 0
+    model, test = lda(pb.read_corpus(folder / "train.npz")), pb.read_corpus(folder / "test.npz")
+    expected = pb.log_likelihood(model, test, "smc", random_state=1)
+    rows = table(scored.stdout.decode())
+    assert [float(row["log_likelihood"]) for row in rows] == expected.values.tolist()
+    assert [float(row["std_error"]) for row in rows] == expected.std_errors.tolist()
+
+    compared = shell(
+        *("compare", tmp_path / "a.safetensors", folder / "pfa.safetensors"),
+        *("--on", folder / "test.npz", "--seed", 1, "--plot", tmp_path / "c.png"),
+    )
+    assert compared.returncode == 0
+    models = {"a": model, "pfa": pb.load(folder / "pfa.safetensors")}
+    assert compared.stdout.decode() == f"{pb.compare(models, test, random_state=1)}\n"
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("fit lda nowhere.ldac -k 3 -o m.safetensors", "nowhere.ldac does not exist"),
+        ("fit lda bad.ldac -k 3 -o m.safetensors", "bad.ldac, line 2: 'x:1' is not an id:count"),
+        (
+            "score lda.safetensors test.npz --method magic -o -",
+            "--method must be one of .* 'magic'",
+        ),
+        ("score lda.safetensors test.npz --method exact --budget 5 -o -", "above the budget"),
+        ("score lda.safetensors test.npz -o nowhere/s.csv", "cannot write to the folder nowhere"),
+        ("score half.safetensors test.npz -o -", "half.safetensors is not a whole safetensors"),
+    ],
+)
+def test_a_mistake_is_one_line_and_no_traceback(folder: Path, arguments: str, message: str) -> None:
+    (folder / "bad.ldac").write_text("1 0:1\n1 x:1\n")
+    whole = (folder / "lda.safetensors").read_bytes()
+    (folder / "half.safetensors").write_bytes(whole[: len(whole) // 2])
+    done = shell(*arguments.split(), cwd=folder)
+    assert_one_error_line(done.returncode, done.stderr.decode(), message)
+    assert done.stdout == b""
+    assert not (folder / "m.safetensors").exists()
+
+
+def interrupted(arguments: str, pattern: bytes) -> tuple[int, str]:
+    """Send Ctrl-C once the progress bar matches; status and last line."""
+    # A shell may start its background jobs deaf to Ctrl-C, and they pass that on.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from polyabayes.cli import main; sys.exit(main())"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments.split()], stderr=subprocess.PIPE, env=ENVIRONMENT
+    )
+    try:
+        assert process.stderr is not None
+        seen = b""
+        while not re.search(pattern, seen):
+            piece = os.read(process.stderr.fileno(), 1000)
+            assert piece, seen
+            seen += piece
+        process.send_signal(signal.SIGINT)
+        seen += process.stderr.read()
+        status = process.wait(timeout=20)
+        return status, seen.decode().splitlines()[-1]
+    finally:
+        process.kill()
+        process.wait()
+        if process.stderr is not None:
+            process.stderr.close()
+
+
+@pytest.fixture(scope="module")
+def long_work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("long")
+    data = pb.datasets.make_lda_corpus(500, 200, 10, document_length=200, random_state=0)
+    pb.write_corpus(data.corpus, folder / "c.npz")
+    pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=data.doc_topic_prior, topic_word=data.topic_word
+    ).save(folder / "m.safetensors")
+    return folder
+
+
+def test_ctrl_c_leaves_the_model_reached(long_work: Path, tmp_path: Path) -> None:
+    output = tmp_path / "m.safetensors"
+    status, line = interrupted(
+        f"fit lda {long_work / 'c.npz'} -k 20 --max-iter 1000000 --progress -o {output}",
+        rb" [1-9]\d*/1000000 ",
+    )
+    assert status == 130
+    assert re.match(r"polyabayes: interrupted: stopped after [\d,]+ of 1,000,000 sweeps; ", line)
+    model = pb.load(output)
+    assert 0 < model.n_iter_ < 1_000_000
+    np.testing.assert_allclose(model.components_.sum(axis=1), 1.0, rtol=1e-12)
+    assert list(tmp_path.iterdir()) == [output]
+
+
+def test_ctrl_c_leaves_the_scores_reached(long_work: Path, tmp_path: Path) -> None:
+    output = tmp_path / "s.csv"
+    # The first documents are through in a moment, the last after hours.
+    status, line = interrupted(
+        f"score {long_work / 'm.safetensors'} {long_work / 'c.npz'} --method smc "
+        f"--particles 20000 --budget 1e15 --progress -o {output}",
+        rb" [1-9]\d*/500 ",
+    )
+    assert status == 130
+    found = re.match(r"polyabayes: interrupted: (\d+) of 500 documents are scored, the", line)
+    assert found
+    rows = table(output.read_text())
+    assert len(rows) == 500
+    reached = [row for row in rows if row["log_likelihood"]]
+    assert 0 < len(reached) == int(found[1]) < 500
+    assert all(float(row["log_likelihood"]) < 0 and row["method"] == "smc" for row in reached)
+    blank = [row for row in rows if not row["log_likelihood"]]
+    assert all(row["std_error"] == row["n_eff"] == row["method"] == "" for row in blank)
+    assert all(row["n_tokens"] == "200" for row in rows)
+
+
+def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
+    receive, send = os.pipe()
+    os.close(receive)
+    try:
+        done = shell("score", "lda.safetensors", "test.npz", "-o", "-", stdout=send, cwd=folder)
+    finally:
+        os.close(send)
+    assert done.returncode == 141
+    assert done.stderr == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_one_line(folder: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = shell("compare", "lda.safetensors", "--on", "test.npz", stdout=full, cwd=folder)
+    assert done.returncode == 2
+    line = done.stderr.decode().splitlines()[-1]
+    assert line == "polyabayes: error: cannot write the output: No space left on device"
+    assert b"Exception" not in done.stderr

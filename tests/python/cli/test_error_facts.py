@@ -1,0 +1,138 @@
+"""Errors say what is wrong of which argument, and carry it."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+from polyabayes.cli import main
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    FileAccessError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    PolyabayesError,
+    ScoreWarning,
+    argument,
+)
+
+COUNTS = np.arange(12).reshape(3, 4)
+TOPICS = [[0.25] * 4, [0.1, 0.2, 0.3, 0.4]]
+LDA = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=0.5, topic_word=TOPICS)
+NMF = pb.AllocationModel.nmf(2)
+
+
+def raised(call: Any) -> PolyabayesError:
+    with pytest.raises(PolyabayesError) as caught:
+        call()
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "value", "limit", "says"),
+    [
+        (
+            lambda: pb.log_likelihood(LDA, COUNTS, "smc", n_particles=0),
+            "n_particles",
+            0,
+            (1, 10**9),
+            "n_particles must be between 1 and 1000000000, got 0",
+        ),
+        (
+            lambda: pb.log_likelihood(LDA, COUNTS, "smc", n_jobs=0),
+            "n_jobs",
+            0,
+            None,
+            "n_jobs must not be 0",
+        ),
+        (
+            lambda: pb.log_likelihood(LDA, COUNTS, "exact", budget=5.0),
+            "budget",
+            None,
+            5.0,
+            "raise budget, or use method='auto' or method='smc-lookahead'",
+        ),
+        (
+            lambda: NMF.log_evidence(COUNTS, "exact", budget=5.0),
+            "budget",
+            None,
+            5.0,
+            "raise budget, or use method='tempered'",
+        ),
+        (
+            lambda: pb.LatentDirichletAllocation.from_parameters(
+                doc_topic_prior=0.5, topic_word=[[0.25] * 4, [0.5] * 4]
+            ),
+            "topic_word",
+            2.0,
+            1.0,
+            "topic_word[1] sums to 2",
+        ),
+        (
+            lambda: pb.PoissonFactorAnalysis.from_parameters(
+                topic_word=TOPICS, shape=[1e-200, 1.0], probability=0.5
+            )._core_model(),
+            "shape",
+            1e-200,
+            None,
+            "shape[0] = 1e-200: must be between",
+        ),
+    ],
+)
+def test_errors_carry_argument_value_and_limit(
+    call: Any, name: str, value: Any, limit: Any, says: str
+) -> None:
+    error = raised(call)
+    assert error.argument == name
+    assert says in str(error)
+    if value is not None:
+        assert error.value == value
+    if limit is not None:
+        assert error.limit == limit
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.argument, copy.value) == (str(error), error.argument, error.value)
+
+
+def test_budgets_tell_what_would_be_needed() -> None:
+    error = raised(lambda: pb.log_likelihood(LDA, COUNTS, "exact", budget=5.0))
+    assert isinstance(error, BudgetExceededError)
+    assert error.value > 5.0
+
+
+def test_types_carry_them_too() -> None:
+    error = raised(lambda: pb.log_likelihood(LDA, COUNTS, n_samples="x"))
+    assert isinstance(error, InvalidTypeError)
+    assert (error.argument, error.value) == ("n_samples", "x")
+
+
+def test_references_are_text_until_they_are_told() -> None:
+    for kind in (InvalidArgumentError, FileAccessError, ScoreWarning):
+        error = kind(f"use {argument('method', 'vb')}, or raise {argument('budget')}")
+        assert str(error) == "use method='vb', or raise budget"
+        assert "\x1f" not in repr(error)
+        assert error.told(str.upper) == "use METHOD='VB', or raise BUDGET"
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("evidence {graph} --method exact --budget 5", "raise --budget, or use --method tempered"),
+        ("evidence {graph} --method smc --particles 0", "--particles must be between 1 and 10000"),
+        ("evidence {graph} --jobs 0", "--jobs must not be 0"),
+        ("evidence {graph} --rate -1", "--rate must be positive and finite, got -1"),
+    ],
+)
+def test_the_command_line_speaks_of_its_options(
+    command: str, says: str, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pb.write_tensor(pb.CountTensor.from_dense(COUNTS, axes=["i", "j"]), tmp_path / "x.npz")
+    words = command.replace("{graph}", "GRAPH --size k=2").split()
+    words[1:2] = ["i<-k->j", str(tmp_path / "x.npz")]
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert "\x1f" not in error

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import polyabayes as pb
+from polyabayes import cli, priors
+from polyabayes._support.random import draw_seed
+
+mpl.use("Agg")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    data = pb.datasets.make_lda_corpus(24, 10, 3, document_length=12, random_state=3)
+    pb.write_corpus(data.corpus[:20], tmp_path / "train.npz")
+    pb.write_corpus(data.corpus[20:], tmp_path / "test.npz")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(arguments: str) -> int:
+    return cli.main(["search", *arguments.split()])
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_one_command_for_several_priors(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = run(
+        "train.npz --prior poisson:2 --prior geometric:0.25 --max-steps 4 --seed 1 --test test.npz "
+        "-o bounds.csv --plot bounds.png --checkpoint state"
+    )
+    error = capsys.readouterr().err
+    assert status == 0, error
+    rows = table(folder / "bounds.csv")
+    assert [row["size"] for row in rows] == ["1", "2", "3", "4"] * 2
+    assert {row["prior"] for row in rows} == {
+        "Poisson(mean=2.0, shift=1, truncate=False)",
+        "Geometric(probability=0.25)",
+    }
+    model = pb.LatentDirichletAllocation(learn_priors=True)
+    corpus = pb.read_corpus(folder / "train.npz")
+    search = pb.WitnessSearch(model, priors.Poisson(2.0), max_steps=4, random_state=1).fit(corpus)
+    np.testing.assert_allclose(
+        [float(row["lower"]) for row in rows[:4]], search.bounds_["lower"], rtol=1e-12
+    )
+    assert (folder / "bounds.png").stat().st_size > 1000
+    assert "4 sizes, stopped by max_steps" in error
+    assert error.count("ln p(test)") == 2
+    # The second time all scores are in the folder, whatever the rule of when to stop.
+    assert run("train.npz --prior poisson:2 --max-steps 2 --seed 1 -o - --checkpoint state") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 5
+
+
+def test_likelihoods_by_a_cheap_method(folder: Path) -> None:
+    cheap = "--method smc-lookahead --particles 5 --replicates 4 --max-iter 5 --tol 0.001"
+    assert run(f"train.npz --prior poisson:2 --max-steps 3 {cheap} --seed 1 -o b.csv") == 0
+    assert all(float(row["std_error"]) > 0 for row in table(folder / "b.csv")[1:])
+
+
+def test_folds(folder: Path) -> None:
+    priors = "--prior poisson:2 --prior geometric:0.5"
+    assert run(f"train.npz {priors} --max-steps 2 --folds 2 -o f.csv --plot f.png") == 0
+    rows = table(folder / "f.csv")
+    assert [row["fold"] for row in rows] == ["0", "0", "1", "1"]
+    assert [row["prior"][:3] for row in rows] == ["Poi", "Geo"] * 2
+    assert rows[0]["lower"] != rows[1]["lower"]
+    assert all(float(row["lower"]) <= float(row["upper"]) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("train.npz -o b.csv", "required: --prior"),
+        ("train.npz --prior zipf:2 -o b.csv", "'zipf:2' is not one of poisson:MEAN"),
+        ("train.npz --prior poisson -o b.csv", "'poisson' is not one of poisson:MEAN"),
+        ("train.npz --prior poisson:x -o b.csv", "'poisson:x' is not one of poisson:MEAN"),
+        ("train.npz --prior poisson:2,3 -o b.csv", "'poisson:2,3' is not one of"),
+        ("train.npz --prior poisson:-2 -o b.csv", "mean must be positive"),
+        ("train.npz --prior uniform:a,3 -o b.csv", "'uniform:a,3' is not one of"),
+        ("train.npz --prior poisson:2 -o b.xls", "must end in .csv or .parquet"),
+        ("train.npz --prior poisson:2 -o b.csv --bound best", "bound must be one of"),
+        ("train.npz --prior poisson:2 -o b.csv --folds 2 --test test.npz", "leave out --test"),
+        ("none.npz --prior poisson:2 -o b.csv", "none.npz"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_mistakes(arguments: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith("polyabayes: error: ")
+    assert message in line
+
+
+GRAPH = "user -> g; item -> h; g, h -> s"
+LINKS = np.array([[[3, 0], [2, 1]], [[0, 2], [0, 4]]])
+
+
+@pytest.fixture
+def links(folder: Path) -> Path:
+    tensor = pb.CountTensor.from_dense(LINKS, ["user", "item", "s"])
+    pb.write_tensor(tensor, folder / "links.tns")
+    return folder
+
+
+def search(*arguments: str) -> int:
+    return cli.main(["search", *arguments])
+
+
+def test_sizes_of_a_network(links: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = "links.tns --size g=? --size h=? --concentration 2 --prior poisson:1*uniform:1,3"
+    options = "--max-steps 5 --seed 1 --jobs 1 -o bounds.csv --plot bounds.png --checkpoint state"
+    status = search(GRAPH, *arguments.split(), *options.split())
+    error = capsys.readouterr().err
+    assert status == 0, error
+    rows = table(links / "bounds.csv")
+    model = pb.AllocationModel(GRAPH, {"g": None, "h": None}, 2.0)
+    prior = priors.Product(priors.Poisson(1.0), priors.Uniform(1, 3))
+    expected = pb.WitnessSearch(model, prior, max_steps=5, random_state=1).fit(
+        pb.read_tensor(links / "links.tns")
+    )
+    for name in ("g", "h", "log_score", "lower", "upper"):
+        np.testing.assert_array_equal([float(row[name]) for row in rows], expected.bounds_[name])
+    assert f"best size       g {expected.best_[0]}, h {expected.best_[1]}" in error
+    assert "searching <AllocationModel: user -> g; item -> h; g, h -> s; g ?, h ?;" in error
+    assert (links / "bounds.png").stat().st_size > 1000
+    # It goes on where it was, and not where another one was.
+    again = ["--seed", "1", "--max-steps", "7", "-o", "-", "--checkpoint", "state"]
+    assert search(GRAPH, *arguments.split(), *again) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 8
+    assert [line.rsplit(",", 2)[1] for line in lines[1:6]] == [row["seconds"] for row in rows]
+    assert search(GRAPH, *arguments.split(), "--rate", "2", *again) == 2
+    assert "its rate is 'None', here it is '2.0'" in capsys.readouterr().err
+
+
+def test_several_priors_of_one_size(links: Path) -> None:
+    arguments = "links.tns --size g=? --size h=2 --prior poisson:1 --prior uniform:1,4"
+    options = "--max-steps 3 --method vb --given-total --seed 2 -o b.csv --table-prior flat"
+    assert search(GRAPH, *arguments.split(), *options.split()) == 0
+    rows = table(links / "b.csv")
+    assert [row["size"] for row in rows] == ["1", "2", "3"] * 2
+    model = pb.AllocationModel(GRAPH, {"g": 2, "h": 2}, prior="flat")
+    tensor = pb.read_tensor(links / "links.tns")
+    bound = model.log_evidence(tensor, "vb", given_total=True, random_state=draw_seed(2)).value
+    assert float(rows[1]["log_score"]) == bound
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--size g=2 --size h=2 --prior poisson:1", "give --size NODE=? for each to search"),
+        ("--size g=? --prior poisson:1", "has no size for node 'h'"),
+        ("--size g=? --size h=? --prior poisson:1", "--prior has 1 laws for the sizes of g, h"),
+        ("--size g=? --size h=2 --prior poisson:1 --folds 3", "--folds is an option of a corpus"),
+        ("--size g=? --size h=2 --prior poisson:1 --max-iter 3", "--max-iter is an option of a"),
+        ("--size g=? --size h=2 --prior poisson:1*x:2", "'x:2' is not one of poisson:MEAN"),
+        ("more.tns --size g=? --prior poisson:1", "give a corpus, or a graph and a tensor"),
+        ("--size g=? --size h=2 --prior poisson:1 --method x", "--method must be one of"),
+    ],
+)
+@pytest.mark.usefixtures("links")
+def test_mistakes_with_networks(
+    arguments: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert search(GRAPH, "links.tns", *arguments.split(), "-o", "b.csv") == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith("polyabayes: error: ")
+    assert message in line
+
+
+def test_options_of_networks_are_not_of_corpora(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("train.npz --prior poisson:2 -o b.csv --size topic=?") == 2
+    assert "--size is an option of a graph and a tensor" in capsys.readouterr().err
+    assert not (folder / "b.csv").exists()
+
+
+def test_scores_before_ten_failures_are_written(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "t.csv").write_text("a,b,count\nx,y,3\nz,w,4\nx,w,2\n")
+    # Only the exact sum of one value is within the budget.
+    options = "--size t=? --prior poisson:3 --method exact --budget 300 -o bounds.csv"
+    assert search("a <- t -> b", "t.csv", *options.split()) == 2
+    *_, told, line = capsys.readouterr().err.splitlines()
+    assert told == "polyabayes: 10 sizes up to the error are written"
+    assert line.startswith("polyabayes: error: 10 configurations in a row could not be scored")
+    scored = [bool(row["log_score"]) for row in table(folder / "bounds.csv")]
+    assert scored == [True] + [False] * 9

@@ -1,0 +1,169 @@
+"""Counts from what other programs hold in memory."""
+
+from __future__ import annotations
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import polyabayes as pb
+import polyabayes.exceptions as errors
+
+COUNTS = np.array([[1, 0, 2], [0, 3, 1]])
+WORDS = ["a", "b", "c"]
+
+
+def test_tokens_are_counted():
+    corpus = pb.Corpus.from_documents([["c", "a", "c"], ("b", "b", "c", "b")], ids=["x", "y"])
+    assert corpus.counts.toarray().tolist() == COUNTS.tolist()
+    assert corpus.vocabulary.tolist() == WORDS
+    assert corpus.ids.tolist() == ["x", "y"]
+    wider = pb.Corpus.from_documents([["a"], []], vocabulary=["b", "a"])
+    assert wider.counts.toarray().tolist() == [[0, 1], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("documents", "error", "message"),
+    [
+        (["a text"], errors.InvalidTypeError, "CountVectorizer"),
+        ("a text", errors.InvalidTypeError, "lists of tokens"),
+        ([["a", 3]], errors.InvalidTypeError, "token 3"),
+        ([[]], errors.InvalidArgumentError, "0 feature"),
+        ([], errors.InvalidArgumentError, "0 sample"),
+    ],
+)
+def test_what_is_no_list_of_tokens_is_refused(documents, error, message):
+    with pytest.raises(error, match=message):
+        pb.Corpus.from_documents(documents)
+    with pytest.raises(errors.InvalidArgumentError, match="not in the vocabulary"):
+        pb.Corpus.from_documents([["z"]], vocabulary=WORDS)
+
+
+def test_bags_of_gensim_are_read_once_and_may_have_gaps():
+    bags = ([pair] for pair in [(0, 2), (3, 1.0)])
+    corpus = pb.Corpus.from_gensim(bags, {0: "urn", 3: "ball", 4: "law"})
+    assert corpus.vocabulary.tolist() == ["urn", "#1", "#2", "ball", "law"]
+    assert corpus.counts.toarray().tolist() == [[2, 0, 0, 0, 0], [0, 0, 0, 1, 0]]
+    assert pb.Corpus.from_gensim([[(1, 1), (1, 2)]]).counts.toarray().tolist() == [[0, 3]]
+
+
+@pytest.mark.parametrize(
+    ("bags", "error"),
+    [
+        ([[(0, 0.5)]], errors.InvalidCountsError),
+        ([[(0, -1)]], errors.InvalidCountsError),
+        ([[(-1, 1)]], errors.InvalidTypeError),
+        ([[(0.5, 1)]], errors.InvalidTypeError),
+        ([3], errors.InvalidTypeError),
+        (3, errors.InvalidTypeError),
+    ],
+)
+def test_what_is_no_bag_is_refused(bags, error):
+    with pytest.raises(error):
+        pb.Corpus.from_gensim(bags)
+
+
+def test_a_gensim_model_scores_its_own_bags():
+    models, corpora = pytest.importorskip("gensim.models"), pytest.importorskip("gensim.corpora")
+    texts = [["urn", "ball"], ["law", "sum", "law"], ["ball", "urn", "urn"]] * 5
+    dictionary = corpora.Dictionary(texts)
+    bags = [dictionary.doc2bow(text) for text in texts]
+    lda = models.LdaModel(bags, 2, dictionary, random_state=0)
+    of_bags = pb.log_likelihood(lda, bags[:3])
+    of_words = pb.log_likelihood(lda, pb.Corpus.from_documents(texts[:3]))
+    np.testing.assert_allclose(of_bags.values, of_words.values, rtol=1e-12)
+    with pytest.raises(errors.InvalidArgumentError, match="holds the id 9"):
+        pb.log_likelihood(lda, [[(9, 1)]])
+
+
+def cells(**layers):
+    names = {"obs": pd.DataFrame(index=["x", "y"]), "var": pd.DataFrame(index=WORDS)}
+    return anndata.AnnData(COUNTS.astype(np.float32), layers=layers, **names)
+
+
+def test_anndata_is_read_with_its_names(tmp_path):
+    corpus = pb.Corpus(cells())
+    assert (corpus.vocabulary.tolist(), corpus.ids.tolist()) == (WORDS, ["x", "y"])
+    assert corpus.counts.toarray().tolist() == COUNTS.tolist()
+    stored = cells(counts=sparse.csr_matrix(COUNTS))
+    stored.X = sparse.csr_matrix(np.log1p(COUNTS))
+    stored.write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    with pytest.raises(errors.InvalidArgumentError, match=r"X of the AnnData.*'counts'.*layer="):
+        pb.Corpus(backed)
+    read = pb.Corpus.from_anndata(backed, layer="counts")
+    assert read.counts.toarray().tolist() == COUNTS.tolist()
+    with pytest.raises(errors.InvalidArgumentError, match="'raw'; its layers are 'counts'"):
+        pb.Corpus.from_anndata(backed, "raw")
+    with pytest.raises(errors.InvalidTypeError, match="must be an AnnData, got ndarray"):
+        pb.Corpus.from_anndata(COUNTS)
+
+
+def test_backed_blocks_come_together(tmp_path):
+    rng = np.random.default_rng(0)
+    counts = sparse.random_array((2_345, 7), density=0.4, rng=rng, format="csr")
+    counts.data = rng.integers(1, 9, counts.nnz).astype(np.float32)
+    anndata.AnnData(sparse.csr_matrix(counts)).write_h5ad(tmp_path / "cells.h5ad")
+    read = pb.Corpus(anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r"))
+    assert (read.counts != counts).nnz == 0
+
+
+def test_topics_go_into_anndata():
+    adata = cells()
+    lda = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=[0.5, 0.2],
+        topic_word=[[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]],
+        vocabulary=["c", "b", "a"],
+        random_state=0,
+    )
+    pb.interop.to_anndata(adata, lda, key="lda")
+    np.testing.assert_array_equal(adata.obsm["X_lda"], lda.transform(pb.Corpus(cells())))
+    np.testing.assert_array_equal(adata.varm["lda"], lda.components_.T[::-1])
+    assert adata.uns["lda"]["model"] == "LatentDirichletAllocation"
+    np.testing.assert_array_equal(adata.uns["lda"]["doc_topic_prior"], [0.5, 0.2])
+
+
+def tables():
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    columns = dict(zip(WORDS, COUNTS.T.tolist(), strict=True))
+    named = {"id": ["x", "y"], **columns}
+    yield polars.DataFrame(columns), None
+    yield pyarrow.table(named), ["x", "y"]
+    yield polars.DataFrame(named), ["x", "y"]
+
+
+def test_tables_of_other_libraries_are_read_by_arrow():
+    for table, ids in tables():
+        corpus = pb.Corpus(table)
+        assert corpus.counts.toarray().tolist() == COUNTS.tolist()
+        assert corpus.vocabulary.tolist() == WORDS
+        assert (None if corpus.ids is None else corpus.ids.tolist()) == ids
+
+
+def test_hugging_face_tables_are_read_as_arrow():
+    class Dataset:
+        """What ``datasets.Dataset`` holds of its table."""
+
+        def __init__(self, table):
+            self.data = type("Table", (), {"table": table})()
+
+    table = next(table for table, ids in tables() if ids)
+    assert pb.Corpus(Dataset(table)).ids.tolist() == ["x", "y"]
+
+
+def test_words_may_be_a_sequence_without_iter():
+    class Words:
+        """As tomotopy's ``used_vocabs``: items and a length, no ``__iter__``."""
+
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, column):
+            return WORDS[column]
+
+    assert pb.Corpus(COUNTS, Words()).vocabulary.tolist() == WORDS
+    with pytest.raises(errors.InvalidTypeError) as caught:
+        pb.Corpus(COUNTS, "x" * 10_000)
+    assert len(str(caught.value)) < 200

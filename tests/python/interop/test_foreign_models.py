@@ -1,0 +1,393 @@
+"""Models of other packages against likelihoods by hand from what the packages publish."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import gammaln
+from sklearn.decomposition import NMF, LatentDirichletAllocation
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+
+import polyabayes as pb
+from polyabayes.exceptions import (
+    FileFormatError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    NotFittedError,
+    PriorWarning,
+)
+
+tomotopy = pytest.importorskip("tomotopy")
+corpora = pytest.importorskip("gensim.corpora")
+gensim_models = pytest.importorskip("gensim.models")
+
+THEMES = (("urn", "ball", "draw"), ("gene", "cell", "rate"), ("sum", "law", "ball"))
+SHORT = [["urn", "ball", "gene"], ["cell", "rate"], ["law", "law", "sum", "ball"]]
+
+
+@pytest.fixture(scope="module")
+def texts():
+    rng = np.random.default_rng(0)
+    themes = np.where(rng.random((60, 12)) < 0.2, rng.integers(3, size=(60, 12)), np.c_[:60] % 3)
+    return [[THEMES[theme][rng.integers(3)] for theme in document] for document in themes]
+
+
+def by_hand(alpha, phi, vocabulary, tokens):
+    """ln p(tokens) of LDA by the sum over all topics of all tokens."""
+    columns = [list(vocabulary).index(token) for token in tokens]
+    alpha = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (len(phi),))
+    total = 0.0
+    for topics in itertools.product(range(len(phi)), repeat=len(tokens)):
+        n = np.bincount(topics, minlength=len(phi))
+        ln_p = (gammaln(alpha + n) - gammaln(alpha)).sum()
+        ln_p += gammaln(alpha.sum()) - gammaln(alpha.sum() + len(tokens))
+        total += np.exp(ln_p) * np.prod([phi[k][w] for k, w in zip(topics, columns, strict=True)])
+    return np.log(total)
+
+
+def counted(tokens, vocabulary):
+    return pb.Corpus([[text.count(word) for word in vocabulary] for text in tokens], vocabulary)
+
+
+def assert_scores(model, alpha, phi, vocabulary):
+    """A foreign model scores short documents as by hand, its words in any order."""
+    shuffled = sorted(vocabulary, reverse=True)
+    found = pb.log_likelihood(model, counted(SHORT, shuffled)).values
+    wanted = [by_hand(alpha, phi, vocabulary, text) for text in SHORT]
+    np.testing.assert_allclose(found, wanted, rtol=1e-10)
+
+
+@pytest.fixture(scope="module")
+def pipeline(texts):
+    steps = CountVectorizer(), LatentDirichletAllocation(3, random_state=0)
+    return make_pipeline(*steps).fit([" ".join(text) for text in texts])
+
+
+def test_sklearn_lda_is_scored_by_its_posterior_mean(pipeline):
+    vectoriser, lda = (step for _, step in pipeline.steps)
+    phi = lda.components_ / lda.components_.sum(axis=1, keepdims=True)
+    words = vectoriser.get_feature_names_out()
+    ours = pb.interop.from_sklearn(lda, vectoriser)
+    assert_scores(ours, lda.doc_topic_prior_, phi, words)
+    documents = counted(SHORT, words)
+    bare = pb.log_likelihood(lda, documents.counts)
+    np.testing.assert_array_equal(bare.values, pb.log_likelihood(ours, documents).values)
+
+
+def test_a_pipeline_reads_raw_documents_and_counts(pipeline):
+    raw = [" ".join(text) for text in SHORT]
+    words = pipeline[:-1].get_feature_names_out()
+    of_text = pb.log_likelihood(pipeline, raw)
+    of_counts = pb.log_likelihood(pipeline, counted(SHORT, sorted(words, reverse=True)))
+    np.testing.assert_allclose(of_text.values, of_counts.values, rtol=1e-12)
+    table = pb.compare({"pipeline": pipeline, "ours": pb.interop.from_sklearn(pipeline)}, raw)
+    assert table.difference("pipeline", "ours") == (0.0, 0.0)
+
+
+def test_pipelines_without_counts_are_refused(texts):
+    raw = [" ".join(text) for text in texts]
+    weighted = make_pipeline(TfidfVectorizer(), LatentDirichletAllocation(2)).fit(raw)
+    with pytest.raises(InvalidArgumentError, match=r"TfidfVectorizer.*CountVectorizer"):
+        pb.log_likelihood(weighted, raw)
+
+
+def test_nmf_needs_a_law_of_its_weights(texts):
+    words = sorted({word for text in texts for word in text})
+    counts = counted(texts, words)
+    options = {"beta_loss": "kullback-leibler", "solver": "mu", "init": "random", "max_iter": 400}
+    kl = NMF(2, random_state=0, **options).fit(counts.counts)
+    with pytest.raises(InvalidArgumentError, match="documents"):
+        pb.log_likelihood(kl, counts)
+    given = pb.interop.from_sklearn(kl, words, shape=1.0, probability=0.5)
+    np.testing.assert_array_equal(given.components_, kl.components_)
+    with pytest.warns(PriorWarning, match="moments"):
+        fitted = pb.interop.from_sklearn(kl, words, documents=counts)
+    weights = kl.transform(counts.counts)
+    scale = fitted.probability_ / (1 - fitted.probability_)
+    np.testing.assert_allclose(fitted.shape_ * scale, weights.mean(axis=0))
+    np.testing.assert_allclose(fitted.shape_ * scale**2, weights.var(axis=0))
+    squares = NMF(2, random_state=0).fit(counts.counts)
+    with pytest.raises(InvalidArgumentError, match="beta_loss='frobenius'"):
+        pb.interop.from_sklearn(squares, shape=1.0, probability=0.5)
+
+
+def test_a_model_goes_to_sklearn_and_back(pipeline):
+    ours = pb.interop.from_sklearn(pipeline)
+    theirs = pb.interop.to_sklearn(ours)
+    again = pb.interop.from_sklearn(theirs)
+    np.testing.assert_allclose(again.components_, ours.components_, rtol=1e-12)
+    assert again.vocabulary_.tolist() == ours.vocabulary_.tolist()
+    uneven = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=[0.1, 0.2], topic_word=[[0.5, 0.5], [0.1, 0.9]]
+    )
+    with pytest.raises(InvalidArgumentError, match="one prior for all topics"):
+        pb.interop.to_sklearn(uneven)
+
+
+@pytest.fixture(scope="module")
+def gensim_lda(texts):
+    dictionary = corpora.Dictionary(texts)
+    bags = [dictionary.doc2bow(text) for text in texts]
+    options = {"alpha": "asymmetric", "eta": 0.3, "passes": 5, "random_state": 1}
+    return gensim_models.LdaModel(bags, 3, dictionary, **options)
+
+
+def test_gensim_lda_is_scored_in_double_precision(gensim_lda):
+    lam = gensim_lda.state.get_lambda().astype(np.float64)
+    words = [gensim_lda.id2word[column] for column in range(lam.shape[1])]
+    assert_scores(gensim_lda, gensim_lda.alpha, lam / lam.sum(axis=1, keepdims=True), words)
+
+
+def test_gensim_goes_and_comes_back(gensim_lda):
+    ours = pb.interop.from_gensim(gensim_lda)
+    theirs = pb.interop.to_gensim(ours)
+    np.testing.assert_allclose(theirs.get_topics(), gensim_lda.get_topics(), rtol=1e-5)
+    assert theirs.show_topic(0, 3)[0][0] == gensim_lda.show_topic(0, 3)[0][0]
+
+
+def test_gensim_ids_may_have_gaps_and_no_words():
+    lda = gensim_models.LdaModel([[(0, 2), (3, 1)], [(3, 2)]], 2)
+    lda.id2word = {0: "urn", 3: "ball"}
+    assert pb.interop.from_gensim(lda).vocabulary_.tolist() == ["urn", "#1", "#2", "ball"]
+    assert pb.interop.from_gensim(gensim_models.LdaModel([[(0, 2)]], 2)).vocabulary_ is None
+
+
+def test_hdp_of_gensim_becomes_its_lda(texts):
+    dictionary = corpora.Dictionary(texts)
+    bags = [dictionary.doc2bow(text) for text in texts]
+    hdp = gensim_models.HdpModel(bags, dictionary, T=4, random_state=0)
+    alpha, topics = hdp.hdp_to_lda()
+    words = [dictionary[column] for column in range(len(dictionary))]
+    assert_scores(hdp, alpha, topics / topics.sum(axis=1, keepdims=True), words)
+    # The state of their own conversion is random: it was never told the topics.
+    with pytest.raises(NotFittedError, match="HdpModel"):
+        pb.interop.from_gensim(hdp.suggested_lda_model())
+
+
+def trained_tomotopy(texts, **options):
+    model = tomotopy.LDAModel(k=3, seed=1, **options)
+    for text in texts:
+        model.add_doc(text)
+    return model
+
+
+def trained(model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        model.train(40, workers=1)
+    return model
+
+
+def test_tomotopy_is_scored_by_its_own_topics(texts):
+    model = trained(trained_tomotopy(texts))
+    phi = np.array([model.get_topic_word_dist(k) for k in range(3)], dtype=np.float64)
+    phi /= phi.sum(axis=1, keepdims=True)
+    ours = pb.interop.from_tomotopy(model)
+    np.testing.assert_allclose(ours.components_, phi, rtol=1e-5)
+    assert_scores(model, model.alpha.astype(np.float64), ours.components_, list(model.used_vocabs))
+
+
+def test_tomotopy_priors_of_words_count(texts):
+    model = trained_tomotopy(texts)
+    model.set_word_prior("urn", [5.0, 0.1, 0.1])
+    trained(model)
+    words = list(model.used_vocabs)
+    counts = np.zeros((3, len(words)))
+    for document in model.docs:
+        np.add.at(counts, (document.topics, document.words), 1)
+    prior = np.full_like(counts, model.eta)
+    prior[:, words.index("urn")] = [5.0, 0.1, 0.1]
+    wanted = (counts + prior) / (counts + prior).sum(axis=1, keepdims=True)
+    found = pb.interop.from_tomotopy(model).components_
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    # Their own distribution leaves the prior of the word out.
+    theirs = model.get_topic_word_dist(0)
+    assert abs(theirs - wanted[0])[words.index("urn")] > 1e-3
+
+
+def test_tomotopy_words_are_those_that_pruning_left(texts):
+    model = trained(trained_tomotopy([*texts, ["hapax", "urn"]], min_cf=2, rm_top=1))
+    ours = pb.interop.from_tomotopy(model)
+    assert ours.vocabulary_.tolist() == list(model.used_vocabs)
+    assert len(ours.vocabulary_) == len(model.vocabs) - 2
+
+
+def test_other_models_of_tomotopy_are_refused_by_name(texts):
+    with pytest.raises(InvalidTypeError, match="logistic normal"):
+        pb.log_likelihood(tomotopy.CTModel(), [[1, 2]])
+    with pytest.raises(InvalidTypeError, match="convert_to_lda"):
+        pb.log_likelihood(tomotopy.HDPModel(), [[1, 2]])
+    with pytest.raises(InvalidArgumentError, match=r"TermWeight\.ONE"):
+        pb.log_likelihood(tomotopy.LDAModel(tw=tomotopy.TermWeight.IDF), [[1, 2]])
+    with pytest.raises(NotFittedError, match="train"):
+        pb.log_likelihood(trained_tomotopy(texts), [[1, 2]])
+
+
+STATE = """#doc source pos typeindex type topic
+#alpha : 0.5 0.25
+#beta : 0.1
+0 my file 0 0 urn 0
+0 my file 1 1 ice cream 0
+0 my file 2 0 urn 1
+1 NA 0 2 ball 1
+"""
+
+
+def mallet(folder, text=STATE, name="state.txt"):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_mallet_state_alone(tmp_path):
+    ours = pb.interop.from_mallet(mallet(tmp_path), n_words=4)
+    assert ours.vocabulary_.tolist() == ["urn", "ice cream", "ball", "#0"]
+    counts = np.array([[1, 1, 0, 0], [1, 0, 1, 0]]) + 0.1
+    np.testing.assert_allclose(ours.components_, counts / counts.sum(axis=1, keepdims=True))
+    assert ours.doc_topic_prior_.tolist() == [0.5, 0.25]
+
+
+def test_mallet_tables_agree(tmp_path):
+    state = mallet(tmp_path)
+    counts = mallet(tmp_path, "0 urn 0:1 1:1\n1 ice cream 0:1\n2 ball 1:1\n3 never\n", "counts")
+    rows = [("urn", 1.1, 1.1), ("ice cream", 1.1, 0.1), ("ball", 0.1, 1.1), ("never", 0.1, 0.1)]
+    lines = [f"{k}\t{row[0]}\t{row[1 + k]}\n" for k in (0, 1) for row in rows]
+    weights = mallet(tmp_path, "".join(lines), "weights")
+    one = pb.interop.from_mallet(state, word_topic_counts=counts)
+    other = pb.interop.from_mallet(state, topic_word_weights=weights)
+    np.testing.assert_allclose(one.components_, other.components_, rtol=1e-12)
+    assert one.vocabulary_.tolist() == other.vocabulary_.tolist() == [row[0] for row in rows]
+    given = pb.interop.from_mallet(topic_word_weights=weights, doc_topic_prior=[0.5, 0.25])
+    np.testing.assert_array_equal(given.components_, other.components_)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (STATE[:-3], "cut"),
+        (STATE[:-14] + "1 NA 0 2 ball 7\n", "cut"),
+        (STATE.replace("#beta : 0.1\n", ""), "first lines"),
+        (STATE.replace("0.25", "x"), "no number"),
+        (STATE[:67], "no tokens"),
+    ],
+)
+def test_damaged_states_of_mallet_are_refused(tmp_path, text, message):
+    with pytest.raises(FileFormatError, match=message):
+        pb.interop.from_mallet(mallet(tmp_path, text))
+
+
+def test_java_objects_and_missing_priors_are_refused(tmp_path):
+    java = tmp_path / "inferencer"
+    java.write_bytes(b"\xac\xed\x00\x05sr")
+    with pytest.raises(FileFormatError, match="serialised Java object"):
+        pb.interop.from_mallet(java)
+    cut = tmp_path / "state.gz"
+    cut.write_bytes(gzip.compress(STATE.encode())[:-12])
+    with pytest.raises(FileFormatError, match="damaged or cut"):
+        pb.interop.from_mallet(cut)
+    counts = mallet(tmp_path, "0 urn 0:1\n", "counts")
+    with pytest.raises(InvalidArgumentError, match="sum over the topics"):
+        pb.interop.from_mallet(word_topic_counts=counts)
+    with pytest.raises(InvalidArgumentError, match="--beta"):
+        pb.interop.from_mallet(word_topic_counts=counts, doc_topic_prior=0.5)
+    with pytest.raises(InvalidArgumentError, match="--output-state"):
+        pb.interop.from_mallet()
+
+
+def test_real_mallet_is_scored_as_by_hand(shared_data):
+    folder = shared_data.parent / "interop" / "mallet"
+    if not folder.is_dir():
+        pytest.skip(f"no files of MALLET in {folder}")
+    weights = folder / "topic_word_weights.txt.gz"
+    ours = pb.interop.from_mallet(folder / "state.gz", topic_word_weights=weights)
+    counts = pb.interop.from_mallet(
+        folder / "state.gz", word_topic_counts=folder / "word_topic_counts.txt.gz"
+    )
+    np.testing.assert_allclose(ours.components_, counts.components_, rtol=1e-12)
+    column = {word: column for column, word in enumerate(ours.vocabulary_)}
+    table = np.zeros((500, len(column)), dtype=np.int64)
+    with gzip.open(folder / "test.txt.gz", "rt") as stream:
+        for row, line in enumerate(stream):
+            for word in line.rstrip("\n").split("\t")[2].split():
+                table[row, column[word]] += 1
+    result = pb.log_likelihood(ours, table, random_state=0)
+    theirs = np.loadtxt(folder / "doc_probs_default.txt")
+    # By hand with other seeds: -58,199.8 +- 1.8; MALLET's own estimator is biased, by 27 nats here.
+    assert abs(result.total + 58_199.8) < 4 * np.hypot(result.total_std_error, 1.8)
+    assert result.total - theirs.sum() > 10
+
+
+def cistopic(package, **changes):
+    stored = {"package": package, "n_topics": 2, "alpha": 50.0, "alpha_by_topic": True, "eta": 0.1}
+    parameters = pd.DataFrame({"Parameter": {**stored, **changes}})
+    topics = pd.DataFrame([[0.75, 0.0], [0.25, 0.5], [0.0, 0.5]], index=["chr1", "chr2", "chr3"])
+    assignments = pd.DataFrame({"Topic": [1, 2], "Assignments": [4, 2]})
+    return SimpleNamespace(topic_region=topics, topic_ass=assignments, parameters=parameters)
+
+
+def test_pycistopic_by_mallet_gets_its_prior_back():
+    ours = pb.interop.from_pycistopic(cistopic("Mallet"))
+    counts = np.array([[3, 1, 0], [0, 1, 1]]) + 0.1
+    np.testing.assert_allclose(ours.components_, counts / counts.sum(axis=1, keepdims=True))
+    assert ours.doc_topic_prior_.tolist() == [25.0, 25.0]
+    assert np.isfinite(pb.log_likelihood(ours, [[0, 0, 1], [1, 0, 0]]).values).all()
+
+
+@pytest.mark.parametrize(("by_topic", "alpha"), [(True, 25.0), (False, 50.0)])
+def test_pycistopic_by_lda_is_taken_as_it_is(by_topic, alpha):
+    ours = pb.interop.from_pycistopic(cistopic("lda", alpha_by_topic=by_topic))
+    np.testing.assert_allclose(ours.components_, [[0.75, 0.25, 0], [0, 0.5, 0.5]])
+    assert ours.doc_topic_prior_.tolist() == [alpha, alpha]
+
+
+def test_pycistopic_without_parameters_asks_for_them():
+    model = cistopic("Mallet")
+    model.parameters = None
+    with pytest.raises(InvalidArgumentError, match="topic_word_prior"):
+        pb.interop.from_pycistopic(model)
+    ours = pb.interop.from_pycistopic(model, doc_topic_prior=0.5, topic_word_prior=0.1)
+    assert ours.doc_topic_prior_.tolist() == [0.5, 0.5]
+    with pytest.raises(InvalidTypeError, match="pycisTopic"):
+        pb.interop.from_pycistopic(SimpleNamespace())
+
+
+def test_fasttopics_keeps_the_likelihood_and_finds_a_prior(tmp_path):
+    rng = np.random.default_rng(3)
+    alpha = np.array([0.4, 0.8, 1.6])
+    rates = rng.dirichlet(np.ones(6), 3).T * [2.0, 3.0, 4.0]
+    # Loadings of a Poisson factorisation: weights times a size, over the totals of F.
+    loadings = rng.dirichlet(alpha, 4_000) * rng.gamma(5, 20, (4_000, 1)) / rates.sum(axis=0)
+    with pytest.warns(PriorWarning, match="fitted to L"):
+        fit = pb.interop.from_fasttopics(rates, loadings)
+    np.testing.assert_allclose(fit.components_, (rates / rates.sum(axis=0)).T, atol=1e-8)
+    # The standard error of a Dirichlet parameter from 4,000 draws is about 2 % here.
+    np.testing.assert_allclose(fit.doc_topic_prior_, alpha, rtol=0.08)
+    table = pd.DataFrame(rates, index=list("abcdef"))
+    table.to_csv(tmp_path / "F.csv")
+    read = pb.interop.from_fasttopics(tmp_path / "F.csv", doc_topic_prior=0.5)
+    assert read.vocabulary_.tolist() == list("abcdef")
+    np.testing.assert_allclose(read.components_, fit.components_)
+
+
+def test_fasttopics_refuses_what_it_cannot_score(tmp_path):
+    with pytest.raises(InvalidArgumentError, match="doc_topic_prior"):
+        pb.interop.from_fasttopics([[1.0], [2.0]])
+    with pytest.raises(InvalidArgumentError, match="one for each topic"):
+        pb.interop.from_fasttopics([[1.0], [2.0]], [[0.5, 0.5]])
+    (tmp_path / "F.csv").write_text('"","k1"\n"a",1\n"b"\n')
+    with pytest.raises(FileFormatError, match="no table"):
+        pb.interop.from_fasttopics(tmp_path / "F.csv", doc_topic_prior=0.5)
+
+
+def test_what_nobody_knows_is_refused():
+    with pytest.raises(InvalidTypeError, match="gensim, tomotopy or pycisTopic, got 3"):
+        pb.log_likelihood(3, [[1, 2]])
+    with pytest.raises(NotFittedError, match="scikit-learn is not fitted"):
+        pb.compare({"theirs": LatentDirichletAllocation()}, [[1, 2]])

@@ -1,0 +1,277 @@
+"""Files that are not what they should be: one clear error, no death, no wrong number."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.lib import format as npy
+from scipy import sparse
+from scipy.io import mmwrite
+
+import polyabayes as pb
+from polyabayes.exceptions import (
+    FileAccessError,
+    FileFormatError,
+    InvalidArgumentError,
+    PolyabayesError,
+)
+from polyabayes.sizes.witness import cross_validate
+
+DENSE = np.array([[1, 0, 2], [0, 3, 0]])
+MODEL = pb.LatentDirichletAllocation.from_parameters(
+    doc_topic_prior=[0.5, 0.5], topic_word=[[0.5, 0.25, 0.25], [0.1, 0.1, 0.8]]
+)
+BANNER = "%%MatrixMarket matrix coordinate integer general\n"
+SMALL = BANNER + "2 2 1\n"
+
+BROKEN_MATRIX_MARKET = {
+    "banner": ("%%MatrixMarket matri", "first line must be like"),
+    "empty": ("", "it is empty"),
+    "no sizes": (BANNER + "% comment\n", "no line of sizes"),
+    "sizes": (BANNER + "2 2\n", "rows, columns and entries"),
+    "negative": (BANNER + "2 -2 1\n", "rows, columns and entries"),
+    "too many entries": (BANNER + "2 2 1000000000000\n1 1 1\n", "are announced, but 1 follow"),
+    "too large": (BANNER + "1000000000000000 2 1\n1 1 1\n", "announces 1,000,000,000,000,000 doc"),
+    "huge numbers": (BANNER + "9" * 400 + " 2 1\n1 1 1\n", "line 2.*is not the numbers"),
+    "no newline": (BANNER + "2 2 1\n2 2 2A", "line 3: the count '2A'"),
+    "fraction": (SMALL + "1 1 1.5\n", "line 3: the count '1.5'"),
+    "junk": (SMALL + "1 1 1 junk\n", "line 3: '1 1 1 junk' is not row, column and count"),
+    "more": (SMALL + "1 1 1\n2 2 2\n", "announced, but more follow"),
+    "row 0": (SMALL + "0 1 1\n", "line 3: the row is '0'"),
+    "column 3": (SMALL + "1 3 1\n", "line 3: the column is '3'"),
+    "count": (SMALL + f"1 1 {2**32}\n", "line 3: the count '4294967296'"),
+    "digits": (SMALL + "1 1 " + "9" * 400 + "\n", "line 3: the count '9{40}\\.\\.\\.'"),
+    "nan": (SMALL + "1 1 nan\n", "the count 'nan'"),
+    "complex": (BANNER.replace("integer", "complex"), "'complex' is not a kind of counts"),
+    "skew": (BANNER.replace("general", "skew-symmetric"), "'skew-symmetric' is not a kind"),
+    "array": (BANNER.replace("coordinate", "array") + "2 2\n1\n2\n3\n", "4 entries are announced"),
+    "oblong": (BANNER.replace("general", "symmetric") + "2 3 1\n1 1 1\n", "a symmetric matrix of"),
+    "underscore": (SMALL + "1 1 1_0\n", "line 3: the count '1_0'"),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), BROKEN_MATRIX_MARKET.values(), ids=BROKEN_MATRIX_MARKET.keys()
+)
+def test_broken_matrix_market(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "x.mtx").write_text(text)
+    with pytest.raises(FileFormatError, match=rf"(?s)x\.mtx.*{says}"):
+        pb.read_corpus(tmp_path / "x.mtx")
+
+
+@pytest.mark.parametrize("field", ["integer", "real", "pattern"])
+@pytest.mark.parametrize("symmetry", ["general", "symmetric"])
+@pytest.mark.parametrize("is_dense", [False, True])
+def test_matrix_market_is_read_as_scipy_reads_it(
+    tmp_path: Path, field: str, symmetry: str, is_dense: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(0.7, (7, 7)) * (1 if field != "pattern" else 0) + (field == "pattern")
+    counts = counts * rng.integers(0, 2, (7, 7))
+    counts = np.tril(counts) + np.tril(counts, -1).T if symmetry == "symmetric" else counts
+    if is_dense and field == "pattern":
+        pytest.skip("a pattern has no array")
+    matrix = counts.astype(float if field == "real" else int)
+    stored = matrix if is_dense else sparse.coo_matrix(matrix)
+    mmwrite(tmp_path / "x.mtx", stored, field=field, symmetry=symmetry, comment="a\n%b")
+    np.testing.assert_array_equal(pb.read_corpus(tmp_path / "x.mtx").counts.toarray(), counts)
+
+
+def test_matrix_market_adds_up_and_skips_blank_lines(tmp_path: Path) -> None:
+    text = BANNER + "%\n\n2 3 3\r\n1 1 1\n\n 1\t1 2\n2 3 4.0e0\n\n"
+    (tmp_path / "x.mtx").write_bytes(text.encode())
+    counts = pb.read_corpus(tmp_path / "x.mtx").counts.toarray()
+    np.testing.assert_array_equal(counts, [[3, 0, 0], [0, 0, 4]])
+    counts = pb.read_corpus(tmp_path / "x.mtx", transpose=True).counts.toarray()
+    np.testing.assert_array_equal(counts, [[3, 0], [0, 0], [0, 4]])
+
+
+BROKEN_SVMLIGHT = {
+    "word": ("1 -1:2\n", "line 1: '-1:2' is not a pair"),
+    "large word": (f"1 {2**40}:2\n", "line 1: .* is not a pair"),
+    "digits": ("1 1:1\n1 1:" + "9" * 400 + "\n", "line 2: the count"),
+    "fraction": ("1 1:0.5\n", "line 1: the count '0.5'"),
+    "no colon": ("1 1:1 7\n", "line 1: '7' is not a pair"),
+    "empty": ("\n# nothing\n", "holds no documents"),
+}
+
+
+@pytest.mark.parametrize(("text", "says"), BROKEN_SVMLIGHT.values(), ids=BROKEN_SVMLIGHT.keys())
+def test_broken_svmlight(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "x.svmlight").write_text(text)
+    with pytest.raises(FileFormatError, match=says):
+        pb.read_corpus(tmp_path / "x.svmlight")
+
+
+def test_svmlight_with_all_that_the_format_allows(tmp_path: Path) -> None:
+    path = tmp_path / "x.svmlight"
+    path.write_text("+1 qid:3 1:2 3:1 # a comment\n\n-1.5 2:3.0\n1,2 \n3\n")
+    expected = [[2, 0, 1], [0, 3, 0], [0, 0, 0], [0, 0, 0]]
+    np.testing.assert_array_equal(pb.read_corpus(path).counts.toarray(), expected)
+    path.write_text("1 0:2 2:1\n-1 1:3\n")
+    np.testing.assert_array_equal(
+        pb.read_corpus(path).counts.toarray(), DENSE * 1 + [[1, 0, -1], [0, 0, 0]]
+    )
+    with pytest.raises(FileFormatError, match="counted from 1"):
+        pb.read_corpus(path, zero_based=False)
+
+
+def archive(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w") as handle:
+        for name, content in members.items():
+            handle.writestr(name, content)
+    return path
+
+
+def array_bytes(array: Any, header: dict[str, Any] | None = None) -> bytes:
+    """Bytes of an ``.npy`` file; `header` takes the place of what its header says."""
+    stream = io.BytesIO()
+    array = np.asarray(array)
+    npy.write_array_header_1_0(stream, {**npy.header_data_from_array_1_0(array), **(header or {})})
+    stream.write(array.tobytes())
+    return stream.getvalue()
+
+
+def corpus_archive(path: Path, **changed: bytes) -> Path:
+    parts = {
+        "format": np.array(b"csr"),
+        "shape": np.array([2, 3]),
+        "data": np.array([1, 2, 3]),
+        "indices": np.array([0, 2, 1]),
+        "indptr": np.array([0, 2, 3]),
+    }
+    members = {f"{name}.npy": array_bytes(part) for name, part in parts.items()}
+    return archive(path, {**members, **{f"{name}.npy": part for name, part in changed.items()}})
+
+
+def test_the_archive_that_the_others_break_is_read(tmp_path: Path) -> None:
+    corpus = pb.read_corpus(corpus_archive(tmp_path / "x.npz"))
+    np.testing.assert_array_equal(corpus.counts.toarray(), DENSE)
+
+
+BROKEN_ARRAYS = {
+    "falls": ("indptr", array_bytes([0, 100_000, -1])),
+    "ends in 0": ("indptr", array_bytes([0, 3, 0])),
+    "shape": ("data", array_bytes([1, 2, 3], {"shape": (10**12,)})),
+    "negative shape": ("data", array_bytes([1, 2, 3], {"shape": (-1,)})),
+    "width": ("data", array_bytes([1, 2, 3], {"descr": f"<U{10**9}"})),
+    "no width": ("data", array_bytes([1, 2, 3], {"descr": "<U0", "shape": (10**17,)})),
+    "object": ("data", array_bytes([1, 2, 3], {"descr": "|O"})),
+    "header": ("data", b"\x93NUMPY\x01\x00\x10\x00{'descr': '''<i8\n        "),
+    "deep": ("data", b"\x93NUMPY\x01\x00\x00\x20" + b"(" * 0x2000),
+    "no magic": ("data", b"1 2 3"),
+    "documents": ("shape", array_bytes([10**15, 3])),
+    "no shape": ("shape", array_bytes(["a", "b"])),
+    "letters": ("vocabulary", array_bytes(np.array([0x110000] * 3, "<u4"), {"descr": "<U1"})),
+    "surrogates": ("vocabulary", array_bytes(np.array([0xD800] * 3, "<u4"), {"descr": "<U1"})),
+}
+
+
+@pytest.mark.parametrize(("name", "content"), BROKEN_ARRAYS.values(), ids=BROKEN_ARRAYS.keys())
+def test_broken_archives(tmp_path: Path, name: str, content: bytes) -> None:
+    with pytest.raises(FileFormatError, match=r"x\.npz"):
+        pb.read_corpus(corpus_archive(tmp_path / "x.npz", **{name: content}))
+
+
+def test_encrypted_archives_say_so(tmp_path: Path) -> None:
+    path = corpus_archive(tmp_path / "x.npz")
+    content = bytearray(path.read_bytes())
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        place = content.find(signature)
+        while place >= 0:
+            content[place + offset] |= 1
+            place = content.find(signature, place + 1)
+    path.write_bytes(content)
+    with pytest.raises(FileFormatError, match="encrypted"):
+        pb.read_corpus(path)
+
+
+def test_nested_json_of_modes(tmp_path: Path) -> None:
+    (tmp_path / "x.tns").write_text("1 1 1\n")
+    (tmp_path / "x.modes.json").write_text("[" * 100_000)
+    with pytest.raises(FileFormatError, match=r"x\.modes\.json"):
+        pb.read_tensor(tmp_path / "x.tns")
+
+
+@pytest.mark.parametrize("encoding", ["nope", "hex", "undefined", "a\0b", "rot13"])
+def test_encodings_that_are_none(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "x.txt").write_text("a word\n")
+    with pytest.raises(InvalidArgumentError, match="encoding="):
+        pb.read_corpus(tmp_path / "x.txt", encoding=encoding)
+
+
+def test_unknown_options_of_pandas(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("document,word,count\na,b,1\n")
+    for read in (pb.read_corpus, pb.read_tensor):
+        with pytest.raises(InvalidArgumentError, match="colour"):
+            read(tmp_path / "x.csv", colour="red")
+
+
+def test_whole_numbers_of_400_digits(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(f"document,word,count\na,b,{10**400}\n")
+    (tmp_path / "wide.csv").write_text(f"a,b\n1,{10**400}\n")
+    for name in ("x.csv", "wide.csv"):
+        with pytest.raises(PolyabayesError):
+            pb.read_corpus(tmp_path / name)
+
+
+LARGE = 10**400
+LDA = pb.LatentDirichletAllocation
+SEARCH = partial(pb.WitnessSearch, LDA(), pb.priors.Poisson(5))
+LARGE_ARGUMENTS: dict[str, Callable[[], Any]] = {
+    "counts": lambda: pb.Corpus([[1, LARGE]]),
+    "tensor": lambda: pb.CountTensor.from_dense([[1, LARGE]], axes=["a", "b"]),
+    "coordinates": lambda: pb.CountTensor.from_coo([[LARGE, 1]], [1], axes=["a", "b"]),
+    "shape": lambda: pb.CountTensor.from_coo([[0, 1]], [1], ["a", "b"], [LARGE, 2]),
+    "network": lambda: pb.AllocationModel.nmf(2, concentration=LARGE),
+    "rate": lambda: pb.AllocationModel.nmf(2, rate=LARGE),
+    "rank": lambda: pb.AllocationModel.nmf(LARGE).log_evidence(DENSE),
+    "prior": lambda: pb.priors.Poisson(LARGE),
+    "n_components": lambda: LDA(LARGE).fit(DENSE),
+    "max_iter": lambda: LDA(2, max_iter=LARGE).fit(DENSE),
+    "doc_topic_prior": lambda: LDA(2, doc_topic_prior=LARGE).fit(DENSE),
+    "topic_word_prior": lambda: LDA(2, topic_word_prior=LARGE).fit(DENSE),
+    "tol": lambda: LDA(2, tol=LARGE, fit_method="em").fit(DENSE),
+    "n_jobs": lambda: LDA(2, n_jobs=LARGE).fit(DENSE),
+    "eval_every": lambda: LDA(2, max_iter=2, burn_in=LARGE).fit(DENSE),
+    "random_state": lambda: LDA(2, random_state=LARGE, max_iter=-1).fit(DENSE),
+    "n_workers": lambda: cross_validate(SEARCH(), DENSE, n_folds=2, n_workers=LARGE),
+    "width": lambda: SEARCH(width=LARGE, max_steps=0).fit(DENSE),
+    "level": lambda: pb.log_likelihood(MODEL, DENSE).interval(LARGE),
+    "n_samples": lambda: pb.log_likelihood(MODEL, DENSE, "smc", n_particles=LARGE),
+    "target": lambda: pb.log_likelihood(MODEL, DENSE, "smc", target_std_error=LARGE),
+    "budget": lambda: pb.log_likelihood(MODEL, DENSE, "exact", budget=-LARGE),
+    "test_size": lambda: pb.Corpus(DENSE).split(test_size=LARGE),
+    "n_particles": lambda: pb.AllocationModel.nmf(2).log_evidence(DENSE, n_particles=LARGE),
+    "max_total": lambda: pb.AllocationModel.nmf(2, rate=1.0).predict_missing(
+        np.ma.masked_array(DENSE, mask=DENSE == 3), max_total=LARGE
+    ),
+}
+
+
+@pytest.mark.parametrize("call", LARGE_ARGUMENTS.values(), ids=LARGE_ARGUMENTS.keys())
+def test_arguments_of_400_digits(call: Callable[[], Any]) -> None:
+    with pytest.raises(PolyabayesError):
+        call()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_in_a_folder_does_not_block(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a word\n")
+    os.mkfifo(tmp_path / "b.txt")
+    code = f"import polyabayes as pb; pb.read_corpus({str(tmp_path)!r})"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
+    assert run.returncode == 1
+    assert b"b.txt is not a file of text" in run.stderr
+    with pytest.raises(FileAccessError):
+        pb.read_corpus(tmp_path)

@@ -1,0 +1,272 @@
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from polyabayes._support import files
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import (
+    FileAccessError,
+    FileFormatError,
+    InvalidArgumentError,
+)
+from polyabayes.io import read_corpus, write_corpus
+from polyabayes.io.ldac import _line_error, _parse
+
+DENSE = np.array([[2, 0, 1], [0, 0, 0], [0, 3, 0]])
+WORDS = ["urn", "ball", "colour"]
+IDS = ["a", "b", "c"]
+LDAC = "2 0:2 2:1\n0\n1 1:3\n"
+
+
+@pytest.fixture
+def corpus() -> Corpus:
+    return Corpus(DENSE, WORDS, IDS)
+
+
+def dense(corpus: Corpus) -> list[list[int]]:
+    return corpus.counts.toarray().tolist()
+
+
+# LDA-C
+
+
+@pytest.mark.parametrize("name", ["x.ldac", "x.dat", "x.lda-c", "x.LDAC"])
+@pytest.mark.parametrize("text", [LDAC, LDAC.rstrip(), LDAC.replace("\n", "\r\n"), LDAC + "\n \n"])
+def test_ldac(write, name, text):
+    corpus = read_corpus(write(name, text))
+    assert dense(corpus) == DENSE.tolist()
+    assert corpus.vocabulary is None
+
+
+def test_ldac_size_and_words(write, tmp_path):
+    path = write("x.ldac.gz", gzip.compress(LDAC.encode()))
+    write("x.vocab", "urn\nball\r\ncolour\nunused\n\n")
+    corpus = read_corpus(path, vocabulary=str(tmp_path / "x.vocab"))
+    assert corpus.vocabulary.tolist() == [*WORDS, "unused"]
+    assert corpus.shape == (3, 4)
+    assert read_corpus(path, vocabulary=WORDS).vocabulary.tolist() == WORDS
+    assert read_corpus(path, n_words=7).n_words == 7
+    assert read_corpus(write("empty.ldac", "0\n0\n")).shape == (2, 1)
+    with pytest.raises(InvalidArgumentError, match="n_words=7, but the vocabulary has 3"):
+        read_corpus(path, vocabulary=WORDS, n_words=7)
+    with pytest.raises(InvalidArgumentError, match="n_words must be a positive int"):
+        read_corpus(path, n_words=0)
+
+
+def test_ldac_from_standard_input(monkeypatch):
+    for content in (LDAC.encode(), gzip.compress(LDAC.encode())):
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+        assert dense(read_corpus("-")) == DENSE.tolist()
+    with pytest.raises(InvalidArgumentError, match="ldac only, not as csv"):
+        read_corpus("-", format="csv")
+
+
+MALFORMED = [
+    ("3 0:1 1:1", "3 words are announced, but 2 follow"),
+    ("1 0:1 1:1", "1 words are announced, but 2 follow"),
+    ("2 0:1 1:", "'1:' is not an id:count pair"),
+    ("2 0:1 :1", "':1' is not"),
+    ("1 0:1:1", "'0:1:1' is not"),
+    ("1 0 :1", "'0' is not"),
+    ("1 0: 1", "'0:' is not"),
+    ("2:1 5 2:3", "'2:1' is not a number of words"),
+    ("1 0:1.5", "'0:1.5' is not"),
+    ("1 0:-2", "the count of '0:-2' is not a whole number from 1"),
+    ("1 0:0", "the count of '0:0'"),
+    ("1 0:4294967296", "the count of '0:4294967296'"),
+    ("1 -1:2", "'-1:2' is not"),
+    ("1 9:1", "word id 9 is outside of the vocabulary of 5 words"),
+    ("x", "'x' is not a number of words"),
+    ("", "the line is blank"),
+    ("1 0:99999999999999999999", "'0:99999999999999999999' is not"),
+    ("1 \xb2:1", "is not an id:count pair"),
+]
+
+
+@pytest.mark.parametrize(("line", "says"), MALFORMED)
+@pytest.mark.parametrize("block_bytes", [1 << 24, 8])
+def test_malformed_ldac_is_located(write, monkeypatch, line, says, block_bytes):
+    monkeypatch.setattr(files, "_BLOCK_BYTES", block_bytes)
+    path = write("x.ldac", f"1 4:2\n0\n2 1:1 2:2\n{line}\n1 1:1\n")
+    with pytest.raises(FileFormatError) as caught:
+        read_corpus(path, n_words=5)
+    assert str(caught.value).startswith(f"{path}, line 4: ")
+    assert says in str(caught.value)
+
+
+def test_fast_and_slow_reading_agree_on_what_is_malformed():
+    rng = np.random.default_rng(0)
+    n_good = 0
+    for _ in range(3000):
+        line = "2 0:1 1:2"
+        for _ in range(rng.integers(1, 4)):
+            where = rng.integers(len(line) + 1)
+            line = line[:where] + rng.choice(list("0129: \t-x")) + line[where + rng.integers(2) :]
+        is_good = _line_error(line, 5) is None
+        n_good += is_good
+        assert (_parse(line.encode(), 5) is not None) == is_good, line
+    assert 100 < n_good < 2900
+
+
+@pytest.mark.parametrize("block_bytes", [1, 7, 64, 1 << 24])
+def test_blocks_do_not_change_what_is_read(write, monkeypatch, block_bytes):
+    rng = np.random.default_rng(1)
+    counts = rng.poisson(0.2, size=(50, 30)) * rng.integers(1, 5000, size=(50, 30))
+    path = write("x.ldac.gz", b"")
+    write_corpus(counts, path)
+    monkeypatch.setattr(files, "_BLOCK_BYTES", block_bytes)
+    assert dense(read_corpus(path, n_words=30)) == counts.tolist()
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", gzip.compress(b"")])
+@pytest.mark.parametrize("name", ["x.ldac", "docword.x.txt", "x.txt"])
+def test_file_without_documents(write, name, content):
+    if name == "x.txt" and content == "\n\n":
+        content = ""
+    with pytest.raises(FileFormatError, match="holds no documents"):
+        read_corpus(write(name, content))
+
+
+def test_damaged_gzip(write):
+    rng = np.random.default_rng(2)
+    lines = [f"1 {word}:{n}" for word, n in rng.integers(1, 999, size=(5000, 2))]
+    packed = gzip.compress("\n".join(lines).encode())
+    with pytest.raises(FileFormatError, match=r"x\.ldac\.gz is damaged .*\(after line [1-9]\d*\)"):
+        read_corpus(write("x.ldac.gz", packed[: len(packed) // 2]))
+    with pytest.raises(FileFormatError, match="damaged"):
+        read_corpus(write("x.ldac.gz", packed[:-8] + b"?" * 8))
+    with pytest.raises(FileFormatError, match="is not a gzip file"):
+        read_corpus(write("x.ldac.gz", LDAC))
+    with pytest.raises(FileFormatError, match="damaged"):
+        read_corpus(write("x.mtx.gz", packed[: len(packed) // 2]))
+
+
+def test_real_corpora(shared_data):
+    ap = read_corpus(shared_data / "ap.ldac.gz", vocabulary=shared_data / "ap.vocab")
+    assert (ap.n_documents, ap.n_words, ap.n_tokens) == (2246, 10473, 435838)
+    assert ap.counts.nnz == 302031
+    assert ap.top_words(1) == [("i", 2073)]
+    news = read_corpus(shared_data / "20ng.ldac.gz", vocabulary=shared_data / "20ng.vocab")
+    summary = news.summary()
+    assert (summary.n_documents, summary.n_words, summary.n_tokens) == (18805, 20956, 2436517)
+    assert (summary.n_nonzero, summary.n_empty_documents) == (1581640, 0)
+    assert (round(summary.mean_length, 1), round(summary.sd_length, 1)) == (129.6, 262.6)
+
+
+def test_real_corpus_survives_writing(shared_data, tmp_path):
+    ap = read_corpus(shared_data / "ap.ldac.gz", vocabulary=shared_data / "ap.vocab")
+    for name in ("ap.ldac.gz", "ap.npz"):
+        write_corpus(ap, tmp_path / name)
+        back = read_corpus(tmp_path / name, vocabulary=tmp_path / "ap.vocab")
+        assert (back.counts != ap.counts).nnz == 0
+        np.testing.assert_array_equal(back.vocabulary, ap.vocabulary)
+
+
+# vocabularies
+
+
+def test_bad_vocabulary_file(write):
+    path = write("x.ldac", LDAC)
+    with pytest.raises(FileFormatError, match="line 2: the line is blank"):
+        read_corpus(path, vocabulary=write("v", "a\n\nb\n"))
+    with pytest.raises(FileFormatError, match="'a' twice"):
+        read_corpus(path, vocabulary=write("v", "a\nb\na\n"))
+    with pytest.raises(FileFormatError, match="holds no words"):
+        read_corpus(path, vocabulary=write("v", ""))
+    with pytest.raises(FileFormatError, match=r"cannot be read: .*utf-8"):
+        read_corpus(path, vocabulary=write("v", b"\xff\xfe"))
+    with pytest.raises(FileAccessError, match="No such file"):
+        read_corpus(path, vocabulary=path.with_name("missing.vocab"))
+    with pytest.raises(FileFormatError, match=r"line 1: word id 2 is outside of .* 2 words"):
+        read_corpus(path, vocabulary=["a", "b"])
+
+
+# read_corpus and write_corpus
+
+
+def test_format_overrides_the_name(write):
+    assert dense(read_corpus(write("x.txt", LDAC), format="ldac")) == DENSE.tolist()
+    assert dense(read_corpus(write("bag", LDAC), format="ldac")) == DENSE.tolist()
+
+
+def test_unknown_format_or_option(write):
+    with pytest.raises(InvalidArgumentError, match=r"does not tell its format; known .* ldac"):
+        read_corpus(write("x.bag", LDAC))
+    with pytest.raises(InvalidArgumentError, match="unknown format 'bag'"):
+        read_corpus(write("x.ldac", LDAC), format="bag")
+    with pytest.raises(InvalidArgumentError, match=r"format ldac: .*'min_df'"):
+        read_corpus(write("x.ldac", LDAC), min_df=2)
+
+
+def test_what_cannot_be_opened(tmp_path):
+    with pytest.raises(FileAccessError, match=r"missing\.ldac does not exist"):
+        read_corpus(tmp_path / "missing.ldac")
+    with pytest.raises(FileAccessError, match="folder does not exist"):
+        read_corpus(tmp_path / "folder")
+    with pytest.raises(FileAccessError, match="Is a directory"):
+        read_corpus(tmp_path, format="ldac")
+
+
+def test_unreadable_folder(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("os.scandir", refuse)
+    with pytest.raises(FileAccessError, match="Permission denied"):
+        read_corpus(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["x.ldac", "x.1.ldac.gz"])
+def test_writing_ldac(tmp_path, corpus, name):
+    write_corpus(corpus, tmp_path / name)
+    content = (tmp_path / name).read_bytes()
+    content = gzip.decompress(content) if name.endswith(".gz") else content
+    assert content.decode() == LDAC
+    vocabulary = tmp_path / name.replace(".ldac", ".vocab").removesuffix(".gz")
+    assert vocabulary.read_text() == "urn\nball\ncolour\n"
+    assert {path.name for path in tmp_path.iterdir()} == {name, vocabulary.name}
+
+
+def test_writing_repeats_byte_for_byte(tmp_path, corpus):
+    write_corpus(corpus, tmp_path / "a.ldac.gz")
+    write_corpus(corpus, tmp_path / "b.ldac.gz")
+    assert (tmp_path / "a.ldac.gz").read_bytes() == (tmp_path / "b.ldac.gz").read_bytes()
+
+
+def test_bare_matrix_is_written_without_words(tmp_path):
+    write_corpus(DENSE, tmp_path / "x.ldac")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.ldac"]
+
+
+def test_failed_writing_leaves_the_old_file(tmp_path, corpus, monkeypatch):
+    path = tmp_path / "x.npz"
+    write_corpus(corpus, path)
+    before = path.read_bytes()
+
+    def fail(handle, **_):
+        handle.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez_compressed", fail)
+    with pytest.raises(FileAccessError, match=r"cannot write .*x\.npz: No space left"):
+        write_corpus(corpus, path)
+    assert path.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npz"]
+
+
+def test_what_cannot_be_written(tmp_path, corpus, write):
+    with pytest.raises(FileAccessError, match="cannot write"):
+        write_corpus(corpus, tmp_path / "no" / "x.npz")
+    with pytest.raises(FileAccessError, match="cannot write"):
+        write_corpus(corpus, write("file", "") / "x.npz")
+    for name in ("x.csv", "x.npz.gz"):
+        with pytest.raises(InvalidArgumentError, match=r"its name must end in \.ldac"):
+            write_corpus(corpus, tmp_path / name)
+    with pytest.raises(InvalidArgumentError, match=r"word 1 .*write \.npz"):
+        write_corpus(Corpus(DENSE, ["a", "b\nc", "d"]), tmp_path / "x.ldac")

@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+import gzip
+import sys
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.io import mmwrite
+from sklearn.datasets import dump_svmlight_file
+
+from polyabayes._support import files
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import (
+    FileFormatError,
+    InvalidArgumentError,
+    MissingDependencyError,
+)
+from polyabayes.io import read_corpus, write_corpus
+
+DENSE = np.array([[2, 0, 1], [0, 0, 0], [0, 3, 0]])
+WORDS = ["urn", "ball", "colour"]
+IDS = ["a", "b", "c"]
+DOCWORD = "3\n3\n3\n1 1 2\n1 3 1\n3 2 3\n"
+
+
+@pytest.fixture
+def corpus() -> Corpus:
+    return Corpus(DENSE, WORDS, IDS)
+
+
+def dense(corpus: Corpus) -> list[list[int]]:
+    return corpus.counts.toarray().tolist()
+
+
+# other formats
+
+
+@pytest.mark.parametrize("content", [DOCWORD, DOCWORD.rstrip(), gzip.compress(DOCWORD.encode())])
+@pytest.mark.parametrize("block_bytes", [1 << 24, 10])
+def test_docword(write, monkeypatch, content, block_bytes):
+    monkeypatch.setattr(files, "_BLOCK_BYTES", block_bytes)
+    corpus = read_corpus(write("docword.x.txt", content), vocabulary=WORDS)
+    assert dense(corpus) == DENSE.tolist()
+    assert corpus.vocabulary.tolist() == WORDS
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("3\n3\n4\n1 1 2\n1 3 1\n3 2 3\n", "line 3: 4 lines are announced, but 3 follow"),
+        ("3\nx\n3\n1 1 2\n", "line 2: the first three lines"),
+        ("3\n3\n", "ends before its three header lines"),
+        ("0\n3\n0\n", "holds no documents"),
+        (DOCWORD.replace("1 3 1", "1 4 1"), "line 5: '1 4 1' names a word outside of 1 to 3"),
+        (DOCWORD.replace("1 3 1", "4 3 1"), "line 5: '4 3 1' names a document outside"),
+        (DOCWORD.replace("1 3 1", "1 3 0"), "line 5: '1 3 0' has a count outside"),
+        (DOCWORD.replace("1 3 1", "1 3"), "line 5: '1 3' is not 'document word count'"),
+        (DOCWORD.replace("1 3 1", "1 3:1"), "line 5: '1 3:1' is not"),
+        (DOCWORD.replace("1 3 1", ""), "line 5: '' is not"),
+    ],
+)
+def test_malformed_docword_is_located(write, content, says):
+    path = write("docword.x.txt", content)
+    with pytest.raises(FileFormatError) as caught:
+        read_corpus(path)
+    assert says in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_docword_needs_its_own_number_of_words(write):
+    with pytest.raises(FileFormatError, match="the file has 3 words, the vocabulary 2"):
+        read_corpus(write("docword.x.txt", DOCWORD), vocabulary=WORDS[:2])
+
+
+@pytest.mark.parametrize("name", ["x.mtx", "x.mtx.gz"])
+def test_matrix_market(tmp_path, corpus, name):
+    write_corpus(corpus, tmp_path / name)
+    back = read_corpus(tmp_path / name, vocabulary=tmp_path / "x.vocab")
+    assert dense(back) == DENSE.tolist()
+    assert back.vocabulary.tolist() == WORDS
+    assert dense(read_corpus(tmp_path / name, transpose=True)) == DENSE.T.tolist()
+
+
+def test_bad_matrix_market(write, tmp_path):
+    with pytest.raises(FileFormatError, match=r"x\.mtx cannot be read"):
+        read_corpus(write("x.mtx", "no matrix\n1 1 1\n"))
+    mmwrite(tmp_path / "y.mtx", np.array([[0.5, 1.0]]))
+    with pytest.raises(
+        FileFormatError, match=r"y\.mtx, line 4: the count .* is not a whole number"
+    ):
+        read_corpus(tmp_path / "y.mtx")
+    mmwrite(tmp_path / "z.mtx", DENSE)
+    with pytest.raises(InvalidArgumentError, match="vocabulary has 2 entries"):
+        read_corpus(tmp_path / "z.mtx", vocabulary=WORDS[:2])
+
+
+def test_npz_keeps_everything(tmp_path, corpus):
+    write_corpus(corpus, tmp_path / "x.npz")
+    back = read_corpus(tmp_path / "x.npz")
+    assert dense(back) == DENSE.tolist()
+    assert (back.vocabulary.tolist(), back.ids.tolist()) == (WORDS, IDS)
+    assert sparse.load_npz(tmp_path / "x.npz").toarray().tolist() == DENSE.tolist()
+    with np.load(tmp_path / "x.npz", allow_pickle=False) as archive:
+        assert archive["vocabulary"].dtype.kind == "U"
+
+
+def test_npz_is_aligned_to_the_vocabulary_asked_for(tmp_path, corpus):
+    write_corpus(corpus, tmp_path / "x.npz")
+    back = read_corpus(tmp_path / "x.npz", vocabulary=WORDS[::-1])
+    assert dense(back) == DENSE[:, ::-1].tolist()
+    with pytest.raises(InvalidArgumentError, match=r"1 words \('ball'\)"):
+        read_corpus(tmp_path / "x.npz", vocabulary=["urn", "colour"])
+
+
+def test_npz_of_scipy(tmp_path, write):
+    sparse.save_npz(tmp_path / "x.npz", sparse.csc_array(DENSE))
+    corpus = read_corpus(tmp_path / "x.npz", vocabulary=WORDS)
+    assert dense(corpus) == DENSE.tolist()
+    assert (corpus.vocabulary.tolist(), corpus.ids) == (WORDS, None)
+    np.savez(tmp_path / "y.npz", a=DENSE)
+    for path in (tmp_path / "y.npz", write("z.npz", "no archive"), write("e.npz", b"PK\3\4")):
+        with pytest.raises(FileFormatError, match=rf"{path.name} (cannot be read|is no)"):
+            read_corpus(path)
+
+
+@pytest.mark.parametrize("zero_based", [True, False])
+def test_svmlight(tmp_path, zero_based):
+    dump_svmlight_file(DENSE, [1, 0, 1], str(tmp_path / "x.svmlight"), zero_based=zero_based)
+    path = tmp_path / "x.svmlight"
+    assert dense(read_corpus(path, vocabulary=WORDS)) == DENSE.tolist()
+    assert read_corpus(path, n_words=9).n_words == 9
+    packed = tmp_path / "x.libsvm.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert dense(read_corpus(packed, zero_based=zero_based)) == DENSE.tolist()
+
+
+def test_bad_svmlight(write):
+    with pytest.raises(FileFormatError, match=r"x\.svmlight, line 1: 'a:b' is not a pair"):
+        read_corpus(write("x.svmlight", "1 a:b\n"))
+    with pytest.raises(FileFormatError, match=r"x\.svmlight, line 1: the count '-2'"):
+        read_corpus(write("x.svmlight", "1 1:-2\n"))
+
+
+def wide() -> pd.DataFrame:
+    return pd.DataFrame(DENSE, columns=WORDS)
+
+
+def save(frame: pd.DataFrame, path) -> None:
+    frame.to_parquet(path) if path.suffix == ".parquet" else frame.to_csv(path, index=False)
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x.parquet"])
+def test_tables(tmp_path, name):
+    path = tmp_path / name
+    save(wide(), path)
+    corpus = read_corpus(path)
+    assert dense(corpus) == DENSE.tolist()
+    assert (corpus.vocabulary.tolist(), corpus.ids) == (WORDS, None)
+
+    for label, ids in (("document", [7, 8, 9]), ("name", IDS)):
+        frame = wide()
+        frame.insert(0, label, ids)
+        save(frame, path)
+        corpus = read_corpus(path, vocabulary=WORDS[::-1])
+        assert dense(corpus) == DENSE[:, ::-1].tolist()
+        assert corpus.ids.tolist() == [str(label) for label in ids]
+
+    rows = [("b", "urn", 1), ("a", "nan", 2), ("b", "ball", 3), ("b", "urn", 4)]
+    save(pd.DataFrame(rows, columns=["document", "word", "count"]), path)
+    corpus = read_corpus(path)
+    assert corpus.ids.tolist() == ["b", "a"]
+    assert corpus.vocabulary.tolist() == ["ball", "nan", "urn"]
+    assert dense(corpus) == [[3, 0, 5], [0, 2, 0]]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "says"),
+    [
+        ("", {}, "cannot be read"),
+        ("urn,ball\n", {}, "holds no documents"),
+        ("urn,ball\n1,\n", {}, "NaN"),
+        ("urn,ball\n1,-2\n", {}, "Negative values"),
+        ("name,urn\na,many\n", {}, "no number.*many"),
+        ("document,word,count\na,,1\n", {}, "row 1 of the table: no word is given"),
+        ("document,word,count\na,urn,1\na,urn,many\n", {}, "count holds"),
+        ("document,word,count\na,urn,0.5\n", {}, "fractional"),
+        ("urn,ball\n1,2\n", {"layout": "long"}, "the columns urn, ball"),
+        ("urn,ball\n1,2,3,4\n1\n1,2,3,4,5\n", {}, "cannot be read"),
+    ],
+)
+def test_bad_table(write, content, options, says):
+    with pytest.raises(FileFormatError, match=rf"x\.csv.*{says}"):
+        read_corpus(write("x.csv", content), **options)
+
+
+def test_table_options(write):
+    path = write("x.csv", "document;word;count\n3;4;5\n6;7;8\n")
+    corpus = read_corpus(path, layout="wide", sep=";")
+    assert corpus.vocabulary.tolist() == ["word", "count"]
+    assert dense(corpus) == [[4, 5], [7, 8]]
+    with pytest.raises(InvalidArgumentError, match="layout must be"):
+        read_corpus(path, layout="square")
+    with pytest.raises(FileFormatError, match=r"y\.parquet cannot be read"):
+        read_corpus(write("y.parquet", "no parquet"))
+
+
+def test_missing_pandas_is_named(write, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingDependencyError, match=r"polyabayes\[frames\]"):
+        read_corpus(write("x.csv", "a,b\n1,2\n"))
+
+
+# text
+
+
+def test_lines_of_text(write):
+    path = write("x.txt", "The urn, the ball\n\nthe Urn été\n")
+    corpus = read_corpus(path)
+    assert corpus.vocabulary.tolist() == ["ball", "the", "urn", "été"]
+    assert dense(corpus) == [[1, 2, 1, 0], [0, 0, 0, 0], [0, 1, 1, 1]]
+    corpus = read_corpus(path, stop_words="english", lowercase=False, ngram_range=(1, 2))
+    words = ["The", "The urn", "Urn", "Urn été", "ball", "urn", "urn ball", "été"]
+    assert corpus.vocabulary.tolist() == words
+    assert read_corpus(path, min_df=2).vocabulary.tolist() == ["the", "urn"]
+    assert dense(read_corpus(path, vocabulary=["urn", "other"])) == [[1, 0], [0, 0], [1, 0]]
+    assert read_corpus(write("y.txt", "été".encode("latin-1")), encoding="latin-1").n_words == 1
+
+
+def test_folder_of_text(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "b.txt").write_text("urn\nurn\n")
+    (tmp_path / "sub" / "a.txt").write_text("ball")
+    (tmp_path / "notes.md").write_text("other")
+    corpus = read_corpus(tmp_path)
+    assert corpus.ids.tolist() == ["b.txt", "sub/a.txt"]
+    assert corpus.vocabulary.tolist() == ["ball", "urn"]
+    assert dense(corpus) == [[0, 2], [1, 0]]
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(FileFormatError, match=r"no \.txt file"):
+        read_corpus(empty)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"stop_words": ["urn"]}, FileFormatError, "empty vocabulary"),
+        ({"encoding": "ascii"}, FileFormatError, "'ascii' codec"),
+        ({"ngrams": 2}, InvalidArgumentError, "unknown text option: .*ngrams"),
+        ({"min_df": "many"}, InvalidArgumentError, "'min_df'"),
+    ],
+)
+def test_bad_text(write, options, error, says):
+    content = "urn été" if "encoding" in options else "urn"
+    with pytest.raises(error, match=says):
+        read_corpus(write("x.txt", content), **options)
+
+
+class FakeStemmer(ModuleType):
+    def algorithms(self):
+        return ["english"]
+
+    def Stemmer(self, language):  # noqa: N802
+        if language != "english":
+            raise KeyError(language)
+        return SimpleNamespace(stemWords=lambda words: [word.rstrip("s") for word in words])
+
+
+def test_stemming_comes_after_stop_words_and_before_ngrams(write, monkeypatch):
+    monkeypatch.setitem(sys.modules, "Stemmer", FakeStemmer("Stemmer"))
+    path = write("x.txt", "urns balls urn this")
+    corpus = read_corpus(path, stem="english", stop_words="english", ngram_range=(1, 2))
+    assert corpus.vocabulary.tolist() == ["ball", "ball urn", "urn", "urn ball"]
+    assert dense(corpus) == [[1, 1, 2, 1]]
+    with pytest.raises(InvalidArgumentError, match=r"stem='klingon'.*english"):
+        read_corpus(path, stem="klingon")
+    with pytest.raises(InvalidArgumentError, match="words only"):
+        read_corpus(path, stem="english", analyzer="char")
+
+
+def test_stemming_without_its_library(write, monkeypatch):
+    monkeypatch.setitem(sys.modules, "Stemmer", None)
+    with pytest.raises(MissingDependencyError, match=r"polyabayes\[stem\]"):
+        read_corpus(write("x.txt", "urns"), stem="english")

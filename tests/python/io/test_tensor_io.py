@@ -1,0 +1,413 @@
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import polyabayes as pb
+from polyabayes import CountTensor, read_tensor, write_tensor
+from polyabayes._support import files
+from polyabayes.exceptions import (
+    FileAccessError,
+    FileFormatError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    MissingDependencyError,
+)
+
+AXES = ["hair", "eye", "sex"]
+SHAPE = (3, 4, 2)
+LABELS = [["red", 'so "called"', "a, b"], ["10", "9", "01", "NA"], ["ü\r\n", " "]]
+BIG = 2_819_662_855_499
+TNS = "# hair eye sex count\n1 1 1 32\n1 3 2 11\n\n3 4 2 5 # the last\n"
+MODES = {
+    "modes": [
+        {"name": "hair", "size": 3},
+        {"name": "eye", "size": 4, "labels": ["a", "b", "c", "d"]},
+        {"name": "sex", "size": 2, "labels": None},
+    ]
+}
+
+
+def random_tensor(labels: list[list[str]] | None, seed: int = 0) -> CountTensor:
+    counts = np.random.default_rng(seed).poisson(0.8, size=SHAPE)
+    counts[1, 2, 1] = BIG
+    return CountTensor.from_dense(counts, AXES, labels)
+
+
+def by_label(tensor: CountTensor) -> dict[tuple[str, ...], int]:
+    frame = tensor.to_frame()
+    keys = zip(*(frame[axis].astype(str) for axis in tensor.axes), strict=True)
+    return dict(zip(keys, frame["count"], strict=True))
+
+
+# round trips
+
+
+@pytest.mark.parametrize("name", ["x.tns", "x.tns.gz", "x.npz"])
+@pytest.mark.parametrize("labels", [None, LABELS, [None, LABELS[1], None]])
+def test_everything_comes_back(tmp_path, name, labels):
+    tensor = random_tensor(labels)
+    write_tensor(tensor, tmp_path / name)
+    assert read_tensor(tmp_path / name) == tensor
+    renamed = read_tensor(tmp_path / name, ["i", "j", "k"])
+    assert renamed == tensor.rename({"hair": "i", "eye": "j", "sex": "k"})
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz"])
+@pytest.mark.parametrize("labels", [None, LABELS, [None, LABELS[1], None]])
+def test_csv_keeps_cells_by_their_labels(tmp_path, name, labels):
+    tensor = random_tensor(labels)
+    write_tensor(tensor, tmp_path / name)
+    back = read_tensor(tmp_path / name)
+    assert back.axes == tensor.axes
+    assert by_label(back) == by_label(tensor)
+    assert back.counts.max() == BIG
+    again = tmp_path / "again.csv"
+    write_tensor(back, again)
+    assert read_tensor(again) == back
+
+
+def test_parquet(tmp_path):
+    tensor = random_tensor(LABELS)
+    tensor.to_frame().to_parquet(tmp_path / "x.parquet")
+    assert read_tensor(tmp_path / "x.parquet") == tensor
+    tensor.to_frame("n").to_parquet(tmp_path / "y.parquet")
+    back = read_tensor(tmp_path / "y.parquet", ["sex", "hair"], counts="n")
+    assert back == tensor.marginal("sex", "hair")
+
+
+@pytest.mark.parametrize("name", ["x.tns", "x.tns.gz", "x.npz"])
+def test_empty_tensors_and_the_largest_count(tmp_path, name):
+    empty = CountTensor.from_coo([], [], AXES, SHAPE)
+    write_tensor(empty, tmp_path / name)
+    assert read_tensor(tmp_path / name) == empty
+    most = CountTensor.from_coo([[10**15]], [2**63 - 1], ["i"])
+    write_tensor(most, tmp_path / name)
+    assert read_tensor(tmp_path / name) == most
+
+
+def test_many_cells_are_written_in_pieces(tmp_path):
+    rng = np.random.default_rng(0)
+    coordinates = rng.integers(0, [900, 800, 700], size=(200_000, 3))
+    tensor = CountTensor.from_coo(coordinates, rng.integers(1, BIG, size=200_000), AXES)
+    write_tensor(tensor, tmp_path / "x.tns")
+    assert read_tensor(tmp_path / "x.tns") == tensor
+
+
+# FROSTT
+
+
+@pytest.mark.parametrize("content", [TNS, TNS.replace("\n", "\r\n"), gzip.compress(TNS.encode())])
+@pytest.mark.parametrize("block_bytes", [1 << 24, 10])
+def test_tns(write, monkeypatch, content, block_bytes):
+    monkeypatch.setattr(files, "_BLOCK_BYTES", block_bytes)
+    tensor = read_tensor(write("x.tns", content))
+    assert tensor.axes == ("mode1", "mode2", "mode3")
+    assert tensor.shape == (3, 4, 2)
+    assert tensor.coordinates.tolist() == [[0, 0, 0], [0, 2, 1], [2, 3, 1]]
+    assert tensor.counts.tolist() == [32, 11, 5]
+    assert read_tensor(write("y.tns", content), AXES, shape=(3, 4, 5)).shape == (3, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("count", "is_read_as"),
+    [("3.0", 3), ("3.", 3), ("+3", 3), ("2.81e2", 281), ("0", 0), (f"{2**63 - 12}", 2**63 - 12)],
+)
+def test_tns_of_other_numbers(write, count, is_read_as):
+    tensor = read_tensor(write("x.tns", TNS.replace("32", count).replace("5 #", "0 #")))
+    assert tensor.total == 11 + is_read_as
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("1 3 11", "line 3: 3 numbers; a line is the coordinates of a cell on 3 axes"),
+        ("1 3 2 2 11", "line 3: 5 numbers"),
+        ("0 3 2 11", "line 3: coordinate 1 is '0', not a whole number counted from 1"),
+        ("1 -3 2 11", "line 3: coordinate 2 is '-3'"),
+        ("1 3.0 2 11", "line 3: coordinate 2 is '3.0'"),
+        ("1 3:2 2 11", "line 3: coordinate 2 is '3:2'"),
+        ("1 3 2 -11", "line 3: the count '-11' is not a whole number from 0 to 2**63 - 1"),
+        ("1 3 2 1.5", "line 3: the count '1.5'"),
+        ("1 3 2 nan", "line 3: the count 'nan'"),
+        ("1 3 2 inf", "line 3: the count 'inf'"),
+        ("1 3 2 1e999999999", "line 3: the count '1e999999999'"),
+        ("1 3 2 eleven", "line 3: the count 'eleven'"),
+        (f"1 3 2 {2**63}", f"line 3: the count '{2**63}'"),
+        (f"1 3 2 {2**63 - 1}", "has the sum 9223372036854775844, above 2**63 - 1"),
+        ("\xff", "line 3: 1 numbers"),
+    ],
+)
+def test_malformed_tns_is_located(write, wrong, says):
+    path = write("x.tns", TNS.replace("1 3 2 11", wrong).encode("latin-1"))
+    with pytest.raises(FileFormatError) as caught:
+        read_tensor(path)
+    assert says in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [("", "holds no cells"), ("# only\n\n", "holds no cells"), ("5\n6\n", "line 1: 1 numbers")],
+)
+def test_tns_without_cells(write, content, says):
+    with pytest.raises(FileFormatError, match=says):
+        read_tensor(write("x.tns", content))
+
+
+def test_tns_with_modes(write):
+    write("x.modes.json", json.dumps(MODES))
+    tensor = read_tensor(write("x.tns.gz", gzip.compress(TNS.encode())))
+    assert (tensor.axes, tensor.shape) == (("hair", "eye", "sex"), SHAPE)
+    assert tensor.labels[0] is None
+    assert tensor.labels[1].tolist() == ["a", "b", "c", "d"]
+    assert read_tensor(write("x.tns", ""), ["i", "j", "k"]).axes == ("i", "j", "k")
+    with pytest.raises(InvalidArgumentError, match=r"modes\.json gives the sizes"):
+        read_tensor(write("x.tns", TNS), shape=SHAPE)
+    with pytest.raises(InvalidTypeError, match="shape must hold the size of each axis, got 5"):
+        read_tensor(write("y.tns", TNS), shape=5)
+    with pytest.raises(FileFormatError, match=r"line 5: coordinate 2 is '5', .* from 1 to 4"):
+        read_tensor(write("x.tns", TNS.replace("3 4 2", "3 5 2")))
+    with pytest.raises(FileFormatError, match=r"line 1: 3 numbers; .* on 3 axes"):
+        read_tensor(write("x.tns", "1 1 5\n"))
+    with pytest.raises(FileFormatError, match=r"x\.tns: .*shape \(n_cells, 2\)"):
+        read_tensor(write("x.tns", TNS), ["i", "j"])
+
+
+@pytest.mark.parametrize(
+    ("modes", "says"),
+    [
+        ("{", "cannot be read"),
+        ("[]", "must hold"),
+        ('{"modes": []}', "must hold"),
+        ('{"modes": [{"size": 3}]}', "mode 1: it has no name"),
+        ('{"modes": [{"name": "i", "size": 0}]}', "mode 1: the size of 'i' is 0"),
+        ('{"modes": [{"name": "i", "size": true}]}', "the size of 'i' is True"),
+        ('{"modes": [{"name": "i"}]}', "the size of 'i' is None"),
+        ('{"modes": [{"name": "i", "size": 2, "labels": ["a"]}]}', "size 2, but 1 labels"),
+        ('{"modes": [{"name": "i", "size": 2, "labels": [1, 2]}]}', "not a list of text"),
+        ('{"modes": [{"name": "i", "size": 2, "labels": ["a", "a"]}]}', "'a' twice"),
+        ('{"modes": [{"name": "i j", "size": 2}]}', "'i j' cannot name an axis"),
+    ],
+)
+def test_malformed_modes_are_located(write, modes, says):
+    write("x.modes.json", modes)
+    with pytest.raises(FileFormatError, match=says):
+        read_tensor(write("x.tns", "1 5\n"))
+
+
+def test_standard_input(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(TNS.encode())))
+    assert read_tensor("-", AXES).total == 48
+    with pytest.raises(InvalidArgumentError, match="standard input is read as tns only"):
+        read_tensor("-", format="csv")
+
+
+# tables
+
+
+def test_csv_of_observations(write):
+    path = write("x.csv", "rings,sex\n10,M\n9,F\n10,M\n")
+    tensor = read_tensor(path)
+    assert tensor.axes == ("rings", "sex")
+    assert [labels.tolist() for labels in tensor.labels] == [["9", "10"], ["F", "M"]]
+    assert tensor.to_dense().tolist() == [[1, 0], [0, 2]]
+    assert read_tensor(path, ["sex"]).to_dense().tolist() == [1, 2]
+
+
+def test_csv_of_counts(write):
+    path = write("x.csv", f"i,j,count\nNA,01,{BIG}\nnull,1.0,2\nNA,01,1\n")
+    tensor = read_tensor(path)
+    assert by_label(tensor) == {("NA", "01"): BIG + 1, ("null", "1.0"): 2}
+    assert read_tensor(path, ["i"]) == tensor.marginal("i")
+    assert read_tensor(path, ["i", "count"]).shape == (2, 3)
+    tabbed = write("y.csv", f"i\tn\na\t{2**63 - 1}\nb\t0\n")
+    assert read_tensor(tabbed, counts="n", sep="\t").counts.tolist() == [2**63 - 1]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "says"),
+    [
+        ("i,count\na,1\nb,-1\n", {}, "column 'count' holds the negative count -1 at line 3"),
+        ("i,count\na,1\n\nb,0.5\n", {}, "column 'i' has no value at line 3"),
+        ("i,count\na,1\nb,0.5\n\n", {}, "fractional count 0.5 at line 3"),
+        ("i,count\na,1\nb,two\n", {}, "column 'count' holds 'two' at line 3, not a count"),
+        ("i,count\na,1\nb,nan\n", {}, "column 'count' holds 'nan' at line 3"),
+        ("i,count\na,1\nb,inf\n", {}, "column 'count' holds inf at line 3"),
+        ("i,count\na,1\nb,\n", {}, "column 'count' has no value at line 3"),
+        ("i,count\na,1\nb\n", {}, "column 'count' has no value at line 3"),
+        ("i,count\na,1.0\nb,9007199254740993\n", {}, "float64 is exact below"),
+        (f"i,count\na,1\nb,{2**63}\n", {}, r"9223372036854775808, above 2\*\*63 - 1, at line 3"),
+        (f"i,count\na,1\nb,{2**63 - 1}\n", {}, "has the sum 9223372036854775808.*at line 3"),
+        ("i,count\na,1,2\n", {}, "more fields than the header"),
+        ("i,count\na,1\nb,2,3\n", {}, "cannot be read: .*line 3"),
+        ("i j,count\na,1\n", {}, "'i j' cannot name an axis"),
+        ("i\na\n", {"counts": "n"}, "no columns called 'n'"),
+        ("i\na\n", {"axes": ["k"]}, "no columns called 'k'"),
+        ("i,count\n", {}, "axis 'i' has no levels"),
+        ("", {}, "cannot be read"),
+    ],
+)
+def test_malformed_csv_is_located(write, content, options, says):
+    path = write("x.csv", content)
+    with pytest.raises(FileFormatError, match=says) as caught:
+        read_tensor(path, **options)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "says"),
+    [
+        (CountTensor.from_dense([1], ["count"]), "an axis is called 'count'"),
+        (CountTensor.from_dense([1], ["i"], [[""]]), "axis 'i' has an empty label"),
+    ],
+)
+def test_what_csv_cannot_hold(tmp_path, tensor, says):
+    with pytest.raises(InvalidArgumentError, match=says):
+        write_tensor(tensor, tmp_path / "x.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tables_need_pandas(write, monkeypatch):
+    path = write("x.csv", "i\na\n")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingDependencyError, match=r"polyabayes\[frames\]"):
+        read_tensor(path)
+
+
+# archives
+
+
+def test_archives_hold_plain_arrays(tmp_path):
+    write_tensor(random_tensor(LABELS), tmp_path / "x.npz")
+    with np.load(tmp_path / "x.npz", allow_pickle=False) as archive:
+        assert set(archive) == {"coordinates", "counts", "shape", "axes"} | {
+            f"labels_{axis}" for axis in AXES
+        }
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"counts": np.array([1.5])}, "fractional count 1.5 at cell 0"),
+        ({"counts": np.array([1, 2])}, r"counts must have shape \(1,\)"),
+        ({"counts": np.array([{}], dtype=object)}, "holds object, not numbers"),
+        ({"coordinates": np.array([[0, 9]])}, "cell 0 has 9 on axis 'j'"),
+        ({"shape": np.array(3)}, r"shape \(3,\) has 1 entries for 2 axes"),
+        ({"axes": np.array(["i", "i"])}, "'i' twice"),
+        ({"axes": np.array(5)}, "axes must be a sequence of str"),
+        ({"labels_j": np.array(["a"])}, "axis 'j' has size 2, but 1 labels"),
+        ({"labels_j": np.array([1, 2])}, "labels of axis 'j'"),
+    ],
+)
+def test_malformed_archives(tmp_path, changed, says):
+    arrays = {
+        "coordinates": np.array([[0, 1]]),
+        "counts": np.array([1]),
+        "shape": np.array([2, 2]),
+        "axes": np.array(["i", "j"]),
+    }
+    np.savez(tmp_path / "x.npz", **{**arrays, **changed})
+    with pytest.raises(FileFormatError, match=says):
+        read_tensor(tmp_path / "x.npz")
+
+
+def test_what_is_no_archive_of_a_tensor(tmp_path, write):
+    pb.write_corpus(pb.Corpus([[1, 2]]), tmp_path / "x.npz")
+    with pytest.raises(FileFormatError, match=r"no array 'coordinates'.*read_corpus"):
+        read_tensor(tmp_path / "x.npz")
+    with (tmp_path / "y.npz").open("wb") as file:
+        np.save(file, np.ones(3))
+    with pytest.raises(FileFormatError, match="a single array"):
+        read_tensor(tmp_path / "y.npz")
+    whole = (tmp_path / "x.npz").read_bytes()
+    for content in (b"", b"no archive", whole[: len(whole) // 2]):
+        with pytest.raises(FileFormatError, match=r"z\.npz"):
+            read_tensor(write("z.npz", content))
+
+
+# names and options
+
+
+def test_names_tell_the_format(tmp_path, write):
+    with pytest.raises(FileAccessError, match="does not exist"):
+        read_tensor(tmp_path / "x.tns")
+    with pytest.raises(FileAccessError, match="it is a folder"):
+        read_tensor(tmp_path)
+    with pytest.raises(InvalidArgumentError, match=r"does not tell its format; known .*tns, npz"):
+        read_tensor(write("x.zip", ""))
+    with pytest.raises(InvalidArgumentError, match="unknown format 'ldac'; known are tns"):
+        read_tensor(write("x.ldac", "1 0:1\n"))
+    with pytest.raises(InvalidArgumentError, match=r"the format tns: .*'sep'"):
+        read_tensor(write("x.tns", TNS), sep=",")
+    assert read_tensor(write("x.zip", TNS), format="tns").total == 48
+    tensor = random_tensor(None)
+    for name in ("x.parquet", "x.npz.gz", "x.mtx"):
+        with pytest.raises(
+            InvalidArgumentError, match=r"must end in \.tns, \.npz, \.csv, \.tns\.gz"
+        ):
+            write_tensor(tensor, tmp_path / name)
+    with pytest.raises(InvalidTypeError, match="must be a CountTensor, got list"):
+        write_tensor([[1]], tmp_path / "y.tns")
+    with pytest.raises(FileAccessError, match="cannot write"):
+        write_tensor(tensor, tmp_path / "nowhere" / "x.npz")
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    old = random_tensor(LABELS)
+    for name in ("x.tns", "x.npz", "x.csv"):
+        write_tensor(old, tmp_path / name)
+        before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                files.Path, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
+            )
+            with pytest.raises(FileAccessError, match="full"):
+                write_tensor(random_tensor(LABELS, seed=1), tmp_path / name)
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+# real tensors
+
+
+@pytest.mark.parametrize(
+    ("name", "axes", "shape", "n_cells", "total", "largest"),
+    [
+        ("icews14.tns.gz", "sender receiver action", (184, 184, 173), 6585, 15366, 54),
+        (
+            "icews14_month.tns.gz",
+            "sender receiver action month",
+            (184, 184, 20, 12),
+            8675,
+            15366,
+            27,
+        ),
+        ("enron.tns.gz", "sender receiver month", (184, 184, 44), 10394, 38181, 147),
+        ("hair_eye_sex.tns", "hair eye sex", (4, 4, 2), 32, 592, 66),
+        ("ucb_admissions.tns", "admit gender dept", (2, 2, 6), 24, 4526, 512),
+        ("titanic.tns", "class sex age survived", (4, 2, 2, 2), 24, 2201, 670),
+        ("letter_bigrams.csv", "first second", (26, 26), 669, BIG, 100_272_945_963),
+    ],
+)
+def test_real_tensors(shared_data, tmp_path, name, axes, shape, n_cells, total, largest):
+    tensor = read_tensor(shared_data / name)
+    assert (tensor.axes, tensor.shape) == (tuple(axes.split()), shape)
+    assert (tensor.n_cells, tensor.total, tensor.counts.max()) == (n_cells, total, largest)
+    assert all(labels is not None for labels in tensor.labels)
+    write_tensor(tensor, tmp_path / "x.tns.gz")
+    assert read_tensor(tmp_path / "x.tns.gz") == tensor
+
+
+def test_real_observations(shared_data):
+    tensor = read_tensor(shared_data / "abalone.csv", ["sex", "rings"])
+    assert tensor.marginal("sex").to_dense().tolist() == [1307, 1342, 1528]
+    assert tensor.labels[1].tolist() == sorted(tensor.labels[1].tolist(), key=int)
+    frame = pd.read_csv(shared_data / "abalone.csv")
+    assert CountTensor.from_frame(frame, ["sex", "rings"]) == tensor

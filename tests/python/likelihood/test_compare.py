@@ -1,0 +1,489 @@
+from __future__ import annotations
+
+import pickle
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import polyabayes as pb
+from polyabayes import exceptions as errors
+
+COUNTS = np.array([[2, 1, 0, 3], [0, 0, 0, 0], [1, 0, 4, 1]])
+TOPICS = np.array([[0.5, 0.25, 0.125, 0.125], [0.125, 0.25, 0.25, 0.375]])
+FLAT = np.full((1, 4), 0.25)
+
+
+def lda(prior=0.5, topics=TOPICS, **options):
+    return pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=prior, topic_word=topics, **options
+    )
+
+
+def gamma_poisson(shape=(0.7, 1.3), probability=(0.6, 0.25), topics=TOPICS, **options):
+    return pb.PoissonFactorAnalysis.from_parameters(
+        topic_word=topics, shape=shape, probability=probability, **options
+    )
+
+
+def test_all_models_are_asked_about_the_same_event():
+    models = {"lda": lda(), "gamma-poisson": gamma_poisson()}
+    comparison = pb.compare(models, COUNTS)
+    assert (comparison.event, comparison.given_length) == ("sequence", True)
+    for name, model in models.items():
+        result = comparison.results[name]
+        expected = pb.log_likelihood(model, COUNTS, event="sequence", given_length=True)
+        assert (result.event, result.given_length) == ("sequence", True)
+        np.testing.assert_array_equal(result.values, expected.values)
+
+
+def test_lengths_count_unless_a_model_has_no_law_of_them():
+    models = {"a": gamma_poisson(), "b": gamma_poisson(probability=0.5)}
+    free = pb.compare(models, COUNTS)
+    assert not free.given_length
+    expected = pb.log_likelihood(models["a"], COUNTS, event=free.event)
+    assert free.results["a"].total == expected.total
+    given = pb.compare(models, COUNTS, given_length=True, event="sequence")
+    expected = pb.log_likelihood(models["b"], COUNTS, event="sequence", given_length=True)
+    assert given.results["b"].total == expected.total
+    with pytest.raises(errors.InvalidArgumentError, match="given_length"):
+        pb.compare(models | {"lda": lda()}, COUNTS, given_length=False)
+
+
+def test_differences_do_not_depend_on_the_event():
+    models = {"lda": lda(), "gamma-poisson": gamma_poisson()}
+    bags, tokens = (pb.compare(models, COUNTS, event=event) for event in ("counts", "sequence"))
+    expected = tokens.difference("lda", "gamma-poisson")
+    assert bags.difference("lda", "gamma-poisson") == pytest.approx(expected, abs=1e-12)
+
+
+def test_paired_differences_are_a_ratio_of_sums_with_its_error():
+    data = pb.datasets.make_lda_corpus(
+        80, 30, 3, document_length=np.arange(80) % 23, doc_topic_prior=0.4, random_state=0
+    )
+    models = {
+        "true": lda(0.4, data.topic_word),
+        "flat": lda(0.4, np.full((1, 30), 1 / 30)),
+        "wrong prior": lda(20.0, data.topic_word),
+    }
+    comparison = pb.compare(models, data.corpus, random_state=0)
+    assert comparison.best == "true"
+    assert list(comparison.results) == ["true", "wrong prior", "flat"]
+    lengths = np.asarray(data.corpus.counts.sum(axis=1)).ravel()
+    for name in ("wrong prior", "flat"):
+        ahead = comparison.results["true"].values - comparison.results[name].values
+        mean, std_error = comparison.difference("true", name)
+        assert mean == pytest.approx(ahead.sum() / lengths.sum(), rel=1e-12)
+        without = (ahead.sum() - ahead) / (lengths.sum() - lengths)
+        expected = np.std(without) * np.sqrt(len(ahead) - 1)
+        assert std_error == pytest.approx(expected, rel=1e-9)
+        low, high = comparison.interval("true", name, 0.9)
+        t = stats.t(lengths.sum() ** 2 / (lengths**2).sum() - 1).ppf(0.95)
+        assert (low, high) == pytest.approx((mean - t * std_error, mean + t * std_error), rel=1e-9)
+        assert mean > 3 * std_error
+        reverse = comparison.difference(name, "true")
+        assert reverse == pytest.approx((-mean, std_error), rel=1e-12)
+    assert comparison.difference("flat", "flat") == (0, 0)
+
+
+def test_error_of_the_difference_is_the_spread_over_new_documents():
+    data = pb.datasets.make_lda_corpus(
+        6_000, 30, 2, document_length=12, doc_topic_prior=0.4, random_state=0
+    )
+    models = {"true": lda(0.4, data.topic_word), "other": lda(5.0, data.topic_word)}
+    means, std_errors = np.transpose(
+        [
+            pb.compare(models, data.corpus.counts[first : first + 60]).difference("true", "other")
+            for first in range(0, 6_000, 60)
+        ]
+    )
+    # The standard deviation of 100 means is known to about 7 %.
+    assert np.std(means) == pytest.approx(np.sqrt(np.mean(std_errors**2)), rel=0.25)
+
+
+def test_tables_name_every_model():
+    comparison = pb.compare({"worse": lda(topics=FLAT), "besser ü": gamma_poisson()}, COUNTS)
+    frame = comparison.to_frame()
+    assert frame.index.tolist() == list(comparison.results)
+    best, other = frame.index
+    assert frame.loc[best, ["behind_best", "behind_best_std_error", "p_better"]].tolist() == [
+        0,
+        0,
+        0.5,
+    ]
+    behind, std_error = comparison.difference(best, other)
+    row = frame.loc[other]
+    assert (row["behind_best"], row["behind_best_std_error"]) == (behind, std_error)
+    assert behind > 0
+    # Two documents of six tokens, and an empty one.
+    assert row["p_better"] == pytest.approx(stats.t.cdf(-behind / std_error, 1), rel=1e-12)
+    assert row["perplexity"] == comparison.results[other].perplexity
+    assert row["nats_per_token"] == comparison.results[other].nats_per_token
+    lines = str(comparison).splitlines()
+    assert [line.split("  ")[0].strip() for line in lines] == ["model", best, other]
+    assert f"{row['nats_per_token']:.4f}" in lines[2]
+    assert "2 models on sequence, given the length" in repr(comparison)
+
+
+def test_one_seed_serves_all_models_and_repeats():
+    models = {"a": lda(), "b": lda()}
+    comparison = pb.compare(models, COUNTS, method="smc", random_state=3, n_particles=7, n_jobs=2)
+    assert comparison.difference("a", "b") == (0, 0)
+    again = pb.compare(models, COUNTS, method="smc", random_state=3, n_particles=7, n_jobs=1)
+    np.testing.assert_array_equal(comparison.results["a"].values, again.results["b"].values)
+    other = pb.compare(models, COUNTS, method="smc", random_state=4, n_particles=7)
+    assert other.results["a"].total != again.results["a"].total
+
+
+def test_impossible_documents_are_left_out_and_their_models_come_last():
+    models = {
+        "no first word": lda(topics=[[0.0, 0.25, 0.25, 0.5]]),
+        "fine": lda(),
+        "no last word": lda(topics=[[0.4, 0.3, 0.3, 0.0]]),
+    }
+    counts = np.vstack([COUNTS, [[0, 3, 1, 2]], [[2, 1, 1, 0]], [[0, 2, 2, 0]]])
+    with pytest.warns(errors.ImpossibleDocumentWarning, match="no .* word: (3 )?documents") as said:
+        comparison = pb.compare(models, counts)
+    assert any("no last word: 3 documents without" in str(warning.message) for warning in said)
+    assert comparison.best == "fine"
+    assert comparison.n_left_out == {"fine": 0, "no first word": 3, "no last word": 3}
+    frame = comparison.to_frame()
+    assert frame["n_left_out"].tolist() == [0, 3, 3]
+    row = frame.loc["no first word"]
+    assert (row["nats_per_token"], row["perplexity"]) == (-np.inf, np.inf)
+    # The others are compared on the documents that both can produce.
+    shared = pb.compare(
+        {name: models[name] for name in ("fine", "no first word")}, counts[[1, 3, 5]]
+    )
+    expected = shared.difference("fine", "no first word")
+    assert comparison.difference("fine", "no first word") == pytest.approx(expected, rel=1e-12)
+    assert (row["behind_best"], row["behind_best_std_error"]) == pytest.approx(expected, rel=1e-12)
+    assert 0 < row["p_better"] < 1
+
+
+def as_scored(values, n_tokens):
+    """A result with these values."""
+    template = pb.log_likelihood(lda(), [[1, 0, 0, 0]])
+    zeros = np.zeros(len(values))
+    return replace(
+        template, values=values, n_tokens=n_tokens, std_errors=zeros, groups=np.arange(len(values))
+    )
+
+
+def test_documents_without_a_number_do_not_spoil_the_others():
+    n_tokens = np.array([3, 4, 5, 6])
+    values = {
+        "a": as_scored(np.array([-3.0, np.nan, -5.0, -7.0]), n_tokens),
+        "b": as_scored(np.array([-3.5, -4.0, -np.inf, -6.0]), n_tokens),
+    }
+    comparison = pb.Comparison(values, "sequence", given_length=True)
+    mean, std_error = comparison.difference("a", "b")
+    assert mean == pytest.approx((0.5 - 1) / 9)
+    assert std_error > 0
+    assert comparison.n_left_out == {"a": 1, "b": 1}
+
+
+@pytest.mark.parametrize("n_documents", [10, 30])
+@pytest.mark.parametrize("sigma", [0.3, 1.0, 1.5])
+def test_intervals_and_p_values_are_calibrated_at_ties(n_documents, sigma):
+    rng = np.random.default_rng(7)
+    covered, sure, n_runs = 0, 0, 1000
+    for _ in range(n_runs):
+        # Lengths with heavy tails; differences grow with the length, as those of real models.
+        n_tokens = np.ceil(np.exp(4 + sigma * rng.standard_normal(n_documents))).astype(int)
+        per_token = 0.05 * rng.standard_normal(n_documents)
+        noise = 0.2 * np.sqrt(n_tokens) * rng.standard_normal(n_documents)
+        ahead = n_tokens * per_token + noise
+        models = {
+            "a": as_scored(ahead, n_tokens),
+            "b": as_scored(np.zeros(n_documents), n_tokens),
+        }
+        models = dict(sorted(models.items(), key=lambda pair: -pair[1].total))
+        comparison = pb.Comparison(models, "sequence", given_length=True)
+        low, high = comparison.interval("a", "b")
+        covered += low <= 0 <= high
+        sure += comparison.to_frame()["p_better"].iloc[1] < 0.01
+    assert 0.92 <= covered / n_runs <= 0.97
+    # The model that the documents favour is the best: 2 % of ties have the other below 0.01.
+    assert sure / n_runs <= 0.03
+
+
+def test_models_with_their_own_vocabularies_are_compared_on_the_same_words():
+    words = ["urn", "ball", "größe", "🎲"]
+    order = [2, 0, 3, 1]
+    models = {
+        "a": lda(vocabulary=words),
+        "b": lda(topics=TOPICS[:, order], vocabulary=[words[i] for i in order]),
+    }
+    comparison = pb.compare(models, pb.Corpus(COUNTS, words))
+    assert comparison.difference("a", "b") == pytest.approx((0, 0), abs=1e-13)
+    extra = pb.Corpus(np.c_[COUNTS, [1, 0, 5]], [*words, "new"])
+    with pytest.raises(errors.InvalidArgumentError, match="'new'"):
+        pb.compare(models, extra)
+    dropped = pb.compare(models, extra, unseen="drop")
+    assert dropped.results["a"].n_unseen_tokens == dropped.results["b"].n_unseen_tokens == 6
+    assert dropped.results["a"].total == comparison.results["a"].total
+
+
+def test_one_document_has_no_known_error_of_its_difference():
+    comparison = pb.compare({"a": lda(), "b": lda(topics=FLAT)}, COUNTS[:1])
+    mean, std_error = comparison.difference(*comparison.results)
+    assert mean > 0
+    assert np.isnan(std_error)
+
+
+@pytest.mark.parametrize(
+    ("models", "error", "message"),
+    [
+        ({}, TypeError, "models"),
+        ([lda()], TypeError, "models"),
+        (lda(), TypeError, "models"),
+        ({"a": lda(), "b": "lda"}, TypeError, r"models\['b'\]"),
+        ({"a": pb.LatentDirichletAllocation()}, errors.NotFittedError, "fit"),
+        ({"a": lda(topics=np.full((1, 3), 1 / 3))}, ValueError, "documents has 4 features"),
+    ],
+)
+def test_bad_models(models, error, message):
+    with pytest.raises(error, match=message) as caught:
+        pb.compare(models, COUNTS)
+    assert isinstance(caught.value, errors.PolyabayesError)
+
+
+def test_unknown_names_are_listed():
+    comparison = pb.compare({"a": lda(), "b": lda(topics=FLAT)}, COUNTS)
+    with pytest.raises(errors.InvalidArgumentError, match=r"'c'.*'a'"):
+        comparison.difference("a", "c")
+
+
+CALLS = [
+    pytest.param(partial(pb.log_likelihood, lda()), id="log_likelihood"),
+    pytest.param(partial(pb.compare, {"a": lda()}), id="compare"),
+]
+BAD_OPTIONS = [
+    ("method", "wallach", ValueError),
+    ("method", None, ValueError),
+    ("method", ["smc"], ValueError),
+    ("method", np.array(["smc", "exact"]), ValueError),
+    ("event", "bag", ValueError),
+    ("event", 1, ValueError),
+    ("given_length", 1, TypeError),
+    ("given_length", "yes", TypeError),
+    ("given_length", False, ValueError),
+    ("unseen", "ignore", ValueError),
+    ("n_jobs", 0, ValueError),
+    ("n_jobs", -1000, ValueError),
+    ("n_jobs", 1.5, TypeError),
+    ("n_jobs", 2**70, ValueError),
+    ("random_state", -1, ValueError),
+    ("random_state", "seed", ValueError),
+    ("random_state", 0.5, ValueError),
+    *((name, 0, ValueError) for name in ("n_samples", "n_particles", "n_replicates")),
+    *((name, 2.0, TypeError) for name in ("n_samples", "n_particles", "n_replicates")),
+    *((name, True, TypeError) for name in ("n_samples", "n_particles", "n_replicates")),
+    *((name, 2**70, ValueError) for name in ("n_samples", "n_particles", "n_replicates")),
+    ("n_replicates", 1, ValueError),
+    *((name, 0, ValueError) for name in ("target_std_error", "budget")),
+    *((name, -1.0, ValueError) for name in ("target_std_error", "budget")),
+    *((name, np.nan, ValueError) for name in ("target_std_error", "budget")),
+    *((name, np.inf, ValueError) for name in ("target_std_error", "budget")),
+    *((name, 10**400, ValueError) for name in ("target_std_error", "budget")),
+    *((name, "1", TypeError) for name in ("target_std_error", "budget")),
+    *((name, [1.0], TypeError) for name in ("target_std_error", "budget")),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"), BAD_OPTIONS, ids=[f"{n}-{str(v)[:12]}" for n, v, _ in BAD_OPTIONS]
+)
+@pytest.mark.parametrize("call", CALLS)
+def test_bad_options_are_refused_by_name(call, name, value, error):
+    with pytest.raises(error, match=name) as caught:
+        call(COUNTS, **{name: value})
+    assert isinstance(caught.value, errors.PolyabayesError)
+
+
+@pytest.mark.parametrize(
+    ("documents", "error", "message"),
+    [
+        (None, errors.InvalidTypeError, "documents"),
+        ("text", errors.InvalidTypeError, "documents.*read_corpus"),
+        ([["a", "b"]], errors.InvalidTypeError, "documents"),
+        ([1, 2, 3, 4], errors.InvalidArgumentError, "documents"),
+        ([[1, 2]], errors.InvalidArgumentError, "documents has 2 features"),
+        (np.zeros((0, 4)), errors.InvalidArgumentError, "documents must hold at least one"),
+        ([[0, 1, 2, 3], [0, -1, 0, 0]], errors.InvalidCountsError, "row. 1, word .column. 1"),
+        ([[0, 0, 0.5, 0]], errors.InvalidCountsError, "fractional.*row. 0, word .column. 2"),
+        ([[0, 0, 0, np.nan]], errors.InvalidCountsError, "NaN"),
+        ([[0, 0, 0, np.inf]], errors.InvalidCountsError, "infinity"),
+        ([[0, 0, 0, 2**32]], errors.InvalidCountsError, "documents.*4294967295"),
+    ],
+)
+@pytest.mark.parametrize("call", CALLS)
+def test_bad_documents_are_refused_by_place(call, documents, error, message):
+    with pytest.raises(error, match=message):
+        call(documents)
+
+
+@pytest.mark.parametrize("model", ["lda", None, pb.LatentDirichletAllocation, TOPICS])
+def test_scoring_needs_a_model(model):
+    with pytest.raises(errors.InvalidTypeError, match="model must be"):
+        pb.log_likelihood(model, COUNTS)
+
+
+def test_derived_quantities():
+    documents = pb.Corpus(COUNTS, ids=["a", "b", "c"])
+    result = pb.log_likelihood(gamma_poisson(), documents, "smc", n_replicates=8, random_state=0)
+    n_tokens = COUNTS.sum()
+    assert result.total == pytest.approx(result.values.sum(), rel=1e-15)
+    assert result.nats_per_token == pytest.approx(result.total / n_tokens, rel=1e-15)
+    assert result.nats_per_token_std_error == result.total_std_error / n_tokens
+    assert result.perplexity == pytest.approx(np.exp(-result.total / n_tokens), rel=1e-14)
+    for level in (0.5, 0.95):
+        t = stats.t(7).ppf((1 + level) / 2)
+        for bound, sign in zip(result.interval(level), (-1, 1), strict=True):
+            np.testing.assert_allclose(
+                bound, result.values + sign * t * result.std_errors, rtol=1e-14
+            )
+        z = stats.norm.ppf((1 + level) / 2)
+        expected = result.total + np.array([-z, z]) * result.total_std_error
+        np.testing.assert_allclose(result.total_interval(level), expected, rtol=1e-14)
+    for bad, error in ((0, ValueError), (1, ValueError), ("x", TypeError)):
+        with pytest.raises(error, match="level"):
+            result.interval(bad)
+    assert "3 documents (exact 1, smc 2)" in repr(result)
+    copy = pickle.loads(pickle.dumps(result))
+    assert (copy.total, copy.method, list(copy.ids)) == (result.total, "smc", ["a", "b", "c"])
+
+
+def test_tables_hold_every_document():
+    documents = pb.Corpus(COUNTS, ids=["a", "b", "ü"])
+    result = pb.log_likelihood(lda(), documents, "smc", random_state=0)
+    frame = result.to_frame()
+    assert frame["document"].tolist() == ["a", "b", "ü"]
+    assert frame["method"].tolist() == ["smc", "exact", "smc"]
+    columns = {"n_tokens": result.n_tokens, "n_eff": result.n_effs}
+    columns |= {"log_likelihood": result.values, "std_error": result.std_errors}
+    for name, values in columns.items():
+        np.testing.assert_array_equal(frame[name], values)
+    assert result.to_arrow().to_pydict() == frame.to_dict("list")
+    assert pb.log_likelihood(lda(), COUNTS).to_frame()["document"].tolist() == [0, 1, 2]
+
+
+def test_results_can_be_compared():
+    one, other = (pb.log_likelihood(lda(), COUNTS, "smc", random_state=seed) for seed in (0, 1))
+    assert one != other
+    assert one == one
+
+
+def test_huge_perplexity_is_infinite():
+    assert pb.log_likelihood(gamma_poisson(1e5, 0.5), [[1, 0, 0, 0]]).perplexity == np.inf
+
+
+def test_unreliable_errors_are_reported():
+    topics = [[0.9, 0.1, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
+    with pytest.warns(errors.UnreliableErrorWarning, match=r"document 1 .*n_samples"):
+        result = pb.log_likelihood(
+            lda(0.1, topics), [[1, 0, 0, 0], [300] * 4], "direct", n_samples=5, random_state=0
+        )
+    assert result.n_effs[1] < 2
+
+
+@pytest.mark.parametrize("method", ["auto", "exact", "smc", "smc-lookahead", "direct"])
+def test_empty_documents(method):
+    result = pb.log_likelihood(lda(), [[0] * 4], method)
+    assert (result.total, result.std_errors[0], result.methods[0]) == (0, 0, "exact")
+    assert np.isnan(
+        [result.nats_per_token, result.nats_per_token_std_error, result.perplexity]
+    ).all()
+    model = gamma_poisson()
+    nothing = 0.7 * np.log(0.4) + 1.3 * np.log(0.75)
+    assert pb.log_likelihood(model, [[0] * 4], method).total == pytest.approx(nothing, rel=1e-14)
+    given = pb.log_likelihood(model, [[0] * 4], method, given_length=True)
+    assert given.total == pytest.approx(0, abs=1e-14)
+
+
+@pytest.mark.parametrize("method", ["auto", "exact", "smc", "smc-lookahead", "direct"])
+@pytest.mark.parametrize("make", [lda, gamma_poisson])
+def test_impossible_words_give_minus_infinity_and_a_warning(make, method):
+    model = make(topics=[[0.5, 0.5, 0.0], [0.25, 0.75, 0.0]])
+    documents = pb.Corpus([[1, 0, 1], [1, 2, 0]], ids=["strange", "fine"])
+    with pytest.warns(errors.ImpossibleDocumentWarning, match="'strange'"):
+        result = pb.log_likelihood(model, documents, method, random_state=0)
+    lower, upper = result.interval()
+    assert result.values[0] == lower[0] == upper[0] == -np.inf
+    assert result.std_errors[0] == 0
+    assert np.isfinite(result.values[1])
+    assert result.total == result.nats_per_token == -np.inf
+    assert result.total_interval() == (-np.inf, -np.inf)
+    assert result.perplexity == np.inf
+    assert np.isfinite([result.total_std_error, result.nats_per_token_std_error]).all()
+
+
+def test_exact_requests_above_the_budget_say_what_they_cost():
+    data = pb.datasets.make_lda_corpus(3, 40, 4, document_length=60, random_state=0)
+    corpus, model = data.corpus, lda(0.1, data.topic_word)
+    with pytest.raises(errors.BudgetExceededError) as caught:
+        pb.log_likelihood(model, corpus, "exact", budget=1000)
+    for part in ("document 0", "60 tokens", "4 topics", "multiply-adds", "budget", "smc-lookahead"):
+        assert part in str(caught.value)
+    estimate = float(re.search(r"about ([\d.e+]+) multiply-adds", str(caught.value))[1])
+    assert np.isfinite(pb.log_likelihood(model, corpus, "exact", budget=1.1 * estimate).total)
+
+
+def test_exact_requests_above_the_memory_do_not_blame_the_budget():
+    data = pb.datasets.make_lda_corpus(1, 40, 6, document_length=150, random_state=0)
+    with pytest.raises(errors.BudgetExceededError, match="bytes") as caught:
+        pb.log_likelihood(lda(0.1, data.topic_word), data.corpus, "exact", budget=1e300)
+    assert "raise budget" not in str(caught.value)
+
+
+def test_sizes_beyond_the_memory_are_refused_and_do_not_end_the_process():
+    resource = pytest.importorskip("resource")
+    code = (
+        "import polyabayes as pb\n"
+        "model = pb.LatentDirichletAllocation.from_parameters(\n"
+        "    doc_topic_prior=1.0, topic_word=[[0.5, 0.5], [0.1, 0.9]])\n"
+        "try:\n"
+        "    pb.log_likelihood(model, [[2, 1]], 'smc', n_particles=10**9)\n"
+        "except (pb.exceptions.PolyabayesError, MemoryError) as error:\n"
+        "    print('refused')\n"
+    )
+    limit = (4 << 30, 4 << 30)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit),
+    )
+    assert (done.returncode, done.stdout) == (0, "refused\n")
+
+
+def test_models_of_different_vocabularies_score_the_same_tokens():
+    words = ["a", "b", "c", "d"]
+    topics = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
+    part = topics[:, :2] / topics[:, :2].sum(axis=1, keepdims=True)
+    make = pb.LatentDirichletAllocation.from_parameters
+    models = {
+        "four words": make(doc_topic_prior=0.5, topic_word=topics, vocabulary=words),
+        "two words": make(doc_topic_prior=0.5, topic_word=part, vocabulary=words[:2]),
+    }
+    documents = pb.Corpus([[3, 1, 2, 0], [0, 2, 1, 5]], vocabulary=words)
+    comparison = pb.compare(models, documents, unseen="drop")
+    for result in comparison.results.values():
+        assert result.n_tokens.tolist() == [4, 2]
+        assert result.n_unseen_tokens == 8
+    with pytest.raises(errors.InvalidArgumentError, match="unseen"):
+        pb.compare(models, documents)
+
+
+def test_compare_and_log_likelihood_agree_under_one_seed():
+    model = lda()
+    alone = pb.log_likelihood(model, COUNTS, "smc", random_state=5)
+    together = pb.compare({"one": model}, COUNTS, method="smc", random_state=5)
+    np.testing.assert_array_equal(together.results["one"].values, alone.values)

@@ -1,0 +1,393 @@
+"""Bounds, divergences, traces, options, sizes and budgets of the estimators."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import same_color
+from scipy import stats
+
+import polyabayes as pb
+from polyabayes import exceptions as errors
+from polyabayes.likelihood.methods import METHODS
+from polyabayes.plotting import plot_convergence
+
+mpl.use("Agg")
+
+TOPICS = np.array([[0.5, 0.3, 0.1, 0.1], [0.1, 0.2, 0.3, 0.4], [0.1, 0.5, 0.1, 0.3]])
+LDA = pb.LatentDirichletAllocation.from_parameters(
+    doc_topic_prior=[0.4, 0.9, 0.2], topic_word=TOPICS
+)
+PFA = pb.PoissonFactorAnalysis.from_parameters(
+    shape=[0.7, 1.3, 0.4], probability=[0.6, 0.85, 0.8], topic_word=TOPICS * [[2], [0.5], [1]]
+)
+MODELS = {"lda": LDA, "pfa": PFA}
+COUNTS = np.array([[3, 2, 4, 1], [0, 0, 0, 0], [0, 6, 1, 2], [1, 0, 0, 0], [2, 0, 0, 9]])
+SAMPLERS = sorted(set(METHODS) - {"auto", "exact", "recursive"})
+GROWING = {"direct", "harmonic", "l2r", "mean-field"} | {m for m in METHODS if "right" in m}
+PRIOR_START = ("annealed", {"start": "prior"})
+VARIANTS = [
+    ("mean-field", {"order": 2}),
+    ("mean-field", {"n_iterations": 1}),
+    ("l2r", {"n_conditional_samples": 4}),
+    PRIOR_START,
+]
+REVERSIBLE = [("annealed", None), PRIOR_START, ("smc", None), ("smc-lookahead", None)]
+BAD = (errors.InvalidArgumentError, errors.InvalidTypeError)
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def bounds_and_exact(name, method, options, **sizes):
+    lengths = {"document_length": 12} if name == "lda" else {}
+    bounds = pb.bidirectional_bounds(MODELS[name], method, options=options, **sizes, **lengths)
+    return bounds, pb.log_likelihood(MODELS[name], bounds.data, "exact").values
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("method", "options"), REVERSIBLE)
+def test_bounds_bracket_the_exact_values(name, method, options):
+    sizes = {"n_documents": 20, "n_samples": 1_000, "n_particles": 1_000, "n_replicates": 40}
+    bounds, exact = bounds_and_exact(name, method, options, random_state=0, **sizes)
+    assert (bounds.lower - 4 * bounds.lower_std_errors <= exact).all()
+    assert (exact <= bounds.upper + 4 * bounds.upper_std_errors).all()
+    assert (np.abs(bounds.gap) < 0.5).all()
+    np.testing.assert_array_equal(bounds.gap, bounds.upper - bounds.lower)
+    expected = np.hypot(bounds.lower_std_errors, bounds.upper_std_errors)
+    np.testing.assert_array_equal(bounds.gap_std_errors, expected)
+    assert "20 documents" in repr(bounds)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("method", "options"), REVERSIBLE[:3])
+def test_bounds_are_of_unbiased_estimates(name, method, options):
+    size = 100 if options else 10
+    sizes = {"n_documents": 4_000, "n_samples": size, "n_particles": size, "n_replicates": 2}
+    bounds, exact = bounds_and_exact(name, method, options, random_state=1, **sizes)
+    for ratio in (np.exp(bounds.lower - exact), np.exp(exact - bounds.upper)):
+        std_error = ratio.std() / np.sqrt(4_000)
+        assert std_error < 0.05
+        assert ratio.mean() == pytest.approx(1, abs=4 * std_error)
+    # Neither is ln p without bias.
+    assert bounds.gap.mean() > 4 * bounds.gap.std() / np.sqrt(4_000)
+
+
+def test_documents_of_bounds():
+    lengths = np.array([0, 7, 1, 0, 30])
+    bounds = pb.bidirectional_bounds(
+        LDA, n_documents=5, document_length=lengths, n_particles=9, random_state=0
+    )
+    np.testing.assert_array_equal(bounds.data.counts.sum(axis=1).A1, lengths)
+    for bound in (bounds.lower, bounds.upper):
+        np.testing.assert_array_equal(bound == 0, lengths == 0)
+    np.testing.assert_array_equal(bounds.sizes, np.where(lengths > 0, 9, 0))
+    assert pb.bidirectional_bounds(LDA, n_documents=2).data.n_tokens == 200
+
+
+@pytest.mark.parametrize(("method", "options"), REVERSIBLE)
+def test_bounds_repeat_with_their_seed_for_any_threads(method, options):
+    sizes = {"n_documents": 6, "document_length": 50, "n_samples": 20, "n_particles": 20}
+    one, two, other = (
+        pb.bidirectional_bounds(
+            LDA, method, options=options, random_state=seed, n_jobs=n_jobs, **sizes
+        )
+        for seed, n_jobs in ((1, 1), (1, 2), (2, 2))
+    )
+    for name in ("lower", "lower_std_errors", "upper", "upper_std_errors", "sizes"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+    assert (one.data.counts != two.data.counts).nnz == 0
+    assert (one.lower != other.lower).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "match"),
+    [
+        (PFA, {"document_length": 10}, "document_length is for LDA"),
+        (LDA, {"document_length": -1}, "document_length must be"),
+        (LDA, {"document_length": 2.0}, "document_length must be"),
+        (LDA, {"document_length": [5, 5]}, "each of the 10 documents"),
+        *((LDA, {"n_documents": n}, "n_documents must be") for n in (0, -1, 1.5, True)),
+        *(
+            (LDA, {"method": m}, "'auto', 'annealed', 'smc-lookahead', 'smc'")
+            for m in sorted(set(METHODS) - {"auto", "annealed", "smc-lookahead", "smc"})
+        ),
+    ],
+)
+def test_bad_bounds_are_refused(model, options, match):
+    with pytest.raises(BAD, match=match):
+        pb.bidirectional_bounds(model, **options)
+
+
+def test_divergence_is_that_of_normalised_probabilities():
+    p, q = np.random.default_rng(0).normal(-800, 2, (2, 50))
+    expected = stats.entropy(np.exp(p + 800), np.exp(q + 800))
+    assert pb.estimator_divergence(p, q) == pytest.approx(expected, rel=1e-10)
+    assert pb.estimator_divergence(p, p + 3) == pytest.approx(0, abs=1e-12)
+    assert pb.estimator_divergence([0, -np.inf], [0, -1]) == pytest.approx(np.log1p(np.exp(-1)))
+    assert pb.estimator_divergence([0, -1], [0, -np.inf]) == np.inf
+    exact, smc = (pb.log_likelihood(LDA, COUNTS, m, random_state=0) for m in ("exact", "smc"))
+    assert pb.estimator_divergence(exact, exact) == 0
+    expected = stats.entropy(np.exp(exact.values), np.exp(smc.values))
+    assert pb.estimator_divergence(exact, smc.values) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "bad", [[0.0], [np.nan, 0], [-np.inf, -np.inf], [[0.0, 1]], [], [np.inf, 0]]
+)
+def test_bad_divergences_are_refused(bad):
+    for pair in (([0.0, -1], bad), (bad, [0.0, -1])):
+        with pytest.raises(errors.InvalidArgumentError):
+            pb.estimator_divergence(*pair)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("method", SAMPLERS)
+def test_traces_end_in_the_result(name, method):
+    options = {"n_samples": 30, "n_particles": 30, "random_state": 0}
+    result = pb.log_likelihood(MODELS[name], COUNTS, method, trace=True, **options)
+    n_samples, values, std_errors = result.trace
+    assert n_samples.shape == values.shape == std_errors.shape
+    np.testing.assert_array_equal(values[:, -1], result.values)
+    np.testing.assert_array_equal(std_errors[:, -1], result.std_errors)
+    some = COUNTS.any(axis=1)
+    assert (np.diff(n_samples[some]) > 0).all()
+    assert (n_samples[some][:, [0, -1]] == [16 if method in GROWING else 60, 480]).all()
+    if result.is_unbiased:
+        exact = pb.log_likelihood(MODELS[name], COUNTS, "exact").values
+        deviations = np.abs(values.T - exact).T
+        assert (deviations <= 6 * std_errors)[:, values.shape[1] // 2 :].all()
+    # The empty document is exact.
+    assert (result.values[~some] == values[~some].T).all()
+    assert not n_samples[~some].any()
+    assert not std_errors[~some].any()
+    plain = pb.log_likelihood(MODELS[name], COUNTS, method, **options)
+    np.testing.assert_allclose(plain.values, result.values, rtol=1e-12)
+    assert plain.trace is None
+
+
+def test_exact_values_have_no_trace_or_a_flat_one():
+    for method in ("exact", "recursive"):
+        result = pb.log_likelihood(LDA, COUNTS, method, trace=True)
+        assert {table.shape for table in result.trace} == {(len(COUNTS), 0)}
+    result = pb.log_likelihood(LDA, COUNTS, trace=True, budget=100, random_state=0)
+    exact = result.methods == "exact"
+    assert 0 < exact.sum() < len(COUNTS)
+    n_samples, values, std_errors = (table[exact] for table in result.trace)
+    assert (result.values[exact] == values.T).all()
+    assert not n_samples.any()
+    assert not std_errors.any()
+
+
+def test_traces_follow_a_sample_of_given_size():
+    with pytest.raises(errors.InvalidArgumentError, match="leave target_std_error out"):
+        pb.log_likelihood(LDA, COUNTS, "smc", trace=True, target_std_error=0.1)
+    with pytest.raises(errors.InvalidTypeError, match="trace must be a bool"):
+        pb.log_likelihood(LDA, COUNTS, trace=1)
+
+
+@pytest.mark.parametrize(
+    ("method", "default", "other"),
+    [
+        ("mean-field", {"order": 1}, {"order": 2}),
+        ("mean-field", {"n_iterations": 20}, {"n_iterations": 1}),
+        ("l2r", {"n_conditional_samples": None}, {"n_conditional_samples": 4}),
+        ("annealed", {"start": "mean-field"}, {"start": "prior"}),
+    ],
+)
+def test_options_change_the_draws_and_not_the_truth(method, default, other):
+    model = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=2, topic_word=TOPICS)
+    documents = [[2, 1, 0, 2], [3, 1, 1, 1]]
+    plain, same, result = (
+        pb.log_likelihood(model, documents, method, options=given, n_samples=500, random_state=0)
+        for given in (None, default, other)
+    )
+    np.testing.assert_array_equal(same.values, plain.values)
+    assert (result.values != plain.values).all()
+    exact = pb.log_likelihood(model, documents, "exact").values
+    assert (np.abs(result.values - exact) < 5 * result.std_errors).all()
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "match"),
+    [
+        ("auto", {"start": "prior"}, "'auto' has no option 'start'; its options: none"),
+        ("smc", {"order": 2}, "'smc' has no option 'order'; its options: none"),
+        ("l2r", {"order": 2}, "its options: 'n_conditional_samples'"),
+        ("annealed", {"n_iterations": 2}, "its options: 'start'"),
+        ("mean-field", {"start": "prior"}, "its options: 'order', 'n_iterations'"),
+        *(("mean-field", {"order": value}, "order") for value in (0, 3, 1.5, True, "2")),
+        *(("mean-field", {"n_iterations": value}, "n_iterations") for value in (-1, 10**7, 1.5)),
+        *(("l2r", {"n_conditional_samples": value}, "samples") for value in (0, 10**7, 1.5)),
+        *(("annealed", {"start": value}, "'mean-field', 'prior'") for value in ("top", None, 1)),
+        ("mean-field", ["order"], "options must be a mapping"),
+    ],
+)
+def test_wrong_options_are_refused(method, options, match):
+    with pytest.raises(BAD, match=match):
+        pb.log_likelihood(LDA, COUNTS, method, options=options)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_flags_of_the_methods(method):
+    result = pb.log_likelihood(LDA, COUNTS[:1], method, n_replicates=2)
+    inconsistent = {"left-to-right-particle", "recursive"}
+    biased = inconsistent | {"harmonic", "left-to-right-sequential"}
+    assert result.is_biased == (method in biased)
+    assert result.is_unbiased == (method not in biased)
+    assert result.is_consistent == (method not in inconsistent)
+    used = "exact" if method == "auto" else method
+    assert result.cost == {used: METHODS[used].cost}
+    assert "N" in METHODS[used].cost or method == "direct"
+    assert result.reached.all()
+
+
+@pytest.mark.parametrize("method", SAMPLERS)
+def test_targets_are_reached_within_the_budget_or_not(method):
+    options = {"n_samples": 20, "n_particles": 2, "random_state": 0}
+    near, far = (
+        pb.log_likelihood(LDA, COUNTS, method, target_std_error=t, budget=b, **options)
+        for t, b in ((0.3, None), (1e-9, 1e4))
+    )
+    assert near.reached.all()
+    assert (near.std_errors < 0.6).all()
+    np.testing.assert_array_equal(far.reached, ~COUNTS.any(axis=1))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_sizes_are_those_asked_for_or_chosen(method):
+    some = COUNTS.any(axis=1)
+    expected = {"direct": 1_000, "mean-field": 1_000, "harmonic": 200, "chib": 50, "l2r": 10}
+    expected |= {m: 10 for m in METHODS if "right" in m}
+    sizes = pb.log_likelihood(PFA, COUNTS, method, random_state=0).sizes
+    if method in ("smc", "smc-lookahead", "annealed"):
+        least = 10 if method == "annealed" else 50
+        assert ((sizes[some] >= least) & (sizes[some] <= 5_000)).all()
+    else:
+        assert (sizes[some] == expected.get(method, 0)).all()
+    assert not sizes[~some].any()
+    given = pb.log_likelihood(PFA, COUNTS, method, n_samples=7, n_particles=7).sizes
+    assert (given == np.where(some & (method in SAMPLERS), 7, 0)).all()
+
+
+def test_auto_anneals_what_the_filter_finds_hard():
+    options = {"doc_topic_prior": 0.1, "topic_word_prior": 0.05, "random_state": 0}
+    made = pb.datasets.make_lda_corpus(3, 300, 20, document_length=[60, 60, 400], **options)
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.1, topic_word=made.topic_word * 0.9 + 0.1 / 300
+    )
+    result = pb.log_likelihood(model, made.corpus, random_state=1)
+    assert result.methods.tolist() == ["smc-lookahead", "smc-lookahead", "annealed"]
+    for row, method in enumerate(result.methods):
+        alone = pb.log_likelihood(model, made.corpus[[row]], str(method), random_state=1)
+        assert alone.values[0] == result.values[row]
+    filtered = pb.log_likelihood(model, made.corpus, n_particles=10, random_state=1)
+    assert set(filtered.methods) == {"smc-lookahead"}
+    assert (filtered.sizes == 10).all()
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        *((m, {}) for m in METHODS if "right" in m),
+        *((m, {"n_samples": 10**8}) for m in ("annealed", "chib", "harmonic", "mean-field")),
+        ("direct", {"n_samples": 10**9}),
+        *((m, {"n_particles": 10**6}) for m in ("l2r", "smc")),
+        ("smc-lookahead", {"n_particles": 10**5, "budget": 1e9}),
+        ("exact", {"budget": 1e6}),
+    ],
+)
+def test_what_is_too_expensive_is_refused_before_any_work(method, options):
+    documents = [[1, 0, 0, 0], [40_000, 30_000, 20_000, 10_000]]
+    # The work itself would take hours.
+    with pytest.raises(errors.BudgetExceededError, match=r"document 1 \(100000 tokens"):
+        pb.log_likelihood(LDA, documents, method, **options)
+
+
+@pytest.mark.parametrize("method", SAMPLERS)
+@pytest.mark.parametrize("option", ["n_samples", "n_particles"])
+@pytest.mark.parametrize("value", [0, -1, 10**12, 1.5, True, "10"])
+def test_bad_sizes_are_refused(method, option, value):
+    with pytest.raises(BAD, match=f"{option} must be"):
+        pb.log_likelihood(LDA, COUNTS, method, **{option: value})
+
+
+@pytest.mark.parametrize(("method", "options"), [*((m, None) for m in METHODS), *VARIANTS])
+def test_single_tokens_and_impossible_topics(method, options):
+    topics = np.array([[0.6, 0.4, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0], [0.3, 0.0, 0.7, 0.0]])
+    prior = np.array([0.3, 0.5, 0.2])
+    lda = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=prior, topic_word=topics)
+    pfa = pb.PoissonFactorAnalysis.from_parameters(
+        shape=prior, probability=[0.2, 0.5, 0.8], topic_word=topics
+    )
+    single = pb.log_likelihood(lda, np.eye(4)[:3], method, options=options, random_state=0)
+    deviations = np.abs(single.values - np.log(prior @ topics[:, :3]))
+    assert (deviations <= 5 * np.nan_to_num(single.std_errors) + 1e-12).all()
+    documents = [[3, 1, 4, 0], [0, 2, 0, 0], [12, 0, 9, 0], [1, 0, 0, 0]]
+    for model in (lda, pfa):
+        result = pb.log_likelihood(model, documents, method, options=options, random_state=0)
+        assert np.isfinite(result.values).all()
+        with pytest.warns(errors.ImpossibleDocumentWarning):
+            none = pb.log_likelihood(model, [[1, 0, 0, 1]], method, options=options)
+        assert none.total == -np.inf
+
+
+def traced(method, **options):
+    return pb.log_likelihood(LDA, COUNTS, method, trace=True, random_state=0, **options)
+
+
+@pytest.mark.parametrize("document", [None, 2])
+def test_convergence_draws_traces_bands_and_the_truth(document):
+    results = {"filter": traced("smc", n_particles=20), "prior draws": traced("direct")}
+    exact = pb.log_likelihood(LDA, COUNTS, "exact")
+    axes = plt.figure().add_subplot()
+    ax = plot_convergence(results, exact, document, level=0.9, ax=axes)
+    assert ax is axes
+    *lines, truth = ax.lines
+    rows = slice(None) if document is None else [document]
+    for line, band, result in zip(lines, ax.collections, results.values(), strict=True):
+        trace = result.trace
+        n_samples = trace.n_samples[rows]
+        x, y = n_samples[n_samples[:, -1] > 0].mean(axis=0), trace.values[rows].sum(axis=0)
+        np.testing.assert_allclose(line.get_xdata(), x)
+        np.testing.assert_allclose(line.get_ydata(), y)
+        half = stats.norm.ppf(0.95) * np.sqrt((trace.std_errors[rows] ** 2).sum(axis=0))
+        (path,) = band.get_paths()
+        assert path.vertices[:, 1].max() == pytest.approx((y + half).max())
+        assert path.vertices[:, 1].min() == pytest.approx((y - half).min())
+        assert same_color(band.get_facecolor()[0][:3], line.get_color())
+    value = exact.total if document is None else exact.values[document]
+    np.testing.assert_array_equal(truth.get_ydata(), value)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == list(results)
+    assert ax.get_xscale() == "log"
+    assert "90 %" in ax.get_xlabel()
+    assert ("all documents" if document is None else "document 2") in ax.get_ylabel()
+
+
+def test_convergence_of_one_result_needs_no_legend():
+    ax = plot_convergence(traced("chib"), exact=-12.5)
+    assert isinstance(ax, mpl.axes.Axes)
+    assert ax.get_legend() is None
+    assert [set(line.get_ydata()) for line in ax.lines[1:]] == [{-12.5}]
+    assert len(plot_convergence(traced("chib")).lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "match"),
+    [
+        (lambda: traced("smc"), {"document": 5}, "between 0 and 4, got 5"),
+        (lambda: traced("smc"), {"document": -1}, "between 0 and 4, got -1"),
+        (lambda: traced("smc"), {"level": 1}, "level"),
+        (lambda: traced("exact"), {}, "the result has no trace"),
+        (lambda: {"mine": pb.log_likelihood(LDA, COUNTS)}, {}, "result 'mine' has no trace"),
+        (lambda: {"mine": traced("smc").trace}, {}, "got Trace"),
+    ],
+)
+def test_convergence_of_nothing_is_refused(make, options, match):
+    with pytest.raises(BAD, match=match):
+        plot_convergence(make(), **options)

@@ -1,0 +1,126 @@
+"""Cases that were once wrong: small priors, repeated words, absurd sizes, shared randomness."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+from polyabayes import exceptions as errors
+
+PHI = [[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]]
+TOPICS = np.array([[0.5, 0.3, 0.1, 0.1], [0.1, 0.2, 0.3, 0.4], [0.1, 0.5, 0.1, 0.3]])
+
+
+def lda(prior, topics=PHI):
+    return pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=prior, topic_word=topics)
+
+
+# _simulate: topics of a word's tokens come sorted, so they are no draw of the posterior.
+@pytest.mark.parametrize("method", ["smc-lookahead", "annealed"])
+def test_reverse_runs_are_unbiased(method):
+    model = lda([0.4, 0.9, 0.2], TOPICS)
+    sizes = {"n_particles": 3, "n_samples": 4, "n_replicates": 2, "document_length": 20}
+    bounds = pb.bidirectional_bounds(model, method, n_documents=20_000, random_state=1, **sizes)
+    ratio = np.exp(pb.log_likelihood(model, bounds.data, "exact").values - bounds.upper)
+    assert ratio.mean() == pytest.approx(1, abs=4 * ratio.std() / np.sqrt(20_000))
+
+
+# All reverse replicates of a document start from one draw: they are not independent.
+def test_errors_of_upper_bounds_hold():
+    model = lda([0.4, 0.9, 0.2], TOPICS)
+    sizes = {"n_documents": 200, "document_length": 12, "n_replicates": 300}
+    bounds = pb.bidirectional_bounds(model, "smc-lookahead", random_state=5, **sizes)
+    exact = pb.log_likelihood(model, bounds.data, "exact").values
+    assert (np.abs(bounds.upper - exact) > 4 * bounds.upper_std_errors).mean() < 0.02
+
+
+# l2r with sampled conditionals overflows on a repeated word.
+@pytest.mark.parametrize("prior", [0.01, 0.3])
+def test_sampled_l2r_on_repeated_words(prior):
+    model = lda(prior)
+    result = pb.log_likelihood(model, [[200, 0, 0]], "l2r", options={"n_conditional_samples": 10})
+    assert np.isfinite(result.total)
+
+
+# Second-order mean field: 0/0 for lone tokens under tiny priors; topics never proposed.
+def test_second_order_mean_field_is_finite():
+    for prior in (1e-20, 1e-100):
+        result = pb.log_likelihood(lda(prior), [[1, 0, 0]], "mean-field", options={"order": 2})
+        assert np.isfinite(result.total)
+
+
+# Annealing counts its temperatures as draws: errors of short documents with two modes.
+def test_annealing_errors_hold_for_short_documents():
+    model = lda(0.01, [[0.5, 0.3, 0.2, 0], [0.0, 0.1, 0.2, 0.7], [0.2, 0, 0.8, 0]])
+    exact = pb.log_likelihood(model, [[0, 1, 1, 0]], "exact").total
+    covered = []
+    for seed in range(200):
+        result = pb.log_likelihood(model, [[0, 1, 1, 0]], "annealed", random_state=seed)
+        (lower,), (upper,) = result.interval(0.95)
+        covered.append(lower <= exact <= upper)
+    assert np.mean(covered) > 0.85
+
+
+# Equal pairs of log_completion share their error; the total takes them as independent.
+def test_errors_of_equal_completions_add_up():
+    model = lda(0.5)
+    result = pb.log_completion(model, [[5, 9, 3]] * 2, [[2, 4, 7]] * 2, "smc", random_state=0)
+    assert result.values[0] == result.values[1]
+    assert result.total_std_error >= result.std_errors.sum()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model: pb.log_likelihood(model, [[9, 8, 7]], n_particles=10**9, budget=1),
+        lambda model: pb.log_likelihood(model, [[99, 98, 97]], n_samples=10**9, budget=1),
+        lambda model: pb.log_completion(model, [[3, 2, 1]], [[1, 1, 1]], "smc", n_particles=10**9),
+        lambda model: pb.bidirectional_bounds(model, "smc", n_particles=10**9),
+        lambda model: pb.bidirectional_bounds(model, "annealed", n_samples=10**9),
+        lambda model: pb.log_completion(model, [[30_000, 9, 0]], [[9, 9, 30_000]], "left-to-right"),
+        lambda model: pb.log_likelihood(model, [[100_000, 0, 0]], "l2r"),
+    ],
+)
+def test_too_large_sizes_are_refused(call):
+    with pytest.raises((errors.InvalidArgumentError, errors.BudgetExceededError)):
+        call(lda(1.0))
+
+
+# The tokens of any word bring back topics that the observed ones rule out.
+def test_exact_completion_looks_at_the_cost_of_the_denominator():
+    model = pb.PoissonFactorAnalysis.from_parameters(
+        shape=0.5,
+        probability=np.linspace(0.2, 0.8, 40),
+        topic_word=np.kron(np.eye(40), np.full((1, 30), 1 / 30)),
+    )
+    observed, held_out = np.zeros((2, 1, 1200), dtype=int)
+    observed[0, :60:2], held_out[0, 1:60:2] = 1, 1
+    with pytest.raises(errors.BudgetExceededError):
+        pb.log_completion(model, observed, held_out, "exact")
+    assert pb.log_completion(model, observed, held_out).methods != ["exact"]
+
+
+def test_split_rounds_down_the_share():
+    assert pb.split_tokens([[100]], 0.29)[1].n_tokens == 29
+
+
+# A PFA topic without words: accepted by from_parameters, scored, but not simulated.
+def test_bounds_of_a_topic_without_words():
+    model = pb.PoissonFactorAnalysis.from_parameters(
+        shape=0.5, probability=0.5, topic_word=[[0.5, 0.5], [0, 0]]
+    )
+    assert np.isfinite(pb.bidirectional_bounds(model, random_state=0).upper).all()
+
+
+def test_exact_values_under_a_huge_prior():
+    model = lda(1e50, TOPICS)
+    expected = pb.log_likelihood(lda(1e12, TOPICS), [[0, 10, 0, 3]], "exact").total
+    assert pb.log_likelihood(model, [[0, 10, 0, 3]], "exact").total == pytest.approx(expected)
+
+
+def test_exact_conditionals_on_very_many_tokens_of_a_word():
+    model = lda(500.0, [[0.6, 0.4], [0.3, 0.7]])
+    exact = pb.log_likelihood(model, [[2000, 40]], "exact", budget=1e11).total
+    result = pb.log_likelihood(model, [[2000, 40]], "l2r", random_state=0)
+    assert abs(result.total - exact) < 4 * result.std_errors[0]

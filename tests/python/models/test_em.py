@@ -1,0 +1,278 @@
+"""Variational EM of LDA: its options, its bound, and growing one model from another."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.special import digamma
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import polyabayes as pb
+from interruption import interrupted_at_work
+from polyabayes import exceptions as errors
+from polyabayes.cli import main
+from polyabayes.models import em as em_module
+
+LDA = pb.LatentDirichletAllocation
+COUNTS = np.random.default_rng(0).poisson(1.5, (20, 6))
+
+
+def em(n_components, **options):
+    defaults = {"topic_word_prior": 0, "learn_priors": True, "max_iter": 40, "random_state": 0}
+    return LDA(n_components, fit_method="em", **defaults | options)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return pb.datasets.make_lda_corpus(
+        150, 100, 5, document_length=50, doc_topic_prior=0.2, random_state=0
+    )
+
+
+@parametrize_with_checks([LDA(2, fit_method="em", max_iter=10, random_state=0)])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("learn_priors", [False, True])
+def test_the_bound_rises_to_what_the_model_has(data, learn_priors):
+    model = em(6, tol=0.0, learn_priors=learn_priors).fit(data.corpus)
+    bound = model.trace_.bound
+    assert model.trace_.n_iter.tolist() == list(range(41))
+    assert (np.diff(bound) >= -1e-9 * np.abs(bound[1:])).all()
+    assert model.bound_ == bound[-1] > bound[0] + 100
+    assert model.n_iter_ == 40
+    assert list(model.trace_.to_frame()) == ["n_iter", "bound"]
+    assert not hasattr(model.trace_, "log_joint")
+    np.testing.assert_allclose(model.components_.sum(axis=1), 1, rtol=1e-12)
+    assert model.topic_counts_.sum() == pytest.approx(data.corpus.n_tokens)
+    if not learn_priors:
+        np.testing.assert_array_equal(model.doc_topic_prior_, 5 / 6)
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+def test_the_bound_is_below_the_likelihood(n_components):
+    model = em(n_components).fit(COUNTS)
+    exact = pb.log_likelihood(model, COUNTS, "exact").total
+    if n_components == 1:
+        words = COUNTS.sum(axis=0)
+        closed = (words * np.log(words / words.sum())).sum()
+        assert model.bound_ == pytest.approx(closed, rel=1e-12)
+        assert exact == pytest.approx(closed, rel=1e-12)
+    else:
+        assert exact - 0.05 * abs(exact) < model.bound_ < exact
+
+
+@pytest.mark.parametrize("learn_priors", [False, True])
+def test_a_grown_model_is_never_worse(data, learn_priors):
+    model = em(1, learn_priors=learn_priors).fit(data.corpus)
+    gains = []
+    for n_components in range(2, 9):
+        grown = em(n_components, init=model, learn_priors=learn_priors).fit(data.corpus)
+        assert grown.components_.shape == (n_components, 100)
+        gains.append(grown.bound_ - model.bound_)
+        model = grown
+    assert min(gains) >= 0
+    assert np.mean(np.array(gains) > 1) > 0.5
+
+
+def test_topics_added_share_the_prior(data):
+    init = em(2, learn_priors=False, max_iter=3).fit(data.corpus)
+    grown = em(5, init=init, learn_priors=False, max_iter=3).fit(data.corpus)
+    np.testing.assert_allclose(grown.doc_topic_prior_, np.full(5, 1.0), rtol=1e-12)
+
+
+def test_a_model_that_em_cannot_better_comes_back(data):
+    # So many pseudo-counts that no topic differs from the others.
+    init = em(5).fit(data.corpus)
+    model = em(7, init=init, topic_word_prior=1e6).fit(data.corpus)
+    assert model.bound_ >= init.bound_
+    np.testing.assert_array_equal(model.doc_topic_prior_[:5], init.doc_topic_prior_)
+    np.testing.assert_array_equal(model.doc_topic_prior_[5:], 1e-100)
+    np.testing.assert_allclose(model.components_[:5], init.components_, rtol=1e-12)
+    weights = model.transform(data.corpus)
+    assert (weights[:, 5:] < 1e-90).all()
+
+
+def test_any_fitted_lda_may_be_grown_from(data, tmp_path):
+    gibbs = LDA(4, max_iter=30, random_state=0).fit(data.corpus)
+    grown = em(5, init=gibbs).fit(data.corpus)
+    assert grown.doc_topic_prior_.shape == (5,)
+    gibbs.save(tmp_path / "m.safetensors")
+    again = em(5, init=pb.load(tmp_path / "m.safetensors")).fit(data.corpus)
+    np.testing.assert_array_equal(again.components_, grown.components_)
+    same = em(4, init=gibbs).fit(data.corpus)
+    assert same.bound_ >= same.trace_.bound[0]
+
+
+def test_bits_depend_on_the_seed_only(data):
+    def fit(n_jobs, seed=3):
+        first = em(4, n_jobs=n_jobs, random_state=seed, max_iter=5).fit(data.corpus)
+        second = em(6, n_jobs=n_jobs, random_state=seed, max_iter=5, init=first).fit(data.corpus)
+        return [first.components_, second.components_, second.doc_topic_prior_, second.bound_]
+
+    expected = fit(1)
+    for n_jobs in (1, 2, 8):
+        for one, other in zip(expected, fit(n_jobs), strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert (fit(1, seed=4)[0] != expected[0]).any()
+
+
+def test_topics_are_recovered():
+    topics = 0.1 / 30 + 0.9 * np.kron(np.eye(3), np.full(10, 0.1))
+    data = pb.datasets.make_lda_corpus(
+        400, topic_word=topics, document_length=60, doc_topic_prior=0.2, random_state=1
+    )
+    model = em(3, max_iter=100).fit(data.corpus)
+    unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (topics, model.components_)]
+    cosines = unit[0] @ unit[1].T
+    assert sorted(cosines.argmax(axis=1)) == [0, 1, 2]
+    assert (cosines.max(axis=1) > 0.99).all()
+
+
+def test_where_topics_share_no_word_the_bound_is_the_likelihood_at_its_maximum():
+    topics = np.kron(np.eye(3), np.full(10, 0.1))
+    data = pb.datasets.make_lda_corpus(
+        400, topic_word=topics, document_length=60, doc_topic_prior=0.2, random_state=1
+    )
+    init = LDA.from_parameters(doc_topic_prior=1.0, topic_word=topics)
+    model = em(3, init=init, tol=0.0).fit(data.corpus)
+    exact = pb.log_likelihood(model, data.corpus, "exact").total
+    assert model.bound_ == pytest.approx(exact, rel=1e-10)
+    # The topics of all tokens are known, and their Dirichlet-multinomial likelihood is flat.
+    counts, alpha = data.corpus.counts @ (topics.T > 0), model.doc_topic_prior_
+    by_topic = (digamma(counts + alpha) - digamma(alpha)).sum(axis=0)
+    by_length = (digamma(60 + alpha.sum()) - digamma(alpha.sum())) * 400
+    np.testing.assert_allclose(by_topic, by_length, rtol=1e-5)
+
+
+def test_saved_and_pickled_models_score_the_same(data, tmp_path):
+    init = em(3, topic_word_prior=None).fit(data.corpus)
+    model = em(4, init=init, topic_word_prior=None).fit(data.corpus)
+    model.save(tmp_path / "m.safetensors")
+    loaded = pb.load(tmp_path / "m.safetensors")
+    assert (loaded.fit_method, loaded.init, loaded.n_iter_) == ("em", None, model.n_iter_)
+    # What was grown from the file knows the bound that it must not fall below.
+    bounds = [em(5, init=start, max_iter=1).fit(data.corpus).trace_ for start in (model, loaded)]
+    np.testing.assert_array_equal(bounds[0].bound, bounds[1].bound)
+    assert loaded.bound_ == model.bound_
+    spoilt = em(5, init=loaded, topic_word_prior=1e6).fit(data.corpus)
+    assert spoilt.bound_ == em(5, init=model, topic_word_prior=1e6).fit(data.corpus).bound_
+    for copy in (loaded, pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(
+            copy.score_samples(data.corpus[:9]), model.score_samples(data.corpus[:9])
+        )
+
+
+def test_fitting_by_gibbs_forgets_the_bound(data):
+    model = em(3).fit(data.corpus).set_params(fit_method="gibbs", topic_word_prior=0.1, max_iter=4)
+    assert not hasattr(model.fit(data.corpus), "bound_")
+
+
+BAD = [
+    ({"fit_method": "vb"}, "fit_method", ValueError),
+    ({"tol": -1e-3}, "tol", ValueError),
+    ({"tol": np.nan}, "tol", ValueError),
+    ({"tol": "small"}, "tol", TypeError),
+    ({"topic_word_prior": -0.1}, "topic_word_prior", ValueError),
+    ({"topic_word_prior": np.inf}, "topic_word_prior", ValueError),
+    ({"doc_topic_prior": 0.0}, "doc_topic_prior", ValueError),
+    ({"learn_priors": 1}, "learn_priors", TypeError),
+    ({"max_iter": 0}, "max_iter", ValueError),
+    ({"n_components": 0}, "n_components", ValueError),
+    ({"burn_in": 3}, "burn_in", ValueError),
+    ({"thin": 2}, "thin", ValueError),
+    ({"checkpoint": "folder"}, "checkpoint", ValueError),
+    ({"checkpoint_every": 7}, "checkpoint_every", ValueError),
+    ({"init": LDA(1)}, "init is not fitted", errors.NotFittedError),
+    ({"init": "lda"}, "init", TypeError),
+    ({"init": pb.PoissonFactorAnalysis(1)}, "init", TypeError),
+]
+
+
+@pytest.mark.parametrize(("options", "name", "error"), BAD)
+def test_bad_options_are_refused_before_any_work(options, name, error):
+    model = em(2).set_params(**options)
+    with pytest.raises(error, match=name) as caught:
+        model.fit(COUNTS)
+    assert isinstance(caught.value, errors.PolyabayesError)
+    assert not hasattr(model, "components_")
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [({"eval_corpus": COUNTS}, "eval_corpus"), ({"eval_every": 3}, "eval_every"),
+     ({"callback": print}, "callback")],
+)  # fmt: skip
+def test_arguments_of_fit_that_em_has_no_use_for_are_refused(options, name):
+    with pytest.raises(errors.InvalidArgumentError, match=name):
+        em(2).fit(COUNTS, **options)
+
+
+@pytest.mark.parametrize("options", [{"init": LDA(1)}, {"tol": 1e-3}])
+def test_gibbs_sampling_refuses_the_options_of_em(options):
+    with pytest.raises(errors.InvalidArgumentError, match=next(iter(options))):
+        LDA(2, **options).fit(COUNTS)
+
+
+def test_models_that_cannot_be_grown_from_are_refused(data):
+    init = em(3).fit(pb.Corpus(COUNTS, list("abcdef")))
+    with pytest.raises(errors.InvalidArgumentError, match="more than n_components=2"):
+        em(2, init=init).fit(COUNTS)
+    with pytest.raises(errors.InvalidArgumentError, match="vocabulary of 6 words"):
+        em(3, init=init).fit(data.corpus)
+    with pytest.raises(errors.InvalidArgumentError, match="vocabulary"):
+        em(3, init=init).fit(pb.Corpus(COUNTS, list("fedcba")))
+    with pytest.raises(errors.InvalidArgumentError, match="word 0"):
+        em(3, init=em(2).fit(np.array([[0, 1, 2], [0, 2, 1]]))).fit(np.array([[1, 1, 2]]))
+    with pytest.raises(errors.NotFittedError, match="clone"):
+        clone(em(3, init=init)).fit(COUNTS)
+
+
+def test_plot_trace_draws_the_bound(data):
+    model = em(3).fit(data.corpus)
+    ax = pb.plotting.plot_trace(model)
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), model.trace_.bound)
+    assert "bound" in ax.get_ylabel()
+    for what, against in (("log_joint", "n_iter"), ("bound", "seconds"), ("held_out", "n_iter")):
+        with pytest.raises(errors.InvalidArgumentError):
+            pb.plotting.plot_trace(model, what, against)
+    assert sum(bar.get_height() for bar in pb.plotting.plot_topic_weights(model).patches) > 0.99
+
+
+def test_the_command_line_fits_by_em(tmp_path, capsys):
+    pb.write_corpus(pb.Corpus(COUNTS), tmp_path / "c.npz")
+    output = str(tmp_path / "m.safetensors")
+    arguments = ["fit", "lda", str(tmp_path / "c.npz"), "-k", "2", "-o", output]
+    assert main([*arguments, "--fit-method", "em", "--seed", "1"]) == 0
+    assert "iterations in" in capsys.readouterr().err
+    assert pb.load(output).fit_method == "em"
+    assert main(["fit", "pfa", *arguments[2:], "--fit-method", "em"]) == 2
+
+
+@pytest.mark.parametrize("seconds", [0.15, 0.8])
+@pytest.mark.parametrize("grow", [False, True])
+def test_interrupted_training_leaves_a_usable_model(seconds, grow, monkeypatch):
+    corpus = pb.datasets.make_lda_corpus(3_000, 500, 10, document_length=300, random_state=0).corpus
+    init = em(2, max_iter=1, topic_word_prior=0.1).fit(corpus) if grow else None
+    model = em(200, max_iter=10**6, tol=0.0, topic_word_prior=0.1, init=init)
+    interruption = interrupted_at_work(seconds, monkeypatch, em_module)
+    with interruption, pytest.raises(errors.Interrupted) as caught:
+        model.fit(corpus)
+    assert caught.value.partial is model
+    np.testing.assert_allclose(model.components_.sum(axis=1), 1, rtol=1e-12)
+    assert np.isfinite(model.score(np.eye(2, 500, dtype=int)))
+    if grow:
+        assert model.bound_ >= init.bound_
+
+
+def test_cora_grows(shared_data):
+    corpus = pb.read_corpus(shared_data / "cora.ldac")
+    model = em(1).fit(corpus)
+    for n_components in (2, 3, 4):
+        grown = em(n_components, init=model, max_iter=30, tol=1e-4).fit(corpus)
+        assert grown.bound_ > model.bound_ + 100
+        model = grown

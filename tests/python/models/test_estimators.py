@@ -1,0 +1,358 @@
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.special import gammaln
+from sklearn.base import clone
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import polyabayes as pb
+from interruption import interrupted_at_work
+from polyabayes import exceptions as errors
+from polyabayes.models import fitting
+
+LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
+PFA_PRIORS = ["gap", "gamma", "beta-gamma", "beta-gamma-gamma"]
+ESTIMATORS = [pytest.param(LDA, id="lda"), pytest.param(PFA, id="pfa")]
+WORDS = ["urn", "ball", "größe", "🎲", "draw", "colour"]
+COUNTS = np.random.default_rng(0).poisson(1.5, (20, 6))
+TOPICS = np.array([[0.5, 0.25, 0.125, 0.125], [0.0, 0.25, 0.25, 0.5]])
+
+
+def parameters(model):
+    names = ("components_", "doc_topic_prior_", "shape_", "probability_")
+    return [getattr(model, name) for name in names if hasattr(model, name)]
+
+
+@parametrize_with_checks([LDA(2, max_iter=10, random_state=0), PFA(2, max_iter=10, random_state=0)])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_constructor_only_stores(cls):
+    odd = {name: object() for name in cls().get_params()}
+    model = cls(**odd)
+    assert all(getattr(model, name) is value for name, value in odd.items())
+    copy = clone(cls(3, thin=2, random_state=1))
+    assert (copy.n_components, copy.thin, copy.random_state) == (3, 2, 1)
+    assert not hasattr(copy, "components_")
+    fitted = cls(2, max_iter=4, random_state=0).fit(COUNTS)
+    assert not hasattr(clone(fitted), "components_")
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_pickled_models_are_the_same(cls):
+    model = cls(3, max_iter=6, random_state=0).fit(pb.Corpus(COUNTS, WORDS))
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.score_samples(COUNTS), model.score_samples(COUNTS))
+    np.testing.assert_array_equal(copy.transform(COUNTS), model.transform(COUNTS))
+    assert copy.vocabulary_.tolist() == WORDS
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_pipeline_from_text(cls):
+    texts = ["red red blue", "blue blue green", "red green", "", "green green blue"] * 4
+    pipeline = make_pipeline(CountVectorizer(), cls(2, max_iter=20, random_state=0))
+    weights = pipeline.fit_transform(texts)
+    assert weights.shape == (20, 2)
+    np.testing.assert_array_equal(weights, pipeline.transform(texts))
+    stem = cls.__name__.lower()
+    assert pipeline.get_feature_names_out().tolist() == [f"{stem}0", f"{stem}1"]
+    counts = pipeline[0].transform(texts)
+    assert pipeline.score(texts) == pipeline[-1].score(counts)
+
+
+def test_grid_search_prefers_the_true_number_of_topics():
+    topics = np.kron(np.eye(4), np.full(8, 1 / 8))
+    data = pb.datasets.make_lda_corpus(
+        240, document_length=40, doc_topic_prior=0.2, topic_word=topics, random_state=0
+    )
+    search = GridSearchCV(
+        LDA(max_iter=60, doc_topic_prior=0.2, random_state=0), {"n_components": [1, 2, 4]}, cv=3
+    ).fit(data.corpus.counts)
+    assert search.best_params_ == {"n_components": 4}
+    best = search.best_estimator_
+    assert search.score(data.corpus.counts) == best.score(data.corpus.counts)
+    assert -np.log(4 * 8) < search.cv_results_["mean_test_score"][2] < -np.log(8)
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_scores_are_those_of_log_likelihood(cls):
+    model = cls(3, max_iter=10, random_state=0).fit(COUNTS)
+    result = pb.log_likelihood(model, COUNTS)
+    assert set(result.methods) == {"exact"}
+    np.testing.assert_array_equal(model.score_samples(COUNTS), result.values)
+    assert model.score(COUNTS) == result.nats_per_token
+    assert model.perplexity(COUNTS) == pytest.approx(np.exp(-model.score(COUNTS)), rel=1e-14)
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_frames_name_the_features(cls):
+    frame = pd.DataFrame(COUNTS, columns=WORDS)
+    model = cls(2, max_iter=6, random_state=0).fit(frame)
+    assert model.feature_names_in_.tolist() == model.vocabulary_.tolist() == WORDS
+    np.testing.assert_array_equal(model.transform(frame), model.transform(COUNTS))
+    names = model.get_feature_names_out()
+    wide = model.set_output(transform="pandas").transform(frame)
+    assert wide.columns.tolist() == names.tolist()
+    assert model.score(pb.Corpus(frame)) == model.score(frame)
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_models_of_a_corpus_align_documents_by_word(cls):
+    corpus, order = pb.Corpus(COUNTS, WORDS), [3, 5, 0, 1, 4, 2]
+    model = cls(2, max_iter=6, random_state=0).fit(corpus)
+    assert model.vocabulary_.tolist() == WORDS
+    shuffled = pb.Corpus(COUNTS[:, order], [WORDS[i] for i in order])
+    frame = pd.DataFrame(COUNTS[:, order], columns=shuffled.vocabulary)
+    expected = model.transform(corpus)
+    for documents in (shuffled, COUNTS, sparse.csc_array(COUNTS), frame):
+        np.testing.assert_array_equal(model.transform(documents), expected)
+        assert model.score(documents) == model.score(corpus)
+    with pytest.raises(errors.InvalidArgumentError, match="'new'"):
+        model.transform(pb.Corpus(np.ones((1, 1), int), ["new"]))
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+@pytest.mark.parametrize("n_components", [1, 3, 500])
+def test_fitted_parameters_are_proper(cls, n_components):
+    counts = np.array([[2, 0, 1, 0], [0, 0, 0, 0], [0, 1, 0, 3]])
+    model = cls(n_components, max_iter=12, random_state=0).fit(counts)
+    assert model.components_.shape == (n_components, 4)
+    assert model.n_iter_ == 12
+    np.testing.assert_allclose(model.components_.sum(axis=1), 1, rtol=1e-12)
+    assert (model.components_ > 0).all()
+    weights = model.transform(counts)
+    assert weights.shape == (3, n_components)
+    assert (weights > 0).all()
+    assert np.isfinite(model.score_samples(counts)).all()
+    if cls is LDA:
+        np.testing.assert_allclose(weights.sum(axis=1), 1, rtol=1e-12)
+        np.testing.assert_allclose(weights[1], 1 / n_components, rtol=1e-12)
+    else:
+        r, p = model.shape_, model.probability_
+        np.testing.assert_allclose(weights[1], r * p, rtol=1e-12)
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_the_topic_is_the_mean_of_its_posterior_when_there_is_but_one(cls):
+    model = cls(1, topic_word_prior=0.3, max_iter=5, random_state=0).fit(COUNTS)
+    words = COUNTS.sum(axis=0) + 0.3
+    np.testing.assert_allclose(model.components_[0], words / words.sum(), rtol=1e-12)
+
+
+def test_transform_of_one_topic_is_the_posterior_mean():
+    counts = np.array([[1, 2, 0, 4], [0, 0, 0, 0]])
+    phi = 3 * TOPICS[:1]
+    model = PFA.from_parameters(topic_word=phi, shape=0.7, probability=0.4)
+    # theta | y ~ Gamma(r + N, scale p / (1 - p + p Phi)).
+    expected = (0.7 + np.array([[7], [0]])) * 0.4 / (1 - 0.4 + 0.4 * 3)
+    np.testing.assert_allclose(model.transform(counts), expected, rtol=1e-12)
+
+
+def posterior_mean_balls(tokens, a, q):
+    """E[a + n | tokens] of the urn, over all paths."""
+    total, mean = 0.0, np.zeros(len(a))
+    for path in itertools.product(range(len(a)), repeat=len(tokens)):
+        n = np.bincount(path, minlength=len(a))
+        weight = np.exp(gammaln(a + n).sum()) * np.prod(q[list(path), tokens])
+        total, mean = total + weight, mean + weight * (a + n)
+    return mean / total
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_transform_agrees_with_the_enumerated_posterior(cls):
+    tokens, a, p = [0, 1, 2, 2, 3], np.array([0.4, 0.9]), np.array([0.6, 0.25])
+    # Equal words by many names: documents that are alike but for them have independent chains.
+    copies = 300
+    topics = np.repeat(TOPICS, copies, axis=1) / copies
+    words = np.array(tokens) * copies + np.arange(copies)[:, np.newaxis]
+    counts = np.zeros((copies, 4 * copies), dtype=int)
+    np.add.at(counts, (np.arange(copies)[:, np.newaxis], words), 1)
+    if cls is LDA:
+        model = LDA.from_parameters(doc_topic_prior=a, topic_word=topics, random_state=0)
+        expected = posterior_mean_balls(tokens, a, TOPICS) / (a.sum() + len(tokens))
+    else:
+        model = PFA.from_parameters(topic_word=topics, shape=a, probability=p, random_state=0)
+        expected = posterior_mean_balls(tokens, a, TOPICS * p[:, np.newaxis]) * p
+    weights = model.transform(sparse.csr_matrix(counts))
+    std_errors = weights.std(axis=0, ddof=1) / np.sqrt(copies)
+    assert (std_errors < 0.01).all()
+    assert (np.abs(weights.mean(axis=0) - expected) < 4 * std_errors).all()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LDA(4, max_iter=12, random_state=3),
+        *(PFA(4, prior=prior, max_iter=12, random_state=3) for prior in PFA_PRIORS),
+    ],
+    ids=["lda", *PFA_PRIORS],
+)
+def test_bits_depend_on_the_seed_only(model):
+    def fit(n_jobs, seed=3):
+        other = clone(model).set_params(n_jobs=n_jobs, random_state=seed).fit(COUNTS)
+        return [*parameters(other), other.transform(COUNTS), other.score_samples(COUNTS)]
+
+    expected = fit(1)
+    for again in (fit(1), fit(2), fit(4)):
+        for one, other in zip(expected, again, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert (fit(1, seed=4)[0] != expected[0]).any()
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_topics_are_recovered(cls):
+    topics = 0.1 / 30 + 0.9 * np.kron(np.eye(3), np.full(10, 0.1))
+    if cls is LDA:
+        data = pb.datasets.make_lda_corpus(
+            400, topic_word=topics, document_length=60, doc_topic_prior=0.2, random_state=1
+        )
+        model = LDA(3, doc_topic_prior=0.2, max_iter=100, random_state=0)
+    else:
+        data = pb.datasets.make_gamma_poisson_corpus(
+            400, topic_word=topics, shape=0.4, probability=0.98, random_state=1
+        )
+        model = PFA(3, prior="beta-gamma-gamma", max_iter=100, random_state=0)
+    model.fit(data.corpus)
+    order = [int(np.argmin(np.abs(model.components_ - topic).sum(axis=1))) for topic in topics]
+    assert sorted(order) == [0, 1, 2]
+    # The multinomial error of phi from some 8,000 tokens a topic is 0.003 at most.
+    np.testing.assert_allclose(model.components_[order], topics, rtol=0, atol=0.015)
+    assert np.corrcoef(model.transform(data.corpus)[:, order[0]], data.doc_topic[:, 0])[0, 1] > 0.95
+    if cls is PFA:
+        np.testing.assert_allclose(model.probability_, 0.98, atol=0.01)
+
+
+def test_shapes_are_recovered_where_topics_share_no_word():
+    # Over such data sets the relative error of r has mean -0.01 and standard deviation 0.07. With
+    # overlapping topics r is confounded with how sharp the topics are, and comes out too high.
+    topics = np.kron(np.eye(3), np.full(10, 0.1))
+    data = pb.datasets.make_gamma_poisson_corpus(
+        400, topic_word=topics, shape=0.4, probability=0.98, random_state=1
+    )
+    model = PFA(3, prior="beta-gamma-gamma", max_iter=100, random_state=0).fit(data.corpus)
+    np.testing.assert_allclose(model.shape_, 0.4, rtol=0.25)
+
+
+def test_what_a_prior_does_not_learn_stays():
+    r, p = np.array([0.5, 1.5, 4.0]), np.array([0.3, 0.6, 0.9])
+    fits = {
+        prior: PFA(3, prior=prior, shape=r, probability=p, max_iter=10, random_state=0).fit(COUNTS)
+        for prior in PFA_PRIORS
+    }
+    for prior, model in fits.items():
+        assert np.array_equal(model.shape_, r) == (prior in ("gap", "beta-gamma"))
+        assert np.array_equal(model.probability_, p) == (prior in ("gap", "gamma"))
+        assert (model.shape_ > 0).all()
+        assert ((model.probability_ > 0) & (model.probability_ < 1)).all()
+
+
+def test_probabilities_start_at_the_mean_length():
+    model = PFA(3, prior="gap", shape=[0.5, 1.0, 2.5], max_iter=3, random_state=0).fit(COUNTS)
+    mean_length = COUNTS.sum() / len(COUNTS)
+    expected = (model.shape_ * model.probability_ / (1 - model.probability_)).sum()
+    assert expected == pytest.approx(mean_length, rel=1e-12)
+    assert len(set(model.probability_)) == 1
+
+
+BAD_PARAMETERS = [
+    (None, "n_components", [(0, ValueError), (-1, ValueError), (2.5, TypeError), ("3", TypeError),
+                            (True, TypeError), (None, TypeError), (10**6, ValueError)]),
+    (None, "max_iter", [(0, ValueError), (1.5, TypeError), (None, TypeError), (2**70, ValueError)]),
+    (None, "burn_in", [(-1, ValueError), (99, ValueError), ("1", TypeError)]),
+    (None, "thin", [(0, ValueError), (2.0, TypeError), (2**70, ValueError)]),
+    (None, "n_jobs", [(0, ValueError), (0.5, TypeError), (-1000, ValueError)]),
+    (None, "random_state", [(-1, ValueError), ("seed", ValueError)]),
+    (None, "topic_word_prior", [(0, ValueError), (-0.1, ValueError), (np.nan, ValueError),
+                                (np.inf, ValueError), ("x", TypeError), ([0.1], TypeError)]),
+    (LDA, "doc_topic_prior", [(0, ValueError), (-1.0, ValueError), (np.nan, ValueError),
+                              ([0.1, np.nan], ValueError), ([0.1], ValueError), ("x", TypeError),
+                              ([0.1, 0.0], ValueError), (np.inf, ValueError)]),
+    (PFA, "prior", [("beta", ValueError), (None, ValueError)]),
+    (PFA, "shape", [(0, ValueError), ([1.0, -1.0], ValueError), (np.nan, ValueError),
+                    ([1.0] * 3, ValueError), (None, ValueError)]),
+    (PFA, "probability", [(0, ValueError), (1, ValueError), (np.nan, ValueError),
+                          ([0.5, 1.5], ValueError), ([0.5] * 3, ValueError), ("x", TypeError)]),
+    (PFA, "probability_mean", [(0, ValueError), (1, ValueError), (np.nan, ValueError)]),
+    (PFA, "probability_concentration", [(0, ValueError), (np.nan, ValueError)]),
+    (PFA, "shape_mean", [(0, ValueError), (np.inf, ValueError), ("x", TypeError)]),
+    (PFA, "shape_concentration", [(-1, ValueError), (np.nan, ValueError)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cls", "name", "value", "error"),
+    [
+        pytest.param(cls, name, value, error, id=f"{cls.__name__}-{name}-{str(value)[:12]}")
+        for only, name, values in BAD_PARAMETERS
+        for cls in ((LDA, PFA) if only is None else (only,))
+        for value, error in values
+    ],
+)
+def test_bad_parameters_are_refused_before_any_work(cls, name, value, error):
+    options = {"n_components": 2, "max_iter": 10}
+    if cls is PFA:
+        options["prior"] = "beta-gamma-gamma"
+    model = cls(**options | {name: value})
+    with pytest.raises(error, match=name) as caught:
+        model.fit(COUNTS)
+    assert isinstance(caught.value, errors.PolyabayesError)
+    assert not hasattr(model, "components_")
+
+
+BAD_MODELS = [
+    (LDA, {"doc_topic_prior": [0.1, np.nan]}, "doc_topic_prior"),
+    (LDA, {"doc_topic_prior": [0.1] * 3}, "doc_topic_prior"),
+    (LDA, {"topic_word": TOPICS * 0.9}, r"topic_word\[0\]"),
+    (LDA, {"topic_word": TOPICS[0]}, "topic_word"),
+    (LDA, {"topic_word": -TOPICS}, r"topic_word\[0, 0\]"),
+    (LDA, {"topic_word": TOPICS * np.nan}, "topic_word"),
+    (LDA, {"vocabulary": ["a", "b"]}, "vocabulary"),
+    (LDA, {"vocabulary": ["a", "b", "c", "a"]}, "vocabulary"),
+    (PFA, {"shape": [1.0, 0.0]}, "shape"),
+    (PFA, {"probability": [0.5, 1.0]}, "probability"),
+    (PFA, {"probability": [0.5] * 3}, "probability"),
+    (PFA, {"topic_word": np.full((2, 4), np.inf)}, "topic_word"),
+    (PFA, {"topic_word": TOPICS - 1}, "topic_word"),
+]
+
+
+@pytest.mark.parametrize(("cls", "change", "message"), BAD_MODELS)
+def test_bad_known_parameters(cls, change, message):
+    good = {"doc_topic_prior": 0.1} if cls is LDA else {"shape": 1.0, "probability": 0.5}
+    with pytest.raises(errors.InvalidArgumentError, match=message):
+        cls.from_parameters(**{"topic_word": TOPICS, **good, **change})
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_data_without_tokens_are_refused(cls):
+    with pytest.raises(errors.InvalidArgumentError, match="X holds no tokens"):
+        cls(2).fit(np.zeros((3, 4), dtype=int))
+    with pytest.raises(errors.NotFittedError, match="fit"):
+        cls(2).transform(COUNTS)
+    with pytest.raises(errors.InvalidCountsError, match=r"X .*row. 0"):
+        cls(2).fit([[0.5, 1.0]])
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+@pytest.mark.parametrize("seconds", [0.15, 0.8])
+def test_interrupted_training_leaves_a_usable_model(cls, seconds, monkeypatch):
+    corpus = pb.datasets.make_lda_corpus(2_000, 300, 10, document_length=300, random_state=0).corpus
+    model = cls(100, max_iter=10**6, random_state=0)
+    interruption = interrupted_at_work(seconds, monkeypatch, fitting)
+    with interruption, pytest.raises(errors.Interrupted) as caught:
+        model.fit(corpus)
+    assert caught.value.partial is model
+    assert f"stopped after {model.n_iter_:,} of 1,000,000" in str(caught.value)
+    np.testing.assert_allclose(model.components_.sum(axis=1), 1, rtol=1e-12)
+    assert np.isfinite(model.score(np.eye(2, 300, dtype=int)))

@@ -1,0 +1,215 @@
+"""Ctrl-C where training has nothing yet, or has just ended."""
+
+from __future__ import annotations
+
+import copy
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+from polyabayes.exceptions import Interrupted
+from polyabayes.models import em, fitting, topic_model
+
+LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
+# What each of them calls before its first sweep, or iteration.
+FIRST_CALLS = [
+    (LDA(3, max_iter=5, random_state=0), fitting, "progress_bar"),
+    (LDA(3, max_iter=5, random_state=0), topic_model, "as_corpus"),
+    (LDA(3, max_iter=5, random_state=0, fit_method="em"), em, "progress_bar"),
+    (PFA(3, max_iter=5, random_state=0), fitting, "progress_bar"),
+    (PFA(3, max_iter=5, random_state=0, prior="nmf"), fitting, "progress_bar"),
+]
+
+
+def corpus(n_words: int) -> pb.Corpus:
+    counts = pb.datasets.make_lda_corpus(30, n_words, 3, document_length=20, random_state=0)
+    return pb.Corpus(counts.corpus.counts, [f"w{i}" for i in range(n_words)])
+
+
+def stop(*_: Any, **__: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("model", "place", "name"), FIRST_CALLS)
+def test_before_the_first_sweep_a_model_stays_as_it_was(
+    model: Any, place: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new, fitted = copy.deepcopy(model), copy.deepcopy(model).fit(corpus(12))
+    before = copy.deepcopy(vars(fitted))
+    monkeypatch.setattr(place, name, stop)
+    for one in (new, fitted):
+        with pytest.raises(KeyboardInterrupt, match="before the first sweep") as caught:
+            one.fit(corpus(9))
+        assert not isinstance(caught.value, Interrupted)
+    assert not hasattr(new, "n_features_in_")
+    assert vars(fitted).keys() == before.keys()
+    np.testing.assert_array_equal(fitted.components_, before["components_"])
+    assert fitted.vocabulary_.tolist() == [f"w{i}" for i in range(12)]
+    monkeypatch.undo()
+    assert fitted.transform(corpus(12)).shape == (30, 3)
+
+
+def test_a_switch_of_methods_that_is_interrupted_leaves_the_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = LDA(3, max_iter=5, random_state=0, fit_method="em").fit(corpus(12))
+    bound = model.bound_
+    monkeypatch.setattr(fitting, "progress_bar", stop)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(fit_method="gibbs").fit(corpus(9))
+    assert model.bound_ == bound
+
+
+def test_partial_fit_before_the_first_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = LDA(3, max_iter=5, random_state=0).fit(corpus(12))
+    components = model.components_.copy()
+    monkeypatch.setattr(fitting, "progress_bar", stop)
+    with pytest.raises(KeyboardInterrupt, match="before the first sweep"):
+        model.partial_fit(corpus(12))
+    np.testing.assert_array_equal(model.components_, components)
+
+
+@pytest.mark.parametrize("kind", [LDA, PFA])
+def test_while_the_result_is_taken_it_is_not_lost(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original, calls = topic_model.topic_word_counts, []
+
+    def once(*arguments: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return original(*arguments)
+
+    monkeypatch.setattr(topic_model, "topic_word_counts", once)
+    model = kind(3, max_iter=5, random_state=0)
+    with pytest.raises(Interrupted, match="stopped after 5 of 5 sweeps") as caught:
+        model.fit(corpus(12))
+    assert caught.value.partial is model
+    whole = kind(3, max_iter=5, random_state=0).fit(corpus(12))
+    np.testing.assert_array_equal(model.components_, whole.components_)
+    np.testing.assert_array_equal(model.topic_counts_, whole.topic_counts_)
+
+
+NMF = pb.AllocationModel.nmf(2)
+TABLE = np.arange(12).reshape(3, 4)
+PARTLY = np.ma.masked_array(TABLE, mask=np.eye(3, 4, dtype=bool))
+SHORT_CALLS: dict[str, Callable[[], Any]] = {
+    "lookahead": lambda: NMF.log_evidence(TABLE, "smc", n_particles=2, n_replicates=2),
+    "annealed": lambda: NMF.log_evidence(TABLE, "annealed", n_replicates=2),
+    "bound": lambda: NMF.log_evidence(TABLE, "vb"),
+    "exact": lambda: NMF.log_evidence(TABLE // 4, "exact"),
+    "vb": lambda: NMF.decompose(TABLE, "vb", n_restarts=1),
+    "gibbs": lambda: NMF.decompose(TABLE, "gibbs", max_iter=10),
+    "smc": lambda: NMF.decompose(TABLE, "smc", n_particles=2),
+    "sandwich": lambda: NMF.sandwich({"doc": 3, "word": 4}, 20, n_samples=5, n_replicates=2),
+    "missing": lambda: pb.AllocationModel.nmf(2, rate=0.1).predict_missing(
+        PARTLY, method="smc", n_particles=2, n_replicates=2
+    ),
+    "score": lambda: pb.log_likelihood(LDA_OF_TWO, TABLE, "smc", n_particles=2),
+}
+LDA_OF_TWO = LDA.from_parameters(doc_topic_prior=0.5, topic_word=[[0.25] * 4, [0.1, 0.2, 0.3, 0.4]])
+
+
+@contextmanager
+def alarm_after(seconds: float) -> Iterator[list[int]]:
+    """As if Ctrl-C were pressed after `seconds`; gives a list that has an entry from then on."""
+    pressed: list[int] = []
+
+    def press(number: int, _frame: Any) -> None:
+        pressed.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, press)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield pressed
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
+@pytest.mark.parametrize("call", SHORT_CALLS.values(), ids=SHORT_CALLS.keys())
+def test_no_interrupt_of_a_loop_of_short_calls_is_lost(call: Callable[[], Any]) -> None:
+    def repeat(pressed: list[int]) -> None:
+        while not pressed:
+            call()
+
+    call()
+    for n in range(8):
+        with alarm_after(0.011 + 0.003 * n) as pressed, pytest.raises(KeyboardInterrupt):
+            repeat(pressed)
+
+
+LONG = """
+import sys, threading, time
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np
+import polyabayes as pb
+
+rng = np.random.default_rng(0)
+counts = rng.poisson(3.0, (400, 300))
+model = pb.LatentDirichletAllocation.from_parameters(
+    doc_topic_prior=np.full(20, 0.1), topic_word=rng.dirichlet(np.ones(300), 20)
+)
+network = pb.AllocationModel.nmf(3)
+WORK = {
+    "score": lambda: pb.log_likelihood(model, counts, "smc", n_particles=100_000),
+    "fit": lambda: pb.LatentDirichletAllocation(20, max_iter=10**6).fit(counts),
+    "evidence": lambda: network.log_evidence(counts, "smc", n_particles=1000),
+    "decompose": lambda: network.decompose(counts, "gibbs", max_iter=10**7),
+}
+work = WORK[sys.argv[1]]
+print("started", flush=True)
+if sys.argv[2] == "pool":
+    with ThreadPoolExecutor() as pool:
+        pool.submit(work).result()
+elif sys.argv[2] == "left":
+    pool = ThreadPoolExecutor()
+    future = pool.submit(work)
+    time.sleep(100)
+else:
+    work()
+"""
+
+
+@pytest.mark.parametrize(
+    ("work", "where"),
+    [("score", "pool"), ("evidence", "main"), ("decompose", "left"), ("fit", "pool")],
+)
+def test_one_interrupt_ends_a_process_wherever_it_works(work: str, where: str) -> None:
+    command = [sys.executable, "-c", LONG, work, where]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.5)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        try:
+            _, errors = process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    assert b"KeyboardInterrupt" in errors or b"Interrupted" in errors
+    assert process.returncode != 0
+
+
+def test_a_chain_over_ranks_stops_at_the_first_interrupt() -> None:
+    with alarm_after(0.3), pytest.raises(KeyboardInterrupt):
+        pb.particle_mcmc(
+            lambda rank, a: pb.AllocationModel.nmf(rank, concentration=a),
+            TABLE,
+            ranks=[1, 2],
+            n_steps=10**6,
+            method="smc",
+            n_particles=2,
+        )

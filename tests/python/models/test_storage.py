@@ -1,0 +1,371 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+import polyabayes as pb
+from polyabayes import exceptions as errors
+from polyabayes._support import storage
+
+LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
+WORDS = ["urn", "größe", "🎲", 'quo"te\n', "", "漢字"]
+COUNTS = np.random.default_rng(0).poisson(1.5, (20, 6))
+TOPICS = np.random.default_rng(1).dirichlet(np.ones(6), 2)
+ARRAYS = ("components_", "doc_topic_prior_", "shape_", "probability_")
+SCALARS = ("n_iter_", "seed_", "n_features_in_")
+
+
+def known_lda(**options):
+    return LDA.from_parameters(
+        doc_topic_prior=[0.1, 0.7], topic_word=TOPICS, random_state=5, **options
+    )
+
+
+def known_pfa(**options):
+    return PFA.from_parameters(
+        topic_word=3 * TOPICS, shape=[0.5, 2.0], probability=0.3, random_state=5, **options
+    )
+
+
+def rewrite(path: Path, change):
+    """Apply `change` to the arrays and the header of a model file, and seal it again."""
+    header, arrays = storage.read_arrays(path)
+    storage.write_arrays(path, change(arrays, header) or header, arrays)
+
+
+MODELS = {
+    "known LDA": known_lda,
+    "known PFA": known_pfa,
+    "known words": lambda: known_pfa(vocabulary=WORDS),
+    "fitted LDA": lambda: LDA(3, max_iter=8, random_state=1).fit(COUNTS),
+    "fitted PFA": lambda: PFA(3, max_iter=8, prior="beta-gamma-gamma", random_state=1).fit(COUNTS),
+    "fitted on words": lambda: LDA(3, max_iter=8).fit(pb.Corpus(COUNTS, WORDS)),
+    "array priors": lambda: LDA(
+        2, doc_topic_prior=np.array([0.2, 0.9]), topic_word_prior=np.float64(0.3), max_iter=4
+    ).fit(COUNTS),
+    "array start": lambda: PFA(
+        2, shape=np.float32([1.0, 2.0]), probability=(0.2, 0.4), prior="gap", max_iter=4
+    ).fit(COUNTS),
+    "generator": lambda: LDA(2, random_state=np.random.default_rng(3), max_iter=4).fit(COUNTS),
+    "random state": lambda: PFA(2, random_state=np.random.RandomState(3), max_iter=4).fit(COUNTS),
+    "seed sequence": lambda: LDA(2, random_state=np.random.SeedSequence(3), max_iter=4).fit(COUNTS),
+    "numpy sizes": lambda: LDA(np.int64(2), max_iter=np.int32(4), random_state=np.uint8(3)).fit(
+        COUNTS
+    ),
+}
+
+
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_models_come_back_bit_by_bit(make, tmp_path):
+    model, path = make(), tmp_path / "modèle 🎲.safetensors"
+    model.save(path)
+    loaded = pb.load(str(path))
+    assert type(loaded) is type(model)
+    for name in ARRAYS:
+        assert hasattr(loaded, name) == hasattr(model, name)
+        if hasattr(model, name):
+            np.testing.assert_array_equal(getattr(loaded, name), getattr(model, name))
+            assert getattr(loaded, name).dtype == np.float64
+    for name in SCALARS:
+        assert getattr(loaded, name, None) == getattr(model, name, None)
+    words = None if model.vocabulary_ is None else model.vocabulary_.tolist()
+    assert (None if loaded.vocabulary_ is None else loaded.vocabulary_.tolist()) == words
+    np.testing.assert_array_equal(loaded.score_samples(COUNTS), model.score_samples(COUNTS))
+    np.testing.assert_array_equal(loaded.transform(COUNTS), model.transform(COUNTS))
+    sampled = (pb.log_likelihood(m, COUNTS, "smc", random_state=0) for m in (model, loaded))
+    assert next(sampled).total == next(sampled).total
+    for name, value in model.get_params().items():
+        if name != "random_state" or value is None or isinstance(value, (int, np.integer)):
+            np.testing.assert_array_equal(getattr(loaded, name), value)
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("cls", [LDA, PFA])
+def test_loaded_models_can_be_trained_again(cls, tmp_path):
+    model = cls(2, max_iter=4, random_state=2).fit(COUNTS)
+    model.save(tmp_path / "m")
+    again = pb.load(tmp_path / "m").fit(COUNTS)
+    np.testing.assert_array_equal(again.components_, model.components_)
+
+
+@pytest.mark.parametrize("cls", [LDA, PFA])
+def test_models_of_a_frame_still_take_frames(cls, tmp_path):
+    frame = pd.DataFrame(COUNTS, columns=list("abcdef"))
+    model = cls(2, max_iter=4, random_state=2).fit(frame)
+    model.save(tmp_path / "m")
+    loaded = pb.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.transform(frame), model.transform(frame))
+    assert loaded.score(frame) == model.score(frame)
+
+
+def test_a_model_file_is_open_to_other_tools(tmp_path):
+    path = tmp_path / "m.safetensors"
+    known_pfa(vocabulary=WORDS).save(path)
+    with safe_open(path, framework="numpy") as content:
+        np.testing.assert_array_equal(content.get_tensor("components_"), 3 * TOPICS)
+        assert json.loads(content.get_tensor("vocabulary").tobytes()) == WORDS
+        about = json.loads(content.metadata()["polyabayes"])
+        assert json.loads(about["header"])["class"] == "PoissonFactorAnalysis"
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.999])
+def test_files_that_are_cut_short(share, tmp_path):
+    path = tmp_path / "m.safetensors"
+    known_lda(vocabulary=WORDS).save(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(errors.FileFormatError, match=r"m\.safetensors is not a whole"):
+        pb.load(path)
+
+
+@pytest.mark.parametrize("content", [b"{}", b"word,count\n" * 50, b"\x00" * 64, b"\xff" * 64])
+def test_files_of_another_format(content, tmp_path):
+    path = tmp_path / "model"
+    path.write_bytes(content)
+    with pytest.raises(errors.FileFormatError, match="model"):
+        pb.load(path)
+
+
+def test_safetensors_of_something_else(tmp_path):
+    save_file({"weight": np.zeros(3)}, tmp_path / "a")
+    with pytest.raises(errors.FileFormatError, match="safetensors file, but not"):
+        pb.load(tmp_path / "a")
+    save_file({"weight": np.zeros(3)}, tmp_path / "b", {"format": "pt"})
+    with pytest.raises(errors.FileFormatError, match="'pt'"):
+        pb.load(tmp_path / "b")
+
+
+def set_array(name, value):
+    return lambda arrays, _: arrays.update({name: np.ascontiguousarray(value)})
+
+
+def drop_array(name):
+    return lambda arrays, _: arrays.__delitem__(name)
+
+
+def set_entry(key, value):
+    return lambda _, header: header.update({key: value})
+
+
+def set_scalar(name, value):
+    return lambda _, header: header["scalars"].update({name: value})
+
+
+TAMPERED = {
+    "negative weight": set_array("components_", TOPICS * [[-1], [1]]),
+    "rows that do not sum to 1": set_array("components_", 2 * TOPICS),
+    "NaN": set_array("components_", np.where(TOPICS > 0.3, np.nan, TOPICS)),
+    "flat topics": set_array("components_", TOPICS.ravel()),
+    "no topics": drop_array("components_"),
+    "negative prior": set_array("doc_topic_prior_", [0.1, -0.1]),
+    "infinite prior": set_array("doc_topic_prior_", [0.1, np.inf]),
+    "prior too long": set_array("doc_topic_prior_", [0.1] * 4),
+    "prior of two axes": set_array("doc_topic_prior_", [[0.1, 0.7]]),
+    "no prior": drop_array("doc_topic_prior_"),
+    "prior of whole numbers": set_array("doc_topic_prior_", [1, 2]),
+    "too few words": set_array("vocabulary", np.frombuffer(b'["a", "b"]', np.uint8)),
+    "broken words": set_array("vocabulary", np.frombuffer(b'["a", \xff', np.uint8)),
+    "numbers as words": set_array("vocabulary", np.frombuffer(b"[1, 2, 3, 4, 5, 6]", np.uint8)),
+    "unknown class": set_entry("class", "Pipeline"),
+    "class of another kind": set_entry("class", ["LatentDirichletAllocation"]),
+    "no class": lambda _, header: header.__delitem__("class"),
+    "unknown parameter": set_entry("parameters", {"evil": 1}),
+    "parameters of another kind": set_entry("parameters", [1, 2]),
+    "scalars of another kind": set_entry("scalars", [1, 2]),
+    "header of another kind": lambda *_: [1, 2],
+    "seed that is no number": set_scalar("seed_", "x"),
+    "seed too large": set_scalar("seed_", 2**64),
+    "token counts of another size": set_array("topic_counts_", [3]),
+    "negative token counts": set_array("topic_counts_", [3, -1]),
+    "token counts that are no number": set_array("topic_counts_", [np.nan, 1.0]),
+    "topic prior that is no number": set_scalar("topic_word_prior_", "x"),
+}
+
+
+@pytest.mark.parametrize("change", TAMPERED.values(), ids=TAMPERED)
+def test_tampered_models_are_refused(change, tmp_path):
+    path = tmp_path / "m.safetensors"
+    known_lda(vocabulary=WORDS).save(path)
+    rewrite(path, change)
+    with pytest.raises(errors.FileFormatError, match=r"m\.safetensors"):
+        pb.load(path)
+
+
+@pytest.mark.parametrize(
+    "about", [None, "{", "[1, 2]", "{}", '{"format": "polyabayes 2"}', "[" * 9999]
+)
+def test_models_without_a_header_are_refused(about, tmp_path):
+    path = tmp_path / "m.safetensors"
+    known_lda().save(path)
+    _, arrays = storage.read_arrays(path)
+    save_file(arrays, path, None if about is None else {"polyabayes": about})
+    with pytest.raises(errors.FileFormatError, match=r"m\.safetensors"):
+        pb.load(path)
+
+
+def test_one_flipped_bit_is_refused(tmp_path):
+    path = tmp_path / "m.safetensors"
+    model = LDA(2, max_iter=4, random_state=0).fit(pb.Corpus(COUNTS, WORDS))
+    model.save(path)
+    content = path.read_bytes()
+    for bit in range(0, 8 * len(content), 5):
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        with pytest.raises(errors.FileFormatError):
+            pb.load(path)
+
+
+def test_equal_models_make_equal_files(tmp_path):
+    code = (
+        "import sys, numpy as np, polyabayes as pb;"
+        "x = np.arange(24).reshape(4, 6) % 5;"
+        "pb.LatentDirichletAllocation(2, max_iter=4, random_state=0).fit(x).save(sys.argv[1])"
+    )
+    files = [tmp_path / str(n) for n in range(2)]
+    for file in files:
+        subprocess.run([sys.executable, "-c", code, str(file)], check=True)
+    assert len({file.read_bytes() for file in files}) == 1
+    model = pb.load(files[0])
+    for _ in range(30):
+        model.save(files[1])
+        assert files[1].read_bytes() == files[0].read_bytes()
+
+
+def test_a_model_takes_no_paths_from_its_file(tmp_path):
+    path = tmp_path / "m.safetensors"
+    known_lda().save(path)
+    where = str(tmp_path / "elsewhere")
+    rewrite(path, lambda _, header: header["parameters"].update(checkpoint=where, n_jobs=999))
+    model = pb.load(path)
+    assert model.checkpoint is None
+    assert model.n_jobs is None
+
+
+def test_files_keep_their_mode_and_what_is_no_file_is_refused(tmp_path):
+    path = tmp_path / "m.safetensors"
+    known_lda().save(path)
+    path.chmod(0o604)
+    known_pfa().save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o604
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    known_lda().save(link)
+    assert link.is_symlink()
+    assert isinstance(pb.load(path), LDA)
+    path.chmod(0o444)
+    with pytest.raises(errors.FileAccessError, match="it is read-only"):
+        known_pfa().save(path)
+    assert isinstance(pb.load(path), LDA)
+    os.mkfifo(tmp_path / "pipe")
+    for special in (tmp_path / "pipe", Path("/dev/null")):
+        with pytest.raises(errors.FileAccessError, match="a device, pipe or socket"):
+            known_lda().save(special)
+    assert not Path("/dev/null").is_file()
+
+
+def test_nothing_else_in_the_folder_of_a_checkpoint_is_removed(tmp_path):
+    mine = [tmp_path / ".checkpoint.safetensors.mine", tmp_path / ".checkpoint.safetensors.0123"]
+    torn = tmp_path / f".checkpoint.safetensors.{'0123456789abcdef' * 2}"
+    for file in (*mine, torn):
+        file.write_text("")
+    LDA(2, max_iter=2, random_state=0, checkpoint=tmp_path).fit(COUNTS)
+    assert all(file.exists() for file in mine)
+    assert not torn.exists()
+
+
+@pytest.mark.parametrize(("name", "value"), [("shape_", [1.0, 0.0]), ("probability_", [0.5, 1.0])])
+def test_tampered_rates_are_refused(name, value, tmp_path):
+    path = tmp_path / "m.safetensors"
+    known_pfa().save(path)
+    rewrite(path, set_array(name, value))
+    with pytest.raises(errors.FileFormatError, match=name.rstrip("_")):
+        pb.load(path)
+
+
+def test_missing_files_and_folders(tmp_path):
+    for path in (tmp_path / "missing", tmp_path, tmp_path / "no" / "model"):
+        with pytest.raises(errors.FileAccessError, match="cannot read") as caught:
+            pb.load(path)
+        assert str(path) in str(caught.value)
+    file = tmp_path / "file"
+    file.write_text("not a folder")
+    for path in (tmp_path / "no" / "model", file / "model", tmp_path):
+        with pytest.raises(errors.FileAccessError, match="cannot write"):
+            known_lda().save(path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_is_no_path_is_refused():
+    counts = [[1, 2]]
+    tensor = pb.CountTensor.from_dense(counts, ["i", "j"])
+    for call in (
+        lambda: pb.load(3),
+        lambda: known_lda().save(None),
+        lambda: pb.read_corpus(3),
+        lambda: pb.write_corpus(counts, None),
+        lambda: pb.read_tensor(b"name"),
+        lambda: pb.write_tensor(tensor, 3),
+    ):
+        with pytest.raises(errors.InvalidTypeError, match="path must be a str or a path, got"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [("a\0.npz", "null character"), ("a\ud800.npz", "characters that no file name can have")],
+)
+def test_what_no_file_can_be_called_is_refused(path, message):
+    tensor = pb.CountTensor.from_dense([[1, 2]], ["i", "j"])
+    for call in (
+        lambda: pb.load(path),
+        lambda: known_lda().save(path),
+        lambda: pb.read_corpus(path),
+        lambda: pb.write_corpus([[1, 2]], path),
+        lambda: pb.read_tensor(path),
+        lambda: pb.write_tensor(tensor, path),
+    ):
+        with pytest.raises(errors.InvalidArgumentError, match=f"path has .*{message}"):
+            call()
+
+
+def test_failed_writing_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "m.safetensors"
+    known_lda().save(path)
+    old = path.read_bytes()
+
+    def full_disk(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", full_disk)
+        with pytest.raises(errors.FileAccessError, match="No space left"):
+            known_pfa().save(path)
+    assert path.read_bytes() == old
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+    known_pfa().save(path)
+    assert isinstance(pb.load(path), PFA)
+
+
+def test_only_fitted_models_are_saved(tmp_path):
+    for model in (LDA(), PFA()):
+        with pytest.raises(errors.NotFittedError):
+            model.save(tmp_path / "m")
+    assert not list(tmp_path.iterdir())
+
+
+def test_interrupted_models_come_back(tmp_path):
+    model = LDA(2, max_iter=50, random_state=0).fit(COUNTS)
+    model.n_iter_ = 7
+    model.save(tmp_path / "m")
+    assert pb.load(tmp_path / "m").n_iter_ == 7

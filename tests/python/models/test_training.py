@@ -1,0 +1,359 @@
+"""Training in parts: checkpoints, traces, callbacks."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+from polyabayes import exceptions as errors
+from polyabayes._support.storage import read_arrays
+from polyabayes.models import fitting
+
+MODELS = [pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return pb.datasets.make_lda_corpus(120, 80, 4, document_length=40, random_state=0)
+
+
+def parameters(model):
+    arrays = [model.components_, model.topic_counts_]
+    if isinstance(model, pb.PoissonFactorAnalysis):
+        arrays += [model.shape_, model.probability_]
+    return arrays
+
+
+def assert_same(first, second):
+    for x, y in zip(parameters(first), parameters(second), strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("stop_at", [3, 20, 25])
+def test_a_resumed_run_ends_bit_equal(tmp_path, data, kind, stop_at):
+    settings = {"max_iter": 40, "burn_in": 18, "random_state": 1}
+    whole = kind(4, **settings).fit(data.corpus)
+    broken = kind(4, **settings, checkpoint=tmp_path, checkpoint_every=5)
+
+    def callback(model):
+        if model.n_iter_ >= stop_at:
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        broken.fit(data.corpus, callback=callback, eval_every=1)
+    resumed = kind(4, **settings, checkpoint=tmp_path, checkpoint_every=7).fit(data.corpus)
+    assert resumed.n_iter_ == 40
+    assert resumed.trace_.n_iter[0] > stop_at // 10 * 10
+    assert_same(resumed, whole)
+
+
+KILLED = """
+import sys, polyabayes as pb
+data = pb.datasets.make_lda_corpus(120, 80, 4, document_length=40, random_state=0)
+model = pb.LatentDirichletAllocation(
+    4, max_iter=100_000, burn_in=10, random_state=1, checkpoint=sys.argv[1], checkpoint_every=3
+)
+model.fit(data.corpus)
+"""
+
+
+def test_a_run_that_was_killed_goes_on(tmp_path, data):
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)])
+    file = tmp_path / "checkpoint.safetensors"
+    deadline = time.monotonic() + 60
+    while not file.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    settings = {"burn_in": 10, "random_state": 1}
+    state = read_arrays(file)[0]["n_sweeps"]
+    assert state % 3 == 0
+    resumed = pb.LatentDirichletAllocation(
+        4, max_iter=state + 20, checkpoint=tmp_path, checkpoint_every=3, **settings
+    )
+    resumed.fit(data.corpus)
+    whole = pb.LatentDirichletAllocation(4, max_iter=state + 20, **settings).fit(data.corpus)
+    assert_same(resumed, whole)
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.safetensors"]
+
+
+def test_a_finished_run_is_not_repeated(tmp_path, data):
+    settings = {"max_iter": 30, "random_state": 1, "checkpoint": tmp_path}
+    first = pb.LatentDirichletAllocation(4, **settings).fit(data.corpus)
+    again = pb.LatentDirichletAllocation(4, **settings).fit(data.corpus)
+    assert_same(first, again)
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"n_components": 5}, "alpha"),
+        ({"doc_topic_prior": 0.3}, "alpha"),
+        ({"topic_word_prior": 0.3}, "beta"),
+        ({"random_state": 2}, "seed"),
+        ({"burn_in": 9}, "burn_in"),
+        ({"thin": 2}, "thin"),
+        ({"max_iter": 6}, "max_iter"),
+    ],
+)
+def test_the_checkpoint_of_another_run_is_refused(tmp_path, data, change, name):
+    settings = {"n_components": 4, "max_iter": 12, "burn_in": 6, "random_state": 1}
+    settings["checkpoint"] = tmp_path
+    pb.LatentDirichletAllocation(**settings).fit(data.corpus)
+    before = (tmp_path / "checkpoint.safetensors").read_bytes()
+    with pytest.raises(errors.InvalidArgumentError, match=name):
+        pb.LatentDirichletAllocation(**settings | change).fit(data.corpus)
+    with pytest.raises(errors.InvalidArgumentError, match="corpus"):
+        pb.LatentDirichletAllocation(**settings).fit(data.corpus[1:])
+    with pytest.raises(errors.InvalidArgumentError, match="model"):
+        pb.PoissonFactorAnalysis(4, checkpoint=tmp_path, random_state=1).fit(data.corpus)
+    assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path, data):
+    file = tmp_path / "checkpoint.safetensors"
+    file.write_bytes(b"nothing")
+    with pytest.raises(errors.FileFormatError):
+        pb.LatentDirichletAllocation(4, checkpoint=tmp_path).fit(data.corpus)
+    pb.LatentDirichletAllocation(4, random_state=0).fit(data.corpus).save(file)
+    with pytest.raises(errors.InvalidArgumentError, match="model"):
+        pb.LatentDirichletAllocation(4, checkpoint=tmp_path).fit(data.corpus)
+
+
+def test_the_checkpoint_of_another_prior_is_told_by_one_number(tmp_path, data):
+    prior = np.full(40, 0.5)
+    settings = {"max_iter": 2, "random_state": 0, "checkpoint": tmp_path}
+    pb.LatentDirichletAllocation(40, doc_topic_prior=prior, **settings).fit(data.corpus)
+    prior[17] = 0.25
+    with pytest.raises(
+        errors.InvalidArgumentError, match=r"its \w+\[17\] is 0\.5, here it is 0\.25; give another"
+    ):
+        pb.LatentDirichletAllocation(40, doc_topic_prior=prior, **settings).fit(data.corpus)
+    with pytest.raises(errors.InvalidArgumentError, match=r"its \w+ is a list of 40, here"):
+        pb.LatentDirichletAllocation(4, **settings).fit(data.corpus)
+
+
+def test_training_goes_on_when_a_checkpoint_cannot_be_written(tmp_path, data, monkeypatch):
+    settings = {"max_iter": 20, "random_state": 1, "checkpoint_every": 5}
+    model = pb.LatentDirichletAllocation(4, checkpoint=tmp_path, **settings)
+    write = Path.open
+    written = []
+
+    def full(path, mode="r", *rest, **named):
+        if "x" in mode:
+            written.append(path)
+            if len(written) > 2:
+                raise OSError(28, "No space left on device")
+        return write(path, mode, *rest, **named)
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.warns(errors.CheckpointWarning) as caught:
+        model.fit(data.corpus)
+    # Of two checkpoints that failed.
+    (warning,) = caught
+    assert re.search(r"after 15 sweeps.*No space left.*only warning", str(warning.message))
+    assert len(written) == 4
+    assert model.n_iter_ == 20
+    monkeypatch.undo()
+    assert read_arrays(tmp_path / "checkpoint.safetensors")[0]["n_sweeps"] == 10
+
+
+def test_a_checkpoint_that_is_no_folder_is_refused_before_any_work(tmp_path, data):
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(errors.FileAccessError):
+        pb.LatentDirichletAllocation(4, checkpoint=file).fit(data.corpus)
+    with pytest.raises(errors.InvalidTypeError, match="checkpoint"):
+        pb.LatentDirichletAllocation(4, checkpoint=3).fit(data.corpus)
+    with pytest.raises(errors.InvalidArgumentError, match="checkpoint has a null character"):
+        pb.LatentDirichletAllocation(4, checkpoint="a\0b").fit(data.corpus)
+    with pytest.raises(errors.InvalidArgumentError, match="checkpoint_every"):
+        pb.LatentDirichletAllocation(4, checkpoint_every=0).fit(data.corpus)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_the_trace_rises_and_ends_where_the_model_does(data, kind):
+    train, test = data.corpus[:100], data.corpus[100:]
+    model = kind(4, max_iter=45, random_state=1)
+    model.fit(train, eval_corpus=test, eval_every=10)
+    trace = model.trace_
+    assert trace.n_iter.tolist() == [10, 20, 30, 40, 45]
+    assert (np.diff(trace.seconds) > 0).all()
+    assert np.isfinite(trace.log_joint).all()
+    result = pb.log_likelihood(model, test, event="sequence", given_length=True, random_state=0)
+    error = np.hypot(result.nats_per_token_std_error, trace.held_out_std_error[-1])
+    assert abs(trace.held_out[-1] - result.nats_per_token) < 5 * error
+    assert list(trace.to_frame()) == list(trace._fields)
+    alone = kind(4, max_iter=45, random_state=1).fit(train)
+    assert_same(alone, model)
+    assert np.isnan(alone.trace_.held_out).all()
+    np.testing.assert_array_equal(alone.trace_.log_joint, trace.log_joint)
+
+
+def test_training_improves_the_joint_density(data):
+    model = pb.LatentDirichletAllocation(4, max_iter=60, random_state=1)
+    model.fit(data.corpus, eval_every=1)
+    joint = model.trace_.log_joint
+    assert joint[-10:].mean() > joint[0]
+
+
+def test_a_callback_may_end_training(data):
+    seen = []
+
+    def callback(model):
+        seen.append((model.n_iter_, model.components_.sum()))
+        return model.n_iter_ >= 20
+
+    model = pb.LatentDirichletAllocation(4, max_iter=100, random_state=1)
+    model.fit(data.corpus, callback=callback, eval_every=5)
+    assert [n for n, _ in seen] == [5, 10, 15, 20]
+    assert model.n_iter_ == 20
+    assert seen[-1][1] == pytest.approx(4)
+
+
+def test_topic_counts_add_up(data):
+    model = pb.PoissonFactorAnalysis(4, max_iter=10, random_state=1).fit(data.corpus)
+    assert model.topic_counts_.sum() == data.corpus.n_tokens
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_the_last_sample_is_the_state_that_a_run_without_averages_returns(data, kind):
+    averaged = kind(4, max_iter=30, burn_in=10, random_state=1).fit(data.corpus)
+    # Burn-in to the end: nothing is kept, so that what is returned is the last state itself.
+    last = kind(4, max_iter=30, burn_in=10, thin=21, random_state=1).fit(data.corpus)
+    sample = averaged.last_sample_
+    np.testing.assert_allclose(sample.topic_word, last.components_, rtol=1e-12)
+    np.testing.assert_array_equal(averaged.topic_counts_, last.topic_counts_)
+    assert (sample.topic_word != averaged.components_).any()
+    if kind is pb.PoissonFactorAnalysis:
+        np.testing.assert_array_equal(sample.shape, last.shape_)
+        assert (sample.shape != averaged.shape_).all()
+        assert ((sample.probability > 0) & (sample.probability < 1)).all()
+    else:
+        np.testing.assert_array_equal(sample.doc_topic_prior, last.doc_topic_prior_)
+        assert sample.topic_word_prior == last.topic_word_prior_
+
+
+def test_the_last_sample_of_learned_priors(data):
+    settings = {"learn_priors": True, "max_iter": 30, "burn_in": 10, "random_state": 1}
+    averaged = pb.LatentDirichletAllocation(4, **settings).fit(data.corpus)
+    last = pb.LatentDirichletAllocation(4, **settings, thin=21).fit(data.corpus)
+    np.testing.assert_array_equal(averaged.last_sample_.doc_topic_prior, last.doc_topic_prior_)
+    assert averaged.last_sample_.topic_word_prior == last.topic_word_prior_
+    assert averaged.last_sample_.topic_word_prior != averaged.topic_word_prior_
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_callback_sees_the_sample_of_its_sweep(data, kind):
+    seen = []
+    model = kind(4, max_iter=20, burn_in=0, random_state=1)
+    model.fit(data.corpus, callback=lambda model: seen.append(model.last_sample_), eval_every=10)
+    np.testing.assert_array_equal(seen[1].topic_word, model.last_sample_.topic_word)
+    early = kind(4, max_iter=10, burn_in=0, random_state=1).fit(data.corpus)
+    np.testing.assert_array_equal(seen[0].topic_word, early.last_sample_.topic_word)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_models_that_were_not_sampled_here_have_no_last_sample(data, kind, tmp_path):
+    model = kind(2, max_iter=4, random_state=1).fit(data.corpus)
+    assert pickle.loads(pickle.dumps(model)).last_sample_.topic_word.shape == (2, 80)
+    model.save(tmp_path / "m")
+    for without in (kind(), pb.load(tmp_path / "m")):
+        assert not hasattr(without, "last_sample_")
+        with pytest.raises(errors.NotFittedError, match="no last sample"):
+            _ = without.last_sample_
+
+
+def test_many_tokens_are_counted_in_parts(data, monkeypatch):
+    whole = pb.LatentDirichletAllocation(4, max_iter=4, random_state=1).fit(data.corpus)
+    monkeypatch.setattr(fitting, "_TOKENS_AT_ONCE", 7)
+    parts = pb.LatentDirichletAllocation(4, max_iter=4, random_state=1).fit(data.corpus)
+    assert_same(parts, whole)
+    np.testing.assert_array_equal(parts.last_sample_.topic_word, whole.last_sample_.topic_word)
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, "10", True])
+def test_bad_periods_are_refused(data, value):
+    with pytest.raises(errors.PolyabayesError, match="eval_every"):
+        pb.LatentDirichletAllocation(4).fit(data.corpus, eval_every=value)
+
+
+@pytest.fixture(scope="module")
+def trained(data):
+    model = pb.LatentDirichletAllocation(4, max_iter=30, random_state=1)
+    return model.fit(data.corpus[:100], eval_corpus=data.corpus[100:])
+
+
+def test_plot_trace_draws_what_the_trace_holds(trained, data):
+    ax = pb.plotting.plot_trace(trained)
+    line = ax.lines[0]
+    np.testing.assert_array_equal(line.get_xdata(), trained.trace_.n_iter)
+    np.testing.assert_array_equal(line.get_ydata(), trained.trace_.held_out)
+    alone = pb.LatentDirichletAllocation(4, max_iter=30, random_state=1).fit(data.corpus)
+    ax = pb.plotting.plot_trace({"a": alone, "b": trained}, against="seconds")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), alone.trace_.log_joint)
+    with pytest.raises(errors.InvalidArgumentError, match="eval_corpus"):
+        pb.plotting.plot_trace(alone, "held_out")
+    with pytest.raises(errors.InvalidArgumentError, match="what"):
+        pb.plotting.plot_trace(trained, "loss")
+
+
+def test_plot_topic_weights_are_shares_in_order(trained):
+    heights = [bar.get_height() for bar in pb.plotting.plot_topic_weights(trained).patches]
+    assert heights == sorted(heights, reverse=True)
+    assert sum(heights) == pytest.approx(1)
+
+
+def test_plot_topic_similarity_is_one_on_the_diagonal(trained):
+    image = pb.plotting.plot_topic_similarity(trained).images[0].get_array()
+    np.testing.assert_allclose(np.diag(image), 1, atol=1e-6)
+    np.testing.assert_allclose(image, image.T, atol=1e-12)
+    apart = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word=np.eye(3))
+    image = pb.plotting.plot_topic_similarity(apart).images[0].get_array()
+    np.testing.assert_array_equal(image, np.eye(3))
+
+
+def test_plots_of_models_without_a_trace_are_refused(trained, tmp_path):
+    trained.save(tmp_path / "m.safetensors")
+    loaded = pb.load(tmp_path / "m.safetensors")
+    for plot in (pb.plotting.plot_trace, pb.plotting.plot_topic_weights):
+        with pytest.raises(errors.InvalidArgumentError, match="fit"):
+            plot(loaded)
+        with pytest.raises((TypeError, errors.InvalidTypeError)):
+            plot(3)
+
+
+TOO_LARGE = """
+import sys, polyabayes as pb
+from scipy import sparse
+model = getattr(pb, sys.argv[1])(65_535)
+try:
+    model.fit(sparse.csr_matrix(([1], ([0], [0])), shape=(1, 10**7)))
+except pb.exceptions.BudgetExceededError as error:
+    print(error, hasattr(model, "components_"))
+"""
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_topics_that_cannot_fit_are_refused_before_any_work(kind):
+    resource = pytest.importorskip("resource")
+    done = subprocess.run(
+        [sys.executable, "-c", TOO_LARGE, kind.__name__],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30)),
+    )
+    expected = "topic-word probabilities would take 5.2e12 bytes, more than there is False\n"
+    assert (done.returncode, done.stdout) == (0, expected)

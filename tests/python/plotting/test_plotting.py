@@ -1,0 +1,348 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.container import BarContainer, ErrorbarContainer
+from matplotlib.patches import Rectangle
+from scipy import stats
+
+import polyabayes as pb
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    MissingDependencyError,
+    NotFittedError,
+)
+from polyabayes.plotting import plot_comparison, plot_topics
+
+mpl.use("Agg")
+
+PHI = np.array(
+    [
+        [0.40, 0.30, 0.15, 0.10, 0.05, 0.00],
+        [0.02, 0.03, 0.05, 0.10, 0.20, 0.60],
+        [0.10, 0.10, 0.40, 0.10, 0.20, 0.10],
+    ]
+)
+WORDS = ["urn", "ball", "colour", "draw", "replace", "count"]
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+def lda(prior: Any = 0.1, phi: Any = PHI, vocabulary: Any = WORDS) -> pb.LatentDirichletAllocation:
+    return pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=prior, topic_word=phi, vocabulary=vocabulary
+    )
+
+
+def texts(ax: Axes) -> list[str]:
+    return [text.get_text() for text in ax.texts]
+
+
+def titles(ax: Axes) -> list[str]:
+    return [text for text in texts(ax) if text.startswith("topic")]
+
+
+def bars(ax: Axes) -> list[BarContainer]:
+    return [container for container in ax.containers if isinstance(container, BarContainer)]
+
+
+def widths(container: BarContainer) -> list[float]:
+    return [bar.get_width() for bar in container]
+
+
+def test_bars_are_the_largest_weights_in_decreasing_order() -> None:
+    ax = plot_topics(lda(), n_words=4)
+    for topic, row in zip(bars(ax), PHI, strict=True):
+        assert widths(topic) == pytest.approx(np.sort(row)[:1:-1], rel=1e-12)
+
+
+def test_bars_carry_their_words_and_numbers() -> None:
+    ax = plot_topics(lda(), n_words=3, topics=[1])
+    # The best word stands highest; the y axis points downwards.
+    assert ax.yaxis_inverted()
+    by_height = sorted(((text.xy, text) for text in ax.texts if hasattr(text, "xy")), key=_height)
+    assert [text.get_text() for _, text in by_height] == ["count", "replace", "draw"]
+    (topic,) = bars(ax)
+    for bar, (place, _) in zip(topic, by_height, strict=True):
+        assert place == (bar.get_x(), pytest.approx(bar.get_y() + bar.get_height() / 2))
+    assert [text for text in texts(ax) if re.fullmatch(r"0\.\d+", text)] == [
+        "0.600",
+        "0.200",
+        "0.100",
+    ]
+
+
+def _height(item: tuple[tuple[float, float], Any]) -> float:
+    return item[0][1]
+
+
+def test_equal_weights_keep_the_order_of_the_columns() -> None:
+    ax = plot_topics(lda(), topics=[2])
+    words = [text.get_text() for text in ax.texts if hasattr(text, "xy")]
+    assert words == ["colour", "replace", "urn", "ball", "draw", "count"]
+
+
+def test_words_without_a_vocabulary_are_numbered() -> None:
+    model = lda(vocabulary=None)
+    assert "word 5" in texts(plot_topics(model, n_words=1))
+    assert "COUNT" in texts(plot_topics(model, vocabulary=[word.upper() for word in WORDS]))
+
+
+def test_topics_do_not_overlap() -> None:
+    phi = np.random.default_rng(0).dirichlet(np.full(12, 0.2), size=7)
+    ax = plot_topics(lda(phi=phi, vocabulary=None), n_words=5)
+    boxes = [bar.get_bbox() for topic in bars(ax) for bar in topic]
+    assert len(boxes) == 35
+    assert all(
+        one.x1 <= other.x0 or other.x1 <= one.x0 or one.y1 <= other.y0 or other.y1 <= one.y0
+        for i, one in enumerate(boxes)
+        for other in boxes[:i]
+    )
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    assert all(
+        left <= box.x0 and box.x1 <= right and top <= box.y0 <= box.y1 <= bottom for box in boxes
+    )
+    assert titles(ax) == [f"topic {k}" for k in range(7)]
+
+
+def test_lda_shows_the_topics_of_largest_prior_first_with_their_share() -> None:
+    ax = plot_topics(lda([0.1, 0.6, 0.3]))
+    assert titles(ax) == ["topic 1  (60%)", "topic 2  (30%)", "topic 0  (10%)"]
+
+
+def test_a_symmetric_prior_keeps_the_order_and_shows_eight() -> None:
+    phi = np.full((10, 4), 0.25)
+    assert titles(plot_topics(lda(phi=phi, vocabulary=None))) == [f"topic {k}" for k in range(8)]
+
+
+def test_gamma_poisson_shows_the_topics_of_largest_mean_rate_first() -> None:
+    # Means r p / (1 - p) of 2, 9 and 5 tokens a document.
+    model = pb.PoissonFactorAnalysis.from_parameters(
+        topic_word=PHI, shape=[2.0, 1.0, 5.0], probability=[0.5, 0.9, 0.5]
+    )
+    assert titles(plot_topics(model)) == ["topic 1  (56%)", "topic 2  (31%)", "topic 0  (12%)"]
+
+
+def test_the_rate_of_a_topic_counts_the_sum_of_its_weights() -> None:
+    model = pb.PoissonFactorAnalysis.from_parameters(
+        topic_word=PHI * [[3.0], [1.0], [1.0]], shape=1.0, probability=0.5
+    )
+    ax = plot_topics(model, n_words=1)
+    assert titles(ax) == ["topic 0  (60%)", "topic 1  (20%)", "topic 2  (20%)"]
+    assert widths(bars(ax)[0]) == [pytest.approx(1.2)]
+
+
+def test_chosen_topics_come_in_the_order_given() -> None:
+    ax = plot_topics(lda(), topics=np.array([2, 0]), n_words=1)
+    assert titles(ax) == ["topic 2", "topic 0"]
+    assert [widths(topic) for topic in bars(ax)] == [[0.4], [0.4]]
+
+
+def test_a_long_word_is_shortened() -> None:
+    words = ["x" * 60, *WORDS[1:]]
+    (shown,) = [
+        text for text in texts(plot_topics(lda(vocabulary=words), topics=[0])) if "xx" in text
+    ]
+    assert shown == "x" * 25 + "…"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"topics": [3]}, InvalidArgumentError, "there is no topic 3; .* topics 0 to 2"),
+        ({"topics": [-1]}, InvalidArgumentError, "there is no topic -1"),
+        ({"topics": []}, InvalidTypeError, "topics must be a sequence of ints"),
+        ({"topics": [0.5]}, InvalidTypeError, "topics must be a sequence of ints"),
+        ({"topics": 1}, InvalidTypeError, "topics must be a sequence of ints"),
+        ({"n_words": 0}, InvalidArgumentError, "n_words must be at least 1"),
+        ({"vocabulary": ["a"]}, InvalidArgumentError, r"vocabulary has shape \(1,\).* 6 words"),
+    ],
+)
+def test_bad_arguments_of_plot_topics(arguments: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        plot_topics(lda(), **arguments)
+
+
+def test_models_without_topics_are_refused() -> None:
+    with pytest.raises(NotFittedError):
+        plot_topics(pb.LatentDirichletAllocation())
+    with pytest.raises(InvalidTypeError, match="must be a topic model, got ndarray"):
+        plot_topics(PHI)  # type: ignore[arg-type]
+    assert not plt.get_fignums()
+
+
+@pytest.fixture(scope="module")
+def comparison() -> pb.Comparison:
+    data = pb.datasets.make_lda_corpus(60, 30, 3, document_length=25, random_state=1)
+    rng = np.random.default_rng(2)
+    models = {
+        name: pb.LatentDirichletAllocation.from_parameters(
+            doc_topic_prior=0.1,
+            topic_word=(1 - noise) * data.topic_word + noise * rng.dirichlet(np.ones(30), size=3),
+        )
+        for name, noise in (("far", 0.6), ("true", 0.0), ("near", 0.2))
+    }
+    return pb.compare(
+        models,
+        data.corpus,
+        method="smc",
+        event="counts",
+        n_particles=20,
+        n_replicates=8,
+        random_state=3,
+    )
+
+
+def points(ax: Axes) -> list[tuple[float, float, float, float]]:
+    """Height, value and both ends of every error bar."""
+    found = []
+    for container in ax.containers:
+        if isinstance(container, ErrorbarContainer):
+            line, _, (interval,) = container.lines
+            ends = interval.get_segments()[0][:, 0]
+            found.append((line.get_ydata()[0], line.get_xdata()[0], *ends))
+    return found
+
+
+def numbers(text: str) -> list[float]:
+    return [float(n.replace("−", "-")) for n in re.findall(r"−?\d+\.\d+", text)]
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_intervals_are_the_estimate_and_a_quantile_of_its_error(
+    comparison: pb.Comparison, level: float
+) -> None:
+    ax = plot_comparison(comparison, level=level)
+    quantile = stats.norm.ppf(0.5 + level / 2)
+    for y, (found, result) in enumerate(zip(points(ax), comparison.results.values(), strict=True)):
+        value, error = result.nats_per_token, quantile * result.nats_per_token_std_error
+        assert error > 0
+        assert found == pytest.approx((y, value, value - error, value + error), rel=1e-12)
+
+
+def test_models_stand_from_best_to_worst(comparison: pb.Comparison) -> None:
+    ax = plot_comparison(comparison)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["true", "near", "far"]
+    assert ax.get_yticks().tolist() == [0, 1, 2]
+    bottom, top = ax.get_ylim()
+    assert top < 0 < 2 < bottom
+
+
+def test_paired_differences_are_drawn_and_written(comparison: pb.Comparison) -> None:
+    ax = plot_comparison(comparison, level=0.9)
+    bands = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
+    annotations = texts(ax)
+    assert len(bands) == 2
+    assert annotations[0] == f"best: {comparison.results['true'].nats_per_token:.4f}".replace(
+        "-", "−"
+    )
+    for name, band, text in zip(("near", "far"), bands, annotations[1:], strict=True):
+        behind, _ = comparison.difference("true", name)
+        ends = comparison.interval("true", name, 0.9)
+        half_width = ends[1] - behind
+        value = comparison.results[name].nats_per_token
+        assert band.get_x() == pytest.approx(value - half_width, rel=1e-12)
+        assert band.get_width() == pytest.approx(2 * half_width, rel=1e-12)
+        # Two digits of the half width.
+        assert numbers(text) == pytest.approx([behind, *ends], abs=0.06 * half_width)
+        assert "behind" in text
+
+
+def test_limits_hold_the_intervals_but_not_zero(comparison: pb.Comparison) -> None:
+    ax = plot_comparison(comparison)
+    low, high = ax.get_xlim()
+    reached = [end for _, _, *ends in points(ax) for end in ends]
+    reached += [band.get_x() for band in ax.patches if isinstance(band, Rectangle)]
+    assert low < min(reached)
+    assert max(reached) < high < 0
+    assert max(reached) - min(reached) > 0.8 * (high - low)
+
+
+def test_labels_name_the_unit_and_the_event(comparison: pb.Comparison) -> None:
+    ax = plot_comparison(comparison, level=0.9)
+    assert "nats per token (higher is better)" in ax.get_xlabel()
+    assert "90 %" in ax.get_xlabel()
+    assert ax.get_title(loc="left") == (
+        "60 documents, 1,500 tokens; event: counts, given the length"
+    )
+
+
+def test_equal_models_are_not_blown_up() -> None:
+    model = lda(vocabulary=None)
+    documents = [[1, 1, 0, 0, 0, 0], [0, 0, 2, 0, 0, 0]]
+    ax = plot_comparison(pb.compare({"one": model, "two": model}, documents))
+    low, high = ax.get_xlim()
+    assert high - low == pytest.approx(1e-4)
+    assert numbers(texts(ax)[1]) == [0.0, 0.0, 0.0]
+
+
+def test_one_document_has_no_interval_of_the_difference() -> None:
+    models = {"one": lda(), "two": lda(prior=3.0)}
+    ax = plot_comparison(pb.compare(models, [[1, 1, 0, 0, 0, 0]]))
+    assert "no interval" in texts(ax)[1]
+    assert not [patch for patch in ax.patches if isinstance(patch, Rectangle)]
+    assert ax.get_title(loc="left").startswith("1 document, 2 tokens")
+
+
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.ImpossibleDocumentWarning")
+def test_impossible_documents_are_told_not_drawn() -> None:
+    without = np.where(np.arange(6) == 0, 0.0, PHI)
+    without /= without.sum(axis=1, keepdims=True)
+    documents = [[1, 1, 0, 0, 0, 0], [0, 1, 2, 0, 0, 0]]
+    ax = plot_comparison(pb.compare({"zero": lda(phi=without), "whole": lda()}, documents))
+    assert [y for y, *_ in points(ax)] == [0]
+    assert texts(ax)[1] == "probability zero: 1 of 2 documents"
+    assert np.isfinite(ax.get_xlim()).all()
+    alone = plot_comparison(pb.compare({"zero": lda(phi=without)}, documents))
+    assert texts(alone) == ["probability zero: 1 of 2 documents"]
+
+
+def test_empty_documents_have_no_nats_per_token() -> None:
+    ax = plot_comparison(pb.compare({"one": lda(), "two": lda(prior=3.0)}, [[0] * 6]))
+    assert points(ax) == []
+    assert texts(ax) == ["no tokens", "no tokens"]
+
+
+def test_bad_arguments_of_plot_comparison(comparison: pb.Comparison) -> None:
+    with pytest.raises(InvalidArgumentError, match="level must be strictly between 0 and 1"):
+        plot_comparison(comparison, level=1.5)
+    with pytest.raises(InvalidTypeError, match="must be a Comparison, got dict"):
+        plot_comparison(comparison.results)  # type: ignore[arg-type]
+
+
+def test_plots_use_the_axes_given_and_change_no_settings(comparison: pb.Comparison) -> None:
+    before = dict(mpl.rcParams)
+    _, (left, right) = plt.subplots(1, 2)
+    assert plot_topics(lda(), ax=left) is left
+    assert plot_comparison(comparison, ax=right) is right
+    assert len(plt.get_fignums()) == 1
+    assert dict(mpl.rcParams) == before
+
+
+def test_plots_can_be_rendered(comparison: pb.Comparison) -> None:
+    for ax in (plot_topics(lda(), n_words=3), plot_comparison(comparison)):
+        figure = ax.figure
+        figure.canvas.draw()
+        outer = figure.bbox
+        for text in ax.texts:
+            box = text.get_window_extent()
+            assert outer.x0 <= box.x0 <= box.x1 <= outer.x1, text.get_text()
+            assert outer.y0 <= box.y0 <= box.y1 <= outer.y1, text.get_text()
+
+
+def test_missing_matplotlib_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
+    with pytest.raises(MissingDependencyError, match=r"polyabayes\[plot\]"):
+        plot_topics(lda())

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from polyabayes import priors
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    NotFittedError,
+    ScoreWarning,
+)
+from polyabayes.plotting import (
+    plot_predictive_bounds,
+    plot_search_map,
+    plot_size_bounds,
+    plot_size_posterior,
+)
+from polyabayes.sizes.witness import ResultTable, WitnessSearch
+
+mpl.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+def one_size() -> WitnessSearch:
+    return WitnessSearch(lambda k: -9.0 / k, priors.Poisson(3.0), max_steps=8)
+
+
+def two_sizes(**options: Any) -> WitnessSearch:
+    prior = priors.Product(priors.Poisson(2.0), priors.Poisson(2.0))
+    return WitnessSearch(lambda a, b: -5.0 / a - 4.0 / b, prior, max_steps=9, **options)
+
+
+def test_bounds_of_several_priors() -> None:
+    search = one_size().fit()
+    searches = {"Poisson 3": search, "Geometric": search.under(priors.Geometric(0.3))}
+    ax = plot_size_bounds(searches)
+    lines = ax.get_lines()
+    assert len(lines) == 4
+    for ix, one in enumerate(searches.values()):
+        np.testing.assert_array_equal(lines[2 * ix].get_xdata(), np.arange(1, 9))
+        np.testing.assert_array_equal(lines[2 * ix].get_ydata(), one.bounds_["lower"])
+        np.testing.assert_array_equal(lines[2 * ix + 1].get_ydata(), one.bounds_["upper"])
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == list(searches)
+    assert plot_size_bounds(two_sizes().fit()).get_xlabel() == "configurations explored"
+
+
+def test_posterior_bounds() -> None:
+    search = one_size().fit()
+    given = plt.figure().subplots()
+    ax = plot_size_posterior(search, ax=given)
+    assert ax is given
+    (bars,) = ax.containers
+    segments = bars.lines[2][0].get_segments()
+    table = search.posterior_bounds_
+    np.testing.assert_allclose([segment[0, 1] for segment in segments], table["lower"], atol=1e-12)
+    np.testing.assert_allclose([segment[1, 1] for segment in segments], table["upper"], atol=1e-12)
+
+
+def test_predictions_by_fold() -> None:
+    names = ["fold", "prior", "n_tokens", "lower", "upper", "best", "best_std_error"]
+    rows = [[0, "a", 10, -21.0, -20.0, -22.0, 0.5], [1, "a", 20, -42.0, -40.0, -41.0, 1]]
+    ax = plot_predictive_bounds(ResultTable(names, rows))
+    averaged, best = ax.containers
+    segments = averaged.lines[2][0].get_segments()
+    np.testing.assert_allclose([s[:, 1] for s in segments], [[-2.1, -2.0], [-2.1, -2.0]])
+    np.testing.assert_allclose(best.lines[0].get_ydata(), [-2.2, -2.05])
+
+
+def test_predictions_under_two_priors() -> None:
+    names = ["fold", "prior", "n_tokens", "lower", "upper", "best", "best_std_error"]
+    rows = [[0, "a", 10, -21.0, -20.0, -22.0, 0.5], [0, "b", 10, -31.0, -30.0, -32.0, 0.5]]
+    ax = plot_predictive_bounds(ResultTable(names, rows))
+    middles = [bars.lines[0].get_ydata()[0] for bars in ax.containers]
+    np.testing.assert_allclose(middles, [-2.05, -2.2, -3.05, -3.2])
+    places = [bars.lines[0].get_xdata()[0] for bars in ax.containers]
+    assert places == sorted(places)
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["a", "b"]
+
+
+def test_the_map_of_two_sizes() -> None:
+    search = two_sizes().fit()
+    ax = plot_search_map(search)
+    assert [text.get_text() for text in ax.texts] == [str(step) for step in range(1, 10)]
+    explored, failed, witnesses = ax.collections
+    np.testing.assert_array_equal(explored.get_offsets()[:, 0], search.bounds_["size_1"])
+    np.testing.assert_array_equal(explored.get_array(), search.bounds_["log_score"])
+    assert len(failed.get_offsets()) == 0
+    np.testing.assert_array_equal(witnesses.get_offsets(), search.trace_[-1].witnesses)
+
+
+def test_the_map_shows_failures() -> None:
+    def score(a: int, b: int) -> float:
+        if a == b == 2:
+            raise RuntimeError("no")
+        return -5.0 / a - 4.0 / b
+
+    with pytest.warns(ScoreWarning):
+        search = two_sizes().set_params(estimator=score).fit()
+    _, failed, _ = plot_search_map(search).collections
+    assert failed.get_offsets().tolist() == [[2.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    ("draw", "error", "message"),
+    [
+        (lambda: plot_size_bounds(one_size()), NotFittedError, "not fitted"),
+        (lambda: plot_size_bounds(3), InvalidTypeError, "fitted WitnessSearches, got 3"),
+        (lambda: plot_size_bounds({"a": 3}), InvalidTypeError, "fitted WitnessSearches, got 3"),
+        (lambda: plot_size_posterior(two_sizes().fit()), InvalidArgumentError, "of one size"),
+        (lambda: plot_search_map(one_size().fit()), InvalidArgumentError, "of two sizes"),
+        (lambda: plot_predictive_bounds(3), InvalidTypeError, "what cross_validate returned"),
+    ],
+)
+def test_mistakes(draw: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        draw()

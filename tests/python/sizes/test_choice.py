@@ -1,0 +1,237 @@
+"""The number of topics: found, with errors that hold, resumed, and the same everywhere."""
+
+from __future__ import annotations
+
+import warnings
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+
+import polyabayes as pb
+import polyabayes.exceptions as errors
+from polyabayes.sizes.choice import criteria, grid
+from polyabayes.sizes.choice.fits import FoldFit
+from polyabayes.sizes.choice.race import Race
+
+LDA = pb.LatentDirichletAllocation(max_iter=60, n_jobs=1)
+SIZES = [1, 3, 9]
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return pb.datasets.make_lda_corpus(150, 60, 3, random_state=0).corpus
+
+
+@pytest.fixture(scope="module")
+def choice(corpus):
+    return pb.choose_n_components(LDA, corpus, SIZES, n_folds=3, random_state=0)
+
+
+def test_the_planted_number_is_found(choice):
+    assert (choice.best, choice.recommended, choice.equally_good) == (3, 3, (3,))
+    assert choice.is_decided
+    assert not choice.at_edge
+    frame = choice.to_frame()
+    assert frame.index.tolist() == SIZES
+    assert frame.loc[3, "behind"] == 0
+    assert (frame["behind"] >= 0).all()
+    assert sum(choice.probabilities.values()) == pytest.approx(1)
+    assert choice.probabilities[3] > 0.9
+    assert frame.loc[3, "stability"] > 0.95
+    assert "best by held-out: 3" in str(choice)
+    assert "<table" in choice._repr_html_()
+
+
+def test_sizes_are_found_where_none_are_given(corpus):
+    found = pb.choose_n_components(LDA, corpus, n_folds=3, random_state=1)
+    assert found.best in (3, 4)
+    assert 3 in found.equally_good or found.best == 3
+    tried = found.to_frame().index.tolist()
+    assert {2, 3, 4, 8, 16}.issubset(tried)
+    assert found.to_frame().loc[32, "dropped"]
+
+
+def values(choice):
+    return [(row["size"], row["score"], row["behind_std_error"]) for row in choice.rows]
+
+
+def test_executors_and_order_do_not_matter(corpus, choice):
+    with ThreadPoolExecutor(3) as threads:
+        by_threads = pb.choose_n_components(
+            LDA, corpus, SIZES[::-1], n_folds=3, random_state=0, executor=threads
+        )
+    assert values(by_threads) == values(choice)
+    assert by_threads.probabilities == choice.probabilities
+
+
+def test_processes_give_the_same_bits(corpus, choice):
+    with ProcessPoolExecutor(2, get_context("spawn")) as processes:
+        found = pb.choose_n_components(
+            LDA, corpus, SIZES, n_folds=3, random_state=0, executor=processes
+        )
+    assert values(found) == values(choice)
+
+
+def test_a_killed_choice_goes_on(corpus, choice, tmp_path, monkeypatch):
+    from polyabayes.sizes.choice import choose
+
+    plain, done = choose.fit_and_score, []
+
+    def stopped_after_four(*arguments):
+        if len(done) == 4:
+            raise KeyboardInterrupt
+        done.append(arguments[3:5])
+        return plain(*arguments)
+
+    options = {"n_folds": 3, "random_state": 0, "checkpoint": tmp_path / "state"}
+    monkeypatch.setattr(choose, "fit_and_score", stopped_after_four)
+    with pytest.raises(errors.Interrupted, match="4 fits are done"):
+        pb.choose_n_components(LDA, corpus, SIZES, **options)
+    damaged = next((tmp_path / "state").glob("size-1-*"))
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    again = []
+    monkeypatch.setattr(choose, "fit_and_score", lambda *a: again.append(a[3:5]) or plain(*a))
+    resumed = pb.choose_n_components(LDA, corpus, SIZES, **options)
+    assert values(resumed) == values(choice)
+    assert len(again) == sum(row["n_folds"] for row in choice.rows) - 3
+    with pytest.raises(errors.InvalidArgumentError, match="another choice: its n_folds is 3"):
+        pb.choose_n_components(LDA, corpus, SIZES, **{**options, "n_folds": 4})
+
+
+def test_the_edge_is_said(corpus):
+    with pytest.warns(errors.EdgeWarning, match="best size, 3, is the largest"):
+        found = pb.choose_n_components(LDA, corpus, [1, 2, 3], n_folds=3, random_state=0)
+    assert found.at_edge == "largest"
+
+
+def test_spent_fits_end_with_what_is_known(corpus):
+    found = pb.choose_n_components(LDA, corpus, n_folds=3, max_fits=16, random_state=0)
+    assert not found.is_decided
+    assert "so far" in str(found)
+
+
+def test_gamma_poisson_models_are_chosen_too():
+    drawn = pb.datasets.make_gamma_poisson_corpus(150, 60, 3, random_state=0)
+    pfa = pb.PoissonFactorAnalysis(max_iter=60, n_jobs=1)
+    found = pb.choose_n_components(pfa, drawn.corpus, SIZES, n_folds=3, random_state=0)
+    assert found.best == 3
+
+
+def test_tables_are_chosen_by_evidence():
+    table = np.array([[9, 8, 0, 0], [7, 9, 0, 0], [0, 0, 8, 9], [0, 0, 9, 7]])
+    model = pb.AllocationModel.nmf(None)
+    found = pb.choose_n_components(model, table, [1, 2, 3], random_state=0)
+    single = model.with_sizes(topic=1).log_evidence(table)
+    assert found.criterion == "evidence"
+    assert found.best == 2
+    assert found.to_frame().loc[1, "score"] == single.value
+    assert sum(found.probabilities.values()) == pytest.approx(1)
+    several = pb.AllocationModel.tucker(["i", "j"], [None, None])
+    hidden = [node for node, size in several.sizes.items() if size is None]
+    both = pb.choose_n_components(several, table, {node: [1, 2] for node in hidden}, random_state=0)
+    assert both.best == (2, 2)
+    with pytest.raises(errors.InvalidArgumentError, match="give a mapping"):
+        pb.choose_n_components(several, table, [1, 2])
+
+
+def test_bad_arguments_are_refused_before_any_work(corpus):
+    choose = pb.choose_n_components
+    nmf = pb.PoissonFactorAnalysis(prior="nmf")
+    for error, message, arguments in (
+        (errors.InvalidTypeError, "must be a LatentDirichletAllocation", (object(), corpus)),
+        (errors.InvalidArgumentError, "NMF gives new documents no likelihood", (nmf, corpus)),
+        (errors.InvalidArgumentError, "sizes is empty", (LDA, corpus, [])),
+        (errors.InvalidArgumentError, "sizes must be between", (LDA, corpus, [0, 2])),
+        (errors.InvalidTypeError, "numbers of topics", (LDA, corpus, "3")),
+        (errors.InvalidCountsError, "Negative", (LDA, [[-1, 2]], [2])),
+    ):
+        with pytest.raises(error, match=message):
+            choose(*arguments)
+    with pytest.raises(errors.InvalidArgumentError, match="n_folds must be between 2 and 150"):
+        choose(LDA, corpus, n_folds=151)
+    with pytest.raises(errors.InvalidTypeError, match="unknown options"):
+        choose(LDA, corpus, method="exact")
+    with pytest.raises(errors.InvalidTypeError, match="executor must be"):
+        choose(LDA, corpus, [2], executor=3)
+
+
+def race_of(differences, lengths, n_folds, noise, rng):
+    """A race of two sizes whose scores differ by `differences` and noise of every fit."""
+    folds = np.arange(len(lengths)) % n_folds
+    race = Race(folds, lengths)
+    for fold in range(n_folds):
+        own = folds == fold
+        base = rng.normal(size=own.sum()) * lengths[own]
+        shift = rng.normal() * noise * lengths[own]
+        for size, values in ((1, base), (2, base + differences[own] + shift)):
+            none = np.zeros(0)
+            race.add(FoldFit(size, fold, values, 0 * values, none, np.zeros((size, 1), "f4"), 0.0))
+    return race
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_paired_differences_cover_the_truth(noise):
+    """At 95 %, of 400 races of sizes whose true difference is 0."""
+    rng = np.random.default_rng(7)
+    held = 0
+    for _ in range(400):
+        lengths = rng.integers(20, 200, 60)
+        race = race_of(rng.normal(size=60) * np.sqrt(lengths), lengths, 5, noise, rng)
+        held += 0.025 < race.behind(1, 2) < 0.975
+    # Two binomial errors below 95 %; the larger of two errors may cover more.
+    assert held / 400 > 0.928
+
+
+def test_the_grid_widens_and_refines():
+    assert grid.wider([2, 4, 8], {8}, 1, 100) == [16]
+    assert grid.wider([2, 4, 8], {2, 4}, 1, 100) == [1]
+    assert grid.wider([2, 4, 8], {8}, 1, 8) == []
+    assert grid.finer([2, 4, 8, 16], {8}, 8, 1.2) == [6, 11]
+    assert grid.finer([7, 8, 9], {8}, 8, 1.2) == []
+    assert grid.finer([2, 4, 8, 16], {2, 4, 8}, 8, 1.2) == [3, 6, 11]
+
+
+def test_other_criteria_are_those_of_their_definitions():
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.ones(6), 3)
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    cosine = [
+        topics[i] @ topics[j] / np.linalg.norm(topics[i]) / np.linalg.norm(topics[j])
+        for i, j in pairs
+    ]
+    assert criteria.cao_juan_2009(topics) == pytest.approx(np.mean(cosine))
+    kl = [
+        0.5 * (topics[i] * np.log(topics[i] / topics[j])).sum()
+        + 0.5 * (topics[j] * np.log(topics[j] / topics[i])).sum()
+        for i, j in pairs
+    ]
+    assert criteria.deveaud_2014(topics) == pytest.approx(sum(kl) / (3 * 2))
+    theta, lengths = rng.dirichlet(np.ones(3), 10), rng.integers(1, 50, 10).astype(float)
+    cm1 = np.linalg.svd(topics, compute_uv=False)
+    cm2 = lengths @ theta / lengths.max()
+    divergence = (cm1 * np.log(cm1 / cm2)).sum() + (cm2 * np.log(cm2 / cm1)).sum()
+    assert criteria.arun_2010(topics, theta, lengths) == pytest.approx(divergence)
+    looks = np.array([-700.0, -702.0, -710.0])
+    assert criteria.griffiths_2004(looks) == pytest.approx(
+        -np.log(np.mean(np.exp(-looks - 710))) - 710
+    )
+    counts = np.array([[2, 0, 1], [0, 3, 0]])
+    direct = sum(
+        gammaln(3 * 0.1) - 3 * gammaln(0.1) + gammaln(row + 0.1).sum() - gammaln(row.sum() + 0.3)
+        for row in counts
+    )
+    assert criteria.log_p_words_given_topics(counts, 0.1) == pytest.approx(direct)
+
+
+def test_the_picture_shows_every_size(choice):
+    figure = pb.plotting.plot_choice(choice)
+    assert len(figure.axes) == 3
+    assert [tick.get_text() for tick in figure.axes[2].get_xticklabels()] == ["1", "3", "9"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure.canvas.draw()
+    with pytest.raises(errors.InvalidTypeError, match="must be a SizeChoice"):
+        pb.plotting.plot_choice(3)

@@ -1,0 +1,465 @@
+"""The search against traces worked by hand, its rules, and what it refuses."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+from polyabayes import priors
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    NotFittedError,
+    ScoreError,
+    ScoreWarning,
+)
+from polyabayes.sizes.witness import SearchStep, WitnessSearch
+
+HALF = priors.Geometric(0.5)
+
+# p(y | sizes) of a small search in two variables; it never falls.
+SCORES = {
+    (1, 1): 0.01,
+    (2, 1): 0.02,
+    (1, 2): 0.03,
+    (3, 1): 0.04,
+    (2, 2): 0.05,
+    (1, 3): 0.06,
+    (4, 1): 0.045,
+}
+
+
+def step(
+    sizes: tuple[int, ...],
+    witnesses: list[tuple[int, ...]],
+    pruned: list[tuple[int, ...]],
+) -> SearchStep:
+    return SearchStep(sizes, None, tuple(witnesses), witnesses[0], tuple(pruned))
+
+
+def test_the_trace_of_one_size() -> None:
+    search = WitnessSearch(lambda k: math.log(k / 10), HALF, max_steps=4).fit()
+    assert search.trace_ == [
+        step((1,), [(1,)], []),
+        step((2,), [(2,)], [(1,)]),
+        step((3,), [(3,)], [(2,)]),
+        step((4,), [(4,)], [(3,)]),
+    ]
+    # F = sum of 2^-k k/10, H = 2^-n; p(y | k) is at least that of the last, at most 1.
+    table = search.bounds_
+    f, h = [0.05, 0.1, 0.1375, 0.1625], [0.5, 0.25, 0.125, 0.0625]
+    last = [0.1, 0.2, 0.3, 0.4]
+    np.testing.assert_allclose(np.exp(table["log_f"]), f, rtol=1e-12)
+    np.testing.assert_allclose(np.exp(table["log_h"]), h, rtol=1e-12)
+    np.testing.assert_allclose(np.exp(table["log_prior"]), h, rtol=1e-12)
+    np.testing.assert_allclose(np.exp(table["log_score"]), last, rtol=1e-12)
+    np.testing.assert_allclose(np.exp(table["lower"]), np.add(f, np.multiply(h, last)), rtol=1e-11)
+    np.testing.assert_allclose(np.exp(table["upper"]), np.add(f, h), rtol=1e-11)
+    assert table["witness"].tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("bound", ["witness", "min-witness", "paper"])
+def test_the_trace_of_two_sizes(bound: str) -> None:
+    """Every set at every step, and the bounds, worked by hand."""
+    search = WitnessSearch(
+        lambda a, b: math.log(SCORES[a, b]), priors.Product(HALF, HALF), bound=bound, max_steps=7
+    ).fit()
+    assert search.trace_ == [
+        step((1, 1), [(1, 1)], []),
+        # Both successors of (1, 1) have mass 1/8: the first is taken, then the other.
+        step((1, 2), [(1, 1), (1, 2)], []),
+        # (1, 2) is the better witness of (2, 2) and all above: (2, 1) keeps (3.., 1).
+        step((2, 1), [(2, 1), (1, 2)], [(1, 1)]),
+        # (2, 2) is not explored, yet (2, 1) is pruned: (1, 2) covers it with a higher score.
+        step((3, 1), [(1, 2), (3, 1)], [(2, 1)]),
+        # (1, 2) is left with (2, 2) alone.
+        step((1, 3), [(1, 2), (3, 1), (1, 3)], []),
+        step((2, 2), [(3, 1), (2, 2), (1, 3)], [(1, 2)]),
+        step((4, 1), [(4, 1), (2, 2), (1, 3)], [(3, 1)]),
+    ]
+    f = np.cumsum([0.01 / 4, 0.03 / 8, 0.02 / 8, 0.04 / 16, 0.06 / 16, 0.05 / 16, 0.045 / 32])
+    h = 1 - np.cumsum([1 / 4, 1 / 8, 1 / 8, 1 / 16, 1 / 16, 1 / 16, 1 / 32])
+    # Masses of the regions: (2.., 1) 1/4; (3.., 1) 1/8; (4.., 1) 1/16; (5.., 1) 1/32; (1, 3..) 1/8;
+    # (1, 4..) 1/16; (2.., 2..) 1/4; (3.., 2..) 1/8; (2, 2..) 1/8; (3.., 2) 1/16; (2.., 3..) 1/8.
+    by_region = [
+        0.01 * 3 / 4,
+        0.01 / 4 + 0.03 * 3 / 8,
+        0.02 / 8 + 0.03 * 3 / 8,
+        0.03 * (1 / 8 + 1 / 8) + 0.04 * (1 / 16 + 1 / 8),
+        0.03 / 16 + 0.04 * (1 / 16 + 1 / 16) + 0.06 * (1 / 16 + 1 / 8),
+        0.04 / 16 + 0.05 / 16 + 0.06 * (1 / 16 + 1 / 8),
+        0.045 / 32 + 0.05 / 16 + 0.06 * (1 / 16 + 1 / 8),
+    ]
+    by_least = h * [0.01, 0.01, 0.02, 0.03, 0.03, 0.04, 0.045]
+    table = search.bounds_
+    np.testing.assert_allclose(np.exp(table["log_f"]), f, rtol=1e-12)
+    np.testing.assert_allclose(np.exp(table["log_h"]), h, rtol=1e-12)
+    rest = by_region if bound == "witness" else by_least
+    np.testing.assert_allclose(np.exp(table["lower"]), f + rest, rtol=1e-11)
+    np.testing.assert_allclose(np.exp(table["upper"]), f + h, rtol=1e-11)
+    assert (table["size_1"].tolist(), table["size_2"].tolist()) == (
+        [1, 1, 2, 3, 1, 2, 4],
+        [1, 2, 1, 1, 3, 2, 1],
+    )
+
+
+def test_best_first_weighs_the_width_against_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = {(1, 2): 64.0}
+    clock = {"time": 0.0}
+
+    def score(a: int, b: int) -> float:
+        clock["time"] += slow.get((a, b), 1.0)
+        return math.log(0.5)
+
+    monkeypatch.setattr("time.perf_counter", lambda: clock["time"])
+    search = WitnessSearch(
+        score, priors.Product(HALF, HALF), strategy="best-first", max_steps=5
+    ).fit()
+    # (1, 2) took 64 s, so its successors come after those of (2, 1), down to a 64th of their mass.
+    assert [step.sizes for step in search.trace_] == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1)]
+
+
+def plateau(a: int, b: int) -> float:
+    """Sizes (1, b) stay below all others, however large b is."""
+    return -9.0 - 1.0 / b if a == 1 else -3.0 - 1.0 / (a * b)
+
+
+def test_the_successors_of_the_least_witness_may_stay_on_one_axis() -> None:
+    prior = priors.Product(HALF, HALF)
+    search = WitnessSearch(plateau, prior, max_steps=30)
+    (stuck, wide) = (
+        search.set_params(strategy=strategy).fit().bounds_ for strategy in (None, "widest")
+    )
+    assert stuck["size_1"].tolist()[3:] == [1] * 27
+    # What is left there has next to no mass, so that the bounds hardly move.
+    assert stuck["log_h"][-1] == pytest.approx(math.log(3 / 8), abs=1e-6)
+    assert wide["log_h"][-1] < math.log(1 / 16)
+    assert wide["upper"][-1] < stuck["upper"][-1] - 1
+    assert wide["lower"][-1] > stuck["lower"][-1]
+
+
+def test_the_widest_is_the_next_by_its_part_in_the_width() -> None:
+    """By hand: mass times (1 - the score of the best witness)."""
+    values = {(1, 1): 0.1, (1, 2): 0.2, (2, 1): 0.9, (1, 3): 0.3, (2, 2): 0.95}
+    search = WitnessSearch(
+        lambda a, b: math.log(values.get((a, b), 0.97)),
+        priors.Product(HALF, HALF),
+        strategy="widest",
+        max_steps=7,
+    ).fit()
+    # After (1, 1) both have 0.9 / 8, and the first is taken; then (2, 1) has 0.9 / 8 and (1, 3) 0.8
+    # / 16; then (1, 3) has 0.8 / 16, (2, 2) and (3, 1) 0.1 / 16; then (1, 4) 0.7 / 32.
+    order = [(1, 1), (1, 2), (2, 1), (1, 3), (1, 4), (2, 2), (3, 1)]
+    assert [step.sizes for step in search.trace_] == order
+
+
+def test_a_fall_within_the_errors_is_no_error() -> None:
+    search = WitnessSearch(lambda k: ((-5.0, -5.4, -4.0)[k - 1], 0.5), priors.Uniform(1, 3)).fit()
+    assert search.stop_reason_ == "exhausted"
+    assert (search.bounds_["lower"] <= search.bounds_["upper"]).all()
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        (lambda k: -3.0 - (k == 3), r"falls from -3.0 at size 2 to -4.0 at size 3"),
+        (lambda k: (-3.0 - 9 * (k == 3), 0.1), r"falls from -3.0 \+- 0.1 at size"),
+        (lambda k: -3.0 if k < 3 else math.nan, r"log score of size 3 is nan"),
+        (lambda k: -3.0 if k < 3 else math.inf, r"log score of size 3 is inf"),
+        (lambda k: (-3.0, -float(k)), r"standard error of the score of size 1 is -1.0"),
+        (lambda k: (-3.0, math.nan * k), r"standard error of the score of size 1 is nan"),
+        (lambda k: (-3.0, 1.0, -1.0 * k), r"degrees of freedom of the score of size 1"),
+        (lambda k: "x" * k, r"score of size 1 must be a number"),
+        (lambda k: (-3.0, "x" * k), r"its std_error is 'x'"),
+        (lambda k: 0.5 * k, r"log score of size 1 is 0.5, above the ceiling 0.0"),
+    ],
+)
+def test_bad_scores_are_refused_with_their_configuration(score: Any, message: str) -> None:
+    search = WitnessSearch(score, priors.Poisson(2.0), max_steps=5)
+    with pytest.raises(ScoreError, match=message):
+        search.fit()
+
+
+def test_a_fall_in_two_variables_is_seen_between_comparable_sizes_only() -> None:
+    values = {(1, 1): -9.0, (1, 2): -4.0, (2, 1): -6.0, (2, 2): -5.0}
+    prior = priors.Product(priors.Uniform(1, 2), priors.Uniform(1, 2))
+    with pytest.raises(ScoreError, match=r"-4.0 at sizes \(1, 2\) to -5.0 at sizes \(2, 2\)"):
+        WitnessSearch(lambda a, b: values[a, b], prior).fit()
+    values[2, 2] = -3.0
+    assert WitnessSearch(lambda a, b: values[a, b], prior).fit().n_steps_ == 4
+
+
+@pytest.mark.parametrize(
+    ("prior", "order"),
+    [
+        (priors.JointTable({(1, 2): 0.5, (2, 1): 0.5}), [(1, 2), (2, 1)]),
+        (
+            priors.JointTable({(1, 1): 0.4, (2, 3): 0.3, (3, 2): 0.2, (9, 9): 0.1}),
+            [(1, 1), (2, 3), (3, 2), (9, 9)],
+        ),
+        (
+            priors.Joint(
+                lambda low, high: (
+                    0.0 if all(a <= 40 <= b for a, b in zip(low, high, strict=True)) else -math.inf
+                ),
+                2,
+            ),
+            [(40, 40)],
+        ),
+    ],
+)
+def test_holes_of_the_prior_do_not_end_the_search(
+    prior: priors.SizePrior, order: list[tuple[int, int]]
+) -> None:
+    search = WitnessSearch(lambda a, b: -3.0 / (a * b), prior).fit()
+    assert [step.sizes for step in search.trace_] == order
+    assert search.stop_reason_ == "exhausted"
+    truth = sum(math.exp(prior.log_box(s, s) - 3.0 / (s[0] * s[1])) for s in order)
+    assert search.bounds_["lower"][-1] == pytest.approx(math.log(truth), abs=1e-10)
+    assert (search.bounds_["lower"] <= math.log(truth)).all()
+    assert (search.bounds_["upper"] >= math.log(truth)).all()
+
+
+def test_even_sizes_only() -> None:
+    even = priors.Custom(
+        lambda k: -math.inf if k % 2 else -(k // 2) * math.log(2),
+        lambda k: -(k // 2) * math.log(2),
+    )
+    table = WitnessSearch(lambda k: -3.0 / k, even, max_steps=5).fit().bounds_
+    assert table["size"].tolist() == [2, 4, 6, 8, 10]
+    assert math.exp(table["log_h"][-1]) == pytest.approx(1 / 32)
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        priors.Product(*[priors.Table({1: 0.5, 2000: 0.5})] * 2),
+        priors.Custom(lambda k: math.log(0.5) if k == 1 else -math.inf, lambda _: math.log(0.5)),
+    ],
+)
+def test_mass_that_is_out_of_reach_is_told(prior: priors.SizePrior) -> None:
+    def score(*_: int) -> float:
+        return -3.0
+
+    with pytest.raises(BudgetExceededError, match=r"sizes up to .* than the 1,000,000"):
+        WitnessSearch(score, prior).fit()
+
+
+def test_a_certain_score_has_no_bound_above_it() -> None:
+    search = WitnessSearch(lambda _: 0.0, priors.Poisson(2.0), width=1e-9).fit()
+    assert search.n_steps_ == 1
+    assert search.bounds_["lower"][0] <= 0.0
+
+
+def test_what_no_configuration_would_accept_is_no_failure() -> None:
+    def score(k: int) -> float:
+        pb.AllocationModel.nmf(k, concentration=-1.0)
+        return -3.0
+
+    with pytest.raises(InvalidArgumentError, match="concentration must be positive"):
+        WitnessSearch(score, HALF).fit()
+    with pytest.raises(InvalidArgumentError, match="method must be one of"):
+        WitnessSearch(
+            pb.LatentDirichletAllocation(), HALF, scoring_options={"method": "best"}, max_steps=1
+        ).fit([[1, 2], [2, 0]])
+
+
+def test_zero_probability_is_legal() -> None:
+    search = WitnessSearch(lambda k: -math.inf if k < 3 else -2.0, HALF, max_steps=4).fit()
+    assert search.bounds_["lower"][:2].tolist() == [-np.inf, -np.inf]
+    assert search.bounds_["lower"][-1] == pytest.approx(math.log(0.25) - 2.0)
+    assert search.posterior_bounds_["upper"][:2].tolist() == [0.0, 0.0]
+    assert search.best_ == 3
+
+
+def test_a_failure_is_marked_and_its_mass_stays_unexplored() -> None:
+    def score(k: int) -> float:
+        if k in (2, 3):
+            raise MemoryError(f"no room for {k}")
+        return math.log(0.1 * k)
+
+    with pytest.warns(ScoreWarning, match="size [23] could not be scored: MemoryError"):
+        search = WitnessSearch(score, HALF, max_steps=5).fit()
+    table = search.bounds_
+    assert table["size"].tolist() == [1, 2, 3, 4, 5]
+    assert table["failure"].tolist() == [
+        None,
+        "MemoryError('no room for 2')",
+        "MemoryError('no room for 3')",
+        None,
+        None,
+    ]
+    assert np.isnan(table["log_score"][1:3]).all()
+    h = [1 / 2, 1 / 2, 1 / 2, 7 / 16, 13 / 32]
+    np.testing.assert_allclose(np.exp(table["log_h"]), h, rtol=1e-12)
+    # 2 and 3 have 1 for a witness, and the score of 4 for a ceiling: they are below it.
+    f = 0.1 / 2 + 0.4 / 16 + 0.5 / 32
+    assert math.exp(table["lower"][-1]) == pytest.approx(f + 0.1 * 3 / 8 + 0.5 / 32)
+    assert math.exp(table["upper"][-1]) == pytest.approx(f + 0.4 * 3 / 8 + 1.0 / 32)
+    assert search.trace_[1].failure is not None
+    assert search.trace_[1].witnesses == ((1,),)
+    assert search.posterior_bounds_["size"].tolist() == [1, 4, 5]
+
+
+def test_a_score_that_always_fails_ends_the_search() -> None:
+    def score(*_: int) -> float:
+        raise RuntimeError("never")
+
+    with (
+        pytest.warns(ScoreWarning),
+        pytest.raises(ScoreError, match=r"10 configurations in a row.*size 10: RuntimeError"),
+    ):
+        WitnessSearch(score, HALF, max_steps=50).fit()
+    search = WitnessSearch(score, priors.Uniform(1, 3))
+    with pytest.warns(ScoreWarning), pytest.raises(ScoreError, match="no configuration could be"):
+        search.fit()
+    assert search.n_steps_ == 3
+    with pytest.raises(ScoreError, match="no configuration has a score"):
+        search.best_  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("options", "reason", "n_steps"),
+    [
+        ({"max_steps": 3}, "max_steps", 3),
+        ({"width": 0.5}, "width", 3),
+        ({"max_unexplored": 0.01}, "max_unexplored", 7),
+        ({}, "max_unexplored", 20),
+        ({"prior": priors.Uniform(2, 6)}, "exhausted", 5),
+        ({"prior": priors.Table({2: 0.5, 40: 0.5})}, "exhausted", 2),
+        ({"max_seconds": 1e-9, "prior": priors.Uniform(2, 6)}, "max_seconds", 1),
+    ],
+)
+def test_when_the_search_stops(options: dict[str, Any], reason: str, n_steps: int) -> None:
+    arguments = {"prior": HALF, "estimator": lambda k: -3.0 / k, **options}
+    search = WitnessSearch(**arguments).fit()
+    assert (search.stop_reason_, search.n_steps_) == (reason, n_steps)
+
+
+def test_an_exhausted_search_is_exact() -> None:
+    search = WitnessSearch(lambda k: -3.0 / k, priors.Uniform(2, 6)).fit()
+    table = search.bounds_
+    truth = math.log(sum(math.exp(-3.0 / k) / 5 for k in range(2, 7)))
+    assert table["log_h"][-1] == -np.inf
+    assert table["lower"][-1] == pytest.approx(truth, rel=1e-11)
+    assert table["upper"][-1] == pytest.approx(truth, rel=1e-11)
+    assert table["witness"][-1] is None
+    posterior = search.posterior_bounds_
+    assert posterior["lower"].sum() == pytest.approx(1.0, rel=1e-10)
+
+
+def test_bounds_of_thousands_of_nats_do_not_underflow() -> None:
+    search = WitnessSearch(lambda k: -1e5 - 800.0 / k, priors.Poisson(5.0), max_steps=150).fit()
+    table = search.bounds_
+    assert table["log_h"][-1] == pytest.approx(float(priors.Poisson(5.0).log_survival(150)))
+    assert np.isfinite(table["lower"]).all()
+    # H is e^-372 here, and U = 1: the upper bound says nothing yet, as it must.
+    assert table["upper"][-1] == pytest.approx(table["log_h"][-1])
+    assert table["lower"][-1] == pytest.approx(table["log_f"][-1], abs=1e-6)
+
+
+def test_the_multinomial_ceiling() -> None:
+    counts = np.array([[2, 1, 0], [0, 0, 4], [0, 0, 0]])
+    ceiling = 2 * math.log(2 / 3) + math.log(1 / 3)
+    search = WitnessSearch(lambda k: ceiling - 1.0 / k, HALF, upper="multinomial", max_steps=3).fit(
+        counts
+    )
+    assert search.log_ceiling_ == pytest.approx(ceiling, rel=1e-11)
+    assert search.log_ceiling_ >= ceiling
+    with pytest.raises(ScoreError, match="above the ceiling"):
+        search.set_params(estimator=lambda k: ceiling + 1e-6 * k).fit(counts)
+    own = WitnessSearch(lambda k: 0.5 - 1.0 / k, HALF, upper=lambda _: 0.75, max_steps=1).fit()
+    assert own.bounds_["upper"][0] == pytest.approx(
+        np.logaddexp(math.log(0.5) - 0.5, math.log(0.5) + 0.75)
+    )
+
+
+def test_the_same_scores_under_another_prior() -> None:
+    asked: list[int] = []
+
+    def score(k: int) -> float:
+        asked.append(k)
+        return -3.0 / k
+
+    search = WitnessSearch(score, priors.Poisson(3.0), max_steps=6).fit()
+    other = search.under(priors.Geometric(0.2))
+    assert asked == [1, 2, 3, 4, 5, 6]
+    direct = WitnessSearch(score, priors.Geometric(0.2), max_steps=6).fit()
+    for name in ("log_prior", "log_f", "log_h", "lower", "upper"):
+        np.testing.assert_array_equal(other.bounds_[name], direct.bounds_[name])
+    assert repr(search.prior) == repr(priors.Poisson(3.0))
+    with pytest.raises(InvalidArgumentError, match="size 1 is explored, but"):
+        search.under(priors.Uniform(2, 9))
+    with pytest.raises(InvalidArgumentError, match="prior must be of 1 sizes"):
+        search.under(priors.Product(HALF, HALF))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"prior": 5.0}, InvalidTypeError, "prior must be one of polyabayes.priors"),
+        ({"estimator": 3}, InvalidTypeError, "estimator must be one of"),
+        ({"kind": "both"}, InvalidArgumentError, "kind must be one of 'nested', 'evidence'"),
+        ({"bound": "best"}, InvalidArgumentError, "bound must be one of"),
+        ({"upper": "one"}, InvalidArgumentError, "upper must be one of"),
+        ({"upper": "multinomial"}, InvalidArgumentError, "needs X"),
+        ({"upper": lambda _: math.nan}, InvalidArgumentError, r"upper\(X\) is nan"),
+        ({"strategy": "random"}, InvalidArgumentError, "strategy must be one of"),
+        ({"max_steps": 0}, InvalidArgumentError, "max_steps must be at least 1"),
+        ({"width": -1.0}, InvalidArgumentError, "width must be positive"),
+        ({"max_seconds": 0.0}, InvalidArgumentError, "max_seconds must be positive"),
+        ({"level": 1.0}, InvalidArgumentError, "level must be strictly between"),
+        ({"predictive": 3}, InvalidTypeError, "predictive must be a function"),
+        ({"random_state": -1}, InvalidArgumentError, "random_state must be"),
+        ({"checkpoint": 3}, InvalidTypeError, "checkpoint must be a folder"),
+        (
+            {"estimator": pb.LatentDirichletAllocation(), "scoring_options": {"particles": 3}},
+            InvalidArgumentError,
+            "scoring_options has 'particles', but log_likelihood takes method, n_samples",
+        ),
+        (
+            {"estimator": pb.LatentDirichletAllocation(), "scoring_options": 3},
+            InvalidTypeError,
+            "scoring_options must be a dict or None, got 3",
+        ),
+    ],
+)
+def test_bad_arguments_are_refused_before_any_work(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    def score(_: int) -> float:
+        raise AssertionError("called")
+
+    search = WitnessSearch(**{"estimator": score, "prior": HALF, **options})
+    with pytest.raises(error, match=message):
+        search.fit([[1, 2], [2, 0]] if "scoring_options" in options else None)
+
+
+def test_before_fit_and_without_predictions() -> None:
+    search = WitnessSearch(lambda k: -3.0 / k, HALF, max_steps=2)
+    for name in ("bounds_", "posterior_bounds_", "best_", "trace_", "n_steps_", "holds_"):
+        with pytest.raises(NotFittedError):
+            getattr(search, name)
+    with pytest.raises(NotFittedError):
+        search.model(1)
+    search.fit()
+    with pytest.raises(InvalidArgumentError, match="needs predictive="):
+        search.predictive_bounds(None)
+    with pytest.raises(InvalidArgumentError, match="there are no models"):
+        search.model(1)
+    assert pb.WitnessSearch is WitnessSearch
+
+
+def test_tables_are_frames() -> None:
+    search = WitnessSearch(lambda k: -3.0 / k, HALF, max_steps=15).fit()
+    frame = search.bounds_.to_frame()
+    assert frame.shape == (15, len(search.bounds_))
+    assert frame["size"].tolist() == list(range(1, 16))
+    text = repr(search.bounds_)
+    assert "... 3 rows ..." in text
+    assert text.splitlines()[-1].split()[0] == "15"

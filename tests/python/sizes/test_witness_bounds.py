@@ -1,0 +1,328 @@
+"""Bounds of the search against sums over all sizes, which small cases allow."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from polyabayes import priors
+from polyabayes.exceptions import ScoreError
+from polyabayes.sizes.witness import Score, WitnessSearch
+from polyabayes.sizes.witness.averages import mean_bounds, share_bounds
+from polyabayes.sizes.witness.scores import Intervals, Record
+
+HALF = priors.Geometric(0.5)
+
+
+class Mixture:
+    """A nested family: a mixture of multinomials to which components are added one by one."""
+
+    def __init__(self, rng: np.random.Generator, most: int) -> None:
+        n_words = int(rng.integers(2, 6))
+        self.topics = rng.dirichlet(np.full(n_words, 0.7), size=most)
+        self.train = rng.multinomial(int(rng.integers(1, 9)), self.topics[-1], size=3)
+        self.test = rng.multinomial(int(rng.integers(1, 5)), self.topics[-1], size=2)
+        self.most = most
+        self._weights: list[NDArray[np.float64]] = []
+        weights = np.ones(1)
+        for k in range(1, most + 1):
+            densities = self._densities(self.train, k)
+            if k > 1:
+                # A new component starts with no weight unless that is an improvement.
+                shared = np.append(weights * 0.8, 0.2)
+                for _ in range(5):
+                    posterior = densities * shared
+                    shared = (posterior / posterior.sum(1, keepdims=True)).mean(0)
+                weights = np.append(weights, 0.0)
+                if self._log(densities, shared) > self._log(densities, weights):
+                    weights = shared
+            self._weights.append(weights)
+
+    def score(self, k: int) -> float:
+        k = min(k, self.most)
+        return self._log(self._densities(self.train, k), self._weights[k - 1])
+
+    def predict(self, k: int) -> float:
+        k = min(k, self.most)
+        return self._log(self._densities(self.test, k), self._weights[k - 1])
+
+    def _densities(self, counts: NDArray[np.int64], k: int) -> NDArray[np.float64]:
+        return np.prod(self.topics[None, :k] ** counts[:, None], axis=2)
+
+    @staticmethod
+    def _log(densities: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+        return float(np.log(densities @ weights).sum())
+
+
+class Truth:
+    """The sums over all sizes: those up to `most` one by one, beyond that all alike."""
+
+    def __init__(
+        self,
+        prior: priors.SizePrior,
+        tops: tuple[int, ...],
+        score: Callable[..., float],
+        predict: Callable[..., float],
+    ) -> None:
+        masses = np.exp(prior.log_masses(tops))
+        axes = [range(low, top + 2) for low, top in zip(prior.first, tops, strict=True)]
+        self.sizes = list(itertools.product(*axes))
+        weights = np.array([math.exp(score(*sizes)) for sizes in self.sizes]) * masses.ravel()
+        self.evidence = math.log(weights.sum())
+        self.posterior = dict(zip(self.sizes, weights / weights.sum(), strict=True))
+        values = np.array([math.exp(predict(*sizes)) for sizes in self.sizes])
+        self.predictive = math.log((weights * values).sum() / weights.sum())
+
+
+def random_prior(rng: np.random.Generator, most: int) -> priors.UnivariatePrior:
+    return (
+        priors.Poisson(float(rng.uniform(0.3, 6))),
+        priors.Poisson(float(rng.uniform(0.3, 6)), truncate=True),
+        priors.Geometric(float(rng.uniform(0.2, 0.8))),
+        priors.NegativeBinomial(float(rng.uniform(0.3, 6)), float(rng.uniform(0.3, 3))),
+        priors.Uniform(int(rng.integers(1, 3)), most),
+        priors.Table(rng.dirichlet(np.ones(most))),
+    )[rng.integers(6)]
+
+
+def assert_all_contained(search: WitnessSearch, truth: Truth, X_new: Any) -> None:
+    table = search.bounds_
+    assert (table["lower"] <= truth.evidence).all()
+    assert (truth.evidence <= table["upper"]).all()
+    assert (np.diff(table["lower"]) >= -1e-12 * abs(truth.evidence)).all()
+    assert (np.diff(table["upper"]) <= 1e-12 * abs(truth.evidence)).all()
+    if search.stop_reason_ == "width":
+        assert table["upper"][-1] - table["lower"][-1] <= search.width
+    posterior = search.posterior_bounds_
+    names = [name for name in posterior if name.startswith("size")]
+    explored = list(zip(*(posterior[name].tolist() for name in names), strict=True))
+    assert len(explored) == search.n_steps_
+    for sizes, lower, upper in zip(explored, posterior["lower"], posterior["upper"], strict=True):
+        assert lower <= truth.posterior[sizes] * (1 + 1e-12), sizes
+        assert truth.posterior[sizes] <= upper * (1 + 1e-12), sizes
+    rest = sum(mass for sizes, mass in truth.posterior.items() if sizes not in explored)
+    least, most = search.unexplored_posterior_
+    assert least * (1 - 1e-12) <= rest <= most * (1 + 1e-12) + 1e-15
+    predicted = search.predictive_bounds(X_new)
+    if search.holds_["predictive"]:
+        assert predicted.lower <= truth.predictive + 1e-12 * abs(truth.predictive)
+        assert truth.predictive <= predicted.upper + 1e-12 * abs(truth.predictive)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_nested_bounds_contain_the_sum_over_all_sizes(seed: int) -> None:
+    rng = np.random.default_rng([seed, 1])
+    n_claims = 0
+    for case in range(60):
+        most = int(rng.integers(3, 9))
+        mixture, prior = Mixture(rng, most), random_prior(rng, most)
+        truth = Truth(prior, (most,), mixture.score, mixture.predict)
+        search = WitnessSearch(
+            mixture.score,
+            prior,
+            bound=("witness", "witness", "min-witness", "paper")[case % 4],
+            upper=("vacuous", "multinomial")[case // 4 % 2],
+            predictive=lambda _, k, mixture=mixture: mixture.predict(k),
+            width=(3.0, 0.3, 0.003)[case % 3],
+            max_steps=most,
+        ).fit(mixture.train)
+        n_claims += search.stop_reason_ == "width"
+        assert_all_contained(search, truth, mixture.test)
+    assert n_claims
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_nested_bounds_of_two_sizes_contain_the_sum(seed: int) -> None:
+    rng = np.random.default_rng([seed, 2])
+    for case in range(40):
+        most = tuple(int(n) for n in rng.integers(2, 5, size=2))
+        one, two = (Mixture(rng, n) for n in most)
+
+        def score(a: int, b: int, one: Mixture = one, two: Mixture = two) -> float:
+            return one.score(a) + two.score(b)
+
+        def predict(a: int, b: int, one: Mixture = one, two: Mixture = two) -> float:
+            return one.predict(a) + two.predict(b)
+
+        if case % 2:
+            prior: priors.SizePrior = priors.Product(*(random_prior(rng, n) for n in most))
+        else:
+            masses = rng.dirichlet(np.ones(math.prod(most))).reshape(most)
+            # Half of these have holes.
+            masses[rng.random(most) < 0.5 * (case // 2 % 2)] = 0.0
+            masses[-1, -1] += 1 - masses.sum()
+            prior = priors.JointTable(masses)
+        truth = Truth(prior, most, score, predict)
+        search = WitnessSearch(
+            score,
+            prior,
+            bound=("witness", "min-witness")[case // 2 % 2],
+            strategy=("successor", "best-first", "widest")[case // 4 % 3],
+            predictive=lambda _, *sizes, predict=predict: predict(*sizes),
+            # Never beyond the box where the truth is known size by size.
+            max_steps=min(most),
+        ).fit()
+        assert_all_contained(search, truth, None)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_evidence_bounds_contain_the_sum(seed: int) -> None:
+    """Scores that rise and fall: no witness gives a lower bound."""
+    rng = np.random.default_rng([seed, 3])
+    for _ in range(60):
+        most = int(rng.integers(3, 9))
+        prior = random_prior(rng, most)
+        values, new = -rng.gamma(2.0, 2.0, size=most + 2), -rng.gamma(2.0, 1.0, size=most + 2)
+
+        def score(k: int, values: Any = values, most: int = most) -> float:
+            return float(values[min(k, most)])
+
+        def predict(k: int, new: Any = new, most: int = most) -> float:
+            return float(new[min(k, most)])
+
+        truth = Truth(prior, (most,), score, predict)
+        search = WitnessSearch(
+            score,
+            prior,
+            kind="evidence",
+            predictive=lambda _, k, predict=predict: predict(k),
+            width=0.05,
+            max_steps=most,
+        ).fit()
+        assert_all_contained(search, truth, None)
+        np.testing.assert_allclose(search.bounds_["lower"], search.bounds_["log_f"], rtol=1e-11)
+
+
+def test_a_lower_bound_by_witnesses_would_fail_where_scores_fall() -> None:
+    def score(k: int) -> float:
+        return math.log(0.5 if k == 1 else 0.01)
+
+    truth = 0.5 * 0.5 + 0.5 * 0.01
+    evidence = WitnessSearch(score, HALF, kind="evidence", max_steps=1).fit()
+    nested = WitnessSearch(score, HALF, max_steps=1).fit()
+    assert evidence.bounds_["lower"][0] <= math.log(truth) < nested.bounds_["lower"][0]
+
+
+def test_the_sum_of_two_bounds_on_a_prediction_is_twice_the_prediction() -> None:
+    """A1 + B1 <= p(y'|y) <= A2 + B2, equation 13 of the paper, fails; what is offered holds.
+
+    A1 = N / (F + H) is the part of the explored sizes, B1 = (N + p(y'|w) p(y|w) H) / (F + H) has
+    the others predict as the witness w. Each tends to p as H vanishes, their sum to 2 p.
+    """
+    rng = np.random.default_rng(13)
+    for _ in range(14):
+        mixture, prior = Mixture(rng, 8), priors.Poisson(2.0)
+        truth = math.exp(Truth(prior, (8,), mixture.score, mixture.predict).predictive)
+        search = WitnessSearch(
+            mixture.score,
+            prior,
+            bound="paper",
+            predictive=lambda _, k, mixture=mixture: mixture.predict(k),
+            max_steps=30,
+        ).fit()
+        row = search.bounds_.row(-1)
+        f, h = math.exp(row["log_f"]), math.exp(row["log_h"])
+        w, w_new = math.exp(mixture.score(30)), math.exp(mixture.predict(30))
+        n = sum(
+            math.exp(float(prior.log_pmf(k)) + mixture.score(k) + mixture.predict(k))
+            for k in range(1, 31)
+        )
+        a1, b1, b2 = n / (f + h), (n + w_new * w * h) / (f + h), (n + w_new * h) / (f + w * h)
+        assert h < 1e-6 * f
+        assert a1 + b1 > 1.9 * truth
+        found = search.predictive_bounds(None)
+        assert found.lower == pytest.approx(math.log(a1), rel=1e-9)
+        assert found.upper == pytest.approx(math.log(b2), rel=1e-9)
+        assert not search.holds_["predictive"]
+        rigorous = search.set_params(bound="witness").fit().predictive_bounds(None)
+        assert search.holds_["predictive"]
+        assert rigorous.lower <= math.log(truth) <= rigorous.upper
+
+
+def test_the_papers_predictive_bound_fails_without_its_assumption() -> None:
+    """Sizes above 1 predict far better than size 1 does: the paper's bound does not see them."""
+    options: dict[str, Any] = {
+        "estimator": lambda k: math.log(0.1 if k == 1 else 0.9),
+        "prior": HALF,
+        "predictive": lambda _, k: math.log(0.01 if k == 1 else 0.9),
+        "max_steps": 1,
+    }
+    truth = math.log((0.5 * 0.1 * 0.01 + 0.5 * 0.9 * 0.9) / (0.5 * 0.1 + 0.5 * 0.9))
+    paper = WitnessSearch(**options, bound="paper").fit().predictive_bounds(None)
+    rigorous = WitnessSearch(**options).fit().predictive_bounds(None)
+    assert paper.upper < truth <= rigorous.upper
+    f, h, n = 0.05, 0.5, 0.0005
+    assert rigorous.lower == pytest.approx(math.log(n / (f + h)))
+    assert rigorous.upper == pytest.approx(math.log((n + h) / (f + h)))
+
+
+@pytest.mark.parametrize("degrees", [math.inf, 5.0])
+def test_noisy_scores_cover_with_the_confidence_claimed(degrees: float) -> None:
+    rng = np.random.default_rng(77)
+    level, n_runs, n_covered = 0.7, 400, 0
+    truth = Truth(priors.Poisson(3.0), (12,), lambda k: -2.0 / k, lambda k: -1.0 / k)
+
+    def draw() -> float:
+        return float(rng.standard_normal() if math.isinf(degrees) else rng.standard_t(degrees))
+
+    for _ in range(n_runs):
+        search = WitnessSearch(
+            lambda k: (-2.0 / k + 0.3 * draw(), 0.3, degrees),
+            priors.Poisson(3.0),
+            predictive=lambda _, k: (-1.0 / k + 0.2 * draw(), 0.2, degrees),
+            level=level,
+            max_steps=12,
+        )
+        try:
+            predicted = search.fit().predictive_bounds(None)
+        except ScoreError:
+            # Intervals that contradict one another, or the ceiling: one of them misses.
+            continue
+        table = search.bounds_
+        inside = (table["lower"] <= truth.evidence) & (truth.evidence <= table["upper"])
+        covers = predicted.lower <= truth.predictive <= predicted.upper
+        n_covered += bool(inside.all() and covers)
+        assert (np.diff(table["lower"]) >= -1e-9).all()
+        assert (np.diff(table["upper"]) <= 1e-9).all()
+    assert n_covered >= level * n_runs
+
+
+def test_intervals_cover_all_scores_together_and_are_not_idle() -> None:
+    rng = np.random.default_rng(5)
+    n_runs, n_covered = 2000, 0
+    for errors in rng.standard_normal((n_runs, 30)):
+        records = [Record((1,), Score(-50.0 + float(error), 1.0), 0.0) for error in errors]
+        lower, upper = Intervals.of(records, 0.8)
+        n_covered += bool(((lower <= -50.0) & (upper >= -50.0)).all())
+    # Independent errors miss with probability 1 - prod (1 - 0.2 * 6 / (pi i)^2).
+    shares = 0.2 * 6 / (math.pi * np.arange(1, 31)) ** 2
+    expected = float(np.prod(1 - shares))
+    assert 0.8 < expected < 0.83
+    assert abs(n_covered / n_runs - expected) < 3 * math.sqrt(expected * (1 - expected) / n_runs)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_means_and_shares_are_bounded_by_their_extreme_weights(seed: int) -> None:
+    """Both are monotone in every weight, so the extremes are at corners of the box of weights."""
+    rng = np.random.default_rng([seed, 4])
+    n = int(rng.integers(1, 7))
+    low_values, low_weights = rng.normal(0, 3, size=(2, n))
+    high_values, high_weights = np.add([low_values, low_weights], rng.gamma(1.0, size=(2, n)))
+    corners = np.array(list(itertools.product(*zip(low_weights, high_weights, strict=True))))
+    totals = np.exp(corners).sum(axis=1)
+    lower, upper = mean_bounds(low_values, high_values, low_weights, high_weights)
+    assert lower == pytest.approx(np.log((np.exp(corners + low_values).sum(1) / totals).min()))
+    assert upper == pytest.approx(np.log((np.exp(corners + high_values).sum(1) / totals).max()))
+    # The last weight is the rest, which has no share of its own.
+    least, most = share_bounds(
+        low_weights[:-1], high_weights[:-1], (low_weights[-1], high_weights[-1])
+    )
+    shares = (np.exp(corners) / totals[:, None])[:, :-1]
+    np.testing.assert_allclose(np.exp(least), shares.min(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(np.exp(most), shares.max(axis=0), rtol=1e-12)

@@ -1,0 +1,404 @@
+"""Searches over trained models, checkpoints, interruptions and folds."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+from polyabayes import priors
+from polyabayes.exceptions import (
+    CheckpointWarning,
+    FileAccessError,
+    FileFormatError,
+    Interrupted,
+    InvalidArgumentError,
+)
+from polyabayes.sizes.witness import Score, WitnessSearch, records
+from polyabayes.sizes.witness.adapters import NestedEstimator, degrees_of_freedom, starts_afresh
+
+DATA = pb.datasets.make_lda_corpus(30, 12, 3, document_length=15, random_state=3)
+
+
+Fit = tuple[int, int | None, str, Any]
+
+
+def lda(**options: Any) -> pb.LatentDirichletAllocation:
+    return pb.LatentDirichletAllocation(**{"learn_priors": True, "max_iter": 20, **options})
+
+
+def nested(**options: Any) -> WitnessSearch:
+    arguments = {"max_steps": 4, "random_state": 1, "scoring": "bound", **options}
+    return WitnessSearch(lda(), priors.Poisson(2.0), **arguments)
+
+
+@pytest.fixture
+def fits(monkeypatch: pytest.MonkeyPatch) -> list[Fit]:
+    """Size, size of the model grown from, method and seed of every training."""
+    seen: list[Fit] = []
+    fit = pb.LatentDirichletAllocation.fit
+
+    def spy(self: pb.LatentDirichletAllocation, X: Any) -> pb.LatentDirichletAllocation:
+        init = None if self.init is None else len(self.init.components_)
+        seen.append((self.n_components, init, self.fit_method, self.random_state))
+        return fit(self, X)
+
+    monkeypatch.setattr(pb.LatentDirichletAllocation, "fit", spy)
+    return seen
+
+
+def assert_same_tables(one: WitnessSearch, other: WitnessSearch) -> None:
+    for name in one.bounds_:
+        if name != "seconds":
+            assert one.bounds_[name].tolist() == other.bounds_[name].tolist(), name
+
+
+def test_every_size_is_trained_from_the_one_below_and_afresh(fits: list[Fit]) -> None:
+    search = nested().fit(DATA.corpus)
+    grown = [(1, None), (2, 1), (2, None), (3, 2), (3, None), (4, 3), (4, None)]
+    assert [row[:3] for row in fits] == [(*row, "em") for row in grown]
+    assert len({row[3] for row in fits}) == 1
+    assert fits[0][3] is not None
+    assert [search.model(k).components_.shape for k in (1, 4)] == [(1, 12), (4, 12)]
+    # Models do not hold on to those they were trained from.
+    assert search.model(4).init is None
+    assert search.bounds_["log_score"].tolist() == [search.model(k).bound_ for k in (1, 2, 3, 4)]
+    assert search.model() is search.model(search.best_)
+
+
+def test_fresh_starts_thin_out() -> None:
+    fresh = [size for size in range(1, 151) if starts_afresh(size)]
+    assert fresh[:10] == list(range(1, 11))
+    assert len(fresh) == 38
+    ratios = np.array(fresh[11:]) / np.array(fresh[10:-1])
+    assert ((ratios > 1.0) & (ratios < 1.2)).all()
+
+
+def test_scores_rise_and_are_no_worse_than_fresh_fits() -> None:
+    data = pb.datasets.make_lda_corpus(80, 40, 4, document_length=40, random_state=0)
+    search = nested(max_steps=9).fit(data.corpus)
+    scores = search.bounds_["log_score"]
+    assert (np.diff(scores) >= 0).all()
+    for size in range(1, 10):
+        fresh = lda(n_components=size, fit_method="em", random_state=search.model(1).seed_)
+        assert scores[size - 1] >= fresh.fit(data.corpus).bound_
+
+
+def test_the_witness_is_kept_where_the_likelihood_falls(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {1: -9.0, 2: -7.0, 3: -8.0, 4: -6.0}
+
+    def likelihood(_: NestedEstimator, model: Any, __: Any) -> Score:
+        return Score(found[len(model.components_)], 0.1)
+
+    monkeypatch.setattr(NestedEstimator, "_likelihood", likelihood)
+    search = nested(scoring="likelihood", upper=lambda _: 0.0).fit(DATA.corpus)
+    assert search.bounds_["log_score"].tolist() == [-9.0, -7.0, -7.0, -6.0]
+    assert [len(search.model(k).components_) for k in (1, 2, 3, 4)] == [1, 2, 2, 4]
+
+
+def test_a_lower_bound_as_score_is_flagged() -> None:
+    search = nested().fit(DATA.corpus)
+    assert search.holds_ == {
+        "lower": True,
+        "upper": False,
+        "posterior": False,
+        "predictive": False,
+    }
+    likelihood = nested(scoring="likelihood", max_steps=1).fit(DATA.corpus)
+    assert all(likelihood.holds_.values())
+
+
+def test_likelihoods_as_scores_carry_their_errors() -> None:
+    options = {"method": "annealed", "n_samples": 50, "n_replicates": 4}
+    search = nested(scoring="likelihood", scoring_options=options, max_steps=2).fit(DATA.corpus)
+    expected = pb.log_likelihood(search.model(2), DATA.corpus, random_state=1, **options)
+    assert search.bounds_["std_error"][1] > 0
+    # The seed of the search is drawn from random_state, so only the errors bind the two.
+    error = math.hypot(expected.total_std_error, search.bounds_["std_error"][1])
+    assert abs(search.bounds_["log_score"][1] - expected.total) < 5 * error
+    counts = DATA.corpus.counts.toarray().astype(float)
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    ceiling = (counts * np.log(np.where(shares > 0, shares, 1.0))).sum()
+    assert search.log_ceiling_ == pytest.approx(ceiling, rel=1e-11)
+
+
+def test_few_replicates_have_few_degrees_of_freedom() -> None:
+    model = lda(n_components=2, fit_method="em", random_state=0).fit(DATA.corpus)
+    options = {"method": "annealed", "n_samples": 10, "n_replicates": 4, "random_state": 0}
+    one = pb.log_likelihood(model, DATA.corpus[:1], **options)
+    assert degrees_of_freedom(one) == pytest.approx(3.0)
+    twice = pb.log_likelihood(model, DATA.corpus[[0, 0, 0]], **options)
+    assert degrees_of_freedom(twice) == pytest.approx(3.0)
+    distinct = np.unique(DATA.corpus.counts.toarray(), axis=0)
+    many = pb.log_likelihood(model, distinct, **options)
+    variances = many.std_errors**2
+    # By Welch and Satterthwaite, all documents with three.
+    expected = variances.sum() ** 2 / (variances**2 / 3).sum()
+    assert degrees_of_freedom(many) == pytest.approx(expected)
+    assert 3 < expected <= 3 * len(variances)
+    assert degrees_of_freedom(pb.log_likelihood(model, DATA.corpus, "exact")) == math.inf
+
+
+def test_predictions_average_over_the_models() -> None:
+    search = nested(scoring="likelihood", max_steps=5, bound="witness").fit(DATA.corpus)
+    new = pb.datasets.make_lda_corpus(5, 12, 3, document_length=10, random_state=4).corpus
+    found = search.predictive_bounds(new)
+    assert found.lower < found.upper
+    best = pb.log_likelihood(search.model(), new)
+    assert found.best == pytest.approx(best.total, abs=1e-9)
+    # All documents are short enough for exact values: no errors anywhere.
+    assert found.best_std_error == 0.0
+
+
+def test_a_search_goes_on_where_it_was(tmp_path: Path, fits: list[Fit]) -> None:
+    whole = nested(max_steps=6).fit(DATA.corpus)
+    nested(max_steps=3, checkpoint=tmp_path).fit(DATA.corpus)
+    fits.clear()
+    resumed = nested(max_steps=6, checkpoint=tmp_path).fit(DATA.corpus)
+    assert [row[0] for row in fits] == [4, 4, 5, 5, 6, 6]
+    assert_same_tables(whole, resumed)
+    for k in (1, 6):
+        assert (resumed.model(k).components_ == whole.model(k).components_).all()
+
+
+def test_a_search_goes_on_where_the_disk_is_full(
+    tmp_path: Path, fits: list[Fit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = nested(max_steps=6).fit(DATA.corpus)
+    open_file = Path.open
+
+    def full(path: Path, mode: str = "r", *rest: Any, **named: Any) -> Any:
+        # From the model of three topics on; what is small finds its place again.
+        if "x" in mode and (tmp_path / "topics-2.safetensors").exists() and "topics" in path.name:
+            raise OSError(28, "No space left on device")
+        return open_file(path, mode, *rest, **named)
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.warns(CheckpointWarning) as caught:
+        search = nested(max_steps=5, checkpoint=tmp_path).fit(DATA.corpus)
+    (warning,) = caught
+    assert str(warning.message).startswith("the model of size 3 is not in the checkpoint: cannot")
+    assert [search.model(k).components_.shape for k in (1, 5)] == [(1, 12), (5, 12)]
+    monkeypatch.setattr(Path, "open", open_file)
+    fits.clear()
+    resumed = nested(max_steps=6, checkpoint=tmp_path).fit(DATA.corpus)
+    assert [row[0] for row in fits] == [3, 3, 4, 4, 5, 5, 6, 6]
+    assert_same_tables(whole, resumed)
+
+
+def test_a_seed_nobody_gave_is_kept_by_the_checkpoint(tmp_path: Path) -> None:
+    one = nested(checkpoint=tmp_path, random_state=None).fit(DATA.corpus)
+    two = nested(checkpoint=tmp_path, random_state=None).fit(DATA.corpus)
+    assert_same_tables(one, two)
+
+
+@pytest.mark.parametrize(
+    ("options", "corpus", "message"),
+    [
+        ({}, DATA.corpus[:20], "its corpus is '.*', here it is"),
+        ({"prior": priors.Poisson(3.0)}, DATA.corpus, r"its prior is 'Poisson\(mean=2.0"),
+        ({"estimator": lda(doc_topic_prior=0.3)}, DATA.corpus, "its doc_topic_prior of the"),
+        ({"scoring": "likelihood"}, DATA.corpus, "its scoring is 'bound', here"),
+        ({"random_state": 2}, DATA.corpus, "its seed is"),
+        ({"strategy": "best-first"}, DATA.corpus, "its strategy is 'successor'"),
+    ],
+)
+def test_another_search_is_refused(
+    tmp_path: Path, options: dict[str, Any], corpus: Any, message: str
+) -> None:
+    nested(checkpoint=tmp_path, max_steps=1).fit(DATA.corpus)
+    before = (tmp_path / "search.jsonl").read_bytes()
+    with pytest.raises(InvalidArgumentError, match=f"is of another search: {message}"):
+        nested(checkpoint=tmp_path).set_params(**options).fit(corpus)
+    assert (tmp_path / "search.jsonl").read_bytes() == before
+
+
+def test_a_search_that_is_refused_leaves_no_folder(tmp_path: Path) -> None:
+    for options in ({"bound": "x"}, {"scoring": "x"}, {"level": 2.0}):
+        with pytest.raises(InvalidArgumentError):
+            nested(checkpoint=tmp_path / "state", **options).fit(DATA.corpus)
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("content", [b"\x00\xff", b"{", b"[1]\n", b""])
+def test_a_damaged_checkpoint_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "search.jsonl").write_bytes(content)
+    with pytest.raises(FileFormatError, match=r"search.jsonl"):
+        nested(checkpoint=tmp_path).fit(DATA.corpus)
+
+
+def test_a_damaged_record_is_refused(tmp_path: Path) -> None:
+    nested(checkpoint=tmp_path, max_steps=1).fit(DATA.corpus)
+    path = tmp_path / "search.jsonl"
+    header = path.read_text().splitlines()[0]
+    path.write_text(f"{header}\n{records._sealed({'sizes': [1]})}\n")
+    with pytest.raises(FileFormatError, match="damaged record"):
+        nested(checkpoint=tmp_path).fit(DATA.corpus)
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(FileAccessError, match="cannot use"):
+        nested(checkpoint=blocked).fit(DATA.corpus)
+
+
+def test_failures_and_zeros_survive_the_checkpoint(tmp_path: Path) -> None:
+    def score(k: int) -> Any:
+        if k == 2:
+            raise RuntimeError("no")
+        return -math.inf if k == 1 else (-1.0 / k, 0.01 / k, 7.0)
+
+    with pytest.warns(pb.exceptions.ScoreWarning):
+        whole = WitnessSearch(
+            score, priors.Uniform(1, 5), checkpoint=tmp_path, random_state=0
+        ).fit()
+    again = WitnessSearch(score, priors.Uniform(1, 5), checkpoint=tmp_path, random_state=0).fit()
+    np.testing.assert_array_equal(whole.bounds_["log_score"], again.bounds_["log_score"])
+    np.testing.assert_array_equal(whole.bounds_["upper"], again.bounds_["upper"])
+    assert whole.trace_ == again.trace_
+
+
+SLOW = """
+    import sys, time
+    from polyabayes import priors
+    from polyabayes.sizes.witness import WitnessSearch
+
+    def score(a, b):
+        time.sleep(float(sys.argv[2]))
+        return -10 / a - 7 / (b + 0.1 * a)
+
+    search = WitnessSearch(
+        score,
+        priors.Product(priors.Poisson(2.0), priors.Poisson(3.0)),
+        max_steps=25,
+        checkpoint=sys.argv[1],
+        random_state=0,
+    ).fit()
+    for row in range(25):
+        cells = search.bounds_.row(row)
+        print([str(cells[name]) for name in cells if name != "seconds"])
+"""
+
+
+def test_a_killed_search_ends_with_the_same_table(tmp_path: Path) -> None:
+    script = tmp_path / "slow.py"
+    script.write_text(textwrap.dedent(SLOW))
+
+    def command(folder: str, pause: float) -> list[str]:
+        return [sys.executable, str(script), str(tmp_path / folder), str(pause)]
+
+    whole = subprocess.run(command("whole", 0.0), check=True, capture_output=True, text=True)
+    path = tmp_path / "killed" / "search.jsonl"
+    process = subprocess.Popen(command("killed", 0.1), stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not path.exists() or len(path.read_text().splitlines()) < 6:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    n_records = len(path.read_text().splitlines()) - 1
+    assert 5 <= n_records < 25
+    resumed = subprocess.run(command("killed", 0.0), check=True, capture_output=True, text=True)
+    assert resumed.stdout == whole.stdout
+
+
+def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
+    def score(k: int) -> float:
+        if k == 4:
+            raise KeyboardInterrupt
+        return -3.0 / k
+
+    search = WitnessSearch(score, priors.Poisson(2.0), checkpoint=tmp_path, random_state=0)
+    with pytest.raises(Interrupted, match="stopped after 3 steps") as interruption:
+        search.fit()
+    partial = interruption.value.partial
+    assert partial is search
+    assert partial.bounds_["size"].tolist() == [1, 2, 3]
+    assert partial.stop_reason_ == "interrupted"
+    search.set_params(estimator=lambda k: -3.0 / k, checkpoint=None).fit()
+    assert len((tmp_path / "search.jsonl").read_text().splitlines()) == 4
+
+
+def test_a_torn_prediction_is_made_again(tmp_path: Path) -> None:
+    search = nested(scoring="likelihood", checkpoint=tmp_path, max_steps=2).fit(DATA.corpus)
+    here = search.predictive_bounds(DATA.corpus[:4])
+    path = tmp_path / "predictions.jsonl"
+    assert len(path.read_text().splitlines()) == 2
+    path.write_text(path.read_text()[:-9])
+    assert search.fit(DATA.corpus).predictive_bounds(DATA.corpus[:4]) == here
+    assert search.fit(DATA.corpus).predictive_bounds(DATA.corpus[:4]) == here
+    # Without the search, they are of models that are no more.
+    (tmp_path / "search.jsonl").unlink()
+    search.fit(DATA.corpus)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: nested().fit(), InvalidArgumentError, "X is missing"),
+        (lambda: nested(upper="vacuous").fit(), InvalidArgumentError, "X is missing"),
+        (lambda: nested(kind="evidence").fit(DATA.corpus), InvalidArgumentError, "an estimator"),
+        (lambda: nested(scoring="elbo").fit(DATA.corpus), InvalidArgumentError, "scoring must be"),
+        (
+            lambda: WitnessSearch(pb.PoissonFactorAnalysis(), priors.Poisson(2.0)).fit(DATA.corpus),
+            InvalidArgumentError,
+            "PoissonFactorAnalysis has no parameter fit_method and no init",
+        ),
+        (
+            lambda: (
+                nested()
+                .set_params(prior=priors.Product(priors.Poisson(2.0), priors.Poisson(1.0)))
+                .fit(DATA.corpus)
+            ),
+            InvalidArgumentError,
+            "a prior of one size",
+        ),
+    ],
+)
+def test_mistakes(make: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_a_search_on_cora(shared_data: Path, tmp_path: Path) -> None:
+    corpus = pb.read_corpus(shared_data / "cora.ldac")
+    search = WitnessSearch(
+        lda(tol=1e-3), priors.Poisson(5.0), scoring="bound", max_steps=6, random_state=0
+    ).fit(corpus)
+    scores = search.bounds_["log_score"]
+    assert (np.diff(scores) > 100).all()
+    assert (scores < search.log_ceiling_).all()
+    search.set_params(checkpoint=tmp_path, max_steps=3).fit(corpus)
+    again = search.set_params(max_steps=6).fit(corpus)
+    assert again.bounds_["log_score"].tolist() == scores.tolist()
+
+
+@pytest.mark.slow
+def test_evidence_finds_the_number_of_topics() -> None:
+    near = 0
+    for seed in range(10):
+        truth = 3 + seed % 4
+        data = pb.datasets.make_lda_corpus(60, 20, truth, document_length=30, random_state=seed)
+
+        search = WitnessSearch(
+            pb.AllocationModel.nmf(None, concentration=20.0),
+            priors.Uniform(1, 9),
+            scoring_options={
+                "method": "annealed",
+                "given_total": True,
+                "n_samples": 500,
+                "n_particles": 8,
+            },
+            random_state=0,
+        ).fit(data.corpus)
+        near += abs(search.best_ - truth) <= 1
+    assert near >= 9

@@ -1,0 +1,195 @@
+"""Averages over sizes against the best model, fold by fold."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special
+from sklearn.base import clone
+
+import polyabayes as pb
+from polyabayes import priors
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.sizes.witness import WitnessSearch, cross_validate
+from polyabayes.sizes.witness.adapters import NestedEstimator
+
+DATA = pb.datasets.make_lda_corpus(30, 12, 3, document_length=15, random_state=3)
+
+
+def lda(**options: Any) -> pb.LatentDirichletAllocation:
+    return pb.LatentDirichletAllocation(**{"learn_priors": True, "max_iter": 20, **options})
+
+
+def nested(**options: Any) -> WitnessSearch:
+    arguments = {"max_steps": 4, "random_state": 1, "scoring": "bound", **options}
+    return WitnessSearch(lda(), priors.Poisson(2.0), **arguments)
+
+
+def test_folds_compare_the_average_with_the_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = nested(scoring="likelihood", checkpoint=tmp_path)
+    here = cross_validate(search, DATA.corpus, 3)
+    assert here["fold"].tolist() == [0, 1, 2]
+    assert here["n_tokens"].sum() == DATA.corpus.n_tokens
+    assert (here["lower"] <= here["upper"]).all()
+    assert (here["n_steps"] == 4).all()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fold-0", "fold-1", "fold-2"]
+    # The second run finds all scores in the folders, and all predictions.
+    monkeypatch.setattr(NestedEstimator, "_likelihood", None)
+    again = cross_validate(search.set_params(checkpoint=None), DATA.corpus, 3, checkpoint=tmp_path)
+    for name in here:
+        assert again[name].tolist() == here[name].tolist()
+
+
+def test_folds_under_further_priors_are_trained_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    fit = pb.LatentDirichletAllocation.fit
+
+    def spy(self: pb.LatentDirichletAllocation, X: Any) -> pb.LatentDirichletAllocation:
+        sizes.append(self.n_components)
+        return fit(self, X)
+
+    monkeypatch.setattr(pb.LatentDirichletAllocation, "fit", spy)
+    further = [priors.Uniform(1, 9), priors.Geometric(0.5)]
+    table = cross_validate(nested(scoring="likelihood"), DATA.corpus, 2, priors=further)
+    assert sizes == [1, 2, 2, 3, 3, 4, 4] * 2
+    assert table["prior"].tolist() == [repr(nested().prior), *map(repr, further)] * 2
+    alone = cross_validate(
+        nested(scoring="likelihood").set_params(prior=further[1]), DATA.corpus, 2
+    )
+    for name in ("fold", "n_steps", "best_size", "lower", "upper", "best"):
+        assert table[name][2::3].tolist() == alone[name].tolist(), name
+    with pytest.raises(InvalidArgumentError, match="prior must be of 1 sizes"):
+        cross_validate(nested(), DATA.corpus, 2, priors=[priors.Product(*further)])
+    with pytest.raises(InvalidArgumentError, match=r"begins at \(2,\)"):
+        cross_validate(nested(), DATA.corpus, 2, priors=[priors.Uniform(2, 3)])
+    with pytest.raises(InvalidTypeError, match="priors must be a list"):
+        cross_validate(nested(), DATA.corpus, 2, priors=further[0])  # type: ignore[arg-type]
+
+
+def test_an_executor_outlives_a_fold_that_fails() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(InvalidArgumentError, match="scoring must be"):
+            cross_validate(nested(scoring="none"), DATA.corpus, 2, executor=pool)
+        assert pool.submit(int, "1").result() == 1
+
+
+def test_folds_in_processes_give_the_same(tmp_path: Path) -> None:
+    search = nested(scoring="bound", max_steps=2).set_params(estimator=lda(n_jobs=1))
+    here = cross_validate(search, DATA.corpus, 2)
+    there = cross_validate(search, DATA.corpus, 2, n_workers=2, checkpoint=tmp_path)
+    for name in here:
+        assert here[name].tolist() == there[name].tolist()
+
+
+def processes() -> dict[int, int]:
+    """Parents by process, of those that run."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = path.read_text().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if state not in "ZX":
+            found[int(path.parent.name)] = int(parent)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_killed_folds_go_on_where_they_were(tmp_path: Path) -> None:
+    """SIGKILL to the command alone: its workers end too, and no size is trained twice."""
+    data = pb.datasets.make_lda_corpus(400, 60, 5, document_length=60, random_state=0)
+    pb.write_corpus(data.corpus, tmp_path / "corpus.npz")
+    arguments = "corpus.npz --prior uniform:1,6 --scoring bound --tol 1e-9 --max-iter 300 --seed 3"
+
+    def command(output: str, state: str) -> list[str]:
+        folds = f"--folds 4 --workers 2 --jobs 1 --checkpoint {state} -o {output}"
+        return [*[sys.executable, "-m", "polyabayes", "search"], *arguments.split(), *folds.split()]
+
+    def records() -> dict[Path, list[str]]:
+        return {
+            path: path.read_text().splitlines()[1:]
+            for path in sorted((tmp_path / "killed").glob("fold-*/search.jsonl"))
+        }
+
+    subprocess.run(command("whole.csv", "whole"), check=True, cwd=tmp_path, capture_output=True)
+    process = subprocess.Popen(command("killed.csv", "killed"), cwd=tmp_path)
+    deadline = time.monotonic() + 120
+    while sum(map(len, records().values())) < 8:
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.02)
+    workers = {child for child, parent in processes().items() if parent == process.pid}
+    assert len(workers) >= 2
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    while workers & processes().keys():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    before = records()
+    assert 8 <= sum(map(len, before.values())) < 24
+    subprocess.run(command("killed.csv", "killed"), check=True, cwd=tmp_path, capture_output=True)
+    after = records()
+    assert [len(lines) for lines in after.values()] == [6, 6, 6, 6]
+    for path, lines in before.items():
+        # Seconds are those of the first run: what was there has not been scored again.
+        assert after[path][: len(lines)] == lines
+    assert (tmp_path / "killed.csv").read_text() == (tmp_path / "whole.csv").read_text()
+
+
+def test_the_average_is_the_mean_over_sizes_by_their_posterior() -> None:
+    """Exact likelihoods of all four sizes of each fold, summed here."""
+    search = nested(scoring="likelihood", max_steps=None).set_params(prior=priors.Uniform(1, 4))
+    search.set_params(scoring_options={"method": "exact"})
+    found = cross_validate(search, DATA.corpus, 3, random_state=5)
+    folds = np.empty(30, dtype=int)
+    folds[np.random.default_rng(5).permutation(30)] = np.arange(30) % 3
+    for fold in range(3):
+        row = found.row(fold)
+        here = clone(search).fit(DATA.corpus[folds != fold])
+        train, test = np.array(
+            [
+                [
+                    pb.log_likelihood(here.model(k), corpus, "exact").total
+                    for corpus in (DATA.corpus[folds != fold], DATA.corpus[folds == fold])
+                ]
+                for k in (1, 2, 3, 4)
+            ]
+        ).T
+        average = special.logsumexp(train + test) - special.logsumexp(train)
+        assert row["lower"] <= average <= row["upper"]
+        assert row["upper"] - row["lower"] < 1e-8
+        best = int(np.argmax(train)) + 1
+        assert row["best_size"] == best
+        assert row["best"] == pytest.approx(test[best - 1], abs=1e-9)
+        assert row["best_std_error"] == 0.0
+        assert row["n_tokens"] == DATA.corpus[folds == fold].n_tokens
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: cross_validate(nested(), DATA.corpus, 1), InvalidArgumentError, "n_folds must be"),
+        (lambda: cross_validate(nested(), DATA.corpus, 31), InvalidArgumentError, "30 documents"),
+        (
+            lambda: cross_validate(WitnessSearch(math.log, priors.Poisson(2.0)), DATA.corpus),
+            InvalidTypeError,
+            "a WitnessSearch of an estimator",
+        ),
+    ],
+)
+def test_mistakes(make: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()

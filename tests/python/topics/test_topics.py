@@ -1,0 +1,196 @@
+"""What people look at: coherence against gensim, matches, figures, the report in a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+import polyabayes.exceptions as errors
+
+WORDS = ["urn", "ball", "draw", "gene", "cell", "rate", "law", "sum"]
+PHI = np.array(
+    [[8, 6, 4, 1, 1, 1, 2, 1], [1, 1, 2, 9, 7, 5, 1, 1], [1, 3, 1, 1, 1, 2, 9, 8]], dtype=np.float64
+)
+
+
+@pytest.fixture(scope="module")
+def lda():
+    return pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.3,
+        topic_word=PHI / PHI.sum(axis=1, keepdims=True),
+        vocabulary=WORDS,
+        random_state=0,
+    )
+
+
+@pytest.fixture(scope="module")
+def texts():
+    """Documents in which no word repeats, so that windows of gensim forget nothing."""
+    rng = np.random.default_rng(1)
+    return [
+        [WORDS[w] for w in rng.permutation(8)[: rng.integers(2, 8)]]
+        + [f"other{i}" for i in range(9)]
+        for _ in range(80)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("measure", "theirs"),
+    [("npmi", "c_npmi"), ("uci", "c_uci"), ("umass", "u_mass"), ("c_v", "c_v")],
+)
+def test_coherence_is_that_of_gensim(lda, texts, measure, theirs):
+    corpora, models = pytest.importorskip("gensim.corpora"), pytest.importorskip("gensim.models")
+    dictionary = corpora.Dictionary([*texts, WORDS])
+    top = [[WORDS[w] for w in row[:4]] for row in np.argsort(-PHI, axis=1, kind="stable")]
+    if measure == "umass":
+        reference = {"corpus": [dictionary.doc2bow(text) for text in texts]}
+        ours = pb.topics.coherence(lda, pb.Corpus.from_documents(texts), measure, n_words=4)
+    else:
+        reference = {"texts": texts, "processes": 1}
+        ours = pb.topics.coherence(lda, measure=measure, texts=texts, n_words=4)
+    model = models.CoherenceModel(
+        topics=top, dictionary=dictionary, coherence=theirs, topn=4, **reference
+    )
+    np.testing.assert_allclose(ours, model.get_coherence_per_topic(), rtol=1e-9)
+
+
+def test_windows_count_a_word_once_each(lda):
+    text = ["urn", "x", "urn", "ball", "x", "x", "ball"]
+    windows = [set(text[start : start + 3]) for start in range(5)]
+    p = {w: sum(w in held for held in windows) / 5 for w in ("urn", "ball")}
+    both = sum({"urn", "ball"} <= held for held in windows) / 5
+    found = pb.topics.coherence(lda, measure="uci", texts=[text], n_words=2, window=3)
+    np.testing.assert_allclose(found[0], np.log(both / (p["urn"] * p["ball"])), rtol=1e-9)
+    assert np.isnan(found[1:]).all()
+
+
+def test_coherence_refuses_what_makes_no_sense(lda, texts):
+    for arguments in ({}, {"texts": texts, "documents": [[1] * 8]}):
+        with pytest.raises(errors.InvalidArgumentError, match="either documents"):
+            pb.topics.coherence(lda, **arguments)
+    with pytest.raises(errors.InvalidArgumentError, match="umass is defined on documents"):
+        pb.topics.coherence(lda, measure="umass", texts=texts)
+    with pytest.raises(errors.InvalidArgumentError, match="no order of tokens"):
+        pb.topics.coherence(lda, [[1] * 8], window=5)
+    with pytest.raises(errors.InvalidArgumentError, match="n_words must be between 1 and 8"):
+        pb.topics.coherence(lda, [[1] * 8], n_words=9)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "hellinger"])
+def test_a_permuted_model_is_matched_to_itself(lda, metric):
+    order = [2, 0, 1]
+    columns = np.random.default_rng(0).permutation(8)
+    other = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.3,
+        topic_word=lda.components_[order][:, columns],
+        vocabulary=np.array(WORDS)[columns].tolist(),
+    )
+    match = pb.topics.match_topics(lda, other, metric)
+    assert {(f, s) for f, s in zip(match.first, match.second, strict=True)} == {
+        (2, 0),
+        (0, 1),
+        (1, 2),
+    }
+    np.testing.assert_allclose(match.similarities, 1, atol=1e-7)
+    np.testing.assert_allclose(pb.topics.stability([lda, other, lda], metric), 1, atol=1e-7)
+
+
+def test_models_without_common_words_are_refused(lda):
+    other = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.3, topic_word=[[0.5, 0.5]], vocabulary=["x", "y"]
+    )
+    with pytest.raises(errors.InvalidArgumentError, match="no words in common"):
+        pb.topics.match_topics(lda, other)
+    with pytest.raises(errors.InvalidArgumentError, match="at least two models"):
+        pb.topics.stability([lda])
+
+
+def test_figures_are_those_of_their_definitions(lda):
+    counts = np.random.default_rng(2).poisson(2, (30, 8))
+    found = pb.topics.diagnostics(lda, counts, n_words=3)
+    phi = lda.components_
+    top = np.argsort(-phi, axis=1, kind="stable")[:, :3]
+    theta = lda.transform(counts)
+    tokens = theta * counts.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.tokens, tokens.sum(axis=0))
+    of_documents = tokens / tokens.sum(axis=0)
+    entropy = -(of_documents * np.log(of_documents)).sum(axis=0)
+    np.testing.assert_allclose(found.document_entropy, entropy)
+    frequency = counts.sum(axis=0) / counts.sum()
+    np.testing.assert_allclose(found.corpus_dist, (phi * np.log(phi / frequency)).sum(axis=1))
+    np.testing.assert_allclose(found.uniform_dist, (phi * np.log(phi * 8)).sum(axis=1))
+    np.testing.assert_allclose(found.eff_num_words, 1 / (phi**2).sum(axis=1))
+    share = phi / phi.sum(axis=0)
+    wanted = [share[k, row].mean() for k, row in enumerate(top)]
+    np.testing.assert_allclose(found.exclusivity, wanted)
+    lengths = [np.mean([len(WORDS[w]) for w in row]) for row in top]
+    np.testing.assert_allclose(found.word_length, lengths)
+    frame = found.to_frame()
+    assert frame["words"][0].split() == ["urn", "ball", "draw"]
+    assert len(frame) == 3
+
+
+def test_top_documents_hold_the_largest_shares(lda):
+    corpus = pb.Corpus([[9, 6, 4, 0, 0, 0, 0, 0], [0, 0, 0, 9, 9, 9, 0, 0]], WORDS, ["x", "y"])
+    top = pb.topics.top_documents(lda, corpus, n_documents=2)
+    assert top.ids[0].tolist() == ["x", "y"]
+    assert top.ids[1].tolist() == ["y", "x"]
+    assert (np.diff(top.shares, axis=1) <= 0).all()
+    with pytest.raises(errors.InvalidArgumentError, match="n_documents must be between 1 and 2"):
+        pb.topics.top_documents(lda, corpus, n_documents=3)
+
+
+def page_of(lda, folder, **options):
+    rng = np.random.default_rng(3)
+    counts = np.vstack([rng.multinomial(40, lda.components_[d % 3]) for d in range(60)])
+    words = ["</script><b>urn</b>", *WORDS[1:]]
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.3, topic_word=lda.components_, vocabulary=words, random_state=0
+    )
+    corpus = pb.Corpus(counts, words)
+    path = pb.topics.report(model, corpus, folder / "report.html", title="A <title>", **options)
+    return path, pb.log_likelihood(model, corpus, random_state=0)
+
+
+def test_the_report_holds_the_scores_and_nothing_from_elsewhere(lda, tmp_path):
+    path, scores = page_of(lda, tmp_path)
+    text = path.read_text()
+    assert "A &lt;title&gt;" in text
+    assert not re.search(r"https?://(?!www\.w3\.org)", text)
+    found = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+    assert found["score"]["total"] == scores.total
+    assert found["score"]["total_std_error"] == scores.total_std_error
+    assert sum(found["score"]["counts"]) == 60
+    assert sum(topic["share"] for topic in found["topics"]) == pytest.approx(1)
+    assert {word[0] for topic in found["topics"] for word in topic["words"]} >= {"ball", "gene"}
+
+
+def test_the_report_opens_in_a_browser(lda, tmp_path):
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no Chromium here: apt-get install chromium")
+    path, scores = page_of(lda, tmp_path)
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'home'}"]
+    shown = subprocess.run(
+        [browser, *flags, "--virtual-time-budget=2000", "--dump-dom", path.as_uri()],
+        capture_output=True, text=True, timeout=120, check=True,
+    ).stdout  # fmt: skip
+    assert f"{scores.nats_per_token:.4f}" in shown
+    assert shown.count("<article") == 3
+    assert shown.count("<circle") == 3
+    assert shown.count("<rect") == 30
+    assert "<b>urn</b>" not in shown
+
+
+def test_bad_reports_leave_no_file(lda, tmp_path):
+    with pytest.raises(errors.InvalidArgumentError, match="no tokens"):
+        pb.topics.report(lda, np.zeros((2, 8), dtype=int), tmp_path / "report.html")
+    with pytest.raises(errors.FileAccessError, match="cannot write"):
+        pb.topics.report(lda, [[1] * 8], tmp_path / "nowhere" / "report.html")
+    assert list(tmp_path.iterdir()) == []
