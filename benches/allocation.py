@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 import polyabayes as pb
 from polyabayes import AllocationModel, CountTensor
-from polyabayes.allocation.evidence import Filter
 from polyabayes.allocation.layout import lay_out
+from polyabayes.allocation.options import Options
 from polyabayes.exceptions import BudgetExceededError, UnreliableErrorWarning
 
 _BESIDE = Path(__file__).resolve().parents[2] / "shared"
@@ -155,12 +155,8 @@ def size() -> None:
 def smc_seconds(core: Any, n_particles: int, below: float = 0.5) -> float:
     """Least time of one run of SMC."""
     return least_seconds(
-        lambda: core.smc(
-            Filter(n_particles, below, "systematic", "random"),
-            lookahead=False,
-            n_replicates=1,
-            seed=0,
-            n_jobs=1,
+        lambda: core.evidence(
+            Options("smc", n_particles, n_replicates=1, resample_below=below), seed=0, n_jobs=1
         )
     )
 

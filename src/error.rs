@@ -6,6 +6,9 @@ pub(crate) const MAX_EXACT_BYTES: f64 = (1u64 << 30) as f64;
 /// Memory that the table of an enumeration of allocations may take, in bytes.
 pub(crate) const MAX_ENUMERATION_BYTES: f64 = (1u64 << 31) as f64;
 
+/// Bytes of a gibibyte.
+const GIB: f64 = (1u64 << 30) as f64;
+
 /// The error type of the crate.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -142,6 +145,23 @@ pub enum Error {
         /// Whether the total runs over what cells that were not observed may hold.
         has_missing: bool,
     },
+    /// Listing all allocations would cost more than its budget.
+    #[error(
+        "listing the allocations of {n_tokens} tokens adds up at least {operations:.1e} marginal \
+         counts in {bytes:.1e} bytes; the budget is {budget:.1e} counts and {most_bytes:.1e} bytes"
+    )]
+    AllocationsBudget {
+        /// Tokens of the tensor.
+        n_tokens: u64,
+        /// Marginal counts so far, and those of the next cell.
+        operations: f64,
+        /// Memory so far.
+        bytes: f64,
+        /// The budget in marginal counts.
+        budget: f64,
+        /// The most memory that it may take.
+        most_bytes: f64,
+    },
     /// More tokens than a sampler of allocations counts.
     #[error("samplers count {n_tokens} tokens one by one, and at most {most}")]
     TooManyTokens {
@@ -150,13 +170,42 @@ pub enum Error {
         /// The largest number.
         most: u64,
     },
+    /// What a sampler of allocations holds does not fit into the memory of the machine.
+    #[error(
+        "{} and {} marginal counts would take {:.1} GiB on {n_at_once} threads, of {:.1}",
+        listed(&[(*n_tokens, "tokens"), (*n_particles as u64, "particles"),
+                 (*n_chains as u64, "chains"), (*n_missing as u64, "missing cells")]),
+        grouped(*n_marginals as u64), bytes / GIB, available / GIB
+    )]
+    SamplerMemory {
+        /// Tokens of the tensor.
+        n_tokens: u64,
+        /// Particles of a run.
+        n_particles: usize,
+        /// Chains of a run.
+        n_chains: usize,
+        /// Cells that were not observed.
+        n_missing: usize,
+        /// Marginal counts of one allocation.
+        n_marginals: usize,
+        /// Runs at a time.
+        n_at_once: usize,
+        /// What they hold.
+        bytes: f64,
+        /// The memory there is.
+        available: f64,
+    },
+    /// No sampler takes all the options that were chosen.
+    #[error("no sampler takes temperatures together with options of a particle filter")]
+    NoSampler,
     /// Weights of tokens are products of counts that are no numbers any more.
     #[error("the weights of tokens leave the range of double precision")]
     Range,
     /// A sampler of the size asked for would cost more than its budget.
     #[error(
         "document {document} ({n_tokens} tokens, {n_topics} topics) would take about \
-         {operations:.1e} multiply-adds by this method, above the budget of {budget:.1e}"
+         {operations:.1e} multiply-adds by this method, some {:.0} seconds, above the budget of \
+         {budget:.1e}", operations / 1e9
     )]
     SamplingBudget {
         /// The document.
@@ -197,9 +246,9 @@ pub enum Error {
     /// The estimator cannot run backwards.
     #[error("only particle filters and annealing have a reverse")]
     NoReverse,
-    /// The mode of an allocation was asked for, and cells were not observed.
-    #[error("modes of allocations need all cells observed")]
-    NoMode,
+    /// The method cannot leave cells open that were not observed.
+    #[error("modes of allocations, and samplers other than smc, need all cells observed")]
+    CellsMissing,
     /// There is no memory for an array.
     #[error("{name} would take {bytes:.1e} bytes, more than there is")]
     Memory {
@@ -213,15 +262,34 @@ pub enum Error {
     Stopped,
 }
 
+/// Numbers of things, those that are none left out.
+fn listed(things: &[(u64, &str)]) -> String {
+    let some = things.iter().filter(|(n, _)| *n > 0);
+    some.map(|(n, name)| format!("{} {name}", grouped(*n))).collect::<Vec<_>>().join(", ")
+}
+
+/// A number in groups of three digits.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(",")
+}
+
 /// Result with this crate's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// An array of `n` copies of `value`, or an error where memory cannot hold it.
 pub(crate) fn array_of<T: Clone>(name: &'static str, n: usize, value: T) -> Result<Vec<T>> {
+    let mut array = room_for(name, n)?;
+    array.resize(n, value);
+    Ok(array)
+}
+
+/// An empty array with room for `n` values, or an error where memory cannot hold them.
+pub(crate) fn room_for<T>(name: &'static str, n: usize) -> Result<Vec<T>> {
     let mut array = Vec::new();
     let bytes = n as f64 * size_of::<T>() as f64;
     array.try_reserve_exact(n).map_err(|_| Error::Memory { name, bytes })?;
-    array.resize(n, value);
     Ok(array)
 }
 

@@ -2,6 +2,10 @@
 
 use crate::math::LogSum;
 
+/// The share of log-normal replicates that is effective when their logs have a standard deviation
+/// of 1.
+const RELIABLE_SHARE: f64 = 0.37;
+
 /// Estimate of a probability, on the log scale.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
@@ -69,6 +73,14 @@ impl Estimate {
         let told = log_normal_error((of_variance / of_mean).ln_1p(), runs.len());
         // Not a number where all replicates are zero.
         Estimate { std_error: found.std_error.max(told), ..found }
+    }
+
+    /// Whether the replicates tell too little for their standard error to be trusted: few of them are
+    /// effective, or their logs deviate by more than 1, so that the largest may still be missing.
+    pub fn is_doubtful(&self) -> bool {
+        let n_replicates = f64::from(self.n_replicates);
+        let reliable_error = 1_f64.exp_m1().sqrt() / n_replicates.max(1.0).sqrt();
+        self.n_eff < RELIABLE_SHARE * n_replicates || self.std_error > reliable_error
     }
 
     /// The ratio of two independent estimates.

@@ -1,9 +1,14 @@
 //! How probable are count data under a model?
 //!
-//! Everything here stands on one kernel, the Pólya [`urn`]. [`document`] computes the likelihood
-//! of documents under topic models exactly or without bias, with standard errors; [`training`]
-//! learns those models by Gibbs sampling. [`counts`] holds the data, [`rng`] gives every unit of
-//! work its own stream, [`control`] reports progress and stops work. All logarithms are natural.
+//! One law, the Pólya [`urn`]: pseudo-counts, weights, and sweeps over the colours of tokens. Engines
+//! over targets of any kind: [`filter`] draws particles along a sequence of tokens. Three subjects,
+//! which do not know of one another: [`document`] computes the likelihood of documents under topic
+//! models, [`allocation`] the evidence of count tensors under Bayesian networks, exactly or without
+//! bias, with standard errors; [`training`] learns topic models.
+//!
+//! Below them, [`math`] has special functions, draws and resampling schemes, [`counts`] holds the
+//! data, [`rng`] gives every unit of work its own stream, [`control`] reports progress and stops work.
+//! A room uses the rooms below it only. All logarithms are natural.
 //!
 //! ```
 //! use polyabayes::{CountMatrix, Event, Method, Query, Settings, TopicModel, score};
@@ -26,6 +31,7 @@ pub mod counts;
 pub mod document;
 pub mod error;
 pub mod estimate;
+pub mod filter;
 pub mod math;
 pub mod rng;
 pub mod temper;

@@ -1,20 +1,21 @@
 //! The allocation model against exact values and against its own identities.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use polyabayes::Error;
 use polyabayes::allocation::{
-    Algorithm, Ascent, Filter, Limits, Network, Prior, Problem, Sweeps, TokenOrder, ascend,
-    best_particle, gibbs, ln_probability, sandwich,
+    Ascent, Filter, Limits, Method, Network, Prior, Problem, Sampler, Settings, Sweeps, TokenOrder,
+    ascend, best_particle, evidence, gibbs, sandwich,
 };
 use polyabayes::control::Observer;
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
+use polyabayes::{Error, Estimate, Result};
 use serde_json::Value;
 
 #[path = "common/networks.rs"]
 mod networks;
-use networks::{network, nmf, read, shape, tensor};
+use networks::{integers, network, nmf, read, shape, tensor};
 
 struct Case {
     name: String,
@@ -40,9 +41,32 @@ fn cases() -> Vec<Case> {
     read("allocation.json").iter().map(case).collect()
 }
 
-const EXACT: Algorithm = Algorithm::Exact { budget: 1e8 };
+const LOOKAHEAD: Method = Method::Sample(Sampler::SmcLookahead);
 
-fn ln_evidence(case: &Case, algorithm: &Algorithm, n_replicates: usize, seed: u64) -> (f64, f64) {
+fn exactly(budget: f64) -> Settings {
+    Settings { budget: Some(budget), ..Settings::new(Method::Exact) }
+}
+
+fn sampler(sampler: Sampler, n_particles: usize) -> Settings {
+    Settings { n_particles: Some(n_particles), ..Settings::new(Method::Sample(sampler)) }
+}
+
+fn annealed(n_chains: usize, n_temperatures: usize) -> Settings {
+    Settings { n_samples: Some(n_temperatures), ..sampler(Sampler::Annealed, n_chains) }
+}
+
+fn ln_probability(
+    problem: &Problem,
+    settings: &Settings,
+    n_replicates: usize,
+    seed: u64,
+    observer: &impl Observer,
+) -> Result<Estimate> {
+    let settings = Settings { n_replicates: Some(n_replicates), ..settings.clone() };
+    evidence(problem, &settings, seed, observer).map(|found| found.estimate)
+}
+
+fn ln_evidence(case: &Case, algorithm: &Settings, n_replicates: usize, seed: u64) -> (f64, f64) {
     let problem = Problem::new(&case.network, &case.data, None).unwrap();
     let estimate = ln_probability(&problem, algorithm, n_replicates, seed, &()).unwrap();
     (estimate.ln_value + problem.ln_total(case.rate), estimate.std_error)
@@ -51,15 +75,18 @@ fn ln_evidence(case: &Case, algorithm: &Algorithm, n_replicates: usize, seed: u6
 #[test]
 fn enumeration_gives_the_exact_values() {
     for case in cases() {
-        let (ln_value, _) = ln_evidence(&case, &EXACT, 2, 0);
+        let (ln_value, _) = ln_evidence(&case, &exactly(1e8), 2, 0);
         assert!((ln_value - case.ln_evidence).abs() < 1e-11, "{}: {ln_value}", case.name);
     }
 }
 
 #[test]
 fn samplers_agree_with_the_exact_values() {
-    let filter = |threshold, resampling, order| {
-        Algorithm::Filter(Filter { n_particles: 16, threshold, resampling, order })
+    let filter = |resample_below, resampling, order| Settings {
+        resample_below,
+        resampling,
+        order,
+        ..sampler(Sampler::Smc, 16)
     };
     let samplers = [
         filter(0.0, Resampling::Systematic, TokenOrder::Random),
@@ -67,26 +94,21 @@ fn samplers_agree_with_the_exact_values() {
         filter(0.9, Resampling::Residual, TokenOrder::Sorted),
         filter(f64::INFINITY, Resampling::Multinomial, TokenOrder::Random),
         filter(f64::INFINITY, Resampling::Stratified, TokenOrder::Sorted),
-        Algorithm::Annealed { n_chains: 16, n_temperatures: 10 },
-        Algorithm::Lookahead(Filter {
-            n_particles: 96,
-            threshold: 0.5,
-            resampling: Resampling::Systematic,
-            order: TokenOrder::Random,
-        }),
+        annealed(16, 10),
+        sampler(Sampler::SmcLookahead, 96),
     ];
     for case in cases() {
-        for sampler in &samplers {
+        for settings in &samplers {
             let problem = Problem::new(&case.network, &case.data, None).unwrap();
-            if matches!(sampler, Algorithm::Lookahead(_)) && problem.n_cliques() > 1 {
+            if settings.method == LOOKAHEAD && problem.n_cliques() > 1 {
                 continue;
             }
-            let looks_ahead = matches!(sampler, Algorithm::Lookahead(_));
+            let looks_ahead = settings.method == LOOKAHEAD;
             let (n_replicates, most) = if looks_ahead { (200, 0.2) } else { (400, 0.1) };
-            let (ln_value, error) = ln_evidence(&case, sampler, n_replicates, 3);
+            let (ln_value, error) = ln_evidence(&case, settings, n_replicates, 3);
             let off = (ln_value - case.ln_evidence).abs();
-            assert!(off < 4.0 * error + 1e-12, "{} {sampler:?}: {off} {error}", case.name);
-            assert!(error < most, "{} {sampler:?}: {error}", case.name);
+            assert!(off < 4.0 * error + 1e-12, "{} {settings:?}: {off} {error}", case.name);
+            assert!(error < most, "{} {settings:?}: {error}", case.name);
         }
     }
 }
@@ -141,7 +163,7 @@ fn coordinate_ascent_never_descends() {
 /// ln Pr(X | T) by enumeration.
 fn exact(network: &Network, data: &CountTensor) -> f64 {
     let problem = Problem::new(network, data, None).unwrap();
-    ln_probability(&problem, &EXACT, 2, 0, &()).unwrap().ln_value
+    ln_probability(&problem, &exactly(1e8), 2, 0, &()).unwrap().ln_value
 }
 
 /// All tensors of a total, over that many cells.
@@ -211,10 +233,10 @@ fn the_order_of_elimination_changes_nothing() {
         let backwards: Vec<usize> = hidden.iter().rev().copied().collect();
         for order in [hidden, backwards] {
             let problem = Problem::new(&case.network, &case.data, Some(&order)).unwrap();
-            let value = ln_probability(&problem, &EXACT, 2, 0, &()).unwrap().ln_value;
+            let value = ln_probability(&problem, &exactly(1e8), 2, 0, &()).unwrap().ln_value;
             let value = value + problem.ln_total(case.rate);
             assert!((value - case.ln_evidence).abs() < 1e-11, "{}: {value}", case.name);
-            let annealed = Algorithm::Annealed { n_chains: 16, n_temperatures: 20 };
+            let annealed = annealed(16, 20);
             let estimate = ln_probability(&problem, &annealed, 100, 9, &()).unwrap();
             let off = estimate.ln_value + problem.ln_total(case.rate) - case.ln_evidence;
             assert!(off.abs() < 4.0 * estimate.std_error + 1e-12, "{}: {off}", case.name);
@@ -222,33 +244,87 @@ fn the_order_of_elimination_changes_nothing() {
     }
 }
 
+/// Posterior probability of every value that ln p of an allocation and its tensor takes, from the
+/// closed form of a network that hides nothing; none where the allocations are too many.
+fn levels(value: &Value) -> Option<Vec<(f64, f64)>> {
+    let case = case(value);
+    let sizes = case.network.sizes();
+    let hidden: Vec<usize> =
+        (0..sizes.len()).filter(|node| !case.network.axes().contains(node)).collect();
+    let n_states: usize = hidden.iter().map(|&node| sizes[node]).product();
+    let tokens: Vec<Vec<usize>> = (value["cells"].as_array().unwrap().iter())
+        .flat_map(|cell| vec![integers(&cell[0]); cell[1].as_u64().unwrap() as usize])
+        .collect();
+    let n_allocations = n_states.checked_pow(tokens.len() as u32).filter(|n| *n <= 1024)?;
+    let mut complete = value.clone();
+    complete["visible"] = (0..sizes.len()).collect::<Vec<_>>().into();
+    let complete = network(&complete);
+    let ln_evidence = exact(&case.network, &case.data);
+    // Allocations that differ in the names of equal tokens only make the same tensor.
+    let mut ways: BTreeMap<Vec<Vec<i64>>, usize> = BTreeMap::new();
+    for allocation in 0..n_allocations {
+        let mut left = allocation;
+        let mut states: Vec<Vec<i64>> = Vec::new();
+        for token in &tokens {
+            let mut state = vec![0; sizes.len()];
+            for (&axis, &i) in case.network.axes().iter().zip(token) {
+                state[axis] = i as i64;
+            }
+            for &node in &hidden {
+                state[node] = (left % sizes[node]) as i64;
+                left /= sizes[node];
+            }
+            states.push(state);
+        }
+        states.sort();
+        *ways.entry(states).or_default() += 1;
+    }
+    let mut levels: Vec<(f64, f64)> = Vec::new();
+    for (states, n) in ways {
+        let cells: Vec<&[Vec<i64>]> = states.chunk_by(|a, b| a == b).collect();
+        let coordinates: Vec<i64> = cells.iter().flat_map(|cell| cell[0].clone()).collect();
+        let counts: Vec<i64> = cells.iter().map(|cell| cell.len() as i64).collect();
+        let counts = CountTensor::new(sizes.to_vec(), &coordinates, &counts).unwrap();
+        let ln_p = exact(&complete, &counts);
+        levels.push((ln_p - (n as f64).ln(), (ln_p - ln_evidence).exp()));
+    }
+    levels.sort_by(|a, b| a.0.total_cmp(&b.0));
+    levels.dedup_by(|from, into| {
+        let same = (from.0 - into.0).abs() < 1e-8;
+        into.1 += if same { from.1 } else { 0.0 };
+        same
+    });
+    Some(levels)
+}
+
 #[test]
 fn gibbs_sampling_visits_allocations_by_their_probability() {
+    const BATCH: usize = 2_000;
     let mut tested = 0;
-    for case in cases() {
-        let hidden = (0..case.network.sizes().len())
-            .filter(|node| !case.network.axes().contains(node))
-            .map(|node| case.network.sizes()[node] as f64)
-            .product::<f64>();
-        let n_allocations = hidden.powf(case.data.total() as f64);
-        if !(2.0..=300.0).contains(&n_allocations) {
-            continue;
-        }
-        tested += 1;
-        let sweeps = Sweeps { burn_in: 100, n_kept: 200_000 };
+    for value in read("allocation.json") {
+        let Some(levels) = levels(&value).filter(|levels| levels.len() > 1) else { continue };
+        let case = case(&value);
+        let sum: f64 = levels.iter().map(|level| level.1).sum();
+        assert!((sum - 1.0).abs() < 1e-10, "{}: {sum}", case.name);
+        let sweeps = Sweeps { burn_in: 100, n_kept: 80_000 };
         let found = gibbs(&case.network, &case.data, None, sweeps, 2, &()).unwrap();
-        // The mean of 1/p(S, X) over the posterior is the number of allocations over p(X).
-        let expected = n_allocations.ln() - exact(&case.network, &case.data);
-        let batches: Vec<f64> = (found.trace.chunks_exact(4000))
-            .map(|batch| batch.iter().map(|x| (-x - expected).exp()).sum::<f64>() / 4000.0)
-            .collect();
-        let n = batches.len() as f64;
-        let mean = batches.iter().sum::<f64>() / n;
-        let variance = batches.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        let error = (variance / n).sqrt();
-        assert!((mean - 1.0).abs() < 4.0 * error + 1e-9, "{}: {mean} {error}", case.name);
+        // Levels too rare for batches to tell their error are left to the others, whose sum is 1.
+        for (ln_p, expected) in levels.into_iter().filter(|level| level.1 > 0.002) {
+            tested += 1;
+            let is_there = |x: &&f64| (**x - ln_p).abs() < 1e-8;
+            let batches: Vec<f64> = (found.trace.chunks_exact(BATCH))
+                .map(|batch| batch.iter().filter(is_there).count() as f64 / BATCH as f64)
+                .collect();
+            let n = batches.len() as f64;
+            let mean = batches.iter().sum::<f64>() / n;
+            let variance = batches.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+            let error = (variance / n).sqrt();
+            let off = (mean - expected).abs();
+            assert!(off < 4.5 * error, "{} {ln_p}: {mean} {expected} {error}", case.name);
+            assert!(error < 0.02, "{} {ln_p}: {error}", case.name);
+        }
     }
-    assert!(tested > 10, "{tested}");
+    assert!(tested > 100, "{tested}");
 }
 
 #[test]
@@ -275,8 +351,8 @@ fn samplers_of_one_hidden_value_are_exact() {
     for concentration in [1e-19, 1e-3, 1.0, 1e6] {
         let problem = Problem::new(&nmf(&[2, 3], 1, concentration), &data, None).unwrap();
         let run = |algorithm| ln_probability(&problem, &algorithm, 2, 0, &()).unwrap().ln_value;
-        let exact = run(EXACT);
-        for algorithm in [Algorithm::Filter(filter(16)), Algorithm::Lookahead(filter(16))] {
+        let exact = run(exactly(1e8));
+        for algorithm in [sampler(Sampler::Smc, 16), sampler(Sampler::SmcLookahead, 16)] {
             let off = (run(algorithm.clone()) - exact).abs();
             assert!(off < 1e-9, "{concentration} {algorithm:?}: {off}");
         }
@@ -288,7 +364,7 @@ fn samplers_of_one_hidden_value_are_exact() {
 #[test]
 fn filters_do_not_miss_how_a_heavy_cell_may_part() {
     let problem = Problem::new(&nmf(&[1, 1], 2, 1.0), &dense(&[1, 1], &[500]), None).unwrap();
-    for algorithm in [Algorithm::Filter(filter(1000)), Algorithm::Lookahead(filter(1000))] {
+    for algorithm in [sampler(Sampler::Smc, 1000), sampler(Sampler::SmcLookahead, 1000)] {
         for seed in 0..3 {
             let found = ln_probability(&problem, &algorithm, 4, seed, &()).unwrap();
             let (off, error) = (found.ln_value.abs(), found.std_error);
@@ -321,7 +397,7 @@ fn totals_that_tied_counts_cannot_hold_are_refused() {
     let tied = Network::new(vec![2, 2, 2], parents, vec![0, 1], &[vec![0, 1]], prior).unwrap();
     let data = dense(&[2, 2], &[1_200_000_000, 0, 0, 1]);
     let problem = Problem::new(&tied, &data, None).unwrap();
-    let smc = Algorithm::Filter(filter(16));
+    let smc = sampler(Sampler::Smc, 16);
     let refused = ln_probability(&problem, &smc, 1, 0, &()).unwrap_err();
     let Error::TooManyTokens { most, .. } = refused else { panic!("{refused}") };
     assert_eq!(most, i32::MAX as u64 / 2);
@@ -341,7 +417,7 @@ impl Observer for Looks {
 fn enumerations_that_are_too_large_are_refused_before_they_start() {
     let data = dense(&[6, 6], &[3; 36]);
     let problem = Problem::new(&nmf(&[6, 6], 4, 1.0), &data, None).unwrap();
-    let exact = Algorithm::Exact { budget: 1e12 };
+    let exact = exactly(1e12);
     let looks = Looks(AtomicUsize::new(0));
     let refused = ln_probability(&problem, &exact, 1, 0, &looks).unwrap_err();
     let Error::EnumerationBudget { operations, .. } = refused else { panic!("{refused}") };
@@ -350,14 +426,54 @@ fn enumerations_that_are_too_large_are_refused_before_they_start() {
 }
 
 #[test]
+fn samplers_that_no_machine_could_hold_are_refused_before_they_start() {
+    let problem =
+        Problem::new(&nmf(&[2, 2], 2, 1.0), &dense(&[2, 2], &[3, 1, 0, 2]), None).unwrap();
+    for sampler in [
+        sampler(Sampler::Smc, 1 << 50),
+        sampler(Sampler::SmcLookahead, 1 << 50),
+        annealed(1 << 50, 10),
+    ] {
+        let refused = ln_probability(&problem, &sampler, 4, 0, &()).unwrap_err();
+        let Error::SamplerMemory { bytes, available, .. } = refused else { panic!("{refused}") };
+        // A sampler holds 10 marginal counts of four bytes for each of them.
+        assert!(bytes >= 40.0 * (1_u64 << 50) as f64);
+        assert!(available > 1e6 && available < 1e15);
+    }
+}
+
+#[test]
+fn without_a_method_the_evidence_is_exact_or_by_the_sampler_that_is_sure() {
+    let chosen = |problem: &Problem, settings: &Settings| {
+        evidence(problem, settings, 5, &()).map(|found| found.method)
+    };
+    let few = Problem::new(&nmf(&[2, 2], 2, 1.0), &dense(&[2, 2], &[3, 1, 0, 2]), None).unwrap();
+    let auto = Settings::new(Method::Auto);
+    assert_eq!(chosen(&few, &auto), Ok(Method::Exact));
+    let sampled = Settings { budget: Some(1.0), ..auto.clone() };
+    assert_eq!(chosen(&few, &sampled), Ok(Method::Sample(Sampler::Smc)));
+    // What only one of them takes speaks for it.
+    let tempered = Settings { n_samples: Some(10), ..sampled.clone() };
+    assert_eq!(chosen(&few, &tempered), Ok(Method::Sample(Sampler::Annealed)));
+    let filtered = Settings { resampling: Resampling::Residual, ..sampled.clone() };
+    assert_eq!(chosen(&few, &filtered), Ok(Method::Sample(Sampler::Smc)));
+    let both = Settings { resampling: Resampling::Residual, ..tempered };
+    assert_eq!(chosen(&few, &both), Err(Error::NoSampler));
+    // Blocks of words that many particles do not find.
+    let counts: Vec<i64> =
+        (0..64).map(|cell| if cell % 8 / 2 == cell / 16 { 20 } else { 1 }).collect();
+    let many = Problem::new(&nmf(&[8, 8], 4, 1.0), &dense(&[8, 8], &counts), None).unwrap();
+    let short = Settings { n_particles: Some(16), ..auto };
+    assert_eq!(chosen(&many, &short), Ok(Method::Sample(Sampler::Annealed)));
+}
+
+#[test]
 fn replicates_are_the_same_bits_on_any_number_of_threads() {
     let data = dense(&[3, 3], &[5, 0, 2, 1, 4, 0, 0, 3, 6]);
     let problem = Problem::new(&nmf(&[3, 3], 3, 1.0), &data, None).unwrap();
-    for algorithm in [
-        Algorithm::Filter(filter(40)),
-        Algorithm::Lookahead(filter(40)),
-        Algorithm::Annealed { n_chains: 32, n_temperatures: 30 },
-    ] {
+    for algorithm in
+        [sampler(Sampler::Smc, 40), sampler(Sampler::SmcLookahead, 40), annealed(32, 30)]
+    {
         let on = |n| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
             pool.install(|| ln_probability(&problem, &algorithm, 6, 4, &()).unwrap())
@@ -371,15 +487,13 @@ fn replicates_are_the_same_bits_on_any_number_of_threads() {
 #[test]
 #[ignore = "slow: 2,000 runs of three samplers on every case"]
 fn estimates_of_the_evidence_are_unbiased() {
-    for algorithm in [
-        Algorithm::Filter(filter(16)),
-        Algorithm::Lookahead(filter(16)),
-        Algorithm::Annealed { n_chains: 16, n_temperatures: 10 },
-    ] {
+    for algorithm in
+        [sampler(Sampler::Smc, 16), sampler(Sampler::SmcLookahead, 16), annealed(16, 10)]
+    {
         let mut squares = Vec::new();
         for case in cases() {
             let problem = Problem::new(&case.network, &case.data, None).unwrap();
-            if matches!(algorithm, Algorithm::Lookahead(_)) && problem.n_cliques() > 1 {
+            if algorithm.method == LOOKAHEAD && problem.n_cliques() > 1 {
                 continue;
             }
             let (ln_value, error) = ln_evidence(&case, &algorithm, 2_000, 11);

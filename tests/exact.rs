@@ -2,10 +2,13 @@
 
 mod common;
 
-use polyabayes::document::exact::{Plan, box_recursion, lattice};
+use polyabayes::control::Stop;
+use polyabayes::document::exact::{Algorithm, Plan, box_recursion, lattice, power_series};
+use polyabayes::rng::Rng;
 use polyabayes::urn::{LocalUrn, Urn};
 use polyabayes::{CountMatrix, Error, Event, Method, Query, Settings, TopicModel, score};
 use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
 
 fn exact(model: &TopicModel, documents: &CountMatrix, query: Query) -> Vec<f64> {
     let settings = Settings { method: Method::Exact, ..Settings::new(query) };
@@ -29,8 +32,8 @@ fn agrees_with_exact_rational_arithmetic() {
 }
 
 #[test]
-fn both_algorithms_agree_with_exact_rational_arithmetic() {
-    let mut boxed = 0;
+fn all_algorithms_agree_with_exact_rational_arithmetic() {
+    let (mut boxed, mut in_series) = (0, 0);
     for case in common::cases() {
         let (sequence, given_length, expected) = case.exact[0];
         let event = if sequence { Event::Sequence } else { Event::Counts };
@@ -40,13 +43,18 @@ fn both_algorithms_agree_with_exact_rational_arithmetic() {
         let urn = LocalUrn::new(case.model.urn(), document).unwrap();
         let found = lattice::ln_urn_sum(&urn, &()).unwrap();
         assert!(close(found, expected), "{} by lattice: {found} {expected}", case.name);
+        if power_series::cost(&urn).operations < 1e7 {
+            in_series += 1;
+            let found = power_series::ln_urn_sum(&urn, &()).unwrap();
+            assert!(close(found, expected), "{} by series: {found} {expected}", case.name);
+        }
         if box_recursion::cost(&urn).operations < 1e7 {
             boxed += 1;
             let found = box_recursion::ln_urn_sum(&urn, &()).unwrap();
             assert!(close(found, expected), "{} by box: {found} {expected}", case.name);
         }
     }
-    assert!(boxed > 40, "{boxed}");
+    assert!(boxed > 40 && in_series > 1, "{boxed} {in_series}");
 }
 
 /// Σ over all paths, straight from the definition.
@@ -97,6 +105,85 @@ proptest! {
         prop_assert!((by_lattice - expected).abs() <= 1e-11, "{by_lattice} {expected}");
         prop_assert!((by_box - expected).abs() <= 1e-11, "{by_box} {expected}");
     }
+}
+
+/// A document of these counts under topics drawn at random, sharp where `sharpness` is large.
+fn random_urn(counts: &[u32], n_topics: usize, a: f64, sharpness: f64, seed: u64) -> LocalUrn {
+    let mut rng = Rng::seed_from_u64(seed);
+    let a: Vec<f64> = (0..n_topics).map(|_| a * (0.5 + rng.random::<f64>())).collect();
+    let q = (0..n_topics * counts.len()).map(|_| rng.random::<f64>().powf(sharpness)).collect();
+    let urn = Urn::new(a, q).unwrap();
+    let rows: Vec<_> = (0..).zip(counts).map(|(word, &y)| (urn.weights(word), y)).collect();
+    LocalUrn::of_rows(urn.pseudo_counts(), &rows).unwrap()
+}
+
+#[test]
+fn power_series_agree_with_the_box() {
+    let shapes: [&[u32]; 9] = [
+        &[1; 4],
+        &[1; 5],
+        &[1; 11],
+        &[1; 13],
+        &[1, 1, 1, 4],
+        &[2, 1, 2, 1, 1, 3, 1],
+        &[1, 1, 1, 2, 2, 2, 3],
+        &[4, 1, 3, 1, 1, 1, 2, 1],
+        &[1, 1, 1, 1, 1, 1, 1, 2, 2, 3],
+    ];
+    let mut largest = 0.0f64;
+    for counts in shapes {
+        for (index, &(a, sharpness)) in
+            [(0.01, 40.0), (0.1, 10.0), (0.1, 1.0), (2.0, 5.0), (50.0, 1.0)].iter().enumerate()
+        {
+            for n_topics in [1, 3, 20, 150] {
+                let urn = random_urn(counts, n_topics, a, sharpness, index as u64);
+                assert!(power_series::cost(&urn).operations.is_finite());
+                let expected = box_recursion::ln_urn_sum(&urn, &()).unwrap();
+                let found = power_series::ln_urn_sum(&urn, &()).unwrap();
+                let error = (found - expected).abs();
+                assert!(error <= 1e-11, "{counts:?} {a} {sharpness} {n_topics}: {error:e}");
+                largest = largest.max(error);
+            }
+        }
+    }
+    assert!(largest > 0.0);
+}
+
+#[test]
+fn power_series_agree_with_the_lattice_on_long_documents() {
+    for (counts, n_topics) in
+        [(vec![1; 20], 3), (vec![1; 18], 4), ([[1; 14], [2; 14]].concat()[9..19].to_vec(), 3)]
+    {
+        for (a, sharpness) in [(0.005, 30.0), (0.1, 5.0), (5.0, 2.0)] {
+            let urn = random_urn(&counts, n_topics, a, sharpness, 7);
+            let expected = lattice::ln_urn_sum(&urn, &()).unwrap();
+            let found = power_series::ln_urn_sum(&urn, &()).unwrap();
+            assert!((found - expected).abs() <= 1e-11, "{counts:?} {a}: {found} {expected}");
+        }
+    }
+}
+
+#[test]
+fn documents_that_power_series_cannot_hold_are_left_to_the_others() {
+    let infinite = |urn: &LocalUrn| power_series::cost(urn).operations.is_infinite();
+    // Two words of count one; a count of five; pseudo-counts that leave too few digits; no memory.
+    assert!(infinite(&random_urn(&[1, 1, 2, 2, 2], 3, 0.1, 1.0, 1)));
+    assert!(infinite(&random_urn(&[1, 1, 1, 1, 5], 3, 0.1, 1.0, 1)));
+    assert!(infinite(&random_urn(&[1; 8], 3, 1e-5, 1.0, 1)));
+    assert!(infinite(&random_urn(&[1; 8], 3, 1e80, 1.0, 1)));
+    assert!(power_series::cost(&random_urn(&[1; 30], 3, 0.1, 1.0, 1)).bytes > 1e9);
+    let urn = random_urn(&[1; 24], 100, 0.1, 10.0, 1);
+    let plan = Plan::new(&urn);
+    assert_eq!(plan.algorithm, Algorithm::PowerSeries);
+    assert!(plan.within(1e10), "{plan:?}");
+}
+
+#[test]
+fn power_series_stop_when_asked_to() {
+    let stop = Stop::default();
+    stop.raise();
+    let urn = random_urn(&[1; 18], 30, 0.1, 10.0, 1);
+    assert_eq!(power_series::ln_urn_sum(&urn, &stop), Err(Error::Stopped));
 }
 
 fn all_documents(n_words: usize, n_tokens: i64) -> Vec<Vec<i64>> {

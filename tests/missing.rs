@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use polyabayes::Error;
 use polyabayes::allocation::{
-    Algorithm, Ascent, Completion, Filter, Incomplete, Limits, MissingAscent, Network, Prior,
-    Problem, TokenOrder, ascend_missing, ln_probability,
+    Ascent, Completion, Filter, Incomplete, Limits, Method, MissingAscent, Network, Prior, Problem,
+    Settings, TokenOrder, ascend_missing, evidence,
 };
 use polyabayes::control::Observer;
 use polyabayes::counts::CountTensor;
@@ -144,8 +144,8 @@ fn all_completions(
             whole.extend(missing.iter().cloned().zip([first, second]));
             let data = tensor(shape(network), &serde_json::json!(whole));
             let problem = Problem::new(network, &data, None).unwrap();
-            let exact = Algorithm::Exact { budget: BUDGET };
-            let ln_value = ln_probability(&problem, &exact, 1, 0, &()).unwrap().ln_value;
+            let found = self::evidence(&problem, &Settings::new(Method::Exact), 0, &()).unwrap();
+            let ln_value = found.estimate.ln_value;
             let joint = (ln_value + problem.ln_total(rate)).exp();
             evidence += joint;
             sums[0] += joint * first as f64;
@@ -387,7 +387,7 @@ fn modes_of_allocations_need_all_cells() {
     for ascent in [Ascent::DualEm, Ascent::Icm] {
         let found =
             ascend_missing(&network, &one_row(), &[1, 0], 0.5, None, ascent, limits, 1, &());
-        assert_eq!(found, Err(Error::NoMode));
+        assert_eq!(found, Err(Error::CellsMissing));
     }
 }
 

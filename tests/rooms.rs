@@ -1,4 +1,4 @@
-//! The rooms of the core import downwards only.
+//! The rooms of the core import downwards only, and no file is part of an import circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -314,6 +314,34 @@ fn rooms_import_those_below_them() {
         }
     }
     assert!(upward.is_empty(), "upward arrows:\n{}", upward.join("\n"));
+}
+
+#[test]
+fn no_file_is_part_of_a_circle() {
+    let core = core();
+    let arrows = core.arrows();
+    let reachable = |from: &Module| {
+        let (mut found, mut open) = (BTreeSet::new(), vec![from.clone()]);
+        while let Some(module) = open.pop() {
+            for target in &arrows[&module] {
+                if found.insert(target.clone()) {
+                    open.push(target.clone());
+                }
+            }
+        }
+        found
+    };
+    let reach: BTreeMap<&Module, BTreeSet<Module>> =
+        arrows.keys().map(|module| (*module, reachable(module))).collect();
+    let circles: BTreeSet<Vec<String>> = reach
+        .iter()
+        .filter(|(module, found)| found.contains(**module))
+        .map(|(module, found)| {
+            let both = found.iter().filter(|other| reach[*other].contains(*module));
+            both.map(name).collect()
+        })
+        .collect();
+    assert!(circles.is_empty(), "import circles: {circles:#?}");
 }
 
 #[test]

@@ -39,6 +39,7 @@ from polyabayes.models import (
     sample_chains,
 )
 from polyabayes.sizes import SizeChoice, WitnessSearch, choose_n_components, cross_validate
+from polyabayes.versions import show_versions
 
 __version__ = "0.1.0"
 
@@ -85,6 +86,7 @@ __all__ = [
     "read_corpus",
     "read_tensor",
     "sample_chains",
+    "show_versions",
     "split_tokens",
     "topics",
     "write_corpus",

@@ -24,6 +24,7 @@ __all__ = [
     "fit_lda",
     "fit_nmf",
     "fit_pfa",
+    "is_doubtful",
     "panic",
     "score",
     "transform",
@@ -75,15 +76,25 @@ class _FitSchedule(Protocol):
     @property
     def n_jobs(self) -> int: ...
 
-class _Filter(Protocol):
+class _EvidenceOptions(Protocol):
     @property
-    def n_particles(self) -> int: ...
+    def method(self) -> str: ...
     @property
-    def threshold(self) -> float: ...
+    def n_particles(self) -> int | None: ...
+    @property
+    def n_samples(self) -> int | None: ...
+    @property
+    def n_replicates(self) -> int | None: ...
     @property
     def resampling(self) -> str: ...
     @property
+    def resample_below(self) -> float: ...
+    @property
     def order(self) -> str | Sequence[int]: ...
+    @property
+    def budget(self) -> float | None: ...
+    @property
+    def target_std_error(self) -> float | None: ...
 
 @final
 class Documents:
@@ -276,10 +287,6 @@ class AllocationEstimate:
 @final
 class AllocationTempering:
     @property
-    def ln_value(self) -> float: ...
-    @property
-    def std_error(self) -> float: ...
-    @property
     def rounds(
         self,
     ) -> list[tuple[int, list[float], tuple[float, float], int, float]]: ...
@@ -289,8 +296,8 @@ class AllocationTempering:
     def rejections(self) -> list[float]: ...
     @property
     def converged(self) -> bool: ...
-    @property
-    def stopped(self) -> bool: ...
+
+def is_doubtful(std_error: float, n_eff: float, n_replicates: int) -> bool: ...
 
 @final
 class Allocation:
@@ -317,50 +324,24 @@ class Allocation:
     def n_cells(self) -> int: ...
     @property
     def n_marginals(self) -> int: ...
-    def with_missing(self, missing: NDArray[np.int64], rate: float) -> IncompleteAllocation: ...
     def ln_total(self, rate: float) -> float: ...
-    def exact(
-        self, *, budget: float, progress: Callable[[int], None] | None = None
-    ) -> AllocationEstimate: ...
-    def smc(
+    def evidence(
         self,
-        filtering: _Filter,
+        options: _EvidenceOptions,
         *,
-        lookahead: bool,
-        n_replicates: int,
         seed: int,
         n_jobs: int,
         progress: Callable[[int], None] | None = None,
-    ) -> AllocationEstimate: ...
+    ) -> tuple[str, AllocationEstimate, AllocationTempering | None, BaseException | None]: ...
+    def allocations(self, budget: float) -> tuple[_Floats, _Floats, NDArray[np.int64]]: ...
     def best_particle(
         self,
-        filtering: _Filter,
+        options: _EvidenceOptions,
         *,
         seed: int,
         n_jobs: int,
         progress: Callable[[int], None] | None = None,
     ) -> AllocationDecomposition: ...
-    def tempered(
-        self,
-        *,
-        n_replicates: int,
-        target_std_error: float,
-        max_scans: int | None,
-        max_chains: int,
-        seed: int,
-        n_jobs: int,
-        progress: Callable[[int], None] | None = None,
-    ) -> tuple[AllocationTempering, BaseException | None]: ...
-    def annealed(
-        self,
-        *,
-        n_chains: int,
-        n_temperatures: int,
-        n_replicates: int,
-        seed: int,
-        n_jobs: int,
-        progress: Callable[[int], None] | None = None,
-    ) -> AllocationEstimate: ...
     def variational(
         self,
         method: str,
@@ -395,6 +376,9 @@ class Allocation:
 
 @final
 class IncompleteAllocation:
+    def __new__(
+        cls, allocation: Allocation, missing: NDArray[np.int64], rate: float
+    ) -> IncompleteAllocation: ...
     @property
     def n_states(self) -> int: ...
     @property
@@ -405,19 +389,21 @@ class IncompleteAllocation:
     def n_marginals(self) -> int: ...
     @property
     def n_missing(self) -> int: ...
-    def exact(
+    def complete(
         self,
+        options: _EvidenceOptions,
         *,
         max_total: int | None,
-        budget: float,
+        seed: int,
+        n_jobs: int,
         progress: Callable[[int], None] | None = None,
-    ) -> AllocationCompletion: ...
-    def smc(
+    ) -> tuple[str, AllocationCompletion]: ...
+    def bound(
         self,
-        filtering: _Filter,
         *,
-        max_total: int | None,
-        n_replicates: int,
+        max_iter: int,
+        tolerance: float,
+        n_restarts: int,
         seed: int,
         n_jobs: int,
         progress: Callable[[int], None] | None = None,

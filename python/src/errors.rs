@@ -23,6 +23,8 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
         Error::Budget { .. }
         | Error::SamplingBudget { .. }
         | Error::EnumerationBudget { .. }
+        | Error::AllocationsBudget { .. }
+        | Error::SamplerMemory { .. }
         | Error::Memory { .. } => "BudgetExceededError",
         _ => "InvalidArgumentError",
     };
@@ -146,6 +148,26 @@ fn costs(error: &Error) -> Facts {
                 limit: Some(budget),
             }
         }
+        Error::AllocationsBudget { operations, bytes, budget, most_bytes, .. } => Facts {
+            message: format!(
+                "{error}: {}take a smaller tensor or fewer hidden values",
+                raise(bytes <= most_bytes)
+            ),
+            argument: Some("budget"),
+            value: Some(operations),
+            limit: Some(budget),
+        },
+        Error::SamplerMemory { bytes, available, .. } => Facts {
+            message: format!(
+                "{error}: take fewer, divide the counts by a common unit, lower {}, or use {}, \
+                 which holds no tokens and no particles",
+                named("n_jobs"),
+                named("method='vb'")
+            ),
+            argument: None,
+            value: Some(bytes),
+            limit: Some(available),
+        },
         Error::SamplingBudget { operations, budget, .. } => Facts {
             message: format!(
                 "{error}: lower {}, {} or {}, {}use {}",
@@ -153,7 +175,7 @@ fn costs(error: &Error) -> Facts {
                 named("n_particles"),
                 named("n_replicates"),
                 raise(true),
-                named("method='auto'")
+                named("method='recursive'")
             ),
             argument: Some("budget"),
             value: Some(operations),

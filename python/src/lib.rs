@@ -9,7 +9,6 @@ mod convert;
 mod detach;
 mod em;
 mod errors;
-mod missing;
 mod scoring;
 mod training;
 
@@ -21,8 +20,13 @@ mod _core {
     use super::{Bound, PyModule, PyResult, errors};
 
     #[pymodule_export]
-    use super::allocation::{
-        Allocation, AllocationDecomposition, AllocationEstimate, AllocationTempering,
+    use super::allocation::missing::IncompleteAllocation;
+    #[pymodule_export]
+    use super::allocation::model::Allocation;
+    #[pymodule_export]
+    use super::allocation::results::{
+        AllocationCompletion, AllocationDecomposition, AllocationEstimate, AllocationTempering,
+        is_doubtful,
     };
     #[pymodule_export]
     use super::convert::panic;
@@ -30,8 +34,6 @@ mod _core {
     use super::convert::{Documents, Model};
     #[pymodule_export]
     use super::em::{EmResult, fit_em};
-    #[pymodule_export]
-    use super::missing::{AllocationCompletion, IncompleteAllocation};
     #[pymodule_export]
     use super::scoring::{Scores, bidirectional, completion, score, transform};
     #[pymodule_export]

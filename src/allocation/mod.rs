@@ -9,6 +9,7 @@ mod ascent;
 mod evidence;
 mod exact;
 mod kernel;
+mod memory;
 mod missing;
 mod model;
 mod particles;
@@ -18,10 +19,11 @@ pub use annealing::bidirectional::{Sandwich, sandwich};
 pub use ascent::decomposition::{
     Ascent, Decomposition, Limits, Sweeps, ascend, best_particle, gibbs,
 };
-pub use evidence::{Algorithm, ln_probability};
+pub use evidence::{Evidence, Method, Sampler, Settings, evidence};
+pub use exact::allocations::{Allocations, allocations};
 pub use missing::ascent::{MissingAscent, ascend_missing};
-pub use missing::cells::{Completion, Incomplete};
+pub use missing::completion::Completion;
+pub use missing::incomplete::Incomplete;
 pub use model::network::{Network, Prior};
 pub use model::problem::Problem;
 pub use particles::smc::{Filter, TokenOrder};
-pub use tempering::tempered;

@@ -87,7 +87,7 @@ pub fn bidirectional(
 fn local_topics(urn: &LocalUrn, topics: &[u16]) -> Option<Vec<u16>> {
     let cells = urn.cells().flat_map(|(q, count)| std::iter::repeat_n(q, count as usize));
     let place = |(q, &topic): (&[f64], &u16)| {
-        let place = urn.topics().binary_search(&u32::from(topic)).ok()?;
+        let place = urn.place(u32::from(topic))?;
         (q[place] > 0.0).then_some(place as u16)
     };
     cells.zip(topics).map(place).collect()

@@ -152,7 +152,7 @@ impl<'a> Pair<'a> {
             }
             match settings.method {
                 Method::Recursive => {
-                    let estimate = Estimate::without_error(recursive::ln_urn_sum(urn));
+                    let estimate = Estimate::without_error(recursive::ln_urn_sum(urn, observer)?);
                     Ok(Score::of(estimate, Method::Recursive))
                 }
                 Method::Sample(sampler) => {

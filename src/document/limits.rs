@@ -4,7 +4,7 @@ use super::TopicModel;
 use super::estimators::annealed::Start;
 use super::estimators::sampler::Sampler;
 use super::exact::{Cost, Plan};
-use super::settings::{BUDGET, Method, SAMPLING_BUDGET, Settings};
+use super::settings::{AUTO_EXACT, BUDGET, Method, SAMPLING_BUDGET, Settings};
 use crate::counts::CountMatrix;
 use crate::error::{Error, MAX_EXACT_BYTES, Result};
 use crate::urn::{Extent, LocalUrn};
@@ -12,8 +12,9 @@ use crate::urn::{Extent, LocalUrn};
 /// Largest number of replicates.
 const MAX_REPLICATES: usize = 10_000;
 
-/// Bytes that the particles of one document may take.
+/// Bytes that the particles of one document may take, and the topics of its tokens.
 const MAX_BYTES: usize = 1 << 30;
+const MAX_BYTES_OF_TOKENS: f64 = (1u64 << 31) as f64;
 
 /// Refuses another vocabulary than the model's, and settings outside their domains.
 pub(super) fn check(
@@ -55,24 +56,46 @@ pub(super) fn check_budget(
     settings: &Settings,
 ) -> Result<()> {
     let n_topics = model.urn().n_topics();
-    rows.iter().try_for_each(|&row| match settings.method {
-        Method::Exact => {
-            let urn = LocalUrn::new(model.urn(), documents.document(row));
-            urn.map_or(Ok(()), |urn| check_exact(&urn, row, settings))
+    rows.iter().try_for_each(|&row| {
+        let document = documents.document(row);
+        if settings.method == Method::Exact {
+            let urn = LocalUrn::new(model.urn(), document);
+            return urn.map_or(Ok(()), |urn| check_exact(&urn, row, settings));
         }
-        _ => check_sampler(Extent::of(documents.document(row).counts(), n_topics), row, settings),
+        let refused = check_sampler(Extent::of(document.counts(), n_topics), row, settings);
+        // Fewer topics may matter to the document than there are, or it may be exact.
+        refused.or_else(|error| match LocalUrn::new(model.urn(), document) {
+            Some(urn) if is_exact(&urn, settings) => Ok(()),
+            Some(urn) => check_sampler(urn.extent(), row, settings),
+            None => Err(error),
+        })
     })
+}
+
+/// Whether `auto` computes a document exactly.
+pub(super) fn is_exact(urn: &LocalUrn, settings: &Settings) -> bool {
+    let budget = AUTO_EXACT.min(settings.budget.unwrap_or(BUDGET));
+    settings.method == Method::Auto && Plan::new(urn).within(budget)
 }
 
 /// Refuses a sampler of a size beyond the budget or beyond memory.
 pub(super) fn check_sampler(extent: Extent, document: usize, settings: &Settings) -> Result<()> {
+    let annealed = Sampler::Annealed(Start::MeanField);
     let sampler = match settings.method {
         Method::Sample(sampler) => sampler,
         Method::Auto if settings.n_particles.is_some() => Sampler::SmcLookahead,
-        Method::Auto if settings.n_samples.is_some() => Sampler::Annealed(Start::MeanField),
-        Method::Auto | Method::Exact | Method::Recursive => return Ok(()),
+        Method::Auto => annealed,
+        Method::Exact => return Ok(()),
+        Method::Recursive => {
+            let operations = extent.n_tokens as f64 * extent.n_topics as f64;
+            return check_operations(operations, extent, document, settings);
+        }
     };
-    let size = settings.size(sampler).unwrap_or(1);
+    let bytes = sampler.bytes_of_tokens(extent);
+    if bytes > MAX_BYTES_OF_TOKENS {
+        return Err(Error::Memory { name: "the topics of the tokens of a document", bytes });
+    }
+    let size = settings.size(sampler).or(sampler.pilot().map(|pilot| pilot.least)).unwrap_or(1);
     let most = most(sampler, extent, settings.n_replicates);
     if size > most.max(1) {
         return Err(Error::TooManyParticles { n_particles: size, most });
@@ -82,6 +105,16 @@ pub(super) fn check_sampler(extent: Extent, document: usize, settings: &Settings
     }
     let draws = settings.n_replicates as f64 * size as f64;
     let operations = sampler.fixed_cost(extent) + draws * sampler.cost(extent);
+    check_operations(operations, extent, document, settings)
+}
+
+/// Refuses more multiply-adds than the budget.
+fn check_operations(
+    operations: f64,
+    extent: Extent,
+    document: usize,
+    settings: &Settings,
+) -> Result<()> {
     let budget = match settings.budget {
         // Here the budget says how far to be exact.
         Some(budget) if settings.method == Method::Auto => budget.max(SAMPLING_BUDGET),

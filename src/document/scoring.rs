@@ -110,7 +110,7 @@ fn score_document(
             None
         }
         Method::Recursive => {
-            let estimate = Estimate::without_error(recursive::ln_urn_sum(&urn));
+            let estimate = Estimate::without_error(recursive::ln_urn_sum(&urn, observer)?);
             return Ok(Score::of(estimate, Method::Recursive));
         }
         Method::Sample(sampler) => Some(sampler),

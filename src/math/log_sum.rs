@@ -43,6 +43,11 @@ impl LogSum {
         self.ln_max + (self.sum / self.n as f64).ln()
     }
 
+    /// ln of the sum of the terms.
+    pub fn ln_sum(&self) -> f64 {
+        self.ln_mean() + (self.n as f64).ln()
+    }
+
     /// Standard error of [`ln_mean`](LogSum::ln_mean) by the delta method: the coefficient of
     /// variation of the mean. NaN for fewer than two terms.
     pub fn std_error(&self) -> f64 {

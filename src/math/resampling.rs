@@ -16,27 +16,26 @@ pub enum Resampling {
 }
 
 impl Resampling {
-    /// Number of children of every particle, n in all.
-    pub fn offspring<R: Rng + ?Sized>(self, weights: &[f64], rng: &mut R) -> Vec<u32> {
+    /// Sets the number of children of every particle, n in all.
+    pub fn offspring<R: Rng + ?Sized>(self, weights: &[f64], offspring: &mut [u32], rng: &mut R) {
         let n = weights.len();
-        let mut offspring = vec![0u32; n];
+        offspring.fill(0);
         match self {
-            Resampling::Systematic => systematic_offspring(weights, &mut offspring, rng.random()),
+            Resampling::Systematic => systematic_offspring(weights, offspring, rng.random()),
             Resampling::Stratified => {
                 let darts = (0..n).map(|part| (part as f64 + rng.random::<f64>()) / n as f64);
-                throw(weights, darts, &mut offspring);
+                throw(weights, darts, offspring);
             }
-            Resampling::Multinomial => multinomial(weights, n, &mut offspring, rng),
+            Resampling::Multinomial => multinomial(weights, n, offspring, rng),
             Resampling::Residual => {
                 let scale = n as f64 / weights.iter().sum::<f64>();
                 let whole = weights.iter().map(|weight| (weight * scale).floor());
                 offspring.iter_mut().zip(whole).for_each(|(children, n)| *children = n as u32);
                 let left = n - offspring.iter().sum::<u32>() as usize;
                 let rest: Vec<f64> = weights.iter().map(|x| (x * scale).fract()).collect();
-                multinomial(&rest, left, &mut offspring, rng);
+                multinomial(&rest, left, offspring, rng);
             }
         }
-        offspring
     }
 }
 
@@ -155,7 +154,8 @@ mod tests {
             let mut rng = Key::new(seed, Purpose::Score).rng();
             let mut mean = [0.0; 5];
             for _ in 0..runs {
-                let offspring = scheme.offspring(&weights, &mut rng);
+                let mut offspring = [0; 5];
+                scheme.offspring(&weights, &mut offspring, &mut rng);
                 assert_eq!(offspring.iter().sum::<u32>() as usize, weights.len());
                 for (mean, children) in mean.iter_mut().zip(offspring) {
                     *mean += f64::from(children) / f64::from(runs);

@@ -1,6 +1,7 @@
 //! Estimates of the rounds, how far they can be trusted, and whether another round is needed.
 
 use super::replicate::Found;
+use crate::estimate::Estimate;
 
 /// One round of all replicates: means over them unless said otherwise.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,12 +104,15 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// A value that needs no rounds.
-    pub fn exact(ln_value: f64) -> Self {
-        let sides = [ln_value; 2];
-        let round =
-            Round { n_scans: 0, ln_values: vec![ln_value; 2], sides, n_trips: 0, barrier: 0.0 };
-        Outcome { rounds: vec![round], converged: true, ..Outcome::default() }
+    /// The estimate of the last round, each replicate being a visit of its own.
+    pub fn estimate(&self) -> Estimate {
+        let n_replicates = self.rounds.last().map_or(0, |round| round.ln_values.len());
+        Estimate {
+            ln_value: self.ln_value(),
+            std_error: self.std_error(),
+            n_eff: n_replicates as f64,
+            n_replicates: n_replicates as u32,
+        }
     }
 
     /// Raises all estimates by a constant.

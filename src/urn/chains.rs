@@ -8,11 +8,16 @@
 #![allow(clippy::inline_always)]
 
 use super::{LocalUrn, Order};
+use crate::control::Observer;
+use crate::error::{Error, Result, room_for};
 use crate::math::pick_lanes;
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
 /// Sweeps after which a chain is taken to have forgotten its start.
 const FORGETTING_SWEEPS: usize = 50;
+
+/// Weights of all lanes between two looks at the observer.
+const POLL_EVERY: usize = 1 << 20;
 
 /// What a sweep leaves invariant: `Π_l (base_k + unit n_k) q_{k w_l}`.
 #[derive(Debug, Clone, Copy)]
@@ -53,35 +58,79 @@ pub struct Chains<U> {
 
 impl<U: UniformLanes> Chains<U> {
     /// Chains without tokens.
-    pub fn new(urn: &LocalUrn, rng: &mut impl Stream<Lanes = U>) -> Self {
-        let counts = (0..).zip(urn.counts());
-        Chains {
-            cells: counts.flat_map(|(cell, &y)| std::iter::repeat_n(cell, y as usize)).collect(),
-            topics: Vec::with_capacity(urn.n_tokens() as usize),
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is no room for all tokens of the document.
+    pub fn new(urn: &LocalUrn, rng: &mut impl Stream<Lanes = U>) -> Result<Self> {
+        let n_tokens = urn.n_tokens() as usize;
+        let mut cells = room_for("words of the tokens of a document", n_tokens)?;
+        for (cell, &y) in (0..).zip(urn.counts()) {
+            cells.extend(std::iter::repeat_n(cell, y as usize));
+        }
+        Ok(Chains {
+            cells,
+            topics: room_for("topics of the tokens of a document", n_tokens)?,
             balls: vec![[0.0; LANES]; urn.n_topics()],
             sums: vec![[0.0; LANES]; urn.n_topics()],
             uniforms: rng.lanes(),
-        }
+        })
     }
 
     /// Chains of all tokens, drawn in sequence.
-    pub fn sequence(urn: &LocalUrn, rng: &mut impl Stream<Lanes = U>) -> Self {
-        let mut chains = Chains::new(urn, rng);
-        for _ in 0..urn.n_tokens() {
-            chains.extend(Target::of(urn));
+    ///
+    /// # Errors
+    /// As for [`new`](Chains::new), and [`Error::Stopped`] when the observer asks to stop.
+    pub fn sequence(
+        urn: &LocalUrn,
+        rng: &mut impl Stream<Lanes = U>,
+        observer: &impl Observer,
+    ) -> Result<Self> {
+        let mut chains = Chains::new(urn, rng)?;
+        chains.extend_all(Target::of(urn), observer, |_| ())?;
+        Ok(chains)
+    }
+
+    /// Draws the topics of all tokens that are not there yet, and passes on the weights of each.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the observer asks to stop.
+    pub fn extend_all(
+        &mut self,
+        target: Target<'_>,
+        observer: &impl Observer,
+        mut each: impl FnMut(Lanes),
+    ) -> Result<()> {
+        let every = self.tokens_between_looks();
+        while self.topics.len() < self.cells.len() {
+            if self.topics.len().is_multiple_of(every) && observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            each(self.extend(target));
         }
-        chains
+        Ok(())
+    }
+
+    fn tokens_between_looks(&self) -> usize {
+        (POLL_EVERY / LANES / self.balls.len()).max(1)
     }
 
     /// Chains of all tokens that start from one draw of their posterior and go on for some sweeps, so
     /// that each is a draw of the posterior, and they hardly depend on each other.
-    pub fn of_posterior(urn: &LocalUrn, draw: &[u16], rng: &mut impl Stream<Lanes = U>) -> Self {
-        let mut chains = Chains::new(urn, rng);
+    ///
+    /// # Errors
+    /// As for [`sequence`](Chains::sequence).
+    pub fn of_posterior(
+        urn: &LocalUrn,
+        draw: &[u16],
+        rng: &mut impl Stream<Lanes = U>,
+        observer: &impl Observer,
+    ) -> Result<Self> {
+        let mut chains = Chains::new(urn, rng)?;
         draw.iter().for_each(|&topic| chains.put([topic; LANES]));
         for _ in 0..FORGETTING_SWEEPS {
-            chains.sweep(Target::of(urn), Order::Forward);
+            chains.sweep(Target::of(urn), Order::Forward, observer)?;
         }
-        chains
+        Ok(chains)
     }
 
     /// Takes all tokens out.
@@ -174,17 +223,36 @@ impl<U: UniformLanes> Chains<U> {
     }
 
     /// One Gibbs sweep over the tokens so far.
-    pub fn sweep(&mut self, target: Target<'_>, order: Order) {
-        let cells = &self.cells[..self.topics.len()];
-        sweep(
-            &mut self.sums,
-            &mut self.balls,
-            &mut self.topics,
-            cells,
-            target,
-            order,
-            &mut self.uniforms,
-        );
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the observer asks to stop.
+    pub fn sweep(
+        &mut self,
+        target: Target<'_>,
+        order: Order,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        let (n, every) = (self.topics.len(), self.tokens_between_looks());
+        for done in (0..n).step_by(every) {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            let end = (done + every).min(n);
+            let part = match order {
+                Order::Forward => done..end,
+                Order::Backward => n - end..n - done,
+            };
+            sweep(
+                &mut self.sums,
+                &mut self.balls,
+                &mut self.topics[part.clone()],
+                &self.cells[part],
+                target,
+                order,
+                &mut self.uniforms,
+            );
+        }
+        Ok(())
     }
 }
 

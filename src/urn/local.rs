@@ -3,13 +3,20 @@
 use super::Urn;
 use crate::counts::Document;
 
+/// Place of a topic that cannot produce any word of a document.
+const NOWHERE: u32 = u32::MAX;
+
 /// An urn restricted to the words of a document, and to the topics that can produce any of them.
+///
+/// Topics with equal weights for all words of the document are one, whose pseudo-count is the sum
+/// of theirs: the total of some weights of a Dirichlet law is a weight of a Dirichlet law.
 ///
 /// Every word's weights are scaled to a maximum of 1; [`ln_scale`](LocalUrn::ln_scale) holds what
 /// was taken out, so that ln Z of the document is that of the scaled urn plus `ln_scale`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocalUrn {
-    topics: Vec<u32>,
+    /// Place among the topics of the document of each topic of the whole urn.
+    places: Vec<u32>,
     a: Vec<f64>,
     q: Vec<f64>,
     counts: Vec<u32>,
@@ -59,7 +66,22 @@ impl LocalUrn {
                 *reached |= q > 0.0;
             }
         }
-        let topics: Vec<u32> = (0..).zip(&reachable).filter(|(_, r)| **r).map(|(k, _)| k).collect();
+        let mut topics: Vec<u32> =
+            (0..).zip(&reachable).filter(|(_, r)| **r).map(|(k, _)| k).collect();
+        let mut places = vec![NOWHERE; a.len()];
+        let mut sums = Vec::with_capacity(topics.len());
+        let firsts = first_equal(&topics, rows);
+        for (&topic, &first) in topics.iter().zip(&firsts) {
+            if topic == first {
+                places[topic as usize] = sums.len() as u32;
+                sums.push(a[topic as usize]);
+            } else {
+                places[topic as usize] = places[first as usize];
+                sums[places[first as usize] as usize] += a[topic as usize];
+            }
+        }
+        let mut firsts = firsts.into_iter();
+        topics.retain(|&topic| firsts.next() == Some(topic));
         let mut q = Vec::with_capacity(topics.len() * rows.len());
         let mut ln_scale = 0.0;
         for &(weights, count) in rows {
@@ -71,12 +93,12 @@ impl LocalUrn {
             q.extend(topics.iter().map(|&k| weights[k as usize] / top));
         }
         Some(LocalUrn {
-            a: topics.iter().map(|&k| a[k as usize]).collect(),
+            a: sums,
             q,
             counts: rows.iter().map(|&(_, count)| count).collect(),
             n_tokens: rows.iter().map(|&(_, count)| u64::from(count)).sum(),
             ln_scale,
-            topics,
+            places,
         })
     }
 
@@ -90,9 +112,11 @@ impl LocalUrn {
         self.a.len()
     }
 
-    /// Index of each such topic in the whole urn.
-    pub fn topics(&self) -> &[u32] {
-        &self.topics
+    /// Place of a topic of the whole urn among those of the document, which it may share with topics
+    /// of equal weights; `None` for topics that cannot produce any of its words.
+    pub fn place(&self, topic: u32) -> Option<usize> {
+        let place = *self.places.get(topic as usize)?;
+        (place != NOWHERE).then_some(place as usize)
     }
 
     /// Number of distinct words of the document.
@@ -143,5 +167,50 @@ impl LocalUrn {
     /// ln of the factor taken out of the weights.
     pub fn ln_scale(&self) -> f64 {
         self.ln_scale
+    }
+}
+
+/// For each topic the first one that has the same weights in all rows.
+fn first_equal(topics: &[u32], rows: &[(&[f64], u32)]) -> Vec<u32> {
+    let mut hashes = vec![0u64; topics.len()];
+    for (weights, _) in rows {
+        for (hash, &topic) in hashes.iter_mut().zip(topics) {
+            let bits = weights[topic as usize].to_bits();
+            *hash = (hash.rotate_left(5) ^ bits).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+    let mut order: Vec<usize> = (0..topics.len()).collect();
+    order.sort_by_key(|&index| (hashes[index], index));
+    let mut firsts = topics.to_vec();
+    for group in order.chunk_by(|&i, &j| hashes[i] == hashes[j]) {
+        for (position, &index) in group.iter().enumerate() {
+            let equal = |&&other: &&usize| {
+                let same = |weights: &[f64], i: usize| weights[topics[i] as usize].to_bits();
+                rows.iter().all(|(weights, _)| same(weights, index) == same(weights, other))
+            };
+            if let Some(&other) = group[..position].iter().find(equal) {
+                firsts[index] = firsts[other];
+            }
+        }
+    }
+    firsts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_topics_are_one() {
+        let q: [&[f64]; 2] = [&[0.5, 0.2, 0.5, 0.0, 0.2, 0.2], &[0.1, 0.3, 0.1, 0.0, 0.3, 0.4]];
+        let a = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
+        let urn = LocalUrn::of_rows(&a, &[(q[0], 3), (q[1], 1)]).unwrap();
+        assert_eq!(urn.pseudo_counts(), [5.0, 18.0, 32.0]);
+        assert_eq!(urn.weights(0), [1.0, 0.4, 0.4]);
+        let places: Vec<_> = (0..7).map(|topic| urn.place(topic)).collect();
+        assert_eq!(places, [Some(0), Some(1), Some(0), None, Some(1), Some(2), None]);
+        // A word that tells them apart keeps them apart.
+        let one = LocalUrn::of_rows(&a, &[(q[0], 3)]).unwrap();
+        assert_eq!(one.pseudo_counts(), [5.0, 50.0]);
     }
 }

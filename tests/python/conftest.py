@@ -37,10 +37,3 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
         return path
 
     return write
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Let small samples doubt their errors; tests of the warning ask for it by pytest.warns."""
-    config.addinivalue_line(
-        "filterwarnings", "ignore::polyabayes.exceptions.UnreliableErrorWarning"
-    )

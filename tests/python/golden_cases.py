@@ -255,11 +255,17 @@ def missing(
     return fields(found, *names, *expected, *rest) | {"evidence": evidence_fields(found.evidence)}
 
 
-def sandwich(model: pb.AllocationModel, shape: dict[str, int]) -> dict[str, Any]:
-    found = model.sandwich(
-        shape, 12, n_particles=8, n_samples=20, n_replicates=4, random_state=5, n_jobs=1
+def simulated_bounds(model: pb.AllocationModel, shape: dict[str, int]) -> dict[str, Any]:
+    found = model.bidirectional_bounds(
+        shape, 12, n_chains=8, n_samples=20, n_replicates=4, random_state=5, n_jobs=1
     )
-    return {side: evidence_fields(getattr(found, side)) for side in ("lower", "upper")}
+    return {
+        side: {
+            "value": float(getattr(found, side)[0]),
+            "std_error": float(getattr(found, f"{side}_std_errors")[0]),
+        }
+        for side in ("lower", "upper")
+    }
 
 
 def searched(search: pb.WitnessSearch) -> dict[str, Any]:
@@ -560,7 +566,7 @@ def evidence_cases() -> Iterator[tuple[str, Case]]:
     for name in ("nmf", "cp", "hidden markov"):
         model, shape = READY[name]
         yield f"{name} allocations", lambda m=model, s=shape: allocations(m(), table(s, 5))
-        yield f"{name} sandwich", lambda m=model, s=shape: sandwiched(m(), s)
+        yield f"{name} bidirectional", lambda m=model, s=shape: bracketed(m(), s)
     yield "models compared", models_compared
     yield "particle chain", lambda: particle_chain(None)
     yield "particle chain of concentrations", lambda: particle_chain(stats.gamma(2))
@@ -574,8 +580,8 @@ def allocations(model: pb.AllocationModel, data: np.ndarray) -> dict[str, Any]:
     return fields(found, *names) | {"histogram": plain(found.histogram(5))}
 
 
-def sandwiched(model: pb.AllocationModel, shape: tuple[int, ...]) -> dict[str, Any]:
-    return sandwich(model, dict(zip(model.axes, shape, strict=True)))
+def bracketed(model: pb.AllocationModel, shape: tuple[int, ...]) -> dict[str, Any]:
+    return simulated_bounds(model, dict(zip(model.axes, shape, strict=True)))
 
 
 def models_compared() -> dict[str, Any]:

@@ -68,6 +68,14 @@ class Decomposition:
         Cells that were not observed.
     seconds : float
         Time that it took.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
+    >>> found = pb.AllocationModel.nmf(2).decompose(counts, random_state=0)
+    >>> found.tables["topic"].sum().round(12), found.families["word"]
+    (np.float64(1.0), ('word', 'topic'))
     """
 
     tables: dict[str, Floats]
@@ -101,10 +109,28 @@ class Decomposition:
     def reconstruction(self, *, max_bytes: int = 2**30) -> Floats:
         """Expected counts of all cells, as an array of the shape of the data.
 
+        Parameters
+        ----------
+        max_bytes : int, default=2**30
+            Largest array to make.
+
+        Returns
+        -------
+        ndarray of the shape of the data
+            They sum to its total.
+
         Raises
         ------
         BudgetExceededError
             If the array would take more than `max_bytes`.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
+        >>> found = pb.AllocationModel.nmf(2).decompose(counts, random_state=0)
+        >>> found.reconstruction().sum().round(6)
+        np.float64(13.0)
         """
         n_bytes = 8 * int(np.prod([float(size) for size in self._visible_sizes()]))
         if n_bytes > checks.whole_number("max_bytes", max_bytes):
@@ -147,32 +173,82 @@ class Decomposition:
     def to_frame(self, node: str) -> pd.DataFrame:
         """A node's table: a row for each of its cells, with probability and expected count.
 
+        Parameters
+        ----------
+        node : str
+            The node.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A column for the node and each of its parents, `probability` and `expected_count`.
+
         Raises
         ------
         InvalidArgumentError
             If there is no such node.
         MissingDependencyError
             If pandas is not installed.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
+        >>> found = pb.AllocationModel.nmf(2).decompose(counts, random_state=0)
+        >>> len(found.to_frame("word"))  # 3 words x 2 topics
+        6
         """
         return data_frame(self._columns(node))
 
     def missing_to_frame(self) -> pd.DataFrame:
         """A row a missing cell: its place and expected count.
 
+        Returns
+        -------
+        pandas.DataFrame
+            A column an axis, and `expected_count`.
+
         Raises
         ------
         MissingDependencyError
             If pandas is not installed.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> import numpy as np
+        >>> model = pb.AllocationModel.nmf(1, rate=0.1)
+        >>> table = np.ma.masked_equal([[-1, 3], [3, 3]], -1)
+        >>> len(model.decompose(table, random_state=0).missing_to_frame())
+        1
         """
         return data_frame(self._missing_columns())
 
     def level_names(self, node: str) -> list[Any]:
         """Labels of the values of a node, or their numbers where it has none.
 
+        Parameters
+        ----------
+        node : str
+            The node.
+
+        Returns
+        -------
+        list of str or int
+            One entry a value.
+
         Raises
         ------
         InvalidArgumentError
             If there is no such node.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
+        >>> found = pb.AllocationModel.nmf(2).decompose(counts, random_state=0)
+        >>> found.level_names("topic")
+        [0, 1]
         """
         size = self._table(node).shape[0]
         labels = None

@@ -1,14 +1,12 @@
-"""Evidence of a count tensor: what it is, and the methods that find it."""
+"""Evidence of a count tensor."""
 
 from __future__ import annotations
 
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from functools import partial
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -18,14 +16,8 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.allocation.layout import Layout
-from polyabayes.allocation.memory import (
-    LANES,
-    MODES,
-    check_memory,
-    n_chains_of_ladders,
-)
+from polyabayes.allocation.options import METHODS, REPLICATES, RESTARTS, Options
 from polyabayes.exceptions import (
-    BudgetExceededError,
     Interrupted,
     InvalidArgumentError,
     InvalidTypeError,
@@ -33,49 +25,13 @@ from polyabayes.exceptions import (
     argument,
 )
 
-__all__ = [
-    "AUTO_BUDGET",
-    "BUDGET",
-    "METHODS",
-    "PARTICLES",
-    "Estimate",
-    "Evidence",
-    "Filter",
-    "Options",
-    "Round",
-    "Run",
-    "find_evidence",
-]
-
-# The share of log-normal replicates that is effective when their logs deviate by 1.
-_RELIABLE_SHARE = 0.37
-
-# Standard error of one such replicate; a few of them hardly show how far they may be apart.
-_RELIABLE_ERROR = math.expm1(1) ** 0.5
-
-# Multiply-adds that an exact sum may take.
-BUDGET = 1e9
-
-# The same where it is only tried: a fraction of a second.
-AUTO_BUDGET = 1e7
-
-# Of a replicate of a filter, where nothing else is asked for.
-PARTICLES = 1000
-
-# Replicates, where nothing else is asked for.
-_REPLICATES = 4
-
-# Standard error, in nats, at which tempering ends where nothing else is asked for.
-TARGET_STD_ERROR = 0.5
-
-# Particles of a replicate by which a method is chosen, at most.
-_PILOT = 256
+__all__ = ["Estimate", "Evidence", "Round", "Run", "find_evidence"]
 
 # Share of the evidence that totals may have without a word.
 _LEAST_DOUBTED = 0.01
 
-_LARGEST = 10**9
-_RESAMPLING = ("systematic", "stratified", "residual", "multinomial")
+# Options that make every replicate larger.
+_GROWING = ("n_particles", "n_samples")
 
 
 class Round(NamedTuple):
@@ -101,6 +57,12 @@ class Round(NamedTuple):
     sides: tuple[float, float]
     round_trips: int
     barrier: float
+
+    def scaled(self, ln_factor: float) -> Round:
+        """The round of an estimate that is multiplied by exp of `ln_factor`."""
+        forward, backward = self.sides
+        values = tuple(value + ln_factor for value in self.values)
+        return self._replace(values=values, sides=(forward + ln_factor, backward + ln_factor))
 
 
 @dataclass(frozen=True, repr=False)
@@ -193,9 +155,9 @@ class Evidence:
             return f"one replicate does not say how far it is off; raise {argument('n_replicates')}"
         if self.rounds:
             return "" if self.converged else self._unsettled()
-        if not _is_doubtful(self.std_error, self.n_eff, self.n_replicates):
+        if not _core.is_doubtful(self.std_error, self.n_eff, self.n_replicates):
             return ""
-        sizes = [name for name in METHODS[self.method].options if name in _SIZES[:2]]
+        sizes = [name for name in METHODS[self.method].options if name in _GROWING]
         return (
             f"{self.n_replicates} replicates tell too little for their standard error to be "
             f"trusted; raise {' or '.join(sizes)}"
@@ -243,103 +205,6 @@ class Evidence:
         )
 
 
-def _is_doubtful(std_error: float, n_eff: float, n_replicates: int) -> bool:
-    few = n_eff < _RELIABLE_SHARE * n_replicates
-    return few or std_error > _RELIABLE_ERROR / max(n_replicates, 1) ** 0.5
-
-
-@dataclass(frozen=True)
-class Options:
-    """Options of the methods; None, or the value here, leaves the choice to the method."""
-
-    n_particles: int | None = None
-    n_samples: int | None = None
-    n_replicates: int | None = None
-    resampling: str = "systematic"
-    resample_below: float = 0.5
-    order: str | Sequence[int] = "random"
-    budget: float | None = None
-    target_std_error: float | None = None
-
-    def given(self) -> list[str]:
-        """Names of the options that are not left to the method."""
-        values = [(field, getattr(self, field.name)) for field in fields(self)]
-        return [
-            field.name
-            for field, value in values
-            if not (isinstance(value, type(field.default)) and value == field.default)
-        ]
-
-    def samplers(self) -> list[str]:
-        """The methods that ``"auto"`` chooses from where an exact sum is not quick.
-
-        They take all that is given; the budget is that of the exact sum.
-        """
-        wanted = set(self.given()) - {"budget"}
-        return [name for name in ("smc", "tempered") if wanted <= set(METHODS[name].options)]
-
-    def checked(self, method: str, n_cells: int) -> Options:
-        """Refuse values out of range, and options that `method` does not take."""
-        takes = METHODS[method].options
-        for name in self.given():
-            if name not in takes:
-                raise InvalidArgumentError(
-                    f"{argument('method')} {method!r} takes no {argument(name)}, which is of "
-                    f"{_methods_with(name)}; its options: {', '.join(map(argument, takes))}",
-                    argument=name,
-                )
-        if method == "auto" and not self.samplers():
-            told = [f"`{name}` is of {_methods_with(name)}" for name in self.given()]
-            raise InvalidArgumentError(
-                "method 'auto' chooses from 'smc' and 'tempered', neither of which takes all of "
-                f"these options: {'; '.join(told)}"
-            )
-        for name in ("n_particles", "n_samples", "n_replicates"):
-            if getattr(self, name) is not None:
-                checks.whole_number(name, getattr(self, name), 1, _LARGEST)
-        for name in ("budget", "target_std_error"):
-            if getattr(self, name) is not None:
-                checks.positive_number(name, getattr(self, name))
-        checks.choice("resampling", self.resampling, _RESAMPLING)
-        below: Any = self.resample_below
-        if isinstance(below, bool) or not isinstance(below, (int, float)):
-            raise InvalidTypeError(f"resample_below must be a number, got {below!r}")
-        if not 0 <= below <= 1:
-            raise InvalidArgumentError(f"resample_below must be between 0 and 1, got {below}")
-        return Options(**{**vars(self), "order": _checked_order(self.order, n_cells)})
-
-
-def _methods_with(option: str) -> str:
-    return ", ".join(repr(name) for name, method in METHODS.items() if option in method.options)
-
-
-def _checked_order(order: Any, n_cells: int) -> str | tuple[int, ...]:
-    if isinstance(order, str):
-        return checks.choice("order", order, ("random", "sorted"))
-    cells = np.asarray(order)
-    if cells.ndim != 1 or cells.dtype.kind not in "iu":
-        if len(cells.shape) == 1 and not n_cells:
-            return ()
-        raise InvalidTypeError(
-            "order must be 'random', 'sorted' or the numbers of the cells in another order, "
-            f"got {order!r}"
-        )
-    if not np.array_equal(np.sort(cells), np.arange(n_cells)):
-        raise InvalidArgumentError(
-            f"order must hold each of the {n_cells} cells of the data once, counted from 0"
-        )
-    return tuple(cells.tolist())
-
-
-class Filter(NamedTuple):
-    """Options of the particle filter, as the compiled core reads them."""
-
-    n_particles: int
-    threshold: float
-    resampling: str
-    order: str | Sequence[int]
-
-
 class Run(NamedTuple):
     """What a method needs beside its options."""
 
@@ -359,120 +224,44 @@ class Estimate(NamedTuple):
     converged: bool = True
     interruption: BaseException | None = None
 
-    @property
-    def is_doubtful(self) -> bool:
-        """Whether its replicates tell too little for their standard error to be trusted."""
-        return _is_doubtful(self.std_error, self.n_eff, self.n_replicates)
-
     @classmethod
     def of(cls, found: _core.AllocationEstimate) -> Estimate:
         """What the compiled core has found; one replicate does not say how far it is off."""
         std_error = np.nan if found.n_replicates == 1 else found.std_error
         return cls(found.ln_value, std_error, found.n_eff, found.n_replicates)
 
-
-class Method(NamedTuple):
-    """A method by its function, which also names the method that it came to, and its options."""
-
-    find: Callable[[_core.Allocation, Options, Run], tuple[str, Estimate]]
-    options: tuple[str, ...]
-    is_lower_bound: bool = False
-    is_unbiased: bool = True
-
-
-def _exact(core: _core.Allocation, options: Options, _run: Run) -> tuple[str, Estimate]:
-    return "exact", Estimate.of(core.exact(budget=options.budget or BUDGET))
+    def with_rounds(self, tempering: _core.AllocationTempering | None) -> Estimate:
+        """The same with the rounds of tempering that led to it, if any did."""
+        if tempering is None:
+            return self
+        rounds = tuple(
+            Round(n_scans, tuple(values), sides, n_trips, barrier)
+            for n_scans, values, sides, n_trips, barrier in tempering.rounds
+        )
+        return self._replace(rounds=rounds, converged=tempering.converged)
 
 
-def _smc(
-    core: _core.Allocation, options: Options, run: Run, *, lookahead: bool = False
-) -> tuple[str, Estimate]:
-    if lookahead and core.n_cliques > 1:
+def _sampled(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
+    """Exact or by replicates, and the method that it came to."""
+    if options.method == "smc-lookahead" and core.n_cliques > 1:
         raise InvalidArgumentError(
             "method 'smc-lookahead' needs all hidden nodes in one clique, and those of the graph "
             f"are summed out in {core.n_cliques}; use {argument('method', 'tempered')}"
         )
-    n_replicates, n_particles = (
-        options.n_replicates or _REPLICATES,
-        options.n_particles or PARTICLES,
-    )
-    check_memory(
-        core,
-        min(n_replicates, run.n_jobs),
-        n_particles=n_particles,
-        n_chains=LANES if lookahead else 0,
-        n_shares=LANES * core.n_cells * core.n_states if lookahead else 0,
-    )
-    with progress_bar(run.progress, n_replicates, "replicate") as update:
-        found = core.smc(
-            Filter(
-                n_particles=n_particles,
-                threshold=options.resample_below,
-                resampling=options.resampling,
-                order=options.order,
-            ),
-            lookahead=lookahead,
-            n_replicates=n_replicates,
-            seed=run.seed,
-            n_jobs=run.n_jobs,
-            progress=update,
+    n_replicates, show = options.n_replicates or REPLICATES, options.method != "exact"
+    # How many rounds tempering needs is not known before.
+    is_tempered = options.method == "tempered"
+    total, unit = (None, "round") if is_tempered else (n_replicates, "replicate")
+    with progress_bar(run.progress and show, total, unit) as update:
+        used, found, tempering, interruption = core.evidence(
+            options, seed=run.seed, n_jobs=run.n_jobs, progress=update
         )
-    return "smc-lookahead" if lookahead else "smc", Estimate.of(found)
+    estimate = Estimate.of(found).with_rounds(tempering)
+    return used, estimate._replace(interruption=interruption)
 
 
-def _tempered(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
-    if not (core.n_states and core.n_tokens):
-        return _exact(core, Options(), run)
-    n_replicates = options.n_replicates or _REPLICATES
-    check_memory(core, n_replicates, n_chains=LANES)
-    with progress_bar(run.progress, None, "round") as update:
-        found, interruption = core.tempered(
-            n_replicates=n_replicates,
-            target_std_error=options.target_std_error or TARGET_STD_ERROR,
-            max_scans=options.n_samples,
-            max_chains=n_chains_of_ladders(core, n_replicates),
-            seed=run.seed,
-            n_jobs=run.n_jobs,
-            progress=update,
-        )
-    rounds = tuple(
-        Round(n_scans, tuple(values), sides, n_trips, barrier)
-        for n_scans, values, sides, n_trips, barrier in found.rounds
-    )
-    std_error = np.nan if n_replicates == 1 else found.std_error
-    return "tempered", Estimate(
-        found.ln_value,
-        std_error,
-        n_replicates,
-        n_replicates,
-        rounds,
-        found.converged,
-        interruption,
-    )
-
-
-def _annealed(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
-    n_replicates, n_chains = options.n_replicates or _REPLICATES, options.n_particles or LANES
-    check_memory(
-        core,
-        min(n_replicates, run.n_jobs),
-        n_chains=max(n_chains, MODES * LANES),
-        n_shares=MODES * core.n_cells * core.n_states,
-    )
-    with progress_bar(run.progress, n_replicates, "replicate") as update:
-        found = core.annealed(
-            n_chains=n_chains,
-            n_temperatures=options.n_samples or 1000,
-            n_replicates=n_replicates,
-            seed=run.seed,
-            n_jobs=run.n_jobs,
-            progress=update,
-        )
-    return "annealed", Estimate.of(found)
-
-
-def _variational(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
-    n_restarts = options.n_replicates or 10
+def _bound(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
+    n_restarts = options.n_replicates or RESTARTS
     with progress_bar(run.progress, n_restarts, "restart") as update:
         found = core.variational(
             "vb",
@@ -486,58 +275,8 @@ def _variational(core: _core.Allocation, options: Options, run: Run) -> tuple[st
     return "vb", Estimate(found.ln_value, np.nan, np.nan, 0)
 
 
-def _auto(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
-    """Exact up to a small budget, else smc where a short pilot of it is beyond doubt, or tempered.
-
-    The pilot takes a quarter of the draws of smc, and less beside tempering. It is in doubt where
-    replicates differ or particles descend from few of the first. Options that one of them does not
-    take speak for the other.
-    """
-    try:
-        budget = options.budget or AUTO_BUDGET
-        return "exact", Estimate.of(core.exact(budget=budget))
-    except BudgetExceededError:
-        pass
-    samplers = options.samplers()
-    if len(samplers) == 1:
-        return METHODS[samplers[0]].find(core, options, run)
-    n_draws = (options.n_particles or PARTICLES) * (options.n_replicates or _REPLICATES)
-    sizes = Options(n_particles=min(_PILOT, -(-n_draws // (4 * _REPLICATES))))
-    # A seed of its own, so that the choice does not depend on the estimate that follows.
-    quiet = run._replace(progress=False, seed=run.seed ^ 1)
-    _, pilot = _smc(core, sizes, quiet)
-    return _tempered(core, options, run) if pilot.is_doubtful else _smc(core, options, run)
-
-
-def _shifted(one: Round, shift: float) -> Round:
-    """The round of an estimate that is multiplied by exp of `shift`."""
-    forward, backward = one.sides
-    values = tuple(value + shift for value in one.values)
-    return one._replace(values=values, sides=(forward + shift, backward + shift))
-
-
-_SIZES = ("n_particles", "n_samples", "n_replicates")
-
-_FILTERING = ("n_particles", "n_replicates", "resampling", "resample_below", "order")
-
-METHODS = {
-    "auto": Method(_auto, (*_SIZES, *_FILTERING[2:], "budget", "target_std_error")),
-    "exact": Method(_exact, ("budget",)),
-    "smc": Method(_smc, _FILTERING),
-    "smc-lookahead": Method(partial(_smc, lookahead=True), _FILTERING),
-    "tempered": Method(
-        _tempered, ("n_samples", "n_replicates", "target_std_error"), is_unbiased=False
-    ),
-    "annealed": Method(_annealed, _SIZES),
-    "vb": Method(
-        _variational, ("n_samples", "n_replicates"), is_lower_bound=True, is_unbiased=False
-    ),
-}
-
-
 def find_evidence(
     layout: Layout,
-    method: str,
     options: Options,
     *,
     given_total: bool,
@@ -546,8 +285,8 @@ def find_evidence(
     progress: bool,
 ) -> Evidence:
     """Evidence of a tensor under a model that is laid out for it."""
-    method = checks.choice("method", method, tuple(METHODS))
-    options = options.checked(method, layout.tensor.n_cells)
+    checks.choice("method", options.method, tuple(METHODS))
+    options = options.checked(layout.tensor.n_cells)
     if not isinstance(given_total, (bool, np.bool_)):
         raise InvalidTypeError(f"given_total must be a bool, got {given_total!r}")
     core, n_tokens = layout.core, layout.tensor.total
@@ -555,27 +294,26 @@ def find_evidence(
     if not given_total or layout.model.rate is not None or n_tokens:
         ln_total = core.ln_total(layout.rate())
     run = Run(draw_seed(random_state), checks.n_threads(n_jobs), bool(progress))
+    is_bound = METHODS[options.method].is_lower_bound
     start = time.perf_counter()
-    used, estimate = METHODS[method].find(core, options, run)
-    if not (estimate.std_error or METHODS[used].is_lower_bound):
-        used = "exact"  # no hidden nodes, or no tokens
-    shift = 0.0 if given_total else ln_total
+    used, estimate = _bound(core, options, run) if is_bound else _sampled(core, options, run)
+    ln_factor = 0.0 if given_total else ln_total
     evidence = Evidence(
-        value=estimate.ln_value + shift,
+        value=estimate.ln_value + ln_factor,
         std_error=estimate.std_error,
         method=used,
         given_total=bool(given_total),
         log_probability_of_total=ln_total,
         n_tokens=n_tokens,
         is_unbiased=METHODS[used].is_unbiased,
-        is_lower_bound=METHODS[used].is_lower_bound,
+        is_lower_bound=is_bound,
         n_replicates=estimate.n_replicates,
         n_eff=estimate.n_eff,
         seconds=time.perf_counter() - start,
-        rounds=tuple(_shifted(one, shift) for one in estimate.rounds),
+        rounds=tuple(one.scaled(ln_factor) for one in estimate.rounds),
         converged=estimate.converged,
     )
-    if isinstance(estimate.interruption, KeyboardInterrupt):
+    if isinstance(estimate.interruption, KeyboardInterrupt) and evidence.rounds:
         raise Interrupted(f"stopped after {evidence.n_rounds} rounds of tempering", evidence)
     if estimate.interruption is not None:
         raise estimate.interruption

@@ -12,10 +12,9 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
+from polyabayes.allocation import options as evidence_options
 from polyabayes.allocation.decomposition import Decomposition, Floats
-from polyabayes.allocation.evidence import PARTICLES, Filter
 from polyabayes.allocation.layout import Layout
-from polyabayes.allocation.memory import LANES, check_memory
 from polyabayes.allocation.observed_cells import incomplete
 from polyabayes.data.cells import Integers
 from polyabayes.exceptions import InvalidArgumentError, argument
@@ -68,7 +67,6 @@ def _gibbs(
         return core.variational(
             "vb", max_iter=1, tolerance=1.0, n_restarts=1, seed=run.seed, n_jobs=run.n_jobs
         )
-    check_memory(core, 1, n_chains=LANES)
     with progress_bar(run.progress, n_sweeps, "sweep") as update:
         return core.gibbs(
             n_sweeps=n_sweeps, burn_in=burn_in, seed=run.seed, n_jobs=run.n_jobs, progress=update
@@ -78,9 +76,7 @@ def _gibbs(
 def _smc(
     core: _core.Allocation, _method: str, options: Options, run: Run
 ) -> _core.AllocationDecomposition:
-    n_particles = options.n_particles or PARTICLES
-    check_memory(core, 1, n_particles=n_particles)
-    filtering = Filter(n_particles, 0.5, "systematic", "random")
+    filtering = evidence_options.Options("smc", options.n_particles)
     return core.best_particle(filtering, seed=run.seed, n_jobs=run.n_jobs)
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from polyabayes import _core
 from polyabayes._support import checks
@@ -18,27 +16,12 @@ from polyabayes._support.frames import data_frame
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
-from polyabayes.allocation.evidence import (
-    AUTO_BUDGET,
-    BUDGET,
-    METHODS,
-    PARTICLES,
-    Estimate,
-    Evidence,
-    Filter,
-    Options,
-    Run,
-)
+from polyabayes.allocation.evidence import Estimate, Evidence, Run
 from polyabayes.allocation.layout import Layout
-from polyabayes.allocation.memory import check_memory
 from polyabayes.allocation.observed_cells import incomplete
+from polyabayes.allocation.options import METHODS, REPLICATES, RESTARTS, Options
 from polyabayes.data.cells import AxisLabels, Integers, named_cells
-from polyabayes.exceptions import (
-    BudgetExceededError,
-    InvalidArgumentError,
-    UnreliableErrorWarning,
-    argument,
-)
+from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,8 +33,8 @@ Floats = NDArray[np.float64]
 # Missing tokens that may be asked for.
 _MOST_MISSING = 10**7
 
-# Probability that the totals listed under a bound may leave out.
-_LEFT_BY_BOUND = 1e-9
+# The methods that take missing cells.
+_METHODS = ("auto", "exact", "smc", "vb")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,6 +67,15 @@ class MissingCells(Result):
     log_remainder_bound : float
         ln of what they add at most, whatever the tables: the greatest probability of X under any
         times Pr(more tokens). Often far above `log_remainder`.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> import numpy as np
+    >>> model = pb.AllocationModel.nmf(1, concentration=4.0, rate=0.01)
+    >>> found = model.predict_missing(np.ma.masked_equal([[-1, 3], [3, 3]], -1))
+    >>> found.coordinates.tolist(), found.expected_counts.shape
+    ([[0, 0]], (1,))
     """
 
     evidence: Evidence
@@ -106,7 +98,32 @@ class MissingCells(Result):
         return float(self.totals @ self.posterior)
 
     def total_interval(self, level: float = 0.95) -> tuple[int, int]:
-        """Central interval that holds the total with posterior probability `level` or more."""
+        """Central interval that holds the total with posterior probability `level` or more.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability that the interval holds the total.
+
+        Returns
+        -------
+        low, high : int
+            Both included.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If `level` is no probability.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> import numpy as np
+        >>> model = pb.AllocationModel.nmf(1, concentration=4.0, rate=0.01)
+        >>> found = model.predict_missing(np.ma.masked_equal([[-1, 3], [3, 3]], -1))
+        >>> found.total_interval(0.5)
+        (13, 22)
+        """
         checks.share("level", level)
         below = np.cumsum(self.posterior)
         tail = (1 - level) / 2
@@ -116,10 +133,24 @@ class MissingCells(Result):
     def totals_to_frame(self) -> pd.DataFrame:
         """A row a total: ln of the joint probability, posterior, and standard errors.
 
+        Returns
+        -------
+        pandas.DataFrame
+            Columns `total`, `log_joint`, `std_error`, `posterior` and `posterior_std_error`.
+
         Raises
         ------
         MissingDependencyError
             If pandas is not installed.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> import numpy as np
+        >>> model = pb.AllocationModel.nmf(1, concentration=4.0, rate=0.01)
+        >>> found = model.predict_missing(np.ma.masked_equal([[-1, 3], [3, 3]], -1))
+        >>> int(found.totals_to_frame()["total"].iloc[0])  # nothing in the missing cell
+        9
         """
         return data_frame(
             {
@@ -149,7 +180,7 @@ class MissingCells(Result):
 
 
 class _Found(NamedTuple):
-    """What a method has found; without errors for a bound."""
+    """Evidence by total and expected counts; without errors for a bound."""
 
     estimate: Estimate
     ln_joint: Floats
@@ -163,56 +194,25 @@ class _Found(NamedTuple):
 
     @classmethod
     def of(cls, found: _core.AllocationCompletion) -> _Found:
-        dressed = cls(Estimate.of(found.evidence), *(getattr(found, x) for x in cls._fields[1:]))
+        arrays = cls(Estimate.of(found.evidence), *(getattr(found, x) for x in cls._fields[1:]))
         if found.evidence.n_replicates == 1:
             unknown = np.full_like(found.ln_joint_errors, np.nan)
-            return dressed._replace(ln_joint_errors=unknown)
-        return dressed
+            return arrays._replace(ln_joint_errors=unknown)
+        return arrays
 
 
-_Finder = Callable[
-    [_core.IncompleteAllocation, Options, int | None, Run],
-    tuple[str, _Found],
-]
-
-
-def _exact(
-    core: _core.IncompleteAllocation, options: Options, max_total: int | None, _run: Run
-) -> tuple[str, _Found]:
-    budget = options.budget or BUDGET
-    return "exact", _Found.of(core.exact(max_total=max_total, budget=budget))
-
-
-def _smc(
+def _sampled(
     core: _core.IncompleteAllocation, options: Options, max_total: int | None, run: Run
 ) -> tuple[str, _Found]:
-    n_replicates, n_particles = options.n_replicates or 4, options.n_particles or PARTICLES
-    n_at_once = min(n_replicates, run.n_jobs)
-    check_memory(core, n_at_once, n_particles=n_particles, n_missing=core.n_missing)
-    filtering = Filter(n_particles, options.resample_below, options.resampling, options.order)
-    with progress_bar(run.progress, n_replicates, "replicate") as update:
-        found = core.smc(
-            filtering,
-            max_total=max_total,
-            n_replicates=n_replicates,
-            seed=run.seed,
-            n_jobs=run.n_jobs,
-            progress=update,
+    n_replicates, show = options.n_replicates or REPLICATES, options.method != "exact"
+    with progress_bar(run.progress and show, n_replicates, "replicate") as update:
+        used, found = core.complete(
+            options, max_total=max_total, seed=run.seed, n_jobs=run.n_jobs, progress=update
         )
-    return "smc", _Found.of(found)
+    return used, _Found.of(found)
 
 
-def _auto(
-    core: _core.IncompleteAllocation, options: Options, max_total: int | None, run: Run
-) -> tuple[str, _Found]:
-    budget = options.budget or AUTO_BUDGET
-    try:
-        return _exact(core, replace(options, budget=budget), max_total, run)
-    except BudgetExceededError:
-        return _smc(core, options, max_total, run)
-
-
-def _variational(
+def _bound(
     core: _core.IncompleteAllocation, options: Options, max_total: int | None, run: Run
 ) -> tuple[str, _Found]:
     if max_total is not None:
@@ -220,10 +220,9 @@ def _variational(
             f"{argument('method')} 'vb' takes no {argument('max_total')}: its bound is a sum over "
             "all totals"
         )
-    n_restarts = options.n_replicates or 10
+    n_restarts = options.n_replicates or RESTARTS
     with progress_bar(run.progress, n_restarts, "restart") as update:
-        found = core.variational(
-            "vb",
+        found = core.bound(
             max_iter=options.n_samples or 1000,
             tolerance=1e-9,
             n_restarts=n_restarts,
@@ -231,35 +230,12 @@ def _variational(
             n_jobs=run.n_jobs,
             progress=update,
         )
-    bound, expected = found.ln_value, found.expected
-    law = stats.poisson(expected.sum())
-    counts = np.arange(int(law.isf(_LEFT_BY_BOUND)) + 1)
-    unknown = np.full(len(counts), np.nan)
-    return "vb", _Found(
-        estimate=Estimate(bound, np.nan, np.nan, 0),
-        ln_joint=bound + law.logpmf(counts),
-        ln_joint_errors=unknown,
-        posterior=law.pmf(counts),
-        posterior_errors=unknown,
-        expected=expected,
-        expected_errors=np.full(len(expected), np.nan),
-        ln_remainder=-np.inf,
-        ln_remainder_bound=-np.inf,
-    )
-
-
-_FINDERS: dict[str, _Finder] = {
-    "auto": _auto,
-    "exact": _exact,
-    "smc": _smc,
-    "vb": _variational,
-}
+    return "vb", _Found.of(found)
 
 
 def find_missing(
     layout: Layout,
     missing: Integers,
-    method: str,
     options: Options,
     max_total: int | None,
     *,
@@ -271,18 +247,20 @@ def find_missing(
     if not len(missing):
         raise InvalidArgumentError("observed marks no cell as missing; use log_evidence")
     tensor = layout.tensor
-    if options.n_samples is not None and method != "vb":
+    is_bound = options.method == "vb"
+    if options.n_samples is not None and not is_bound:
         raise InvalidArgumentError(
-            f"{argument('method')} {method!r} takes no {argument('n_samples')} where cells are "
-            "missing; it is of 'vb'"
+            f"{argument('method')} {options.method!r} takes no {argument('n_samples')} where cells "
+            "are missing; it is of 'vb'"
         )
-    options = options.checked(_checked_method(method), tensor.n_cells)
+    _check_method(options.method)
+    options = options.checked(tensor.n_cells)
     if max_total is not None:
         checks.whole_number("max_total", max_total, tensor.total, tensor.total + _MOST_MISSING)
     run = Run(draw_seed(random_state), checks.n_threads(n_jobs), bool(progress))
     start = time.perf_counter()
     core = incomplete(layout, missing)
-    used, found = _FINDERS[method](core, options, max_total, run)
+    used, found = (_bound if is_bound else _sampled)(core, options, max_total, run)
     evidence = Evidence(
         value=found.estimate.ln_value,
         std_error=found.estimate.std_error,
@@ -290,8 +268,8 @@ def find_missing(
         given_total=False,
         log_probability_of_total=np.nan,
         n_tokens=tensor.total,
-        is_unbiased=METHODS[used].is_unbiased,
-        is_lower_bound=METHODS[used].is_lower_bound,
+        is_unbiased=not is_bound,
+        is_lower_bound=is_bound,
         n_replicates=found.estimate.n_replicates,
         n_eff=found.estimate.n_eff,
         seconds=time.perf_counter() - start,
@@ -316,10 +294,9 @@ def find_missing(
     )
 
 
-def _checked_method(method: Any) -> str:
-    if checks.choice("method", method, tuple(METHODS)) not in _FINDERS:
-        known = ", ".join(repr(known) for known in _FINDERS)
+def _check_method(method: Any) -> None:
+    if checks.choice("method", method, tuple(METHODS)) not in _METHODS:
+        known = ", ".join(repr(known) for known in _METHODS)
         raise InvalidArgumentError(
             f"method {method!r} needs all cells observed; with missing cells it is one of {known}"
         )
-    return str(method)

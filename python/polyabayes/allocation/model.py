@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, Self, TypeAlias
 
+from polyabayes._support.bidirectional import BidirectionalBounds
 from polyabayes._support.random import RandomState
+from polyabayes.allocation.bidirectional import find_bounds
 from polyabayes.allocation.decomposition import Decomposition, n_effective_parameters
-from polyabayes.allocation.evidence import Evidence, Options, find_evidence
+from polyabayes.allocation.evidence import Evidence, find_evidence
 from polyabayes.allocation.fitting import Options as FittingOptions
 from polyabayes.allocation.fitting import find_decomposition
 from polyabayes.allocation.graphs import ready_made
@@ -25,7 +27,7 @@ from polyabayes.allocation.histogram import Allocations, enumerate_allocations
 from polyabayes.allocation.layout import Cost, lay_out
 from polyabayes.allocation.missing_cells import MissingCells, find_missing
 from polyabayes.allocation.observed_cells import lay_out_observed
-from polyabayes.allocation.sandwich import Sandwich, find_sandwich
+from polyabayes.allocation.options import Options
 from polyabayes.data.cells import checked_axes
 from polyabayes.exceptions import InvalidArgumentError, argument
 
@@ -36,7 +38,6 @@ __all__ = [
     "Decomposition",
     "Evidence",
     "MissingCells",
-    "Sandwich",
     "n_effective_parameters",
 ]
 
@@ -241,11 +242,10 @@ class AllocationModel:
             ``"smc-lookahead"``  the same along the counts that a Gibbs run expects    P T S
                                  of the tokens to come; unbiased; all hidden nodes
                                  must be summed out together
-            ``"tempered"``       non-reversible parallel tempering of collapsed Gibbs    P N T S
-                                 chains [1]_, P of them on a ladder, in rounds of
-                                 doubling length up to N sweeps, until both
-                                 directions, the rounds and the replicates agree
-                                 within `target_std_error`; any number of tokens
+            ``"tempered"``       non-reversible parallel tempering [1]_ of P collapsed  P N T S
+                                 Gibbs chains, in rounds of doubling length up to N
+                                 sweeps, until both directions, the rounds and the
+                                 replicates agree; any number of tokens
             ``"annealed"``       annealed importance sampling from independent tokens  P N T S
                                  to the model's urn, populations of P collapsed Gibbs
                                  chains, N temperatures, from modes of the posterior
@@ -272,7 +272,7 @@ class AllocationModel:
         n_samples : int, optional
             N: 1000 for ``"annealed"`` and ``"vb"``; a replicate that starts from modes takes about
             2 N sweeps, half of them to look for modes. For ``"tempered"`` the sweeps of the longest
-            round; by default up to 512, and as many as some 4 x 10^10 weights of states take.
+            round: by default at least 512, and as many as some 4 x 10^10 weights of states take.
         n_replicates : int, optional
             Independent replicates, 4; their mean is the estimate, their spread its error. For
             ``"vb"`` restarts, 10.
@@ -309,16 +309,10 @@ class AllocationModel:
         BudgetExceededError
             If an exact sum would go beyond its budget; if tokens, particles or chains would take
             more memory than the machine has.
+        Interrupted
+            On Ctrl-C after the first round of ``"tempered"``: `partial` is the evidence so far.
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
             If an argument is bad, or model and data do not fit; before any work.
-        Interrupted
-            On Ctrl-C after the first round of ``"tempered"``: its ``partial`` is the evidence so
-            far.
-
-        Warns
-        -----
-        UnreliableErrorWarning
-            If the error cannot be trusted, or ``"tempered"`` has not settled.
 
         References
         ----------
@@ -333,6 +327,7 @@ class AllocationModel:
         (True, True)
         """
         options = Options(
+            method,
             n_particles,
             n_samples,
             n_replicates,
@@ -352,7 +347,6 @@ class AllocationModel:
             return find_missing(
                 layout,
                 missing,
-                method,
                 options,
                 max_total,
                 random_state=random_state,
@@ -363,7 +357,6 @@ class AllocationModel:
             raise InvalidArgumentError("max_total needs missing cells, and all are observed")
         return find_evidence(
             layout,
-            method,
             options,
             given_total=given_total,
             random_state=random_state,
@@ -441,9 +434,15 @@ class AllocationModel:
         """
         return find_missing(
             *lay_out_observed(self, data, observed, elimination_order),
-            method,
             Options(
-                n_particles, n_samples, n_replicates, resampling, resample_below, order, budget
+                method,
+                n_particles,
+                n_samples,
+                n_replicates,
+                resampling,
+                resample_below,
+                order,
+                budget,
             ),
             max_total,
             random_state=random_state,
@@ -459,9 +458,9 @@ class AllocationModel:
         data : CountTensor, Corpus, array or sparse matrix
             As for :meth:`log_evidence`.
         budget : float, optional
-            Counts that may be held at a time, 2 x 10^7: groups of allocations so far, times the
-            ways to allocate the next cell, times the cells of all tables and the joint hidden
-            states.
+            Marginal counts that the enumeration may add up, 10^8: for every cell, groups of
+            allocations so far, times the ways to allocate the cell, times the cells of all tables
+            and the joint hidden states.
 
         Returns
         -------
@@ -483,22 +482,22 @@ class AllocationModel:
         """
         return enumerate_allocations(lay_out(self, data), budget)
 
-    def sandwich(
+    def bidirectional_bounds(
         self,
         shape: Mapping[str, int],
         total: int,
         *,
-        n_particles: int = 16,
         n_samples: int = 1000,
+        n_chains: int = 16,
         n_replicates: int = 4,
         random_state: RandomState = None,
         n_jobs: int | None = None,
         progress: bool = False,
-    ) -> Sandwich:
+    ) -> BidirectionalBounds:
         """How far annealing may be from the truth, on a tensor drawn from the model.
 
         The allocation of such a tensor is known, and annealing backwards from it is high in
-        expectation, as annealing forwards is low (Grosse, Ghahramani and Adams 2015).
+        expectation, as annealing forwards is low.
 
         Parameters
         ----------
@@ -506,15 +505,15 @@ class AllocationModel:
             The axes of the tensor to draw, and their sizes.
         total : int
             Its total.
-        n_particles, n_samples, n_replicates : int, default=16, 1000, 4
-            Chains, temperatures and replicates of ``"annealed"``, of either side.
+        n_samples, n_chains, n_replicates : int, default=1000, 16, 4
+            Temperatures, chains and replicates of ``"annealed"``, of either side.
         random_state, n_jobs, progress
             As for :meth:`log_evidence`.
 
         Returns
         -------
-        Sandwich
-            Both sides and their gap, given the total.
+        BidirectionalBounds
+            Both sides of the evidence given the total, in arrays of one entry.
 
         Raises
         ------
@@ -522,12 +521,24 @@ class AllocationModel:
             If the chains would take more than the memory of the machine.
         InvalidArgumentError, InvalidTypeError
             If an argument is bad, or nothing is hidden; before any work.
+
+        References
+        ----------
+        R. Grosse, Z. Ghahramani and R. Adams (2015). Sandwiching the marginal likelihood using
+        bidirectional Monte Carlo. arXiv:1511.02543.
+
+        Examples
+        --------
+        >>> model = AllocationModel.nmf(2)
+        >>> bounds = model.bidirectional_bounds({"doc": 3, "word": 2}, 20, random_state=0)
+        >>> bool(abs(bounds.gap[0]) < 4 * bounds.gap_std_errors[0])
+        True
         """
-        return find_sandwich(
+        return find_bounds(
             self,
             shape,
             total,
-            n_particles=n_particles,
+            n_chains=n_chains,
             n_samples=n_samples,
             n_replicates=n_replicates,
             random_state=random_state,

@@ -11,7 +11,6 @@ from scipy import sparse
 
 from polyabayes import _core
 from polyabayes.allocation.layout import Described, Layout, lay_out
-from polyabayes.allocation.memory import check_memory
 from polyabayes.data.cells import Integers
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.tensor import CountTensor
@@ -132,8 +131,7 @@ def incomplete(layout: Layout, missing: Integers) -> _core.IncompleteAllocation:
             "the default of `rate` is the concentration over the total, which is not known where "
             "cells are missing; give the model one, as the concentration over the total you expect"
         )
-    check_memory(layout.core, 1, n_missing=len(missing))
-    return layout.core.with_missing(missing.ravel(), rate)
+    return _core.IncompleteAllocation(layout.core, missing.ravel(), rate)
 
 
 def observed_outside(tensor: CountTensor, missing: CountTensor) -> NDArray[np.bool_]:

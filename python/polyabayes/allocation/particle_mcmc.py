@@ -45,6 +45,16 @@ class ParticleChain(Result):
         Estimated evidence of the state, in nats.
     acceptance : float
         Share of the proposals that were accepted.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> def model(K, a):
+    ...     return pb.AllocationModel.nmf(K, concentration=a)
+    >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
+    >>> chain = pb.particle_mcmc(model, counts, ranks=[1, 2, 3], n_steps=50, random_state=0)
+    >>> chain.ranks.shape, 0 <= chain.acceptance <= 1
+    ((50,), True)
     """
 
     ranks: NDArray[np.int64]
@@ -62,6 +72,27 @@ class ParticleChain(Result):
         ----------
         burn_in : int, default=0
             Steps to leave out.
+
+        Returns
+        -------
+        dict of int to (float, float)
+            Probability and standard error by rank.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If `burn_in` leaves too few steps.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> def model(K, a):
+        ...     return pb.AllocationModel.nmf(K, concentration=a)
+        >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
+        >>> chain = pb.particle_mcmc(model, counts, ranks=[1, 2, 3], n_steps=50, random_state=0)
+        >>> found = chain.rank_probabilities()
+        >>> abs(sum(share for share, _ in found.values()) - 1) < 1e-12
+        True
         """
         checks.whole_number("burn_in", burn_in, 0, max(len(self.ranks) - _N_BATCHES, 0))
         kept = self.ranks[burn_in:]
@@ -164,6 +195,21 @@ def particle_mcmc(
     Interrupted
         On Ctrl-C: a KeyboardInterrupt whose ``partial`` is the chain so far. Before the first step
         ends it is a plain KeyboardInterrupt, which says so.
+
+    References
+    ----------
+    C. Andrieu, A. Doucet and R. Holenstein (2010). Particle Markov chain Monte Carlo methods.
+    Journal of the Royal Statistical Society B 72(3).
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> def model(K, a):
+    ...     return pb.AllocationModel.nmf(K, concentration=a)
+    >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
+    >>> chain = pb.particle_mcmc(model, counts, ranks=[1, 2, 3], n_steps=50, random_state=0)
+    >>> max(chain.rank_probabilities(), key=lambda rank: chain.rank_probabilities()[rank][0]) > 1
+    True
     """
     if not callable(model):
         raise InvalidTypeError(f"model must be a function of rank and concentration, got {model!r}")

@@ -14,8 +14,8 @@ from polyabayes._support import checks
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
 from polyabayes._support.tables import Column, text_table
-from polyabayes.allocation.evidence import METHODS
 from polyabayes.allocation.model import AllocationModel, Evidence
+from polyabayes.allocation.options import METHODS
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
@@ -49,6 +49,14 @@ class ModelPosterior(Result):
         Every model's evidence, in the order of decreasing posterior probability.
     prior : dict of str to float
         Prior probability of every model.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> models = {f"rank {K}": pb.AllocationModel.nmf(K) for K in (1, 2, 3)}
+    >>> found = pb.posterior_over_models(models, [[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+    >>> found.best
+    'rank 3'
     """
 
     evidences: dict[str, Evidence]
@@ -71,7 +79,32 @@ class ModelPosterior(Result):
         return dict(zip(self.evidences, weights.tolist(), strict=True))
 
     def log_odds(self, first: str, second: str) -> tuple[float, float]:
-        """Posterior log odds of `first` against `second` in nats, and their standard error."""
+        """Posterior log odds of `first` against `second` in nats, and their standard error.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of the models.
+
+        Returns
+        -------
+        log_odds, std_error : float
+            In nats.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such model.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> models = {f"rank {K}": pb.AllocationModel.nmf(K) for K in (1, 2, 3)}
+        >>> found = pb.posterior_over_models(models, [[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+        >>> odds, std_error = found.log_odds("rank 3", "rank 2")
+        >>> f"{odds:.4f} {std_error:g}"
+        '0.2629 0'
+        """
         for name in (first, second):
             if name not in self.evidences:
                 known = ", ".join(repr(known) for known in self.evidences)
@@ -87,6 +120,29 @@ class ModelPosterior(Result):
         """Standard errors to either side that hold the true log odds with probability `level`.
 
         By Student's law, with a degree of freedom less than the fewest replicates of a model.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability that an interval holds the true value.
+
+        Returns
+        -------
+        float
+            That of the normal law where all evidences are exact.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If `level` is no probability.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> models = {f"rank {K}": pb.AllocationModel.nmf(K) for K in (1, 2, 3)}
+        >>> found = pb.posterior_over_models(models, [[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+        >>> round(found.quantile(0.95), 2)
+        1.96
         """
         numbers = [e.n_replicates for e in self.evidences.values() if e.n_replicates]
         n_free = max(min(numbers, default=np.inf) - 1, 1)
@@ -98,6 +154,32 @@ class ModelPosterior(Result):
         It is that of the log odds of the model against all others, whose variance is that of its
         own evidence, and that of the others in the squared shares that they have among
         themselves.
+
+        Parameters
+        ----------
+        name : str
+            Name of the model.
+        level : float, default=0.95
+            Probability that the interval holds the true value.
+
+        Returns
+        -------
+        low, high : float
+            Probabilities.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such model, or `level` is no probability.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> models = {f"rank {K}": pb.AllocationModel.nmf(K) for K in (1, 2, 3)}
+        >>> found = pb.posterior_over_models(models, [[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+        >>> low, high = found.interval("rank 3")
+        >>> bool(low == high)  # all evidences are exact
+        True
         """
         quantile = self.quantile(level)
         self.log_odds(name, name)
@@ -113,7 +195,26 @@ class ModelPosterior(Result):
         return float(ends[0]), float(ends[1])
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a model: evidence, log odds against the best, probability and its interval."""
+        """One row a model: evidence, log odds against the best, probability and its interval.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by model, best first.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> models = {f"rank {K}": pb.AllocationModel.nmf(K) for K in (1, 2, 3)}
+        >>> found = pb.posterior_over_models(models, [[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+        >>> found.to_frame().index[0]
+        'rank 3'
+        """
         return super().to_frame().set_index("model")
 
     def _ln_weight(self, name: str) -> float:

@@ -67,7 +67,7 @@ def fit(arguments: argparse.Namespace) -> int:
 def score(arguments: argparse.Namespace) -> int:
     """Score documents."""
     check_table(arguments.output)
-    model = pb.load(arguments.model)
+    model = pb.interop.read_model(arguments.model)
     corpus = _read_for(model, arguments)
     try:
         result = pb.log_likelihood(model, corpus, **given(arguments, SCORING))
@@ -85,7 +85,7 @@ def compare(arguments: argparse.Namespace) -> int:
     """Compare models on the same documents."""
     plot = checked_picture(arguments.plot)
     models = {
-        name: pb.load(path)
+        name: pb.interop.read_model(path)
         for name, path in zip(_model_names(arguments.models), arguments.models, strict=True)
     }
     corpus = _read_for(next(iter(models.values())), arguments)

@@ -22,6 +22,10 @@ from polyabayes.cli.values import (
 from polyabayes.exceptions import InvalidArgumentError
 
 MODELS = ("lda", "pfa")
+_MODEL_FILES = (
+    "what 'fit' wrote; gensim's file or folder, a .bin of tomotopy, a state of MALLET or the "
+    "folder with its files"
+)
 CORPUS_SUFFIXES = (".npz", ".ldac", ".ldac.gz", ".mtx", ".mtx.gz")
 
 GENERAL = ("random_state", "n_jobs", "progress")
@@ -239,7 +243,7 @@ def _scoring_options() -> _Parser:
 
 
 def _score_options(parser: _Parser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="what 'fit' wrote")
+    parser.add_argument("model", metavar="MODEL", help=_MODEL_FILES)
     _corpus_options(parser)
     text = "one row a document; '-' is CSV on standard output"
     parser.add_argument(
@@ -248,7 +252,7 @@ def _score_options(parser: _Parser) -> None:
 
 
 def _compare_options(parser: _Parser) -> None:
-    parser.add_argument("models", nargs="+", metavar="MODEL", help="what 'fit' wrote")
+    parser.add_argument("models", nargs="+", metavar="MODEL", help=_MODEL_FILES)
     _corpus_options(parser, "--on", dest="corpus", required=True)
     parser.add_argument("--plot", metavar="FILE.png", help="draw the table; also .pdf and .svg")
 
@@ -356,7 +360,13 @@ def _evidence_options(parser: _Parser) -> None:
     add = parser.add_argument
     add("--given-total", action="store_true", default=None, help="condition on the total")
     add("--particles", dest="n_particles", type=int, metavar="N", help="per replicate")
-    add("--samples", dest="n_samples", type=int, metavar="N", help="temperatures of annealed")
+    add(
+        "--samples",
+        dest="n_samples",
+        type=int,
+        metavar="N",
+        help="temperatures of annealed, scans of tempered",
+    )
     add("--replicates", dest="n_replicates", type=int, metavar="N")
     add("--resampling", help="smc: systematic, stratified, residual or multinomial")
     add("--resample-below", type=float, metavar="X", help="smc: share of effective particles")

@@ -299,6 +299,14 @@ class Corpus:
         -------
         train, test : Corpus
             Both keep the order of the documents.
+
+        Examples
+        --------
+        >>> from polyabayes import Corpus
+        >>> corpus = Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "draw"])
+        >>> train, test = corpus.split(test_size=1, random_state=0)
+        >>> train.n_documents, test.n_documents
+        (1, 1)
         """
         n_test = _number_of_test_documents(test_size, self.n_documents)
         in_test = np.zeros(self.n_documents, dtype=bool)
@@ -312,6 +320,13 @@ class Corpus:
         -------
         CorpusSummary
             Its text form is a table.
+
+        Examples
+        --------
+        >>> from polyabayes import Corpus
+        >>> corpus = Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "draw"])
+        >>> corpus.summary().n_tokens
+        7
         """
         lengths = np.asarray(self.counts.sum(axis=1)).ravel()
         return CorpusSummary(
@@ -340,6 +355,13 @@ class Corpus:
         list of (word, count)
             Most frequent first, ties in column order. Without a vocabulary the word is the
             column number.
+
+        Examples
+        --------
+        >>> from polyabayes import Corpus
+        >>> corpus = Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "draw"])
+        >>> corpus.top_words(2)
+        [('ball', 3), ('urn', 2)]
         """
         totals = np.asarray(self.counts.sum(axis=0)).ravel()
         columns = np.argsort(-totals, kind="stable")[: max(n, 0)].tolist()
@@ -373,6 +395,14 @@ class Corpus:
         InvalidArgumentError
             If the corpus has no vocabulary, or if it holds unseen words and `unseen` is
             "raise".
+
+        Examples
+        --------
+        >>> from polyabayes import Corpus
+        >>> corpus = Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "draw"])
+        >>> aligned, n_dropped = corpus.aligned_to(["ball", "urn"], unseen="drop")
+        >>> aligned.counts.toarray().tolist(), n_dropped
+        ([[0, 2], [3, 0]], 2)
         """
         if unseen not in ("raise", "drop"):
             raise InvalidArgumentError(f"unseen must be 'raise' or 'drop', got {unseen!r}")

@@ -63,6 +63,13 @@ class SyntheticLDA:
         Dirichlet prior of the topic weights.
     doc_topic : ndarray of shape (n_documents, n_topics)
         Topic weights of each document; rows sum to 1.
+
+    Examples
+    --------
+    >>> from polyabayes import datasets
+    >>> made = datasets.make_lda_corpus(5, 20, 3, random_state=0)
+    >>> made.topic_word.shape, made.doc_topic.shape
+    ((3, 20), (5, 3))
     """
 
     corpus: Corpus
@@ -87,6 +94,13 @@ class SyntheticGammaPoisson:
         Probability p of each topic; the gamma scale is p / (1 - p).
     doc_topic : ndarray of shape (n_documents, n_topics)
         Intensity of each topic in each document.
+
+    Examples
+    --------
+    >>> from polyabayes import datasets
+    >>> made = datasets.make_gamma_poisson_corpus(5, 20, 3, random_state=0)
+    >>> made.shape.shape, made.doc_topic.shape
+    ((3,), (5, 3))
     """
 
     corpus: Corpus
@@ -135,6 +149,16 @@ def make_lda_corpus(
     ------
     InvalidArgumentError
         If a size or a prior is not positive, or if an array does not fit.
+
+    References
+    ----------
+    D. Blei, A. Ng and M. Jordan (2003). Latent Dirichlet allocation. JMLR 3, 993-1022.
+
+    Examples
+    --------
+    >>> from polyabayes import datasets
+    >>> datasets.make_lda_corpus(100, 50, 4, document_length=30, random_state=0).corpus
+    <Corpus: 100 documents, 50 words, 3,000 tokens>
     """
     rng = random_generator(random_state)
     _refuse_bad_size(n_documents, "n_documents")
@@ -201,6 +225,17 @@ def make_gamma_poisson_corpus(
     ------
     InvalidArgumentError
         If a size or a parameter is out of its range, or if an array does not fit.
+
+    References
+    ----------
+    M. Zhou and L. Carin (2013). Negative binomial process count and mixture modeling. IEEE TPAMI
+    37(2).
+
+    Examples
+    --------
+    >>> from polyabayes import datasets
+    >>> datasets.make_gamma_poisson_corpus(100, 50, 4, random_state=0).corpus.n_documents
+    100
     """
     rng = random_generator(random_state)
     _refuse_bad_size(n_documents, "n_documents")
@@ -236,6 +271,13 @@ def load_python_docs() -> Corpus:
     ------
     MissingDependencyError
         If this Python comes without its documentation topics or without its source.
+
+    Examples
+    --------
+    >>> from polyabayes import datasets
+    >>> corpus = datasets.load_python_docs()
+    >>> corpus.n_documents > 500, corpus.vocabulary is not None
+    (True, True)
     """
     texts: dict[str, str] = {}
     for name, text in (*_help_topics(), *_docstrings()):

@@ -280,6 +280,12 @@ class CountTensor:
         ------
         InvalidCountsError, InvalidArgumentError, InvalidTypeError
             As for :class:`polyabayes.Corpus`, and if two documents have one id.
+
+        Examples
+        --------
+        >>> from polyabayes import Corpus, CountTensor
+        >>> CountTensor.from_corpus(Corpus([[2, 0, 1], [0, 3, 1]]))
+        <CountTensor: doc 2 x word 3, 4 cells, total 7>
         """
         documents = as_corpus(corpus, "corpus")
         return cls.from_dense(documents.counts, axes, [documents.ids, documents.vocabulary])
@@ -379,6 +385,13 @@ class CountTensor:
         ------
         InvalidArgumentError
             If there is no such axis, or if a new name is not valid or taken.
+
+        Examples
+        --------
+        >>> from polyabayes import CountTensor
+        >>> tensor = CountTensor.from_dense([[4, 0], [1, 2]], ["hair", "eye"])
+        >>> tensor.rename({"eye": "iris"}).axes
+        ('hair', 'iris')
         """
         if not isinstance(axes, Mapping):
             raise InvalidTypeError(f"axes must map old names to new ones, got {axes!r}")
@@ -406,6 +419,13 @@ class CountTensor:
         ------
         BudgetExceededError
             If the array would be larger.
+
+        Examples
+        --------
+        >>> from polyabayes import CountTensor
+        >>> tensor = CountTensor.from_dense([[4, 0], [1, 2]], ["hair", "eye"])
+        >>> tensor.to_dense().tolist()
+        [[4, 0], [1, 2]]
         """
         n_bytes = 8 * math.prod(self.shape)
         if n_bytes > whole_number("max_bytes", max_bytes):
@@ -437,6 +457,13 @@ class CountTensor:
             If an axis is called as the counts.
         MissingDependencyError
             If pandas is not installed.
+
+        Examples
+        --------
+        >>> from polyabayes import CountTensor
+        >>> tensor = CountTensor.from_dense([[4, 0], [1, 2]], ["hair", "eye"])
+        >>> tensor.to_frame()["count"].tolist()
+        [4, 1, 2]
         """
         pandas = import_pandas()
         if counts in self.axes:

@@ -4,6 +4,7 @@ from polyabayes.interop.anndata import to_anndata
 from polyabayes.interop.fasttopics import from_fasttopics
 from polyabayes.interop.gensim import from_gensim, to_gensim
 from polyabayes.interop.mallet import from_mallet
+from polyabayes.interop.model_files import read_model
 from polyabayes.interop.pycistopic import from_pycistopic
 from polyabayes.interop.pyldavis import pyldavis_arguments, to_pyldavis
 from polyabayes.interop.recognition import convert
@@ -19,6 +20,7 @@ __all__ = [
     "from_sklearn",
     "from_tomotopy",
     "pyldavis_arguments",
+    "read_model",
     "to_anndata",
     "to_gensim",
     "to_pyldavis",

@@ -128,6 +128,17 @@ def read_corpus(
         not fit the counts.
     MissingDependencyError
         If the format needs an optional dependency that is not installed.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "two.ldac"
+    ...     pb.write_corpus([[1, 0, 0, 2], [0, 4, 0, 0]], file)
+    ...     pb.read_corpus(file)
+    <Corpus: 2 documents, 4 words, 7 tokens>
     """
     path = checked_path(path)
     reader = _reader(path, format, _READERS, "ldac", options)
@@ -152,6 +163,17 @@ def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
         If the file cannot be written.
     InvalidArgumentError
         If the format is unknown or cannot hold the words.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> corpus = pb.Corpus([[1, 0, 2], [0, 3, 0]], vocabulary=["urn", "ball", "draw"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pb.write_corpus(corpus, Path(folder) / "two.npz")
+    ...     pb.read_corpus(Path(folder) / "two.npz").vocabulary.tolist()
+    ['urn', 'ball', 'draw']
     """
     path = checked_path(path)
     _writer(path, _WRITERS)(as_corpus(corpus, "corpus"), path)
@@ -206,6 +228,17 @@ def read_tensor(
         If the format is unknown or does not have such an option.
     MissingDependencyError
         If the format needs an optional dependency that is not installed.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "counts.tns"
+    ...     pb.write_tensor(pb.CountTensor.from_dense([[4, 0], [1, 2]], ["hair", "eye"]), file)
+    ...     pb.read_tensor(file, ["hair", "eye"])
+    <CountTensor: hair 2 x eye 2, 3 cells, total 7>
     """
     path = checked_path(path)
     names = None if axes is None else checked_axes(axes)
@@ -233,6 +266,17 @@ def write_tensor(tensor: CountTensor, path: str | os.PathLike[str]) -> None:
         If the format is unknown or cannot hold the labels.
     InvalidTypeError
         If `tensor` is not a CountTensor.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> tensor = pb.CountTensor.from_dense([[4, 0], [1, 2]], ["hair", "eye"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pb.write_tensor(tensor, Path(folder) / "counts.npz")
+    ...     pb.read_tensor(Path(folder) / "counts.npz").to_dense().tolist()
+    [[4, 0], [1, 2]]
     """
     if not isinstance(tensor, CountTensor):
         raise InvalidTypeError(f"tensor must be a CountTensor, got {type(tensor).__name__}")

@@ -46,6 +46,16 @@ class Comparison(Result):
         The event that all models were asked about.
     given_length : bool
         Whether all are conditional on the documents' lengths.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> topics = [[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]
+    >>> make = pb.LatentDirichletAllocation.from_parameters
+    >>> models = {str(a): make(doc_topic_prior=a, topic_word=topics) for a in (0.1, 1.0)}
+    >>> found = pb.compare(models, [[3, 1, 1, 0], [0, 0, 2, 4], [2, 2, 0, 0]])
+    >>> found.best
+    '0.1'
     """
 
     results: dict[str, LogLikelihood]
@@ -69,9 +79,35 @@ class Comparison(Result):
         total length. The error is the delete-one jackknife of that ratio: it holds for new
         documents from the same source, and includes the error of the estimates.
 
+        Parameters
+        ----------
+        first, second : str
+            Names of the models.
+
+        Returns
+        -------
+        difference, std_error : float
+            In nats per token.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such model.
+
         References
         ----------
         B. Efron and C. Stein (1981). The jackknife estimate of variance. Annals of Statistics 9(3).
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> topics = [[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]
+        >>> make = pb.LatentDirichletAllocation.from_parameters
+        >>> models = {str(a): make(doc_topic_prior=a, topic_word=topics) for a in (0.1, 1.0)}
+        >>> found = pb.compare(models, [[3, 1, 1, 0], [0, 0, 2, 4], [2, 2, 0, 0]])
+        >>> difference, std_error = found.difference("0.1", "1.0")
+        >>> difference > 0
+        True
         """
         mean, std_error, _ = self._paired(first, second)
         return mean, std_error
@@ -94,6 +130,22 @@ class Comparison(Result):
         -------
         lower, upper : float
             Bounds in nats per token.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If there is no such model, or `level` is no probability.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> topics = [[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]
+        >>> make = pb.LatentDirichletAllocation.from_parameters
+        >>> models = {str(a): make(doc_topic_prior=a, topic_word=topics) for a in (0.1, 1.0)}
+        >>> found = pb.compare(models, [[3, 1, 1, 0], [0, 0, 2, 4], [2, 2, 0, 0]])
+        >>> low, high = found.interval("0.1", "1.0")
+        >>> low < found.difference("0.1", "1.0")[0] < high
+        True
         """
         checks.share("level", level)
         mean, std_error, freedom = self._paired(first, second)
@@ -127,6 +179,26 @@ class Comparison(Result):
         ``p_better`` the probability that it beats the best on those, by Student's t as in
         :meth:`interval`; ``n_left_out`` the documents that the model scored ``-inf`` or NaN, which
         the three before it leave out.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by model, best first.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> topics = [[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]
+        >>> make = pb.LatentDirichletAllocation.from_parameters
+        >>> models = {str(a): make(doc_topic_prior=a, topic_word=topics) for a in (0.1, 1.0)}
+        >>> found = pb.compare(models, [[3, 1, 1, 0], [0, 0, 2, 4], [2, 2, 0, 0]])
+        >>> found.to_frame().index.tolist()
+        ['0.1', '1.0']
         """
         return super().to_frame().set_index("model")
 
@@ -222,6 +294,16 @@ def compare(
     Interrupted
         A KeyboardInterrupt whose ``partial`` is a dict of the results so far, the last of them
         incomplete.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> topics = [[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]
+    >>> make = pb.LatentDirichletAllocation.from_parameters
+    >>> models = {str(a): make(doc_topic_prior=a, topic_word=topics) for a in (0.1, 1.0)}
+    >>> found = pb.compare(models, [[3, 1, 1, 0], [0, 0, 2, 4], [2, 2, 0, 0]])
+    >>> list(found.results)
+    ['0.1', '1.0']
     """
     if not isinstance(models, Mapping) or not models:
         raise InvalidTypeError("models must be a mapping from names to at least one model")

@@ -37,7 +37,27 @@ _ROUNDING = 1e-9
 
 
 class Perplexity(NamedTuple):
-    """A perplexity, and the standard error that comes from estimating it."""
+    """A perplexity, and the standard error that comes from estimating it.
+
+    Attributes
+    ----------
+    value : float
+        The perplexity.
+    std_error : float
+        Standard error of estimating it.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> model = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1,
+    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+    ...     random_state=0,
+    ... )
+    >>> found = pb.completion_perplexity(model, [[4, 2, 1, 1]], random_state=0)
+    >>> found.value > 1
+    True
+    """
 
     value: float
     std_error: float
@@ -75,6 +95,13 @@ def split_tokens(
     ------
     InvalidArgumentError, InvalidCountsError, InvalidTypeError
         If an argument is bad.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> observed, held_out = pb.split_tokens([[4, 2, 1, 1]], random_state=0)
+    >>> observed.n_tokens, held_out.n_tokens
+    (4, 4)
     """
     corpus = as_corpus(documents)
     share = checks.share("held_out", held_out)
@@ -158,6 +185,23 @@ def log_completion(
         If an argument is bad; before any work.
     Interrupted
         A KeyboardInterrupt whose ``partial`` is the result so far.
+
+    References
+    ----------
+    H. Wallach, I. Murray, R. Salakhutdinov and D. Mimno (2009). Evaluation methods for topic
+    models. ICML.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> model = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1,
+    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+    ...     random_state=0,
+    ... )
+    >>> found = pb.log_completion(model, [[2, 1, 0, 0]], [[1, 0, 0, 1]], random_state=0)
+    >>> bool(found.values[0] < 0)
+    True
     """
     model = as_scorable("model", model)
     settings = check_settings(
@@ -232,6 +276,28 @@ def completion_perplexity(
     Perplexity
         ``exp(-log_completion / held-out tokens)``, and the standard error of estimating it for
         this division; NaN without held-out tokens.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidCountsError, InvalidTypeError
+        If an argument is bad; before any work.
+
+    References
+    ----------
+    H. Wallach, I. Murray, R. Salakhutdinov and D. Mimno (2009). Evaluation methods for topic
+    models. ICML.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> model = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1,
+    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+    ...     random_state=0,
+    ... )
+    >>> found = pb.completion_perplexity(model, [[4, 2, 1, 1]], random_state=0)
+    >>> 1 < found.value < 10
+    True
     """
     rng = random_generator(random_state)
     observed, rest = split_tokens(documents, held_out, rng)
@@ -267,6 +333,22 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any) -> float:
     ------
     InvalidArgumentError, InvalidCountsError, InvalidTypeError
         If an argument is bad; before any work.
+
+    References
+    ----------
+    M. Zhou and L. Carin (2013). Negative binomial process count and mixture modeling. IEEE TPAMI
+    37(2).
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> model = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1,
+    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+    ...     random_state=0,
+    ... )
+    >>> 1 < pb.plug_in_perplexity(model, [[2, 1, 0, 0]], [[1, 0, 0, 1]]) < 10
+    True
     """
     model = as_scorable("model", model)
     if not isinstance(model, _Transformer):

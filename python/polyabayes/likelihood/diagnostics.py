@@ -89,6 +89,11 @@ def bidirectional_bounds(
     InvalidArgumentError, InvalidTypeError
         If an argument is bad; before any work.
 
+    References
+    ----------
+    R. Grosse, Z. Ghahramani and R. Adams (2015). Sandwiching the marginal likelihood using
+    bidirectional Monte Carlo. arXiv:1511.02543.
+
     Examples
     --------
     >>> import polyabayes as pb
@@ -195,6 +200,17 @@ def estimator_divergence(exact: ArrayLike | LogLikelihood, estimated: ArrayLike 
     ------
     InvalidArgumentError
         If the arrays differ in shape, hold NaN, or no document has a positive probability.
+
+    References
+    ----------
+    J. Capdevila, J. Cerquides, J. Torres, F. Petitjean and W. Buntine (2018). A left-to-right
+    algorithm for likelihood estimation in gamma-Poisson factor analysis. ECML PKDD.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> pb.estimator_divergence([-1.0, -2.0], [-1.5, -2.5])  # the same shares
+    0.0
     """
     p, q = (_normalised(name, x) for name, x in (("exact", exact), ("estimated", estimated)))
     if p.shape != q.shape:

@@ -29,7 +29,7 @@ class Method(NamedTuple):
 
 METHODS = {
     "auto": Method(True, True, "as chosen"),
-    "exact": Method(True, True, "K C(N+K-1, K) or Π C(y_w+2, 2)"),
+    "exact": Method(True, True, "K C(N+K-1, K), Π C(y_w+2, 2) or N² Π (y_w+1) / 2"),
     "annealed": Method(True, True, "S N K"),
     "smc-lookahead": Method(True, True, "P N K"),
     "smc": Method(True, True, "P N K"),

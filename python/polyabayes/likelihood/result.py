@@ -42,6 +42,19 @@ class Trace(NamedTuple):
         ln p, in nats.
     std_errors : ndarray of shape (n_documents, n_points)
         Standard error of each value.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> model = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1,
+    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+    ...     random_state=0,
+    ... )
+    >>> sizes = {"n_samples": 64, "trace": True, "random_state": 0}
+    >>> trace = pb.log_likelihood(model, [[1, 1, 1, 0]], "direct", **sizes).trace
+    >>> trace.values.shape == trace.n_samples.shape
+    True
     """
 
     n_samples: NDArray[np.float64]
@@ -89,6 +102,20 @@ class LogLikelihood(Result):
         Tokens dropped because the model does not know their words.
     ids : ndarray of str or None
         Names of the documents.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> model = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1,
+    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+    ...     random_state=0,
+    ... )
+    >>> result = pb.log_likelihood(model, [[1, 1, 1, 0], [0, 0, 2, 1]])
+    >>> result.n_tokens.tolist(), result.is_unbiased
+    ([3, 3], True)
+    >>> print(f"{result.total:.6f} {result.perplexity:.4f}")
+    -8.503204 4.1256
     """
 
     values: NDArray[np.float64]
@@ -200,6 +227,24 @@ class LogLikelihood(Result):
         -------
         lower, upper : ndarray of shape (n_documents,)
             Bounds in nats; equal where the value is exact.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If `level` is no probability.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> model = pb.LatentDirichletAllocation.from_parameters(
+        ...     doc_topic_prior=0.1,
+        ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+        ...     random_state=0,
+        ... )
+        >>> result = pb.log_likelihood(model, [[1, 1, 1, 0], [0, 0, 2, 1]])
+        >>> low, high = result.interval()
+        >>> (low == high).tolist()  # exact
+        [True, True]
         """
         checks.share("level", level)
         half_width = stats.t.ppf(0.5 + level / 2, self.n_replicates - 1) * self._errors()
@@ -208,7 +253,36 @@ class LogLikelihood(Result):
         return self.values - half_width, upper
 
     def total_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Confidence interval of :attr:`total`, from its standard error and the normal law."""
+        """Confidence interval of :attr:`total`, from its standard error and the normal law.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability that the interval holds the true value.
+
+        Returns
+        -------
+        lower, upper : float
+            Bounds in nats; equal where the total is exact.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If `level` is no probability.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> model = pb.LatentDirichletAllocation.from_parameters(
+        ...     doc_topic_prior=0.1,
+        ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+        ...     random_state=0,
+        ... )
+        >>> result = pb.log_likelihood(model, [[1, 1, 1, 0], [0, 0, 2, 1]])
+        >>> low, high = result.total_interval()
+        >>> low == high == result.total  # exact
+        True
+        """
         checks.share("level", level)
         half_width = float(stats.norm.ppf(0.5 + level / 2)) * self.total_std_error
         return self.total - half_width, self.total + half_width
@@ -225,6 +299,18 @@ class LogLikelihood(Result):
         ------
         MissingDependencyError
             If pyarrow is not installed.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> model = pb.LatentDirichletAllocation.from_parameters(
+        ...     doc_topic_prior=0.1,
+        ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+        ...     random_state=0,
+        ... )
+        >>> result = pb.log_likelihood(model, [[1, 1, 1, 0], [0, 0, 2, 1]])
+        >>> result.to_arrow().num_rows
+        2
         """
         try:
             import pyarrow as pa

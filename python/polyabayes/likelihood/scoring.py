@@ -57,9 +57,10 @@ def log_likelihood(
         ``"auto"``                      exact up to 10^7 multiply-adds, else       as chosen
                                         ``"smc-lookahead"`` on short and clear
                                         documents, ``"annealed"`` on the others
-        ``"exact"``                     the cheaper of two dynamic programmes,     K C(N+K-1, K)
-                                        over topic totals or partial documents;    or
-                                        relative error near 1e-13                  Π C(y_w+2, 2)
+        ``"exact"``                     the cheapest of two dynamic programmes,    K C(N+K-1, K)
+                                        over topic totals or partial documents,    or
+                                        and set power series over the latter;      Π C(y_w+2, 2) or
+                                        relative error near 1e-12                  N² Π(y_w+1) / 2
         ``"annealed"``                  annealed importance sampling (Neal 2001)   S N K
                                         along urns, S temperatures, from the
                                         mean field or from the prior; unbiased
@@ -149,6 +150,21 @@ def log_likelihood(
         If an argument is bad; before any work.
     Interrupted
         A KeyboardInterrupt whose ``partial`` is the result so far.
+
+    References
+    ----------
+    W. Buntine (2009). Estimating likelihoods for topic models. ACML.
+
+    H. Wallach, I. Murray, R. Salakhutdinov and D. Mimno (2009). Evaluation methods for topic
+    models. ICML.
+
+    J. Capdevila, J. Cerquides, J. Torres, F. Petitjean and W. Buntine (2018). A left-to-right
+    algorithm for likelihood estimation in gamma-Poisson factor analysis. ECML PKDD.
+
+    I. Murray and R. Salakhutdinov (2009). Evaluating probabilities under high-dimensional latent
+    variable models. NIPS.
+
+    R. Neal (2001). Annealed importance sampling. Statistics and Computing 11.
 
     Examples
     --------

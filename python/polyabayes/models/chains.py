@@ -53,6 +53,15 @@ class Chains:
         the tokens, largest topic first; and of the parameters those that are learned, for LDA
         ``doc_topic_prior_sum`` and ``topic_word_prior``, for gamma-Poisson ``shape`` and
         ``probability``, each sorted, largest first.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> corpus = pb.datasets.make_lda_corpus(20, 30, 2, random_state=0).corpus
+    >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, thin=1, random_state=0)
+    >>> chains = pb.sample_chains(lda, corpus, n_chains=2)
+    >>> len(chains.models)
+    2
     """
 
     models: list[TopicModel]
@@ -77,6 +86,20 @@ class Chains:
         ------
         MissingDependencyError
             If ArviZ is not installed.
+
+        References
+        ----------
+        A. Vehtari et al. (2021). Rank-normalization, folding, and localization: an improved R-hat.
+        Bayesian Analysis 16(2).
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> corpus = pb.datasets.make_lda_corpus(20, 30, 2, random_state=0).corpus
+        >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, thin=1, random_state=0)
+        >>> chains = pb.sample_chains(lda, corpus, n_chains=2)
+        >>> bool((chains.summary()["ess_bulk"] > 0).any())
+        True
         """
         arviz = _arviz("summary")
         import pandas as pd
@@ -98,6 +121,16 @@ class Chains:
         ------
         MissingDependencyError
             If ArviZ is not installed.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> corpus = pb.datasets.make_lda_corpus(20, 30, 2, random_state=0).corpus
+        >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, thin=1, random_state=0)
+        >>> chains = pb.sample_chains(lda, corpus, n_chains=2)
+        >>> data = chains.to_inference_data()
+        >>> data.posterior.sizes["chain"]
+        2
         """
         arviz = _arviz("to_inference_data")
         posterior = dict(self.draws)

@@ -41,6 +41,18 @@ class TopicWeights(NamedTuple):
         E[theta | document, model].
     std : ndarray of shape (n_documents, n_components)
         Posterior standard deviation of each weight.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> model = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1,
+    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+    ...     random_state=0,
+    ... )
+    >>> weights = model.topic_weights([[4, 0, 0, 0]])
+    >>> weights.mean.shape == weights.std.shape == (1, 2)
+    True
     """
 
     mean: NDArray[np.float64]
@@ -80,6 +92,23 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         ndarray of shape (n_documents, n_components)
             E[theta | document, model], averaged over Gibbs sweeps of each document: for LDA,
             probabilities; for gamma-Poisson, rates.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
+            If the documents do not fit the model, or the model has no topics.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> model = pb.LatentDirichletAllocation.from_parameters(
+        ...     doc_topic_prior=0.1,
+        ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+        ...     random_state=0,
+        ... )
+        >>> weights = model.transform([[9, 1, 0, 0]])
+        >>> bool(weights[0, 0] > weights[0, 1])
+        True
         """
         return self._topic_weights(X, spread=False)[:, 0]
 
@@ -99,6 +128,22 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             variance, from the closed-form moments of theta given the topics of the tokens, over
             the same Gibbs sweeps. It leaves out the uncertainty about the model itself. Each has
             shape (n_documents, n_components).
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
+            If the documents do not fit the model, or the model has no topics.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> model = pb.LatentDirichletAllocation.from_parameters(
+        ...     doc_topic_prior=0.1,
+        ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+        ...     random_state=0,
+        ... )
+        >>> bool((model.topic_weights([[9, 1, 0, 0]]).std > 0).all())
+        True
         """
         weights = self._topic_weights(X, spread=True)
         return TopicWeights(weights[:, 0], weights[:, 1])
@@ -106,9 +151,30 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Log-likelihood of each document in nats, by :func:`log_likelihood` with its defaults.
 
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents.
+
         Returns
         -------
         ndarray of shape (n_documents,)
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
+            If the documents do not fit the model, or the model has no topics.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> model = pb.LatentDirichletAllocation.from_parameters(
+        ...     doc_topic_prior=0.1,
+        ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+        ...     random_state=0,
+        ... )
+        >>> model.score_samples([[1, 1, 1, 0]]).round(6).tolist()
+        [-4.474051]
         """
         return self._log_likelihood(X).values
 
@@ -118,11 +184,66 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Of the event that :func:`log_likelihood` asks the model about by default: the sequence for
         LDA, the counts with their length for gamma-Poisson. To compare the two, use
         :func:`compare`, which asks both the same.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents.
+        y : ignored
+            Present for scikit-learn.
+
+        Returns
+        -------
+        float
+            Nats per token.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
+            If the documents do not fit the model, or the model has no topics.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> model = pb.LatentDirichletAllocation.from_parameters(
+        ...     doc_topic_prior=0.1,
+        ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+        ...     random_state=0,
+        ... )
+        >>> round(model.score([[1, 1, 1, 0]]), 6)
+        -1.49135
         """
         return self._log_likelihood(X).nats_per_token
 
     def perplexity(self, X: Any) -> float:
-        """``exp(-score(X))``; lower is better, and comparable within one class of models only."""
+        """``exp(-score(X))``; lower is better, and comparable within one class of models only.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents.
+
+        Returns
+        -------
+        float
+            At least 1 for LDA.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
+            If the documents do not fit the model, or the model has no topics.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> model = pb.LatentDirichletAllocation.from_parameters(
+        ...     doc_topic_prior=0.1,
+        ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+        ...     random_state=0,
+        ... )
+        >>> round(model.perplexity([[1, 1, 1, 0]]), 4)
+        4.4431
+        """
         return self._log_likelihood(X).perplexity
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -142,6 +263,22 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             If the file cannot be written.
         NotFittedError
             If there is nothing to write.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> model = pb.LatentDirichletAllocation.from_parameters(
+        ...     doc_topic_prior=0.1,
+        ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+        ...     random_state=0,
+        ... )
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder) / "model.safetensors"
+        ...     model.save(file)
+        ...     bool((pb.load(file).components_ == model.components_).all())
+        True
         """
         self._check_fitted()
         self._to_store().write(checked_path(path))

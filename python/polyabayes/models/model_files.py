@@ -37,6 +37,22 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
         If the file is missing or unreadable.
     FileFormatError
         If it is not a whole polyabayes model.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> model = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1,
+    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+    ...     random_state=0,
+    ... )
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "model.safetensors"
+    ...     model.save(file)
+    ...     pb.load(file).doc_topic_prior_.tolist()
+    [0.1, 0.1]
     """
     stored = StoredModel.read(checked_path(path))
     try:

@@ -60,6 +60,16 @@ def plot_allocations(allocations: Allocations, bins: int = 50, ax: Axes | None =
         If `bins` is not a positive whole number, or if `allocations` is something else.
     MissingDependencyError
         If Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> from polyabayes import plotting
+    >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
+    >>> nmf = pb.AllocationModel.nmf(2)
+    >>> ax = plotting.plot_allocations(nmf.allocations(counts))
+    >>> ax.get_yscale()
+    'log'
     """
     if not isinstance(allocations, Allocations):
         raise InvalidTypeError(f"allocations must be Allocations, got {allocations!r}")
@@ -106,6 +116,16 @@ def plot_evidence(
         If `evidences` is empty or something else, or `level` is no probability.
     MissingDependencyError
         If Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> from polyabayes import plotting
+    >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
+    >>> nmf = pb.AllocationModel.nmf(2)
+    >>> by_rank = {K: pb.AllocationModel.nmf(K).log_evidence(counts) for K in (1, 2, 3)}
+    >>> plotting.plot_evidence(by_rank).get_xlabel()
+    'rank'
     """
     _check_evidences(evidences)
     checks.share("level", level)
@@ -175,6 +195,17 @@ def plot_posterior(posterior: ModelPosterior, level: float = 0.95, ax: Axes | No
         If `level` is no probability, or if `posterior` is something else.
     MissingDependencyError
         If Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> from polyabayes import plotting
+    >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
+    >>> nmf = pb.AllocationModel.nmf(2)
+    >>> models = {str(K): pb.AllocationModel.nmf(K) for K in (1, 2)}
+    >>> ax = plotting.plot_posterior(pb.posterior_over_models(models, counts))
+    >>> len(ax.get_yticklabels())
+    2
     """
     if not isinstance(posterior, ModelPosterior):
         raise InvalidTypeError(f"posterior must be a ModelPosterior, got {posterior!r}")
@@ -218,6 +249,16 @@ def plot_table(decomposition: Decomposition, node: str, ax: Axes | None = None) 
         If there is no such node, or if `decomposition` is something else.
     MissingDependencyError
         If Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> from polyabayes import plotting
+    >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
+    >>> nmf = pb.AllocationModel.nmf(2)
+    >>> ax = plotting.plot_table(nmf.decompose(counts, random_state=0), "word")
+    >>> len(ax.images)
+    1
     """
     if not isinstance(decomposition, Decomposition):
         raise InvalidTypeError(f"decomposition must be a Decomposition, got {decomposition!r}")
@@ -270,6 +311,16 @@ def plot_graph(
         If `model` is something else, or `visible` names a node that it does not have.
     MissingDependencyError
         If Matplotlib or networkx is not installed.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> from polyabayes import plotting
+    >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
+    >>> nmf = pb.AllocationModel.nmf(2)
+    >>> ax = plotting.plot_graph(nmf)
+    >>> sorted(text.get_text() for text in ax.texts if text.get_text() in nmf.graph.nodes)
+    ['doc', 'topic', 'word']
     """
     if not isinstance(model, AllocationModel):
         raise InvalidTypeError(f"model must be an AllocationModel, got {model!r}")
@@ -327,6 +378,17 @@ def plot_total(found: MissingCells, level: float = 0.95, *, ax: Axes | None = No
         If `found` is something else, or `level` is no probability.
     MissingDependencyError
         If Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> from polyabayes import plotting
+    >>> import numpy as np
+    >>> model = pb.AllocationModel.nmf(1, concentration=4.0, rate=0.01)
+    >>> found = model.predict_missing(np.ma.masked_equal([[-1, 3], [3, 3]], -1))
+    >>> ax = plotting.plot_total(found)
+    >>> len(ax.lines) + len(ax.patches) > 0
+    True
     """
     if not isinstance(found, MissingCells):
         raise InvalidTypeError(f"found must be MissingCells, got {found!r}")

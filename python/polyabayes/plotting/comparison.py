@@ -52,6 +52,17 @@ def plot_comparison(comparison: Comparison, level: float = 0.95, ax: Axes | None
         If `level` is no probability, or if `comparison` is something else.
     MissingDependencyError
         If Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> from polyabayes import plotting
+    >>> topics = [[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]
+    >>> make = pb.LatentDirichletAllocation.from_parameters
+    >>> models = {str(a): make(doc_topic_prior=a, topic_word=topics) for a in (0.1, 1.0)}
+    >>> ax = plotting.plot_comparison(pb.compare(models, [[3, 1, 1, 0], [0, 0, 2, 4]]))
+    >>> len(ax.get_yticklabels())
+    2
     """
     if not isinstance(comparison, Comparison):
         raise InvalidTypeError(f"comparison must be a Comparison, got {type(comparison).__name__}")

@@ -59,6 +59,16 @@ def plot_trace(
         If a model was not trained here, or has no such trace.
     MissingDependencyError
         If Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> from polyabayes import plotting
+    >>> corpus = pb.datasets.make_lda_corpus(20, 30, 2, random_state=0).corpus
+    >>> lda = pb.LatentDirichletAllocation(2, max_iter=10, random_state=0).fit(corpus)
+    >>> ax = plotting.plot_trace(lda)
+    >>> len(ax.lines)
+    1
     """
     named = {"": models} if isinstance(models, TopicModel) else dict(models)
     traces = {name: _trace(model) for name, model in named.items()}
@@ -113,6 +123,16 @@ def plot_topic_weights(model: TopicModel, ax: Axes | None = None) -> Axes:
         If the model was not trained here.
     MissingDependencyError
         If Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> from polyabayes import plotting
+    >>> corpus = pb.datasets.make_lda_corpus(20, 30, 2, random_state=0).corpus
+    >>> lda = pb.LatentDirichletAllocation(2, max_iter=10, random_state=0).fit(corpus)
+    >>> ax = plotting.plot_topic_weights(lda)
+    >>> ax.get_figure() is not None
+    True
     """
     _trace(model)
     order = np.argsort(-model.topic_counts_, kind="stable")
@@ -156,6 +176,18 @@ def plot_topic_similarity(model: TopicModel, ax: Axes | None = None) -> Axes:
         If the model is not fitted.
     MissingDependencyError
         If Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> from polyabayes import plotting
+    >>> model = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1,
+    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+    ... )
+    >>> ax = plotting.plot_topic_similarity(model)
+    >>> len(ax.images)
+    1
     """
     _check_model(model)
     model._check_fitted()

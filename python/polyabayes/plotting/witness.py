@@ -47,6 +47,17 @@ def plot_size_bounds(
         If something else is given, or a search is not fitted.
     MissingDependencyError
         If Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> from polyabayes import plotting
+    >>> from polyabayes import priors
+    >>> prior = priors.Geometric(0.5)
+    >>> search = pb.WitnessSearch(lambda k: -10.0 - 2.0 / k, prior, max_steps=6).fit()
+    >>> ax = plotting.plot_size_bounds(search)
+    >>> "nats" in ax.get_ylabel()
+    True
     """
     named = _named(searches)
     tables = {name: search.bounds_ for name, search in named.items()}
@@ -89,6 +100,17 @@ def plot_size_posterior(
         If a search is of several sizes, or is none, or is not fitted.
     MissingDependencyError
         If Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> from polyabayes import plotting
+    >>> from polyabayes import priors
+    >>> prior = priors.Geometric(0.5)
+    >>> search = pb.WitnessSearch(lambda k: -10.0 - 2.0 / k, prior, max_steps=6).fit()
+    >>> ax = plotting.plot_size_posterior(search)
+    >>> "size" in ax.get_xlabel()
+    True
     """
     named = _named(searches)
     for search in named.values():
@@ -136,6 +158,18 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
         If `folds` is something else.
     MissingDependencyError
         If Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> from polyabayes import plotting
+    >>> from polyabayes import priors
+    >>> corpus = pb.datasets.make_lda_corpus(12, 10, 2, document_length=20, random_state=0).corpus
+    >>> lda = pb.LatentDirichletAllocation(fit_method="em", max_iter=5, random_state=0)
+    >>> search = pb.WitnessSearch(lda, priors.Uniform(1, 2), scoring="bound", random_state=0)
+    >>> ax = plotting.plot_predictive_bounds(pb.cross_validate(search, corpus, 2, random_state=0))
+    >>> "nats" in ax.get_ylabel()
+    True
     """
     if not isinstance(folds, ResultTable) or "fold" not in folds:
         raise InvalidTypeError("folds must be what cross_validate returned")
@@ -191,6 +225,17 @@ def plot_search_map(search: WitnessSearch, ax: Axes | None = None) -> Axes:
         If the search is not of two sizes, or is none, or is not fitted.
     MissingDependencyError
         If Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> from polyabayes import plotting
+    >>> from polyabayes import priors
+    >>> both = priors.Product(priors.Geometric(0.5), priors.Geometric(0.5))
+    >>> search = pb.WitnessSearch(lambda k, m: -10.0 - 1.0 / (k * m), both, max_steps=5).fit()
+    >>> ax = plotting.plot_search_map(search)
+    >>> ax.get_figure() is not None
+    True
     """
     (search,) = _named(search).values()
     table, trace = search.bounds_, search.trace_

@@ -5,14 +5,15 @@
 
 use rand::RngExt;
 
-use crate::allocation::kernel::chains::{Chains, Order, resample};
+use crate::allocation::kernel::chains::{Chains, resample};
 use crate::allocation::kernel::counts::Target;
-use crate::allocation::kernel::law::ln_law;
+use crate::allocation::kernel::law::{ln_independent, ln_law};
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::Result;
 use crate::math::LogSum;
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
+use crate::urn::Order;
 
 /// Least speed of a schedule, relative to its mean.
 const LEAST_SPEED: f64 = 0.1;
@@ -137,7 +138,7 @@ impl<'a> Path<'a> {
 
     /// ln Σ γ_0.
     fn ln_start(&self) -> f64 {
-        self.problem.ln_independent(&self.start)
+        ln_independent(self.problem, &self.start)
     }
 
     /// ln Ẑ of [`LANES`] chains that run the path backwards from draws of the posterior: the mean of

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use rand::RngExt as _;
 
 use super::chains::Annealing;
-use crate::allocation::kernel::chains::{Chains, Order};
+use crate::allocation::kernel::chains::Chains;
 use crate::allocation::kernel::counts::{States, Target};
+use crate::allocation::memory::Load;
 use crate::allocation::model::network::Network;
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
@@ -15,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::math::LogSum;
 use crate::rng::{Key, LANES, Purpose, Rng};
+use crate::urn::Order;
 
 /// Gibbs sweeps that make the chains forget that they start from one allocation.
 const FORGETTING_SWEEPS: usize = 50;
@@ -32,7 +34,8 @@ pub struct Sandwich {
 /// by a population of `n_chains`, backwards from the allocation drawn.
 ///
 /// # Errors
-/// Those of [`Problem::new`]; [`Error::Range`]; [`Error::Stopped`] when the observer asks to stop.
+/// Those of [`Problem::new`]; [`Error::Range`]; [`Error::SamplerMemory`]; [`Error::Stopped`] when the
+/// observer asks to stop.
 pub fn sandwich(
     network: &Network,
     total: u64,
@@ -42,14 +45,16 @@ pub fn sandwich(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Sandwich> {
+    let axes = network.axes();
+    let shape: Vec<usize> = axes.iter().map(|&node| network.sizes()[node]).collect();
+    let empty = Problem::new(network, &CountTensor::new(shape.clone(), &[], &[])?, None)?;
+    Load { n_tokens: total, ..Annealing::load(&empty, n_chains) }.check(1)?;
     let key = Key::new(seed, Purpose::Score);
     let mut tokens = simulate(network, total, &mut key.unit(0).rng(), observer)?;
-    let axes = network.axes();
     let cell = |token: &[u32]| -> Vec<u32> { axes.iter().map(|&node| token[node]).collect() };
     tokens.sort_by_key(|token| cell(token));
     let mut cells: BTreeMap<Vec<u32>, i64> = BTreeMap::new();
     tokens.iter().for_each(|token| *cells.entry(cell(token)).or_default() += 1);
-    let shape = axes.iter().map(|&node| network.sizes()[node]).collect();
     let coordinates: Vec<i64> = cells.keys().flatten().map(|&i| i64::from(i)).collect();
     let counts: Vec<i64> = cells.into_values().collect();
     let data = CountTensor::new(shape, &coordinates, &counts)?;

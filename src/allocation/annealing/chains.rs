@@ -13,6 +13,7 @@ use super::annealed::{Path, Pilot};
 use super::labels::{Fit, Labels, LnShares};
 use super::modes::{self, Mode};
 use crate::allocation::kernel::chains::Chains;
+use crate::allocation::memory::Load;
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result};
@@ -66,6 +67,15 @@ struct Route<'a> {
 }
 
 impl<'a> Annealing<'a> {
+    /// What a replicate holds: populations from all modes at a time.
+    pub(crate) fn load(problem: &Problem, n_chains: usize) -> Load {
+        Load {
+            n_chains: n_chains.max(N_MODES * LANES),
+            n_shares: N_MODES * problem.n_cells() * problem.n_states(),
+            ..Load::of(problem)
+        }
+    }
+
     /// Takes the kind of paths that finds more in a short run.
     ///
     /// # Errors
@@ -296,11 +306,11 @@ mod tests {
 
     use super::*;
     use crate::allocation::exact::enumeration;
-    use crate::allocation::kernel::chains::Order;
     use crate::allocation::kernel::counts::Target;
     use crate::allocation::model::network::{Network, Prior};
     use crate::counts::CountTensor;
     use crate::rng::Purpose;
+    use crate::urn::Order;
 
     const N: u64 = 400;
 

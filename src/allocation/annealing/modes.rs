@@ -1,7 +1,7 @@
 //! Modes of the posterior of allocations, for annealing to start from.
 
 use super::annealed::Pilot;
-use crate::allocation::kernel::chains::{Chains, Order};
+use crate::allocation::kernel::chains::Chains;
 use crate::allocation::kernel::counts::Target;
 use crate::allocation::model::problem::Problem;
 use crate::allocation::particles::smc::{self, Filter, Keep, TokenOrder};
@@ -9,6 +9,7 @@ use crate::control::Observer;
 use crate::error::Result;
 use crate::math::Resampling;
 use crate::rng::{Key, LANES, Uniforms};
+use crate::urn::Order;
 
 /// Sweeps over which chains are cooled, as a share of the temperatures of a replicate.
 const COOLING: usize = 4;

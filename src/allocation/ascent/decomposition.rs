@@ -6,9 +6,10 @@ use rand::RngExt as _;
 use rayon::prelude::*;
 
 use super::sum_product::SumProduct;
-use crate::allocation::kernel::chains::{Chains, Order};
+use crate::allocation::kernel::chains::Chains;
 use crate::allocation::kernel::counts::Target;
 use crate::allocation::kernel::law::ln_law;
+use crate::allocation::memory::Load;
 use crate::allocation::model::network::{Margin, Network};
 use crate::allocation::model::problem::{Cells, Problem};
 use crate::allocation::particles::smc::{self, Filter, Keep};
@@ -17,6 +18,7 @@ use crate::counts::CountTensor;
 use crate::error::{Error, Result, array_of};
 use crate::math::{digamma, ln_gamma, ln_gamma_ratio};
 use crate::rng::{Key, LANES, Purpose, Rng};
+use crate::urn::Order;
 
 /// Where the mode of a table lies on its border, α + S - 1 is clipped to this: every cell of the
 /// data must stay possible.
@@ -85,8 +87,7 @@ impl Tables {
         let mut tables = Tables::of_cells(network, &Cells { data, missing: &[] }, order)?;
         let whole = network.whole_margins();
         let (families, parents) = whole.split_at(whole.len() / 2);
-        let visible = |family: &Margin| is_visible(family, network);
-        let margins = families.iter().zip(parents).filter(|(family, _)| visible(family));
+        let margins = families.iter().zip(parents).filter(|(family, _)| network.sees(family));
         let margins = margins.flat_map(|(family, parents)| [family.clone(), parents.clone()]);
         let ln_visible = Problem::of_margins(network, margins.collect(), data, None);
         tables.ln_constant += ln_visible?.ln_visible;
@@ -232,16 +233,12 @@ fn whole(network: &Network, data: &CountTensor, problem: &Problem, rows: &[f64])
     let families = network.families().into_iter();
     families
         .map(|family| {
-            if is_visible(&family, network) {
+            if network.sees(&family) {
                 return count_visible(&family, network, data);
             }
             laid.next().map(|laid| laid.whole(&rows[laid.rows()])).unwrap_or_default()
         })
         .collect()
-}
-
-fn is_visible(family: &Margin, network: &Network) -> bool {
-    family.slots.iter().flatten().all(|node| network.axes().contains(node))
 }
 
 fn count_visible(family: &Margin, network: &Network, data: &CountTensor) -> Vec<f64> {
@@ -303,7 +300,8 @@ pub struct Sweeps {
 /// is most probable when the annealing ends: an average over chains would mix their labels.
 ///
 /// # Errors
-/// Those of [`Problem::new`]; [`Error::Range`]; [`Error::Stopped`] when the observer asks to stop.
+/// Those of [`Problem::new`]; [`Error::Range`]; [`Error::SamplerMemory`]; [`Error::Stopped`] when the
+/// observer asks to stop.
 pub fn gibbs(
     network: &Network,
     data: &CountTensor,
@@ -319,6 +317,7 @@ pub fn gibbs(
         let trace = vec![problem.ln_visible + problem.ln_arrangements];
         return Ok(Decomposition { counts, trace, converged: true });
     }
+    Load { n_chains: LANES, ..Load::of(&problem) }.check(1)?;
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
     let mut chains = Chains::uniform(&problem, &mut rng, observer)?;
     let (average, alphas) = (problem.average(), problem.alphas());
@@ -351,7 +350,7 @@ pub fn gibbs(
 /// Family counts of the most probable allocation among the particles of one run.
 ///
 /// # Errors
-/// Those of [`Problem::new`]; [`Error::Range`]; too many particles; [`Error::Stopped`] when the
+/// Those of [`Problem::new`]; [`Error::Range`]; [`Error::SamplerMemory`]; too many particles; [`Error::Stopped`] when the
 /// observer asks to stop.
 pub fn best_particle(
     network: &Network,
@@ -363,6 +362,7 @@ pub fn best_particle(
 ) -> Result<Decomposition> {
     let problem = Problem::of_margins(network, network.whole_margins(), data, order)?;
     problem.check_range()?;
+    Load { n_particles: filter.n_particles, ..Load::of(&problem) }.check(1)?;
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
     let (rows, ln_law) = match problem.n_cliques() {
         0 => (Vec::new(), 0.0),

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use crate::allocation::model::plan::{Clique, Factor};
+use super::joint::{Joint, Symmetry};
+use crate::allocation::model::plan::Factor;
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, MAX_ENUMERATION_BYTES, Result};
@@ -15,9 +16,6 @@ const BRANCHES_BETWEEN_LOOKS: u64 = 1024;
 /// Bytes that an allocation takes beside its counts: its mass, a place in a hash table of twice its
 /// size and in a list, and what the allocator adds.
 const ENTRY: usize = 128;
-
-/// Joint states of hidden nodes that are enumerated for every token.
-const MAX_JOINT: f64 = 1e6;
 
 /// ln Z: allocations of all tokens, summed.
 pub(crate) fn ln_sum(problem: &Problem, budget: f64, observer: &impl Observer) -> Result<f64> {
@@ -203,7 +201,7 @@ impl<'a, O: Observer> Enumeration<'a, O> {
             self.n_branches += 1;
             let mass = mass * self.joint.weight(state, bases, &self.alphas, rows);
             let mut rows = rows.to_vec();
-            self.joint.add(state, bases, &mut rows);
+            self.joint.add(state, bases, 1, &mut rows);
             for (row, &last) in rows.iter_mut().zip(&self.last) {
                 if last <= self.n_drawn {
                     *row = 0;
@@ -234,98 +232,6 @@ fn last_use(problem: &Problem) -> Vec<usize> {
         }
     }
     last
-}
-
-/// Joint states of all hidden nodes.
-struct Joint<'a> {
-    problem: &'a Problem,
-    n: usize,
-    /// State of each clique, for every joint state.
-    states: Vec<Vec<usize>>,
-}
-
-impl<'a> Joint<'a> {
-    fn new(problem: &'a Problem) -> Result<Self> {
-        let cliques = &problem.plan.cliques;
-        let n_joint: f64 = cliques.iter().map(|clique| clique.n_inner as f64).product();
-        if n_joint > MAX_JOINT {
-            let bytes = n_joint * size_of::<usize>() as f64;
-            return Err(Error::Memory { name: "joint states of the hidden nodes", bytes });
-        }
-        let n = n_joint as usize;
-        let mut strides = HashMap::new();
-        let mut stride = 1;
-        for &(node, _, size) in cliques.iter().flat_map(Clique::inner) {
-            strides.insert(node, (stride, size));
-            stride *= size;
-        }
-        let state = |digits: &[(usize, usize, usize)], joint: usize| -> usize {
-            let part = |&(node, own, _): &(usize, usize, usize)| {
-                let (stride, size) = strides[&node];
-                joint / stride % size * own
-            };
-            digits.iter().map(part).sum()
-        };
-        let of_clique =
-            |clique: &Clique| (0..n).map(|joint| state(clique.digits(), joint)).collect();
-        Ok(Joint { problem, n, states: cliques.iter().map(of_clique).collect() })
-    }
-
-    /// Factors of a joint state, with their rows.
-    fn factors<'s>(
-        &'s self,
-        joint: usize,
-        bases: &'s [u32],
-    ) -> impl Iterator<Item = (&'s Factor, usize)> {
-        let cliques = self.problem.plan.cliques.iter().zip(&self.states);
-        cliques.flat_map(move |(clique, states)| {
-            let state = states[joint];
-            let row = move |factor: &Factor| (bases[factor.slot] + factor.rows[state]) as usize;
-            clique.factors.iter().map(move |factor| (factor, row(factor)))
-        })
-    }
-
-    /// Weight of the next token in a joint state.
-    fn weight(&self, joint: usize, bases: &[u32], alphas: &[f64], rows: &[u32]) -> f64 {
-        let mut hits: Vec<usize> = Vec::new();
-        let mut weight = 1.0;
-        for (factor, row) in self.factors(joint, bases) {
-            let own = hits.iter().filter(|&&hit| hit == row).count();
-            weight *= (alphas[row] + f64::from(rows[row]) + own as f64).powi(factor.exponent);
-            hits.push(row);
-        }
-        weight
-    }
-
-    fn add(&self, joint: usize, bases: &[u32], rows: &mut [u32]) {
-        self.factors(joint, bases).for_each(|(_, row)| rows[row] += 1);
-    }
-}
-
-/// Permutations of the values of hidden nodes: they change no probability.
-struct Symmetry {
-    /// For every hidden node, the rows of each of its values, in corresponding order.
-    nodes: Vec<Vec<Vec<usize>>>,
-}
-
-impl Symmetry {
-    fn new(problem: &Problem) -> Self {
-        Symmetry { nodes: problem.rows_by_value() }
-    }
-
-    /// Brings the values of every hidden node in turn into decreasing order of their counts.
-    fn sort(&self, rows: &mut [u32]) {
-        for values in &self.nodes {
-            let key = |rows: &[u32], value: &[usize]| -> Vec<u32> {
-                value.iter().map(|&row| rows[row]).collect()
-            };
-            let mut counts: Vec<Vec<u32>> = values.iter().map(|value| key(rows, value)).collect();
-            counts.sort_unstable_by(|x, y| y.cmp(x));
-            for (value, counts) in values.iter().zip(counts) {
-                value.iter().zip(counts).for_each(|(&row, n)| rows[row] = n);
-            }
-        }
-    }
 }
 
 #[cfg(test)]

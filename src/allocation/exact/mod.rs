@@ -1,3 +1,5 @@
 //! Sums over all allocations, where they can be enumerated.
 
+pub(crate) mod allocations;
 pub(crate) mod enumeration;
+mod joint;

@@ -9,7 +9,7 @@ use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
 use crate::math::{Replication, systematic_offspring};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
-pub(crate) use crate::urn::Order;
+use crate::urn::Order;
 
 /// Tokens of a cell, and tokens for each of its states, from which they are redrawn together.
 const HEAVY: u64 = 16;

@@ -5,11 +5,11 @@
 // Compiled for several instruction sets, with all its parts in it.
 #![allow(clippy::inline_always)]
 
-use super::chains::Order;
 use super::counts::{Counts, States, Target};
 use crate::allocation::model::plan::{Clique, Plan};
 use crate::math::pick_lanes;
 use crate::rng::{LANES, Lanes, UniformLanes};
+use crate::urn::Order;
 
 /// Buffers of the draws.
 pub(crate) struct Mixture {

@@ -8,7 +8,6 @@
 // Compiled for several instruction sets, with all its parts in it.
 #![allow(clippy::inline_always)]
 
-use super::chains::Order;
 use super::counts::{Counts, Target};
 use super::rounds::pairs;
 use crate::allocation::model::plan::{Clique, Factor};
@@ -16,6 +15,7 @@ use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::math::elementary::{exp, ln};
 use crate::rng::{LANES, Lanes, UniformLanes};
+use crate::urn::Order;
 
 /// Steps between two looks at the observer: some tens of milliseconds.
 const STEPS_BETWEEN_LOOKS: usize = 1 << 20;

@@ -10,8 +10,9 @@ use std::ops::Range;
 use rand::RngExt as _;
 use rand_distr::{Binomial, Distribution as _};
 
-use super::chains::{Chains, Order, Place, STATES_A_ROUND};
+use super::chains::{Chains, Place, STATES_A_ROUND};
 use super::counts::{self, Counts, States};
+use super::law::ln_independent;
 use super::powers::{Level, Margins, PoweredRows, ln_urn_rising};
 use super::rounds::n_rounds;
 use super::splits::{Cell, Path};
@@ -21,6 +22,7 @@ use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::math::{ln_beta_variate, pick_lanes};
 use crate::rng::{LANES, Lanes, Rng, UniformLanes, Uniforms};
+use crate::urn::Order;
 
 /// Chains and the powers of their marginal counts.
 pub(crate) struct Tempered<'a> {
@@ -72,7 +74,7 @@ impl<'a> Tempered<'a> {
     ) -> Result<Self> {
         let chains = Chains::uniform(problem, rng, observer)?;
         let powers = crate::error::array_of("chains", problem.n_rows, [1.0; LANES])?;
-        let ln_uniform = -problem.ln_independent(&vec![1.0; problem.n_rows]);
+        let ln_uniform = -ln_independent(problem, &vec![1.0; problem.n_rows]);
         let n_states = problem.plan.n_states as f64;
         let ln_urn = |&n: &u64| ln_urn_rising(margins.kappa * n_states, n);
         Ok(Tempered {

@@ -16,7 +16,7 @@
 
 use rayon::prelude::*;
 
-use super::cells::check_missing;
+use super::incomplete::check_missing;
 use crate::allocation::ascent::decomposition::{Ascent, Decomposition, Limits, Tables};
 use crate::allocation::ascent::sum_product::SumProduct;
 use crate::allocation::model::network::Network;
@@ -46,7 +46,7 @@ pub struct MissingAscent {
 /// [`Incomplete::new`]: super::Incomplete::new
 ///
 /// # Errors
-/// Those of [`Incomplete::new`]; [`Error::NoMode`] for other ascents; [`Error::Stopped`] when the
+/// Those of [`Incomplete::new`]; [`Error::CellsMissing`] for other ascents; [`Error::Stopped`] when the
 /// observer asks to stop.
 #[expect(clippy::too_many_arguments, reason = "the parts of a model and its data, by name")]
 pub fn ascend_missing(
@@ -61,7 +61,7 @@ pub fn ascend_missing(
     observer: &impl Observer,
 ) -> Result<MissingAscent> {
     if !ascent.expects_allocation() {
-        return Err(Error::NoMode);
+        return Err(Error::CellsMissing);
     }
     check_positive("rate", &[rate])?;
     check_missing(data, missing)?;

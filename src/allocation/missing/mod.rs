@@ -1,4 +1,6 @@
 //! Tensors some of whose cells were not observed.
 
 pub(crate) mod ascent;
-pub(crate) mod cells;
+pub(crate) mod completion;
+pub(crate) mod incomplete;
+mod totals;

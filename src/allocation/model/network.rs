@@ -196,6 +196,11 @@ impl Network {
         self.tables.iter().map(family).collect()
     }
 
+    /// Whether all nodes of a margin are axes of the data.
+    pub(crate) fn sees(&self, margin: &Margin) -> bool {
+        margin.slots.iter().flatten().all(|node| self.axes.contains(node))
+    }
+
     /// Nodes, parents before their children; those on or below cycles are left out.
     pub(crate) fn order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = Vec::new();

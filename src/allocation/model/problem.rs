@@ -4,11 +4,9 @@ use std::collections::HashMap;
 
 use super::network::{Margin, Network};
 use super::plan::{Clique, Factor, Plan, SlotRows};
-use crate::allocation::kernel::counts::{Rows, Target, weigh};
 use crate::counts::CountTensor;
 use crate::error::{Error, Result};
 use crate::math::{ln_factorial, ln_rising};
-use crate::rng::LANES;
 
 /// Rows that all margins may have in all.
 const MAX_ROWS: usize = 1 << 31;
@@ -155,12 +153,9 @@ impl Problem {
             }
         }
         let axis_of = |node: &usize| axes.iter().position(|other| other == node);
-        let has_rows = |margin: &Margin| {
-            let mut nodes = margin.slots.iter().flatten();
-            !cells.missing.is_empty() || nodes.any(|node| axis_of(node).is_none())
-        };
+        let has_rows = |margin: &Margin| !cells.missing.is_empty() || !network.sees(margin);
         let (hidden, visible): (Vec<Margin>, Vec<Margin>) = margins.into_iter().partition(has_rows);
-        let ln_visible: f64 = visible.iter().map(|margin| ln_margin(margin, data, &axis_of)).sum();
+        let ln_visible: f64 = visible.iter().map(|margin| ln_margin(margin, network, data)).sum();
         let mut start = 0;
         let mut laid_margins = Vec::new();
         let mut slots = Vec::new();
@@ -345,19 +340,6 @@ impl Problem {
         average
     }
 
-    /// ln Σ over allocations of independent tokens, `rows` being the weights of the rows.
-    pub(crate) fn ln_independent(&self, rows: &[f64]) -> f64 {
-        let target = Target { base: rows, unit: 0.0 };
-        let mut sums = vec![[0.0; LANES]; self.plan.n_states];
-        let mut zeros = vec![[0; LANES]; self.n_rows];
-        let ln_token = |(cell, &count): (u32, &u64)| {
-            let token = Rows { counts: &mut zeros, bases: self.bases(cell), target };
-            let weights = weigh(&self.plan, &token, &mut sums);
-            count as f64 * weights[0].ln()
-        };
-        (0..).zip(&self.counts).map(ln_token).sum()
-    }
-
     /// State of every clique, given the values of all nodes.
     pub(crate) fn states_of(&self, values: &[u32]) -> impl Iterator<Item = u32> {
         self.plan.cliques.iter().map(|clique| {
@@ -420,12 +402,10 @@ fn lay(
     Laid { margin: margin.clone(), dimensions, n_outer, start, block, blocks }
 }
 
-/// ln of a margin that has no hidden nodes: power of Π (α)_X over its cells.
-fn ln_margin(
-    margin: &Margin,
-    data: &CountTensor,
-    axis_of: &impl Fn(&usize) -> Option<usize>,
-) -> f64 {
+/// Counts of the cells of a margin that has no hidden nodes, those that hold tokens, in increasing
+/// order.
+pub(crate) fn visible_counts(margin: &Margin, network: &Network, data: &CountTensor) -> Vec<u64> {
+    let axis_of = |node: &usize| network.axes().iter().position(|other| other == node);
     let mut counts: HashMap<Vec<u32>, u64> = HashMap::new();
     for (cell, count) in data.cells() {
         for slot in &margin.slots {
@@ -435,6 +415,12 @@ fn ln_margin(
     }
     let mut sums: Vec<u64> = counts.into_values().collect();
     sums.sort_unstable();
-    let ln_cells = sums.iter().map(|&count| ln_rising(margin.alpha, count));
+    sums
+}
+
+/// ln of a margin that has no hidden nodes: power of Π (α)_X over its cells.
+fn ln_margin(margin: &Margin, network: &Network, data: &CountTensor) -> f64 {
+    let counts = visible_counts(margin, network, data);
+    let ln_cells = counts.iter().map(|&count| ln_rising(margin.alpha, count));
     f64::from(margin.exponent) * ln_cells.sum::<f64>()
 }

@@ -3,12 +3,12 @@
 // Inlined into kernels that are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
 
-use super::ancestry::{Ancestry, rearrange};
 use crate::allocation::kernel::counts::{Counts, Target, Token, quotient};
 use crate::allocation::kernel::law::ln_law;
 use crate::allocation::model::plan::{Clique, Plan};
 use crate::allocation::model::problem::Problem;
 use crate::error::{Error, Result};
+use crate::filter::{Ancestry, rearrange};
 use crate::math::Move;
 use crate::rng::{LANES, Lanes};
 
@@ -217,11 +217,6 @@ impl Particles {
     /// Makes every particle that dies a copy of another.
     pub(crate) fn resample(&mut self, moves: &[Move]) {
         self.ancestry.resample(moves);
-    }
-
-    /// Relative variance of what is estimated, as far as the particles' descent tells it.
-    pub(crate) fn relative_variance(&mut self, weights: &[Lanes]) -> f64 {
-        self.ancestry.relative_variance(weights.as_flattened())
     }
 
     /// Marginal counts of one particle.

@@ -9,15 +9,18 @@
 //! token being drawn from all of it. When no token is left, every h is 1, and the sum is known: there is
 //! no bias, whatever the c are.
 
+use rand::Rng;
+
 use super::lanes::{Group, Particles, Place, Words};
 use super::openings::Used;
 use super::responsibilities::Responsibilities;
-use super::smc::{Filter, TokenOrder, n_eff, ordered, rescale};
+use super::smc::{Filter, TokenOrder, ordered};
 use crate::allocation::kernel::counts::{self, States};
 use crate::allocation::model::problem::{Laid, Problem};
 use crate::control::Observer;
-use crate::error::{Error, Result};
-use crate::math::{LogSum, Replication, ln_gamma_ratio};
+use crate::error::Result;
+use crate::filter::{self, Population, Replicate, Target};
+use crate::math::{LogSum, Move, ln_gamma_ratio};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
 /// Particles of the pilot of each guide.
@@ -43,7 +46,7 @@ const LAG: f64 = 0.02;
 /// right: c_t = share/Ẑ_t, Ẑ_t being the pilot's estimate of Σ γ_t h_t.
 ///
 /// # Errors
-/// [`Error::Stopped`] when the observer asks to stop.
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
 pub(crate) fn ln_sum(
     problem: &Problem,
     responsibilities: &Responsibilities,
@@ -58,15 +61,13 @@ pub(crate) fn ln_sum(
     let small = Filter { n_particles: filter.n_particles.min(PILOT), ..filter.clone() };
     let pilot = |responsibilities, rng: &mut _| {
         let alone = Guide { responsibilities, share: 1.0, ln_growths: vec![0.0; tokens.len()] };
-        let mut run = Run::new(problem, std::slice::from_ref(&alone), &small, &tokens, rng)?;
-        let ln_growths = run.finish(rng, observer)?;
-        Ok((run.ln_mean(), Guide { ln_growths, ..alone }))
+        let (ln_value, ln_growths) =
+            follow(problem, std::slice::from_ref(&alone), &small, &tokens, rng, observer)?;
+        Ok((ln_value, Guide { ln_growths, ..alone }))
     };
     let pilots = [pilot(None, rng)?, pilot(Some(responsibilities), rng)?];
     let guides = shared(pilots, problem.total <= BOTH_UP_TO);
-    let mut run = Run::new(problem, &guides, filter, &tokens, rng)?;
-    run.finish(rng, observer)?;
-    Ok(run.ln_mean())
+    Ok(follow(problem, &guides, filter, &tokens, rng, observer)?.0)
 }
 
 /// A guide of the particles.
@@ -95,10 +96,9 @@ fn shared(pilots: [(f64, Guide<'_>); 2], both: bool) -> Vec<Guide<'_>> {
     guides
 }
 
-/// A run of the filter along guides.
-struct Run<'a, L> {
+/// Particles that draw one token after the other along guides.
+struct Guided<'a, L> {
     problem: &'a Problem,
-    filter: &'a Filter,
     tokens: &'a [u32],
     alphas: Vec<f64>,
     particles: Particles,
@@ -107,79 +107,95 @@ struct Run<'a, L> {
     lanes: Vec<L>,
     sums: Vec<Lanes>,
     states: Vec<States>,
-    /// Sums of those of all guides.
-    weights: Vec<Lanes>,
-    ln_scale: f64,
+    /// ln of what the mass of the particles grew by, token after token.
+    ln_growths: Vec<f64>,
 }
 
-impl<'a, L: UniformLanes> Run<'a, L> {
+/// Takes particles along guides through all tokens; returns ln Ẑ, and ln of what the mass of the
+/// particles grew by, token after token.
+fn follow(
+    problem: &Problem,
+    guides: &[Guide<'_>],
+    filter: &Filter,
+    tokens: &[u32],
+    rng: &mut impl Stream,
+    observer: &impl Observer,
+) -> Result<(f64, Vec<f64>)> {
+    let mut target = Guided::new(problem, guides, filter.n_groups(), tokens, rng)?;
+    let mut population = filter.population();
+    population.scale(-target.ln_end());
+    filter::run(&mut target, &mut population, tokens.len(), rng, observer)?;
+    Ok((population.ln_mean(0), target.ln_growths))
+}
+
+impl<L: UniformLanes> Replicate for Guided<'_, L> {
+    type Block = Lanes;
+
+    fn replicate(&mut self, _: usize, weights: &[Lanes], moves: &[Move]) {
+        self.used.resample(moves);
+        self.particles.resample(moves);
+        for followed in &mut self.followed {
+            let own = followed.weights.as_flattened_mut();
+            let totals = weights.as_flattened();
+            own.iter_mut().zip(totals).for_each(|(weight, total)| *weight /= total);
+            moves.iter().for_each(|&(to, from)| own[to as usize] = own[from as usize]);
+        }
+    }
+}
+
+impl<L: UniformLanes> Target for Guided<'_, L> {
+    fn extend(&mut self, token: usize, population: &mut Population<Lanes>, _: &mut impl Rng) {
+        let (problem, cell) = (self.problem, self.tokens[token]);
+        let before = population.ln_mean(0);
+        self.used.take_up(self.followed.iter().find_map(|followed| followed.shares(cell)));
+        for followed in &mut self.followed {
+            followed.open(problem, &self.alphas, token, cell, &mut self.particles);
+        }
+        for (group, weights) in population.weights_mut().iter_mut().enumerate() {
+            *weights = self.draw_group(group);
+            self.share_out(group, weights);
+        }
+        self.particles.close(problem.bases(cell), token);
+        let factor = (-population.rescale(0)).exp();
+        for followed in &mut self.followed {
+            followed.weights.as_flattened_mut().iter_mut().for_each(|weight| *weight *= factor);
+        }
+        self.ln_growths.push(population.ln_mean(0) - before);
+    }
+}
+
+impl<'a, L: UniformLanes> Guided<'a, L> {
     fn new(
         problem: &'a Problem,
         guides: &'a [Guide<'a>],
-        filter: &'a Filter,
+        n_groups: usize,
         tokens: &'a [u32],
         rng: &mut impl Stream<Lanes = L>,
     ) -> Result<Self> {
-        let n_groups = filter.n_particles.div_ceil(LANES);
-        let alphas = problem.alphas();
-        let followed: Vec<Followed<'a>> =
-            guides.iter().map(|guide| Followed::new(problem, guide, n_groups)).collect();
-        // The mass of each guide starts at its share; when no token is left, those of a guide are the
-        // law of allocations times these.
-        let ln_ends = followed.iter().map(|followed| followed.ln_end(problem, &alphas));
-        let ends: LogSum = ln_ends.collect();
-        Ok(Run {
+        let follow = |guide| Followed::new(problem, guide, n_groups);
+        Ok(Guided {
             problem,
-            filter,
             tokens,
             particles: Particles::new(problem, n_groups, Some(tokens))?,
             used: Used::new(problem, n_groups),
             lanes: (0..n_groups).map(|_| rng.lanes()).collect(),
             sums: vec![[0.0; LANES]; problem.plan.n_states],
             states: vec![[0; LANES]; 1],
-            weights: vec![[1.0; LANES]; n_groups],
-            ln_scale: -(ends.ln_mean() + (guides.len() as f64).ln()),
-            followed,
-            alphas,
+            followed: guides.iter().map(follow).collect(),
+            alphas: problem.alphas(),
+            ln_growths: Vec::with_capacity(tokens.len()),
         })
     }
 
-    /// Draws all tokens; returns ln of what the mass of the particles grew by, token after token.
-    fn finish(&mut self, rng: &mut impl Stream, observer: &impl Observer) -> Result<Vec<f64>> {
-        let mut ln_growths = Vec::with_capacity(self.tokens.len());
-        for token in 0..self.tokens.len() {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
-            let before = self.ln_mean();
-            self.draw(token);
-            ln_growths.push(self.ln_mean() - before);
-            if token + 1 < self.tokens.len() {
-                self.resample(rng);
-            }
-        }
-        Ok(ln_growths)
+    /// ln of what the law of allocations is multiplied by when no token is left, if the mass of each
+    /// guide starts at its share.
+    fn ln_end(&self) -> f64 {
+        let ln_ends = self.followed.iter().map(|guide| guide.ln_end(self.problem, &self.alphas));
+        ln_ends.collect::<LogSum>().ln_sum()
     }
 
-    fn draw(&mut self, token: usize) {
-        let (problem, cell) = (self.problem, self.tokens[token]);
-        self.used.take_up(self.followed.iter().find_map(|followed| followed.shares(cell)));
-        for followed in &mut self.followed {
-            followed.open(problem, &self.alphas, token, cell, &mut self.particles);
-        }
-        for group in 0..self.lanes.len() {
-            self.draw_group(group);
-        }
-        self.particles.close(problem.bases(cell), token);
-        let ln_largest = rescale(&mut self.weights);
-        self.ln_scale += ln_largest;
-        let factor = (-ln_largest).exp();
-        for followed in &mut self.followed {
-            followed.weights.as_flattened_mut().iter_mut().for_each(|weight| *weight *= factor);
-        }
-    }
-
-    fn draw_group(&mut self, group: usize) {
+    /// Draws the token in a group of particles; returns their weights.
+    fn draw_group(&mut self, group: usize) -> Lanes {
         let plan = &self.problem.plan;
         self.sums.fill([0.0; LANES]);
         for followed in &mut self.followed {
@@ -197,13 +213,12 @@ impl<'a, L: UniformLanes> Run<'a, L> {
         let mut token = Group { words, index: group, places: &self.followed[0].places };
         counts::add(plan, &mut token, &self.states, 1);
         self.used.add(group, &self.states[0]);
-        self.weights[group] = total;
-        self.share_out(group);
+        total
     }
 
-    /// Gives each guide what it has in the weights, given the states that were drawn.
-    fn share_out(&mut self, group: usize) {
-        let (states, totals) = (&self.states[0], &self.weights[group]);
+    /// Gives each guide its part of the weights, given the states that were drawn.
+    fn share_out(&mut self, group: usize, totals: &Lanes) {
+        let states = &self.states[0];
         if let [followed] = &mut self.followed[..] {
             followed.weights[group] = *totals;
             return;
@@ -222,32 +237,6 @@ impl<'a, L: UniformLanes> Run<'a, L> {
                 *weight *= if sum[lane] > 0.0 { totals[lane] / sum[lane] } else { 0.0 };
             }
         }
-    }
-
-    /// ln of the mean weight.
-    fn ln_mean(&self) -> f64 {
-        let flat = self.weights.as_flattened();
-        self.ln_scale + (flat.iter().sum::<f64>() / flat.len() as f64).ln()
-    }
-
-    /// Resamples the particles if too few of them are effective.
-    fn resample(&mut self, rng: &mut impl Stream) {
-        let n_particles = (self.lanes.len() * LANES) as f64;
-        if n_eff(&self.weights) >= self.filter.threshold * n_particles {
-            return;
-        }
-        self.ln_scale = self.ln_mean();
-        let flat = self.weights.as_flattened();
-        let mut replication = Replication::default();
-        let moves = replication.moves(&self.filter.resampling.offspring(flat, rng));
-        self.used.resample(moves);
-        self.particles.resample(moves);
-        for followed in &mut self.followed {
-            let own = followed.weights.as_flattened_mut();
-            own.iter_mut().zip(flat).for_each(|(weight, total)| *weight /= total);
-            moves.iter().for_each(|&(to, from)| own[to as usize] = own[from as usize]);
-        }
-        self.weights.fill([1.0; LANES]);
     }
 }
 

@@ -1,6 +1,5 @@
 //! Particle filters over the tokens of a problem.
 
-pub(crate) mod ancestry;
 pub(crate) mod lanes;
 pub(crate) mod lookahead;
 pub(crate) mod openings;

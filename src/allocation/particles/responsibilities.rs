@@ -2,13 +2,14 @@
 
 use rand::RngExt as _;
 
-use crate::allocation::kernel::chains::{Chains, Order};
+use crate::allocation::kernel::chains::Chains;
 use crate::allocation::kernel::counts::Target;
 use crate::allocation::kernel::law::ln_law;
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Result, array_of};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
+use crate::urn::Order;
 
 /// λ. The more is trusted, the lighter the tails of the proposals, and the more of the sum lies where
 /// no particle comes: errors are told too small. Less than this costs accuracy with many tokens.

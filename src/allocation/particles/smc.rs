@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use rand::Rng;
 use rand::seq::SliceRandom as _;
 
 use super::lanes::{Group, Particles, Place};
@@ -9,7 +10,8 @@ use crate::allocation::kernel::counts::{self, States};
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::{Replication, Resampling, pick_lanes};
+use crate::filter::{self, Block as _, Options, Population, Replicate, Target};
+use crate::math::{Move, Resampling, pick_lanes};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
 /// In which order the tokens are drawn. Unbiased for any; the variance depends on it.
@@ -58,10 +60,23 @@ pub(crate) fn ordered(
     Ok(tokens)
 }
 
-/// What a run keeps of its particles.
+impl Filter {
+    /// Blocks of particles of a run.
+    pub(crate) fn n_groups(&self) -> usize {
+        self.n_particles.div_ceil(LANES)
+    }
+
+    /// The particles of one run.
+    pub(crate) fn population(&self) -> Population<Lanes> {
+        let Filter { threshold, resampling, .. } = *self;
+        Population::new(1, self.n_groups(), Options { threshold, resampling })
+    }
+}
+
+/// Which counts of the particles remain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// All their counts.
+    /// All.
     All,
     /// Counts that a later token reads.
     Used,
@@ -70,7 +85,7 @@ pub(crate) enum Keep {
 /// ln Ẑ of one run and the relative variance of Ẑ that it tells, and its particles. Unbiased.
 ///
 /// # Errors
-/// [`Error::Stopped`] when the observer asks to stop.
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
 pub(crate) fn run(
     problem: &Problem,
     filter: &Filter,
@@ -79,79 +94,80 @@ pub(crate) fn run(
     observer: &impl Observer,
 ) -> Result<((f64, f64), Particles)> {
     let tokens = ordered(problem, &filter.order, rng)?;
-    let to_come = (keep == Keep::Used).then_some(&tokens[..]);
-    let mut run = Run::new(problem, filter, to_come, rng)?;
-    for (token, &cell) in tokens.iter().enumerate() {
-        if observer.stopped() {
-            return Err(Error::Stopped);
-        }
-        run.draw(cell);
-        if token + 1 < tokens.len() {
-            run.resample(rng);
-        }
-    }
-    let found = (run.ln_mean(), run.particles.relative_variance(&run.weights));
-    Ok((found, run.particles))
+    let mut target = Allocations::new(problem, &tokens, filter.n_groups(), keep, rng)?;
+    let mut population = filter.population();
+    filter::run(&mut target, &mut population, tokens.len(), rng, observer)?;
+    Ok(((population.ln_mean(0), population.relative_variance(0)), target.particles))
 }
 
-/// A run of the filter, token by token.
-pub(crate) struct Run<'a, L> {
+/// Particles that draw the hidden values of one token after the other from the urn.
+pub(crate) struct Allocations<'a, L> {
     problem: &'a Problem,
-    filter: &'a Filter,
+    /// Cells of the tokens.
+    tokens: &'a [u32],
     particles: Particles,
     n_drawn: usize,
     lanes: Vec<L>,
     sums: Vec<Lanes>,
     states: Vec<States>,
-    weights: Vec<Lanes>,
-    ln_scale: f64,
     alphas: Vec<f64>,
     /// Places that a token reads, cell after cell.
     places: Vec<Place>,
 }
 
-impl<'a, L: UniformLanes> Run<'a, L> {
-    /// Particles without tokens. Where the cells of all tokens to come are given, counts are
-    /// forgotten after the last token that reads them.
-    pub(crate) fn new(
-        problem: &'a Problem,
-        filter: &'a Filter,
-        to_come: Option<&[u32]>,
-        rng: &mut impl Stream<Lanes = L>,
-    ) -> Result<Self> {
-        let n_groups = filter.n_particles.div_ceil(LANES);
-        Ok(Run {
-            problem,
-            filter,
-            particles: Particles::new(problem, n_groups, to_come)?,
-            n_drawn: 0,
-            lanes: (0..n_groups).map(|_| rng.lanes()).collect(),
-            sums: vec![[0.0; LANES]; problem.plan.n_states],
-            states: vec![[0; LANES]; problem.plan.cliques.len()],
-            weights: vec![[1.0; LANES]; n_groups],
-            ln_scale: 0.0,
-            alphas: problem.alphas(),
-            places: Vec::new(),
-        })
-    }
+impl<L: UniformLanes> Replicate for Allocations<'_, L> {
+    type Block = Lanes;
 
-    /// Draws the next token, which fell in this cell.
-    pub(crate) fn draw(&mut self, cell: u32) {
+    fn replicate(&mut self, _: usize, _: &[Lanes], moves: &[Move]) {
+        self.particles.resample(moves);
+    }
+}
+
+impl<L: UniformLanes> Target for Allocations<'_, L> {
+    fn extend(&mut self, token: usize, population: &mut Population<Lanes>, _: &mut impl Rng) {
         let (plan, particles) = (&self.problem.plan, &mut self.particles);
+        let bases = self.problem.bases(self.tokens[token]);
         self.places.clear();
-        let base = |row: usize| self.alphas[row];
-        particles.open(plan, self.problem.bases(cell), base, &mut self.places);
-        for (group, uniforms) in self.lanes.iter_mut().enumerate() {
+        particles.open(plan, bases, |row| self.alphas[row], &mut self.places);
+        let weights = population.weights_mut().iter_mut().zip(&mut self.lanes);
+        for (group, (weights, uniforms)) in weights.enumerate() {
             let mut token =
                 Group { words: &mut particles.words, index: group, places: &self.places };
             let weight = counts::weigh(plan, &token, &mut self.sums);
             counts::pick(plan, &self.sums, uniforms, &mut self.states);
             counts::add(plan, &mut token, &self.states, 1);
-            self.weights[group].iter_mut().zip(weight).for_each(|(total, x)| *total *= x);
+            weights.iter_mut().zip(weight).for_each(|(total, x)| *total *= x);
         }
-        particles.close(self.problem.bases(cell), self.n_drawn);
+        particles.close(bases, self.n_drawn);
         self.n_drawn += 1;
-        self.ln_scale += rescale(&mut self.weights);
+        population.rescale(0);
+    }
+}
+
+impl<'a, L: UniformLanes> Allocations<'a, L> {
+    /// Particles without tokens, which are to draw those of these cells.
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) for more particles than memory holds.
+    pub(crate) fn new(
+        problem: &'a Problem,
+        tokens: &'a [u32],
+        n_groups: usize,
+        keep: Keep,
+        rng: &mut impl Stream<Lanes = L>,
+    ) -> Result<Self> {
+        let to_come = (keep == Keep::Used).then_some(tokens);
+        Ok(Allocations {
+            problem,
+            tokens,
+            particles: Particles::new(problem, n_groups, to_come)?,
+            n_drawn: 0,
+            lanes: (0..n_groups).map(|_| rng.lanes()).collect(),
+            sums: vec![[0.0; LANES]; problem.plan.n_states],
+            states: vec![[0; LANES]; problem.plan.cliques.len()],
+            alphas: problem.alphas(),
+            places: Vec::new(),
+        })
     }
 
     /// Draws the next token, which fell in one of these cells. `shares` gets the weight that each
@@ -162,6 +178,7 @@ impl<'a, L: UniformLanes> Run<'a, L> {
     pub(crate) fn draw_among(
         &mut self,
         cells: Range<u32>,
+        population: &mut Population<Lanes>,
         shares: &mut [f64],
         sums: &mut [Lanes],
         observer: &impl Observer,
@@ -169,13 +186,18 @@ impl<'a, L: UniformLanes> Run<'a, L> {
         let (plan, particles) = (&self.problem.plan, &mut self.particles);
         self.places.clear();
         for cell in cells {
-            let base = |row: usize| self.alphas[row];
-            particles.open(plan, self.problem.bases(cell), base, &mut self.places);
+            particles.open(
+                plan,
+                self.problem.bases(cell),
+                |row| self.alphas[row],
+                &mut self.places,
+            );
         }
         let places = |index: usize| &self.places[index * plan.n_pairs..][..plan.n_pairs];
         shares.fill(0.0);
-        let total = total(&self.weights);
-        for (group, uniforms) in self.lanes.iter_mut().enumerate() {
+        let (total, _) = Lanes::sums(population.weights());
+        let weights = population.weights_mut().iter_mut().zip(&mut self.lanes);
+        for (group, (weights, uniforms)) in weights.enumerate() {
             if observer.stopped() {
                 return Err(Error::Stopped);
             }
@@ -186,7 +208,7 @@ impl<'a, L: UniformLanes> Run<'a, L> {
                 let weight = counts::weigh(plan, &token, &mut self.sums);
                 for lane in 0..LANES {
                     sum[lane] += weight[lane];
-                    *share += self.weights[group][lane] * weight[lane] / total;
+                    *share += weights[lane] * weight[lane] / total;
                 }
                 *sums = sum;
             }
@@ -206,66 +228,12 @@ impl<'a, L: UniformLanes> Run<'a, L> {
                     counts::add_lane(plan, &mut token, &self.states, lane);
                 }
             }
-            self.weights[group].iter_mut().zip(sum).for_each(|(total, x)| *total *= x);
+            weights.iter_mut().zip(sum).for_each(|(total, x)| *total *= x);
         }
         self.n_drawn += 1;
-        self.ln_scale += rescale(&mut self.weights);
+        population.rescale(0);
         Ok(())
     }
-
-    /// ln of the mean weight: of Ẑ of the tokens so far.
-    pub(crate) fn ln_mean(&self) -> f64 {
-        let n_particles = (self.weights.len() * LANES) as f64;
-        self.ln_scale + (total(&self.weights) / n_particles).ln()
-    }
-
-    /// Resamples the particles if too few of them are effective.
-    pub(crate) fn resample(&mut self, rng: &mut impl Stream) {
-        let n_particles = (self.lanes.len() * LANES) as f64;
-        if n_eff(&self.weights) < self.filter.threshold * n_particles {
-            self.ln_scale = self.ln_mean();
-            let flat = self.weights.as_flattened();
-            let offspring = self.filter.resampling.offspring(flat, rng);
-            self.particles.resample(Replication::default().moves(&offspring));
-            self.weights.fill([1.0; LANES]);
-        }
-    }
-}
-
-/// Multiplies the weights so that the largest is 1; returns ln of what was taken out.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-pub(crate) fn rescale(weights: &mut [Lanes]) -> f64 {
-    let mut largest = [0.0; LANES];
-    for weights in &*weights {
-        for lane in 0..LANES {
-            largest[lane] =
-                if weights[lane] > largest[lane] { weights[lane] } else { largest[lane] };
-        }
-    }
-    let largest = largest.into_iter().fold(0.0, f64::max);
-    let factor = largest.recip();
-    weights.as_flattened_mut().iter_mut().for_each(|weight| *weight *= factor);
-    largest.ln()
-}
-
-/// Effective number of particles (Σw)²/Σw².
-pub(crate) fn n_eff(weights: &[Lanes]) -> f64 {
-    total(weights).powi(2) / total_of(weights, |weight| weight * weight)
-}
-
-fn total(weights: &[Lanes]) -> f64 {
-    total_of(weights, |weight| weight)
-}
-
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-fn total_of(weights: &[Lanes], of: impl Fn(f64) -> f64) -> f64 {
-    let mut totals = [0.0; LANES];
-    for weights in weights {
-        for lane in 0..LANES {
-            totals[lane] += of(weights[lane]);
-        }
-    }
-    totals.iter().sum()
 }
 
 #[cfg(test)]

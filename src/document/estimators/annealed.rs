@@ -39,15 +39,14 @@ pub fn ln_urn_sums(
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let mut path = Path::new(urn, start, n_temperatures);
+    let mut path = Path::new(urn, start, n_temperatures, observer)?;
     in_lanes(n_runs, || {
-        let mut chains = Chains::new(urn, rng);
+        let mut chains = Chains::new(urn, rng)?;
         path.set(0);
         let mut ln_values = [urn.ln_scale(); LANES];
-        for _ in 0..urn.n_tokens() {
-            let weights = chains.extend(path.target());
+        chains.extend_all(path.target(), observer, |weights| {
             add(&mut ln_values, weights.map(f64::ln));
-        }
+        })?;
         for t in 1..=n_temperatures {
             if observer.stopped() {
                 return Err(Error::Stopped);
@@ -55,7 +54,7 @@ pub fn ln_urn_sums(
             add(&mut ln_values, path.ln_step(t, &chains));
             if t < n_temperatures {
                 path.set(t);
-                chains.sweep(path.target(), Order::Forward);
+                chains.sweep(path.target(), Order::Forward, observer)?;
             }
         }
         Ok(vec![ln_values])
@@ -76,9 +75,9 @@ pub fn ln_urn_sums_reversed(
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let mut path = Path::new(urn, start, n_temperatures);
+    let mut path = Path::new(urn, start, n_temperatures, observer)?;
     in_lanes(n_runs, || {
-        let mut chains = Chains::of_posterior(urn, topics, rng);
+        let mut chains = Chains::of_posterior(urn, topics, rng, observer)?;
         let mut ln_values = [urn.ln_scale(); LANES];
         for t in (1..=n_temperatures).rev() {
             if observer.stopped() {
@@ -86,7 +85,7 @@ pub fn ln_urn_sums_reversed(
             }
             if t < n_temperatures {
                 path.set(t);
-                chains.sweep(path.target(), Order::Backward);
+                chains.sweep(path.target(), Order::Backward, observer)?;
             }
             add(&mut ln_values, path.ln_step(t, &chains));
         }
@@ -116,7 +115,12 @@ struct Path<'a> {
 }
 
 impl<'a> Path<'a> {
-    fn new(urn: &'a LocalUrn, start: Start, n_temperatures: usize) -> Self {
+    fn new(
+        urn: &'a LocalUrn,
+        start: Start,
+        n_temperatures: usize,
+        observer: &impl Observer,
+    ) -> Result<Self> {
         let q = urn.all_weights();
         let mut path = Path {
             urn,
@@ -132,13 +136,13 @@ impl<'a> Path<'a> {
             Start::Prior => path.ln_q = q.iter().map(|q| q.ln()).collect(),
             Start::MeanField => {
                 let mean_field = MeanField::first_order(MEAN_FIELD_ITERATIONS);
-                let g = mean_field::responsibilities(urn, mean_field);
+                let g = mean_field::responsibilities(urn, mean_field, observer)?;
                 path.expected = mean_field::expected_balls(urn, &g);
                 let share = urn.n_tokens() as f64 / urn.n_topics() as f64;
                 path.expected.iter_mut().for_each(|m| *m = m.max(share.min(LEAST_EXPECTED)));
             }
         }
-        path
+        Ok(path)
     }
 
     fn beta(&self, t: usize) -> f64 {

@@ -4,7 +4,7 @@ use rand::RngExt;
 
 use super::runs::in_lanes;
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::math::{LogSum, ln_rising};
 use crate::rng::{LANES, Stream};
 use crate::urn::{Chains, LocalUrn, Order, Target};
@@ -19,7 +19,7 @@ const SEARCH_SWEEPS: usize = 20;
 /// Cost: samples x tokens x topics.
 ///
 /// # Errors
-/// [`Error::Stopped`] when the observer asks to stop.
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
 pub fn ln_urn_sums(
     urn: &LocalUrn,
     n_runs: usize,
@@ -30,10 +30,10 @@ pub fn ln_urn_sums(
     let ln_q: Vec<f64> = urn.all_weights().iter().map(|q| q.ln()).collect();
     let target = Target::of(urn);
     in_lanes(n_runs, || {
-        let mut chains = Chains::sequence(urn, rng);
+        let mut chains = Chains::sequence(urn, rng, observer)?;
         let starts: [usize; LANES] = std::array::from_fn(|_| rng.random_range(0..n_samples));
         for _ in 0..SEARCH_SWEEPS {
-            chains.sweep(target, Order::Forward);
+            chains.sweep(target, Order::Forward, observer)?;
         }
         let probable = chains.topics().to_vec();
         let mut ln_joint = chains.ln_emission(&ln_q);
@@ -42,7 +42,7 @@ pub fn ln_urn_sums(
                 *ln_joint += ln_rising(a, n as u64);
             }
         }
-        chains.sweep(target, Order::Backward);
+        chains.sweep(target, Order::Backward, observer)?;
         let middle = chains.topics().to_vec();
         let mut transitions = chains
             .ln_transition(target, &probable)
@@ -53,10 +53,7 @@ pub fn ln_urn_sums(
         {
             chains.refill(&middle);
             for step in 0..n_steps.into_iter().max().unwrap_or(0) {
-                if observer.stopped() {
-                    return Err(Error::Stopped);
-                }
-                chains.sweep(target, order);
+                chains.sweep(target, order, observer)?;
                 let ln_transition = chains.ln_transition(target, &probable);
                 for lane in (0..LANES).filter(|&lane| step < n_steps[lane]) {
                     transitions[lane].push(ln_transition[lane]);

@@ -2,7 +2,7 @@
 
 use super::runs::{Runs, in_lanes};
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::math::ln_rising;
 use crate::rng::{LANES, Stream};
 use crate::urn::{Chains, LocalUrn, Order, Target};
@@ -14,7 +14,7 @@ use crate::urn::{Chains, LocalUrn, Order, Target};
 /// practical purposes: the estimate is too high by many nats. Cost: samples x tokens x topics.
 ///
 /// # Errors
-/// [`Error::Stopped`] when the observer asks to stop.
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
 pub fn ln_urn_sums(
     urn: &LocalUrn,
     runs: Runs<'_>,
@@ -25,13 +25,10 @@ pub fn ln_urn_sums(
     let ln_q: Vec<f64> = urn.all_weights().iter().map(|q| q.ln()).collect();
     let target = Target::of(urn);
     in_lanes(runs.n, || {
-        let mut chains = Chains::sequence(urn, rng);
+        let mut chains = Chains::sequence(urn, rng, observer)?;
         let mut inverse: [_; LANES] = std::array::from_fn(|_| runs.growing());
         for sweep in 0..runs.size() + runs.size().div_ceil(5) {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
-            chains.sweep(target, Order::Forward);
+            chains.sweep(target, Order::Forward, observer)?;
             if sweep >= runs.size().div_ceil(5) {
                 let ln_emission = chains.ln_emission(&ln_q);
                 inverse.iter_mut().zip(ln_emission).for_each(|(mean, x)| mean.push(-x));

@@ -11,13 +11,16 @@ use rand::{Rng, RngExt};
 
 use super::runs::{Runs, in_lanes};
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, array_of};
 use crate::math::{ln_factorial, pick};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 use crate::urn::{Chains, LocalUrn, Order, Target};
 
 /// Coefficients above this are scaled down.
 const LARGE: f64 = 1e200;
+
+/// Tokens of a word between two looks at the observer.
+const POLL_EVERY: usize = 256;
 
 /// How the weight and the partition of a word's tokens are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,18 +52,16 @@ pub fn ln_urn_sums(
     let target = Target::of(urn);
     let mut series = Series::default();
     let ln_products = in_lanes(runs.n * runs.size(), || {
-        let mut chains = Chains::new(urn, rng);
+        let mut chains = Chains::new(urn, rng)?;
         let mut ln_product = [urn.ln_scale(); LANES];
         for (cell, &count) in urn.counts().iter().enumerate() {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
-            chains.sweep(target, Order::Forward);
+            chains.sweep(target, Order::Forward, observer)?;
             let q = urn.weights(cell);
             let ln_weights = match conditionals {
                 _ if count == 1 => chains.extend(target).map(f64::ln),
                 Conditionals::Exact => {
-                    extend_exactly(&mut chains, urn.pseudo_counts(), q, count, &mut series, rng)
+                    let a = urn.pseudo_counts();
+                    extend_exactly(&mut chains, a, q, count, &mut series, rng, observer)?
                 }
                 Conditionals::Sampled(n_draws) => {
                     extend_by_draws(&mut chains, target, count, n_draws)
@@ -81,8 +82,9 @@ fn extend_exactly<U: UniformLanes>(
     count: u32,
     series: &mut Series,
     rng: &mut impl Rng,
-) -> Lanes {
-    let mut topics = vec![[0; LANES]; count as usize];
+    observer: &impl Observer,
+) -> Result<Lanes> {
+    let mut topics = array_of("topics of the tokens of a word", count as usize, [0; LANES])?;
     let mut ln_weights = [ln_factorial(u64::from(count)); LANES];
     let mut partition = vec![0; count as usize];
     let mut b = vec![0.0; q.len()];
@@ -90,9 +92,9 @@ fn extend_exactly<U: UniformLanes>(
         for ((b, balls), a) in b.iter_mut().zip(chains.balls()).zip(a) {
             *b = a + balls[lane];
         }
-        series.expand(&b, q, partition.len());
+        series.expand(&b, q, partition.len(), observer)?;
         ln_weights[lane] += series.ln_last();
-        series.draw(&b, q, &mut partition, rng);
+        series.draw(&b, q, &mut partition, rng, observer)?;
         // Clusters come in no exchangeable order; the tokens' topics must.
         for last in (1..partition.len()).rev() {
             partition.swap(last, rng.random_range(0..=last));
@@ -100,7 +102,7 @@ fn extend_exactly<U: UniformLanes>(
         topics.iter_mut().zip(&partition).for_each(|(to, &topic)| to[lane] = topic);
     }
     topics.into_iter().for_each(|topics| chains.put(topics));
-    ln_weights
+    Ok(ln_weights)
 }
 /// The same by draws from the multinomial; the mean of their weights, one of them taken by weight.
 fn extend_by_draws<U: UniformLanes>(
@@ -159,13 +161,16 @@ struct Series {
 }
 
 impl Series {
-    fn expand(&mut self, b: &[f64], q: &[f64], y: usize) {
+    fn expand(&mut self, b: &[f64], q: &[f64], y: usize, observer: &impl Observer) -> Result<()> {
         self.sums.clear();
         self.coefficients.clear();
         self.coefficients.push(1.0);
         self.exponents.clear();
         self.exponents.push(0);
         for m in 1..=y {
+            if m.is_multiple_of(POLL_EVERY) && observer.stopped() {
+                return Err(Error::Stopped);
+            }
             self.sums.push(b.iter().zip(q).map(|(b, q)| b * q.powi(m as i32)).sum());
             let mut coefficient = self.clusters(m).sum::<f64>() / m as f64;
             let mut exponent = self.exponents[m - 1];
@@ -176,6 +181,7 @@ impl Series {
             self.coefficients.push(coefficient);
             self.exponents.push(exponent);
         }
+        Ok(())
     }
 
     /// s_j e_{m-j} for j = 1, 2, ..., m, on the scale of e_{m-1}.
@@ -199,9 +205,19 @@ impl Series {
     }
 
     /// Draws the topics of the y tokens, cluster by cluster.
-    fn draw(&self, b: &[f64], q: &[f64], topics: &mut [u16], rng: &mut impl Rng) {
+    fn draw(
+        &self,
+        b: &[f64],
+        q: &[f64],
+        topics: &mut [u16],
+        rng: &mut impl Rng,
+        observer: &impl Observer,
+    ) -> Result<()> {
         let mut rest = topics;
         while !rest.is_empty() {
+            if rest.len() >= POLL_EVERY && observer.stopped() {
+                return Err(Error::Stopped);
+            }
             let size = 1 + choose(self.clusters(rest.len()), rng);
             let weights = b.iter().zip(q).map(|(b, q)| b * q.powi(size as i32));
             let topic = choose(weights, rng) as u16;
@@ -209,6 +225,7 @@ impl Series {
             cluster.fill(topic);
             rest = after;
         }
+        Ok(())
     }
 }
 

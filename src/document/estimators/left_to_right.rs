@@ -6,8 +6,8 @@
 
 use super::runs::{Runs, add, in_lanes};
 use crate::control::Observer;
-use crate::error::{Error, Result};
-use crate::rng::{LANES, Stream, UniformLanes};
+use crate::error::Result;
+use crate::rng::{LANES, Stream};
 use crate::urn::{Chains, LocalUrn, Order, Target};
 
 /// What is averaged over what.
@@ -26,7 +26,7 @@ pub enum Form {
 /// ln Ẑ of independent runs of some particles or sweeps, at each of the sizes.
 ///
 /// # Errors
-/// [`Error::Stopped`] when the observer asks to stop.
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
 pub fn ln_urn_sums(
     urn: &LocalUrn,
     form: Form,
@@ -52,10 +52,10 @@ fn mean_of_products(
 ) -> Result<Vec<f64>> {
     let target = Target::of(urn);
     let ln_products = in_lanes(runs.n * runs.size(), || {
-        let mut chains = Chains::new(urn, rng);
+        let mut chains = Chains::new(urn, rng)?;
         let mut ln_product = [urn.ln_scale(); LANES];
         for _ in 0..urn.n_tokens() {
-            sweep(&mut chains, target, observer)?;
+            chains.sweep(target, Order::Forward, observer)?;
             add(&mut ln_product, chains.extend(target).map(f64::ln));
         }
         Ok(vec![ln_product])
@@ -72,13 +72,14 @@ fn product_of_means(
 ) -> Result<Vec<f64>> {
     let target = Target::of(urn);
     let n_batches = runs.size().div_ceil(LANES);
-    let mut particles: Vec<_> = (0..n_batches).map(|_| Chains::new(urn, rng)).collect();
+    let mut particles =
+        (0..n_batches).map(|_| Chains::new(urn, rng)).collect::<Result<Vec<_>>>()?;
     let mut ln_values = vec![urn.ln_scale(); runs.sizes.len()];
     let mut weights = Vec::with_capacity(n_batches * LANES);
     for _ in 0..urn.n_tokens() {
         weights.clear();
         for chains in &mut particles {
-            sweep(chains, target, observer)?;
+            chains.sweep(target, Order::Forward, observer)?;
             weights.extend(chains.extend(target));
         }
         let (mut sum, mut n) = (0.0, 0);
@@ -99,13 +100,13 @@ fn sequential(
 ) -> Result<Vec<f64>> {
     let target = Target::of(urn);
     in_lanes(runs.n, || {
-        let mut chains = Chains::new(urn, rng);
+        let mut chains = Chains::new(urn, rng)?;
         let mut ln_values = vec![[urn.ln_scale(); LANES]; runs.sizes.len()];
         for _ in 0..urn.n_tokens() {
             let (mut sum, mut n) = ([0.0; LANES], 0);
             for (ln_value, &size) in ln_values.iter_mut().zip(runs.sizes) {
                 while n < size {
-                    sweep(&mut chains, target, observer)?;
+                    chains.sweep(target, Order::Forward, observer)?;
                     add(&mut sum, chains.weigh(target));
                     n += 1;
                 }
@@ -115,16 +116,4 @@ fn sequential(
         }
         Ok(ln_values)
     })
-}
-
-fn sweep<U: UniformLanes>(
-    chains: &mut Chains<U>,
-    target: Target<'_>,
-    observer: &impl Observer,
-) -> Result<()> {
-    if observer.stopped() {
-        return Err(Error::Stopped);
-    }
-    chains.sweep(target, Order::Forward);
-    Ok(())
 }

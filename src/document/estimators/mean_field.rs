@@ -4,7 +4,7 @@ use rand::RngExt;
 
 use super::runs::Runs;
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, array_of};
 use crate::math::Cumulative;
 use crate::rng::Stream;
 use crate::urn::LocalUrn;
@@ -15,6 +15,9 @@ const LARGEST_CORRECTION: f64 = -1.0;
 
 /// Products outside are carried on as logarithms.
 const RANGE: std::ops::Range<f64> = 1e-200..1e200;
+
+/// Tokens of a word between two looks at the observer.
+const POLL_EVERY: u32 = 1 << 20;
 
 /// How the responsibilities are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +40,7 @@ pub enum Order {
 
 impl MeanField {
     /// Updates of the first order.
-    pub(super) fn first_order(n_iterations: usize) -> Self {
+    pub(in crate::document) fn first_order(n_iterations: usize) -> Self {
         MeanField { order: Order::First, n_iterations }
     }
 }
@@ -57,7 +60,7 @@ pub fn ln_urn_sums(
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
     let n_topics = urn.n_topics();
-    let g = responsibilities(urn, mean_field);
+    let g = responsibilities(urn, mean_field, observer)?;
     let proposals: Vec<Proposal> =
         g.chunks_exact(n_topics).zip(urn.cells()).map(|(g, (q, _))| Proposal::new(g, q)).collect();
     let mut balls = vec![0.0; n_topics];
@@ -71,7 +74,10 @@ pub fn ln_urn_sums(
             balls.copy_from_slice(urn.pseudo_counts());
             let (mut ln_weight, mut product) = (urn.ln_scale(), 1.0);
             for (proposal, &count) in proposals.iter().zip(urn.counts()) {
-                for _ in 0..count {
+                for token in 1..=count {
+                    if token.is_multiple_of(POLL_EVERY) && observer.stopped() {
+                        return Err(Error::Stopped);
+                    }
                     let topic = proposal.draw(rng);
                     product *= balls[topic] * proposal.ratios[topic];
                     balls[topic] += 1.0;
@@ -117,9 +123,16 @@ impl Proposal {
 /// word; tokens of one word share theirs.
 ///
 /// The start looks at the pseudo-counts only. Cost: iterations x distinct words x topics.
-pub fn responsibilities(urn: &LocalUrn, mean_field: MeanField) -> Vec<f64> {
+///
+/// # Errors
+/// [`Error::Stopped`] when the observer asks to stop, [`Error::Memory`] where there is no room.
+pub fn responsibilities(
+    urn: &LocalUrn,
+    mean_field: MeanField,
+    observer: &impl Observer,
+) -> Result<Vec<f64>> {
     let n_topics = urn.n_topics();
-    let mut g = vec![0.0; urn.n_distinct() * n_topics];
+    let mut g = array_of("responsibilities of a document", urn.n_distinct() * n_topics, 0.0)?;
     for (g, (q, _)) in g.chunks_exact_mut(n_topics).zip(urn.cells()) {
         update(g, urn.pseudo_counts(), q);
     }
@@ -132,6 +145,9 @@ pub fn responsibilities(urn: &LocalUrn, mean_field: MeanField) -> Vec<f64> {
     }
     let mut others = vec![0.0; n_topics];
     for _ in 0..mean_field.n_iterations {
+        if observer.stopped() {
+            return Err(Error::Stopped);
+        }
         for (g, (q, count)) in g.chunks_exact_mut(n_topics).zip(urn.cells()) {
             for ((other, ball), g) in others.iter_mut().zip(&balls).zip(&*g) {
                 *other = (ball - g).max(f64::MIN_POSITIVE);
@@ -152,11 +168,11 @@ pub fn responsibilities(urn: &LocalUrn, mean_field: MeanField) -> Vec<f64> {
             }
         }
     }
-    g
+    Ok(g)
 }
 
 /// Balls that tokens of these responsibilities are expected to leave: `a_k + Σ_l g_l(k)`.
-pub(super) fn expected_balls(urn: &LocalUrn, g: &[f64]) -> Vec<f64> {
+pub(in crate::document) fn expected_balls(urn: &LocalUrn, g: &[f64]) -> Vec<f64> {
     let mut balls = urn.pseudo_counts().to_vec();
     for (g, &count) in g.chunks_exact(urn.n_topics()).zip(urn.counts()) {
         add(&mut balls, g, f64::from(count));
@@ -203,7 +219,7 @@ mod tests {
         let counts = CountMatrix::from_dense(&[vec![3, 1, 2]]).unwrap();
         let urn = LocalUrn::new(&Urn::new(a.clone(), q).unwrap(), counts.document(0)).unwrap();
         for order in [Order::First, Order::Second] {
-            let g = responsibilities(&urn, MeanField { order, n_iterations: 2_000 });
+            let g = responsibilities(&urn, MeanField { order, n_iterations: 2_000 }, &()).unwrap();
             let over_others = |cell: usize, k: usize, term: fn(f64) -> f64| {
                 let all: f64 =
                     (0..3).map(|c| f64::from(urn.counts()[c]) * term(g[c * 3 + k])).sum();

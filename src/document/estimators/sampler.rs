@@ -88,6 +88,17 @@ impl Sampler {
         }
     }
 
+    /// Bytes that the tokens of a document take, whatever the size.
+    pub(crate) fn bytes_of_tokens(self, extent: Extent) -> f64 {
+        let n = extent.n_tokens as f64;
+        match self {
+            Sampler::Direct | Sampler::MeanField(_) => 0.0,
+            Sampler::Smc | Sampler::SmcLookahead => 16.0 * n,
+            Sampler::Harmonic | Sampler::LeftToRight(_) | Sampler::Annealed(_) => 36.0 * n,
+            Sampler::L2r(_) | Sampler::Chib => 132.0 * n,
+        }
+    }
+
     /// Bytes that a particle, state or chain takes while the others are there.
     pub(crate) fn bytes(self, extent: Extent) -> usize {
         let tokens = 2 * extent.n_tokens as usize;
@@ -141,7 +152,7 @@ impl Sampler {
             Sampler::Smc | Sampler::SmcLookahead => {
                 let mut paths = Vec::with_capacity(n);
                 while paths.len() < n {
-                    let chains = Chains::of_posterior(urn, topics, rng);
+                    let chains = Chains::of_posterior(urn, topics, rng, observer)?;
                     let of_lane = |lane: usize| chains.topics().iter().map(|x| x[lane]).collect();
                     paths.extend((0..LANES.min(n - paths.len())).map(of_lane));
                 }

@@ -12,12 +12,15 @@
 
 use super::cost::Cost;
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, array_of};
 use crate::math::{ln_factorial, ln_rising};
 use crate::urn::LocalUrn;
 
 /// |ln c_v| up to which plain doubles carry the recursion.
 const LN_RANGE: f64 = 600.0;
+
+/// Name of the arrays over all partial documents.
+const STATES: &str = "partial documents";
 
 /// Block size from which a convolution polls the observer.
 const POLL_FROM: usize = 4096;
@@ -67,10 +70,10 @@ pub fn ln_urn_sum(urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
     let mut cells: Vec<usize> = (0..urn.n_distinct()).collect();
     cells.sort_by_key(|&cell| urn.counts()[cell]);
     let axes: Vec<Axis> = axes(cells.iter().map(|&cell| urn.counts()[cell] as usize));
-    let ell = ln_generating_function(urn, &cells, &axes);
-    let mut c = vec![0.0; ell.len()];
+    let ell = ln_generating_function(urn, &cells, &axes, observer)?;
+    let mut c = array_of(STATES, ell.len(), 0.0)?;
     c[0] = 1.0;
-    let mut scaled = vec![0.0; ell.len()];
+    let mut scaled = array_of(STATES, ell.len(), 0.0)?;
     solve(&axes, &ell, &mut c, &mut scaled, observer)?;
     let ln_permutations: f64 = urn.counts().iter().map(|&y| ln_factorial(u64::from(y))).sum();
     Ok(urn.ln_scale() + ln_permutations + c[c.len() - 1].ln())
@@ -100,11 +103,16 @@ fn axes(counts: impl DoubleEndedIterator<Item = usize>) -> Vec<Axis> {
 }
 
 /// ℓ_u for every u <= y; entry 0 has no meaning and is never read.
-fn ln_generating_function(urn: &LocalUrn, cells: &[usize], axes: &[Axis]) -> Vec<f64> {
+fn ln_generating_function(
+    urn: &LocalUrn,
+    cells: &[usize],
+    axes: &[Axis],
+    observer: &impl Observer,
+) -> Result<Vec<f64>> {
     let n_states = axes.first().map_or(1, |axis| axis.stride * (axis.y + 1));
     // From u - e_w to u, w the first word of u, a topic's term grows by q_kw (|u|-1)/u_w.
-    let mut growth = vec![0.0; n_states];
-    let mut order = vec![0u32; n_states];
+    let mut growth = array_of(STATES, n_states, 0.0)?;
+    let mut order = array_of(STATES, n_states, 0u32)?;
     for axis in axes.iter().rev() {
         for i in axis.stride..axis.stride * (axis.y + 1) {
             order[i] = order[i - axis.stride] + 1;
@@ -112,9 +120,12 @@ fn ln_generating_function(urn: &LocalUrn, cells: &[usize], axes: &[Axis]) -> Vec
             growth[i] = f64::from((order[i] - 1).max(1)) / u;
         }
     }
-    let mut ell = vec![0.0; n_states];
-    let mut term = vec![0.0; n_states];
+    let mut ell = array_of(STATES, n_states, 0.0)?;
+    let mut term = array_of(STATES, n_states, 0.0)?;
     for (k, &a) in urn.pseudo_counts().iter().enumerate() {
+        if observer.stopped() {
+            return Err(Error::Stopped);
+        }
         term[0] = a;
         for (axis, &cell) in axes.iter().zip(cells).rev() {
             let q = urn.weights(cell)[k];
@@ -131,7 +142,7 @@ fn ln_generating_function(urn: &LocalUrn, cells: &[usize], axes: &[Axis]) -> Vec
             *sum += term;
         }
     }
-    ell
+    Ok(ell)
 }
 
 /// Fills c over the lattice of `axes`, given c_0.

@@ -14,7 +14,7 @@ use real::{Real, Wide};
 
 use super::cost::Cost;
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, array_of, room_for};
 use crate::math::{ln_binomial, ln_rising};
 use crate::urn::LocalUrn;
 
@@ -34,7 +34,7 @@ const RESCALE_EVERY: u64 = 4;
 pub fn cost(urn: &LocalUrn) -> Cost {
     let (k, n) = (urn.n_topics() as f64, urn.n_tokens() as f64);
     let (operations, states) = if k < 2.0 {
-        (n, 0.0)
+        (1.0, 0.0)
     } else {
         (k * ln_binomial(n + k - 1.0, k).exp(), ln_binomial(n + k - 2.0, k - 1.0).exp())
     };
@@ -69,9 +69,9 @@ pub fn ln_urn_sum(urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
         return Ok(urn.ln_scale() + ln_rising(urn.pseudo_counts()[0], n_tokens));
     }
     let ln_sum = if fits_doubles(urn) {
-        Lattice::<f64>::new(urn).run(urn, observer)?
+        Lattice::<f64>::new(urn)?.run(urn, observer)?
     } else {
-        Lattice::<Wide>::new(urn).run(urn, observer)?
+        Lattice::<Wide>::new(urn)?.run(urn, observer)?
     };
     Ok(urn.ln_scale() + ln_sum)
 }
@@ -101,12 +101,12 @@ struct Rows {
 }
 
 impl<T: Real> Lattice<T> {
-    fn new(urn: &LocalUrn) -> Self {
+    fn new(urn: &LocalUrn) -> Result<Self> {
         let n_levels = urn.n_tokens() as usize - 1;
-        let (rows, n_values) = Rows::new(urn.n_topics() - 2, n_levels);
-        let mut values = vec![T::ZERO; n_values];
+        let (rows, n_values) = Rows::new(urn.n_topics() - 2, n_levels)?;
+        let mut values = array_of("totals of the topics", n_values, T::ZERO)?;
         values[0] = T::START;
-        Lattice { values, rows, last: vec![0.0; n_levels + 1], along: vec![0.0; n_levels + 1] }
+        Ok(Lattice { values, rows, last: vec![0.0; n_levels + 1], along: vec![0.0; n_levels + 1] })
     }
 
     fn run(mut self, urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
@@ -209,13 +209,15 @@ impl Rows {
     ///
     /// With tail sums t_i = n_i + ... + n_d, rows in lexicographic order of (t_1, ..., t_d) are in
     /// graded order, and the rank of a row is Σ_i C(t_i + d - i, d - i + 1).
-    fn new(d: usize, n_levels: usize) -> (Self, usize) {
+    fn new(d: usize, n_levels: usize) -> Result<(Self, usize)> {
+        let n_rows = ln_binomial((n_levels + d) as f64, d as f64).exp().round() as usize;
+        let name = "rows of totals of the topics";
         let mut rows = Rows {
             n_named: d,
-            starts: Vec::new(),
-            grades: Vec::new(),
-            predecessors: Vec::new(),
-            totals: Vec::new(),
+            starts: room_for(name, n_rows)?,
+            grades: room_for(name, n_rows)?,
+            predecessors: room_for(name, n_rows * d)?,
+            totals: room_for(name, n_rows * d)?,
             up_to_grade: vec![1; n_levels + 1],
         };
         let steps = binomials(n_levels, d);
@@ -249,7 +251,7 @@ impl Rows {
         for grade in 1..=n_levels {
             rows.up_to_grade[grade] = rows.up_to_grade[grade].max(rows.up_to_grade[grade - 1]);
         }
-        (rows, n_values)
+        Ok((rows, n_values))
     }
 }
 

@@ -1,12 +1,14 @@
-//! The urn sum without error, by whichever of two algorithms is cheaper.
+//! The urn sum without error, by whichever of three algorithms is cheapest.
 //!
 //! Only the number of balls of each colour matters, not which token drew which colour: the K^N
 //! paths collapse to C(N+K-1, K-1) states ([`lattice`]), or, whatever K, to Π (y_w + 1) partial
-//! documents ([`box_recursion`]).
+//! documents, by a recursion of positive terms ([`box_recursion`]) or by fast transforms
+//! ([`power_series`]).
 
 pub mod box_recursion;
 mod cost;
 pub mod lattice;
+pub mod power_series;
 
 pub use cost::Cost;
 
@@ -21,9 +23,11 @@ pub enum Algorithm {
     Lattice,
     /// Recursion over the partial documents.
     BoxRecursion,
+    /// Set power series over the partial documents.
+    PowerSeries,
 }
 
-/// The cheaper exact algorithm for one document, and what it costs.
+/// The cheapest exact algorithm for one document, and what it costs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plan {
     /// The algorithm.
@@ -33,18 +37,20 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Compares the costs of both algorithms on one document.
+    /// Compares the costs of the algorithms on one document.
     pub fn new(urn: &LocalUrn) -> Self {
-        let lattice = lattice::cost(urn);
-        let boxed = box_recursion::cost(urn);
-        let operations = |cost: Cost| {
-            if cost.bytes > MAX_EXACT_BYTES { f64::INFINITY } else { cost.operations }
+        let plan = |algorithm, cost| Plan { algorithm, cost };
+        let operations = |plan: &Plan| {
+            if plan.cost.bytes > MAX_EXACT_BYTES { f64::INFINITY } else { plan.cost.operations }
         };
-        if operations(boxed) < operations(lattice) {
-            Plan { algorithm: Algorithm::BoxRecursion, cost: boxed }
-        } else {
-            Plan { algorithm: Algorithm::Lattice, cost: lattice }
-        }
+        [
+            plan(Algorithm::BoxRecursion, box_recursion::cost(urn)),
+            plan(Algorithm::PowerSeries, power_series::cost(urn)),
+        ]
+        .into_iter()
+        .fold(plan(Algorithm::Lattice, lattice::cost(urn)), |best, plan| {
+            if operations(&plan) < operations(&best) { plan } else { best }
+        })
     }
 
     /// Whether the plan stays within `budget` multiply-adds and within memory.
@@ -55,11 +61,13 @@ impl Plan {
     /// ln Z of the document, with a relative error near 1e-13.
     ///
     /// # Errors
-    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
+    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop,
+    /// [`Error::Memory`](crate::Error::Memory) where there is no room.
     pub fn run(&self, urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
         match self.algorithm {
             Algorithm::Lattice => lattice::ln_urn_sum(urn, observer),
             Algorithm::BoxRecursion => box_recursion::ln_urn_sum(urn, observer),
+            Algorithm::PowerSeries => power_series::ln_urn_sum(urn, observer),
         }
     }
 }

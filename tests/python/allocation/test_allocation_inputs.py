@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 from polyabayes import AllocationModel, CountTensor
-from polyabayes.allocation import memory
-from polyabayes.allocation.evidence import Filter
 from polyabayes.allocation.layout import lay_out
+from polyabayes.allocation.options import Options
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
@@ -162,9 +161,10 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
         ({"n_samples": 0}, "n_samples must be"),
     ],
 )
-def test_bad_sandwiches_are_refused(arguments: dict[str, Any], message: str) -> None:
+def test_bad_bounds_are_refused(arguments: dict[str, Any], message: str) -> None:
+    shape = {"doc": 3, "word": 2}
     with pytest.raises(PolyabayesError, match=message):
-        AllocationModel.nmf(2).sandwich(**{"shape": {"doc": 3, "word": 2}, "total": 5, **arguments})
+        AllocationModel.nmf(2).bidirectional_bounds(**{"shape": shape, "total": 5, **arguments})
 
 
 def test_too_much_work_is_refused() -> None:
@@ -196,17 +196,13 @@ def test_tables_that_are_too_large_are_no_matter_of_a_budget() -> None:
             call(TABLE)
 
 
-def test_annealing_from_modes_holds_several_populations(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_annealing_from_modes_holds_several_populations() -> None:
     model = AllocationModel.nmf(2)
-    counts = [[300, 100], [200, 400]]
-    # 1,000 tokens and 10 marginal counts of 16 chains.
-    one_group = 1_000 * (4 + 4 * 16) + 4 * 16 * 10
-    monkeypatch.setattr(memory, "_memory", lambda: one_group)
-    assert model.decompose(counts, "gibbs", max_iter=2, n_jobs=1).value < 0
-    with pytest.raises(BudgetExceededError, match="1,000 tokens, 64 chains"):
-        model.log_evidence(counts, "annealed", n_particles=16, n_jobs=1)
-    with pytest.raises(BudgetExceededError, match="1,000 tokens, 64 chains"):
-        model.sandwich({"doc": 2, "word": 2}, 1_000)
+    huge = [[9 * 10**11, 10**11], [10**11, 9 * 10**11]]
+    with pytest.raises(BudgetExceededError, match="tokens, 64 chains and 10 marginal counts"):
+        model.log_evidence(huge, "annealed", n_particles=16)
+    with pytest.raises(BudgetExceededError, match="1,000 tokens, 1,000,000,000 chains"):
+        model.bidirectional_bounds({"doc": 20, "word": 20}, 1_000, n_chains=10**9)
 
 
 def test_variational_methods_need_no_tokens() -> None:
@@ -230,13 +226,7 @@ def test_hidden_nodes_in_several_cliques_are_refused_for_lookahead() -> None:
 def test_more_tokens_than_samplers_count_are_refused() -> None:
     core = lay_out(AllocationModel.nmf(2), [[2**31, 1], [3, 4]]).core
     with pytest.raises(InvalidArgumentError, match="2147483656 tokens one by one"):
-        core.smc(
-            Filter(16, 0.5, "systematic", "random"),
-            lookahead=False,
-            n_replicates=1,
-            seed=0,
-            n_jobs=1,
-        )
+        core.evidence(Options("smc", 16, n_replicates=1), seed=0, n_jobs=1)
 
 
 @pytest.mark.parametrize("method", ["smc", "smc-lookahead", "tempered", "annealed"])

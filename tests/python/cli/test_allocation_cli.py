@@ -196,6 +196,7 @@ def test_missing_files_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "none.tns does not exist" in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_missing_cells_are_left_out_and_predicted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

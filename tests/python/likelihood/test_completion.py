@@ -157,6 +157,7 @@ def test_estimates_are_within_their_errors_of_the_exact_values(data, name, metho
     assert set(result.methods) == {{"auto": "smc-lookahead"}.get(method, method)}
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("name", MODELS)
 def test_methods_without_a_known_error(data, name):
     models, *parts = data
@@ -194,6 +195,7 @@ def test_impossible_and_empty_parts(make, method):
     np.testing.assert_array_equal(result.std_errors, 0)
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("method", ["smc-lookahead", "smc", "annealed", "left-to-right", "chib"])
 def test_bits_depend_on_the_seed_and_not_on_threads(data, name, method):

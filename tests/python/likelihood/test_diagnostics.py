@@ -247,6 +247,7 @@ def test_flags_of_the_methods(method):
     assert result.reached.all()
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("method", SAMPLERS)
 def test_targets_are_reached_within_the_budget_or_not(method):
     options = {"n_samples": 20, "n_particles": 2, "random_state": 0}
@@ -317,6 +318,7 @@ def test_bad_sizes_are_refused(method, option, value):
         pb.log_likelihood(LDA, COUNTS, method, **{option: value})
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize(("method", "options"), [*((m, None) for m in METHODS), *VARIANTS])
 def test_single_tokens_and_impossible_topics(method, options):
     topics = np.array([[0.6, 0.4, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0], [0.3, 0.0, 0.7, 0.0]])

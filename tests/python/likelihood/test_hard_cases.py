@@ -36,6 +36,7 @@ def test_errors_of_upper_bounds_hold():
 
 
 # l2r with sampled conditionals overflows on a repeated word.
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("prior", [0.01, 0.3])
 def test_sampled_l2r_on_repeated_words(prior):
     model = lda(prior)
@@ -124,3 +125,28 @@ def test_exact_conditionals_on_very_many_tokens_of_a_word():
     exact = pb.log_likelihood(model, [[2000, 40]], "exact", budget=1e11).total
     result = pb.log_likelihood(model, [[2000, 40]], "l2r", random_state=0)
     assert abs(result.total - exact) < 4 * result.std_errors[0]
+
+
+@pytest.mark.parametrize("prior", [0.1, 1.0])
+def test_topics_that_cannot_be_told_apart_are_one(prior):
+    one_word = pb.log_likelihood(lda(prior, np.ones((3, 1))), [[10_000]])
+    assert (one_word.total, one_word.methods[0]) == (0, "exact")
+    # Two topics, one of them under three names that share its prior.
+    topics = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
+    merged = lda([3 * prior, prior], topics)
+    named = lda([prior] * 4, topics[[0, 0, 1, 0]])
+    counts = [[400, 300, 500]]
+    for method in ("exact", "annealed", "smc-lookahead", "recursive"):
+        found, expected = (
+            pb.log_likelihood(model, counts, method, budget=1e11, random_state=1)
+            for model in (named, merged)
+        )
+        assert found.values == pytest.approx(expected.values, rel=1e-12)
+        np.testing.assert_allclose(found.std_errors, expected.std_errors, rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["auto", "annealed", "smc", "chib", "l2r", "exact"])
+def test_documents_of_billions_of_tokens_are_refused(method):
+    topics = [[0.5, 0.5], [0.2, 0.8], [0.1, 0.9]]
+    with pytest.raises(errors.BudgetExceededError):
+        pb.log_likelihood(lda(0.5, topics), [[2**31, 2**31]], method)

@@ -258,6 +258,7 @@ def test_every_random_state_can_be_repeated_but_none(make):
     assert (one != two) == is_stream
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("method", SAMPLERS)
 def test_target_error_is_reached_unless_the_budget_ends(dense, method):
     corpus, model, exact = dense

@@ -110,7 +110,9 @@ SHORT_CALLS: dict[str, Callable[[], Any]] = {
     "vb": lambda: NMF.decompose(TABLE, "vb", n_restarts=1),
     "gibbs": lambda: NMF.decompose(TABLE, "gibbs", max_iter=10),
     "smc": lambda: NMF.decompose(TABLE, "smc", n_particles=2),
-    "sandwich": lambda: NMF.sandwich({"doc": 3, "word": 4}, 20, n_samples=5, n_replicates=2),
+    "bidirectional": lambda: NMF.bidirectional_bounds(
+        {"doc": 3, "word": 4}, 20, n_samples=5, n_replicates=2
+    ),
     "missing": lambda: pb.AllocationModel.nmf(2, rate=0.1).predict_missing(
         PARTLY, method="smc", n_particles=2, n_replicates=2
     ),

@@ -65,6 +65,7 @@ def test_two_halves_come_close_to_the_whole():
     assert np.median(rests) < np.median(gains)
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_new_topics_are_seen_and_old_ones_kept():
     old, new = corpus_of([0, 1, 2], 300, 0), corpus_of([3, 4, 5], 300, 1)
     options = {"n_components": 6, "doc_topic_prior": 0.2, "max_iter": 100, "random_state": 0}

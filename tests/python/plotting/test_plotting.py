@@ -220,6 +220,7 @@ def numbers(text: str) -> list[float]:
     return [float(n.replace("−", "-")) for n in re.findall(r"−?\d+\.\d+", text)]
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_intervals_are_the_estimate_and_a_quantile_of_its_error(
     comparison: pb.Comparison, level: float
@@ -232,6 +233,7 @@ def test_intervals_are_the_estimate_and_a_quantile_of_its_error(
         assert found == pytest.approx((y, value, value - error, value + error), rel=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_models_stand_from_best_to_worst(comparison: pb.Comparison) -> None:
     ax = plot_comparison(comparison)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["true", "near", "far"]
@@ -240,6 +242,7 @@ def test_models_stand_from_best_to_worst(comparison: pb.Comparison) -> None:
     assert top < 0 < 2 < bottom
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_paired_differences_are_drawn_and_written(comparison: pb.Comparison) -> None:
     ax = plot_comparison(comparison, level=0.9)
     bands = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
@@ -260,6 +263,7 @@ def test_paired_differences_are_drawn_and_written(comparison: pb.Comparison) -> 
         assert "behind" in text
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_limits_hold_the_intervals_but_not_zero(comparison: pb.Comparison) -> None:
     ax = plot_comparison(comparison)
     low, high = ax.get_xlim()
@@ -270,6 +274,7 @@ def test_limits_hold_the_intervals_but_not_zero(comparison: pb.Comparison) -> No
     assert max(reached) - min(reached) > 0.8 * (high - low)
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_labels_name_the_unit_and_the_event(comparison: pb.Comparison) -> None:
     ax = plot_comparison(comparison, level=0.9)
     assert "nats per token (higher is better)" in ax.get_xlabel()
@@ -315,6 +320,7 @@ def test_empty_documents_have_no_nats_per_token() -> None:
     assert texts(ax) == ["no tokens", "no tokens"]
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_bad_arguments_of_plot_comparison(comparison: pb.Comparison) -> None:
     with pytest.raises(InvalidArgumentError, match="level must be strictly between 0 and 1"):
         plot_comparison(comparison, level=1.5)
@@ -322,6 +328,7 @@ def test_bad_arguments_of_plot_comparison(comparison: pb.Comparison) -> None:
         plot_comparison(comparison.results)  # type: ignore[arg-type]
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_plots_use_the_axes_given_and_change_no_settings(comparison: pb.Comparison) -> None:
     before = dict(mpl.rcParams)
     _, (left, right) = plt.subplots(1, 2)
@@ -331,6 +338,7 @@ def test_plots_use_the_axes_given_and_change_no_settings(comparison: pb.Comparis
     assert dict(mpl.rcParams) == before
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_plots_can_be_rendered(comparison: pb.Comparison) -> None:
     for ax in (plot_topics(lda(), n_words=3), plot_comparison(comparison)):
         figure = ax.figure

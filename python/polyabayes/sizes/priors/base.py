@@ -27,17 +27,62 @@ class SizePrior:
         Number of sizes.
     first : tuple of int
         The smallest value of each.
+
+    Examples
+    --------
+    >>> from polyabayes import priors
+    >>> prior = priors.Poisson(10)
+    >>> isinstance(prior, priors.SizePrior), prior.n_variables, prior.first
+    (True, 1, (1,))
     """
 
     n_variables: int
     first: Sizes
 
     def log_box(self, low: Sizes, high: tuple[float, ...]) -> float:
-        """Ln of the mass of ``low <= sizes <= high``, in every variable; `high` may be infinite."""
+        """Ln of the mass of ``low <= sizes <= high``, in every variable; `high` may be infinite.
+
+        Parameters
+        ----------
+        low : tuple of int
+            Least value of each size.
+        high : tuple of float
+            Largest value of each; may be ``math.inf``.
+
+        Returns
+        -------
+        float
+            In nats.
+
+        Examples
+        --------
+        >>> from polyabayes import priors
+        >>> f"{priors.Geometric(0.5).log_box((1,), (2,)):.6f}"  # ln 3/4
+        '-0.287682'
+        """
         raise NotImplementedError
 
     def next_size(self, axis: int, size: int) -> int | None:
-        """The next value of a variable after `size` that may have mass; None after the last."""
+        """The next value of a variable after `size` that may have mass; None after the last.
+
+        Parameters
+        ----------
+        axis : int
+            Which of the sizes.
+        size : int
+            Its value.
+
+        Returns
+        -------
+        int or None
+            The next value.
+
+        Examples
+        --------
+        >>> from polyabayes import priors
+        >>> priors.Uniform(1, 3).next_size(0, 2), priors.Uniform(1, 3).next_size(0, 3)
+        (3, None)
+        """
         raise NotImplementedError
 
     def log_masses(self, tops: Sizes) -> Vector:
@@ -52,6 +97,13 @@ class SizePrior:
         -------
         ndarray of shape (tops[0] - first[0] + 2, ...)
             Along each axis the values from ``first`` to ``tops``, then all above.
+
+        Examples
+        --------
+        >>> from polyabayes import priors
+        >>> import numpy as np
+        >>> np.exp(priors.Geometric(0.5).log_masses((2,))).tolist()  # 1, 2, and all above
+        [0.5, 0.25, 0.25]
         """
         axes = [
             [*((float(size), float(size)) for size in range(low, top + 1)), (top + 1.0, math.inf)]
@@ -67,6 +119,24 @@ class SizePrior:
         """Ln of the mass of all sizes that are at least as large as one of `corners`.
 
         The union of these up-sets, cut into disjoint boxes.
+
+        Parameters
+        ----------
+        corners : sequence of tuple of int
+            Least elements of the up-sets.
+
+        Returns
+        -------
+        float
+            In nats.
+
+        Examples
+        --------
+        >>> from polyabayes import priors
+        >>> import math
+        >>> both = priors.Product(priors.Geometric(0.5), priors.Geometric(0.5))
+        >>> round(math.exp(both.log_upset_union([(2, 1), (1, 2)])), 12)  # all but (1, 1)
+        0.75
         """
         boxes = disjoint_boxes(corners)
         return log_sum(np.array([self.log_box(low, high) for low, high in boxes]))
@@ -77,6 +147,22 @@ def disjoint_boxes(corners: Sequence[Sizes]) -> list[Box]:
 
     Between two neighbouring first coordinates the other coordinates are those of a union of
     up-sets in one dimension less.
+
+    Parameters
+    ----------
+    corners : sequence of tuple of int
+        Least elements of the up-sets.
+
+    Returns
+    -------
+    list of (tuple of int, tuple of float)
+        Least and largest corner of each box.
+
+    Examples
+    --------
+    >>> from polyabayes import priors
+    >>> priors.disjoint_boxes([(2, 1), (1, 2)])
+    [((1, 2), (1.0, inf)), ((2, 1), (inf, inf))]
     """
     if not corners:
         return []
@@ -92,13 +178,43 @@ def disjoint_boxes(corners: Sequence[Sizes]) -> list[Box]:
 
 
 class UnivariatePrior(SizePrior):
-    """Base class: the prior of one size, between ``first`` and ``last`` (None: without end)."""
+    """Base class: the prior of one size, between ``first`` and ``last`` (None: without end).
+
+    Attributes
+    ----------
+    first, last : int or None
+        Smallest and largest size.
+
+    Examples
+    --------
+    >>> from polyabayes import priors
+    >>> priors.Uniform(2, 5).last, priors.Poisson(3).last
+    (5, None)
+    """
 
     n_variables = 1
     last: int | None = None
 
     def log_pmf(self, sizes: Any) -> Vector:
-        """Ln P(S = size), for an int or an array of ints."""
+        """Ln P(S = size), for an int or an array of ints.
+
+        Parameters
+        ----------
+        sizes : int or array of int, shape (n,)
+            The sizes.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            In nats; ``-inf`` where there is no mass.
+
+        Examples
+        --------
+        >>> from polyabayes import priors
+        >>> import numpy as np
+        >>> np.exp(priors.Geometric(0.5).log_pmf([1, 2])).tolist()
+        [0.5, 0.25]
+        """
         at = np.asarray(sizes, dtype=np.int64)
         inside = at >= self.first[0]
         if self.last is not None:
@@ -106,7 +222,25 @@ class UnivariatePrior(SizePrior):
         return np.where(inside, self._log_pmf(np.where(inside, at, self.first[0])), -np.inf)
 
     def log_survival(self, sizes: Any) -> Vector:
-        """Ln P(S > size), for an int or an array of ints."""
+        """Ln P(S > size), for an int or an array of ints.
+
+        Parameters
+        ----------
+        sizes : int or array of int, shape (n,)
+            The sizes.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            In nats; ``-inf`` where there is no mass.
+
+        Examples
+        --------
+        >>> from polyabayes import priors
+        >>> import numpy as np
+        >>> np.exp(priors.Geometric(0.5).log_survival([1, 2])).tolist()
+        [0.5, 0.25]
+        """
         at = np.asarray(sizes, dtype=np.int64)
         low = at < self.first[0]
         high = np.zeros(at.shape, dtype=bool) if self.last is None else at >= self.last
@@ -143,6 +277,17 @@ class Product(SizePrior):
     ----------
     *priors : UnivariatePrior
         One for each size variable.
+
+    Raises
+    ------
+    InvalidTypeError
+        If a factor is no prior of one size.
+
+    Examples
+    --------
+    >>> from polyabayes import priors
+    >>> priors.Product(priors.Poisson(4), priors.Geometric(0.5)).n_variables
+    2
     """
 
     def __init__(self, *priors: UnivariatePrior) -> None:

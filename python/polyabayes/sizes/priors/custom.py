@@ -36,6 +36,15 @@ class Custom(UnivariatePrior):
     ------
     InvalidArgumentError
         If the functions do not add up to 1, or contradict one another, at the first sizes.
+
+    Examples
+    --------
+    >>> from polyabayes import priors
+    >>> from scipy import stats
+    >>> law = stats.geom(0.3)
+    >>> prior = priors.Custom(law.logpmf, law.logsf)
+    >>> f"{float(prior.log_pmf(1)):.6f}"
+    '-1.203973'
     """
 
     def __init__(
@@ -93,6 +102,14 @@ class Joint(SizePrior):
     ------
     InvalidArgumentError
         If the whole has not mass 1, or is not the sum of two parts of it.
+
+    Examples
+    --------
+    >>> from polyabayes import priors
+    >>> law = priors.Product(priors.Geometric(0.5), priors.Geometric(0.5))
+    >>> prior = priors.Joint(law.log_box, 2)
+    >>> f"{prior.log_box((1, 1), (1, 1)):.6f}"  # ln 1/4
+    '-1.386294'
     """
 
     def __init__(

@@ -67,6 +67,17 @@ class Poisson(_CountPrior):
         The size is `shift` plus a Poisson count; 1 unless `truncate`.
     truncate : bool, default=False
         The size is a Poisson count given that it is not 0.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `mean` is not positive, or `shift` is given with `truncate`.
+
+    Examples
+    --------
+    >>> from polyabayes import priors
+    >>> f"{float(priors.Poisson(10).log_pmf(1)):.1f}"  # 1 plus a count of 0
+    '-10.0'
     """
 
     mean: float
@@ -98,6 +109,17 @@ class NegativeBinomial(_CountPrior):
         The size is `shift` plus a count of this law; 1 unless `truncate`.
     truncate : bool, default=False
         The size is a count given that it is not 0.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `mean` or `shape` is not positive, or `shift` is given with `truncate`.
+
+    Examples
+    --------
+    >>> from polyabayes import priors
+    >>> f"{float(priors.NegativeBinomial(10, 2).log_pmf(1)):.6f}"  # ln (2/12)^2
+    '-3.583519'
     """
 
     mean: float
@@ -129,6 +151,17 @@ class Geometric(UnivariatePrior):
     ----------
     probability : float
         P(S = 1), strictly between 0 and 1; the mean size is its inverse.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `probability` is no probability.
+
+    Examples
+    --------
+    >>> from polyabayes import priors
+    >>> f"{float(priors.Geometric(0.5).log_pmf(2)):.6f}"  # ln 1/4
+    '-1.386294'
     """
 
     probability: float
@@ -146,7 +179,24 @@ class Geometric(UnivariatePrior):
 
 @dataclass(frozen=True)
 class Uniform(UnivariatePrior):
-    """Equal mass on every size from `low` to `high`, both included."""
+    """Equal mass on every size from `low` to `high`, both included.
+
+    Parameters
+    ----------
+    low, high : int
+        The smallest and the largest size.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `low` is no positive int, or `high` below it.
+
+    Examples
+    --------
+    >>> from polyabayes import priors
+    >>> f"{float(priors.Uniform(1, 10).log_pmf(3)):.6f}"  # ln 1/10
+    '-2.302585'
+    """
 
     low: int
     high: int

@@ -26,6 +26,18 @@ class Table(UnivariatePrior):
     masses : mapping of int to float, or sequence of float
         Mass of each size; a sequence begins with the mass of size 1. The sum must be 1 but for
         rounding (1e-9), and is made so.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If a mass is negative, or they do not sum to 1.
+
+    Examples
+    --------
+    >>> from polyabayes import priors
+    >>> prior = priors.Table({2: 0.25, 5: 0.75})
+    >>> prior.first, prior.next_size(0, 2)
+    ((2,), 5)
     """
 
     def __init__(self, masses: Mapping[int, float] | Sequence[float] | NDArray[Any]) -> None:
@@ -66,6 +78,18 @@ class JointTable(SizePrior):
     masses : array, or mapping of tuple of int to float
         ``masses[i, j]`` is the mass of sizes (i + 1, j + 1); a mapping goes by the sizes. The sum
         must be 1 but for rounding (1e-9), and is made so.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If a mass is negative, or they do not sum to 1.
+
+    Examples
+    --------
+    >>> from polyabayes import priors
+    >>> prior = priors.JointTable([[0.5, 0.0], [0.25, 0.25]])
+    >>> f"{prior.log_box((2, 1), (2, 2)):.6f}"  # ln 1/2
+    '-0.693147'
     """
 
     def __init__(self, masses: Mapping[Sizes, float] | NDArray[Any] | Sequence[Any]) -> None:

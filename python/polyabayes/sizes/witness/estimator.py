@@ -241,6 +241,15 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
             if ten in a row fail, or if the executor breaks down; the search up to there is kept.
         Interrupted
             On Ctrl-C: a KeyboardInterrupt whose ``partial`` is this search, usable as it is.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> from polyabayes import priors
+        >>> prior = priors.Geometric(0.5)
+        >>> search = pb.WitnessSearch(lambda k: -10.0 - 2.0 / k, prior, max_steps=6).fit()
+        >>> search.n_steps_
+        6
         """
         self._check_prior()
         if executor is None and n_in_flight is not None:
@@ -282,6 +291,20 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         -------
         WitnessSearch
             A fitted search; this one is left as it is.
+
+        Raises
+        ------
+        InvalidTypeError, InvalidArgumentError, NotFittedError
+            If `prior` is no prior of as many sizes, or the search is not fitted.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> from polyabayes import priors
+        >>> prior = priors.Geometric(0.5)
+        >>> search = pb.WitnessSearch(lambda k: -10.0 - 2.0 / k, prior, max_steps=6).fit()
+        >>> search.under(priors.Geometric(0.9)).n_steps_
+        6
         """
         done = self._fitted()
         check_further_prior(prior, self.prior)
@@ -364,6 +387,20 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         estimator or AllocationModel
+
+        Raises
+        ------
+        InvalidArgumentError, NotFittedError
+            If there is no model of that size.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> from polyabayes import priors
+        >>> nmf = pb.AllocationModel.nmf(None)
+        >>> search = pb.WitnessSearch(nmf, priors.Uniform(1, 3), max_steps=3)
+        >>> search.fit([[4, 3, 0], [0, 0, 3], [0, 0, 3]]).model(2)
+        <AllocationModel: topic -> doc, word; topic 2; concentration 1>
         """
         done = self._fitted()
         return self._scorer.model(sizes or best_sizes(done))
@@ -383,6 +420,24 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         PredictiveBounds
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError, NotFittedError, ScoreError
+            If the search cannot predict, or a prediction fails.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> from polyabayes import priors
+        >>> search = pb.WitnessSearch(
+        ...     lambda k: -10.0 - 2.0 / k,
+        ...     priors.Uniform(1, 3),
+        ...     predictive=lambda documents, k: -1.0 - 0.5 / k,
+        ... ).fit()
+        >>> found = search.predictive_bounds([[1]])
+        >>> -1.5 < found.lower <= found.upper < -1.1
+        True
         """
         done, log_ceiling, documents = self._fitted(), 0.0, X
         if isinstance(self._scorer, NestedEstimator):

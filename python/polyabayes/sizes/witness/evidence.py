@@ -11,9 +11,9 @@ import numpy as np
 from scipy import special
 
 from polyabayes._support import checks
-from polyabayes.allocation.evidence import METHODS
 from polyabayes.allocation.layout import lay_out
 from polyabayes.allocation.model import AllocationModel
+from polyabayes.allocation.options import METHODS
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.sizes.witness.adapters import FunctionScorer, check_names

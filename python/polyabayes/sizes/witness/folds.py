@@ -80,6 +80,21 @@ def cross_validate(
         One row a fold and prior: ``lower`` and ``upper``, bounds on ln p(held-out documents | the
         others) averaged over sizes; ``best`` and ``best_std_error`` of the single best model; in
         nats.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If an argument is bad; before any work.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> from polyabayes import priors
+    >>> corpus = pb.datasets.make_lda_corpus(12, 10, 2, document_length=20, random_state=0).corpus
+    >>> lda = pb.LatentDirichletAllocation(fit_method="em", max_iter=5, random_state=0)
+    >>> search = pb.WitnessSearch(lda, priors.Uniform(1, 2), scoring="bound", random_state=0)
+    >>> pb.cross_validate(search, corpus, 2, random_state=0).n_rows
+    2
     """
     if not isinstance(search, WitnessSearch) or not hasattr(search.estimator, "get_params"):
         raise InvalidTypeError(

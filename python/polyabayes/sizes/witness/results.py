@@ -29,6 +29,16 @@ class PredictiveBounds(NamedTuple):
         Ln p of the new documents under the single best model.
     best_std_error : float
         Its standard error.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> from polyabayes import priors
+    >>> search = pb.WitnessSearch(
+    ...     lambda k: -1.0 / k, priors.Uniform(1, 2), predictive=lambda documents, k: -0.5
+    ... ).fit()
+    >>> round(search.predictive_bounds([[1]]).best, 6)
+    -0.5
     """
 
     lower: float

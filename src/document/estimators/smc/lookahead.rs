@@ -1,6 +1,8 @@
 //! What a particle filter may expect of the tokens to come.
 
 use super::super::mean_field::{self, MeanField};
+use crate::control::Observer;
+use crate::error::Result;
 use crate::urn::LocalUrn;
 
 /// Mean-field sweeps behind the lookahead.
@@ -41,8 +43,9 @@ impl Lookahead {
     }
 
     /// Expects what the mean field expects, discounted.
-    pub(super) fn new(urn: &LocalUrn) -> Self {
-        let g = mean_field::responsibilities(urn, MeanField::first_order(MEAN_FIELD_ITERATIONS));
+    pub(super) fn new(urn: &LocalUrn, observer: &impl Observer) -> Result<Self> {
+        let mean_field = MeanField::first_order(MEAN_FIELD_ITERATIONS);
+        let g = mean_field::responsibilities(urn, mean_field, observer)?;
         let rows = || g.chunks_exact(urn.n_topics());
         let support = rows()
             .map(|row| {
@@ -55,6 +58,6 @@ impl Lookahead {
         order.sort_by(|&i, &j| clarity[j].total_cmp(&clarity[i]));
         let least = (RAISED_TOTAL / urn.n_topics() as f64).min(RAISED);
         let pseudo_counts = urn.pseudo_counts().iter().map(|a| a.max(least)).collect();
-        Lookahead { pseudo_counts, support, order }
+        Ok(Lookahead { pseudo_counts, support, order })
     }
 }

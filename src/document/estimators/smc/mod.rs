@@ -19,17 +19,21 @@ use rand::{Rng, RngExt};
 use lookahead::Lookahead;
 
 use crate::control::Observer;
-use crate::error::{Error, Result};
-use crate::math::{Cumulative, LogSum, ln_gamma_ratio, ln_rising, systematic_offspring};
+use crate::error::{Result, array_of, room_for};
+use crate::filter::{self, Options, Population, Replicate, Target};
+use crate::math::{Cumulative, LogSum, Move, Resampling, ln_gamma_ratio, ln_rising};
 use crate::urn::LocalUrn;
 
 /// Bytes that a particle takes for every topic of its document.
 pub(super) const BYTES_PER_TOPIC: usize = 14;
 
+/// Particles are resampled when fewer than half of them are effective.
+const OPTIONS: Options = Options { threshold: 0.5, resampling: Resampling::Systematic };
+
 /// ln Ẑ of `n_runs` independent filters of `n_particles` each.
 ///
 /// # Errors
-/// [`Error::Stopped`] when the observer asks to stop.
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
 pub fn ln_urn_sums(
     urn: &LocalUrn,
     lookahead: bool,
@@ -38,10 +42,8 @@ pub fn ln_urn_sums(
     rng: &mut impl Rng,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let guess = if lookahead { Lookahead::new(urn) } else { Lookahead::none(urn) };
-    let mut filter = Filter::new(urn, &guess, n_runs, n_particles);
-    filter.run(&guess.order, rng, observer)?;
-    Ok(filter.ln_values())
+    let population = Population::new(n_runs, n_particles, OPTIONS);
+    filter(urn, lookahead, population, &[], rng, observer)
 }
 
 /// ln Ẑ of filters in each of which one particle follows given topics of all tokens, a draw of
@@ -50,7 +52,7 @@ pub fn ln_urn_sums(
 /// `paths` has the topics of all tokens for each of the runs.
 ///
 /// # Errors
-/// [`Error::Stopped`] when the observer asks to stop.
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
 pub fn ln_urn_sums_conditional(
     urn: &LocalUrn,
     lookahead: bool,
@@ -59,35 +61,49 @@ pub fn ln_urn_sums_conditional(
     rng: &mut impl Rng,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let guess = if lookahead { Lookahead::new(urn) } else { Lookahead::none(urn) };
-    let mut filter = Filter::new(urn, &guess, paths.len(), n_particles);
-    filter.paths = paths;
-    filter.reference = (0..paths.len()).map(|_| rng.random_range(0..n_particles)).collect();
-    filter.run(&guess.order, rng, observer)?;
-    Ok(filter.ln_values())
+    let references: Vec<usize> = paths.iter().map(|_| rng.random_range(0..n_particles)).collect();
+    let population = Population::new(paths.len(), n_particles, OPTIONS).conditional(references);
+    filter(urn, lookahead, population, paths, rng, observer)
 }
 
-/// All particles of all runs, one run after the other.
-struct Filter<'a> {
+/// Name of the arrays over all particles.
+const PARTICLES: &str = "topics of all particles";
+
+/// Takes all particles through all tokens.
+fn filter(
+    urn: &LocalUrn,
+    lookahead: bool,
+    mut population: Population<f64>,
+    paths: &[Vec<u16>],
+    rng: &mut impl Rng,
+    observer: &impl Observer,
+) -> Result<Vec<f64>> {
+    let guess = if lookahead { Lookahead::new(urn, observer)? } else { Lookahead::none(urn) };
+    let mut target = Urns::new(urn, &guess, paths, &population)?;
+    let n_tokens = target.tokens.len();
+    filter::run(&mut target, &mut population, n_tokens, rng, observer)?;
+    // Particles of equal weight are put right for the raised pseudo-counts.
+    population.resample(&mut target, rng);
+    Ok(target.ln_values(&population))
+}
+
+/// The urns of the particles of all runs, one run after the other.
+struct Urns<'a> {
     urn: &'a LocalUrn,
     guess: &'a Lookahead,
     n_topics: usize,
+    /// Particles of a run.
     n_particles: usize,
+    /// Distinct word of each token in the order of visits, and the token's number in the document.
+    tokens: Vec<(usize, usize)>,
     /// ln h_0(0).
     ln_start: f64,
-    /// Per run: ln of the estimate up to its last resampling.
-    runs: Vec<f64>,
-    /// a + f, and the tokens to come that still add to f.
+    /// a + f, and the remaining tokens that still add to f.
     expected: Vec<f64>,
     pending: Vec<u64>,
-    n_seen: u64,
-    /// Topics of all tokens that the reference particle of every run follows, and its place; empty
-    /// where there is none.
+    /// Topics of all tokens that the reference particle of every run follows; empty where there is
+    /// none.
     paths: &'a [Vec<u16>],
-    reference: Vec<usize>,
-    /// First token of each distinct word.
-    starts: Vec<usize>,
-    weights: Vec<f64>,
     /// Balls n of each particle.
     balls: Vec<u32>,
     /// Topics with n > 0 of each particle, in order of first use.
@@ -99,7 +115,6 @@ struct Filter<'a> {
     sums: Vec<f64>,
     cumulative: Cumulative,
     changes: Vec<Change>,
-    offspring: Vec<u32>,
 }
 
 /// How the step changes one topic's factor of h.
@@ -114,10 +129,44 @@ struct Change {
     ratios: Vec<f64>,
 }
 
-impl<'a> Filter<'a> {
-    fn new(urn: &'a LocalUrn, guess: &'a Lookahead, n_runs: usize, n_particles: usize) -> Self {
+impl Replicate for Urns<'_> {
+    type Block = f64;
+
+    fn replicate(&mut self, run: usize, _: &[f64], moves: &[Move]) {
+        let (k, first) = (self.n_topics, run * self.n_particles);
+        for &(to, from) in moves {
+            let (from, to) = (first + from as usize, first + to as usize);
+            self.balls.copy_within(from * k..(from + 1) * k, to * k);
+            let n_used = usize::from(self.n_used[from]);
+            self.used.copy_within(from * k..from * k + n_used, to * k);
+            self.n_used[to] = self.n_used[from];
+        }
+    }
+}
+
+impl Target for Urns<'_> {
+    fn extend(&mut self, step: usize, population: &mut Population<f64>, rng: &mut impl Rng) {
+        let (cell, token) = self.tokens[step];
+        self.look_ahead(cell);
+        let q = self.urn.weights(cell);
+        let fresh = self.cumulative.fill(&self.expected, q);
+        // Any constant keeps the weights near 1; this one is the total number of balls.
+        let all = step as f64 + self.expected.iter().sum::<f64>();
+        self.weigh(q, fresh, all.recip(), population.weights_mut(), rng);
+        self.draw(token, population);
+        population.scale(all.ln());
+    }
+}
+
+impl<'a> Urns<'a> {
+    fn new(
+        urn: &'a LocalUrn,
+        guess: &'a Lookahead,
+        paths: &'a [Vec<u16>],
+        population: &Population<f64>,
+    ) -> Result<Self> {
         let n_topics = urn.n_topics();
-        let n = n_runs * n_particles;
+        let n = population.weights().len();
         let mut expected = guess.pseudo_counts.clone();
         let mut pending = vec![0; n_topics];
         for (support, &count) in guess.support.iter().zip(urn.counts()) {
@@ -130,71 +179,49 @@ impl<'a> Filter<'a> {
             .filter(|(x, a)| x > a)
             .map(|(x, a)| ln_gamma_ratio(*a, x - a))
             .sum();
-        Filter {
+        let starts = urn.starts();
+        let of_cell = |&cell: &usize| {
+            let tokens = starts[cell]..starts[cell] + urn.counts()[cell] as usize;
+            tokens.map(move |token| (cell, token))
+        };
+        let mut tokens = room_for("words of the tokens of a document", urn.n_tokens() as usize)?;
+        tokens.extend(guess.order.iter().flat_map(of_cell));
+        Ok(Urns {
             urn,
             guess,
             n_topics,
-            n_particles,
+            n_particles: population.n_particles(),
+            tokens,
             ln_start,
-            runs: vec![0.0; n_runs],
             expected,
             pending,
-            n_seen: 0,
-            paths: &[],
-            reference: Vec::new(),
-            starts: urn.starts(),
-            weights: vec![1.0; n],
-            balls: vec![0; n * n_topics],
-            used: vec![0; n * n_topics],
+            paths,
+            balls: array_of(PARTICLES, n * n_topics, 0)?,
+            used: array_of(PARTICLES, n * n_topics, 0)?,
             n_used: vec![0; n],
             cumulative: Cumulative::new(n_topics),
             darts: vec![0.0; n],
-            sums: vec![0.0; n * n_topics],
+            sums: array_of(PARTICLES, n * n_topics, 0.0)?,
             changes: Vec::new(),
-            offspring: vec![0; n_particles],
-        }
-    }
-
-    /// All tokens of these distinct words.
-    fn run(&mut self, cells: &[usize], rng: &mut impl Rng, observer: &impl Observer) -> Result<()> {
-        for &cell in cells {
-            for token in 0..self.urn.counts()[cell] as usize {
-                if observer.stopped() {
-                    return Err(Error::Stopped);
-                }
-                self.step(cell, token, rng);
-            }
-        }
-        Ok(())
-    }
-
-    /// One token of the distinct word `cell`.
-    fn step(&mut self, cell: usize, token: usize, rng: &mut impl Rng) {
-        self.look_ahead(cell);
-        let q = self.urn.weights(cell);
-        let fresh = self.cumulative.fill(&self.expected, q);
-        let all = self.n_seen as f64 + self.expected.iter().sum::<f64>();
-        // Any constant keeps the weights near 1; this one is the total number of balls.
-        let scale = all.recip();
-        self.weigh(q, fresh, scale, rng);
-        self.draw(self.starts[cell] + token);
-        self.n_seen += 1;
-        let ln_scale = all.ln();
-        for run in 0..self.runs.len() {
-            self.runs[run] += ln_scale;
-            self.resample_if_needed(run, rng);
-        }
+        })
     }
 
     /// Updates the weights, and throws each particle's dart at its sum.
     ///
     /// Apart from `draw` so that nothing here waits for an unpredictable branch.
-    fn weigh(&mut self, q: &[f64], fresh: f64, scale: f64, rng: &mut impl Rng) {
+    fn weigh(
+        &mut self,
+        q: &[f64],
+        fresh: f64,
+        scale: f64,
+        weights: &mut [f64],
+        rng: &mut impl Rng,
+    ) {
         let balls = self.balls.chunks_exact(self.n_topics);
         let used = self.used.chunks_exact(self.n_topics).zip(&self.n_used);
         let sums = self.sums.chunks_exact_mut(self.n_topics);
         let below_fresh = fresh.next_down();
-        let particles = balls.zip(used).zip(sums).zip(&mut self.weights).zip(&mut self.darts);
+        let particles = balls.zip(used).zip(sums).zip(weights).zip(&mut self.darts);
         for ((((balls, (used, &n_used)), sums), weight), dart) in particles {
             let mut seen = 0.0;
             for (sum, &k) in sums.iter_mut().zip(&used[..usize::from(n_used)]) {
@@ -211,14 +238,14 @@ impl<'a> Filter<'a> {
     }
 
     /// Draws each particle's colour where its dart fell; the reference particles follow their paths.
-    fn draw(&mut self, token: usize) {
+    fn draw(&mut self, token: usize, population: &Population<f64>) {
         let balls = self.balls.chunks_exact_mut(self.n_topics);
         let used = self.used.chunks_exact_mut(self.n_topics).zip(&mut self.n_used);
         let sums = self.sums.chunks_exact(self.n_topics);
         let mut particles = balls.zip(used).zip(sums).zip(&self.darts);
-        for run in 0..self.runs.len() {
-            let path = self.paths.get(run);
-            let reference = path.map(|path| (self.reference[run], usize::from(path[token])));
+        for run in 0..population.n_runs() {
+            let place = population.reference(run);
+            let reference = place.map(|place| (place, usize::from(self.paths[run][token])));
             let particles = particles.by_ref().take(self.n_particles).enumerate();
             for (particle, (((balls, (used, n_used)), sums), &dart)) in particles {
                 let end = usize::from(*n_used);
@@ -255,79 +282,22 @@ impl<'a> Filter<'a> {
             let column = self.balls[topic..].iter().step_by(self.n_topics);
             let (lowest, highest) =
                 column.fold((u32::MAX, 0), |(lo, hi), &n| (lo.min(n), hi.max(n)));
-            change.tabulate(lowest, highest, self.weights.len());
+            change.tabulate(lowest, highest, self.darts.len());
         }
-    }
-
-    fn resample_if_needed(&mut self, run: usize, rng: &mut impl Rng) {
-        let first = run * self.n_particles;
-        let weights = &mut self.weights[first..][..self.n_particles];
-        let sum: f64 = weights.iter().sum();
-        let squares: f64 = weights.iter().map(|w| w * w).sum();
-        let n = self.n_particles as f64;
-        let uneven = 2.0 * sum * sum < n * squares;
-        if !uneven && (1e-100..1e100).contains(&sum) {
-            return;
-        }
-        let mean = sum / n;
-        self.runs[run] += mean.ln();
-        if !uneven {
-            weights.iter_mut().for_each(|w| *w /= mean);
-            return;
-        }
-        let dart = match self.reference.get(run) {
-            // A dart that hits the reference particle, uniformly, and the others a step apart.
-            Some(&place) => {
-                let before: f64 = weights[..place].iter().sum();
-                (before + rng.random::<f64>() * weights[place]) / mean
-            }
-            None => rng.random(),
-        };
-        systematic_offspring(weights, &mut self.offspring, dart.fract());
-        weights.fill(1.0);
-        let copies = self.replicate(first, self.reference.get(run).copied());
-        if !copies.is_empty() {
-            // Any of the children may be the one that goes on.
-            let child = rng.random_range(0..=copies.len());
-            self.reference[run] = copies.get(child).copied().unwrap_or(self.reference[run]);
-        }
-    }
-
-    /// Overwrites particles without offspring by copies of those with several; returns the places
-    /// of the copies of the one that is asked for.
-    fn replicate(&mut self, first: usize, asked: Option<usize>) -> Vec<usize> {
-        let k = self.n_topics;
-        let mut vacant = 0;
-        let mut copies = Vec::new();
-        for parent in 0..self.n_particles {
-            for _ in 1..self.offspring[parent] {
-                while self.offspring[vacant] > 0 {
-                    vacant += 1;
-                }
-                let (from, to) = (first + parent, first + vacant);
-                self.balls.copy_within(from * k..(from + 1) * k, to * k);
-                let n_used = usize::from(self.n_used[from]);
-                self.used.copy_within(from * k..from * k + n_used, to * k);
-                self.n_used[to] = self.n_used[from];
-                if asked == Some(parent) {
-                    copies.push(vacant);
-                }
-                vacant += 1;
-            }
-        }
-        copies
     }
 
     /// ln of every run's estimate.
-    fn ln_values(&self) -> Vec<f64> {
+    fn ln_values(&self, population: &Population<f64>) -> Vec<f64> {
         let ln_start = self.ln_start + self.urn.ln_scale();
-        let run = |run: usize| ln_start + self.runs[run] + self.ln_mean_weight(run);
-        (0..self.runs.len()).map(run).collect()
+        let run = |run: usize| {
+            ln_start + population.ln_scale(run) + self.ln_mean_weight(run, population.weights())
+        };
+        (0..population.n_runs()).map(run).collect()
     }
 
     /// ln of the mean weight of a run's particles, each put right for the pseudo-counts that the
     /// filter raised: Π_k (a_k)_{n_k} / (raised a_k)_{n_k}.
-    fn ln_mean_weight(&self, run: usize) -> f64 {
+    fn ln_mean_weight(&self, run: usize, weights: &[f64]) -> f64 {
         let particles = run * self.n_particles..(run + 1) * self.n_particles;
         let ln_weights = particles.map(|particle| {
             let balls = &self.balls[particle * self.n_topics..][..self.n_topics];
@@ -338,7 +308,7 @@ impl<'a> Filter<'a> {
                     ln_rising(a, u64::from(n)) - ln_rising(raised, u64::from(n))
                 })
                 .sum();
-            self.weights[particle].ln() + ln_correction
+            weights[particle].ln() + ln_correction
         });
         ln_weights.collect::<LogSum>().ln_mean()
     }

@@ -1,24 +1,25 @@
-//! Ancestors of the particles of a filter, before each of several resamplings.
+//! Ancestors of the particles of a filter, before each of several resamplings: what a target keeps of
+//! its particles may then be moved when it is next read, and not with every resampling.
 
 use crate::math::Move;
 
-/// Resamplings after which all generations are settled. A resampling moves what is not settled;
-/// what is costs one more step when it is read.
+/// Resamplings after which all generations are settled. A resampling moves the ancestors of those
+/// that are not settled; the others take one more step when they are read.
 const UNSETTLED: usize = 8;
 
-/// Ancestors in all generations that are in use: a generation is what lies between two resamplings.
-/// The first one always is, as the variance is known by who descends from whom.
-pub(crate) struct Ancestry {
+/// Ancestors in all generations that are in use: a generation lasts from one resampling to the next.
+#[derive(Debug, Clone)]
+pub struct Ancestry {
     /// Those without users give their places to later ones.
     generations: Vec<Generation>,
     present: usize,
     /// The ancestor of every present particle when generations were last settled.
     settling: Vec<u32>,
     n_since: usize,
-    n_resamplings: usize,
     path: Vec<u32>,
 }
 
+#[derive(Debug, Clone)]
 struct Generation {
     n_users: usize,
     /// Whether its ancestors are those of the particles of `settling`.
@@ -27,31 +28,30 @@ struct Generation {
 }
 
 impl Ancestry {
-    pub(crate) fn new(n_particles: usize) -> Self {
+    /// Particles that have not been resampled.
+    pub fn new(n_particles: usize) -> Self {
         let settling: Vec<u32> = (0..n_particles as u32).collect();
-        let (mut first, path) = (Generation::new(settling.clone()), settling.clone());
-        first.n_users = 1;
-        let (present, n_since, n_resamplings) = (0, 0, 0);
-        Ancestry { generations: vec![first], present, settling, n_since, n_resamplings, path }
+        let (first, path) = (Generation::new(settling.clone()), settling.clone());
+        Ancestry { generations: vec![first], present: 0, settling, n_since: 0, path }
     }
 
     /// The present generation; as long as it has users, no other has its number.
-    pub(crate) fn present(&self) -> usize {
+    pub fn present(&self) -> usize {
         self.present
     }
 
     /// One more user of the present generation.
-    pub(crate) fn enter(&mut self) {
+    pub fn enter(&mut self) {
         self.generations[self.present].n_users += 1;
     }
 
     /// One user of a generation less.
-    pub(crate) fn leave(&mut self, generation: usize) {
+    pub fn leave(&mut self, generation: usize) {
         self.generations[generation].n_users -= 1;
     }
 
     /// The ancestor in a generation, which has users, of every present particle.
-    pub(crate) fn ancestors(&mut self, generation: usize) -> &[u32] {
+    pub fn ancestors(&mut self, generation: usize) -> &[u32] {
         let Generation { is_settled, ref ancestors, .. } = self.generations[generation];
         if !is_settled {
             return ancestors;
@@ -61,7 +61,7 @@ impl Ancestry {
     }
 
     /// Makes every particle that dies a copy of another.
-    pub(crate) fn resample(&mut self, moves: &[Move]) {
+    pub fn resample(&mut self, moves: &[Move]) {
         let recent = self.generations.iter_mut().filter(|generation| generation.is_recent());
         let recent = recent.map(|generation| &mut generation.ancestors);
         for ancestors in recent.chain([&mut self.settling]) {
@@ -69,28 +69,11 @@ impl Ancestry {
                 ancestors[to as usize] = ancestors[from as usize];
             }
         }
-        self.n_resamplings += 1;
         self.n_since += 1;
         if self.n_since == UNSETTLED {
             self.settle();
         }
         self.begin();
-    }
-
-    /// Relative variance V of what a filter estimates whose particles have these weights: Ẑ² V is an
-    /// unbiased estimate of the variance of Ẑ where all resamplings are multinomial (Lee & Whiteley
-    /// 2018, Theorem 1). 1 - V = (N/(N-1))^(n+1) (1 - Σ W²) after n resamplings of N particles, W
-    /// being the share of all that descend from one of the first: 0 where one is the ancestor of all.
-    pub(crate) fn relative_variance(&mut self, weights: &[f64]) -> f64 {
-        let n = weights.len() as f64;
-        let mut shares = vec![0.0; weights.len()];
-        for (&first, weight) in self.ancestors(0).iter().zip(weights) {
-            shares[first as usize] += weight;
-        }
-        let total: f64 = shares.iter().sum();
-        let apart = 1.0 - shares.iter().map(|share| (share / total).powi(2)).sum::<f64>();
-        let ln_factor = (self.n_resamplings + 1) as f64 * (n / (n - 1.0)).ln();
-        1.0 - (apart.max(0.0).ln() + ln_factor).exp()
     }
 
     fn settle(&mut self) {
@@ -135,7 +118,7 @@ fn identify(ancestors: &mut [u32]) {
 }
 
 /// Copies counts so that every particle has what its ancestor had, row after row.
-pub(crate) fn rearrange(from: &[u32], to: &mut [u32], ancestors: &[u32]) {
+pub fn rearrange(from: &[u32], to: &mut [u32], ancestors: &[u32]) {
     let n = ancestors.len();
     for (from, to) in from.chunks_exact(n).zip(to.chunks_exact_mut(n)) {
         compose(from, ancestors, to);

@@ -1,0 +1,160 @@
+//! Tensors with cells that were not observed.
+
+use numpy::PyReadonlyArray1;
+use polyabayes::allocation::{Ascent, Incomplete, Limits, MissingAscent, Network, ascend_missing};
+use polyabayes::counts::CountTensor;
+use pyo3::prelude::*;
+
+use super::model::Allocation;
+use super::options::{EvidenceOptions, ascent, method_name};
+use super::results::{AllocationCompletion, AllocationDecomposition};
+use crate::detach::{self, Watch};
+
+/// A network laid out for a tensor and the cells that were not observed, checked.
+#[pyclass(frozen, module = "polyabayes._core")]
+pub(crate) struct IncompleteAllocation {
+    network: Network,
+    data: CountTensor,
+    missing: Vec<u32>,
+    rate: f64,
+    elimination: Option<Vec<usize>>,
+    incomplete: Incomplete,
+}
+
+#[pymethods]
+impl IncompleteAllocation {
+    /// `missing` has the coordinates of the cells that were not observed, one after the other.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        allocation: &Allocation,
+        missing: PyReadonlyArray1<'_, i64>,
+        rate: f64,
+    ) -> PyResult<Self> {
+        let missing = coordinates(&missing)?;
+        let Allocation { network, data, elimination, .. } = allocation;
+        let outcome = detach::run(py, 1, None, |_| {
+            Ok(IncompleteAllocation {
+                network: network.clone(),
+                data: data.clone(),
+                incomplete: Incomplete::new(network, data, &missing, rate, elimination.as_deref())?,
+                missing,
+                rate,
+                elimination: elimination.clone(),
+            })
+        })?;
+        outcome.uninterrupted()
+    }
+
+    /// Joint states of hidden nodes that a token is summed over.
+    #[getter]
+    fn n_states(&self) -> usize {
+        self.incomplete.problem().n_states()
+    }
+
+    /// Cells that were not observed.
+    #[getter]
+    fn n_missing(&self) -> usize {
+        self.missing.len() / self.data.shape().len()
+    }
+
+    /// Total of the observed counts.
+    #[getter]
+    fn n_tokens(&self) -> u64 {
+        self.incomplete.problem().n_tokens()
+    }
+
+    /// Groups of hidden nodes that are summed out together.
+    #[getter]
+    fn n_cliques(&self) -> usize {
+        self.incomplete.problem().n_cliques()
+    }
+
+    /// Marginal counts of one allocation.
+    #[getter]
+    fn n_marginals(&self) -> usize {
+        self.incomplete.problem().n_rows()
+    }
+
+    /// Evidence by total, and the name of the method that found it.
+    #[pyo3(signature = (options, *, max_total, seed, n_jobs, progress = None))]
+    fn complete(
+        &self,
+        py: Python<'_>,
+        options: EvidenceOptions,
+        max_total: Option<u64>,
+        seed: u64,
+        n_jobs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(&'static str, AllocationCompletion)> {
+        let settings = options.to_core()?;
+        let outcome = detach::run(py, n_jobs, progress, |watch| {
+            self.incomplete.complete(&settings, max_total, seed, watch)
+        })?;
+        let (completion, method) = outcome.uninterrupted()?;
+        Ok((method_name(method), AllocationCompletion::new(py, &completion)?))
+    }
+
+    /// A lower bound of the evidence, by variational Bayes, shared out by its own law of the total.
+    #[pyo3(signature = (*, max_iter, tolerance, n_restarts, seed, n_jobs, progress = None))]
+    #[expect(clippy::too_many_arguments, reason = "options, by name")]
+    fn bound(
+        &self,
+        py: Python<'_>,
+        max_iter: usize,
+        tolerance: f64,
+        n_restarts: usize,
+        seed: u64,
+        n_jobs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<AllocationCompletion> {
+        let limits = Limits { max_iter, tolerance, n_restarts };
+        let outcome = detach::run(py, n_jobs, progress, |watch| {
+            self.ascend(Ascent::Variational, limits, seed, watch)?.completion()
+        })?;
+        AllocationCompletion::new(py, &outcome.uninterrupted()?)
+    }
+
+    /// Family counts by coordinate ascent: variational Bayes, by a lower bound of
+    /// ln Pr(X_observed), or EM.
+    #[pyo3(signature = (method, *, max_iter, tolerance, n_restarts, seed, n_jobs, progress = None))]
+    #[expect(clippy::too_many_arguments, reason = "options, by name")]
+    fn variational(
+        &self,
+        py: Python<'_>,
+        method: &str,
+        max_iter: usize,
+        tolerance: f64,
+        n_restarts: usize,
+        seed: u64,
+        n_jobs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<AllocationDecomposition> {
+        let ascent = ascent(method)?;
+        let limits = Limits { max_iter, tolerance, n_restarts };
+        let outcome =
+            detach::run(py, n_jobs, progress, |watch| self.ascend(ascent, limits, seed, watch))?;
+        let MissingAscent { decomposition, expected } = outcome.uninterrupted()?;
+        Ok(AllocationDecomposition::new(py, decomposition, expected))
+    }
+}
+
+impl IncompleteAllocation {
+    fn ascend(
+        &self,
+        ascent: Ascent,
+        limits: Limits,
+        seed: u64,
+        watch: &Watch,
+    ) -> polyabayes::Result<MissingAscent> {
+        let (network, data, missing) = (&self.network, &self.data, &self.missing);
+        let order = self.elimination.as_deref();
+        ascend_missing(network, data, missing, self.rate, order, ascent, limits, seed, watch)
+    }
+}
+
+/// Coordinates as the core has them: those that do not fit lie outside of every tensor.
+fn coordinates(missing: &PyReadonlyArray1<'_, i64>) -> PyResult<Vec<u32>> {
+    let fitting = |&i: &i64| u32::try_from(i).unwrap_or(u32::MAX);
+    Ok(missing.as_slice()?.iter().map(fitting).collect())
+}

@@ -1,0 +1,6 @@
+//! Allocation models.
+
+pub(crate) mod missing;
+pub(crate) mod model;
+mod options;
+pub(crate) mod results;

@@ -1,0 +1,211 @@
+//! A network laid out for a tensor of counts: its evidence and decompositions.
+
+use numpy::{PyArray1, PyReadonlyArray1};
+use polyabayes::allocation::{
+    Allocations, Limits, Network, Prior, Problem, Sweeps, allocations, ascend, best_particle,
+    evidence, gibbs, sandwich,
+};
+use polyabayes::counts::CountTensor;
+use pyo3::prelude::*;
+
+use super::options::{EvidenceOptions, ascent, method_name};
+use super::results::{AllocationDecomposition, AllocationEstimate, AllocationTempering};
+use crate::detach;
+
+/// ln of probabilities, multiplicities and numbers of parameters.
+type Groups = (Py<PyArray1<f64>>, Py<PyArray1<f64>>, Py<PyArray1<i64>>);
+
+/// Method, estimate, rounds of tempering, and an exception that cut them short.
+type Found = (&'static str, AllocationEstimate, Option<AllocationTempering>, Option<Py<PyAny>>);
+
+/// A network laid out for a tensor of counts, checked.
+#[pyclass(frozen, module = "polyabayes._core")]
+pub(crate) struct Allocation {
+    pub(super) network: Network,
+    pub(super) data: CountTensor,
+    pub(super) elimination: Option<Vec<usize>>,
+    problem: Problem,
+}
+
+#[pymethods]
+impl Allocation {
+    /// Nodes by number; `axes` names the node of each axis, `coordinates` has the cells of the
+    /// tensor one after the other.
+    #[new]
+    #[pyo3(signature = (sizes, parents, axes, ties, concentration, tables, shape, coordinates, counts,
+                        elimination = None))]
+    #[expect(clippy::too_many_arguments, reason = "the parts of a model and its data, by name")]
+    fn new(
+        py: Python<'_>,
+        sizes: Vec<usize>,
+        parents: Vec<Vec<usize>>,
+        axes: Vec<usize>,
+        ties: Vec<Vec<usize>>,
+        concentration: f64,
+        tables: Option<Vec<f64>>,
+        shape: Vec<usize>,
+        coordinates: PyReadonlyArray1<'_, i64>,
+        counts: PyReadonlyArray1<'_, i64>,
+        elimination: Option<Vec<usize>>,
+    ) -> PyResult<Self> {
+        let (coordinates, counts) = (coordinates.as_slice()?, counts.as_slice()?);
+        let outcome = detach::run(py, 1, None, |_| {
+            let prior = Prior { concentration, tables };
+            let network = Network::new(sizes, parents, axes, &ties, prior)?;
+            let data = CountTensor::new(shape, coordinates, counts)?;
+            let problem = Problem::new(&network, &data, elimination.as_deref())?;
+            Ok(Allocation { network, data, elimination, problem })
+        })?;
+        outcome.uninterrupted()
+    }
+
+    /// Joint states of hidden nodes that a token is summed over.
+    #[getter]
+    fn n_states(&self) -> usize {
+        self.problem.n_states()
+    }
+
+    /// Total of the counts.
+    #[getter]
+    fn n_tokens(&self) -> u64 {
+        self.problem.n_tokens()
+    }
+
+    /// Groups of hidden nodes that are summed out together.
+    #[getter]
+    fn n_cliques(&self) -> usize {
+        self.problem.n_cliques()
+    }
+
+    /// Cells of the tensor that are not zero.
+    #[getter]
+    fn n_cells(&self) -> usize {
+        self.problem.n_cells()
+    }
+
+    /// Marginal counts of one allocation.
+    #[getter]
+    fn n_marginals(&self) -> usize {
+        self.problem.n_rows()
+    }
+
+    /// ln Pr(T), the total being negative binomial.
+    fn ln_total(&self, rate: f64) -> f64 {
+        self.problem.ln_total(rate)
+    }
+
+    /// ln Pr(X | T), the name of the method that found it, the rounds of tempering, and the exception
+    /// that cut them short.
+    #[pyo3(signature = (options, *, seed, n_jobs, progress = None))]
+    fn evidence(
+        &self,
+        py: Python<'_>,
+        options: EvidenceOptions,
+        seed: u64,
+        n_jobs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Found> {
+        let settings = options.to_core()?;
+        let outcome = detach::run(py, n_jobs, progress, |watch| {
+            evidence(&self.problem, &settings, seed, watch)
+        })?;
+        let (found, interruption) = outcome.into_parts(py);
+        let tempering = found.tempering.map(AllocationTempering::new);
+        Ok((method_name(found.method), found.estimate.into(), tempering, interruption))
+    }
+
+    /// ln Pr(S | T), multiplicity and number of parameters of all groups of equal allocations.
+    fn allocations(&self, py: Python<'_>, budget: f64) -> PyResult<Groups> {
+        let outcome = detach::run(py, 1, None, |watch| {
+            allocations(&self.network, &self.data, budget, watch)
+        })?;
+        let Allocations { ln_probabilities, multiplicities, n_parameters } =
+            outcome.uninterrupted()?;
+        let reals = |values| PyArray1::from_vec(py, values).unbind();
+        let n_parameters = PyArray1::from_vec(py, n_parameters).unbind();
+        Ok((reals(ln_probabilities), reals(multiplicities), n_parameters))
+    }
+
+    /// Family counts of the most probable particle of one run.
+    #[pyo3(signature = (options, *, seed, n_jobs, progress = None))]
+    fn best_particle(
+        &self,
+        py: Python<'_>,
+        options: EvidenceOptions,
+        seed: u64,
+        n_jobs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<AllocationDecomposition> {
+        let (filter, order) = (options.to_core()?.filter(), self.elimination.as_deref());
+        let outcome = detach::run(py, n_jobs, progress, |watch| {
+            best_particle(&self.network, &self.data, order, &filter, seed, watch)
+        })?;
+        Ok(AllocationDecomposition::new(py, outcome.uninterrupted()?, Vec::new()))
+    }
+
+    /// Coordinate ascent: "vb", "em", "dual-em" or "icm".
+    #[pyo3(signature = (method, *, max_iter, tolerance, n_restarts, seed, n_jobs, progress = None))]
+    #[expect(clippy::too_many_arguments, reason = "options, by name")]
+    fn variational(
+        &self,
+        py: Python<'_>,
+        method: &str,
+        max_iter: usize,
+        tolerance: f64,
+        n_restarts: usize,
+        seed: u64,
+        n_jobs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<AllocationDecomposition> {
+        let ascent = ascent(method)?;
+        let limits = Limits { max_iter, tolerance, n_restarts };
+        let order = self.elimination.as_deref();
+        let outcome = detach::run(py, n_jobs, progress, |watch| {
+            ascend(&self.network, &self.data, order, ascent, limits, seed, watch)
+        })?;
+        Ok(AllocationDecomposition::new(py, outcome.uninterrupted()?, Vec::new()))
+    }
+
+    /// Family counts averaged over collapsed Gibbs sweeps, the first `burn_in` of which anneal.
+    #[pyo3(signature = (*, n_sweeps, burn_in, seed, n_jobs, progress = None))]
+    fn gibbs(
+        &self,
+        py: Python<'_>,
+        n_sweeps: usize,
+        burn_in: usize,
+        seed: u64,
+        n_jobs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<AllocationDecomposition> {
+        let sweeps = Sweeps { burn_in, n_kept: n_sweeps.saturating_sub(burn_in) };
+        let order = self.elimination.as_deref();
+        let outcome = detach::run(py, n_jobs, progress, |watch| {
+            gibbs(&self.network, &self.data, order, sweeps, seed, watch)
+        })?;
+        Ok(AllocationDecomposition::new(py, outcome.uninterrupted()?, Vec::new()))
+    }
+
+    /// Annealing from both sides on a tensor of `total` tokens drawn from the model: estimates that
+    /// are low, and high, in expectation.
+    #[pyo3(signature = (total, *, n_chains, n_temperatures, n_replicates, seed, n_jobs,
+                        progress = None))]
+    #[expect(clippy::too_many_arguments, reason = "options, by name")]
+    fn sandwich(
+        &self,
+        py: Python<'_>,
+        total: u64,
+        n_chains: usize,
+        n_temperatures: usize,
+        n_replicates: usize,
+        seed: u64,
+        n_jobs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(AllocationEstimate, AllocationEstimate)> {
+        let (network, size) = (&self.network, (n_chains, n_temperatures, n_replicates));
+        let outcome = detach::run(py, n_jobs, progress, |watch| {
+            sandwich(network, total, size.0, size.1, size.2, seed, watch)
+        })?;
+        let found = outcome.uninterrupted()?;
+        Ok((found.lower.into(), found.upper.into()))
+    }
+}

@@ -1,0 +1,87 @@
+//! Methods and options as Python names them.
+
+use polyabayes::allocation::{Ascent, Method, Sampler, Settings, TokenOrder};
+use polyabayes::math::Resampling;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// Methods of the evidence, by name.
+const METHODS: [(&str, Method); 6] = [
+    ("auto", Method::Auto),
+    ("exact", Method::Exact),
+    ("smc", Method::Sample(Sampler::Smc)),
+    ("smc-lookahead", Method::Sample(Sampler::SmcLookahead)),
+    ("tempered", Method::Sample(Sampler::Tempered)),
+    ("annealed", Method::Sample(Sampler::Annealed)),
+];
+
+/// The name of a method of the evidence.
+pub(super) fn method_name(method: Method) -> &'static str {
+    METHODS.iter().find(|(_, other)| *other == method).map_or("", |(name, _)| name)
+}
+
+/// The ascent of a method.
+pub(super) fn ascent(method: &str) -> PyResult<Ascent> {
+    match method {
+        "vb" => Ok(Ascent::Variational),
+        "em" => Ok(Ascent::Em),
+        "dual-em" => Ok(Ascent::DualEm),
+        "icm" => Ok(Ascent::Icm),
+        other => Err(PyValueError::new_err(format!("method {other:?}"))),
+    }
+}
+
+/// Options of the evidence, `None` where they are left to the method: read from an object with these
+/// attributes.
+#[derive(FromPyObject)]
+pub(super) struct EvidenceOptions {
+    method: String,
+    n_particles: Option<usize>,
+    n_samples: Option<usize>,
+    n_replicates: Option<usize>,
+    resampling: String,
+    resample_below: f64,
+    order: Order,
+    budget: Option<f64>,
+    target_std_error: Option<f64>,
+}
+
+impl EvidenceOptions {
+    pub(super) fn to_core(&self) -> PyResult<Settings> {
+        let found = METHODS.iter().find(|(name, _)| *name == self.method);
+        let Some(&(_, method)) = found else {
+            return Err(PyValueError::new_err(format!("method {:?}", self.method)));
+        };
+        let resampling = match self.resampling.as_str() {
+            "multinomial" => Resampling::Multinomial,
+            "residual" => Resampling::Residual,
+            "stratified" => Resampling::Stratified,
+            "systematic" => Resampling::Systematic,
+            other => return Err(PyValueError::new_err(format!("resampling {other:?}"))),
+        };
+        let order = match &self.order {
+            Order::Cells(cells) => TokenOrder::Given(cells.clone()),
+            Order::Name(name) if name == "random" => TokenOrder::Random,
+            Order::Name(name) if name == "sorted" => TokenOrder::Sorted,
+            Order::Name(other) => return Err(PyValueError::new_err(format!("order {other:?}"))),
+        };
+        Ok(Settings {
+            method,
+            n_particles: self.n_particles,
+            n_samples: self.n_samples,
+            n_replicates: self.n_replicates,
+            resample_below: self.resample_below,
+            resampling,
+            order,
+            budget: self.budget,
+            target_std_error: self.target_std_error,
+        })
+    }
+}
+
+/// In which order tokens are drawn: "random", "sorted", or cells by number.
+#[derive(FromPyObject)]
+enum Order {
+    Name(String),
+    Cells(Vec<u32>),
+}

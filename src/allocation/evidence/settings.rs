@@ -1,0 +1,132 @@
+//! Methods by which allocations are summed out, and their options.
+
+use crate::allocation::particles::smc::{Filter, TokenOrder};
+use crate::math::Resampling;
+use crate::rng::LANES;
+
+/// How the allocations are summed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Exact within a small budget, else the sampler that a pilot speaks for.
+    Auto,
+    /// Enumeration of merged allocations.
+    Exact,
+    /// Replicates of a sampler.
+    Sample(Sampler),
+}
+
+/// Estimators that draw, and whose error comes from replicates. All but tempering are unbiased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sampler {
+    /// Sequential importance sampling with resampling.
+    Smc,
+    /// The same, looking ahead along what a Gibbs run expects of the remaining tokens.
+    SmcLookahead,
+    /// Parallel tempering of Gibbs chains.
+    Tempered,
+    /// Annealed populations of Gibbs chains.
+    Annealed,
+}
+
+/// A method and its options. `None` leaves an option to the method.
+///
+/// A method ignores the options of others, except that [`Method::Auto`] chooses only a sampler that
+/// takes all that differ from those of [`Settings::new`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The method.
+    pub method: Method,
+    /// Particles of a filter (1,000), or chains of an annealed population (16), in a replicate.
+    pub n_particles: Option<usize>,
+    /// Temperatures of annealing (1,000); scans of the longest round of tempering (by their cost).
+    pub n_samples: Option<usize>,
+    /// Independent replicates of a sampler (4).
+    pub n_replicates: Option<usize>,
+    /// Effective share of a filter's particles below which they are resampled.
+    pub resample_below: f64,
+    /// How a filter resamples.
+    pub resampling: Resampling,
+    /// In which order a filter draws the tokens.
+    pub order: TokenOrder,
+    /// Multiply-adds that an exact sum may take (1e9; 1e7 where it is only tried).
+    pub budget: Option<f64>,
+    /// Standard error at which tempering ends (0.5 nats).
+    pub target_std_error: Option<f64>,
+}
+
+impl Settings {
+    /// A method with options of its own choice.
+    pub fn new(method: Method) -> Self {
+        Settings {
+            method,
+            n_particles: None,
+            n_samples: None,
+            n_replicates: None,
+            resample_below: 0.5,
+            resampling: Resampling::Systematic,
+            order: TokenOrder::Random,
+            budget: None,
+            target_std_error: None,
+        }
+    }
+
+    /// The particle filter of these options.
+    pub fn filter(&self) -> Filter {
+        Filter {
+            n_particles: self.n_particles.unwrap_or(1000),
+            threshold: self.resample_below,
+            resampling: self.resampling,
+            order: self.order.clone(),
+        }
+    }
+
+    /// Independent replicates of a sampler.
+    pub fn n_replicates(&self) -> usize {
+        self.n_replicates.unwrap_or(4)
+    }
+
+    /// Chains of an annealed population.
+    pub(crate) fn n_chains(&self) -> usize {
+        self.n_particles.unwrap_or(LANES)
+    }
+
+    /// Temperatures of annealing.
+    pub(crate) fn n_temperatures(&self) -> usize {
+        self.n_samples.unwrap_or(1000)
+    }
+
+    /// Standard error at which tempering ends.
+    pub(crate) fn target_std_error(&self) -> f64 {
+        self.target_std_error.unwrap_or(0.5)
+    }
+
+    /// Multiply-adds of an exact sum that is asked for.
+    pub(crate) fn exact_budget(&self) -> f64 {
+        self.budget.unwrap_or(1e9)
+    }
+
+    /// Multiply-adds of an exact sum that is tried: a fraction of a second.
+    pub(crate) fn trial_budget(&self) -> f64 {
+        self.budget.unwrap_or(1e7)
+    }
+
+    /// Whether an option of a filter alone was chosen.
+    pub(crate) fn chooses_filter(&self) -> bool {
+        let Settings { resample_below, resampling, order, .. } = Settings::new(self.method);
+        let other = self.resampling != resampling || self.order != order;
+        other || self.resample_below.to_bits() != resample_below.to_bits()
+    }
+}
+
+impl Sampler {
+    /// Whether the sampler has all the options that were chosen.
+    pub(crate) fn takes(self, settings: &Settings) -> bool {
+        match self {
+            Sampler::Smc | Sampler::SmcLookahead => {
+                settings.n_samples.is_none() && settings.target_std_error.is_none()
+            }
+            Sampler::Tempered => !settings.chooses_filter() && settings.n_particles.is_none(),
+            Sampler::Annealed => !settings.chooses_filter() && settings.target_std_error.is_none(),
+        }
+    }
+}
