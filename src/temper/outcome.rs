@@ -24,11 +24,11 @@ impl Round {
         self.ln_values.iter().sum::<f64>() / self.ln_values.len() as f64
     }
 
-    /// Its standard error by the spread of the replicates.
+    /// Its standard error by the spread of the replicates; 0 for one, which has none.
     pub fn spread(&self) -> f64 {
         let (n, mean) = (self.ln_values.len() as f64, self.ln_value());
         let squares: f64 = self.ln_values.iter().map(|x| (x - mean).powi(2)).sum();
-        (squares / (n * (n - 1.0))).sqrt()
+        (squares / (n * (n - 1.0).max(1.0))).sqrt()
     }
 }
 

@@ -59,7 +59,7 @@ fn check_memory(problem: &Problem, sampler: Sampler, settings: &Settings) -> Res
         Sampler::Tempered => {
             let n_chains = LANES * settings.n_replicates();
             let n_marginals = 3 * load.n_marginals;
-            return Load { n_chains, n_marginals, ..load }.check(1);
+            return Load { n_marginals, n_chains, ..load }.check(1);
         }
         Sampler::Annealed => Annealing::load(problem, settings.n_chains()),
     };
