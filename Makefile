@@ -3,7 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := $(shell find src python/src -name '*.rs') Cargo.toml Cargo.lock python/Cargo.toml
 
-.PHONY: demo test check test-slow bench bench-estimators docs clean
+SECONDS ?= 60
+
+.PHONY: demo test check test-slow fuzz bench bench-estimators docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/built
@@ -27,6 +29,11 @@ check: .venv/built
 test-slow: .venv/built
 	cargo test --quiet --release -- --include-ignored
 	$(BIN)/python -m pytest --quiet -m slow
+
+# Hostile arrays, files and faults of the machine: make fuzz SECONDS=600
+fuzz: .venv/built
+	$(BIN)/python fuzz/fuzz.py --seconds $(SECONDS) --seed $$(date +%s)
+	$(BIN)/python fuzz/faults.py --rounds $$(( $(SECONDS) / 10 )) --seed $$(date +%s)
 
 # Kernels by criterion, then the figures of docs/benchmarks.md, memory, and the peers.
 bench: .venv/built

@@ -1,15 +1,15 @@
 //! Training of topic models.
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use polyabayes::Error;
 use polyabayes::training::{
     Fit, LdaParameters, LdaPrior, LdaSampler, NmfParameters, NmfUpdates, PfaParameters, PfaPrior,
     PfaSampler, Progress, Schedule, Scheme, State, fit, nmf_weights,
 };
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::convert::Documents;
-use crate::detach;
+use crate::{detach, errors};
 
 /// How long to sample, and what to keep: read from an object with these attributes.
 #[derive(FromPyObject)]
@@ -75,12 +75,8 @@ impl FitState {
             assignments: self.assignments.bind(py).readonly().as_slice()?.to_vec(),
             parameters: floats(&self.parameters)?,
         };
-        let sum = match sum.map(|sum| P::from_flat(sum, n_words, n_topics)) {
-            Some(None) => {
-                return Err(PyValueError::new_err("the sums of the state have another size"));
-            }
-            sum => sum.flatten(),
-        };
+        let sum = sum.map(|sum| kept_sum(sum, n_words, n_topics)).transpose();
+        let sum = sum.map_err(|error| errors::to_python(py, &error))?;
         Ok(Progress { state, n_kept: self.n_kept, sum })
     }
 
@@ -94,6 +90,17 @@ impl FitState {
             kept_sum: sum.map(|sum| PyArray1::from_vec(py, sum.into_flat()).unbind()),
         }
     }
+}
+
+/// The sum over kept sweeps from its array, checked: what a file holds may be anything.
+fn kept_sum<P: Flat>(flat: Vec<f64>, n_words: usize, n_topics: usize) -> polyabayes::Result<P> {
+    let (name, found) = ("sums of the state", flat.len());
+    if let Some(index) = flat.iter().position(|&x| !(x.is_finite() && x >= 0.0)) {
+        let (value, domain) = (flat[index], "finite and not negative");
+        return Err(Error::Parameter { name, index, value, domain });
+    }
+    let expected = n_words * n_topics;
+    P::from_flat(flat, n_words, n_topics).ok_or(Error::Length { name, found, expected })
 }
 
 /// Parameters as one array.

@@ -2,7 +2,6 @@
 
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
-use super::model::problem::Problem;
 use crate::error::{Error, Result};
 use crate::rng::LANES;
 
@@ -12,7 +11,7 @@ const UNKNOWN: u64 = 1 << 33;
 /// Bytes of a missing cell: its coordinates, and a row of every table.
 const MISSING_CELL: f64 = 32.0;
 
-/// What a run of a sampler holds.
+/// Numbers of things that a run of a sampler holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_field_names, reason = "numbers of things, as everywhere")]
 pub(crate) struct Load {
@@ -33,17 +32,6 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// The tokens of a problem, without particles and chains.
-    pub(crate) fn of(problem: &Problem) -> Self {
-        Load {
-            n_tokens: problem.total,
-            n_marginals: problem.n_rows,
-            n_cliques: problem.n_cliques(),
-            n_missing: problem.missing.len(),
-            ..Load::default()
-        }
-    }
-
     /// Refuses what the threads could not hold that share so many runs.
     ///
     /// # Errors
@@ -78,6 +66,14 @@ impl Load {
         let run = tokens + marginals + weights * missing + 8.0 * self.n_shares as f64;
         n_at_once as f64 * run + MISSING_CELL * missing
     }
+}
+
+/// Refuses an array that the machine could not hold.
+///
+/// # Errors
+/// [`Error::Memory`] for more bytes than there are.
+pub(crate) fn check_bytes(name: &'static str, bytes: f64) -> Result<()> {
+    if bytes <= available() { Ok(()) } else { Err(Error::Memory { name, bytes }) }
 }
 
 /// Bytes of memory that this process may use: those of the machine, or of its control group.

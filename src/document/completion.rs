@@ -2,16 +2,16 @@
 
 use rayon::prelude::*;
 
-use super::estimators::recursive;
-use super::exact::Plan;
-use super::limits::{check, check_exact, check_sampler};
-use super::settings::{AUTO_EXACT, BUDGET, Method, Settings};
-use super::{Event, Score, TopicModel, sampling};
+use super::limits::{check, check_exact, check_sampler, exact_plans};
+use super::model::ln_orders;
+use super::settings::{Method, Settings};
+use super::urn_sum::ln_urn_sum;
+use super::{Event, Score, TopicModel};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
-use crate::math::{ln_factorial, ln_rising};
+use crate::math::ln_rising;
 use crate::rng::{Key, Purpose};
 use crate::urn::LocalUrn;
 
@@ -72,12 +72,6 @@ pub fn completion(
         .collect()
 }
 
-/// ln of the number of orders of a bag of words.
-fn ln_orders(document: Document<'_>) -> f64 {
-    let repeats = document.counts().iter().map(|&y| ln_factorial(u64::from(y)));
-    ln_factorial(document.n_tokens()) - repeats.sum::<f64>()
-}
-
 struct Pair<'a> {
     model: &'a TopicModel,
     observed: Document<'a>,
@@ -132,37 +126,10 @@ impl<'a> Pair<'a> {
             Urns::Two { all, first, ln_rest } => (all, first, ln_rest),
         };
         let mut rng = key.document(self.observed).document(self.held_out).rng();
-        let plans = [&all, &first].map(|urn| (urn, Plan::new(urn)));
-        let exact = match settings.method {
-            Method::Exact => true,
-            Method::Auto => {
-                let budget = AUTO_EXACT.min(settings.budget.unwrap_or(BUDGET));
-                plans.iter().all(|(_, plan)| plan.within(budget))
-            }
-            _ => false,
-        };
-        let mut ln_sum = |index: usize| -> Result<Score> {
-            let (urn, plan) = &plans[index];
-            if urn.n_tokens() == 0 {
-                return Ok(Score::of(Estimate::exact(0.0), Method::Exact));
-            }
-            if exact {
-                let ln_value = plan.run(urn, observer)?;
-                return Ok(Score::of(Estimate::exact(ln_value), Method::Exact));
-            }
-            match settings.method {
-                Method::Recursive => {
-                    let estimate = Estimate::without_error(recursive::ln_urn_sum(urn, observer)?);
-                    Ok(Score::of(estimate, Method::Recursive))
-                }
-                Method::Sample(sampler) => {
-                    sampling::estimate(urn, Some(sampler), settings, &mut rng, observer)
-                }
-                _ => sampling::estimate(urn, None, settings, &mut rng, observer),
-            }
-        };
-        let above = ln_sum(0)?;
-        let below = ln_sum(1)?;
+        let plans = exact_plans([&all, &first], settings);
+        let [above, below] = plans.map_or([None; 2], |plans| plans.map(Some));
+        let above = ln_urn_sum(&all, above, settings, &mut rng, observer)?;
+        let below = ln_urn_sum(&first, below, settings, &mut rng, observer)?;
         let estimate = above.estimate.over(below.estimate).scaled(-ln_rest);
         Ok(Score { estimate, ..above })
     }

@@ -74,8 +74,21 @@ pub(super) fn check_budget(
 
 /// Whether `auto` computes a document exactly.
 pub(super) fn is_exact(urn: &LocalUrn, settings: &Settings) -> bool {
+    settings.method == Method::Auto && exact_plans([urn], settings).is_some()
+}
+
+/// Plans of exact sums, where the settings ask for exact ones, or `auto` finds all of them cheap.
+pub(super) fn exact_plans<const N: usize>(
+    urns: [&LocalUrn; N],
+    settings: &Settings,
+) -> Option<[Plan; N]> {
+    if !matches!(settings.method, Method::Auto | Method::Exact) {
+        return None;
+    }
+    let plans = urns.map(Plan::new);
     let budget = AUTO_EXACT.min(settings.budget.unwrap_or(BUDGET));
-    settings.method == Method::Auto && Plan::new(urn).within(budget)
+    let cheap = || plans.iter().all(|plan| plan.within(budget));
+    (settings.method == Method::Exact || cheap()).then_some(plans)
 }
 
 /// Refuses a sampler of a size beyond the budget or beyond memory.

@@ -17,6 +17,7 @@ mod scoring;
 mod settings;
 mod sizing;
 mod transform;
+mod urn_sum;
 
 pub use bidirectional::{Bounds, bidirectional};
 pub use completion::completion;

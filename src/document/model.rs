@@ -109,17 +109,12 @@ impl TopicModel {
     /// the model does not do so by itself.
     pub fn ln_prefactor(&self, document: Document<'_>, query: Query, ln_odds: f64) -> f64 {
         let n_tokens = document.n_tokens();
-        let ln_orders = || {
-            let ln_repeats: f64 =
-                document.counts().iter().map(|&y| ln_factorial(u64::from(y))).sum();
-            ln_factorial(n_tokens) - ln_repeats
-        };
         match &self.law {
             Law::Lda { alpha_sum } => {
                 let ln_sequence = -ln_rising(*alpha_sum, n_tokens);
                 match query.event {
                     Event::Sequence => ln_sequence,
-                    Event::Counts => ln_sequence + ln_orders(),
+                    Event::Counts => ln_sequence + ln_orders(document),
                 }
             }
             Law::GammaPoisson { lengths, .. } => {
@@ -128,7 +123,7 @@ impl TopicModel {
                 let ln_sequence = ln_length - ln_factorial(n_tokens);
                 match query.event {
                     Event::Sequence => ln_sequence,
-                    Event::Counts => ln_sequence + ln_orders(),
+                    Event::Counts => ln_sequence + ln_orders(document),
                 }
             }
         }
@@ -171,6 +166,12 @@ impl TopicModel {
             }
         }
     }
+}
+
+/// ln of the number of orders of a bag of words.
+pub(super) fn ln_orders(document: Document<'_>) -> f64 {
+    let repeats = document.counts().iter().map(|&y| ln_factorial(u64::from(y)));
+    ln_factorial(document.n_tokens()) - repeats.sum::<f64>()
 }
 
 /// Distribution of a gamma-Poisson document's length: the sum of NB(r_k, Q_k).

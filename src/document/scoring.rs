@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::estimators::recursive;
-use super::exact::Plan;
-use super::limits::{check, check_budget};
-use super::settings::{AUTO_EXACT, BUDGET, Method, Settings};
-use super::{Score, TopicModel, sampling};
+use super::limits::{check, check_budget, exact_plans};
+use super::settings::{Method, Settings};
+use super::urn_sum::ln_urn_sum;
+use super::{Score, TopicModel};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result};
@@ -90,31 +89,12 @@ fn score_document(
     key: Key,
     observer: &impl Observer,
 ) -> Result<Score> {
-    let exact = |ln_value| Score::of(Estimate::exact(ln_value), Method::Exact);
     if observer.stopped() {
         return Err(Error::Stopped);
     }
     let Some(urn) = LocalUrn::new(model.urn(), document) else {
-        return Ok(exact(f64::NEG_INFINITY));
+        return Ok(Score::of(Estimate::exact(f64::NEG_INFINITY), Method::Exact));
     };
-    if urn.n_tokens() == 0 {
-        return Ok(exact(0.0));
-    }
-    let sampler = match settings.method {
-        Method::Auto | Method::Exact => {
-            let plan = Plan::new(&urn);
-            let budget = AUTO_EXACT.min(settings.budget.unwrap_or(BUDGET));
-            if settings.method == Method::Exact || plan.within(budget) {
-                return Ok(exact(plan.run(&urn, observer)?));
-            }
-            None
-        }
-        Method::Recursive => {
-            let estimate = Estimate::without_error(recursive::ln_urn_sum(&urn, observer)?);
-            return Ok(Score::of(estimate, Method::Recursive));
-        }
-        Method::Sample(sampler) => Some(sampler),
-    };
-    let mut rng = key.document(document).rng();
-    sampling::estimate(&urn, sampler, settings, &mut rng, observer)
+    let plan = exact_plans([&urn], settings).map(|[plan]| plan);
+    ln_urn_sum(&urn, plan, settings, &mut key.document(document).rng(), observer)
 }

@@ -1,5 +1,10 @@
 //! Sums of positive numbers known by their logarithms.
 
+/// ln(exp x + exp y).
+pub fn ln_add(x: f64, y: f64) -> f64 {
+    x.max(y) + (-(x - y).abs()).exp().ln_1p()
+}
+
 /// Σ x_i and Σ x_i² of positive terms given as ln x_i, in one pass and without overflow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LogSum {
@@ -83,6 +88,8 @@ mod tests {
         for shift in [0.0, -1e4, 1e4] {
             let s: LogSum = x.iter().map(|x: &f64| x.ln() + shift).collect();
             assert!((s.ln_mean() - (2f64.ln() + shift)).abs() < 1e-11);
+            assert!((s.ln_sum() - (10f64.ln() + shift)).abs() < 1e-11);
+            assert!((ln_add(shift, 3f64.ln() + shift) - (4f64.ln() + shift)).abs() < 1e-11);
             assert!((s.std_error() - (2.5f64 / 5.0).sqrt() / 2.0).abs() < 1e-12);
             assert!((s.n_eff() - 100.0 / 30.0).abs() < 1e-12);
         }

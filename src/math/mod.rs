@@ -16,7 +16,7 @@ pub use cumulative::Cumulative;
 pub use dot::dot;
 pub use draw::{crt, dirichlet, gamma_law, ln_beta_variate, ln_gamma_variate};
 pub use gammas::fill_gammas;
-pub use log_sum::LogSum;
+pub use log_sum::{LogSum, ln_add};
 pub use resampling::{Move, Replication, Resampling, systematic_offspring};
 pub use special::{
     digamma, ln_binomial, ln_factorial, ln_gamma, ln_gamma_ratio, ln_rising, trigamma,

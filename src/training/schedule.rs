@@ -1,7 +1,7 @@
 //! Burn-in, thinning and averaging, the same for every sampler.
 
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_all};
 
 /// What a sweep does with the topics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,14 +62,14 @@ pub struct State {
 }
 
 impl State {
-    /// Checks that the state has that many parameters beside the topics of all tokens.
+    /// Checks that the state has that many parameters beside the topics of all tokens, and that
+    /// all of them are numbers.
     pub(super) fn check_parameters(&self, expected: usize) -> Result<()> {
-        match self.parameters.len() {
-            found if found != expected => {
-                Err(Error::Length { name: "parameters of the state", found, expected })
-            }
-            _ => Ok(()),
+        let (name, found) = ("parameters of the state", self.parameters.len());
+        if found != expected {
+            return Err(Error::Length { name, found, expected });
         }
+        check_all(name, &self.parameters, "finite", f64::is_finite)
     }
 }
 
@@ -145,6 +145,14 @@ where
     let mut n_iter = 0;
     if let Some(progress) = start {
         n_iter = progress.state.n_sweeps;
+        if progress.sum.is_some() != (progress.n_kept > 0) {
+            return Err(Error::Parameter {
+                name: "kept sweeps of the state",
+                index: 0,
+                value: progress.n_kept as f64,
+                domain: "positive where there is a sum of them, and nowhere else",
+            });
+        }
         if n_iter > 0 {
             sampler.resume(&progress.state, schedule.step(n_iter - 1))?;
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
@@ -30,6 +31,8 @@ _BLOCK_BYTES = 1 << 24
 _LONGEST_LINE = 1 << 30
 MAX_WORDS = 2**31 - 1
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+# No operating system gives these for a file: a parser does, for an offset in it that is none.
+_OF_THE_CONTENT = (None, errno.EINVAL)
 _CORRUPT = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
 
 
@@ -61,6 +64,8 @@ def reading(path: Path) -> Generator[None]:
     except _CORRUPT as error:
         raise FileFormatError(f"{path} is damaged or cut short: {error}") from error
     except OSError as error:
+        if error.errno in _OF_THE_CONTENT:
+            raise FileFormatError(f"{path} cannot be read: {error}") from error
         raise FileAccessError(f"cannot read {path}: {error.strerror or error}") from error
     except MemoryError as error:
         raise _too_large(path) from error

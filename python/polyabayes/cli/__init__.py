@@ -16,10 +16,10 @@ from functools import partial
 from typing import TextIO
 
 import polyabayes as pb
-from polyabayes.cli import documents, search, tensors
+from polyabayes.cli import documents, search, tensors, topics
 from polyabayes.cli.arguments import in_options
 from polyabayes.cli.options import make_parser
-from polyabayes.cli.output import INTERRUPTED, say
+from polyabayes.cli.output import INTERRUPTED, refuse_overwriting, say
 from polyabayes.exceptions import PolyabayesError, PolyabayesWarning
 
 __all__ = ["main"]
@@ -32,6 +32,8 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "score": documents.score,
     "compare": documents.compare,
     "split": documents.split,
+    "choose": topics.choose,
+    "topics": topics.topics,
     "search": search.search,
     "evidence": tensors.evidence,
     "decompose": tensors.decompose,
@@ -60,6 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments = make_parser(pb.__version__).parse_args(argv)
             parser = arguments.parser
             warnings.showwarning = partial(_show_warning, parser)
+            refuse_overwriting(arguments)
             status = _COMMANDS[arguments.command](arguments)
             sys.stdout.flush()
         except KeyboardInterrupt:

@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from polyabayes.cli.output import (
     checked_file,
     checked_folder,
     checked_picture,
+    escaped,
     keep,
     need,
     refuse_unwritable,
@@ -30,7 +32,7 @@ from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 # Of a topic and word in the file of a model.
 _FLOAT_BYTES = 8
 
-_MODELS = {"lda": pb.LatentDirichletAllocation, "pfa": pb.PoissonFactorAnalysis}
+MODELS = {"lda": pb.LatentDirichletAllocation, "pfa": pb.PoissonFactorAnalysis}
 # These formats do not tell the number of words, only the largest that occurs.
 _FORMATS_WITHOUT_WIDTH = (".ldac", ".dat", ".lda-c", ".svmlight", ".libsvm")
 
@@ -43,7 +45,7 @@ def fit(arguments: argparse.Namespace) -> int:
                 f"{argument(option)} is an option of {model}, not of {arguments.model}"
             )
     output = checked_file(arguments.output, (".safetensors",))
-    model = _MODELS[arguments.model](**given(arguments, TRAINING))
+    model = MODELS[arguments.model](**given(arguments, TRAINING))
     try:
         corpus = pb.read_corpus(arguments.corpus, vocabulary=arguments.vocabulary)
         n_bytes = _FLOAT_BYTES * arguments.n_components * corpus.n_words
@@ -64,19 +66,30 @@ def fit(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _columns(result: pb.LogLikelihood, arguments: argparse.Namespace) -> Mapping[str, Any]:
+    return escaped(result._columns(), wanted=arguments.escape_formulas)
+
+
 def score(arguments: argparse.Namespace) -> int:
     """Score documents."""
-    check_table(arguments.output)
+    if arguments.output is not None:
+        check_table(arguments.output)
     model = pb.interop.read_model(arguments.model)
     corpus = _read_for(model, arguments)
     try:
         result = pb.log_likelihood(model, corpus, **given(arguments, SCORING))
     except Interrupted as interrupted:
-        write_table(interrupted.partial._columns(), arguments.output)
+        if arguments.output is None:
+            say(f"interrupted: {interrupted}")
+            return INTERRUPTED
+        write_table(_columns(interrupted.partial, arguments), arguments.output)
         place = "the output" if arguments.output == "-" else arguments.output
         say(f"interrupted: {interrupted}, the others are empty in {place}")
         return INTERRUPTED
-    write_table(result._columns(), arguments.output)
+    if arguments.output is None:
+        print(_summary(result))
+        return 0
+    write_table(_columns(result, arguments), arguments.output)
     print(_summary(result), file=sys.stderr)
     return 0
 

@@ -18,6 +18,7 @@ from polyabayes.cli.values import (
     names,
     prior,
     share_or_number,
+    whole_numbers,
 )
 from polyabayes.exceptions import InvalidArgumentError
 
@@ -54,6 +55,7 @@ SCORING = (
     *GENERAL,
 )
 
+CHOOSING = ("n_folds", "max_fits", "checkpoint", "random_state", "progress")
 SEARCHING = (
     "max_steps",
     "width",
@@ -178,6 +180,8 @@ def make_parser(version: str) -> argparse.ArgumentParser:
     _score_options(command("score", "score documents with standard errors", scoring))
     _compare_options(command("compare", "compare models on the same documents", scoring))
     _split_options(command("split", "hold documents out"))
+    _choose_options(command("choose", "the number of topics, with its uncertainty"))
+    _topics_options(command("topics", "what the topics of a model hold"))
     _search_options(command("search", "bounds on what LDA, or a network, of every size can do"))
     network = _network_options()
     _evidence_options(command("evidence", "evidence of a count tensor under a network", network))
@@ -207,16 +211,46 @@ def _fit_options(parser: _Parser) -> None:
         "-k", dest="n_components", type=int, required=True, metavar="K", help="number of topics"
     )
     parser.add_argument("-o", "--output", required=True, metavar="MODEL.safetensors")
-    parser.add_argument("--max-iter", type=int, metavar="N", help="sweeps, or iterations of EM")
-    parser.add_argument("--burn-in", type=int, metavar="N", help="sweeps not averaged over")
-    parser.add_argument("--fit-method", help="lda: gibbs or em (variational EM)")
-    parser.add_argument("--prior", help="pfa: nmf, gap, gamma, beta-gamma or beta-gamma-gamma")
-    parser.add_argument("--sampler", help="pfa: collapsed or blocked")
+    _training_options(parser)
     text = "keep the state of the run there, and go on from it"
     parser.add_argument("--checkpoint", metavar="DIR", help=text)
     parser.add_argument(
         "--checkpoint-every", type=int, metavar="N", help="sweeps between two states: 100"
     )
+
+
+def _training_options(parser: _Parser) -> None:
+    parser.add_argument("--max-iter", type=int, metavar="N", help="sweeps, or iterations of EM")
+    parser.add_argument("--burn-in", type=int, metavar="N", help="sweeps not averaged over")
+    parser.add_argument("--fit-method", help="lda: gibbs or em (variational EM)")
+    parser.add_argument("--prior", help="pfa: nmf, gap, gamma, beta-gamma or beta-gamma-gamma")
+    parser.add_argument("--sampler", help="pfa: collapsed or blocked")
+
+
+def _choose_options(parser: _Parser) -> None:
+    parser.add_argument("model", choices=MODELS, help="the kind of model")
+    _corpus_options(parser)
+    _training_options(parser)
+    add = parser.add_argument
+    add(
+        "--sizes",
+        type=whole_numbers,
+        metavar="K,K,...",
+        help="sizes to choose from; found by default",
+    )
+    add("--folds", dest="n_folds", type=int, metavar="N", help="parts held out in turn: 5")
+    add("--max-fits", type=int, metavar="N", help="fits after which to end with what is known: 200")
+    add("--checkpoint", metavar="DIR", help="keep every fit there, and go on from them")
+    add("-o", "--output", metavar="TABLE.csv|TABLE.parquet", help="one row a size")
+    add("--plot", metavar="FILE.png", help="draw the choice; also .pdf and .svg")
+
+
+def _topics_options(parser: _Parser) -> None:
+    parser.add_argument("model", metavar="MODEL", help=_MODEL_FILES)
+    _corpus_options(parser)
+    text = "a table of all figures, or one page for a browser; printed by default"
+    parser.add_argument("-o", "--output", metavar="TOPICS.csv|.parquet|.html", help=text)
+    parser.add_argument("--words", dest="n_words", type=int, metavar="N", help="of a topic: 10")
 
 
 def _scoring_options() -> _Parser:
@@ -245,10 +279,9 @@ def _scoring_options() -> _Parser:
 def _score_options(parser: _Parser) -> None:
     parser.add_argument("model", metavar="MODEL", help=_MODEL_FILES)
     _corpus_options(parser)
-    text = "one row a document; '-' is CSV on standard output"
-    parser.add_argument(
-        "-o", "--output", required=True, metavar="SCORES.csv|SCORES.parquet", help=text
-    )
+    text = "one row a document; '-' is CSV on standard output; the total alone is printed without"
+    parser.add_argument("-o", "--output", metavar="SCORES.csv|SCORES.parquet", help=text)
+    _escape_option(parser.add_argument)
 
 
 def _compare_options(parser: _Parser) -> None:
@@ -386,7 +419,17 @@ def _evidence_options(parser: _Parser) -> None:
     )
 
 
+def _escape_option(add: Callable[..., Any]) -> None:
+    add(
+        "--escape-formulas",
+        action="store_true",
+        default=None,
+        help="put ' before ids and labels that begin with = + - @, which spreadsheets execute",
+    )
+
+
 def _missing_options(add: Callable[..., Any]) -> None:
+    _escape_option(add)
     add(
         "--missing",
         metavar="TENSOR",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import errno
 import importlib.util
@@ -23,6 +24,13 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     MissingDependencyError,
 )
+from polyabayes.io.vocabularies import vocabulary_path
+
+# Arguments that name what is written, for commands where they are others than usual.
+_OUTPUTS_OF = {"split": ("train", "test")}
+
+# First letters of what a spreadsheet takes for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 # Exit status after Ctrl-C.
 INTERRUPTED = 130
@@ -176,6 +184,54 @@ def _write_csv(columns: Mapping[str, Any], stream: TextIO) -> None:
         # NaN is the one value that differs from itself.
         writer.writerow("" if value != value else value for value in row)
     stream.flush()
+
+
+def escaped(columns: Mapping[str, Any], *, wanted: bool | None) -> Mapping[str, Any]:
+    """Columns whose text no spreadsheet takes for a formula, where that is wanted."""
+    if not wanted:
+        return columns
+
+    def safe(value: Any) -> Any:
+        return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+    def column(values: Any) -> Any:
+        array = np.asarray(values)
+        return array if array.dtype.kind in "biuf" else [safe(value) for value in array.tolist()]
+
+    return {safe(name): column(values) for name, values in columns.items()}
+
+
+def refuse_overwriting(arguments: argparse.Namespace) -> None:
+    """Refuse outputs that are inputs of the same command, or one another."""
+    outputs = _OUTPUTS_OF.get(arguments.command, ("output", "plot", "predict"))
+    given = {name: value for name, value in vars(arguments).items() if value is not None}
+    written = [Path(given[name]) for name in outputs if given.get(name, "-") != "-"]
+    read = [
+        Path(text)
+        for name, value in given.items()
+        if name not in outputs
+        for text in (value if isinstance(value, list) else [value])
+        if isinstance(text, str) and "\0" not in text and os.path.isfile(text)  # noqa: PTH113
+    ]
+    for position, path in enumerate(written):
+        beside = [path, vocabulary_path(path)] if path.name else [path]
+        for place in beside if arguments.command == "split" else [path]:
+            same = [file for file in read if place.exists() and place.samefile(file)]
+            if same:
+                raise InvalidArgumentError(
+                    f"cannot write {place}: it is {same[0]}, which this command reads"
+                )
+        if any(path.resolve() == other.resolve() for other in written[:position]):
+            raise InvalidArgumentError(f"cannot write {path} twice: give another name")
+        inside = [file for file in read if file.suffix == ".csv" and _is_in(file, path)]
+        if inside:
+            raise InvalidArgumentError(
+                f"cannot write tables to {path}: it holds {inside[0]}, which this command reads"
+            )
+
+
+def _is_in(file: Path, folder: Path) -> bool:
+    return folder.is_dir() and file.resolve().parent == folder.resolve()
 
 
 def save_picture(ax: Any, path: Path) -> None:

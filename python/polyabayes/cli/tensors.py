@@ -19,6 +19,7 @@ from polyabayes.cli.output import (
     check_table,
     checked_folder,
     checked_picture,
+    escaped,
     keep,
     save_picture,
     say,
@@ -68,7 +69,7 @@ def _predict_missing(
     model = network(arguments)
     _announce(model, tensor)
     found = model.predict_missing(tensor, **options)
-    write_table(found._columns(), arguments.predict)
+    write_table(_cells(found._columns(), arguments), arguments.predict)
     low, high = found.total_interval()
     print(_evidence_summary(found.evidence), file=sys.stderr)
     print(f"total         {found.expected_total:,.2f}, {low:,} to {high:,}", file=sys.stderr)
@@ -84,22 +85,26 @@ def decompose(arguments: argparse.Namespace) -> int:
     _announce(model, tensor)
     found = model.decompose(tensor, **given(arguments, DECOMPOSITION), **observed)
     print(_decomposition_summary(found), file=sys.stderr)
-    writers: dict[Path, Callable[[Path], None]] = {folder: partial(_write_tables, found)}
+    writers: dict[Path, Callable[[Path], None]] = {folder: partial(_write_tables, found, arguments)}
     if arguments.predict not in (None, "-"):
-        writers[Path(arguments.predict)] = table_writer(found._missing_columns())
+        writers[Path(arguments.predict)] = table_writer(_cells(found._missing_columns(), arguments))
     try:
         keep(writers)
         say(f"wrote a table for each of {', '.join(found.tables)} to {folder}")
     finally:
         if arguments.predict == "-":
-            write_table(found._missing_columns(), "-")
+            write_table(_cells(found._missing_columns(), arguments), "-")
     return 0
 
 
-def _write_tables(found: pb.Decomposition, folder: Path) -> None:
+def _cells(columns: Mapping[str, Any], arguments: argparse.Namespace) -> Mapping[str, Any]:
+    return escaped(columns, wanted=arguments.escape_formulas)
+
+
+def _write_tables(found: pb.Decomposition, arguments: argparse.Namespace, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for node in found.tables:
-        table_writer(found._columns(node))(folder / f"{node}.csv")
+        table_writer(_cells(found._columns(node), arguments))(folder / f"{node}.csv")
 
 
 def _observed(arguments: argparse.Namespace, tensor: pb.CountTensor) -> dict[str, Any]:

@@ -53,6 +53,14 @@ def names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
+def whole_numbers(text: str) -> list[int]:
+    """Whole numbers parted by commas."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of whole numbers") from None
+
+
 def named_size(text: str) -> tuple[str, int | None]:
     """A size by its node; None where it is searched."""
     name, equals, value = text.partition("=")

@@ -5,7 +5,7 @@
 
 use rand::RngExt;
 
-use crate::allocation::kernel::chains::{Chains, resample};
+use crate::allocation::kernel::chains::{Chains, between, resample};
 use crate::allocation::kernel::counts::Target;
 use crate::allocation::kernel::law::{ln_independent, ln_law};
 use crate::allocation::model::problem::Problem;
@@ -110,9 +110,7 @@ impl<'a> Path<'a> {
     }
 
     fn base(&self, step: usize) -> Vec<f64> {
-        let beta = self.schedule[step];
-        let pairs = self.start.iter().zip(&self.alphas);
-        pairs.map(|(start, alpha)| (1.0 - beta) * start + beta * alpha).collect()
+        between(&self.start, &self.alphas, self.schedule[step])
     }
 
     /// ln γ after the step over ln γ before it, of every chain.

@@ -14,7 +14,7 @@ use crate::control::Observer;
 use crate::counts::CountTensor;
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
-use crate::math::LogSum;
+use crate::math::{LogSum, pick};
 use crate::rng::{Key, LANES, Purpose, Rng};
 use crate::urn::Order;
 
@@ -111,12 +111,8 @@ fn simulate(
             let alpha = network.table_alpha(&network.tables()[table]);
             let parents = network.family(node)[1..].iter().map(|&parent| token[parent]).collect();
             let weights = drawn.entry((table, parents)).or_insert_with(|| vec![alpha; sizes[node]]);
-            let mut dart = rng.random::<f64>() * weights.iter().sum::<f64>();
-            let passed = |weight: &&f64| {
-                dart -= **weight;
-                dart >= 0.0
-            };
-            let value = weights.iter().take_while(passed).count().min(sizes[node] - 1);
+            let dart = rng.random::<f64>() * weights.iter().sum::<f64>();
+            let value = pick(weights.iter().copied(), dart).unwrap_or(0);
             weights[value] += 1.0;
             token[node] = value as u32;
         }

@@ -17,7 +17,7 @@ use crate::allocation::memory::Load;
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::LogSum;
+use crate::math::{LogSum, pick};
 use crate::rng::{Key, LANES, Lanes, Rng, Uniforms};
 
 /// Populations of a replicate that has several paths.
@@ -72,7 +72,7 @@ impl<'a> Annealing<'a> {
         Load {
             n_chains: n_chains.max(N_MODES * LANES),
             n_shares: N_MODES * problem.n_cells() * problem.n_states(),
-            ..Load::of(problem)
+            ..problem.load()
         }
     }
 
@@ -221,12 +221,8 @@ impl<'a> Annealing<'a> {
 }
 
 /// The route at a point between 0 and 1.
-fn chosen(routes: &[Route<'_>], mut dart: f64) -> usize {
-    let passed = |route: &&Route<'_>| {
-        dart -= route.share;
-        dart >= 0.0
-    };
-    routes.iter().take_while(passed).count().min(routes.len() - 1)
+fn chosen(routes: &[Route<'_>], dart: f64) -> usize {
+    pick(routes.iter().map(|route| route.share), dart).unwrap_or(0)
 }
 
 /// ln of how often allocations count that came along the only path.
@@ -281,8 +277,7 @@ impl RouteFits {
         let ln_fits: Vec<f64> = fits.iter().map(Fit::ln_fit).collect();
         let terms = ln_fits.iter().zip(routes).map(|(ln_fit, route)| ln_fit + route.share.ln());
         let total: LogSum = terms.collect();
-        let ln_total = total.ln_mean() + (routes.len() as f64).ln();
-        RouteFits { ln_fits, ln_total }
+        RouteFits { ln_fits, ln_total: total.ln_sum() }
     }
 
     /// ln r(j | S)/p_j.
@@ -291,12 +286,9 @@ impl RouteFits {
     }
 
     /// Draws a route.
-    fn draw(&self, routes: &[Route<'_>], mut dart: f64) -> usize {
-        let passed = |&index: &usize| {
-            dart -= routes[index].share * self.ln_ratio(index).exp();
-            dart >= 0.0
-        };
-        (0..routes.len()).take_while(passed).count().min(routes.len() - 1)
+    fn draw(&self, routes: &[Route<'_>], dart: f64) -> usize {
+        let probability = |index: usize| routes[index].share * self.ln_ratio(index).exp();
+        pick((0..routes.len()).map(probability), dart).unwrap_or(0)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::allocation::ascent::sum_product::SumProduct;
 use crate::allocation::kernel::chains::Chains;
 use crate::allocation::kernel::counts::States;
 use crate::allocation::model::problem::Problem;
-use crate::math::{LogSum, ln_factorial};
+use crate::math::{LogSum, ln_factorial, pick};
 use crate::rng::{Stream, UniformLanes};
 
 /// Power of the probabilities of names: what comes along a path has forgotten a part of its start.
@@ -151,16 +151,8 @@ impl Fit {
     pub(crate) fn draw(self, rng: &mut impl Stream) -> (Vec<Vec<usize>>, f64) {
         self.take(rng, |_, ln_names, dart| {
             let total: LogSum = ln_names.iter().copied().collect();
-            let ln_total = total.ln_mean() + (ln_names.len() as f64).ln();
-            let mut left = dart;
-            let passed = |ln_name: &&f64| {
-                left -= (**ln_name - ln_total).exp();
-                left >= 0.0
-            };
-            let place = ln_names.iter().take_while(passed).count();
-            // Rounding may leave a little.
-            let last = ln_names.iter().rposition(|ln_name| *ln_name > f64::NEG_INFINITY);
-            place.min(last.unwrap_or(0))
+            let ln_total = total.ln_sum();
+            pick(ln_names.iter().map(|ln_name| (ln_name - ln_total).exp()), dart).unwrap_or(0)
         })
     }
 

@@ -64,7 +64,7 @@ pub(crate) fn find<'a>(
         Ok(Mode { rows, pilot })
     };
     let n_sweeps = n_temperatures.div_ceil(COOLING);
-    let mut candidates = cooled(problem, &average, n_sweeps, key.unit(0), observer)?;
+    let mut candidates = cooled(problem, n_sweeps, key.unit(0), observer)?;
     candidates.extend(filtered(problem, key.unit(1), observer)?);
     let first = |(candidate, counts): (usize, Vec<f64>)| {
         let pilot = explore(&counts, FIRST, key.unit(2).unit(candidate as u64))?.pilot;
@@ -83,19 +83,13 @@ pub(crate) fn find<'a>(
 /// Counts of chains that are cooled from independent tokens, averaged over some sweeps.
 fn cooled(
     problem: &Problem,
-    average: &[f64],
     n_sweeps: usize,
     key: Key,
     observer: &impl Observer,
 ) -> Result<Vec<Vec<f64>>> {
     let alphas = problem.alphas();
     let mut chains = Chains::uniform(problem, &mut key.rng(), observer)?;
-    for sweep in 0..n_sweeps {
-        let beta = sweep as f64 / n_sweeps as f64;
-        let pairs = average.iter().zip(&alphas);
-        let base: Vec<f64> = pairs.map(|(m, alpha)| (1.0 - beta) * m + beta * alpha).collect();
-        chains.sweep(Target { base: &base, unit: beta }, Order::Forward, observer)?;
-    }
+    chains.anneal(n_sweeps, || (), observer)?;
     let mut sums = vec![[0.0; LANES]; problem.n_rows];
     let n_averaged = n_sweeps.div_ceil(AVERAGED);
     for _ in 0..n_averaged {

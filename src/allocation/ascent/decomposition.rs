@@ -20,11 +20,11 @@ use crate::math::{digamma, ln_gamma, ln_gamma_ratio};
 use crate::rng::{Key, LANES, Purpose, Rng};
 use crate::urn::Order;
 
-/// Where the mode of a table lies on its border, α + S - 1 is clipped to this: every cell of the
-/// data must stay possible.
+/// Least value of α + S - 1, which is clipped where the mode of a table lies on its border: every
+/// cell of the data must stay possible.
 const LEAST: f64 = 1e-9;
 
-/// What coordinate ascent keeps of the allocation, and of the tables.
+/// Expectations or modes that coordinate ascent keeps of the allocation, and of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ascent {
     /// Both expected: variational Bayes, ascends a lower bound of ln Pr(X | T).
@@ -317,29 +317,23 @@ pub fn gibbs(
         let trace = vec![problem.ln_visible + problem.ln_arrangements];
         return Ok(Decomposition { counts, trace, converged: true });
     }
-    Load { n_chains: LANES, ..Load::of(&problem) }.check(1)?;
+    Load { n_chains: LANES, ..problem.load() }.check(1)?;
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
     let mut chains = Chains::uniform(&problem, &mut rng, observer)?;
-    let (average, alphas) = (problem.average(), problem.alphas());
+    let alphas = problem.alphas();
     let model = Target { base: &alphas, unit: 1.0 };
     let constant = problem.ln_visible + problem.ln_arrangements;
     let mut sums = array_of("expected counts", problem.n_rows(), 0.0)?;
     let mut trace = Vec::with_capacity(sweeps.n_kept);
     let mut best = None;
-    for sweep in 0..sweeps.burn_in + sweeps.n_kept {
-        if sweep < sweeps.burn_in {
-            let beta = sweep as f64 / sweeps.burn_in as f64;
-            let pairs = average.iter().zip(&alphas);
-            let base: Vec<f64> = pairs.map(|(m, alpha)| (1.0 - beta) * m + beta * alpha).collect();
-            chains.sweep(Target { base: &base, unit: beta }, Order::Forward, observer)?;
-        } else {
-            chains.sweep(model, Order::Forward, observer)?;
-            let ln_laws = ln_law(&problem, model, chains.rows());
-            let most_probable = || (0..LANES).max_by(|&x, &y| ln_laws[x].total_cmp(&ln_laws[y]));
-            let lane = *best.get_or_insert_with(|| most_probable().unwrap_or(0));
-            trace.push(ln_laws[lane] + constant);
-            sums.iter_mut().zip(chains.rows()).for_each(|(sum, row)| *sum += f64::from(row[lane]));
-        }
+    chains.anneal(sweeps.burn_in, || observer.advance(1), observer)?;
+    for _ in 0..sweeps.n_kept {
+        chains.sweep(model, Order::Forward, observer)?;
+        let ln_laws = ln_law(&problem, model, chains.rows());
+        let most_probable = || (0..LANES).max_by(|&x, &y| ln_laws[x].total_cmp(&ln_laws[y]));
+        let lane = *best.get_or_insert_with(|| most_probable().unwrap_or(0));
+        trace.push(ln_laws[lane] + constant);
+        sums.iter_mut().zip(chains.rows()).for_each(|(sum, row)| *sum += f64::from(row[lane]));
         observer.advance(1);
     }
     sums.iter_mut().for_each(|sum| *sum /= sweeps.n_kept as f64);
@@ -350,8 +344,8 @@ pub fn gibbs(
 /// Family counts of the most probable allocation among the particles of one run.
 ///
 /// # Errors
-/// Those of [`Problem::new`]; [`Error::Range`]; [`Error::SamplerMemory`]; too many particles; [`Error::Stopped`] when the
-/// observer asks to stop.
+/// Those of [`Problem::new`]; [`Error::Range`]; [`Error::SamplerMemory`]; too many particles;
+/// [`Error::Stopped`] when the observer asks to stop.
 pub fn best_particle(
     network: &Network,
     data: &CountTensor,
@@ -362,7 +356,7 @@ pub fn best_particle(
 ) -> Result<Decomposition> {
     let problem = Problem::of_margins(network, network.whole_margins(), data, order)?;
     problem.check_range()?;
-    Load { n_particles: filter.n_particles, ..Load::of(&problem) }.check(1)?;
+    Load { n_particles: filter.n_particles, ..problem.load() }.check(1)?;
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
     let (rows, ln_law) = match problem.n_cliques() {
         0 => (Vec::new(), 0.0),

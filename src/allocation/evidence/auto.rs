@@ -1,8 +1,7 @@
 //! Which method finds the evidence where none is asked for.
 
-use super::settings::{Sampler, Settings};
-use super::{Decision, samplers};
-use crate::allocation::evidence::settings::Method;
+use super::samplers;
+use super::settings::{Method, Sampler, Settings};
 use crate::allocation::exact::enumeration;
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
@@ -16,6 +15,14 @@ const MOST_PARTICLES: usize = 256;
 
 /// The pilot takes this part of the draws that are asked for, at most.
 const PILOT_PART: usize = 4;
+
+/// The result of the method that was chosen, or the sampler that is to be run.
+pub(super) enum Decision {
+    /// ln of the exact sum.
+    Exact(f64),
+    /// Replicates of a sampler.
+    Sample(Sampler),
+}
 
 /// Exact within a small budget, else smc where a short pilot of it is beyond doubt, or tempered.
 ///

@@ -4,6 +4,7 @@ mod auto;
 mod samplers;
 mod settings;
 
+use auto::Decision;
 pub use settings::{Method, Sampler, Settings};
 
 use super::exact::enumeration;
@@ -22,14 +23,6 @@ pub struct Evidence {
     pub method: Method,
     /// Rounds of tempering.
     pub tempering: Option<Outcome>,
-}
-
-/// What there is, or remains to be done, once a method is chosen.
-enum Decision {
-    /// ln of the exact sum.
-    Exact(f64),
-    /// Replicates of a sampler.
-    Sample(Sampler),
 }
 
 /// Evidence of a tensor given its total.

@@ -48,7 +48,7 @@ pub(super) fn ln_sum(
 
 /// Refuses what the replicates could not hold that run at a time.
 fn check_memory(problem: &Problem, sampler: Sampler, settings: &Settings) -> Result<()> {
-    let (n_particles, load) = (settings.filter().n_particles, Load::of(problem));
+    let (n_particles, load) = (settings.filter().n_particles, problem.load());
     let load = match sampler {
         Sampler::Smc => Load { n_particles, ..load },
         Sampler::SmcLookahead => {

@@ -20,7 +20,8 @@ pub enum Method {
 pub enum Sampler {
     /// Sequential importance sampling with resampling.
     Smc,
-    /// The same, looking ahead along what a Gibbs run expects of the remaining tokens.
+    /// Sequential importance sampling that looks ahead along what a Gibbs run expects of the
+    /// remaining tokens.
     SmcLookahead,
     /// Parallel tempering of Gibbs chains.
     Tempered,

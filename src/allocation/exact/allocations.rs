@@ -13,8 +13,8 @@ use crate::math::{ln_factorial, ln_rising};
 /// Bytes that a group of allocations takes beside its counts, in a hash table and in a list.
 const ENTRY: usize = 128;
 
-/// Ways to allocate a cell between two looks at the observer and at the memory.
-const WAYS_BETWEEN_LOOKS: usize = 1024;
+/// Ways to allocate a cell between two polls of the observer and at the memory.
+const WAYS_BETWEEN_POLLS: usize = 1024;
 
 /// Sums of the same terms in another order differ in their last digits: values are equal to so many
 /// parts of a nat.
@@ -64,7 +64,7 @@ pub fn allocations(
     Ok(collect(&problem, &groups, n_parameters))
 }
 
-/// What tells allocations apart so far.
+/// Counts that tell allocations apart so far.
 #[derive(PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Group {
     rows: Vec<u32>,
@@ -126,7 +126,7 @@ impl<O: Observer> Walk<'_, O> {
         for (group, alike) in groups {
             let mut shares = Composition::first(count, self.joint.n);
             loop {
-                if n_ways % WAYS_BETWEEN_LOOKS == 0 {
+                if n_ways % WAYS_BETWEEN_POLLS == 0 {
                     self.check(operations, groups.len() + next.len())?;
                 }
                 n_ways += 1;
@@ -145,7 +145,7 @@ impl<O: Observer> Walk<'_, O> {
             }
         }
         let mut next: Vec<(Group, Alike)> = next.into_iter().collect();
-        // What is computed must not depend on the order of a hash map.
+        // Results must not depend on the order of a hash map.
         next.sort_unstable_by(|x, y| x.0.cmp(&y.0));
         Ok(next)
     }

@@ -10,8 +10,8 @@ use crate::control::Observer;
 use crate::error::{Error, MAX_ENUMERATION_BYTES, Result};
 use crate::math::ln_factorial;
 
-/// Branches between two looks at the budget and at the observer.
-const BRANCHES_BETWEEN_LOOKS: u64 = 1024;
+/// Branches between two checks of the budget and the observer.
+const BRANCHES_BETWEEN_POLLS: u64 = 1024;
 
 /// Bytes that an allocation takes beside its counts: its mass, a place in a hash table of twice its
 /// size and in a list, and what the allocator adds.
@@ -195,7 +195,7 @@ impl<'a, O: Observer> Enumeration<'a, O> {
         let bases = self.problem.bases(cell);
         let mut sum = 0.0;
         for state in 0..self.joint.n {
-            if self.n_branches.is_multiple_of(BRANCHES_BETWEEN_LOOKS) {
+            if self.n_branches.is_multiple_of(BRANCHES_BETWEEN_POLLS) {
                 self.check(0.0, (n_before + next.len()) as f64)?;
             }
             self.n_branches += 1;

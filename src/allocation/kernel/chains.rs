@@ -17,8 +17,8 @@ const HEAVY: u64 = 16;
 /// A round of pairs for so many states: a sweep leaves none of them out for long.
 pub(super) const STATES_A_ROUND: usize = 3;
 
-/// States of tokens that are weighed between two looks at the observer: some tens of milliseconds.
-const STATES_BETWEEN_LOOKS: usize = 1 << 20;
+/// States of tokens that are weighed between two polls of the observer: some tens of milliseconds.
+const STATES_BETWEEN_POLLS: usize = 1 << 20;
 
 /// Hidden values of all tokens in [`LANES`] chains.
 pub(crate) struct Chains<'a, U> {
@@ -40,7 +40,7 @@ pub(crate) struct Chains<'a, U> {
     pub(super) uniforms: U,
 }
 
-/// Where the tokens of a cell are.
+/// Place in memory of the tokens of a cell.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {
     /// One by one, from this on.
@@ -94,7 +94,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         rng: &mut impl Stream<Lanes = U>,
         observer: &impl Observer,
     ) -> Result<Self> {
-        // With base counts of one and nothing added, all states weigh the same.
+        // All states weigh the same if base counts are one and tokens add nothing.
         Chains::independent(problem, &vec![1.0; problem.n_rows], rng, observer)
     }
 
@@ -112,7 +112,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         let mut chains = Chains::empty(problem, rng)?;
         let (plan, target) = (&problem.plan, Target { base: rows, unit: 0.0 });
         let mut states = vec![[0; LANES]; plan.cliques.len()];
-        let (part, mut n_drawn) = (chains.tokens_between_looks(), 0);
+        let (part, mut n_drawn) = (chains.tokens_between_polls(), 0);
         for (cell, &count) in (0..).zip(&problem.counts) {
             let bases = problem.bases(cell);
             let token = Rows { counts: &mut chains.rows, bases, target };
@@ -165,8 +165,8 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         }
     }
 
-    pub(super) fn tokens_between_looks(&self) -> usize {
-        STATES_BETWEEN_LOOKS.div_ceil(self.problem.plan.n_states)
+    pub(super) fn tokens_between_polls(&self) -> usize {
+        STATES_BETWEEN_POLLS.div_ceil(self.problem.plan.n_states)
     }
 
     /// One Gibbs sweep over all tokens.
@@ -192,6 +192,27 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         }
         if order == Order::Forward {
             self.sweep_heavy(target, order, observer)?;
+        }
+        Ok(())
+    }
+
+    /// Sweeps that go in equal steps from independent tokens to the law of allocations; `swept` is
+    /// called after each of them.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the observer asks to stop.
+    pub(crate) fn anneal(
+        &mut self,
+        n_sweeps: usize,
+        swept: impl Fn(),
+        observer: &impl Observer,
+    ) -> Result<()> {
+        let (average, alphas) = (self.problem.average(), self.problem.alphas());
+        for sweep in 0..n_sweeps {
+            let beta = sweep as f64 / n_sweeps as f64;
+            let base = between(&average, &alphas, beta);
+            self.sweep(Target { base: &base, unit: beta }, Order::Forward, observer)?;
+            swept();
         }
         Ok(())
     }
@@ -233,7 +254,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         order: Order,
         observer: &impl Observer,
     ) -> Result<()> {
-        let (n, part) = (self.light.len(), self.tokens_between_looks());
+        let (n, part) = (self.light.len(), self.tokens_between_polls());
         for start in (0..n).step_by(part) {
             if observer.stopped() {
                 return Err(Error::Stopped);
@@ -254,7 +275,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         Ok(())
     }
 
-    /// The same, where states share no rows.
+    /// Redraws the tokens of light cells where states share no rows.
     fn sweep_mixture(
         &mut self,
         mixture: &mut Mixture,
@@ -290,7 +311,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         &self.rows
     }
 
-    /// Of one chain, cells, states of a clique, and how many tokens of the cell are in the state.
+    /// Cells of one chain, states of a clique, and the tokens of the cell that are in the state.
     pub(crate) fn tallies(
         &self,
         clique: usize,
@@ -349,6 +370,12 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         self.piles.iter_mut().zip(&allocation.piles).for_each(|(pile, &n)| pile[lane] = n);
         self.rows.iter_mut().zip(&allocation.rows).for_each(|(row, &n)| row[lane] = n);
     }
+}
+
+/// Base counts at β between those of a start and those of the law of allocations.
+pub(crate) fn between(start: &[f64], alphas: &[f64], beta: f64) -> Vec<f64> {
+    let pairs = start.iter().zip(alphas);
+    pairs.map(|(start, alpha)| (1.0 - beta) * start + beta * alpha).collect()
 }
 
 /// Hidden values of all tokens in one chain.

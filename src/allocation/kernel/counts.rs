@@ -14,7 +14,7 @@ use crate::allocation::model::plan::{Clique, Plan};
 use crate::math::pick_lanes;
 use crate::rng::{LANES, Lanes, UniformLanes};
 
-/// What a draw is proportional to: base counts of all rows, and how much a token adds to them.
+/// Weights that draws are proportional to: base counts of all rows, and how much a token adds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target<'a> {
     pub(crate) base: &'a [f64],

@@ -17,13 +17,13 @@ use crate::math::elementary::{exp, ln};
 use crate::rng::{LANES, Lanes, UniformLanes};
 use crate::urn::Order;
 
-/// Steps between two looks at the observer: some tens of milliseconds.
-const STEPS_BETWEEN_LOOKS: usize = 1 << 20;
+/// Steps between two polls of the observer: some tens of milliseconds.
+const STEPS_BETWEEN_POLLS: usize = 1 << 20;
 
-/// What is taken out of sums and weights that grow beyond it.
+/// Sums and weights that grow beyond this are divided by it.
 const LARGE: f64 = 1e200;
 
-/// What weights are raised by that are too small for their digits.
+/// Weights below this are too small for their digits, and are divided by it.
 const SMALL: f64 = 1e-200;
 
 /// A row whose count changes with each token that moves to the first state of a pair.
@@ -51,7 +51,7 @@ struct Term {
     unit: f64,
 }
 
-/// The same, size + step n, in every lane.
+/// A linear factor of the ratio of two weights, size + step n, in every lane.
 #[derive(Clone, Copy)]
 struct Line {
     size: Lanes,
@@ -65,9 +65,9 @@ const ONE: Line = Line { size: [1.0; LANES], step: [0.0; LANES] };
 pub(crate) struct Splits {
     pairs: Vec<Pair>,
     changes: Vec<Change>,
-    /// Of every pair those above, then those below.
+    /// Factors of the numerator of every pair, then those of its denominator.
     terms: Vec<Term>,
-    /// The same number above and below.
+    /// Factors of the pair that each lane is at: as many in the numerator as in the denominator.
     lines: Vec<Line>,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Path<'a> {
     pub(crate) kappa: f64,
 }
 
-/// What a cell has in memory: the tokens in every state, and the counts of all rows.
+/// A cell in memory: its tokens in every state, and the counts of all rows.
 pub(crate) struct Cell<'a> {
     pub(crate) clique: &'a Clique,
     /// First row of each slot.
@@ -204,7 +204,7 @@ fn divide(
                 break;
             }
         }
-        if step % STEPS_BETWEEN_LOOKS == 0 && observer.stopped() {
+        if step % STEPS_BETWEEN_POLLS == 0 && observer.stopped() {
             return Err(Error::Stopped);
         }
         walk.step(&splits.lines, path, &uniforms.next());
@@ -212,7 +212,7 @@ fn divide(
     Ok(())
 }
 
-/// Of every lane, the pair that it is at, and how far it has come.
+/// The pair that every lane is at, and how far the lane has come.
 #[derive(Default)]
 struct Walk {
     /// Pairs that are done or begun.
@@ -221,15 +221,15 @@ struct Walk {
     n_at_end: usize,
     /// Tokens in the two states.
     tokens: Lanes,
-    /// How many of them are in the first state at the division looked at.
+    /// Tokens in the first state at the present division.
     n: Lanes,
-    /// Its weight.
+    /// Weight of that division.
     weight: Lanes,
     /// How often the weight has been raised above its due.
     raised: Lanes,
-    /// Of all divisions so far.
+    /// Sum of the weights of all divisions so far.
     total: Lanes,
-    /// The one of them that is drawn.
+    /// The division that is drawn: its tokens in the first state.
     drawn: Lanes,
 }
 
@@ -254,7 +254,7 @@ impl Walk {
         let found = (self.n_begun[lane]..n_pairs).find(|&pair| both(pair) != [0, 0]);
         let Some(pair) = found else {
             self.n_at_end += 1;
-            // What becomes of the weight is not looked at any more.
+            // The weight is not read any more.
             (self.tokens[lane], self.weight[lane]) = (f64::MAX, 0.0);
             return;
         };
@@ -316,7 +316,7 @@ impl Walk {
     }
 }
 
-/// Of lines, at n.
+/// Product of linear factors at n tokens in the first state.
 #[inline(always)]
 fn product(lines: &[Line], n: &Lanes) -> Lanes {
     let mut product = [1.0; LANES];
@@ -365,7 +365,7 @@ mod tests {
         (0..=n_tokens).flat_map(with_first).collect()
     }
 
-    /// Of the sums of squares of all marginal counts, under the posterior.
+    /// Posterior mean of Σ counts² over all marginal counts.
     fn mean_by_enumeration(problem: &Problem, target: Target<'_>) -> f64 {
         let clique = &problem.plan.cliques[0];
         let mut allocations: Vec<(Vec<i32>, f64)> = vec![(vec![0; problem.n_rows], 0.0)];

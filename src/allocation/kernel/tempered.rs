@@ -129,7 +129,7 @@ impl<'a> Tempered<'a> {
 
     /// Redraws the tokens of light cells.
     fn sweep_light(&mut self, levels: &[&Level; LANES], observer: &impl Observer) -> Result<()> {
-        let (part, mut n_drawn) = (self.chains.tokens_between_looks(), 0);
+        let (part, mut n_drawn) = (self.chains.tokens_between_polls(), 0);
         let n_cliques = self.problem.plan.cliques.len();
         for cell in 0..self.problem.n_cells() {
             let Place::States(start) = self.chains.places[cell] else { continue };

@@ -30,7 +30,7 @@ use crate::rng::{Key, Purpose, Rng};
 /// Halvings of an interval, after which it is as good as a point.
 const BISECTIONS: usize = 100;
 
-/// Where coordinate ascent has come to.
+/// Result of coordinate ascent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MissingAscent {
     /// Counts of every table, those of missing cells included, and the objective after every
@@ -84,10 +84,10 @@ pub fn ascend_missing(
     Ok(MissingAscent { decomposition: Decomposition { counts, trace, converged }, expected })
 }
 
-/// Where one start has come to.
+/// Point that the ascent from one start has reached.
 #[derive(Default)]
 struct State {
-    /// Of the rows of all tables.
+    /// Expected counts, row after row of all tables.
     counts: Vec<f64>,
     expected: Vec<f64>,
     trace: Vec<f64>,

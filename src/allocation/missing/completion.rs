@@ -1,4 +1,4 @@
-//! What is known of a tensor with cells that were not observed.
+//! Evidence by total, and expected counts of cells that were not observed.
 
 use super::ascent::MissingAscent;
 use super::incomplete::Incomplete;
@@ -10,7 +10,7 @@ use crate::math::{LogSum, ln_factorial};
 /// Probability that the totals listed under a bound may leave out.
 const LEFT_BY_BOUND: f64 = 1e-9;
 
-/// What is known of a tensor with cells that were not observed.
+/// Evidence of a tensor by its total, and expected counts of the cells that were not observed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Completion {
     /// ln Pr(X_observed), summed over the totals.

@@ -2,5 +2,6 @@
 
 pub(crate) mod ascent;
 pub(crate) mod completion;
+mod evidence;
 pub(crate) mod incomplete;
 mod totals;

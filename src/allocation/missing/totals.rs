@@ -6,7 +6,7 @@
 
 use super::incomplete::Incomplete;
 use crate::error::Result;
-use crate::math::{LogSum, ln_factorial, ln_rising};
+use crate::math::{LogSum, ln_add, ln_factorial, ln_rising};
 
 /// Most missing tokens, where no last total is given.
 const MOST_MISSING: u64 = 1_000_000;
@@ -46,7 +46,7 @@ impl Sums {
 
     pub(super) fn ln_evidence(&self) -> f64 {
         let sum: LogSum = self.ln_joint.iter().copied().collect();
-        sum.ln_mean() + (sum.n_terms() as f64).ln()
+        sum.ln_sum()
     }
 }
 
@@ -97,7 +97,7 @@ impl Incomplete {
             ln_joint += (intensity / (drawn + 1) as f64).ln();
             sums.ln_joint.push(ln_joint);
             sums.ln_remainder = ln_joint + self.ln_tail(intensity, drawn);
-            ln_evidence = ln_sum(ln_evidence, ln_joint);
+            ln_evidence = ln_add(ln_evidence, ln_joint);
         }
         Ok(sums)
     }
@@ -126,8 +126,4 @@ impl Incomplete {
         let fading = (b / (b + 1.0)).min(1.0 - ratio).max(0.0);
         self.ln_greatest + (ln_next - fading.ln()).min(0.0)
     }
-}
-
-fn ln_sum(x: f64, y: f64) -> f64 {
-    x.max(y) + (-(x - y).abs()).exp().ln_1p()
 }

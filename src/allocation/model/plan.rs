@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 
 use super::network::{Margin, Network};
+use crate::allocation::memory::check_bytes;
 use crate::error::{Error, Result};
+use crate::rng::Lanes;
 
 /// Joint states that the cliques of a token may have in all.
 const MAX_STATES: f64 = 1e8;
@@ -79,7 +81,7 @@ impl Clique {
         &self.digits
     }
 
-    /// Those of the nodes summed out.
+    /// Digits of the nodes summed out.
     pub(crate) fn inner(&self) -> &[(usize, usize, usize)] {
         &self.digits[..self.nodes.len()]
     }
@@ -103,7 +105,7 @@ pub(crate) struct Plan {
     pub(crate) n_pairs: usize,
 }
 
-/// Where the nodes of a slot that are hidden add to the row: (node, stride).
+/// A slot of a margin, and what its hidden nodes add to the row: (node, stride).
 pub(crate) struct SlotRows {
     pub(crate) margin: usize,
     pub(crate) hidden: Vec<(usize, usize)>,
@@ -257,7 +259,7 @@ fn cliques(order: &[usize], scopes: &[Vec<usize>], sizes: &[usize]) -> Result<Ve
             None => parts.push((vec![node], separator)),
         }
     }
-    // What depends on no hidden node is a factor of every token.
+    // A margin that depends on no hidden node is a factor of every token.
     if scopes_without_nodes {
         parts.push((vec![], vec![]));
     }
@@ -271,9 +273,11 @@ fn cliques(order: &[usize], scopes: &[Vec<usize>], sizes: &[usize]) -> Result<Ve
         })
         .collect();
     let whole: f64 = parts.iter().map(|(nodes, above)| n_states(nodes, above, sizes)).sum();
+    let (name, bytes) = ("joint states of the hidden nodes", size_of::<Lanes>() as f64 * whole);
     if whole > MAX_STATES {
-        return Err(Error::Memory { name: "joint states of the hidden nodes", bytes: 8.0 * whole });
+        return Err(Error::Memory { name, bytes });
     }
+    check_bytes(name, bytes)?;
     let clique = |((nodes, separator), parent): ((Vec<usize>, Vec<usize>), Option<usize>)| {
         let (mut digits, mut stride) = (Vec::new(), 1);
         for &node in nodes.iter().chain(&separator) {

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use super::network::{Margin, Network};
 use super::plan::{Clique, Factor, Plan, SlotRows};
+use crate::allocation::memory::{Load, check_bytes};
 use crate::counts::CountTensor;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, room_for};
 use crate::math::{ln_factorial, ln_rising};
 
 /// Rows that all margins may have in all.
@@ -14,14 +15,14 @@ const MAX_ROWS: usize = 1 << 31;
 /// Largest ln of products, with room for sums of them.
 const LN_RANGE: f64 = 600.0;
 
-/// What is left to sum over: margins that hidden nodes take part in, one row of counts for each of
+/// The margins to sum over, those that hidden nodes take part in: one row of counts for each of
 /// their cells that the data can reach.
 ///
 /// Rows of equal visible values are contiguous, and called a block.
 #[derive(Debug, Clone)]
 pub struct Problem {
     pub(crate) plan: Plan,
-    pub(crate) margins: Vec<Laid>,
+    pub(crate) margins: Vec<MarginLayout>,
     /// Number of rows of all margins.
     pub(crate) n_rows: usize,
     /// First row of each slot of each cell of the data, `n_slots` a cell.
@@ -56,9 +57,9 @@ impl Cells<'_> {
 
 /// A margin and its rows.
 #[derive(Debug, Clone)]
-pub(crate) struct Laid {
+pub(crate) struct MarginLayout {
     pub(crate) margin: Margin,
-    /// Where each dimension stands in a slot, those of blocks first.
+    /// Position in a slot of each dimension, those of blocks first.
     dimensions: Vec<usize>,
     n_outer: usize,
     /// First row.
@@ -69,7 +70,7 @@ pub(crate) struct Laid {
     blocks: HashMap<Vec<u32>, usize>,
 }
 
-impl Laid {
+impl MarginLayout {
     /// Rows of the margin.
     pub(crate) fn rows(&self) -> std::ops::Range<usize> {
         self.start..self.start + self.block * self.blocks.len()
@@ -123,7 +124,7 @@ impl Problem {
         Problem::of_margins(network, network.margins(), data, order)
     }
 
-    /// The same, with margins that are not those of the law.
+    /// Lays out margins that are not those of the law.
     pub(crate) fn of_margins(
         network: &Network,
         margins: Vec<Margin>,
@@ -133,8 +134,8 @@ impl Problem {
         Problem::of_cells(network, margins, &Cells { data, missing: &[] }, order)
     }
 
-    /// The same, over cells that were not observed, too. Any of them makes the margins of visible
-    /// nodes depend on where its tokens fall: all margins have rows then.
+    /// Lays out margins over cells that were not observed, too. Any of them makes the margins of
+    /// visible nodes depend on where its tokens fall: all margins have rows then.
     pub(crate) fn of_cells(
         network: &Network,
         margins: Vec<Margin>,
@@ -170,13 +171,15 @@ impl Problem {
             }
             laid_margins.push(laid);
         }
+        let bytes = size_of::<f64>() as f64 * start as f64;
         if start > MAX_ROWS {
-            let bytes = 8.0 * start as f64;
             return Err(Error::Memory { name: "marginal counts", bytes });
         }
+        check_bytes("marginal counts", bytes)?;
         let plan = Plan::new(network, &hidden, &slots, order)?;
         let n_missing = cells.missing.len() / axes.len();
-        let mut bases = Vec::with_capacity(slots.len() * (data.n_cells() + n_missing));
+        let n_bases = slots.len() * (data.n_cells() + n_missing);
+        let mut bases = room_for("first rows of the cells", n_bases)?;
         for cell in cells.all() {
             for laid in &laid_margins {
                 let base = |slot: &Vec<usize>| laid.base(slot, cell, &axis_of) as u32;
@@ -200,6 +203,17 @@ impl Problem {
             ln_arrangements: ln_factorial(total) - ln_cells,
             concentration: network.prior().concentration,
         })
+    }
+
+    /// The tokens for a sampler that has no particles and chains yet.
+    pub(crate) fn load(&self) -> Load {
+        Load {
+            n_tokens: self.total,
+            n_marginals: self.n_rows,
+            n_cliques: self.n_cliques(),
+            n_missing: self.missing.len(),
+            ..Load::default()
+        }
     }
 
     /// First row of each slot of a cell of the data.
@@ -241,7 +255,7 @@ impl Problem {
     /// [`Error::Range`] where the weight of a token is a product that double precision does not hold.
     pub(crate) fn check_range(&self) -> Result<()> {
         let mut margins: Vec<&Margin> = Vec::new();
-        for Laid { margin, .. } in &self.margins {
+        for MarginLayout { margin, .. } in &self.margins {
             margins.extend(margin.slots.iter().map(|_| margin));
         }
         let size = |factor: &Factor| {
@@ -260,11 +274,13 @@ impl Problem {
     /// The cell of every token, cell after cell.
     ///
     /// # Errors
-    /// [`Error::TooManyTokens`] for more than marginal counts of 32 bits hold.
+    /// [`Error::TooManyTokens`] for more than marginal counts of 32 bits hold; [`Error::Memory`].
     pub(crate) fn tokens(&self) -> Result<Vec<u32>> {
         self.check_total()?;
+        let mut tokens = room_for("tokens", self.total as usize)?;
         let cells = (0..).zip(&self.counts);
-        Ok(cells.flat_map(|(cell, &count)| std::iter::repeat_n(cell, count as usize)).collect())
+        tokens.extend(cells.flat_map(|(cell, &n)| std::iter::repeat_n(cell, n as usize)));
+        Ok(tokens)
     }
 
     /// # Errors
@@ -358,7 +374,7 @@ impl Problem {
     }
 }
 
-impl Laid {
+impl MarginLayout {
     /// Row of a cell of the data, hidden values at zero.
     fn base(
         &self,
@@ -380,7 +396,7 @@ fn lay(
     cells: &Cells<'_>,
     axis_of: &impl Fn(&usize) -> Option<usize>,
     start: usize,
-) -> Laid {
+) -> MarginLayout {
     let always_visible =
         |&dimension: &usize| margin.slots.iter().all(|slot| axis_of(&slot[dimension]).is_some());
     let (mut dimensions, inner): (Vec<usize>, Vec<usize>) =
@@ -399,7 +415,7 @@ fn lay(
             blocks.entry(outer).or_insert(next);
         }
     }
-    Laid { margin: margin.clone(), dimensions, n_outer, start, block, blocks }
+    MarginLayout { margin: margin.clone(), dimensions, n_outer, start, block, blocks }
 }
 
 /// Counts of the cells of a margin that has no hidden nodes, those that hold tokens, in increasing

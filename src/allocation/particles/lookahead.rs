@@ -16,7 +16,7 @@ use super::openings::Used;
 use super::responsibilities::Responsibilities;
 use super::smc::{Filter, TokenOrder, ordered};
 use crate::allocation::kernel::counts::{self, States};
-use crate::allocation::model::problem::{Laid, Problem};
+use crate::allocation::model::problem::{MarginLayout, Problem};
 use crate::control::Observer;
 use crate::error::Result;
 use crate::filter::{self, Population, Replicate, Target};
@@ -287,7 +287,7 @@ impl<'a> Followed<'a> {
 
     /// ln of what the law of allocations will be multiplied by.
     fn ln_end(&self, problem: &Problem, alphas: &[f64]) -> f64 {
-        let of_margin = |laid: &Laid| {
+        let of_margin = |laid: &MarginLayout| {
             let rows = alphas[laid.rows()].iter().zip(&self.expected[laid.rows()]);
             let ln_rows: f64 =
                 rows.map(|(alpha, expected)| ln_gamma_ratio(*alpha, *expected)).sum();

@@ -54,7 +54,7 @@ impl Responsibilities {
     ) -> Result<Self> {
         let n_states = problem.plan.n_states;
         let mut chains = Chains::uniform(problem, rng, observer)?;
-        anneal(problem, &mut chains, observer)?;
+        chains.anneal(GIBBS_SWEEPS, || (), observer)?;
         let mut shares = Tallies::new(problem, &mut chains, observer)?.average(problem);
         // Sums of these are exact: what was expected of tokens that are gone leaves no rest.
         let quantum = problem.total.next_power_of_two() as f64 * QUANTUM;
@@ -102,22 +102,6 @@ impl Responsibilities {
         keyed.sort_by(|x, y| y.0.total_cmp(&x.0));
         *tokens = keyed.into_iter().map(|(_, cell)| cell).collect();
     }
-}
-
-/// Anneals chains of independent tokens to the law of allocations.
-fn anneal(
-    problem: &Problem,
-    chains: &mut Chains<'_, impl UniformLanes>,
-    observer: &impl Observer,
-) -> Result<()> {
-    let (average, alphas) = (problem.average(), problem.alphas());
-    for sweep in 0..GIBBS_SWEEPS {
-        let beta = sweep as f64 / GIBBS_SWEEPS as f64;
-        let pairs = average.iter().zip(&alphas);
-        let base: Vec<f64> = pairs.map(|(m, alpha)| (1.0 - beta) * m + beta * alpha).collect();
-        chains.sweep(Target { base: &base, unit: beta }, Order::Forward, observer)?;
-    }
-    Ok(())
 }
 
 /// How often every chain gave the tokens of a cell each state.

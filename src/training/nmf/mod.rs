@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
-use crate::error::{Error, Result, array_of};
+use crate::error::{Error, Result, array_of, check_all};
 use crate::math::{dirichlet, dot, ln_factorial};
 use crate::rng::{Key, Purpose};
 use crate::training::limits::check_n_topics;
@@ -129,6 +129,7 @@ impl Sampler for NmfUpdates<'_> {
 
     fn resume(&mut self, state: &State, _: TopicStep) -> Result<()> {
         state.check_parameters(self.phi.len() + self.theta.len())?;
+        check_all("weights of the state", &state.parameters, "not negative", |x| x >= 0.0)?;
         let (phi, theta) = state.parameters.split_at(self.phi.len());
         self.phi.copy_from_slice(phi);
         self.theta.copy_from_slice(theta);

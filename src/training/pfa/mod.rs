@@ -195,6 +195,13 @@ impl Sampler for PfaSampler<'_> {
     fn resume(&mut self, state: &State, step: TopicStep) -> Result<()> {
         let n_topics = self.r.len();
         state.check_parameters(3 * n_topics)?;
+        let (r, others) = state.parameters.split_at(n_topics);
+        let (p, ln_complement) = others.split_at(n_topics);
+        check_all("gamma shapes of the state", r, "positive", |x| x > 0.0)?;
+        check_all("gamma probabilities of the state", p, "between 0 and 1", |x| {
+            (0.0..=1.0).contains(&x)
+        })?;
+        check_all("logarithms of the state", ln_complement, "at most 0", |x| x <= 0.0)?;
         self.tokens.restore(&state.assignments)?;
         self.n_sweeps = state.n_sweeps;
         let arrays = [&mut self.r, &mut self.p, &mut self.ln_complement];

@@ -65,12 +65,12 @@ def test_bad_models_are_refused(arguments: dict[str, Any], message: str) -> None
         (lambda: AllocationModel.nmf(0), "sizes"),
         (lambda: AllocationModel.nmf(2, axes=["a", "b", "c"]), "axes must name 2"),
         (lambda: AllocationModel.nmf(2, axes=["topic", "word"]), "linked to itself"),
-        (lambda: AllocationModel.symmetric_cp(1, 2), "order must be at least 2"),
+        (lambda: AllocationModel.symmetric_cp(1, 2), "order must be between 2 and 10000"),
         (lambda: AllocationModel.tucker(["i", "j"], [2]), "a number for each of the axes i, j"),
         (lambda: AllocationModel.tucker(["i", "j"], 2), "ranks must hold a number for each axis"),
         (lambda: AllocationModel.pachinko(3), "sizes must hold a number for each hidden node, got"),
         (lambda: AllocationModel.cp(np.array(3), 2), "axes must be a sequence of str"),
-        (lambda: AllocationModel.hidden_markov(1, 2), "length must be at least 2"),
+        (lambda: AllocationModel.hidden_markov(1, 2), "length must be between 2 and 10000"),
         (lambda: AllocationModel.complete([]), "axes names no axis"),
     ],
 )
@@ -246,3 +246,10 @@ def test_lookahead_sees_the_names_of_two_hidden_nodes_as_one() -> None:
     found = model.log_evidence([[15, 0], [0, 15]], "smc-lookahead", random_state=0)
     # Either node's names alone would cost ln 2.
     assert abs(found.value - exact) < 0.2
+
+
+@pytest.mark.parametrize("make", [AllocationModel.hidden_markov, AllocationModel.symmetric_cp])
+def test_ready_made_graphs_of_too_many_axes_are_refused_before_they_are_built(make: Any) -> None:
+    for n_axes in (10_001, 2**31, 2**32):
+        with pytest.raises(InvalidArgumentError, match="must be between 2 and 10000"):
+            make(n_axes, 2)

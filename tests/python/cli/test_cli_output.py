@@ -154,3 +154,41 @@ def test_a_folder_is_made_when_there_are_tables(
     assert capsys.readouterr().err == (
         "polyabayes: error: cannot write to the folder counts.tns: Not a directory\n"
     )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "score m.safetensors train.npz -o scores.csv --vocabulary scores.csv",
+        "fit lda train.npz -k 2 -o m.safetensors --vocabulary m.safetensors",
+        "split train.npz --train train.npz --test b.npz",
+        "split train.npz --train a.npz --test a.npz",
+        "split words.ldac --vocabulary a.vocab --train a.ldac --test b.npz",
+        "decompose doc<-topic->word here/table.csv --size topic=2 -o here",
+    ],
+)
+def test_no_output_is_an_input(
+    folder: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "here").mkdir()
+    for name in ("scores.csv", "m.safetensors", "words.ldac", "a.vocab", "here/table.csv"):
+        (folder / name).write_text(name)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert run(*command.split()) == 2
+    assert re.search("which this command reads|twice", capsys.readouterr().err)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_formulas_are_escaped_on_request(folder: Path) -> None:
+    ids = ["=1+1", "+2", "-3", "@a", "plain"]
+    pb.write_corpus(pb.Corpus([[1, 2]] * 5, ["a", "b"], ids), "formulas.npz")
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.5, topic_word=[[0.5, 0.5]], vocabulary=["a", "b"]
+    )
+    model.save("m.safetensors")
+    score = ["score", "m.safetensors", "formulas.npz", "-o", "scores.csv"]
+    for options, mark in (([], ""), (["--escape-formulas"], "'")):
+        assert run(*score, *options) == 0
+        with (folder / "scores.csv").open(newline="") as stream:
+            found = [row["document"] for row in csv.DictReader(stream)]
+        assert found == [*(mark + text for text in ids[:4]), "plain"]

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
+from sklearn.base import clone
 
 import polyabayes as pb
 from polyabayes import exceptions as errors
@@ -369,3 +370,25 @@ def test_interrupted_models_come_back(tmp_path):
     model.n_iter_ = 7
     model.save(tmp_path / "m")
     assert pb.load(tmp_path / "m").n_iter_ == 7
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda arrays, _: arrays["parameters"].fill(np.nan),
+        lambda arrays, _: arrays.update(parameters=-arrays["parameters"]),
+        lambda arrays, _: arrays["kept_sum"].fill(np.nan),
+        lambda arrays, _: arrays.update(kept_sum=arrays["kept_sum"][:-1].copy()),
+        lambda arrays, _: arrays.__delitem__("kept_sum"),
+        lambda arrays, _: arrays["assignments"].fill(2**16 - 1),
+        lambda _, header: header.update(n_kept=10**400),
+        lambda _, header: header.update(n_sweeps=-1),
+    ],
+)
+@pytest.mark.parametrize("model", [LDA(2), PFA(2), PFA(2, prior="beta-gamma-gamma")])
+def test_states_that_no_training_was_in_are_refused(model, change, tmp_path):
+    model = clone(model).set_params(random_state=0, burn_in=1, thin=1, checkpoint=tmp_path)
+    model.set_params(max_iter=4).fit(COUNTS)
+    rewrite(tmp_path / "checkpoint.safetensors", change)
+    with pytest.raises(errors.PolyabayesError):
+        model.set_params(max_iter=6).fit(COUNTS)

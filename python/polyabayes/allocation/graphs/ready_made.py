@@ -28,6 +28,10 @@ __all__ = [
 ]
 
 
+# Axes of a ready-made graph: names are made for each of them, before its data are known.
+_MOST_AXES = 10_000
+
+
 class _Network(Protocol):
     """A class made of the text of a graph, sizes of its nodes, and options."""
 
@@ -107,7 +111,7 @@ def symmetric_cp(
     Parameters
     ----------
     order : int
-        Number of axes, at least 2.
+        Number of axes, from 2 to 10,000.
     R : int or None
         Rank.
     axes : sequence of str, optional
@@ -126,7 +130,7 @@ def symmetric_cp(
     >>> AllocationModel.symmetric_cp(3, 2).tied
     (('i1', 'i2', 'i3'),)
     """
-    checks.whole_number("order", order, least=2)
+    checks.whole_number("order", order, 2, _MOST_AXES)
     names = _axes(axes or [f"i{axis}" for axis in range(1, order + 1)], order)
     return cls(f"r -> {', '.join(names)}", {"r": R}, tied=[names], **options)
 
@@ -272,7 +276,7 @@ def hidden_markov(
     Parameters
     ----------
     length : int
-        Number of steps, which is the number of axes; at least 2.
+        Number of steps, which is the number of axes; from 2 to 10,000.
     n_states : int or None
         Number of hidden states.
     tied : bool, default=False
@@ -291,7 +295,7 @@ def hidden_markov(
     >>> AllocationModel.hidden_markov(3, 2).axes
     ('x1', 'x2', 'x3')
     """
-    checks.whole_number("length", length, least=2)
+    checks.whole_number("length", length, 2, _MOST_AXES)
     states, seen = _numbered("h", length), _numbered("x", length)
     emissions = [f"{state} -> {x}" for state, x in zip(states, seen, strict=True)]
     ties = [tie for tie in (states[1:], seen) if len(tie) > 1] if tied else []

@@ -4,7 +4,7 @@
 // Rows are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
 
-use super::Axis;
+use super::axis::Axis;
 use super::convolution::N_LANES;
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of};

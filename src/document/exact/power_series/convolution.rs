@@ -11,7 +11,7 @@
 // The leaf is compiled for several instruction sets, with its parts in it.
 #![allow(clippy::inline_always)]
 
-use super::{Axis, MAX_TOKENS};
+use super::axis::{Axis, MAX_TOKENS};
 use crate::control::Observer;
 use crate::error::{Error, Result};
 

@@ -18,21 +18,20 @@
 //! all tokens are about as probable given the others: weights are divided by that probability under
 //! the mean field, and multiplied back at the end.
 
+mod axis;
 mod clusters;
 mod convolution;
 
 use clusters::Clusters;
 use convolution::{BINOMIALS, Convolution, LANE_AXES, MAX_COPIES, N_LANES, add};
 
+use self::axis::{Axis, MAX_TOKENS};
 use super::Cost;
 use crate::control::Observer;
 use crate::document::estimators::mean_field::{self, MeanField};
 use crate::error::{Result, array_of};
 use crate::math::ln_rising;
 use crate::urn::LocalUrn;
-
-/// Tokens that a document may have: more make states by the billion.
-const MAX_TOKENS: usize = 40;
 
 /// Pseudo-counts below this make sums of either sign that are large beside Z(v): some states then
 /// need many more topics than others of as many tokens.
@@ -43,29 +42,6 @@ const LN_RANGE: f64 = 600.0;
 
 /// Sweeps of the mean field behind the scale of the weights.
 const MEAN_FIELD_ITERATIONS: usize = 20;
-
-/// One word's axis of the lattice of partial documents.
-#[derive(Debug, Clone, Copy)]
-struct Axis {
-    /// The word.
-    cell: usize,
-    /// Its count.
-    y: usize,
-    /// Number of states of the axes below this one.
-    stride: usize,
-}
-
-impl Axis {
-    /// States of this axis and those below it.
-    fn states(&self) -> usize {
-        self.stride * (self.y + 1)
-    }
-
-    /// Copies of the word in a state.
-    fn digit(&self, state: usize) -> usize {
-        state / self.stride % (self.y + 1)
-    }
-}
 
 /// Cost of the series on one document; infinite where it does not apply, or where doubles would over-
 /// or underflow.

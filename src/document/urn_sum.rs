@@ -1,0 +1,37 @@
+//! The urn sum of one document, by the method of the settings.
+
+use super::estimators::recursive;
+use super::exact::Plan;
+use super::settings::{Method, Settings};
+use super::{Score, sampling};
+use crate::control::Observer;
+use crate::error::Result;
+use crate::estimate::Estimate;
+use crate::rng::Rng;
+use crate::urn::LocalUrn;
+
+/// ln Z of an urn: exact along a plan, or by the method of the settings.
+pub(super) fn ln_urn_sum(
+    urn: &LocalUrn,
+    plan: Option<Plan>,
+    settings: &Settings,
+    rng: &mut Rng,
+    observer: &impl Observer,
+) -> Result<Score> {
+    if urn.n_tokens() == 0 {
+        return Ok(Score::of(Estimate::exact(0.0), Method::Exact));
+    }
+    if let Some(plan) = plan {
+        let ln_value = plan.run(urn, observer)?;
+        return Ok(Score::of(Estimate::exact(ln_value), Method::Exact));
+    }
+    let sampler = match settings.method {
+        Method::Recursive => {
+            let estimate = Estimate::without_error(recursive::ln_urn_sum(urn, observer)?);
+            return Ok(Score::of(estimate, Method::Recursive));
+        }
+        Method::Sample(sampler) => Some(sampler),
+        Method::Auto | Method::Exact => None,
+    };
+    sampling::estimate(urn, sampler, settings, rng, observer)
+}

@@ -1,0 +1,56 @@
+"""The commands about topics."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+import polyabayes as pb
+from polyabayes.cli import main
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    path = tmp_path_factory.mktemp("corpus") / "corpus.npz"
+    drawn = pb.datasets.make_lda_corpus(120, 40, 3, random_state=0).corpus
+    words = [f"w{column}" for column in range(40)]
+    pb.write_corpus(pb.Corpus(drawn.counts, words), path)
+    return str(path)
+
+
+def test_the_number_of_topics_is_chosen(corpus, tmp_path, capsys):
+    table = tmp_path / "sizes.csv"
+    options = ["--sizes", "1,3,8", "--folds", "2", "--max-iter", "40", "--seed", "0", "--jobs", "1"]
+    assert main(["choose", "lda", corpus, *options, "-o", str(table)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("best by held-out: 3")
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    assert [row["size"] for row in rows] == ["1", "3", "8"]
+    assert main(["choose", "lda", corpus, "--sizes", "1,x"]) == 2
+    assert "no list of whole numbers" in capsys.readouterr().err
+
+
+def test_topics_are_printed_and_written(corpus, tmp_path, capsys):
+    model = str(tmp_path / "lda.safetensors")
+    fit = ["fit", "lda", corpus, "-k", "3", "-o", model, "--max-iter", "40", "--seed", "0"]
+    assert main(fit) == 0
+    capsys.readouterr()
+    assert main(["topics", model, corpus, "--words", "4"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [len(line.split()) for line in lines] == [6, 6, 6]
+    assert main(["topics", model, corpus, "-o", str(tmp_path / "topics.csv")]) == 0
+    rows = list(csv.DictReader((tmp_path / "topics.csv").read_text().splitlines()))
+    assert [row["topic"] for row in rows] == [line.split()[0] for line in lines]
+    assert {"coherence", "exclusivity", "words"} <= rows[0].keys()
+    assert main(["topics", model, corpus, "-o", str(tmp_path / "report.html")]) == 0
+    assert "<title>lda</title>" in (tmp_path / "report.html").read_text()
+
+
+def test_scores_are_printed_where_no_file_is_named(corpus, tmp_path, capsys):
+    model = str(tmp_path / "lda.safetensors")
+    fit = ["fit", "lda", corpus, "-k", "2", "-o", model, "--max-iter", "20", "--seed", "0"]
+    assert main(fit) == 0
+    capsys.readouterr()
+    assert main(["score", model, corpus, "--seed", "0"]) == 0
+    assert "nats per token" in capsys.readouterr().out

@@ -1,0 +1,120 @@
+"""Every writer, and the reader of its format, for any counts, words and labels."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from scipy import sparse
+
+import polyabayes as pb
+from polyabayes.exceptions import PolyabayesError
+
+COUNTS = arrays.arrays(
+    np.int64,
+    st.tuples(st.integers(1, 5), st.integers(1, 5)),
+    elements=st.one_of(st.just(0), st.integers(0, 5), st.integers(0, 2**31 - 1)),
+)
+# One line each: no control characters, no surrogates, something to see.
+NAMES = st.text(
+    st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp", "Zs"]), min_size=1, max_size=5
+)
+
+
+@st.composite
+def corpora(draw: st.DrawFn) -> pb.Corpus:
+    counts = draw(COUNTS)
+    words = draw(st.lists(NAMES, min_size=counts.shape[1], max_size=counts.shape[1], unique=True))
+    return pb.Corpus(counts, vocabulary=words)
+
+
+@pytest.mark.parametrize("name", ["x.ldac", "x.ldac.gz", "x.mtx", "x.npz"])
+@given(corpus=corpora())
+def test_a_corpus_comes_back(name: str, corpus: pb.Corpus) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        pb.write_corpus(corpus, path)
+        words = None if name.endswith(".npz") else corpus.vocabulary.tolist()
+        back = pb.read_corpus(path, vocabulary=words)
+    assert np.array_equal(back.counts.toarray(), corpus.counts.toarray())
+    assert back.vocabulary.tolist() == corpus.vocabulary.tolist()
+
+
+@st.composite
+def tensors(draw: st.DrawFn) -> pb.CountTensor:
+    shape = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
+    counts = draw(arrays.arrays(np.int64, tuple(shape), elements=st.integers(0, 10**12)))
+    axes = ["i", "j", "k"][: len(shape)]
+    labels = [
+        draw(st.none() | st.lists(NAMES, min_size=size, max_size=size, unique=True))
+        for size in shape
+    ]
+    return pb.CountTensor.from_dense(counts, axes, labels)
+
+
+@pytest.mark.parametrize("name", ["x.tns", "x.tns.gz", "x.npz"])
+@given(tensor=tensors())
+def test_a_tensor_comes_back(name: str, tensor: pb.CountTensor) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        pb.write_tensor(tensor, Path(folder) / name)
+        assert pb.read_tensor(Path(folder) / name) == tensor
+
+
+@given(tensors())
+def test_constructors_of_tensors_agree(tensor: pb.CountTensor) -> None:
+    dense = tensor.to_dense()
+    assert pb.CountTensor.from_dense(dense, tensor.axes, tensor.labels) == tensor
+    order = np.random.default_rng(0).permutation(tensor.n_cells)
+    shuffled = pb.CountTensor.from_coo(
+        tensor.coordinates[order], tensor.counts[order], tensor.axes, tensor.shape, tensor.labels
+    )
+    assert shuffled == tensor
+    assert tensor.total == dense.sum()
+    for axis, name in enumerate(tensor.axes):
+        others = tuple(i for i in range(dense.ndim) if i != axis)
+        assert tensor.marginal(name).to_dense().tolist() == dense.sum(axis=others).tolist()
+
+
+@given(COUNTS, st.sampled_from(["csr", "csc", "coo", "lil", "dense", "lists", "float"]))
+def test_constructors_of_corpora_agree(counts: np.ndarray, form: str) -> None:
+    if form == "lists":
+        data = counts.tolist()
+    elif form in ("dense", "float"):
+        data = counts.astype(float) if form == "float" else counts
+    else:
+        data = sparse.csr_matrix(counts).asformat(form)
+    corpus = pb.Corpus(data)
+    assert np.array_equal(corpus.counts.toarray(), counts)
+    assert corpus.n_tokens == counts.sum()
+    assert corpus.counts.nnz == np.count_nonzero(counts)
+
+
+@given(COUNTS, st.sampled_from([-1.0, 0.5, np.nan, np.inf, -np.inf]), st.data())
+def test_one_bad_count_anywhere_is_refused(
+    counts: np.ndarray, bad: float, data: st.DataObject
+) -> None:
+    spoiled = counts.astype(float)
+    row = data.draw(st.integers(0, counts.shape[0] - 1))
+    spoiled[row, data.draw(st.integers(0, counts.shape[1] - 1))] = bad
+    with pytest.raises(PolyabayesError, match=rf"(row|document)\D*{row}\b"):
+        pb.Corpus(spoiled)
+
+
+@pytest.mark.parametrize("name", ["x.ldac", "docword.x.txt", "x.tns", "x.svmlight"])
+@given(content=st.text("0123456789: -.#\n", max_size=30))
+def test_any_text_is_read_or_refused_in_one_line(name: str, content: str) -> None:
+    read = pb.read_tensor if name.endswith(".tns") else pb.read_corpus
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_text(content)
+        message = ""
+        try:
+            read(path)
+        except PolyabayesError as error:
+            message = str(error)
+    assert not message or (str(path) in message and "\n" not in message)
