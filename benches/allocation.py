@@ -217,7 +217,7 @@ def toy() -> None:
     worst = max(abs(found[name] - value) for name, value in known.items())
     report(f"toy matrices: {len(known)} exact values, largest error", f"{worst:.1e}")
     for name, value in toys["best_elbo"].items():
-        bound = toy_model(name).log_evidence(toys[name[:2]], "vb", n_replicates=200, random_state=0)
+        bound = toy_model(name).log_evidence(toys[name[:2]], "vb", n_restarts=200, random_state=0)
         exact = found.get(name, np.nan)
         report(
             f"toy matrices: {name}, best bound of 200 restarts",

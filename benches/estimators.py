@@ -1,9 +1,9 @@
 """Every estimator against the truth: bias, error, time and efficiency, one table a regime.
 
-`python benches/estimators.py [regimes|calibration|priors|buntine|growth|speed]`; without arguments
-all of them. One thread. Efficiency is the mean squared error of ln p times the time: halving it
-halves the time to a given error. The truth is exact, or annealing with 64 replicates of 1,000
-temperatures, whose error is a fraction of what is measured.
+`python benches/estimators.py [regimes|calibration|priors|zipf|buntine|growth|speed]`; without
+arguments all of them. One thread. Efficiency is the mean squared error of ln p times the time:
+halving it halves the time to a given error. The truth is exact, or annealing with 64 replicates of
+1,000 temperatures, whose error is a fraction of what is measured.
 """
 
 from __future__ import annotations
@@ -259,6 +259,38 @@ def priors() -> None:
             )
 
 
+def zipf() -> None:
+    """Words by Zipf's law, K = 50: tails of the errors in units of what is stated."""
+    print(
+        f"\n{'prior':<8}{'method':<18}{'ms':>8}{'bias':>9}{'stated':>9}{'rms':>8}{'cover':>7}"
+        f"{'z < -3':>8}{'z > 3':>7}"
+    )
+    for prior in (0.1, 0.01):
+        rng = np.random.default_rng(1)
+        words = 1 / np.arange(1, 2001)
+        topics = np.array([rng.dirichlet(100 * words / words.sum() + 1e-3) for _ in range(50)])
+        lengths = rng.integers(20, 140, size=150)
+        mixtures = rng.dirichlet(np.full(50, prior), size=150) @ topics
+        corpus = pb.Corpus(rng.multinomial(lengths, mixtures / mixtures.sum(axis=1, keepdims=True)))
+        model = pb.LatentDirichletAllocation.from_parameters(
+            doc_topic_prior=prior, topic_word=topics
+        )
+        exact = truth(model, corpus)
+        for method in ("auto", "smc-lookahead"):
+            result, ms = timed(model, corpus, method)
+            known = result.methods != "exact"
+            error, std_errors = (result.values - exact)[known], result.std_errors[known]
+            lower, upper = result.interval(0.95)
+            covered = ((lower <= exact) & (exact <= upper))[known].mean()
+            rms = np.sqrt((error**2).mean())
+            z = error / std_errors
+            print(
+                f"{prior:<8}{method:<18}{ms:>8.1f}{error.mean():>+9.4f}"
+                f"{result.log_bias[known].mean():>+9.4f}{rms:>8.3f}{covered:>7.1%}"
+                f"{(z < -3).sum():>8}{(z > 3).sum():>7}"
+            )
+
+
 def growth() -> None:
     """Time against length, sizes fixed; the slope of log time on log length."""
     lengths = [100, 300, 1000, 3000, 10_000]
@@ -311,6 +343,7 @@ def main() -> int:
         "regimes": regimes,
         "calibration": calibration,
         "priors": priors,
+        "zipf": zipf,
         "buntine": buntine,
         "growth": growth,
         "speed": speed,

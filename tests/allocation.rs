@@ -463,8 +463,10 @@ fn without_a_method_the_evidence_is_exact_or_by_the_sampler_that_is_sure() {
     let counts: Vec<i64> =
         (0..64).map(|cell| if cell % 8 / 2 == cell / 16 { 20 } else { 1 }).collect();
     let many = Problem::new(&nmf(&[8, 8], 4, 1.0), &dense(&[8, 8], &counts), None).unwrap();
-    let short = Settings { n_particles: Some(16), ..auto };
+    let short = Settings { n_replicates: Some(2), ..auto };
     assert_eq!(chosen(&many, &short), Ok(Method::Sample(Sampler::Annealed)));
+    let particles = Settings { n_particles: Some(16), ..short };
+    assert_eq!(chosen(&many, &particles), Ok(Method::Sample(Sampler::Smc)));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::TopicModel;
 use super::estimators::runs::Runs;
 use super::limits::{check, check_sampler};
 use super::settings::{Method, Settings};
-use super::sizing::Sizing;
+use super::sizing::{Choice, Sizing};
 use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result};
@@ -106,8 +106,8 @@ fn bounds(
     }
     let mut rng = key.rng();
     let sizing = Sizing { urn, settings, observer };
-    let (sampler, size) = match settings.method {
-        Method::Sample(sampler) => (sampler, sizing.first(sampler, &mut rng)?),
+    let Choice { sampler, size, .. } = match settings.method {
+        Method::Sample(sampler) => Choice::new(sampler, sizing.first(sampler, &mut rng)?),
         _ => sizing.best(&mut rng)?,
     };
     let n = settings.n_replicates;

@@ -3,7 +3,7 @@
 use super::estimators::runs::Runs;
 use super::estimators::sampler::Sampler;
 use super::settings::{Method, Settings};
-use super::sizing::Sizing;
+use super::sizing::{Choice, Sizing};
 use super::{Score, TracePoint};
 use crate::control::Observer;
 use crate::error::Result;
@@ -23,11 +23,12 @@ pub(super) fn estimate(
     observer: &impl Observer,
 ) -> Result<Score> {
     let sizing = Sizing { urn, settings, observer };
-    let (sampler, size) = match sampler {
-        Some(sampler) => (sampler, sizing.first(sampler, rng)?),
+    let choice = match sampler {
+        Some(sampler) => Choice::new(sampler, sizing.first(sampler, rng)?),
         None => sizing.best(rng)?,
     };
-    let (size, reached) = sizing.final_size(sampler, size, rng)?;
+    let sampler = choice.sampler;
+    let (size, reached) = sizing.final_size(sampler, choice.size, rng)?;
     let n = settings.n_replicates;
     let sizes = if settings.trace && sampler.grows() { grid(size) } else { vec![size] };
     let ln_sums = sampler.ln_urn_sums(urn, Runs { n, sizes: &sizes }, rng, observer)?;
@@ -46,7 +47,7 @@ pub(super) fn estimate(
     } else {
         (2..=n).map(|n| point(&ln_replicates[..n], size)).collect()
     };
-    let estimate = Estimate::from_replicates(&ln_replicates, n * size);
+    let estimate = choice.with_drift(Estimate::from_replicates(&ln_replicates, n * size));
     Ok(Score { estimate, method: Method::Sample(sampler), size, reached, trace })
 }
 

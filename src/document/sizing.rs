@@ -21,10 +21,34 @@ const RUN_DEVIATION: f64 = 0.4;
 /// Largest size that a pilot may choose.
 const MOST: usize = 5_000;
 
-/// Tokens above which annealing is the better choice, whatever a pilot of the filter may say, and
-/// the deviation of a pilot run from which it is.
-const FILTER_TOKENS: u64 = 150;
-const FILTER_DEVIATION: f64 = 0.4;
+/// Share of the size that the smaller run has.
+const SHARE_BESIDE: f64 = 0.2;
+
+/// Difference from the smaller run, in standard errors, that is no sign of anything.
+const PLAIN_DRIFT: f64 = 2.0;
+
+/// A sampler, its size, and an estimate from fewer samples beside, where there is one.
+pub(super) struct Choice {
+    pub(super) sampler: Sampler,
+    pub(super) size: usize,
+    pub(super) beside: Option<Estimate>,
+}
+
+impl Choice {
+    pub(super) fn new(sampler: Sampler, size: usize) -> Self {
+        Choice { sampler, size, beside: None }
+    }
+
+    /// The estimate, its error at least as large as the drift from the smaller run beyond what the
+    /// errors of both explain: replicates that agree with each other may all have missed something.
+    pub(super) fn with_drift(&self, estimate: Estimate) -> Estimate {
+        let Some(beside) = self.beside else { return estimate };
+        let plain = PLAIN_DRIFT * estimate.std_error.hypot(beside.std_error);
+        let drift = (estimate.ln_value - beside.ln_value).abs() - plain;
+        let std_error = estimate.std_error.hypot(drift.max(0.0));
+        Estimate { std_error, ..estimate }
+    }
+}
 
 /// Finds sizes by pilots: replicates that are not those of the estimate, which is accepted
 /// whatever it is and so remains unbiased.
@@ -35,23 +59,30 @@ pub(super) struct Sizing<'a, O> {
 }
 
 impl<O: Observer> Sizing<'_, O> {
-    /// The better of the filter and the annealing, and its size.
-    pub(super) fn best(&self, rng: &mut Rng) -> Result<(Sampler, usize)> {
-        let filter = Sampler::SmcLookahead;
-        let annealed = Sampler::Annealed(Start::MeanField);
+    /// What `auto` takes: annealing, unless the settings ask for particles.
+    ///
+    /// A first pilot finds a size; where that is far above the pilot's, a run of a fifth of it
+    /// measures the deviation again, nearer to where it counts, and stays as the smaller run beside.
+    pub(super) fn best(&self, rng: &mut Rng) -> Result<Choice> {
+        let sampler = Sampler::Annealed(Start::MeanField);
         if let Some(n_particles) = self.settings.n_particles {
-            return Ok((filter, n_particles));
+            return Ok(Choice::new(Sampler::SmcLookahead, n_particles));
         }
-        if let Some(n_samples) = self.settings.n_samples {
-            return Ok((annealed, n_samples));
+        let (None, Some(pilot)) = (self.settings.n_samples, sampler.pilot()) else {
+            return Ok(Choice::new(sampler, self.settings.n_samples.unwrap_or(1)));
+        };
+        let ln_sums = self.pilot_runs(sampler, pilot, rng)?;
+        let size = self.size_from(sampler, pilot, deviation(&ln_sums));
+        let smaller = (SHARE_BESIDE * size as f64) as usize;
+        if smaller <= pilot.size {
+            let beside = Some(Estimate::from_replicates(&ln_sums, ln_sums.len() * pilot.size));
+            return Ok(Choice { sampler, size, beside });
         }
-        if let (true, Some(pilot)) = (self.urn.n_tokens() <= FILTER_TOKENS, filter.pilot()) {
-            let deviation = self.deviation(filter, pilot, rng)?;
-            if deviation <= FILTER_DEVIATION {
-                return Ok((filter, self.size_from(filter, pilot, deviation)));
-            }
-        }
-        Ok((annealed, self.first(annealed, rng)?))
+        let pilot = Pilot { size: smaller, ..pilot };
+        let ln_sums = self.pilot_runs(sampler, pilot, rng)?;
+        let size = self.size_from(sampler, pilot, deviation(&ln_sums));
+        let beside = Some(Estimate::from_replicates(&ln_sums, ln_sums.len() * smaller));
+        Ok(Choice { sampler, size: size.max(smaller), beside })
     }
 
     /// The size asked for, the default, or what a pilot finds.
@@ -59,27 +90,24 @@ impl<O: Observer> Sizing<'_, O> {
         match (self.settings.size(sampler), sampler.pilot()) {
             (Some(size), _) => Ok(size),
             (None, Some(pilot)) => {
-                let deviation = self.deviation(sampler, pilot, rng)?;
+                let deviation = deviation(&self.pilot_runs(sampler, pilot, rng)?);
                 Ok(self.size_from(sampler, pilot, deviation))
             }
             (None, None) => Ok(1),
         }
     }
 
-    /// Standard deviation of the ln Ẑ of the pilot's runs.
-    fn deviation(&self, sampler: Sampler, pilot: Pilot, rng: &mut Rng) -> Result<f64> {
+    /// ln Ẑ of the pilot's runs.
+    fn pilot_runs(&self, sampler: Sampler, pilot: Pilot, rng: &mut Rng) -> Result<Vec<f64>> {
         let runs = Runs { n: pilot.n_runs, sizes: &[pilot.size] };
-        let ln_sums = sampler.ln_urn_sums(self.urn, runs, rng, self.observer)?;
-        let n = ln_sums.len() as f64;
-        let mean = ln_sums.iter().sum::<f64>() / n;
-        Ok((ln_sums.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt())
+        sampler.ln_urn_sums(self.urn, runs, rng, self.observer)
     }
 
     /// The variance falls with the size.
     fn size_from(&self, sampler: Sampler, pilot: Pilot, deviation: f64) -> usize {
-        let wanted = pilot.size as f64 * (deviation / RUN_DEVIATION).powi(2);
+        let size = pilot.size as f64 * (deviation / RUN_DEVIATION).powi(2);
         let most = self.largest(sampler).clamp(pilot.least, MOST);
-        (wanted as usize).clamp(pilot.least, most)
+        (size as usize).clamp(pilot.least, most)
     }
 
     /// Size at which a pilot has reached the target error, and half as much again; whether one has.
@@ -110,4 +138,11 @@ impl<O: Observer> Sizing<'_, O> {
         let budget = self.settings.budget.unwrap_or(BUDGET);
         ((budget / cost) as usize).min(most(sampler, self.urn.extent(), n_runs)).max(1)
     }
+}
+
+/// Standard deviation of the ln Ẑ of some runs.
+fn deviation(ln_sums: &[f64]) -> f64 {
+    let n = ln_sums.len() as f64;
+    let mean = ln_sums.iter().sum::<f64>() / n;
+    (ln_sums.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt()
 }

@@ -199,17 +199,12 @@ def evidence(
     replicates: int | None = None,
     **arguments: Any,
 ) -> dict[str, Any]:
-    return evidence_fields(
-        model.log_evidence(
-            data,
-            method,
-            n_particles=particles,
-            n_samples=samples,
-            n_replicates=replicates,
-            random_state=2,
-            **arguments,
-        )
-    )
+    if method == "vb":
+        sizes = {"max_iter": samples, "n_restarts": replicates}
+    else:
+        chains = "n_chains" if method == "annealed" else "n_particles"
+        sizes = {chains: particles, "n_samples": samples, "n_replicates": replicates}
+    return evidence_fields(model.log_evidence(data, method, random_state=2, **sizes, **arguments))
 
 
 def decomposition(
@@ -240,15 +235,11 @@ def missing(
     replicates: int | None = None,
     **arguments: Any,
 ) -> dict[str, Any]:
-    found = model.predict_missing(
-        data,
-        method=method,
-        n_particles=particles,
-        n_samples=samples,
-        n_replicates=replicates,
-        random_state=4,
-        **arguments,
-    )
+    if method == "vb":
+        sizes = {"max_iter": samples, "n_restarts": replicates}
+    else:
+        sizes = {"n_particles": particles, "n_replicates": replicates}
+    found = model.predict_missing(data, method, random_state=4, **sizes, **arguments)
     names = ("totals", "log_joint", "std_errors", "posterior", "posterior_std_errors")
     expected = ("expected_counts", "expected_std_errors", "expected_total", "coordinates")
     rest = ("log_remainder", "log_remainder_bound")

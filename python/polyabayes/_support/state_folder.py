@@ -16,7 +16,7 @@ from polyabayes.exceptions import (
     InvalidTypeError,
 )
 
-# What a message shows of a list, and of other values.
+# Entries of a list, and characters of another value, that a message shows.
 _MOST_TOLD, _MOST_CHARACTERS = 8, 200
 
 

@@ -10,7 +10,7 @@ from polyabayes._support import checks
 from polyabayes._support.bidirectional import BidirectionalBounds
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
-from polyabayes.allocation.layout import Described, lay_out
+from polyabayes.allocation.layout import HasGraph, lay_out
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
@@ -20,7 +20,7 @@ _MOST_TOKENS = 10**8
 
 
 def find_bounds(
-    model: Described,
+    model: HasGraph,
     shape: Mapping[str, int],
     total: int,
     *,

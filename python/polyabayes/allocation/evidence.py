@@ -16,7 +16,7 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.allocation.layout import Layout
-from polyabayes.allocation.options import METHODS, REPLICATES, RESTARTS, Options
+from polyabayes.allocation.options import MAX_ITER, METHODS, REPLICATES, RESTARTS, TOL, Options, Run
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
@@ -25,7 +25,7 @@ from polyabayes.exceptions import (
     argument,
 )
 
-__all__ = ["Estimate", "Evidence", "Round", "Run", "find_evidence"]
+__all__ = ["Estimate", "Evidence", "Round", "find_evidence"]
 
 # Share of the evidence that totals may have without a word.
 _LEAST_DOUBTED = 0.01
@@ -205,14 +205,6 @@ class Evidence:
         )
 
 
-class Run(NamedTuple):
-    """What a method needs beside its options."""
-
-    seed: int
-    n_jobs: int
-    progress: bool
-
-
 class Estimate(NamedTuple):
     """ln of a probability given the total, and how well it is known."""
 
@@ -254,19 +246,19 @@ def _sampled(core: _core.Allocation, options: Options, run: Run) -> tuple[str, E
     total, unit = (None, "round") if is_tempered else (n_replicates, "replicate")
     with progress_bar(run.progress and show, total, unit) as update:
         used, found, tempering, interruption = core.evidence(
-            options, seed=run.seed, n_jobs=run.n_jobs, progress=update
+            options.for_core(), seed=run.seed, n_jobs=run.n_jobs, progress=update
         )
     estimate = Estimate.of(found).with_rounds(tempering)
     return used, estimate._replace(interruption=interruption)
 
 
 def _bound(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
-    n_restarts = options.n_replicates or RESTARTS
+    n_restarts = options.n_restarts or RESTARTS
     with progress_bar(run.progress, n_restarts, "restart") as update:
         found = core.variational(
             "vb",
-            max_iter=options.n_samples or 1000,
-            tolerance=1e-9,
+            max_iter=options.max_iter or MAX_ITER,
+            tolerance=options.tol or TOL,
             n_restarts=n_restarts,
             seed=run.seed,
             n_jobs=run.n_jobs,

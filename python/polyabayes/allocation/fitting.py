@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,43 +10,25 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
-from polyabayes.allocation import options as evidence_options
 from polyabayes.allocation.decomposition import Decomposition, Floats
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import incomplete
+from polyabayes.allocation.options import DECOMPOSITIONS, MAX_ITER, RESTARTS, TOL, Options, Run
 from polyabayes.data.cells import Integers
 from polyabayes.exceptions import InvalidArgumentError, argument
 
-__all__ = ["METHODS", "Options", "find_decomposition"]
-
-
-class Options(NamedTuple):
-    """Options of the methods; None leaves the choice to the method."""
-
-    max_iter: int | None
-    tol: float | None
-    n_restarts: int | None
-    burn_in: int | None
-    n_particles: int | None
-
-
-class Run(NamedTuple):
-    """What a method needs beside its options."""
-
-    seed: int
-    n_jobs: int
-    progress: bool
+__all__ = ["find_decomposition"]
 
 
 def _climb(
-    core: _core.Allocation | _core.IncompleteAllocation, method: str, options: Options, run: Run
+    core: _core.Allocation | _core.IncompleteAllocation, options: Options, run: Run
 ) -> _core.AllocationDecomposition:
-    n_restarts = options.n_restarts or 10
+    n_restarts = options.n_restarts or RESTARTS
     with progress_bar(run.progress, n_restarts, "restart") as update:
         return core.variational(
-            method,
-            max_iter=options.max_iter or 1000,
-            tolerance=1e-9 if options.tol is None else options.tol,
+            options.method,
+            max_iter=options.max_iter or MAX_ITER,
+            tolerance=TOL if options.tol is None else options.tol,
             n_restarts=n_restarts,
             seed=run.seed,
             n_jobs=run.n_jobs,
@@ -56,10 +36,8 @@ def _climb(
         )
 
 
-def _gibbs(
-    core: _core.Allocation, _method: str, options: Options, run: Run
-) -> _core.AllocationDecomposition:
-    n_sweeps = options.max_iter or 1000
+def _gibbs(core: _core.Allocation, options: Options, run: Run) -> _core.AllocationDecomposition:
+    n_sweeps = options.max_iter or MAX_ITER
     burn_in = n_sweeps // 2 if options.burn_in is None else options.burn_in
     if burn_in >= n_sweeps:
         raise InvalidArgumentError(f"burn_in={burn_in} leaves none of max_iter={n_sweeps} sweeps")
@@ -73,42 +51,19 @@ def _gibbs(
         )
 
 
-def _smc(
-    core: _core.Allocation, _method: str, options: Options, run: Run
-) -> _core.AllocationDecomposition:
-    filtering = evidence_options.Options("smc", options.n_particles)
-    return core.best_particle(filtering, seed=run.seed, n_jobs=run.n_jobs)
+def _smc(core: _core.Allocation, options: Options, run: Run) -> _core.AllocationDecomposition:
+    return core.best_particle(options, seed=run.seed, n_jobs=run.n_jobs)
 
 
-class Method(NamedTuple):
-    """A method by its function, and its options.
-
-    Those that are for missing cells, too, take both kinds of what is laid out.
-    """
-
-    find: Callable[[_core.Allocation, str, Options, Run], _core.AllocationDecomposition]
-    options: tuple[str, ...]
-
-
-_CLIMBING = Method(_climb, ("max_iter", "tol", "n_restarts"))
-
-# The others draw or choose whole tokens, of which missing cells have no known number.
+# The other methods draw or choose whole tokens, of which missing cells have no known number.
 _WITH_MISSING = ("vb", "em")
 
-METHODS = {
-    "vb": _CLIMBING,
-    "em": _CLIMBING,
-    "dual-em": _CLIMBING,
-    "icm": _CLIMBING,
-    "gibbs": Method(_gibbs, ("max_iter", "burn_in")),
-    "smc": Method(_smc, ("n_particles",)),
-}
+_SAMPLED = {"gibbs": _gibbs, "smc": _smc}
 
 
 def find_decomposition(
     layout: Layout,
     missing: Integers,
-    method: str,
     options: Options,
     *,
     random_state: RandomState,
@@ -116,22 +71,22 @@ def find_decomposition(
     progress: bool,
 ) -> Decomposition:
     """Decompose a tensor by a model that is laid out for its observed cells."""
-    method = checks.choice("method", method, tuple(METHODS))
+    method = checks.choice("method", options.method, tuple(DECOMPOSITIONS))
     if len(missing) and method not in _WITH_MISSING:
         raise InvalidArgumentError(
             f"{argument('method', method)} needs all cells observed; use "
             f"{argument('method', 'vb')} or {argument('method', 'em')}"
         )
-    _check_options(method, options)
+    options = options.checked(methods=DECOMPOSITIONS)
     tensor, rate = layout.tensor, layout.rate()
     run = Run(draw_seed(random_state), checks.n_threads(n_jobs), bool(progress))
     start = time.perf_counter()
     if len(missing):
         ln_total = np.nan
-        found = _climb(incomplete(layout, missing), method, options, run)
+        found = _climb(incomplete(layout, missing), options, run)
     else:
         ln_total = layout.core.ln_total(rate)
-        found = METHODS[method].find(layout.core, method, options, run)
+        found = _SAMPLED.get(method, _climb)(layout.core, options, run)
     total = tensor.total + found.expected.sum()
     counts: dict[str, Floats] = {}
     for flat, table in zip(found.counts, layout.tables, strict=True):
@@ -151,18 +106,3 @@ def find_decomposition(
         missing_cells=missing,
         seconds=time.perf_counter() - start,
     )
-
-
-def _check_options(method: str, options: Options) -> None:
-    takes = METHODS[method].options
-    for name, value in options._asdict().items():
-        if value is None:
-            continue
-        if name not in takes:
-            raise InvalidArgumentError(
-                f"method {method!r} takes no {name}; its options: {', '.join(takes)}"
-            )
-        if name == "tol":
-            checks.positive_number(name, value)
-        else:
-            checks.whole_number(name, value, 0 if name == "burn_in" else 1, 10**9)

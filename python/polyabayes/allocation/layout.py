@@ -47,7 +47,7 @@ class Cost(NamedTuple):
     n_marginals: int
 
 
-class Described(Protocol):
+class HasGraph(Protocol):
     """What a model says of itself."""
 
     graph: Graph
@@ -77,7 +77,7 @@ class Layout:
         Both, as the compiled core reads them.
     """
 
-    model: Described
+    model: HasGraph
     tensor: CountTensor
     sizes: dict[str, int]
     tables: tuple[tuple[str, ...], ...]
@@ -120,7 +120,7 @@ class Layout:
         return self.model.concentration / self.tensor.total
 
 
-def lay_out(model: Described, data: Any, elimination_order: Sequence[str] | None = None) -> Layout:
+def lay_out(model: HasGraph, data: Any, elimination_order: Sequence[str] | None = None) -> Layout:
     """Find out which nodes are visible, and check that model and data fit.
 
     Raises
@@ -159,7 +159,7 @@ def lay_out(model: Described, data: Any, elimination_order: Sequence[str] | None
     return Layout(model, tensor, sizes, tables, core)
 
 
-def _as_tensor(model: Described, data: Any) -> CountTensor:
+def _as_tensor(model: HasGraph, data: Any) -> CountTensor:
     """The data with axes that the graph names."""
     if isinstance(data, CountTensor):
         for axis in data.axes:
@@ -188,7 +188,7 @@ def _as_tensor(model: Described, data: Any) -> CountTensor:
     return CountTensor.from_dense(data, model.axes)
 
 
-def _sizes(model: Described, tensor: CountTensor) -> dict[str, int]:
+def _sizes(model: HasGraph, tensor: CountTensor) -> dict[str, int]:
     """Size of every node, in the order of the graph."""
     found = dict(zip(tensor.axes, tensor.shape, strict=True))
     sizes: dict[str, int] = {}
@@ -218,7 +218,7 @@ def _sizes(model: Described, tensor: CountTensor) -> dict[str, int]:
     return sizes
 
 
-def _tables(model: Described, sizes: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
+def _tables(model: HasGraph, sizes: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
     """Nodes by table, as the compiled core orders them."""
     table_of: dict[str, tuple[str, ...]] = {node: (node,) for node in sizes}
     for tie in model.tied:
@@ -251,5 +251,5 @@ def _elimination(
     return [number[node] for node in order]
 
 
-def _misfit(model: Described, problem: str, remedy: str) -> InvalidArgumentError:
+def _misfit(model: HasGraph, problem: str, remedy: str) -> InvalidArgumentError:
     return InvalidArgumentError(f"graph {model.graph.to_text()!r} has {problem}; {remedy}")

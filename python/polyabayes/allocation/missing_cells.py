@@ -16,10 +16,10 @@ from polyabayes._support.frames import data_frame
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
-from polyabayes.allocation.evidence import Estimate, Evidence, Run
+from polyabayes.allocation.evidence import Estimate, Evidence
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import incomplete
-from polyabayes.allocation.options import METHODS, REPLICATES, RESTARTS, Options
+from polyabayes.allocation.options import MAX_ITER, METHODS, REPLICATES, RESTARTS, TOL, Options, Run
 from polyabayes.data.cells import AxisLabels, Integers, named_cells
 from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
 
@@ -207,7 +207,11 @@ def _sampled(
     n_replicates, show = options.n_replicates or REPLICATES, options.method != "exact"
     with progress_bar(run.progress and show, n_replicates, "replicate") as update:
         used, found = core.complete(
-            options, max_total=max_total, seed=run.seed, n_jobs=run.n_jobs, progress=update
+            options.for_core(),
+            max_total=max_total,
+            seed=run.seed,
+            n_jobs=run.n_jobs,
+            progress=update,
         )
     return used, _Found.of(found)
 
@@ -220,11 +224,11 @@ def _bound(
             f"{argument('method')} 'vb' takes no {argument('max_total')}: its bound is a sum over "
             "all totals"
         )
-    n_restarts = options.n_replicates or RESTARTS
+    n_restarts = options.n_restarts or RESTARTS
     with progress_bar(run.progress, n_restarts, "restart") as update:
         found = core.bound(
-            max_iter=options.n_samples or 1000,
-            tolerance=1e-9,
+            max_iter=options.max_iter or MAX_ITER,
+            tolerance=options.tol or TOL,
             n_restarts=n_restarts,
             seed=run.seed,
             n_jobs=run.n_jobs,
@@ -248,10 +252,9 @@ def find_missing(
         raise InvalidArgumentError("observed marks no cell as missing; use log_evidence")
     tensor = layout.tensor
     is_bound = options.method == "vb"
-    if options.n_samples is not None and not is_bound:
+    if options.n_samples is not None and options.method == "auto":
         raise InvalidArgumentError(
-            f"{argument('method')} {options.method!r} takes no {argument('n_samples')} where cells "
-            "are missing; it is of 'vb'"
+            f"{argument('method')} 'auto' takes no {argument('n_samples')} where cells are missing"
         )
     _check_method(options.method)
     options = options.checked(tensor.n_cells)

@@ -11,7 +11,6 @@ from polyabayes._support.random import RandomState
 from polyabayes.allocation.bidirectional import find_bounds
 from polyabayes.allocation.decomposition import Decomposition, n_effective_parameters
 from polyabayes.allocation.evidence import Evidence, find_evidence
-from polyabayes.allocation.fitting import Options as FittingOptions
 from polyabayes.allocation.fitting import find_decomposition
 from polyabayes.allocation.graphs import ready_made
 from polyabayes.allocation.graphs.checks import (
@@ -196,6 +195,11 @@ class AllocationModel:
         ------
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
             If model and data do not fit.
+
+        Examples
+        --------
+        >>> AllocationModel.nmf(3).cost([[4, 3, 0], [0, 0, 3], [0, 0, 3]]).n_states
+        3
         """
         layout = lay_out(self, data, elimination_order)
         tensor, core = layout.tensor, layout.core
@@ -209,18 +213,16 @@ class AllocationModel:
         observed: Any = None,
         max_total: int | None = None,
         given_total: bool = False,
-        n_particles: int | None = None,
         n_samples: int | None = None,
+        n_particles: int | None = None,
         n_replicates: int | None = None,
-        resampling: str = "systematic",
-        resample_below: float = 0.5,
-        order: str | Sequence[int] = "random",
         budget: float | None = None,
         target_std_error: float | None = None,
         elimination_order: Sequence[str] | None = None,
         random_state: RandomState = None,
         n_jobs: int | None = None,
         progress: bool = False,
+        **options: Any,
     ) -> Evidence:
         """Evidence of a count tensor: its probability with all parameters integrated out.
 
@@ -246,12 +248,12 @@ class AllocationModel:
                                  Gibbs chains, in rounds of doubling length up to N
                                  sweeps, until both directions, the rounds and the
                                  replicates agree; any number of tokens
-            ``"annealed"``       annealed importance sampling from independent tokens  P N T S
-                                 to the model's urn, populations of P collapsed Gibbs
+            ``"annealed"``       annealed importance sampling from independent tokens  16 N T S
+                                 to the model's urn, populations of 16 collapsed Gibbs
                                  chains, N temperatures, from modes of the posterior
                                  where that finds more; unbiased; any number of tokens
-            ``"vb"``             variational Bayes, N iterations at most: a lower      N C S
-                                 bound without an error; the best of several restarts
+            ``"vb"``             variational Bayes: a lower bound without an error,    C S an
+                                 the best of several restarts                          iteration
             ===================  ====================================================  ==
             The cost is that of a replicate: T tokens in C cells, S joint states of hidden nodes,
             which :meth:`cost` tells. Options that ``"smc"`` alone takes, or ``"tempered"``, make
@@ -266,24 +268,15 @@ class AllocationModel:
             Largest total that missing cells are summed out up to.
         given_total : bool, default=False
             Condition on the total, which then needs no prior.
-        n_particles : int, optional
-            P: 1000 for the filters, 16 for ``"annealed"``; rounded up to a
-            multiple of 16.
         n_samples : int, optional
-            N: 1000 for ``"annealed"`` and ``"vb"``; a replicate that starts from modes takes about
-            2 N sweeps, half of them to look for modes. For ``"tempered"`` the sweeps of the longest
-            round: by default at least 512, and as many as some 4 x 10^10 weights of states take.
+            N, the temperatures of ``"annealed"``: 1000. A replicate that starts from modes takes
+            about 2 N sweeps, half of them to look for modes. For ``"tempered"`` the sweeps of the
+            longest round: by default at least 512, and as many as some 4 x 10^10 weights of states
+            take.
+        n_particles : int, optional
+            P, the particles of the filters: 1000; rounded up to a multiple of 16.
         n_replicates : int, optional
-            Independent replicates, 4; their mean is the estimate, their spread its error. For
-            ``"vb"`` restarts, 10.
-        resampling : {"systematic", "stratified", "residual", "multinomial"}
-            How the filters resample.
-        resample_below : float, default=0.5
-            Effective share of the particles below which it does: 0 never, 1 always.
-        order : {"random", "sorted"} or sequence of int
-            Order in which the filters draw the tokens: at random, cell after cell, or cell after
-            cell in an order given by the numbers of the tensor's cells. It has no bias, but a
-            large effect on the error.
+            Independent replicates, 4; their mean is the estimate, their spread its error.
         budget : float, optional
             Multiply-adds that an exact sum may take: 10^9 for ``"exact"``, some ten seconds, and
             10^7 for ``"auto"``. Every joint state of a token in an allocation takes as many as it
@@ -298,6 +291,14 @@ class AllocationModel:
             Threads; None means all cores.
         progress : bool, default=False
             Show a progress bar (needs tqdm).
+        **options
+            Further options of single methods. Of the filters: `resampling` ("systematic",
+            "stratified", "residual" or "multinomial"), `resample_below`, the effective share of
+            the particles below which they are resampled (0.5; 0 never, 1 always), and `order` of
+            the tokens ("random", "sorted": cell after cell, or the numbers of the tensor's cells
+            in another order), which has no bias, but a large effect on the error. Of
+            ``"annealed"``: `n_chains` (16). Of ``"vb"``: `max_iter` (1000), `tol` (1e-9) and
+            `n_restarts` (10).
 
         Returns
         -------
@@ -316,26 +317,33 @@ class AllocationModel:
 
         References
         ----------
+        A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
+        allocation model. arXiv:1903.04478.
+
         .. [1] S. Syed, A. Bouchard-Côté, G. Deligiannidis, A. Doucet (2022). Non-reversible
            parallel tempering: a scalable highly parallel MCMC scheme. JRSS B 84.
 
         Examples
         --------
+        >>> found = AllocationModel.nmf(2).log_evidence([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+        >>> print(f"{found.value:.6f} {found.method}")
+        -17.254166 exact
+
         >>> counts = [[12, 3, 0], [0, 9, 5], [1, 0, 14]]
         >>> found = AllocationModel.nmf(2).log_evidence(counts, "tempered", random_state=0)
         >>> found.converged, found.round_trips > 10
         (True, True)
         """
-        options = Options(
-            method,
-            n_particles,
-            n_samples,
-            n_replicates,
-            resampling,
-            resample_below,
-            order,
-            budget,
-            target_std_error,
+        chosen = Options.of(
+            {
+                "method": method,
+                "n_samples": n_samples,
+                "n_particles": n_particles,
+                "n_replicates": n_replicates,
+                "budget": budget,
+                "target_std_error": target_std_error,
+                **options,
+            }
         )
         layout, missing = lay_out_observed(self, data, observed, elimination_order)
         if len(missing):
@@ -347,7 +355,7 @@ class AllocationModel:
             return find_missing(
                 layout,
                 missing,
-                options,
+                chosen,
                 max_total,
                 random_state=random_state,
                 n_jobs=n_jobs,
@@ -357,7 +365,7 @@ class AllocationModel:
             raise InvalidArgumentError("max_total needs missing cells, and all are observed")
         return find_evidence(
             layout,
-            options,
+            chosen,
             given_total=given_total,
             random_state=random_state,
             n_jobs=n_jobs,
@@ -372,16 +380,13 @@ class AllocationModel:
         observed: Any = None,
         max_total: int | None = None,
         n_particles: int | None = None,
-        n_samples: int | None = None,
         n_replicates: int | None = None,
-        resampling: str = "systematic",
-        resample_below: float = 0.5,
-        order: str | Sequence[int] = "random",
         budget: float | None = None,
         elimination_order: Sequence[str] | None = None,
         random_state: RandomState = None,
         n_jobs: int | None = None,
         progress: bool = False,
+        **options: Any,
     ) -> MissingCells:
         """Evidence as a function of the total, and expected counts, where cells are missing.
 
@@ -405,10 +410,10 @@ class AllocationModel:
             Largest total. By default, totals go on until those beyond would add less than 1e-9 of
             the evidence to ``"exact"``, and 1e-6 to ``"smc"``, about, or a million tokens are
             missing. Not of ``"vb"``.
-        n_particles, n_samples, n_replicates, resampling, resample_below, order, budget
+        n_particles, n_replicates, budget, elimination_order, random_state, n_jobs, progress
             As for :meth:`log_evidence`.
-        elimination_order, random_state, n_jobs, progress
-            As for :meth:`log_evidence`.
+        **options
+            Further options of single methods, as for :meth:`log_evidence`.
 
         Returns
         -------
@@ -434,15 +439,14 @@ class AllocationModel:
         """
         return find_missing(
             *lay_out_observed(self, data, observed, elimination_order),
-            Options(
-                method,
-                n_particles,
-                n_samples,
-                n_replicates,
-                resampling,
-                resample_below,
-                order,
-                budget,
+            Options.of(
+                {
+                    "method": method,
+                    "n_particles": n_particles,
+                    "n_replicates": n_replicates,
+                    "budget": budget,
+                    **options,
+                }
             ),
             max_total,
             random_state=random_state,
@@ -555,12 +559,11 @@ class AllocationModel:
         max_iter: int | None = None,
         tol: float | None = None,
         n_restarts: int | None = None,
-        burn_in: int | None = None,
-        n_particles: int | None = None,
         elimination_order: Sequence[str] | None = None,
         random_state: RandomState = None,
         n_jobs: int | None = None,
         progress: bool = False,
+        **options: Any,
     ) -> Decomposition:
         """Explain a count tensor by conditional tables.
 
@@ -581,12 +584,11 @@ class AllocationModel:
             Relative gain of the objective at which iterations end, 1e-9.
         n_restarts : int, optional
             Random starts, the best of which is kept: 10. Not of ``"gibbs"`` and ``"smc"``.
-        burn_in : int, optional
-            Sweeps of ``"gibbs"`` that are not averaged over; by default half of them.
-        n_particles : int, optional
-            Particles of ``"smc"``: 1000.
         elimination_order, random_state, n_jobs, progress
             As for :meth:`log_evidence`.
+        **options
+            `burn_in`: sweeps of ``"gibbs"`` that are not averaged over, by default half of them.
+            `n_particles` of ``"smc"``: 1000.
 
         Returns
         -------
@@ -599,11 +601,24 @@ class AllocationModel:
             If chains or particles would take more than the memory of the machine.
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
             If an argument is bad, or model and data do not fit; before any work.
+
+        Examples
+        --------
+        >>> found = AllocationModel.nmf(2).decompose([[4, 3, 0], [0, 0, 3]], random_state=0)
+        >>> found.tables["word"].shape, found.has_converged
+        ((3, 2), True)
         """
         return find_decomposition(
             *lay_out_observed(self, data, observed, elimination_order),
-            method,
-            FittingOptions(max_iter, tol, n_restarts, burn_in, n_particles),
+            Options.of(
+                {
+                    "method": method,
+                    "max_iter": max_iter,
+                    "tol": tol,
+                    "n_restarts": n_restarts,
+                    **options,
+                }
+            ),
             random_state=random_state,
             n_jobs=n_jobs,
             progress=progress,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes import _core
-from polyabayes.allocation.layout import Described, Layout, lay_out
+from polyabayes.allocation.layout import HasGraph, Layout, lay_out
 from polyabayes.data.cells import Integers
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.tensor import CountTensor
@@ -24,7 +24,7 @@ __all__ = ["incomplete", "lay_out_observed", "observed_outside"]
 
 
 def lay_out_observed(
-    model: Described, data: Any, observed: Any, elimination_order: Sequence[str] | None
+    model: HasGraph, data: Any, observed: Any, elimination_order: Sequence[str] | None
 ) -> tuple[Layout, Integers]:
     """A model laid out for the observed cells, and the coordinates of the others.
 

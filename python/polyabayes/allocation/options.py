@@ -1,9 +1,9 @@
-"""The methods that find the evidence of count tensors, and their options."""
+"""The methods of allocation models by name, and their options: one table of each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,13 +11,17 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
-__all__ = ["METHODS", "REPLICATES", "RESTARTS", "Options"]
+__all__ = ["MAX_ITER", "METHODS", "REPLICATES", "RESTARTS", "TOL", "Options"]
 
-# Replicates of a sampler, and random starts of an ascent.
+# Defaults: replicates of a sampler; random starts of an ascent, its iterations, and the relative
+# gain at which it ends.
 REPLICATES = 4
 RESTARTS = 10
+MAX_ITER = 1000
+TOL = 1e-9
 
 _LARGEST = 10**9
+_COUNTS = ("n_particles", "n_samples", "n_replicates", "n_chains", "max_iter", "n_restarts")
 _RESAMPLING = ("systematic", "stratified", "residual", "multinomial")
 
 
@@ -29,19 +33,37 @@ class Method(NamedTuple):
     is_unbiased: bool = True
 
 
-_SIZES = ("n_particles", "n_samples", "n_replicates")
-
 _FILTERING = ("n_particles", "n_replicates", "resampling", "resample_below", "order")
 
 METHODS = {
-    "auto": Method((*_SIZES, *_FILTERING[2:], "budget", "target_std_error")),
+    "auto": Method(("n_samples", *_FILTERING, "budget", "target_std_error")),
     "exact": Method(("budget",)),
     "smc": Method(_FILTERING),
     "smc-lookahead": Method(_FILTERING),
     "tempered": Method(("n_samples", "n_replicates", "target_std_error"), is_unbiased=False),
-    "annealed": Method(_SIZES),
-    "vb": Method(("n_samples", "n_replicates"), is_lower_bound=True, is_unbiased=False),
+    "annealed": Method(("n_samples", "n_chains", "n_replicates")),
+    "vb": Method(("max_iter", "tol", "n_restarts"), is_lower_bound=True, is_unbiased=False),
 }
+
+
+# Methods that decompose a tensor; those that ascend are for missing cells, too.
+_ASCENT = ("max_iter", "tol", "n_restarts")
+DECOMPOSITIONS = {
+    "vb": Method(_ASCENT, is_lower_bound=True),
+    "em": Method(_ASCENT),
+    "dual-em": Method(_ASCENT),
+    "icm": Method(_ASCENT),
+    "gibbs": Method(("max_iter", "burn_in")),
+    "smc": Method(("n_particles",)),
+}
+
+
+class Run(NamedTuple):
+    """Where and how a method runs, beside its options."""
+
+    seed: int
+    n_jobs: int
+    progress: bool
 
 
 @dataclass(frozen=True)
@@ -52,11 +74,42 @@ class Options:
     n_particles: int | None = None
     n_samples: int | None = None
     n_replicates: int | None = None
+    budget: float | None = None
+    n_chains: int | None = None
+    max_iter: int | None = None
+    tol: float | None = None
+    n_restarts: int | None = None
+    burn_in: int | None = None
     resampling: str = "systematic"
     resample_below: float = 0.5
     order: str | Sequence[int] = "random"
-    budget: float | None = None
     target_std_error: float | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Options:
+        """Options by name; None leaves one to the method.
+
+        Raises
+        ------
+        InvalidTypeError
+            If no method has such an option.
+        """
+        known = cls.names()
+        for name in given:
+            if name not in (*known, "method"):
+                raise InvalidTypeError(
+                    f"no method has an option {name!r}; the options are {', '.join(known)}"
+                )
+        return cls(**{name: value for name, value in given.items() if value is not None})
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Names of all options."""
+        return tuple(field.name for field in fields(cls) if field.name != "method")
+
+    def for_core(self) -> Options:
+        """The same as the compiled core reads them, where a population has particles or chains."""
+        return replace(self, n_particles=self.n_chains) if self.method == "annealed" else self
 
     def given(self) -> list[str]:
         """Names of the options that are not left to the method."""
@@ -73,26 +126,39 @@ class Options:
         wanted = set(self.given()) - {"budget"}
         return [name for name in ("smc", "tempered") if wanted <= set(METHODS[name].options)]
 
-    def checked(self, n_cells: int) -> Options:
-        """Refuse values out of range, and options that the method does not take."""
-        method, takes = self.method, METHODS[self.method].options
+    def checked(self, n_cells: int = 0, methods: Mapping[str, Method] | None = None) -> Options:
+        """Refuse values out of range, and options that the method does not take.
+
+        Parameters
+        ----------
+        n_cells : int
+            Cells of the data, which `order` may number.
+        methods : mapping of str to Method, optional
+            The methods to choose from; those of the evidence by default.
+        """
+        known = METHODS if methods is None else methods
+        method, takes = self.method, known[self.method].options
         for name in self.given():
             if name not in takes:
+                others = [repr(other) for other, found in known.items() if name in found.options]
                 raise InvalidArgumentError(
                     f"{argument('method')} {method!r} takes no {argument(name)}, which is of "
-                    f"{_methods_with(name)}; its options: {', '.join(map(argument, takes))}",
+                    f"{', '.join(others) or 'no method here'}; its options: "
+                    f"{', '.join(map(argument, takes))}",
                     argument=name,
                 )
-        if method == "auto" and not self.samplers():
+        if known is METHODS and method == "auto" and not self.samplers():
             told = [f"`{name}` is of {_methods_with(name)}" for name in self.given()]
             raise InvalidArgumentError(
                 "method 'auto' chooses from 'smc' and 'tempered', neither of which takes all of "
                 f"these options: {'; '.join(told)}"
             )
-        for name in ("n_particles", "n_samples", "n_replicates"):
+        for name in _COUNTS:
             if getattr(self, name) is not None:
                 checks.whole_number(name, getattr(self, name), 1, _LARGEST)
-        for name in ("budget", "target_std_error"):
+        if self.burn_in is not None:
+            checks.whole_number("burn_in", self.burn_in, 0, _LARGEST)
+        for name in ("budget", "tol", "target_std_error"):
             if getattr(self, name) is not None:
                 checks.positive_number(name, getattr(self, name))
         checks.choice("resampling", self.resampling, _RESAMPLING)

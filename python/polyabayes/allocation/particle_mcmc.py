@@ -15,6 +15,7 @@ from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.results import Result
 from polyabayes.allocation.model import AllocationModel
+from polyabayes.allocation.options import METHODS
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
@@ -218,6 +219,8 @@ def particle_mcmc(
             "concentration_prior must be a frozen distribution, as scipy.stats.gamma(2), got "
             f"{concentration_prior!r}"
         )
+    if METHODS[checks.choice("method", method, tuple(METHODS))].is_lower_bound:
+        raise InvalidArgumentError(f"method {method!r} gives a bound; the chain needs evidence")
     weights = _rank_weights(ranks)
     checks.positive_number("concentration", concentration)
     checks.positive_number("step", step)
@@ -241,8 +244,6 @@ def particle_mcmc(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnreliableErrorWarning)
             found = made.log_evidence(data, method, random_state=seed, **options)
-        if found.is_lower_bound:
-            raise InvalidArgumentError(f"method {method!r} gives a bound; the chain needs evidence")
         return _State(rank, value, ln_prior, found.value)
 
     states: list[_State] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
-# What the library calls a thing that an option of another name asks for.
+# Names that the library uses for what an option of another name asks for.
 _ALSO = {"observed": "missing", "predict_missing": "predict", "n_folds": "folds"}
 
 

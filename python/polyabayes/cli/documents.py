@@ -29,7 +29,7 @@ from polyabayes.cli.output import (
 )
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 
-# Of a topic and word in the file of a model.
+# Bytes of a topic and word in the file of a model.
 _FLOAT_BYTES = 8
 
 MODELS = {"lda": pb.LatentDirichletAllocation, "pfa": pb.PoissonFactorAnalysis}

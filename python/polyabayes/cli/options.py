@@ -10,6 +10,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from polyabayes.allocation.options import Options
 from polyabayes.cli.values import (
     Collect,
     named_size,
@@ -70,7 +71,7 @@ SEARCHING = (
     "random_state",
     "progress",
 )
-# Of the likelihoods, or the evidences, that a search scores by.
+# Options of the likelihoods, or the evidences, that a search scores by.
 SEARCH_SCORING = (
     "method",
     "n_particles",
@@ -80,7 +81,7 @@ SEARCH_SCORING = (
     "given_total",
     "budget",
 )
-# What a search of LDA has no use for, and a search of a network.
+# Options that apply to only one kind of search.
 OF_NETWORKS = (
     "axes",
     "sizes",
@@ -104,28 +105,9 @@ OF_DOCUMENTS = (
     "n_workers",
 )
 MODEL = ("concentration", "rate", "tied")
-EVIDENCE = (
-    "method",
-    "given_total",
-    "n_particles",
-    "n_samples",
-    "n_replicates",
-    "resampling",
-    "resample_below",
-    "order",
-    "budget",
-    "max_total",
-    *GENERAL,
-)
-DECOMPOSITION = (
-    "method",
-    "max_iter",
-    "tol",
-    "n_restarts",
-    "burn_in",
-    "n_particles",
-    *GENERAL,
-)
+# Options of all methods of allocation models; a method refuses those that it does not take.
+EVIDENCE = ("method", "given_total", "max_total", *Options.names(), *GENERAL)
+DECOMPOSITION = ("method", *Options.names(), *GENERAL)
 
 
 def given(arguments: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:
@@ -392,15 +374,19 @@ def _model_options(add: Callable[..., Any], table_prior: str) -> None:
 def _evidence_options(parser: _Parser) -> None:
     add = parser.add_argument
     add("--given-total", action="store_true", default=None, help="condition on the total")
-    add("--particles", dest="n_particles", type=int, metavar="N", help="per replicate")
+    add("--particles", dest="n_particles", type=int, metavar="N", help="smc: per replicate")
     add(
         "--samples",
         dest="n_samples",
         type=int,
         metavar="N",
-        help="temperatures of annealed, scans of tempered",
+        help="annealed: temperatures; tempered: scans",
     )
+    add("--chains", dest="n_chains", type=int, metavar="N", help="annealed: per replicate")
     add("--replicates", dest="n_replicates", type=int, metavar="N")
+    add("--max-iter", type=int, metavar="N", help="vb: iterations")
+    add("--tol", type=float, metavar="X", help="vb: relative gain at which iterations end")
+    add("--restarts", dest="n_restarts", type=int, metavar="N", help="vb: random starts")
     add("--resampling", help="smc: systematic, stratified, residual or multinomial")
     add("--resample-below", type=float, metavar="X", help="smc: share of effective particles")
     add("--order", help="smc: random or sorted")

@@ -37,7 +37,7 @@ INTERRUPTED = 130
 
 _PICTURE_SUFFIXES = (".png", ".pdf", ".svg")
 
-# What says for certain that a file of some size has no room.
+# Errors that say for certain that a file of some size has no room.
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 

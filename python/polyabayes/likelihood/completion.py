@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-# What NumPy's hypergeometric law can count, and what a product with a share may lose.
+# Largest count of NumPy's hypergeometric law, and rounding of a product with a share.
 _LONGEST = 10**9
 _ROUNDING = 1e-9
 

@@ -55,8 +55,8 @@ def log_likelihood(
         method                          what it does                               cost
         ==============================  =========================================  =============
         ``"auto"``                      exact up to 10^7 multiply-adds, else       as chosen
-                                        ``"smc-lookahead"`` on short and clear
-                                        documents, ``"annealed"`` on the others
+                                        ``"annealed"``, and a smaller run beside:
+                                        their drift counts as error
         ``"exact"``                     the cheapest of two dynamic programmes,    K C(N+K-1, K)
                                         over topic totals or partial documents,    or
                                         and set power series over the latter;      Π C(y_w+2, 2) or

@@ -287,7 +287,7 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
-        # Of scikit-learn's kinds of input, the one that holds whole numbers.
+        # "Categorical" is the kind of input of scikit-learn that holds whole numbers.
         tags.input_tags.categorical = True
         return tags
 

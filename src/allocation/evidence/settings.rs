@@ -37,7 +37,8 @@ pub enum Sampler {
 pub struct Settings {
     /// The method.
     pub method: Method,
-    /// Particles of a filter (1,000), or chains of an annealed population (16), in a replicate.
+    /// Particles of a filter (1,000), or chains of an annealed population (16), in a replicate. Where
+    /// the method is chosen, they are particles.
     pub n_particles: Option<usize>,
     /// Temperatures of annealing (1,000); scans of the longest round of tempering (by their cost).
     pub n_samples: Option<usize>,

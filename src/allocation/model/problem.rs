@@ -161,8 +161,9 @@ impl Problem {
         let mut laid_margins = Vec::new();
         let mut slots = Vec::new();
         for (index, margin) in hidden.iter().enumerate() {
-            let laid = lay(margin, cells, &axis_of, start);
+            let laid = lay(margin, cells, &axis_of, start)?;
             start = laid.rows().end;
+            check_rows(start as f64)?;
             for slot in &margin.slots {
                 let ranks = laid.n_outer..laid.dimensions.len();
                 let node = |rank: usize| (slot[laid.dimensions[rank]], laid.stride(rank));
@@ -171,11 +172,7 @@ impl Problem {
             }
             laid_margins.push(laid);
         }
-        let bytes = size_of::<f64>() as f64 * start as f64;
-        if start > MAX_ROWS {
-            return Err(Error::Memory { name: "marginal counts", bytes });
-        }
-        check_bytes("marginal counts", bytes)?;
+        check_bytes("marginal counts", size_of::<f64>() as f64 * start as f64)?;
         let plan = Plan::new(network, &hidden, &slots, order)?;
         let n_missing = cells.missing.len() / axes.len();
         let n_bases = slots.len() * (data.n_cells() + n_missing);
@@ -396,12 +393,14 @@ fn lay(
     cells: &Cells<'_>,
     axis_of: &impl Fn(&usize) -> Option<usize>,
     start: usize,
-) -> MarginLayout {
+) -> Result<MarginLayout> {
     let always_visible =
         |&dimension: &usize| margin.slots.iter().all(|slot| axis_of(&slot[dimension]).is_some());
     let (mut dimensions, inner): (Vec<usize>, Vec<usize>) =
         (0..margin.shape.len()).partition(always_visible);
     let n_outer = dimensions.len();
+    // In floating point, where a product of sizes does not wrap.
+    check_rows(inner.iter().map(|&dimension| margin.shape[dimension] as f64).product())?;
     let block = inner.iter().map(|&dimension| margin.shape[dimension]).product();
     dimensions.extend(inner);
     let mut blocks = HashMap::new();
@@ -415,7 +414,16 @@ fn lay(
             blocks.entry(outer).or_insert(next);
         }
     }
-    MarginLayout { margin: margin.clone(), dimensions, n_outer, start, block, blocks }
+    Ok(MarginLayout { margin: margin.clone(), dimensions, n_outer, start, block, blocks })
+}
+
+/// Refuses more rows than an index of 31 bits numbers.
+fn check_rows(n_rows: f64) -> Result<()> {
+    if n_rows > MAX_ROWS as f64 {
+        let bytes = size_of::<f64>() as f64 * n_rows;
+        return Err(Error::Memory { name: "marginal counts", bytes });
+    }
+    Ok(())
 }
 
 /// Counts of the cells of a margin that has no hidden nodes, those that hold tokens, in increasing

@@ -66,7 +66,7 @@ def test_exact_evidence_and_bounds_of_the_toy_matrices(shared_vectors: Path) -> 
             assert found == pytest.approx(value, abs=1e-10), name
     for name, value in toys["best_elbo"].items():
         matrix, model = parts(name)
-        bound = model.log_evidence(toys[matrix], "vb", n_replicates=200, random_state=0)
+        bound = model.log_evidence(toys[matrix], "vb", n_restarts=200, random_state=0)
         assert bound.value == pytest.approx(value, abs=1e-9), name
 
 

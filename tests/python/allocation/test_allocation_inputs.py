@@ -123,9 +123,13 @@ def test_frames_and_ties_of_different_shapes_are_refused() -> None:
         ),
         (
             {"n_samples": 5, "order": "sorted"},
-            "neither of which takes all .* `n_samples` is of 'auto', 'tempered', 'annealed', 'vb'",
+            "neither of which takes all .* `n_samples` is of 'auto', 'tempered', 'annealed'",
         ),
         ({"n_particles": 0}, "n_particles must be"),
+        ({"n_chains": 8}, "method 'auto' takes no n_chains, which is of 'annealed'"),
+        ({"method": "annealed", "n_particles": 8}, "takes no n_particles, which is of 'auto'"),
+        ({"method": "vb", "n_samples": 8}, "takes no n_samples, .* max_iter, tol, n_restarts"),
+        ({"particles": 8}, "no method has an option 'particles'; the options are n_particles"),
         ({"n_replicates": 1.5}, "n_replicates must be an int"),
         ({"method": "smc", "resampling": "optimal"}, "resampling must be one of"),
         ({"method": "smc", "resample_below": 2}, "resample_below must be between 0 and 1"),
@@ -200,7 +204,7 @@ def test_annealing_from_modes_holds_several_populations() -> None:
     model = AllocationModel.nmf(2)
     huge = [[9 * 10**11, 10**11], [10**11, 9 * 10**11]]
     with pytest.raises(BudgetExceededError, match="tokens, 64 chains and 10 marginal counts"):
-        model.log_evidence(huge, "annealed", n_particles=16)
+        model.log_evidence(huge, "annealed", n_chains=16)
     with pytest.raises(BudgetExceededError, match="1,000 tokens, 1,000,000,000 chains"):
         model.bidirectional_bounds({"doc": 20, "word": 20}, 1_000, n_chains=10**9)
 

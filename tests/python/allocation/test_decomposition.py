@@ -10,6 +10,7 @@ import pytest
 from polyabayes import AllocationModel, CountTensor, Decomposition, n_effective_parameters
 from polyabayes.allocation import fitting
 from polyabayes.allocation.contraction import Factor, contract
+from polyabayes.allocation.options import DECOMPOSITIONS, Options, Run
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
@@ -59,7 +60,7 @@ def test_reconstruction_and_errors_follow_from_the_tables(name: str) -> None:
     assert found.kl_error == pytest.approx(kl, rel=1e-10)
 
 
-@pytest.mark.parametrize("method", fitting.METHODS)
+@pytest.mark.parametrize("method", DECOMPOSITIONS)
 @pytest.mark.parametrize("name", MODELS)
 def test_tables_are_posterior_means_of_counts_that_add_up(name: str, method: str) -> None:
     model = MODELS[name]
@@ -226,11 +227,11 @@ def test_options_reach_the_core() -> None:
             return SimpleNamespace()
 
     core: Any = Core()
-    run = fitting.Run(5, 2, False)
-    fitting.METHODS["gibbs"].find(core, "gibbs", fitting.Options(100, None, None, None, None), run)
+    run = Run(5, 2, False)
+    fitting._gibbs(core, Options("gibbs", max_iter=100), run)
     assert seen == {"n_sweeps": 100, "burn_in": 50, "seed": 5, "n_jobs": 2, "progress": None}
     seen.clear()
-    fitting.METHODS["icm"].find(core, "icm", fitting.Options(7, 1e-3, 2, None, None), run)
+    fitting._climb(core, Options("icm", max_iter=7, tol=1e-3, n_restarts=2), run)
     assert (seen["method"], seen["max_iter"], seen["tolerance"], seen["n_restarts"]) == (
         "icm",
         7,

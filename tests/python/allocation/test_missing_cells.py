@@ -406,7 +406,7 @@ def test_memory_of_missing_cells_is_checked_before_any_work() -> None:
         )
 
 
-def test_n_samples_is_of_vb_alone() -> None:
+def test_auto_takes_no_temperatures_where_cells_are_missing() -> None:
     model = AllocationModel.nmf(1, rate=0.1)
     with pytest.raises(InvalidArgumentError, match="'auto' takes no n_samples"):
         model.predict_missing(np.ma.masked_equal([[-1, 3], [3, 3]], -1), n_samples=5)

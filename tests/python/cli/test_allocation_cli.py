@@ -171,7 +171,7 @@ def test_mistakes_are_one_line_and_status_two(
         (
             ["--size", "topic=2", "--method", "exact", "--particles", "3"],
             "error: --method 'exact' takes no --particles, which is of 'auto', 'smc', "
-            "'smc-lookahead', 'annealed'; its options: --budget",
+            "'smc-lookahead'; its options: --budget",
         ),
         (["--size", "topic=2", "--method", "exact", "--budget", "1"], "raise --budget"),
     ],

@@ -18,7 +18,7 @@ __all__ = [
     "known_nodes",
 ]
 
-# Of values of a node.
+# Largest number of values of a node.
 LARGEST_SIZE = 2**32
 
 # Beyond these, products of a few parameters would be no numbers.

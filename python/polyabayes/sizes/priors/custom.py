@@ -13,7 +13,7 @@ from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.sizes.priors.base import SizePrior, Sizes, UnivariatePrior, Vector
 
-# What masses may miss 1 by.
+# Tolerance for masses that should sum to 1.
 _ROUNDING = 1e-9
 _SIZES_CHECKED = 20
 

@@ -13,7 +13,7 @@ from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.sizes.priors.base import SizePrior, Sizes, UnivariatePrior, Vector
 
-# What the masses of a table may miss 1 by: they are then divided by their sum.
+# Tolerance for the sum of the masses of a table, which are then divided by it.
 _ROUNDING = 1e-9
 _LARGEST_TABLE = 10**7
 

@@ -182,7 +182,7 @@ class NestedEstimator:
             if is_saved:
                 self._saved.add(sizes)
             else:
-                # What another search has left must not pass for the model of this one.
+                # A model that another search left must not pass for one of this search.
                 self._folder.remove([path])
         self._models[sizes] = model
 
@@ -228,8 +228,9 @@ class NestedEstimator:
             model = load(model_path(self._folder, record.sizes))
         except (FileFormatError, FileAccessError):
             return False
+        # A size that was not better than a smaller one has kept the model of that.
         return isinstance(model, type(self._estimator)) and (
-            len(model.components_) == record.sizes[0]
+            len(model.components_) <= record.sizes[0]
         )
 
     def identity(self) -> dict[str, Any]:
@@ -280,10 +281,18 @@ def degrees_of_freedom(result: LogLikelihood) -> float:
 
 
 def check_names(
-    name: str, options: Mapping[str, Any], function: Callable[..., Any], own: tuple[str, ...]
+    name: str,
+    options: Mapping[str, Any],
+    function: Callable[..., Any],
+    own: tuple[str, ...],
+    further: tuple[str, ...] = (),
 ) -> None:
-    """Refuse options that are no parameters of the function, or are the search's own."""
+    """Refuse options that the function does not take, or that are the search's own.
+
+    `further` are those that it takes beside its named parameters.
+    """
     taken = [known for known in inspect.signature(function).parameters if known not in own]
+    taken += [known for known in further if known not in taken]
     for option in options:
         if option not in taken:
             raise InvalidArgumentError(

@@ -13,7 +13,7 @@ from scipy import special
 from polyabayes._support import checks
 from polyabayes.allocation.layout import lay_out
 from polyabayes.allocation.model import AllocationModel
-from polyabayes.allocation.options import METHODS
+from polyabayes.allocation.options import METHODS, Options
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.sizes.witness.adapters import FunctionScorer, check_names
@@ -43,7 +43,7 @@ class EvidenceOf:
 # Parameters that make the model, and arguments of log_evidence that the search sets itself, has no
 # use for, or leaves to run time.
 _OF_THE_MODEL = ("sizes", "concentration", "rate", "tied")
-_OWN = ("self", "data", "observed", "max_total", "random_state")
+_OWN = ("self", "data", "observed", "max_total", "random_state", "options")
 _FREE = ("random_state", "n_jobs", "progress")
 
 
@@ -83,7 +83,7 @@ class EvidenceScorer(FunctionScorer):
             )
         if data is None:
             raise InvalidArgumentError("X is missing: an allocation model needs counts")
-        check_names("scoring_options", options, AllocationModel.log_evidence, _OWN)
+        check_names("scoring_options", options, AllocationModel.log_evidence, _OWN, Options.names())
         method = checks.choice("method", options.get("method", "auto"), tuple(METHODS))
         self._evidence = EvidenceOf(model, data, {**options, "random_state": seed})
         tensor = lay_out(self._evidence.sized(first), data).tensor

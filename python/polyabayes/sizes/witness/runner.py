@@ -21,7 +21,7 @@ from polyabayes.sizes.witness.workers import BREAKDOWNS, Timed, Workers, broken
 
 _MOST_FAILURES_IN_A_ROW = 10
 
-# What no configuration would do better with.
+# Errors that every configuration would meet.
 _BAD_ARGUMENTS = (InvalidArgumentError, InvalidTypeError)
 
 

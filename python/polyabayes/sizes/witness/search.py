@@ -130,7 +130,7 @@ def take_survey(
     lower = np.full(log_mass.shape, -np.inf)
     upper = np.full(log_mass.shape, rules.log_ceiling)
     rank = np.full(log_mass.shape, -1)
-    # Of equal scores the later one, which is not below the other, is the better witness.
+    # The later one of equal scores, which is not below the other, is the better witness.
     by_score = np.argsort(intervals.lower, kind="stable")
     ranks = np.empty(len(records), dtype=np.int64)
     ranks[by_score] = np.arange(len(records))

@@ -93,7 +93,7 @@ class Workers:
         while not self._futures[sizes].done():
             failed = self._keep_finished(sizes, keep)
             self._look_ahead(search, stops, known)
-            # What has finished since it was looked at is among them, so as not to sleep over it.
+            # Scores that finished since the look are among them, so that nothing sleeps over one.
             waiting = [future for other, future in self._futures.items() if other not in failed]
             wait(waiting, return_when=FIRST_COMPLETED)
         return self._futures.pop(sizes)
