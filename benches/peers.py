@@ -67,10 +67,10 @@ def sklearn_lda(data: HeldOut, max_iter: int) -> None:
     data.row(f"scikit-learn, {max_iter} iterations", elapsed, model, own)
 
 
-def tomotopy_model(corpus: pb.Corpus, n_topics: int, **settings: float) -> Any:
+def tomotopy_model(corpus: pb.Corpus, n_topics: int, seed: int = 0, **settings: float) -> Any:
     """A tomotopy model of a corpus, before training."""
     words = np.arange(corpus.n_words).astype(str)
-    lda = tomotopy.LDAModel(k=n_topics, alpha=5 / n_topics, eta=0.1, seed=0, **settings)
+    lda = tomotopy.LDAModel(k=n_topics, alpha=5 / n_topics, eta=0.1, seed=seed, **settings)
     for counts in corpus.counts:
         lda.add_doc(np.repeat(words[counts.indices], counts.data).tolist())
     lda.train(0)

@@ -2,7 +2,7 @@
 
 mod common;
 
-use polyabayes::training::{EmFit, EmSettings, EmStart, fit_em};
+use polyabayes::training::{EmFit, EmSettings, EmStart, Start, fit_em};
 use polyabayes::{CountMatrix, Event, Method, Query, Settings, Stop, TopicModel, score};
 
 const NONE: f64 = f64::NEG_INFINITY;
@@ -14,6 +14,7 @@ fn settings(n_topics: usize, seed: u64) -> EmSettings {
         topic_word_prior: 0.0,
         max_iter: 60,
         tolerance: 1e-6,
+        start: Start { n_sweeps: 10, n_starts: 1 },
         seed,
     }
 }
@@ -64,7 +65,7 @@ fn the_bound_is_below_the_likelihood_and_near_it() {
         let exact = exact(&fit, &counts);
         assert!(fit.bound <= exact, "{n_topics}: {} {exact}", fit.bound);
         // Less than what knowing nothing of the words would lose.
-        assert!(fit.bound > exact - 0.1 * exact.abs(), "{n_topics}: {} {exact}", fit.bound);
+        assert!(fit.bound > exact - 0.15 * exact.abs(), "{n_topics}: {} {exact}", fit.bound);
     }
 }
 
@@ -174,7 +175,7 @@ fn a_stop_leaves_a_model() {
     let stop = Stop::default();
     stop.raise();
     let fit = fit_em(&counts, None, &settings(3, 1), &stop).unwrap();
-    assert!(fit.bound.is_infinite() && fit.trace == [NONE]);
+    assert!(fit.bound.is_infinite() && fit.trace == [f64::NEG_INFINITY]);
     for topic in 0..3 {
         let sum: f64 = fit.phi.iter().skip(topic).step_by(3).sum();
         assert!((sum - 1.0).abs() < 1e-12);

@@ -72,6 +72,10 @@ class _FitSchedule(Protocol):
     @property
     def thin(self) -> int: ...
     @property
+    def start_sweeps(self) -> int: ...
+    @property
+    def n_init(self) -> int: ...
+    @property
     def seed(self) -> int: ...
     @property
     def n_jobs(self) -> int: ...
@@ -238,6 +242,8 @@ def fit_em(
     topic_word_prior: float,
     max_iter: int,
     tolerance: float,
+    start_sweeps: int,
+    n_init: int,
     seed: int,
     n_jobs: int,
     progress: Callable[[int], None] | None = None,

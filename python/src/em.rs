@@ -1,7 +1,7 @@
 //! Variational EM of latent Dirichlet allocation.
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
-use polyabayes::training::{self, EmFit, EmSettings, EmStart};
+use polyabayes::training::{self, EmFit, EmSettings, EmStart, Start};
 use pyo3::prelude::*;
 
 use crate::convert::Documents;
@@ -27,8 +27,8 @@ pub(crate) struct EmResult {
 /// Variational EM of LDA, from φ (V, J), α (J,) and the known bound of a smaller model where
 /// `start` gives them.
 #[pyfunction]
-#[pyo3(signature = (documents, alpha, start, *, learned, topic_word_prior, max_iter, tolerance, seed,
-                    n_jobs, progress = None))]
+#[pyo3(signature = (documents, alpha, start, *, learned, topic_word_prior, max_iter, tolerance,
+                    start_sweeps, n_init, seed, n_jobs, progress = None))]
 #[expect(clippy::too_many_arguments, reason = "the settings of EM, by name")]
 pub(crate) fn fit_em(
     py: Python<'_>,
@@ -39,12 +39,23 @@ pub(crate) fn fit_em(
     topic_word_prior: f64,
     max_iter: u64,
     tolerance: f64,
+    start_sweeps: u64,
+    n_init: u64,
     seed: u64,
     n_jobs: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<EmResult> {
     let alpha = alpha.as_slice()?.to_vec();
-    let settings = EmSettings { alpha, learned, topic_word_prior, max_iter, tolerance, seed };
+    let own_start = Start { n_sweeps: start_sweeps, n_starts: n_init };
+    let settings = EmSettings {
+        alpha,
+        learned,
+        topic_word_prior,
+        max_iter,
+        tolerance,
+        start: own_start,
+        seed,
+    };
     let start = match start {
         None => None,
         Some((phi, alpha, bound)) => Some(EmStart {

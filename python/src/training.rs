@@ -1,15 +1,20 @@
 //! Training of topic models.
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
-use polyabayes::Error;
 use polyabayes::training::{
     Fit, LdaParameters, LdaPrior, LdaSampler, NmfParameters, NmfUpdates, PfaParameters, PfaPrior,
-    PfaSampler, Progress, Schedule, Scheme, State, fit, nmf_weights,
+    PfaSampler, Progress, Schedule, Scheme, Start, State, find_topics, fit, nmf_weights,
 };
+use polyabayes::{CountMatrix, Error};
 use pyo3::prelude::*;
 
 use crate::convert::Documents;
 use crate::{detach, errors};
+
+/// Dirichlet parameters of the sampler that finds the topics from which updates of NMF start: the
+/// sum over the topics of α, and β.
+const NMF_START_ALPHA_SUM: f64 = 5.0;
+const NMF_START_BETA: f64 = 0.1;
 
 /// How long to sample, and what to keep: read from an object with these attributes.
 #[derive(FromPyObject)]
@@ -18,6 +23,8 @@ pub(crate) struct FitSchedule {
     burn_in: u64,
     warm_up: u64,
     thin: u64,
+    start_sweeps: u64,
+    n_init: u64,
     seed: u64,
     n_jobs: usize,
 }
@@ -30,6 +37,18 @@ impl FitSchedule {
             warm_up: self.warm_up,
             thin: self.thin,
         }
+    }
+
+    /// Topics of all tokens to start from.
+    fn find_topics(
+        &self,
+        counts: &CountMatrix,
+        alpha: &[f64],
+        beta: f64,
+        watch: &detach::Watch,
+    ) -> polyabayes::Result<Vec<u16>> {
+        let start = Start { n_sweeps: self.start_sweeps, n_starts: self.n_init };
+        find_topics(counts, alpha, beta, start, self.seed, watch)
     }
 }
 
@@ -215,9 +234,13 @@ pub(crate) fn fit_lda(
     let topic_priors = topic_priors.map(|p| p.as_slice().map(<[f64]>::to_vec)).transpose()?;
     let start = state.map(|state| state.to_core(py, n_words, n_topics)).transpose()?;
     let outcome = detach::run(py, schedule.n_jobs, progress, |watch| {
-        let mut sampler = LdaSampler::new(&documents.0, prior, schedule.seed)?;
+        let mut sampler = LdaSampler::new(&documents.0, prior.clone(), schedule.seed)?;
         if let Some(priors) = topic_priors {
+            // These tell which topic is which.
             sampler = sampler.with_topic_priors(priors)?;
+        } else if start.is_none() {
+            let topics = schedule.find_topics(&documents.0, &prior.alpha, prior.beta, watch)?;
+            sampler = sampler.with_assignments(&topics)?;
         }
         fit(&mut sampler, schedule.to_core(), start, until, watch)
     })?;
@@ -256,8 +279,12 @@ pub(crate) fn fit_pfa(
     let start = state.map(|state| state.to_core(py, n_words, n_topics)).transpose()?;
     let outcome = detach::run(py, schedule.n_jobs, progress, |watch| {
         let scheme = if blocked { Scheme::Blocked } else { Scheme::Collapsed };
-        let sampler = PfaSampler::new(&documents.0, prior, r, p, schedule.seed)?;
+        let sampler = PfaSampler::new(&documents.0, prior, r.clone(), p, schedule.seed)?;
         let mut sampler = sampler.with_scheme(scheme);
+        if start.is_none() {
+            let topics = schedule.find_topics(&documents.0, &r, topic_word_prior, watch)?;
+            sampler = sampler.with_assignments(&topics)?;
+        }
         fit(&mut sampler, schedule.to_core(), start, until, watch)
     })?;
     FitResult::new(py, outcome, n_words, |PfaParameters { phi, r, p }| (phi, [r, p]))
@@ -279,6 +306,11 @@ pub(crate) fn fit_nmf(
     let start = state.map(|state| state.to_core(py, n_words, n_topics)).transpose()?;
     let outcome = detach::run(py, schedule.n_jobs, progress, |watch| {
         let mut updates = NmfUpdates::new(&documents.0, n_topics, schedule.seed)?;
+        if start.is_none() {
+            let alpha = vec![NMF_START_ALPHA_SUM / n_topics as f64; n_topics];
+            let topics = schedule.find_topics(&documents.0, &alpha, NMF_START_BETA, watch)?;
+            updates = updates.with_assignments(&topics)?;
+        }
         let schedule = Schedule { burn_in: u64::MAX, ..schedule.to_core() };
         fit(&mut updates, schedule, start, until, watch)
     })?;

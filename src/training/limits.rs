@@ -1,5 +1,6 @@
 //! Limits that all ways of training share.
 
+use crate::counts::CountMatrix;
 use crate::error::{Error, Result};
 use crate::urn::MAX_TOPICS;
 
@@ -17,5 +18,26 @@ pub(super) fn check_n_topics(n_topics: usize) -> Result<()> {
             value: n_topics as f64,
             domain: "at most 65535",
         }),
+    }
+}
+
+/// Checks that there is a topic, below the number of topics, for every token.
+pub(super) fn check_assignments(
+    counts: &CountMatrix,
+    n_topics: usize,
+    topics: &[u16],
+) -> Result<()> {
+    let (found, expected) = (topics.len(), counts.n_tokens() as usize);
+    if found != expected {
+        return Err(Error::Length { name: "topics of all tokens", found, expected });
+    }
+    match topics.iter().position(|&topic| usize::from(topic) >= n_topics) {
+        Some(index) => Err(Error::Parameter {
+            name: "topics of all tokens",
+            index,
+            value: f64::from(topics[index]),
+            domain: "below the number of topics",
+        }),
+        None => Ok(()),
     }
 }

@@ -12,6 +12,7 @@ mod limits;
 mod nmf;
 mod pfa;
 mod schedule;
+mod start;
 mod sweeps;
 
 pub use em::{EmFit, EmSettings, EmStart, fit_em};
@@ -19,4 +20,5 @@ pub use lda::{LdaParameters, LdaPrior, LdaSampler};
 pub use nmf::{NmfParameters, NmfUpdates, nmf_weights};
 pub use pfa::{PfaParameters, PfaPrior, PfaSampler};
 pub use schedule::{Fit, Progress, Sampler, Schedule, State, TopicStep, fit};
+pub use start::{Start, find_topics};
 pub use sweeps::Scheme;

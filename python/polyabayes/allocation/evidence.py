@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -15,6 +15,7 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
+from polyabayes._support.results import Result
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.options import MAX_ITER, METHODS, REPLICATES, RESTARTS, TOL, Options, Run
 from polyabayes.exceptions import (
@@ -65,8 +66,8 @@ class Round(NamedTuple):
         return self._replace(values=values, sides=(forward + ln_factor, backward + ln_factor))
 
 
-@dataclass(frozen=True, repr=False)
-class Evidence:
+@dataclass(frozen=True, repr=False, eq=False)
+class Evidence(Result):
     """Evidence of a count tensor under an allocation model, in nats.
 
     Attributes
@@ -190,6 +191,9 @@ class Evidence:
         n_free = max(self.n_replicates - 1, 1)
         half_width = float(stats.t.ppf(0.5 + level / 2, n_free)) * self.std_error
         return self.value - half_width, self.value + half_width
+
+    def _columns(self) -> dict[str, Any]:
+        return {field.name: [getattr(self, field.name)] for field in fields(self)}
 
     def __repr__(self) -> str:
         given = ", given the total" if self.given_total else ""

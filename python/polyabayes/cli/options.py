@@ -35,6 +35,7 @@ TRAINING = (
     "n_components",
     "max_iter",
     "burn_in",
+    "n_init",
     "fit_method",
     "prior",
     "sampler",
@@ -204,6 +205,7 @@ def _fit_options(parser: _Parser) -> None:
 def _training_options(parser: _Parser) -> None:
     parser.add_argument("--max-iter", type=int, metavar="N", help="sweeps, or iterations of EM")
     parser.add_argument("--burn-in", type=int, metavar="N", help="sweeps not averaged over")
+    parser.add_argument("--n-init", type=int, metavar="N", help="starts: the best is taken")
     parser.add_argument("--fit-method", help="lda: gibbs or em (variational EM)")
     parser.add_argument("--prior", help="pfa: nmf, gap, gamma, beta-gamma or beta-gamma-gamma")
     parser.add_argument("--sampler", help="pfa: collapsed or blocked")

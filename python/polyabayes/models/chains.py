@@ -71,6 +71,15 @@ class Chains:
     def __repr__(self) -> str:
         return f"<Chains: {len(self.models)} chains, {len(self.n_iter):,} draws each>"
 
+    @property
+    def best(self) -> TopicModel:
+        """The model of the chain whose log joint density is the largest in the mean of its draws.
+
+        Chains may stay in different modes of the posterior; this is the one to go on with where
+        one model is wanted.
+        """
+        return self.models[int(np.argmax(self.draws["log_joint"].mean(axis=1)))]
+
     def summary(self) -> pd.DataFrame:
         """Posterior summary and convergence of every quantity, by ArviZ.
 

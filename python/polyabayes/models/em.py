@@ -1,129 +1,85 @@
-"""Variational EM of latent Dirichlet allocation: the checks of its options, and the fit itself."""
+"""Variational EM of latent Dirichlet allocation: what it starts from, and the fit itself."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
 
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
-from polyabayes._support.random import draw_seed
-from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.exceptions import (
-    Interrupted,
-    InvalidArgumentError,
-    InvalidTypeError,
-    NotFittedError,
-    argument,
-)
-from polyabayes.models.fitting import BoundTrace, fingerprint
-from polyabayes.models.topic_model import TopicModel, _row_normalised
-
-if TYPE_CHECKING:
-    from polyabayes.models.lda import LatentDirichletAllocation
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, NotFittedError
+from polyabayes.models.fitted_model import FittedModel
+from polyabayes.models.fitting import START_SWEEPS, BoundTrace
+from polyabayes.models.topic_model import row_normalised
 
 TOLERANCE = 1e-5
 
-# What each way of fitting has no use for, and the values that ask for nothing.
-_UNUSED: dict[str, dict[str, Any]] = {
-    "em": {"burn_in": None, "thin": 5, "checkpoint": None, "checkpoint_every": 100},
-    "gibbs": {"init": None, "tol": TOLERANCE},
-}
-_MOST_ITERATIONS = 10**9
-# Of a topic that no document uses.
+# Dirichlet parameter of a topic that no document uses.
 _LEAST_PRIOR = 1e-100
 
 
-def refuse_unused(model: LatentDirichletAllocation, method: str, **of_fit: Any) -> None:
-    """Refuse options that this way of fitting would ignore.
+class EmStart(NamedTuple):
+    """A fitted model to grow from.
 
-    `of_fit` holds pairs of value and default of arguments of ``fit``.
+    Attributes
+    ----------
+    topic_word : ndarray of shape (n_topics, n_words)
+        phi.
+    doc_topic_prior : ndarray of shape (n_topics,)
+        alpha.
+    bound : float
+        Known bound of the documents in nats; -inf where none is known.
     """
-    options = {name: (getattr(model, name), default) for name, default in _UNUSED[method].items()}
-    for name, (value, default) in (options | of_fit).items():
-        if value is not default and not (type(value) is type(default) and value == default):
-            raise InvalidArgumentError(
-                f"{argument(name)} means nothing to {argument('fit_method', method)}: leave it out"
-            )
+
+    topic_word: NDArray[np.float64]
+    doc_topic_prior: NDArray[np.float64]
+    bound: float
 
 
-def fit_em(model: LatentDirichletAllocation, X: Any) -> None:
-    """Fit `model` to the documents `X` by variational EM, from ``model.init`` if it is given."""
-    corpus = as_corpus(X, "X")
-    n_components = checks.whole_number("n_components", model.n_components, 1, 2**16 - 1)
-    max_iter = checks.whole_number("max_iter", model.max_iter, 1, _MOST_ITERATIONS)
-    tolerance = checks.not_negative_number("tol", model.tol)
-    pseudo_count = 0.1 if model.topic_word_prior is None else model.topic_word_prior
-    pseudo_count = checks.not_negative_number("topic_word_prior", pseudo_count)
-    if not isinstance(model.learn_priors, bool):
-        raise InvalidTypeError(f"learn_priors must be a bool, got {model.learn_priors!r}")
-    n_jobs = checks.n_threads(model.n_jobs)
-    seed = draw_seed(model.random_state)
-    if not corpus.n_tokens:
-        raise InvalidArgumentError(f"{argument('X')} holds no tokens: every document is empty")
-    identity = fingerprint(corpus)
-    alpha, start = _start(model, corpus, n_components, identity)
-    validate_data(model, X, reset=True, skip_check_array=True)
-    with progress_bar(model.progress, max_iter, "iteration") as update:
-        result = _core.fit_em(
-            corpus._core_documents(),
-            alpha,
-            start,
-            learned=model.learn_priors,
-            topic_word_prior=pseudo_count,
-            max_iter=max_iter,
-            tolerance=tolerance,
-            seed=seed,
-            n_jobs=n_jobs,
-            progress=update,
-        )
-    model.__dict__.pop("_last", None)
-    model.components_ = _row_normalised(result.word_topic)
-    model.doc_topic_prior_, model.topic_word_prior_ = result.alpha, pseudo_count
-    model.bound_, model.topic_counts_ = result.bound, result.n_tokens
-    model.n_iter_ = len(result.trace) - 1
-    model.trace_ = BoundTrace(np.arange(len(result.trace)), result.trace)
-    model.vocabulary_, model.seed_ = corpus.vocabulary, seed
-    model._bound_is_of = identity
-    if isinstance(result.interruption, KeyboardInterrupt):
-        raise Interrupted(f"stopped after {model.n_iter_:,} of {max_iter:,} iterations", model)
-    if result.interruption is not None:
-        raise result.interruption
+class EmFit(NamedTuple):
+    """What variational EM came to.
+
+    Attributes
+    ----------
+    topic_word : ndarray of shape (n_components, n_words)
+        phi.
+    doc_topic_prior : ndarray of shape (n_components,)
+        alpha.
+    bound : float
+        Lower bound of ln p(words | phi, alpha), in nats.
+    topic_counts : ndarray of shape (n_components,)
+        Expected tokens of each topic.
+    trace : BoundTrace
+        The bound, iteration by iteration.
+    interruption : object or None
+        The exception that cut the work short.
+    """
+
+    topic_word: NDArray[np.float64]
+    doc_topic_prior: NDArray[np.float64]
+    bound: float
+    topic_counts: NDArray[np.float64]
+    trace: BoundTrace
+    interruption: Any
 
 
-def _start(
-    model: LatentDirichletAllocation, corpus: Corpus, n_components: int, identity: str
-) -> tuple[NDArray[np.float64], tuple[NDArray[np.float64], NDArray[np.float64], float] | None]:
-    """Where alpha starts; and topics, alpha and known bound of ``model.init``."""
-    init, alpha = model.init, model.doc_topic_prior
+def start_from(
+    init: Any, kind: type[FittedModel], corpus: Corpus, n_components: int, bound: float
+) -> EmStart | None:
+    """Check the model that a fit shall grow from: it must be a fitted one of class `kind`.
+
+    `bound` is its known bound of the documents.
+    """
     if init is None:
-        alpha = 5.0 / n_components if alpha is None else alpha
-        return checks.positive_vector("doc_topic_prior", alpha, n_components), None
-    _check_init(model, corpus, n_components)
-    if alpha is None:
-        before = init.doc_topic_prior_
-        alpha = np.full(n_components, before.sum() / n_components)
-        shared = before * (len(before) / n_components)
-        alpha[: len(before)] = np.maximum(shared, _LEAST_PRIOR)
-    alpha = checks.positive_vector("doc_topic_prior", alpha, n_components)
-    known = init.bound_ if getattr(init, "_bound_is_of", None) == identity else -np.inf
-    return alpha, (np.ascontiguousarray(init.components_.T), init.doc_topic_prior_, known)
-
-
-def _check_init(model: LatentDirichletAllocation, corpus: Corpus, n_components: int) -> None:
-    init = model.init
-    if not isinstance(init, type(model)) or not isinstance(init, TopicModel):
-        raise InvalidTypeError(
-            f"init must be a fitted LatentDirichletAllocation or None, got {init!r}"
-        )
+        return None
+    if not isinstance(init, kind):
+        raise InvalidTypeError(f"init must be a fitted {kind.__name__} or None, got {init!r}")
     if not hasattr(init, "components_"):
-        raise NotFittedError(
-            "init is not fitted: fit it first, and set it after clone, which copies no fit"
-        )
+        raise NotFittedError("init is not fitted: fit it first")
     n_old, n_words = init.components_.shape
     if n_old > n_components:
         raise InvalidArgumentError(
@@ -140,3 +96,61 @@ def _check_init(model: LatentDirichletAllocation, corpus: Corpus, n_components: 
         raise InvalidArgumentError(
             "the vocabulary of init is not that of X: align the corpus to init.vocabulary_"
         )
+    return EmStart(init.components_, init.doc_topic_prior_, bound)
+
+
+def first_prior(
+    doc_topic_prior: Any, n_components: int, start: EmStart | None
+) -> NDArray[np.float64]:
+    """Alpha where EM starts: as given, or as the model to grow from shares it out."""
+    if doc_topic_prior is None and start is None:
+        doc_topic_prior = 5.0 / n_components
+    elif doc_topic_prior is None and start is not None:
+        before = start.doc_topic_prior
+        doc_topic_prior = np.full(n_components, before.sum() / n_components)
+        shared = before * (len(before) / n_components)
+        doc_topic_prior[: len(before)] = np.maximum(shared, _LEAST_PRIOR)
+    return checks.positive_vector("doc_topic_prior", doc_topic_prior, n_components)
+
+
+def fit_em(
+    corpus: Corpus,
+    alpha: NDArray[np.float64],
+    start: EmStart | None,
+    *,
+    learned: bool,
+    topic_word_prior: float,
+    max_iter: int,
+    tol: float,
+    n_init: int,
+    seed: int,
+    n_jobs: int,
+    progress: bool,
+) -> EmFit:
+    """Fit by variational EM, from the topics of a short run of Gibbs sampling or from `start`."""
+    known = None
+    if start is not None:
+        known = (np.ascontiguousarray(start.topic_word.T), start.doc_topic_prior, start.bound)
+    with progress_bar(progress, max_iter, "iteration") as update:
+        result = _core.fit_em(
+            corpus._core_documents(),
+            alpha,
+            known,
+            learned=learned,
+            topic_word_prior=topic_word_prior,
+            max_iter=max_iter,
+            tolerance=tol,
+            start_sweeps=START_SWEEPS,
+            n_init=n_init,
+            seed=seed,
+            n_jobs=n_jobs,
+            progress=update,
+        )
+    return EmFit(
+        row_normalised(result.word_topic),
+        result.alpha,
+        result.bound,
+        result.n_tokens,
+        BoundTrace(np.arange(len(result.trace)), result.trace),
+        result.interruption,
+    )

@@ -9,22 +9,35 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import validate_data
 
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.random import draw_seed
-from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
-from polyabayes.models.em import TOLERANCE, fit_em, refuse_unused
-from polyabayes.models.fitting import Looks, all_or_nothing
+from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.exceptions import (
+    Interrupted,
+    InvalidArgumentError,
+    InvalidTypeError,
+    argument,
+)
+from polyabayes.models.em import TOLERANCE, first_prior, fit_em, start_from
+from polyabayes.models.fitting import Looks, all_or_nothing, fingerprint
 from polyabayes.models.topic_model import Before, TopicModel
 
 __all__ = ["LatentDirichletAllocation"]
 
 # Sweeps between two entries of the trace of partial_fit.
 _LOOK_EVERY = 10
-# Of a topic and word, where its expected tokens have underflown.
+# Dirichlet parameter of a topic and word whose expected tokens have underflown.
 _LEAST_PRIOR = 1e-100
+_MOST_ITERATIONS = 10**9
+
+# Options that mean nothing to a way of fitting, and the values that ask for nothing.
+_UNUSED: dict[str, dict[str, Any]] = {
+    "em": {"burn_in": None, "thin": 5, "checkpoint": None, "checkpoint_every": 100},
+    "gibbs": {"init": None, "tol": TOLERANCE},
+}
 
 
 def _sampled(model: LatentDirichletAllocation) -> bool:
@@ -90,6 +103,10 @@ class LatentDirichletAllocation(TopicModel):
         Sweeps that are not averaged over; None means half of `max_iter`.
     thin : int, default=5
         Average over one sweep in this many.
+    n_init : int, default=1
+        Starts, each of up to 20 sweeps of more topics than asked for, which are then merged; the
+        one with the largest joint density is taken. They come before the sweeps of `max_iter`, at
+        most two for five of the burn-in each, or before EM where there is no `init`.
     n_jobs : int, optional
         Threads; None means all cores.
     random_state : None, int, RandomState, Generator or SeedSequence
@@ -175,6 +192,7 @@ class LatentDirichletAllocation(TopicModel):
         max_iter: int = 200,
         burn_in: int | None = None,
         thin: int = 5,
+        n_init: int = 1,
         n_jobs: int | None = None,
         random_state: Any = None,
         progress: bool = False,
@@ -191,6 +209,7 @@ class LatentDirichletAllocation(TopicModel):
         self.max_iter = max_iter
         self.burn_in = burn_in
         self.thin = thin
+        self.n_init = n_init
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
@@ -244,7 +263,7 @@ class LatentDirichletAllocation(TopicModel):
         """
         method = checks.choice("fit_method", self.fit_method, ("gibbs", "em"))
         if method == "gibbs":
-            refuse_unused(self, method)
+            self._refuse_unused(method)
             with all_or_nothing(self):
                 for name in ("bound_", "_bound_is_of"):
                     self.__dict__.pop(name, None)
@@ -252,10 +271,76 @@ class LatentDirichletAllocation(TopicModel):
                     X, y, eval_corpus=eval_corpus, eval_every=eval_every, callback=callback
                 )
         looks = {"eval_corpus": (eval_corpus, None), "callback": (callback, None)}
-        refuse_unused(self, method, eval_every=(eval_every, 10), **looks)
+        self._refuse_unused(method, eval_every=(eval_every, 10), **looks)
         with all_or_nothing(self):
-            fit_em(self, X)
+            return self._fit_em(X)
+
+    def __sklearn_clone__(self) -> Self:
+        """Copy the parameters; `init` is data to grow from, and stays fitted."""
+        copied: Self = super().__sklearn_clone__()
+        copied.init = self.init
+        return copied
+
+    def _refuse_unused(self, method: str, **of_fit: Any) -> None:
+        """Refuse options that this way of fitting would ignore.
+
+        `of_fit` holds pairs of value and default of arguments of ``fit``.
+        """
+        options = {name: (getattr(self, name), value) for name, value in _UNUSED[method].items()}
+        for name, (value, default) in (options | of_fit).items():
+            if value is not default and not (type(value) is type(default) and value == default):
+                raise InvalidArgumentError(
+                    f"{argument(name)} means nothing to {argument('fit_method', method)}: "
+                    "leave it out"
+                )
+
+    def _fit_em(self, X: Any) -> Self:
+        corpus = as_corpus(X, "X")
+        n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
+        max_iter = checks.whole_number("max_iter", self.max_iter, 1, _MOST_ITERATIONS)
+        tol = checks.not_negative_number("tol", self.tol)
+        pseudo_count = 0.1 if self.topic_word_prior is None else self.topic_word_prior
+        pseudo_count = checks.not_negative_number("topic_word_prior", pseudo_count)
+        if not isinstance(self.learn_priors, bool):
+            raise InvalidTypeError(f"learn_priors must be a bool, got {self.learn_priors!r}")
+        n_init = checks.whole_number("n_init", self.n_init, 1)
+        n_jobs = checks.n_threads(self.n_jobs)
+        seed = draw_seed(self.random_state)
+        if not corpus.n_tokens:
+            raise InvalidArgumentError(f"{argument('X')} holds no tokens: every document is empty")
+        init, identity = self.init, fingerprint(corpus)
+        known = init._known_bound(identity) if isinstance(init, type(self)) else -np.inf
+        start = start_from(init, LatentDirichletAllocation, corpus, n_components, known)
+        alpha = first_prior(self.doc_topic_prior, n_components, start)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        fitted = fit_em(
+            corpus,
+            alpha,
+            start,
+            learned=self.learn_priors,
+            topic_word_prior=pseudo_count,
+            max_iter=max_iter,
+            tol=tol,
+            n_init=n_init,
+            seed=seed,
+            n_jobs=n_jobs,
+            progress=self.progress,
+        )
+        self.__dict__.pop("_last", None)
+        self.components_, self.doc_topic_prior_ = fitted.topic_word, fitted.doc_topic_prior
+        self.topic_word_prior_, self.topic_counts_ = pseudo_count, fitted.topic_counts
+        self.bound_, self._bound_is_of = fitted.bound, identity
+        self.trace_, self.n_iter_ = fitted.trace, len(fitted.trace.bound) - 1
+        self.vocabulary_, self.seed_ = corpus.vocabulary, seed
+        if isinstance(fitted.interruption, KeyboardInterrupt):
+            raise Interrupted(f"stopped after {self.n_iter_:,} of {max_iter:,} iterations", self)
+        if fitted.interruption is not None:
+            raise fitted.interruption
         return self
+
+    def _known_bound(self, documents: str) -> float:
+        """Lower bound of ln p of the documents with this fingerprint; -inf where none is known."""
+        return self.bound_ if getattr(self, "_bound_is_of", None) == documents else -np.inf
 
     @classmethod
     def from_parameters(

@@ -14,7 +14,7 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
-from polyabayes.models.topic_model import Before, TopicModel, _row_normalised
+from polyabayes.models.topic_model import Before, TopicModel, row_normalised
 
 __all__ = ["PoissonFactorAnalysis"]
 
@@ -105,6 +105,10 @@ class PoissonFactorAnalysis(TopicModel):
         Sweeps that are not averaged over; None means half of `max_iter`.
     thin : int, default=5
         Average over one sweep in this many.
+    n_init : int, default=1
+        Starts, each of up to 20 sweeps of more topics than asked for, which are then merged; the
+        one with the largest joint density is taken. They come before the sweeps of `max_iter`, at
+        most two for five of the burn-in each.
     n_jobs : int, optional
         Threads; None means all cores.
     random_state : None, int, RandomState, Generator or SeedSequence
@@ -177,6 +181,7 @@ class PoissonFactorAnalysis(TopicModel):
         max_iter: int = 200,
         burn_in: int | None = None,
         thin: int = 5,
+        n_init: int = 1,
         n_jobs: int | None = None,
         random_state: Any = None,
         progress: bool = False,
@@ -196,6 +201,7 @@ class PoissonFactorAnalysis(TopicModel):
         self.max_iter = max_iter
         self.burn_in = burn_in
         self.thin = thin
+        self.n_init = n_init
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
@@ -341,7 +347,7 @@ class PoissonFactorAnalysis(TopicModel):
             return
         for name in ("shape_", "probability_", "_last"):
             self.__dict__.pop(name, None)
-        self.components_ = _row_normalised(result.word_topic)
+        self.components_ = row_normalised(result.word_topic)
         self.topic_counts_ = result.others[0]
         self.n_iter_ = result.state.n_sweeps
 

@@ -35,6 +35,7 @@ from polyabayes.models.fitting import (
     all_or_nothing,
     fingerprint,
     run,
+    start_sweeps,
     topic_word_counts,
 )
 from polyabayes.models.topic_table import TopicTable, topic_table
@@ -42,6 +43,9 @@ from polyabayes.models.topic_table import TopicTable, topic_table
 # The first sweeps set the topics to their mean: on AP this saves a quarter of the sweeps.
 _WARM_UP = 30
 _MOST_SWEEPS = 10**9
+
+# What two runs must agree on of their schedules, for one to go on where the other was.
+_KEPT_OF_SCHEDULE = ("burn_in", "warm_up", "thin", "start_sweeps", "n_init", "seed")
 
 # What a look at held-out documents costs: some tenths of a nat a document are enough for a trace.
 _EVALUATION_TEMPERATURES = 20
@@ -72,6 +76,7 @@ class TopicModel(FittedModel):
     max_iter: int
     burn_in: int | None
     thin: int
+    n_init: int
     checkpoint: Any
     checkpoint_every: int
 
@@ -228,7 +233,7 @@ class TopicModel(FittedModel):
     def _take(self, corpus: Corpus, before: Before | None, result: _core.FitResult) -> None:
         """Store what a run has come to; `before` is what it started from, if there was anything."""
         self._take_parameters(result)
-        self.components_ = _row_normalised(result.word_topic)
+        self.components_ = row_normalised(result.word_topic)
         state = result.state
         counts = topic_word_counts(corpus, state.assignments, len(self.components_))
         prior = self._topic_prior(state) if before is None else before.topic_priors
@@ -268,7 +273,7 @@ class TopicModel(FittedModel):
     ) -> dict[str, Any]:
         """What two runs must agree on for one to go on where the other was."""
         parameters = {name: _plain(value) for name, value in train.keywords.items()}
-        kept = {name: getattr(schedule, name) for name in ("burn_in", "warm_up", "thin", "seed")}
+        kept = {name: getattr(schedule, name) for name in _KEPT_OF_SCHEDULE}
         return {
             "model": type(self).__name__,
             "version of polyabayes": metadata.version("polyabayes"),
@@ -288,6 +293,8 @@ class TopicModel(FittedModel):
             burn_in=burn_in,
             warm_up=min(_WARM_UP, burn_in // 2),
             thin=checks.whole_number("thin", self.thin, 1, _MOST_SWEEPS),
+            start_sweeps=start_sweeps(burn_in),
+            n_init=checks.whole_number("n_init", self.n_init, 1, _MOST_SWEEPS),
             seed=draw_seed(self.random_state),
             n_jobs=checks.n_threads(self.n_jobs),
         )
@@ -321,7 +328,7 @@ def _plain(value: Any) -> Any:
     return np.asarray(value).tolist() if isinstance(value, (np.ndarray, tuple)) else value
 
 
-def _row_normalised(word_topic: NDArray[np.float64]) -> NDArray[np.float64]:
+def row_normalised(word_topic: NDArray[np.float64]) -> NDArray[np.float64]:
     """Topics x words; the sums of rows, 1 but for rounding, are made exact."""
     topics = np.ascontiguousarray(word_topic.T)
     topics /= topics.sum(axis=1, keepdims=True)

@@ -14,13 +14,15 @@
 
 mod document;
 mod expectation;
+mod growth;
 mod prior;
-mod start;
 
 use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result, array_of, check_all, check_positive};
 use crate::training::limits::{LEAST_PRIOR, check_n_topics};
+
+use crate::training::start::{Start, count_documents, count_words, find_topics};
 
 use document::Effort;
 use expectation::{Chunks, Sums};
@@ -30,6 +32,10 @@ const EFFORT: Effort = Effort { most: 10, change: 1e-3 };
 
 /// Updates of a document from no knowledge, to learn the bound of a model that is given.
 const FULL_EFFORT: Effort = Effort { most: 100, change: 1e-6 };
+
+/// Bounds of the pseudo-count of a word in a topic while topics are found.
+const LEAST_START_PRIOR: f64 = 0.01;
+const MOST_START_PRIOR: f64 = 1.0;
 
 /// Least probability of a word, under the topic that likes it best, in a model to start from.
 const LEAST_PROBABILITY: f64 = 1e-40;
@@ -47,7 +53,9 @@ pub struct EmSettings {
     pub max_iter: u64,
     /// Relative change of the bound below which EM ends.
     pub tolerance: f64,
-    /// Seed of the documents that topics start from.
+    /// How to start without a model to grow from.
+    pub start: Start,
+    /// Seed of the start, or of the documents that new topics start from.
     pub seed: u64,
 }
 
@@ -99,7 +107,7 @@ pub fn fit_em(
     check(settings)?;
     let chunks = Chunks::new(counts);
     let Some(start) = start else {
-        return Em::from_documents(&chunks, settings)?.run(settings, observer);
+        return Em::from_tokens(&chunks, settings, observer)?.run(settings, observer);
     };
     check_start(counts, &start, settings)?;
     let mut em = Em::uniform(&chunks, start.phi, start.alpha)?;
@@ -156,13 +164,24 @@ impl<'c, 'd> Em<'c, 'd> {
         })
     }
 
-    /// Topics that each start from a document, drawn by its length.
-    fn from_documents(chunks: &'c Chunks<'d>, settings: &EmSettings) -> Result<Self> {
-        let counts = chunks.counts();
-        let lengths: Vec<f64> = counts.documents().map(|d| d.n_tokens() as f64).collect();
-        let drawn = start::draw_documents(&lengths, settings.alpha.len(), settings.seed);
-        let phi = start::with_topics(counts, &[], 0, &drawn)?;
-        Self::uniform(chunks, phi, settings.alpha.clone())
+    /// From topics of all tokens that a sampler has found.
+    fn from_tokens(
+        chunks: &'c Chunks<'d>,
+        settings: &EmSettings,
+        observer: &impl Observer,
+    ) -> Result<Self> {
+        let (counts, n_topics) = (chunks.counts(), settings.alpha.len());
+        let beta = settings.topic_word_prior.clamp(LEAST_START_PRIOR, MOST_START_PRIOR);
+        let (start, seed) = (settings.start, settings.seed);
+        let topics = find_topics(counts, &settings.alpha, beta, start, seed, observer)?;
+        let n_weights = counts.n_words() * n_topics;
+        let phi = array_of("topic-word probabilities", n_weights, 0.0)?;
+        let mut em = Self::uniform(chunks, phi, settings.alpha.clone())?;
+        em.doc_topic.fill(0.0);
+        count_documents(counts, &topics, &mut em.doc_topic);
+        count_words(counts, &topics, &mut em.word_topic);
+        em.update_topics(beta);
+        Ok(em)
     }
 
     /// The same model and as many topics more as the settings ask for: each starts from a document
@@ -171,10 +190,10 @@ impl<'c, 'd> Em<'c, 'd> {
         let counts = self.chunks.counts();
         let (n_old, n_topics) = (self.alpha.len(), settings.alpha.len());
         let losses: Vec<f64> = (counts.documents().zip(&self.ln_documents))
-            .map(|(document, ln_value)| (start::ln_most(document) - ln_value).max(0.0))
+            .map(|(document, ln_value)| (growth::ln_most(document) - ln_value).max(0.0))
             .collect();
-        let drawn = start::draw_documents(&losses, n_topics - n_old, settings.seed);
-        let phi = start::with_topics(counts, &self.phi, n_old, &drawn)?;
+        let drawn = growth::draw_documents(&losses, n_topics - n_old, settings.seed);
+        let phi = growth::with_topics(counts, &self.phi, n_old, &drawn)?;
         let mut grown = Self::uniform(self.chunks, phi, settings.alpha.clone())?;
         let share = n_old as f32 / n_topics as f32;
         let rows = self.doc_topic.chunks_exact(n_old);
@@ -188,7 +207,7 @@ impl<'c, 'd> Em<'c, 'd> {
     fn padded(&self, n_topics: usize, bound: f64) -> Result<EmFit> {
         let n_old = self.alpha.len();
         let added = vec![None; n_topics - n_old];
-        let phi = start::with_topics(self.chunks.counts(), &self.phi, n_old, &added)?;
+        let phi = growth::with_topics(self.chunks.counts(), &self.phi, n_old, &added)?;
         let mut alpha = self.alpha.clone();
         alpha.resize(n_topics, LEAST_PRIOR);
         let mut n_tokens = self.n_tokens();
@@ -235,10 +254,19 @@ impl<'c, 'd> Em<'c, 'd> {
     }
 
     /// Sets φ, and α where it is learned, to what the mean field makes best; returns α before.
+    fn maximise(&mut self, settings: &EmSettings) -> Vec<f64> {
+        self.update_topics(settings.topic_word_prior);
+        let alpha = self.alpha.clone();
+        if settings.learned {
+            prior::learn(&mut self.alpha, self.chunks.counts(), &self.doc_topic);
+        }
+        alpha
+    }
+
+    /// Sets φ to the expected tokens and `prior` added to each.
     ///
     /// A topic of no tokens keeps its words where nothing is added to them.
-    fn maximise(&mut self, settings: &EmSettings) -> Vec<f64> {
-        let prior = settings.topic_word_prior;
+    fn update_topics(&mut self, prior: f64) {
         let n_topics = self.alpha.len();
         let n_words = self.chunks.counts().n_words() as f64;
         let totals: Vec<f64> = self.n_tokens().iter().map(|n| n + n_words * prior).collect();
@@ -249,11 +277,6 @@ impl<'c, 'd> Em<'c, 'd> {
                 *phi = if totals[k] > 0.0 { (tokens[k] + prior) / totals[k] } else { before[k] };
             }
         }
-        let alpha = self.alpha.clone();
-        if settings.learned {
-            prior::learn(&mut self.alpha, self.chunks.counts(), &self.doc_topic);
-        }
-        alpha
     }
 
     fn n_tokens(&self) -> Vec<f64> {

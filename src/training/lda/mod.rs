@@ -77,6 +77,16 @@ impl<'a> LdaSampler<'a> {
         Ok(self)
     }
 
+    /// The same sampler from other topics of tokens, cell after cell, document after document.
+    ///
+    /// # Errors
+    /// Another number of tokens; topics beyond the number of topics.
+    pub fn with_assignments(mut self, topics: &[u16]) -> Result<Self> {
+        self.tokens.restore(topics)?;
+        self.update_topics(TopicStep::Mean);
+        Ok(self)
+    }
+
     /// The topic of every token, cell after cell, document after document.
     pub fn assignments(&self) -> Vec<u16> {
         self.tokens.topics()

@@ -7,14 +7,19 @@ use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, array_of, check_all};
 use crate::math::{dirichlet, dot, ln_factorial};
 use crate::rng::{Key, Purpose};
-use crate::training::limits::check_n_topics;
+use crate::training::limits::{check_assignments, check_n_topics};
 use crate::training::schedule::{Sampler, State, TopicStep};
+use crate::training::start::{count_documents, count_words};
 
 /// Rows per unit of parallel work; fixed, so that sums do not depend on the threads.
 const CHUNK: usize = 64;
 
 /// Weights below this are 0: products of two of them would not be normal numbers.
 const VANISHED: f64 = 1e-150;
+
+/// Added to the tokens of every word and document in a topic from which updates start: an update
+/// multiplies, and leaves a zero as it is.
+const PSEUDO_COUNT: f64 = 0.1;
 
 /// How near to its maximum, in nats, the log-likelihood of a document must be known to be for its
 /// weights to be found, and the most updates that are spent on it.
@@ -80,6 +85,21 @@ impl<'a> NmfUpdates<'a> {
         Ok(updates)
     }
 
+    /// The same updates from φ and θ that are in proportion to the tokens of each topic, and
+    /// positive.
+    ///
+    /// # Errors
+    /// Another number of tokens; topics beyond the number of topics.
+    pub fn with_assignments(mut self, topics: &[u16]) -> Result<Self> {
+        check_assignments(self.by_document, self.n_topics, topics)?;
+        self.phi.fill(PSEUDO_COUNT);
+        count_words(self.by_document, topics, &mut self.phi);
+        self.normalise_topics();
+        self.theta.fill(PSEUDO_COUNT);
+        count_documents(self.by_document, topics, &mut self.theta);
+        Ok(self)
+    }
+
     /// φ, word-major; every topic sums to 1.
     pub fn phi(&self) -> &[f64] {
         &self.phi
@@ -99,6 +119,13 @@ impl<'a> NmfUpdates<'a> {
             .map(|&n| if n > 0.0 { n.recip() } else { 0.0 })
             .collect();
         update_rows(&mut self.phi, &self.by_word, &self.theta, &scales, observer);
+        self.normalise_topics();
+        if observer.stopped() { Err(Error::Stopped) } else { Ok(()) }
+    }
+
+    /// Divides every topic by its sum; one that has none becomes uniform.
+    fn normalise_topics(&mut self) {
+        let n_topics = self.n_topics;
         let sums = column_sums(&self.phi, n_topics);
         let uniform = (self.by_word.n_documents() as f64).recip();
         self.phi.par_chunks_mut(CHUNK * n_topics).for_each(|rows| {
@@ -108,7 +135,6 @@ impl<'a> NmfUpdates<'a> {
                 }
             }
         });
-        if observer.stopped() { Err(Error::Stopped) } else { Ok(()) }
     }
 
     /// θ given φ, whose topics sum to 1.

@@ -13,9 +13,10 @@ use super::tables;
 use super::tallies::Tallies;
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
-use crate::error::{Error, Result, array_of};
+use crate::error::{Result, array_of};
 use crate::math::ln_rising;
 use crate::rng::Key;
+use crate::training::limits::check_assignments;
 use crate::urn::Balls;
 
 /// Tokens in a block: enough of each word to make up for reading its weights, few enough for the
@@ -53,6 +54,19 @@ impl<'a> Assignments<'a> {
         n_topics: usize,
         key: Key,
     ) -> Result<Self> {
+        let mut rng = key.rng();
+        let n_tokens = counts.n_tokens() as usize;
+        let mut topics = array_of("topics of all tokens", n_tokens, 0u16)?;
+        topics.iter_mut().for_each(|topic| *topic = rng.random_range(0..n_topics) as u16);
+        Self::restored(counts, n_topics, &topics)
+    }
+
+    /// The topics of an earlier run, in the order of documents and cells.
+    pub(in crate::training) fn restored(
+        counts: &'a CountMatrix,
+        n_topics: usize,
+        topics: &[u16],
+    ) -> Result<Self> {
         let n_tokens = counts.n_tokens() as usize;
         let n_threads = rayon::current_num_threads();
         // Every block has an index by word, which must not outgrow its tokens.
@@ -62,10 +76,7 @@ impl<'a> Assignments<'a> {
         let blocks = documents.into_par_iter().map(|documents| Block::new(counts, documents));
         let blocks = blocks.collect::<Result<_>>()?;
         let mut assignments = Assignments { counts, n_topics, blocks };
-        let mut rng = key.rng();
-        let mut topics = array_of("topics of all tokens", n_tokens, 0u16)?;
-        topics.iter_mut().for_each(|topic| *topic = rng.random_range(0..n_topics) as u16);
-        assignments.restore(&topics)?;
+        assignments.restore(topics)?;
         Ok(assignments)
     }
 
@@ -91,20 +102,7 @@ impl<'a> Assignments<'a> {
 
     /// Takes up the topics of an earlier run.
     pub(in crate::training) fn restore(&mut self, topics: &[u16]) -> Result<()> {
-        let expected = self.counts.n_tokens() as usize;
-        if topics.len() != expected {
-            let found = topics.len();
-            return Err(Error::Length { name: "topics of all tokens", found, expected });
-        }
-        let beyond = |&topic: &u16| usize::from(topic) >= self.n_topics;
-        if let Some(index) = topics.iter().position(beyond) {
-            return Err(Error::Parameter {
-                name: "topics of all tokens",
-                index,
-                value: f64::from(topics[index]),
-                domain: "below the number of topics",
-            });
-        }
+        check_assignments(self.counts, self.n_topics, topics)?;
         let mut rest = topics;
         for block in &mut self.blocks {
             let (own, after) = rest.split_at(block.n_tokens());

@@ -69,6 +69,15 @@ def test_chains_are_models_of_other_seeds(corpus):
     assert repr(chains) == "<Chains: 3 chains, 5 draws each>"
 
 
+def test_the_best_chain_has_the_largest_log_joint(corpus):
+    chains = pb.sample_chains(LDA(3, max_iter=20, thin=2), corpus, 3, random_state=1)
+    for worst in range(3):
+        chains.draws["log_joint"][worst] -= 1e6 * (worst + 1)
+    assert chains.best is chains.models[0]
+    chains.draws["log_joint"][0] -= 1e8
+    assert chains.best is chains.models[1]
+
+
 def test_summary_tells_chains_that_agree_from_those_that_do_not(corpus):
     estimator = LDA(3, doc_topic_prior=0.3, max_iter=2000, thin=2, learn_priors=True)
     chains = pb.sample_chains(estimator, corpus, 4, random_state=0)

@@ -228,8 +228,17 @@ def test_models_that_cannot_be_grown_from_are_refused(data):
         em(3, init=init).fit(pb.Corpus(COUNTS, list("fedcba")))
     with pytest.raises(errors.InvalidArgumentError, match="word 0"):
         em(3, init=em(2).fit(np.array([[0, 1, 2], [0, 2, 1]]))).fit(np.array([[1, 1, 2]]))
-    with pytest.raises(errors.NotFittedError, match="clone"):
-        clone(em(3, init=init)).fit(COUNTS)
+    with pytest.raises(errors.NotFittedError, match="init is not fitted"):
+        em(3, init=em(3)).fit(COUNTS)
+
+
+def test_a_clone_grows_from_the_same_model(data):
+    init = em(3).fit(data.corpus)
+    model = em(4, init=init)
+    copied = clone(model)
+    assert copied.init is init
+    assert not hasattr(copied, "components_")
+    assert copied.fit(data.corpus).bound_ == model.fit(data.corpus).bound_ >= init.bound_
 
 
 def test_plot_trace_draws_the_bound(data):

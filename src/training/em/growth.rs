@@ -1,4 +1,4 @@
-//! Where EM starts: topics made from documents.
+//! New topics of a model that grows, made from documents.
 
 use rand::RngExt;
 

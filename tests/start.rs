@@ -1,0 +1,164 @@
+//! Starts with more topics than asked for: they find the topics that a plain start misses.
+
+mod common;
+
+use polyabayes::math::dirichlet;
+use polyabayes::rng::{Key, Purpose};
+use polyabayes::training::{
+    EmSettings, LdaPrior, LdaSampler, NmfUpdates, Sampler, Start, TopicStep, find_topics, fit_em,
+};
+use polyabayes::{CountMatrix, Stop};
+use rand::RngExt;
+
+const N_TOPICS: usize = 8;
+const N_WORDS: usize = 200;
+const START: Start = Start { n_sweeps: 20, n_starts: 1 };
+
+/// Documents of topics with few words each, and the topics, topic by topic.
+fn planted() -> (Vec<Vec<f64>>, CountMatrix) {
+    let mut rng = Key::new(1, Purpose::Score).rng();
+    let mut draw = |shape: f64, n: usize| {
+        let mut weights = vec![0.0; n];
+        dirichlet(&vec![shape; n], &mut weights, &mut rng);
+        weights
+    };
+    let topics: Vec<Vec<f64>> = (0..N_TOPICS).map(|_| draw(0.1, N_WORDS)).collect();
+    let weights: Vec<Vec<f64>> = (0..500).map(|_| draw(0.1, N_TOPICS)).collect();
+    let rows: Vec<Vec<i64>> = (weights.iter())
+        .map(|weights| {
+            let mut row = vec![0; N_WORDS];
+            for _ in 0..60 {
+                let topic = pick(weights, rng.random());
+                row[pick(&topics[topic], rng.random())] += 1;
+            }
+            row
+        })
+        .collect();
+    (topics, CountMatrix::from_dense(&rows).unwrap())
+}
+
+fn pick(weights: &[f64], mut dart: f64) -> usize {
+    let hit = weights.iter().position(|weight| {
+        dart -= weight;
+        dart < 0.0
+    });
+    hit.unwrap_or(weights.len() - 1)
+}
+
+/// Cosine of the true topic that is found worst, with the topic of word-major φ that is nearest.
+fn worst_cosine(topics: &[Vec<f64>], phi: &[f64]) -> f64 {
+    let column = |k: usize| phi.iter().skip(k).step_by(N_TOPICS);
+    let norm = |k: usize| column(k).map(|x| x * x).sum::<f64>().sqrt();
+    let cosine = |topic: &[f64], k: usize| {
+        let length = topic.iter().map(|x| x * x).sum::<f64>().sqrt();
+        topic.iter().zip(column(k)).map(|(x, y)| x * y).sum::<f64>() / (length * norm(k))
+    };
+    let nearest = |topic: &Vec<f64>| (0..N_TOPICS).map(|k| cosine(topic, k)).fold(0.0, f64::max);
+    topics.iter().map(nearest).fold(1.0, f64::min)
+}
+
+fn prior() -> LdaPrior {
+    LdaPrior { alpha: vec![5.0 / N_TOPICS as f64; N_TOPICS], beta: 0.1, learned: false }
+}
+
+fn found(counts: &CountMatrix, start: Start, seed: u64) -> Vec<u16> {
+    find_topics(counts, &prior().alpha, 0.1, start, seed, &()).unwrap()
+}
+
+#[test]
+fn every_seed_finds_every_topic() {
+    let (topics, counts) = planted();
+    let worst = |sampler: LdaSampler<'_>| {
+        let mut sampler = sampler;
+        (0..30).for_each(|_| sampler.sweep(TopicStep::Mean, &()).unwrap());
+        worst_cosine(&topics, &sampler.expected_parameters().unwrap().phi)
+    };
+    let mut n_missed = 0;
+    for seed in 0..10 {
+        let plain = LdaSampler::new(&counts, prior(), seed).unwrap();
+        let started = LdaSampler::new(&counts, prior(), seed).unwrap();
+        let started = started.with_assignments(&found(&counts, START, seed)).unwrap();
+        assert!(worst(started) > 0.97, "{seed}");
+        n_missed += u32::from(worst(plain) < 0.9);
+    }
+    assert!(n_missed >= 2, "uniform starts find all topics of these documents: {n_missed}");
+}
+
+#[test]
+fn em_and_updates_of_factors_find_every_topic() {
+    let (topics, counts) = planted();
+    for seed in 0..5 {
+        let settings = EmSettings {
+            alpha: prior().alpha,
+            learned: true,
+            topic_word_prior: 0.0,
+            max_iter: 50,
+            tolerance: 1e-5,
+            start: START,
+            seed,
+        };
+        let fit = fit_em(&counts, None, &settings, &()).unwrap();
+        assert!(worst_cosine(&topics, &fit.phi) > 0.97, "{seed}");
+        let updates = NmfUpdates::new(&counts, N_TOPICS, seed).unwrap();
+        let mut updates = updates.with_assignments(&found(&counts, START, seed)).unwrap();
+        (0..50).for_each(|_| updates.sweep(TopicStep::Draw, &()).unwrap());
+        assert!(worst_cosine(&topics, updates.phi()) > 0.97, "{seed}");
+    }
+}
+
+#[test]
+fn the_best_of_several_starts_is_none_of_the_worse() {
+    let (_, counts) = planted();
+    // Too few sweeps to find all topics at once.
+    let start = |n_starts| Start { n_sweeps: 3, n_starts };
+    let ln_joint = |topics: &[u16]| {
+        let sampler = LdaSampler::new(&counts, prior(), 1).unwrap();
+        sampler.with_assignments(topics).unwrap().ln_joint()
+    };
+    let mut n_better = 0;
+    for seed in 0..3 {
+        // The first of the six is this one.
+        let one = ln_joint(&found(&counts, start(1), seed));
+        let best = ln_joint(&found(&counts, start(6), seed));
+        assert!(best >= one, "{seed}: {best} {one}");
+        n_better += u32::from(best > one);
+    }
+    assert!(n_better > 0);
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    let (_, counts) = planted();
+    let on = |n_threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+        pool.install(|| found(&counts, Start { n_sweeps: 5, n_starts: 2 }, 3))
+    };
+    assert_eq!(on(1), on(3));
+}
+
+#[test]
+fn the_largest_topic_gets_the_largest_prior() {
+    let (_, counts) = planted();
+    let alpha: Vec<f64> = (0..N_TOPICS).map(|k| 0.1 + (k * 3 % N_TOPICS) as f64).collect();
+    let topics = find_topics(&counts, &alpha, 0.1, START, 1, &()).unwrap();
+    let size = |k: usize| topics.iter().filter(|&&topic| usize::from(topic) == k).count();
+    let mut by_prior: Vec<usize> = (0..N_TOPICS).collect();
+    by_prior.sort_by(|&i, &j| alpha[i].total_cmp(&alpha[j]));
+    assert!(by_prior.windows(2).all(|pair| size(pair[0]) <= size(pair[1])));
+}
+
+#[test]
+fn starts_are_checked_and_stop() {
+    let (_, counts) = planted();
+    let none = Start { n_sweeps: 1, n_starts: 0 };
+    assert!(find_topics(&counts, &[0.1; 2], 0.1, none, 1, &()).is_err());
+    assert!(find_topics(&counts, &[0.0; 2], 0.1, START, 1, &()).is_err());
+    assert!(find_topics(&counts, &[0.1; 2], -1.0, START, 1, &()).is_err());
+    let stop = Stop::default();
+    stop.raise();
+    let topics = find_topics(&counts, &[0.1; 3], 0.1, START, 1, &stop).unwrap();
+    assert!((0..3).all(|topic| topics.contains(&topic)) && topics.iter().all(|&topic| topic < 3));
+    // No sweeps: uniform topics, merged.
+    let topics = found(&counts, Start { n_sweeps: 0, n_starts: 1 }, 1);
+    assert!((0..N_TOPICS as u16).all(|topic| topics.contains(&topic)));
+}
