@@ -193,7 +193,8 @@ class Evidence(Result):
         return self.value - half_width, self.value + half_width
 
     def _columns(self) -> dict[str, Any]:
-        return {field.name: [getattr(self, field.name)] for field in fields(self)}
+        names = [field.name for field in fields(self) if field.name != "rounds"]
+        return {name: [getattr(self, name)] for name in (*names, "n_rounds", "round_trips")}
 
     def __repr__(self) -> str:
         given = ", given the total" if self.given_total else ""
