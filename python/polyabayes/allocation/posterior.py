@@ -32,7 +32,7 @@ __all__ = ["ModelPosterior", "posterior_over_models"]
 
 _NO_ODDS = (
     "lower bounds may be any distance below their evidences, so that they tell no odds: take "
-    f"{argument('method', 'annealed')} or {argument('method', 'smc')}, or look at the bounds by "
+    f"{argument('method', 'tempered')} or {argument('method', 'smc')}, or look at the bounds by "
     "log_evidence"
 )
 
