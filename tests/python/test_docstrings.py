@@ -10,11 +10,38 @@ import pytest
 
 import polyabayes
 from polyabayes import datasets, interop, plotting, priors, topics
+from polyabayes.allocation.evidence import Round
+from polyabayes.allocation.graphs.graph import Graph
+from polyabayes.allocation.layout import Cost
+from polyabayes.data.corpus import CorpusSummary
+from polyabayes.models.fitting import BoundTrace, TrainingTrace
+from polyabayes.models.lda import LdaSample
+from polyabayes.models.pfa import PfaSample
+from polyabayes.models.topic_table import TopicTable
+from polyabayes.sizes.witness.results import PredictiveBounds
+from polyabayes.sizes.witness.search import SearchStep
+from polyabayes.sizes.witness.table import ResultTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PUBLIC_MODULES = (polyabayes, datasets, interop, plotting, priors, topics)
+
+# Classes whose objects users get from public calls, though no public module exports them.
+RETURNED = (
+    BoundTrace,
+    CorpusSummary,
+    Cost,
+    Graph,
+    LdaSample,
+    PfaSample,
+    PredictiveBounds,
+    ResultTable,
+    Round,
+    SearchStep,
+    TopicTable,
+    TrainingTrace,
+)
 
 # Return annotations of functions that give nothing back.
 NOTHING_RETURNED = ("None", inspect.Signature.empty)
@@ -37,14 +64,13 @@ def own_methods(cls: type) -> Iterator[tuple[str, Callable[..., object]]]:
 def public_callables() -> dict[str, Callable[..., object]]:
     """Classes, functions and methods that a user can reach, each once, by qualified name."""
     found: dict[str, Callable[..., object]] = {}
-    for module in PUBLIC_MODULES:
-        for name in module.__all__:
-            thing = getattr(module, name)
-            if not callable(thing) or not is_own(thing):
-                continue
-            found[f"{thing.__module__}.{thing.__qualname__}"] = thing
-            if inspect.isclass(thing):
-                found.update(own_methods(thing))
+    exported = (getattr(module, name) for module in PUBLIC_MODULES for name in module.__all__)
+    for thing in (*exported, *RETURNED):
+        if not callable(thing) or not is_own(thing):
+            continue
+        found[f"{thing.__module__}.{thing.__qualname__}"] = thing
+        if inspect.isclass(thing):
+            found.update(own_methods(thing))
     return found
 
 

@@ -51,6 +51,20 @@ class Round(NamedTuple):
         Chains that went from the prior to the posterior and back, in all replicates.
     barrier : float
         Sum of the rejections of all swaps along a ladder.
+
+    References
+    ----------
+    S. Syed, A. Bouchard-Côté, G. Deligiannidis and A. Doucet (2022). Non-reversible parallel
+    tempering: a scalable highly parallel MCMC scheme. JRSS B 84(2).
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> found = pb.AllocationModel.nmf(2).log_evidence(
+    ...     [[4, 3, 0], [0, 0, 3]], "tempered", random_state=0
+    ... )
+    >>> found.rounds[-1].n_scans >= found.rounds[0].n_scans
+    True
     """
 
     n_scans: int
@@ -60,7 +74,23 @@ class Round(NamedTuple):
     barrier: float
 
     def scaled(self, ln_factor: float) -> Round:
-        """The round of an estimate that is multiplied by exp of `ln_factor`."""
+        """The round of an estimate that is multiplied by exp of `ln_factor`.
+
+        Parameters
+        ----------
+        ln_factor : float
+            In nats; added to every value and to both sides.
+
+        Returns
+        -------
+        Round
+            A copy; scans, trips and barrier stay.
+
+        Examples
+        --------
+        >>> Round(64, (-3.0,), (-3.5, -2.5), 5, 0.4).scaled(1.0).sides
+        (-2.5, -1.5)
+        """
         forward, backward = self.sides
         values = tuple(value + ln_factor for value in self.values)
         return self._replace(values=values, sides=(forward + ln_factor, backward + ln_factor))
@@ -258,7 +288,7 @@ class Estimate(NamedTuple):
 
     @classmethod
     def of(cls, found: _core.AllocationEstimate) -> Estimate:
-        """What the compiled core has found; one replicate does not say how far it is off."""
+        """The estimate of the compiled core; a single replicate has no standard error."""
         std_error = np.nan if found.n_replicates == 1 else found.std_error
         return cls(found.ln_value, std_error, found.n_eff, found.n_replicates)
 

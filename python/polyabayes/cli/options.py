@@ -343,7 +343,7 @@ def _network_options() -> _Parser:
 
 
 def _model_options(add: Callable[..., Any], table_prior: str) -> None:
-    """What a network is beside its graph."""
+    """Options of a network besides its graph."""
     add("--axes", type=names, metavar="A,B,...", help="names of the axes, or columns to take")
     add(
         "--size",

@@ -13,7 +13,7 @@ __all__ = ["pyldavis_arguments", "to_pyldavis"]
 
 
 def pyldavis_arguments(model: TopicModel, corpus: Any) -> dict[str, Any]:
-    """What ``pyLDAvis.prepare`` asks for, by the names of its arguments.
+    """Arguments of ``pyLDAvis.prepare`` for a model and a corpus, by name.
 
     Parameters
     ----------

@@ -59,6 +59,14 @@ class LdaSample(NamedTuple):
         alpha.
     topic_word_prior : float
         beta.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+    >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
+    >>> lda.last_sample_.topic_word.shape, lda.last_sample_.topic_word_prior
+    ((2, 4), 0.1)
     """
 
     topic_word: NDArray[np.float64]

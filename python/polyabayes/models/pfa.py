@@ -46,6 +46,14 @@ class PfaSample(NamedTuple):
         r.
     probability : ndarray of shape (n_components,)
         p.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+    >>> pfa = pb.PoissonFactorAnalysis(2, max_iter=20, random_state=0).fit(counts)
+    >>> pfa.last_sample_.shape.shape, pfa.last_sample_.topic_word.shape
+    ((2,), (2, 4))
     """
 
     topic_word: NDArray[np.float64]

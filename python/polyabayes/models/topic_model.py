@@ -267,7 +267,7 @@ class TopicModel(FittedModel):
         self.n_iter_ = state.n_sweeps
 
     def _last_state(self) -> LastState:
-        """Where the chain stands; refused for models that were not sampled here."""
+        """Last state of the chain; refused for models that were not sampled here."""
         if not hasattr(self, "_last"):
             raise NotFittedError(
                 f"this {type(self).__name__} has no last sample: it was not trained by fit here"

@@ -277,6 +277,11 @@ def diversity(model: Any, n_words: int = 25) -> float:
     float
         1 where no word is shared.
 
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError, NotFittedError
+        If `n_words` is no positive number, or `model` no fitted topic model.
+
     References
     ----------
     Dieng, Ruiz & Blei (2020). Topic modeling in embedding spaces. TACL.
@@ -311,6 +316,12 @@ def top_documents(model: Any, documents: Any, n_documents: int = 5) -> TopDocume
     Returns
     -------
     TopDocuments
+        Rows, shares and names of these documents.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError, NotFittedError
+        If `n_documents` is more than there are, or `model` no fitted topic model.
 
     Examples
     --------

@@ -60,6 +60,11 @@ def nmf(cls: type[M], /, K: int | None, axes: Sequence[str] = ("doc", "word"), *
     AllocationModel
         The model.
 
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `axes` do not name two different nodes, or a size or an option is bad.
+
     References
     ----------
     D. D. Lee and H. S. Seung (1999). Learning the parts of objects by non-negative matrix
@@ -97,6 +102,11 @@ def symmetric_nmf(
     AllocationModel
         The model.
 
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `axes` do not name two different nodes, or a size or an option is bad.
+
     Examples
     --------
     >>> from polyabayes import AllocationModel
@@ -132,6 +142,11 @@ def symmetric_cp(
     AllocationModel
         The model.
 
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `axes` do not name `order` different nodes, or a size or an option is bad.
+
     Examples
     --------
     >>> from polyabayes import AllocationModel
@@ -159,6 +174,11 @@ def cp(cls: type[M], /, axes: Sequence[str], R: int | None, **options: Any) -> M
     -------
     AllocationModel
         The model.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `axes` do not name different nodes, or a size or an option is bad.
 
     References
     ----------
@@ -190,6 +210,11 @@ def tucker(cls: type[M], /, axes: Sequence[str], ranks: Sequence[int | None], **
     -------
     AllocationModel
         The model.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `axes` do not name different nodes, or a size or an option is bad.
 
     References
     ----------
@@ -237,6 +262,11 @@ def pachinko(
     AllocationModel
         The model.
 
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `axes` do not name two different nodes, or a size or an option is bad.
+
     References
     ----------
     W. Li and A. McCallum (2006). Pachinko allocation: DAG-structured mixture models of topic
@@ -280,6 +310,11 @@ def blockmodel(
     AllocationModel
         The model.
 
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `axes` do not name three different nodes, or a size or an option is bad.
+
     References
     ----------
     E. M. Airoldi, D. M. Blei, S. E. Fienberg and E. P. Xing (2008). Mixed membership stochastic
@@ -315,6 +350,11 @@ def hidden_markov(
     -------
     AllocationModel
         The model.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `length` is less than 2 or more than 10,000, or a size or an option is bad.
 
     References
     ----------
@@ -354,6 +394,11 @@ def sum_conditioned(
     AllocationModel
         The model.
 
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `axes` do not name three different nodes, or a size or an option is bad.
+
     References
     ----------
     A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
@@ -384,6 +429,11 @@ def complete(cls: type[M], /, axes: Sequence[str], **options: Any) -> M:
     -------
     AllocationModel
         The model.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `axes` do not name different nodes, or a size or an option is bad.
 
     Examples
     --------
