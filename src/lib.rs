@@ -34,6 +34,7 @@ pub mod estimate;
 pub mod filter;
 pub mod math;
 pub mod rng;
+pub mod temper;
 pub mod training;
 pub mod urn;
 

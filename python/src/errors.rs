@@ -139,7 +139,7 @@ fn costs(error: &Error) -> Facts {
             let instead = if has_missing {
                 format!("give a smaller {}, or use {}", named("max_total"), named("method='smc'"))
             } else {
-                format!("use {}", named("method='annealed'"))
+                format!("use {}", named("method='tempered'"))
             };
             Facts {
                 message: format!("{error}: {}{instead}", raise(bytes <= most_bytes)),

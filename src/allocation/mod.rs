@@ -13,6 +13,7 @@ mod memory;
 mod missing;
 mod model;
 mod particles;
+mod tempering;
 
 pub use annealing::bidirectional::{Sandwich, sandwich};
 pub use ascent::decomposition::{

@@ -69,7 +69,7 @@ def vector(name: str, value: Any, size: int) -> Vector:
 
 
 def positive_vector(name: str, value: Any, size: int) -> Vector:
-    """As :func:`vector`, every entry positive and finite."""
+    """A vector as by :func:`vector`, every entry positive and finite."""
     array = vector(name, value, size)
     bad = np.flatnonzero(~((array > 0) & np.isfinite(array)))
     if len(bad):

@@ -9,7 +9,9 @@ from polyabayes.exceptions import MissingDependencyError
 
 
 @contextmanager
-def progress_bar(show: bool, total: int, unit: str) -> Generator[Callable[[int], None] | None]:
+def progress_bar(
+    show: bool, total: int | None, unit: str
+) -> Generator[Callable[[int], None] | None]:
     """Give a function that is called with the number of units done, or None where not asked for."""
     if not show:
         yield None

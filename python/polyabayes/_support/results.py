@@ -31,6 +31,16 @@ class Result:
         ------
         MissingDependencyError
             If pandas is not installed.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> lda = pb.LatentDirichletAllocation.from_parameters(
+        ...     doc_topic_prior=0.5, topic_word=[[0.9, 0.1], [0.2, 0.8]]
+        ... )
+        >>> found = pb.log_likelihood(lda, [[2, 1], [0, 3]], random_state=0)
+        >>> found.to_frame().shape[0], found.to_frame()["n_tokens"].tolist()
+        (2, [3, 3])
         """
         return data_frame(self._columns())
 

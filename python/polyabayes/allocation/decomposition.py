@@ -296,7 +296,7 @@ class Decomposition:
         return np.concatenate([np.empty(0), *map(self._fit_chunk, self._chunks(cells))])
 
     def _fit_chunk(self, cells: NDArray[np.int64]) -> Floats:
-        """Those of a chunk: tables with the values of visible nodes filled in."""
+        """Expected counts of a chunk of cells: tables with the visible nodes' values filled in."""
         factors = [Factor(np.full(len(cells), self.intensity), ("",))]
         for table, names in self._factors():
             visible = [name for name in names if name in self.tensor.axes]
@@ -345,6 +345,16 @@ def n_effective_parameters(
     -------
     int
         d(S).
+
+    Raises
+    ------
+    InvalidTypeError
+        If `allocation` is no decomposition and no mapping.
+
+    References
+    ----------
+    A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
+    allocation model. arXiv:1903.04478.
 
     Examples
     --------

@@ -19,19 +19,81 @@ from polyabayes._support.results import Result
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.options import MAX_ITER, METHODS, REPLICATES, RESTARTS, TOL, Options, Run
 from polyabayes.exceptions import (
+    Interrupted,
     InvalidArgumentError,
     InvalidTypeError,
     UnreliableErrorWarning,
     argument,
 )
 
-__all__ = ["Estimate", "Evidence", "find_evidence"]
+__all__ = ["Estimate", "Evidence", "Round", "find_evidence"]
 
-# Share of the evidence that totals may have without a word.
+# Share of the evidence that omitted totals may have without a warning.
 _LEAST_DOUBTED = 0.01
 
 # Options that make every replicate larger.
 _GROWING = ("n_particles", "n_samples")
+
+
+class Round(NamedTuple):
+    """One round of tempering.
+
+    Attributes
+    ----------
+    n_scans : int
+        Sweeps of every chain.
+    values : tuple of float
+        ln of the evidence by each replicate.
+    sides : tuple of float
+        The same by stepping stones from the prior to the posterior, and back: means over the
+        replicates. Two estimates, not bounds.
+    round_trips : int
+        Chains that went from the prior to the posterior and back, in all replicates.
+    barrier : float
+        Sum of the rejections of all swaps along a ladder.
+
+    References
+    ----------
+    S. Syed, A. Bouchard-Côté, G. Deligiannidis and A. Doucet (2022). Non-reversible parallel
+    tempering: a scalable highly parallel MCMC scheme. JRSS B 84(2).
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> found = pb.AllocationModel.nmf(2).log_evidence(
+    ...     [[4, 3, 0], [0, 0, 3]], "tempered", random_state=0
+    ... )
+    >>> found.rounds[-1].n_scans >= found.rounds[0].n_scans
+    True
+    """
+
+    n_scans: int
+    values: tuple[float, ...]
+    sides: tuple[float, float]
+    round_trips: int
+    barrier: float
+
+    def scaled(self, ln_factor: float) -> Round:
+        """The round of an estimate that is multiplied by exp of `ln_factor`.
+
+        Parameters
+        ----------
+        ln_factor : float
+            In nats; added to every value and to both sides.
+
+        Returns
+        -------
+        Round
+            A copy; scans, trips and barrier stay.
+
+        Examples
+        --------
+        >>> Round(64, (-3.0,), (-3.5, -2.5), 5, 0.4).scaled(1.0).sides
+        (-2.5, -1.5)
+        """
+        forward, backward = self.sides
+        values = tuple(value + ln_factor for value in self.values)
+        return self._replace(values=values, sides=(forward + ln_factor, backward + ln_factor))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -69,6 +131,21 @@ class Evidence(Result):
     log_remainder : float
         With missing cells, ln of what totals beyond the last that was summed would add, about (see
         :class:`MissingCells`); ``-inf`` where none was left out.
+    rounds : tuple of Round
+        Rounds of ``"tempered"``, each twice as long as the one before; the last is the estimate.
+    converged : bool
+        Whether the sides, the rounds and the replicates of ``"tempered"`` agree within the standard
+        error asked for; True by any other method.
+
+    References
+    ----------
+    A. Lee and N. Whiteley (2018). Variance estimation in the particle filter. Biometrika 105(3).
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> pb.AllocationModel.nmf(2).log_evidence([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+    <Evidence: -17.254166 nats (exact)>
     """
 
     value: float
@@ -83,6 +160,28 @@ class Evidence(Result):
     n_eff: float
     seconds: float
     log_remainder: float = -np.inf
+    rounds: tuple[Round, ...] = ()
+    converged: bool = True
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds of tempering; 0 by any other method."""
+        return len(self.rounds)
+
+    @property
+    def sides(self) -> tuple[float, float] | None:
+        """Estimates of the last round in opposite directions, not bounds; None without rounds."""
+        return self.rounds[-1].sides if self.rounds else None
+
+    @property
+    def round_trips(self) -> int:
+        """Ways of chains from the prior to the posterior and back: independent visits, in all."""
+        return sum(one.round_trips for one in self.rounds)
+
+    @property
+    def barrier(self) -> float:
+        """Sum of the rejections along a ladder in the last round; NaN without rounds."""
+        return self.rounds[-1].barrier if self.rounds else np.nan
 
     @property
     def doubt(self) -> str:
@@ -95,6 +194,8 @@ class Evidence(Result):
             )
         if self.n_replicates == 1:
             return f"one replicate does not say how far it is off; raise {argument('n_replicates')}"
+        if self.rounds:
+            return "" if self.converged else self._unsettled()
         if not _core.is_doubtful(self.std_error, self.n_eff, self.n_replicates):
             return ""
         sizes = [name for name in METHODS[self.method].options if name in _GROWING]
@@ -103,11 +204,49 @@ class Evidence(Result):
             f"trusted; raise {' or '.join(sizes)}"
         )
 
+    def _unsettled(self) -> str:
+        """Why the rounds of tempering have not come to an end."""
+        forward, backward = self.rounds[-1].sides
+        moved = ""
+        if self.n_rounds > 1:
+            last, before = (np.mean(one.values) for one in self.rounds[:-3:-1])
+            moved = f", the last round moved it by {last - before:+.2f}"
+        return (
+            f"tempering has not settled to the standard error asked for: its sides are "
+            f"{forward - backward:+.2f} nats apart{moved}, with {self.round_trips} round trips; "
+            f"raise {argument('n_samples')}"
+        )
+
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Interval that holds the true value with probability `level`.
 
         By Student's law with a degree of freedom less than there are replicates. A lower bound
         has no upper end.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability, strictly between 0 and 1.
+
+        Returns
+        -------
+        lower, upper : float
+            Bounds on ln of the evidence, in nats; equal where it is exact.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If `level` is no probability.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> found = pb.AllocationModel.nmf(2).log_evidence(
+        ...     [[4, 3, 0], [0, 0, 3], [0, 0, 3]], "smc", n_particles=64, random_state=0
+        ... )
+        >>> lower, upper = found.interval(0.95)
+        >>> lower < found.value < upper
+        True
         """
         checks.share("level", level)
         if self.is_lower_bound:
@@ -119,7 +258,8 @@ class Evidence(Result):
         return self.value - half_width, self.value + half_width
 
     def _columns(self) -> dict[str, Any]:
-        return {field.name: [getattr(self, field.name)] for field in fields(self)}
+        names = [field.name for field in fields(self) if field.name != "rounds"]
+        return {name: [getattr(self, name)] for name in (*names, "n_rounds", "round_trips")}
 
     def __repr__(self) -> str:
         given = ", given the total" if self.given_total else ""
@@ -142,12 +282,25 @@ class Estimate(NamedTuple):
     std_error: float
     n_eff: float
     n_replicates: int
+    rounds: tuple[Round, ...] = ()
+    converged: bool = True
+    interruption: BaseException | None = None
 
     @classmethod
     def of(cls, found: _core.AllocationEstimate) -> Estimate:
-        """What the compiled core has found; one replicate does not say how far it is off."""
+        """The estimate of the compiled core; a single replicate has no standard error."""
         std_error = np.nan if found.n_replicates == 1 else found.std_error
         return cls(found.ln_value, std_error, found.n_eff, found.n_replicates)
+
+    def with_rounds(self, tempering: _core.AllocationTempering | None) -> Estimate:
+        """The same with the rounds of tempering that led to it, if any did."""
+        if tempering is None:
+            return self
+        rounds = tuple(
+            Round(n_scans, tuple(values), sides, n_trips, barrier)
+            for n_scans, values, sides, n_trips, barrier in tempering.rounds
+        )
+        return self._replace(rounds=rounds, converged=tempering.converged)
 
 
 def _sampled(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
@@ -155,14 +308,18 @@ def _sampled(core: _core.Allocation, options: Options, run: Run) -> tuple[str, E
     if options.method == "smc-lookahead" and core.n_cliques > 1:
         raise InvalidArgumentError(
             "method 'smc-lookahead' needs all hidden nodes in one clique, and those of the graph "
-            f"are summed out in {core.n_cliques}; use {argument('method', 'annealed')}"
+            f"are summed out in {core.n_cliques}; use {argument('method', 'tempered')}"
         )
     n_replicates, show = options.n_replicates or REPLICATES, options.method != "exact"
-    with progress_bar(run.progress and show, n_replicates, "replicate") as update:
-        used, found = core.evidence(
+    # How many rounds tempering needs is not known before.
+    is_tempered = options.method == "tempered"
+    total, unit = (None, "round") if is_tempered else (n_replicates, "replicate")
+    with progress_bar(run.progress and show, total, unit) as update:
+        used, found, tempering, interruption = core.evidence(
             options.for_core(), seed=run.seed, n_jobs=run.n_jobs, progress=update
         )
-    return used, Estimate.of(found)
+    estimate = Estimate.of(found).with_rounds(tempering)
+    return used, estimate._replace(interruption=interruption)
 
 
 def _bound(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
@@ -202,19 +359,26 @@ def find_evidence(
     is_bound = METHODS[options.method].is_lower_bound
     start = time.perf_counter()
     used, estimate = _bound(core, options, run) if is_bound else _sampled(core, options, run)
+    ln_factor = 0.0 if given_total else ln_total
     evidence = Evidence(
-        value=estimate.ln_value + (0.0 if given_total else ln_total),
+        value=estimate.ln_value + ln_factor,
         std_error=estimate.std_error,
         method=used,
         given_total=bool(given_total),
         log_probability_of_total=ln_total,
         n_tokens=n_tokens,
-        is_unbiased=not is_bound,
+        is_unbiased=METHODS[used].is_unbiased,
         is_lower_bound=is_bound,
         n_replicates=estimate.n_replicates,
         n_eff=estimate.n_eff,
         seconds=time.perf_counter() - start,
+        rounds=tuple(one.scaled(ln_factor) for one in estimate.rounds),
+        converged=estimate.converged,
     )
+    if isinstance(estimate.interruption, KeyboardInterrupt) and evidence.rounds:
+        raise Interrupted(f"stopped after {evidence.n_rounds} rounds of tempering", evidence)
+    if estimate.interruption is not None:
+        raise estimate.interruption
     if evidence.doubt:
         warnings.warn(evidence.doubt, UnreliableErrorWarning, stacklevel=3)
     return evidence

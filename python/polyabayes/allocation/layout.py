@@ -26,7 +26,7 @@ __all__ = ["Cost", "Layout", "lay_out"]
 
 
 class Cost(NamedTuple):
-    """What a token costs under a model, and an allocation.
+    """Cost of a token, and of an allocation, under a model.
 
     Attributes
     ----------
@@ -39,6 +39,13 @@ class Cost(NamedTuple):
         elimination together. A sweep, or a particle, takes n_tokens x n_states steps.
     n_marginals : int
         Marginal counts of one allocation: four bytes each and particle, at most.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> cost = pb.AllocationModel.nmf(3).cost([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+    >>> cost.n_tokens, cost.n_cells
+    (13, 4)
     """
 
     n_tokens: int

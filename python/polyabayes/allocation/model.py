@@ -86,6 +86,14 @@ class AllocationModel:
     InvalidArgumentError, InvalidTypeError
         If the text is not a graph or the graph has a cycle; the message shows where.
 
+    References
+    ----------
+    A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
+    allocation model. arXiv:1903.04478.
+
+    D. Heckerman, D. Geiger and D. M. Chickering (1995). Learning Bayesian networks: the combination
+    of knowledge and statistical data. Machine Learning 20(3).
+
     Examples
     --------
     >>> model = AllocationModel("word <- topic -> doc", sizes={"topic": 2})
@@ -164,6 +172,16 @@ class AllocationModel:
     def with_sizes(self, **sizes: int) -> Self:
         """The same model with other sizes, by node; those that are not given stay as they are.
 
+        Parameters
+        ----------
+        **sizes : int or None
+            Number of values of a node, by its name.
+
+        Returns
+        -------
+        AllocationModel
+            A copy; the model itself does not change.
+
         Raises
         ------
         InvalidArgumentError, InvalidTypeError
@@ -217,6 +235,7 @@ class AllocationModel:
         n_particles: int | None = None,
         n_replicates: int | None = None,
         budget: float | None = None,
+        target_std_error: float | None = None,
         elimination_order: Sequence[str] | None = None,
         random_state: RandomState = None,
         n_jobs: int | None = None,
@@ -233,7 +252,7 @@ class AllocationModel:
             ===================  ====================================================  =========
             method               what it does                                          cost
             ===================  ====================================================  =========
-            ``"auto"``           exact where quick, else ``"smc"`` or ``"annealed"``,  1.3 times
+            ``"auto"``           exact where quick, else ``"smc"`` or ``"tempered"``,  1.3 times
                                  as a short pilot of smc tells                         theirs
             ``"exact"``          enumeration, allocations with equal margins merged    grows
                                                                                        fast
@@ -243,6 +262,10 @@ class AllocationModel:
             ``"smc-lookahead"``  the same along the counts that a Gibbs run expects    P T S
                                  of the tokens to come; unbiased; all hidden nodes
                                  must be summed out together
+            ``"tempered"``       non-reversible parallel tempering [1]_ of P collapsed  P N T S
+                                 Gibbs chains, in rounds of doubling length up to N
+                                 sweeps, until both directions, the rounds and the
+                                 replicates agree; any number of tokens
             ``"annealed"``       annealed importance sampling from independent tokens  16 N T S
                                  to the model's urn, populations of 16 collapsed Gibbs
                                  chains, N temperatures, from modes of the posterior
@@ -251,7 +274,7 @@ class AllocationModel:
                                  the best of several restarts                          iteration
             ===================  ====================================================  ==
             The cost is that of a replicate: T tokens in C cells, S joint states of hidden nodes,
-            which :meth:`cost` tells. Options that ``"smc"`` alone takes, or ``"annealed"``, make
+            which :meth:`cost` tells. Options that ``"smc"`` alone takes, or ``"tempered"``, make
             it the choice of ``"auto"`` where exact is not quick.
         observed : array of bool, shape of the data, or "nan", optional
             Where the data were observed; by default in all cells. The others, which must have no
@@ -265,7 +288,9 @@ class AllocationModel:
             Condition on the total, which then needs no prior.
         n_samples : int, optional
             N, the temperatures of ``"annealed"``: 1000. A replicate that starts from modes takes
-            about 2 N sweeps, half of them to look for modes.
+            about 2 N sweeps, half of them to look for modes. For ``"tempered"`` the sweeps of the
+            longest round: by default at least 512, and as many as some 4 x 10^10 weights of states
+            take.
         n_particles : int, optional
             P, the particles of the filters: 1000; rounded up to a multiple of 16.
         n_replicates : int, optional
@@ -274,6 +299,8 @@ class AllocationModel:
             Multiply-adds that an exact sum may take: 10^9 for ``"exact"``, some ten seconds, and
             10^7 for ``"auto"``. Every joint state of a token in an allocation takes as many as it
             has factors and the allocation marginal counts.
+        target_std_error : float, optional
+            Standard error at which ``"tempered"`` ends: 0.5 nats.
         elimination_order : sequence of str, optional
             Order in which hidden nodes are summed out; by default that of fewest states.
         random_state : None, int, RandomState, Generator or SeedSequence
@@ -301,6 +328,8 @@ class AllocationModel:
         BudgetExceededError
             If an exact sum would go beyond its budget; if tokens, particles or chains would take
             more memory than the machine has.
+        Interrupted
+            On Ctrl-C after the first round of ``"tempered"``: `partial` is the evidence so far.
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
             If an argument is bad, or model and data do not fit; before any work.
 
@@ -309,11 +338,19 @@ class AllocationModel:
         A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
         allocation model. arXiv:1903.04478.
 
+        .. [1] S. Syed, A. Bouchard-Côté, G. Deligiannidis, A. Doucet (2022). Non-reversible
+           parallel tempering: a scalable highly parallel MCMC scheme. JRSS B 84.
+
         Examples
         --------
         >>> found = AllocationModel.nmf(2).log_evidence([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
         >>> print(f"{found.value:.6f} {found.method}")
         -17.254166 exact
+
+        >>> counts = [[12, 3, 0], [0, 9, 5], [1, 0, 14]]
+        >>> found = AllocationModel.nmf(2).log_evidence(counts, "tempered", random_state=0)
+        >>> found.converged, found.round_trips > 10
+        (True, True)
         """
         chosen = Options.of(
             {
@@ -322,6 +359,7 @@ class AllocationModel:
                 "n_particles": n_particles,
                 "n_replicates": n_replicates,
                 "budget": budget,
+                "target_std_error": target_std_error,
                 **options,
             }
         )
@@ -405,6 +443,11 @@ class AllocationModel:
         BudgetExceededError, InvalidArgumentError, InvalidCountsError, InvalidTypeError
             As :meth:`log_evidence`; if the model has no rate, or no cell is missing.
 
+        References
+        ----------
+        A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
+        allocation model. arXiv:1903.04478.
+
         Examples
         --------
         >>> import numpy as np
@@ -458,6 +501,11 @@ class AllocationModel:
             If the enumeration would go beyond its budget.
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
             If an argument is bad, or model and data do not fit; before any work.
+
+        References
+        ----------
+        A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
+        allocation model. arXiv:1903.04478.
 
         Examples
         --------
@@ -581,6 +629,11 @@ class AllocationModel:
             If chains or particles would take more than the memory of the machine.
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
             If an argument is bad, or model and data do not fit; before any work.
+
+        References
+        ----------
+        A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
+        allocation model. arXiv:1903.04478.
 
         Examples
         --------

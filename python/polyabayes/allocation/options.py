@@ -26,21 +26,23 @@ _RESAMPLING = ("systematic", "stratified", "residual", "multinomial")
 
 
 class Method(NamedTuple):
-    """The options that a method takes, and whether it finds a bound."""
+    """The options that a method takes, and of what kind its value is."""
 
     options: tuple[str, ...]
     is_lower_bound: bool = False
+    is_unbiased: bool = True
 
 
 _FILTERING = ("n_particles", "n_replicates", "resampling", "resample_below", "order")
 
 METHODS = {
-    "auto": Method(("n_samples", *_FILTERING, "budget")),
+    "auto": Method(("n_samples", *_FILTERING, "budget", "target_std_error")),
     "exact": Method(("budget",)),
     "smc": Method(_FILTERING),
     "smc-lookahead": Method(_FILTERING),
+    "tempered": Method(("n_samples", "n_replicates", "target_std_error"), is_unbiased=False),
     "annealed": Method(("n_samples", "n_chains", "n_replicates")),
-    "vb": Method(("max_iter", "tol", "n_restarts"), is_lower_bound=True),
+    "vb": Method(("max_iter", "tol", "n_restarts"), is_lower_bound=True, is_unbiased=False),
 }
 
 
@@ -81,6 +83,7 @@ class Options:
     resampling: str = "systematic"
     resample_below: float = 0.5
     order: str | Sequence[int] = "random"
+    target_std_error: float | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Options:
@@ -121,7 +124,7 @@ class Options:
     def samplers(self) -> list[str]:
         """Samplers that take all that is given; the budget is that of an exact sum."""
         wanted = set(self.given()) - {"budget"}
-        return [name for name in ("smc", "annealed") if wanted <= set(METHODS[name].options)]
+        return [name for name in ("smc", "tempered") if wanted <= set(METHODS[name].options)]
 
     def checked(self, n_cells: int = 0, methods: Mapping[str, Method] | None = None) -> Options:
         """Refuse values out of range, and options that the method does not take.
@@ -147,7 +150,7 @@ class Options:
         if known is METHODS and method == "auto" and not self.samplers():
             told = [f"`{name}` is of {_methods_with(name)}" for name in self.given()]
             raise InvalidArgumentError(
-                "method 'auto' chooses from 'smc' and 'annealed', neither of which takes all of "
+                "method 'auto' chooses from 'smc' and 'tempered', neither of which takes all of "
                 f"these options: {'; '.join(told)}"
             )
         for name in _COUNTS:
@@ -155,7 +158,7 @@ class Options:
                 checks.whole_number(name, getattr(self, name), 1, _LARGEST)
         if self.burn_in is not None:
             checks.whole_number("burn_in", self.burn_in, 0, _LARGEST)
-        for name in ("budget", "tol"):
+        for name in ("budget", "tol", "target_std_error"):
             if getattr(self, name) is not None:
                 checks.positive_number(name, getattr(self, name))
         checks.choice("resampling", self.resampling, _RESAMPLING)

@@ -32,7 +32,7 @@ __all__ = ["ModelPosterior", "posterior_over_models"]
 
 _NO_ODDS = (
     "lower bounds may be any distance below their evidences, so that they tell no odds: take "
-    f"{argument('method', 'annealed')} or {argument('method', 'smc')}, or look at the bounds by "
+    f"{argument('method', 'tempered')} or {argument('method', 'smc')}, or look at the bounds by "
     "log_evidence"
 )
 
@@ -301,6 +301,11 @@ def posterior_over_models(
         If an argument is bad.
     Interrupted
         A KeyboardInterrupt whose ``partial`` is the posterior over the models done, if any.
+
+    References
+    ----------
+    R. E. Kass and A. E. Raftery (1995). Bayes factors. Journal of the American Statistical
+    Association 90(430).
 
     Examples
     --------

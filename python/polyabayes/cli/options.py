@@ -343,7 +343,7 @@ def _network_options() -> _Parser:
 
 
 def _model_options(add: Callable[..., Any], table_prior: str) -> None:
-    """What a network is beside its graph."""
+    """Options of a network besides its graph."""
     add("--axes", type=names, metavar="A,B,...", help="names of the axes, or columns to take")
     add(
         "--size",
@@ -377,7 +377,13 @@ def _evidence_options(parser: _Parser) -> None:
     add = parser.add_argument
     add("--given-total", action="store_true", default=None, help="condition on the total")
     add("--particles", dest="n_particles", type=int, metavar="N", help="smc: per replicate")
-    add("--samples", dest="n_samples", type=int, metavar="N", help="annealed: temperatures")
+    add(
+        "--samples",
+        dest="n_samples",
+        type=int,
+        metavar="N",
+        help="annealed: temperatures; tempered: scans",
+    )
     add("--chains", dest="n_chains", type=int, metavar="N", help="annealed: per replicate")
     add("--replicates", dest="n_replicates", type=int, metavar="N")
     add("--max-iter", type=int, metavar="N", help="vb: iterations")

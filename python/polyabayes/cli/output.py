@@ -137,7 +137,7 @@ def _problem(path: Path, write: Callable[[Path], object]) -> str:
 
 
 def _written_elsewhere(name: str, write: Callable[[Path], object]) -> Path | None:
-    """Where the temporary directory holds a result under this name, if it took it."""
+    """Path of the result in the temporary directory; None if it could not be written."""
     folder = None
     try:
         folder = Path(tempfile.mkdtemp(prefix="polyabayes-"))

@@ -300,6 +300,11 @@ class Corpus:
         train, test : Corpus
             Both keep the order of the documents.
 
+        Raises
+        ------
+        InvalidArgumentError
+            If `test_size` is no such share or number, or leaves a part empty.
+
         Examples
         --------
         >>> from polyabayes import Corpus
@@ -437,7 +442,32 @@ class Corpus:
 
 @dataclass(frozen=True)
 class CorpusSummary:
-    """Size of a corpus; document lengths are in tokens, `sd_length` divides by n_documents."""
+    """Size of a corpus; document lengths are in tokens.
+
+    Attributes
+    ----------
+    n_documents, n_words : int
+        Shape of the counts.
+    n_tokens : int
+        Sum of the counts.
+    n_nonzero : int
+        Pairs of a document and a word that occurs in it.
+    density : float
+        Their share of all pairs.
+    mean_length, sd_length : float
+        Mean and standard deviation of the lengths; the variance divides by n_documents.
+    min_length, max_length : int
+        Shortest and longest document.
+    n_empty_documents : int
+        Documents without a token.
+
+    Examples
+    --------
+    >>> from polyabayes import Corpus
+    >>> found = Corpus([[2, 0, 1], [0, 3, 1]]).summary()
+    >>> found.n_nonzero, found.mean_length
+    (4, 3.5)
+    """
 
     n_documents: int
     n_words: int

@@ -126,7 +126,7 @@ def _cut(values: NDArray[np.float64], size: int, seed: int) -> tuple[NDArray[np.
     centres = np.sort(means.cluster_centers_.ravel())
     inner = (centres[1:] + centres[:-1]) / 2
     bounds = [values.min(), *inner, values.max()]
-    # As short as tells the levels apart.
+    # The fewest digits that still tell the bounds apart.
     for digits in range(4, _ENOUGH_DIGITS + 1):
         texts = [f"{bound:.{digits}g}" for bound in bounds]
         if len(set(texts)) == len(texts):

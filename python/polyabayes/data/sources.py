@@ -21,7 +21,7 @@ _NAMES_SHOWN = 8
 
 
 class Source(NamedTuple):
-    """What a corpus is made of."""
+    """The parts of a corpus: counts, vocabulary and ids."""
 
     counts: Any
     vocabulary: Words | list[str] | None

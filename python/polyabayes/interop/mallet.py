@@ -140,7 +140,7 @@ def from_mallet(
 def _priors(
     head: _State | None, doc_topic_prior: Any, topic_word_prior: float | None
 ) -> tuple[Any, float | None]:
-    """What is given comes before what the state says."""
+    """The priors given by the caller, else those of the state file."""
     alpha, beta = (None, None) if head is None else (head.alpha, head.beta)
     if doc_topic_prior is not None:
         alpha = doc_topic_prior

@@ -13,7 +13,7 @@ __all__ = ["pyldavis_arguments", "to_pyldavis"]
 
 
 def pyldavis_arguments(model: TopicModel, corpus: Any) -> dict[str, Any]:
-    """What ``pyLDAvis.prepare`` asks for, by the names of its arguments.
+    """Arguments of ``pyLDAvis.prepare`` for a model and a corpus, by name.
 
     Parameters
     ----------
@@ -36,6 +36,20 @@ def pyldavis_arguments(model: TopicModel, corpus: Any) -> dict[str, Any]:
         If `model` is something else, or not fitted.
     InvalidArgumentError
         If `corpus` holds no tokens, or a topic gives all its weight to words that are not in it.
+
+    References
+    ----------
+    Sievert & Shirley (2014). LDAvis: a method for visualizing and interpreting topics.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> lda = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
+    ... )
+    >>> found = pb.interop.pyldavis_arguments(lda, [[9, 1], [2, 8]])
+    >>> found["doc_lengths"].tolist(), found["vocab"], found["doc_topic_dists"].shape
+    ([10, 10], ['0', '1'], (2, 2))
     """
     if not isinstance(model, TopicModel):
         raise InvalidTypeError(f"model must be a topic model, got {type(model).__name__}")
@@ -84,6 +98,21 @@ def to_pyldavis(model: TopicModel, corpus: Any, **options: Any) -> Any:
         If pyLDAvis is not installed.
     InvalidTypeError, InvalidArgumentError, NotFittedError
         As for :func:`pyldavis_arguments`.
+
+    References
+    ----------
+    Sievert & Shirley (2014). LDAvis: a method for visualizing and interpreting topics.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> lda = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.5,
+    ...     topic_word=[[0.7, 0.1, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1], [0.1, 0.1, 0.4, 0.4]],
+    ... )
+    >>> shown = pb.interop.to_pyldavis(lda, [[7, 1, 0, 1], [1, 8, 1, 0], [0, 1, 4, 5]], n_jobs=1)
+    >>> len(shown.topic_order)
+    3
     """
     arguments = pyldavis_arguments(model, corpus)
     try:

@@ -96,6 +96,11 @@ def split_tokens(
     InvalidArgumentError, InvalidCountsError, InvalidTypeError
         If an argument is bad.
 
+    References
+    ----------
+    H. Wallach, I. Murray, R. Salakhutdinov and D. Mimno (2009). Evaluation methods for topic
+    models. ICML.
+
     Examples
     --------
     >>> import polyabayes as pb

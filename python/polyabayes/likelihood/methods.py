@@ -10,7 +10,7 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 
 class Method(NamedTuple):
-    """What is known of an estimator of p.
+    """Properties of an estimator of p.
 
     Attributes
     ----------

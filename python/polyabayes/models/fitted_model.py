@@ -60,7 +60,7 @@ class TopicWeights(NamedTuple):
 
 
 class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """What topic models do once they have topics, wherever those came from."""
+    """Base class of topic models that have topics, trained here or given."""
 
     n_components: int
     n_jobs: int | None
@@ -381,7 +381,7 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self._arrays
 
     def _to_store(self) -> StoredModel:
-        """What a file keeps of the model."""
+        """The part of the model that a file keeps."""
         parameters = self.get_params(deep=False)
         names = [*self._stored(), *(["topic_counts_"] if hasattr(self, "topic_counts_") else [])]
         return StoredModel(

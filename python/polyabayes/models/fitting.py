@@ -61,7 +61,7 @@ def start_sweeps(burn_in: int) -> int:
 
 
 class TrainingTrace(NamedTuple):
-    """What training looked like, every ``eval_every`` sweeps.
+    """Progress of training, recorded every ``eval_every`` sweeps.
 
     Attributes
     ----------
@@ -77,6 +77,14 @@ class TrainingTrace(NamedTuple):
         Standard error of ``held_out``.
     seconds : ndarray
         Seconds since training began, or went on from a checkpoint; without those of evaluation.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+    >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
+    >>> lda.trace_.n_iter.tolist(), lda.trace_.log_joint.shape
+    ([10, 20], (2,))
     """
 
     n_iter: NDArray[np.int64]
@@ -86,12 +94,31 @@ class TrainingTrace(NamedTuple):
     seconds: NDArray[np.float64]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a look."""
+        """One row every ``eval_every`` sweeps.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The attributes as columns.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+        >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
+        >>> lda.trace_.to_frame()["n_iter"].tolist()
+        [10, 20]
+        """
         return _frame(self)
 
 
 class BoundTrace(NamedTuple):
-    """What variational EM looked like, iteration by iteration.
+    """Progress of variational EM, iteration by iteration.
 
     Attributes
     ----------
@@ -99,13 +126,40 @@ class BoundTrace(NamedTuple):
         Iterations done; the first entry is the start.
     bound : ndarray
         Lower bound of ln p(words | parameters) of the training documents, in nats.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+    >>> lda = pb.LatentDirichletAllocation(2, fit_method="em", max_iter=5, random_state=0)
+    >>> bool((lda.fit(counts).trace_.bound < 0).all())
+    True
     """
 
     n_iter: NDArray[np.int64]
     bound: NDArray[np.float64]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row an iteration."""
+        """One row an iteration.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``n_iter`` and ``bound``.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+        >>> lda = pb.LatentDirichletAllocation(2, fit_method="em", max_iter=5, random_state=0)
+        >>> lda.fit(counts).trace_.to_frame().columns.tolist()
+        ['n_iter', 'bound']
+        """
         return _frame(self)
 
 
@@ -172,7 +226,7 @@ def fingerprint(corpus: Corpus) -> str:
 
 
 class LastState(NamedTuple):
-    """Where a chain stands: what its last sample is made from.
+    """Last state of a chain, from which its last sample is made.
 
     Attributes
     ----------
@@ -219,7 +273,7 @@ def topic_word_counts(
 
 
 class Looks:
-    """What happens between the parts of a run: a trace, and the user's callback.
+    """Work between two parts of a run: an entry of the trace, and the user's callback.
 
     `take` makes the model what training would return, `evaluate` gives its nats per token and
     their standard error, `callback` may end the run by returning True.

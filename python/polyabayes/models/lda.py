@@ -59,6 +59,14 @@ class LdaSample(NamedTuple):
         alpha.
     topic_word_prior : float
         beta.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+    >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
+    >>> lda.last_sample_.topic_word.shape, lda.last_sample_.topic_word_prior
+    ((2, 4), 0.1)
     """
 
     topic_word: NDArray[np.float64]
@@ -163,6 +171,12 @@ class LatentDirichletAllocation(TopicModel):
     seed_ : int
         Seed that the random state gave; it also serves ``transform`` and ``score``.
 
+    References
+    ----------
+    D. M. Blei, A. Y. Ng and M. I. Jordan (2003). Latent Dirichlet allocation. JMLR 3.
+
+    T. L. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.
+
     Examples
     --------
     >>> import polyabayes as pb
@@ -260,6 +274,22 @@ class LatentDirichletAllocation(TopicModel):
             On Ctrl-C: a KeyboardInterrupt, raised when what was reached has been stored in the
             model, which is usable. Before the first sweep it is a plain KeyboardInterrupt, which
             says so, and the model is as it was before.
+
+        References
+        ----------
+        T. L. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.
+
+        D. M. Blei, A. Y. Ng and M. I. Jordan (2003). Latent Dirichlet allocation. JMLR 3.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+        >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0)
+        >>> lda.fit(counts).components_.shape
+        (2, 4)
+        >>> bool(lda.set_params(fit_method="em").fit(counts).bound_ < 0)
+        True
         """
         method = checks.choice("fit_method", self.fit_method, ("gibbs", "em"))
         if method == "gibbs":
@@ -367,6 +397,22 @@ class LatentDirichletAllocation(TopicModel):
         Returns
         -------
         LatentDirichletAllocation
+            Ready to score and to transform.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If the prior is not positive, if rows of `topic_word` are negative or do not sum to 1,
+            or if shapes do not fit.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> lda = pb.LatentDirichletAllocation.from_parameters(
+        ...     doc_topic_prior=0.5, topic_word=[[0.9, 0.1], [0.2, 0.8]], vocabulary=["urn", "ball"]
+        ... )
+        >>> round(lda.perplexity([[2, 1]]), 4)
+        2.1816
         """
         n_components = len(checks.matrix("topic_word", topic_word))
         model = cls(n_components, doc_topic_prior=doc_topic_prior, random_state=random_state)
@@ -413,6 +459,18 @@ class LatentDirichletAllocation(TopicModel):
             many tokens the topics rest: those of ``from_parameters``.
         Interrupted
             On Ctrl-C, as in ``fit``.
+
+        References
+        ----------
+        P. S. Maybeck (1982). Stochastic models, estimation and control. Academic Press.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0)
+        >>> lda = lda.fit([[3, 1, 0, 0], [0, 0, 1, 3]])
+        >>> int(lda.partial_fit([[2, 2, 0, 0], [0, 0, 2, 2]]).topic_counts_.sum())
+        16
         """
         if not hasattr(self, "components_"):
             return self.fit(X)

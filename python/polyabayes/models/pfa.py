@@ -46,6 +46,14 @@ class PfaSample(NamedTuple):
         r.
     probability : ndarray of shape (n_components,)
         p.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+    >>> pfa = pb.PoissonFactorAnalysis(2, max_iter=20, random_state=0).fit(counts)
+    >>> pfa.last_sample_.shape.shape, pfa.last_sample_.topic_word.shape
+    ((2,), (2, 4))
     """
 
     topic_word: NDArray[np.float64]
@@ -149,6 +157,17 @@ class PoissonFactorAnalysis(TopicModel):
     seed_ : int
         Seed that the random state gave; it also serves ``transform`` and ``score``.
 
+    References
+    ----------
+    M. Zhou and L. Carin (2013). Negative binomial process count and mixture modeling. IEEE TPAMI
+    37(2).
+
+    J. Capdevila, J. Cerquides, J. Torres, F. Petitjean and W. Buntine (2018). A left-to-right
+    algorithm for likelihood estimation in gamma-Poisson factor analysis. ECML PKDD.
+
+    D. D. Lee and H. S. Seung (1999). Learning the parts of objects by non-negative matrix
+    factorization. Nature 401.
+
     Examples
     --------
     >>> import polyabayes as pb
@@ -236,6 +255,22 @@ class PoissonFactorAnalysis(TopicModel):
         Returns
         -------
         PoissonFactorAnalysis
+            Ready to score and to transform.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If `shape` is not positive, `probability` not between 0 and 1, `topic_word` negative,
+            or if shapes do not fit.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> pfa = pb.PoissonFactorAnalysis.from_parameters(
+        ...     topic_word=[[0.9, 0.1], [0.2, 0.8]], shape=1.5, probability=0.5
+        ... )
+        >>> print(f"{pfa.score_samples([[2, 1]])[0]:.6f}")
+        -2.909967
         """
         n_components = len(checks.matrix("topic_word", topic_word))
         model = cls(n_components, shape=shape, probability=probability, random_state=random_state)
@@ -276,6 +311,20 @@ class PoissonFactorAnalysis(TopicModel):
             E[theta | document, model], averaged over Gibbs sweeps of each document. After
             ``prior="nmf"`` the theta of largest likelihood, by updates that go on until the
             log-likelihood of the document is within 0.001 nats of its maximum, at most 1,000.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, NotFittedError
+            If the documents are bad or have other words than the model, or it is not fitted.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> pfa = pb.PoissonFactorAnalysis.from_parameters(
+        ...     topic_word=[[0.9, 0.1], [0.1, 0.9]], shape=1.0, probability=0.5, random_state=0
+        ... )
+        >>> pfa.transform([[9, 1], [0, 5]]).argmax(axis=1).tolist()
+        [0, 1]
         """
         self._check_fitted()
         if self._has_likelihood():

@@ -1,4 +1,4 @@
-"""What all topic models share: how they are trained, beside what fitted ones do."""
+"""Base class of the two topic models: training, on top of what a fitted model can do."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ from polyabayes.models.topic_table import TopicTable, topic_table
 _WARM_UP = 30
 _MOST_SWEEPS = 10**9
 
-# What two runs must agree on of their schedules, for one to go on where the other was.
+# Fields of the schedule that two runs must share for one to resume the other.
 _KEPT_OF_SCHEDULE = ("burn_in", "warm_up", "thin", "start_sweeps", "n_init", "seed")
 
-# What a look at held-out documents costs: some tenths of a nat a document are enough for a trace.
+# Effort of one score of held-out documents: a trace needs no more than tenths of a nat a document.
 _EVALUATION_TEMPERATURES = 20
 _EVALUATION_RUNS = 16
 
 
 class Before(NamedTuple):
-    """What earlier documents taught, where training goes on without them.
+    """State that training on earlier documents left, where it goes on without them.
 
     Attributes
     ----------
@@ -134,6 +134,21 @@ class TopicModel(FittedModel):
             On Ctrl-C: a KeyboardInterrupt, raised when the state reached has been stored in the
             model, which is usable. Before the first sweep it is a plain KeyboardInterrupt, which
             says so, and the model is as it was before.
+
+        References
+        ----------
+        M. Zhou and L. Carin (2013). Negative binomial process count and mixture modeling. IEEE
+        TPAMI 37(2).
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+        >>> pfa = pb.PoissonFactorAnalysis(2, max_iter=20, random_state=0)
+        >>> pfa.fit(counts, eval_corpus=counts, eval_every=10).n_iter_
+        20
+        >>> len(pfa.trace_.to_frame())
+        2
         """
         with all_or_nothing(self):
             return self._fit(X, eval_corpus, eval_every, callback)
@@ -190,6 +205,14 @@ class TopicModel(FittedModel):
             If the model was not trained here: files hold no counts of tokens.
         NotFittedError
             If there are no topics.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+        >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
+        >>> len(lda.topic_table(n_words=2).to_frame())
+        2
         """
         self._check_fitted()
         checks.whole_number("n_words", n_words)
@@ -244,7 +267,7 @@ class TopicModel(FittedModel):
         self.n_iter_ = state.n_sweeps
 
     def _last_state(self) -> LastState:
-        """Where the chain stands; refused for models that were not sampled here."""
+        """Last state of the chain; refused for models that were not sampled here."""
         if not hasattr(self, "_last"):
             raise NotFittedError(
                 f"this {type(self).__name__} has no last sample: it was not trained by fit here"

@@ -25,7 +25,16 @@ class TopicTable(NamedTuple):
     n_tokens : ndarray, shape (n_components,)
         Training tokens in the last state.
     words : ndarray of object, shape (n_components, n_words)
-        The most probable words, the first first; their indices where the model has no vocabulary.
+        The most probable words, by decreasing probability; their indices where the model has no
+        vocabulary.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+    >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
+    >>> lda.topic_table(n_words=3).words.shape
+    (2, 3)
     """
 
     topic: NDArray[np.int64]
@@ -34,7 +43,26 @@ class TopicTable(NamedTuple):
     words: NDArray[np.object_]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a topic, its words in one column, separated by spaces."""
+        """One row a topic, its words in one column, separated by spaces.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``topic``, ``weight``, ``n_tokens`` and ``words``.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+        >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
+        >>> lda.topic_table(n_words=3).to_frame().columns.tolist()
+        ['topic', 'weight', 'n_tokens', 'words']
+        """
         words = [" ".join(map(str, row)) for row in self.words]
         return data_frame({**self._asdict(), "words": words})
 

@@ -59,6 +59,16 @@ class TopicDiagnostics:
         Mean over the top words of their share in this topic of all topics' probabilities.
     words : ndarray of object, shape (n_components, n_words)
         The top words.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> lda = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
+    ... )
+    >>> found = pb.topics.diagnostics(lda, [[9, 0], [0, 9]], n_words=2)
+    >>> found.words.shape, found.rank_1_docs.tolist()
+    ((2, 2), [1.0, 1.0])
     """
 
     tokens: NDArray[np.float64]
@@ -74,7 +84,27 @@ class TopicDiagnostics:
     words: NDArray[np.object_]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a topic, its words in one column."""
+        """One row a topic, its words in one column.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The attributes as columns, in the units that the class gives.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> lda = pb.LatentDirichletAllocation.from_parameters(
+        ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
+        ... )
+        >>> pb.topics.diagnostics(lda, [[9, 0], [0, 9]], n_words=2).to_frame()["words"].tolist()
+        ['0 1', '1 0']
+        """
         columns = dict(self.__dict__)
         columns["words"] = [" ".join(map(str, row)) for row in self.words]
         return data_frame(columns)
@@ -94,7 +124,17 @@ class TopDocuments:
     shares : ndarray of shape (n_components, n_documents)
         Expected share of the document's tokens.
     ids : ndarray of object, shape (n_components, n_documents), or None
-        Their names.
+        Names of these documents, where the corpus has names.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> lda = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
+    ... )
+    >>> found = pb.topics.top_documents(lda, [[9, 0], [0, 9], [5, 5]], n_documents=2)
+    >>> found.shares.shape, found.ids
+    ((2, 2), None)
     """
 
     rows: NDArray[np.intp]
@@ -102,7 +142,29 @@ class TopDocuments:
     ids: NDArray[np.object_] | None
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a topic and document."""
+        """One row a topic and document.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``topic``, ``document`` (its row), ``share`` and, where there are names,
+            ``id``.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> lda = pb.LatentDirichletAllocation.from_parameters(
+        ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
+        ... )
+        >>> found = pb.topics.top_documents(lda, [[9, 0], [0, 9]], n_documents=1).to_frame()
+        >>> found["document"].tolist()
+        [0, 1]
+        """
         topic = np.repeat(np.arange(len(self.rows)), self.rows.shape[1])
         columns: dict[str, Any] = {
             "topic": topic,
@@ -215,6 +277,11 @@ def diversity(model: Any, n_words: int = 25) -> float:
     float
         1 where no word is shared.
 
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError, NotFittedError
+        If `n_words` is no positive number, or `model` no fitted topic model.
+
     References
     ----------
     Dieng, Ruiz & Blei (2020). Topic modeling in embedding spaces. TACL.
@@ -249,6 +316,12 @@ def top_documents(model: Any, documents: Any, n_documents: int = 5) -> TopDocume
     Returns
     -------
     TopDocuments
+        Rows, shares and names of these documents.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError, NotFittedError
+        If `n_documents` is more than there are, or `model` no fitted topic model.
 
     Examples
     --------

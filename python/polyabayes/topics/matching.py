@@ -34,7 +34,16 @@ class TopicMatch:
     similarities : ndarray of shape (n_pairs,)
         Similarity of each pair, between 0 and 1.
     metric : str
-        Its name.
+        Name of the similarity: ``"cosine"`` or ``"hellinger"``.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> lda = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.5, topic_word=[[1, 0], [0, 1]]
+    ... )
+    >>> pb.topics.match_topics(lda, lda).metric
+    'cosine'
     """
 
     first: NDArray[np.intp]
@@ -43,7 +52,27 @@ class TopicMatch:
     metric: str
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a pair."""
+        """One row a pair.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``first``, ``second`` and ``similarity``, the most similar pairs first.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> lda = pb.LatentDirichletAllocation.from_parameters(
+        ...     doc_topic_prior=0.5, topic_word=[[1, 0], [0, 1]]
+        ... )
+        >>> pb.topics.match_topics(lda, lda).to_frame().columns.tolist()
+        ['first', 'second', 'similarity']
+        """
         return data_frame(
             {"first": self.first, "second": self.second, "similarity": self.similarities}
         )

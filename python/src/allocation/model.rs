@@ -9,11 +9,14 @@ use polyabayes::counts::CountTensor;
 use pyo3::prelude::*;
 
 use super::options::{EvidenceOptions, ascent, method_name};
-use super::results::{AllocationDecomposition, AllocationEstimate};
+use super::results::{AllocationDecomposition, AllocationEstimate, AllocationTempering};
 use crate::detach;
 
 /// ln of probabilities, multiplicities and numbers of parameters.
 type Groups = (Py<PyArray1<f64>>, Py<PyArray1<f64>>, Py<PyArray1<i64>>);
+
+/// Method, estimate, rounds of tempering, and an exception that cut them short.
+type Found = (&'static str, AllocationEstimate, Option<AllocationTempering>, Option<Py<PyAny>>);
 
 /// A network laid out for a tensor of counts, checked.
 #[pyclass(frozen, module = "polyabayes._core")]
@@ -91,7 +94,8 @@ impl Allocation {
         self.problem.ln_total(rate)
     }
 
-    /// ln Pr(X | T), and the name of the method that found it.
+    /// ln Pr(X | T), the name of the method that found it, the rounds of tempering, and the exception
+    /// that cut them short.
     #[pyo3(signature = (options, *, seed, n_jobs, progress = None))]
     fn evidence(
         &self,
@@ -100,13 +104,14 @@ impl Allocation {
         seed: u64,
         n_jobs: usize,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<(&'static str, AllocationEstimate)> {
+    ) -> PyResult<Found> {
         let settings = options.to_core()?;
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             evidence(&self.problem, &settings, seed, watch)
         })?;
-        let found = outcome.uninterrupted()?;
-        Ok((method_name(found.method), found.estimate.into()))
+        let (found, interruption) = outcome.into_parts(py);
+        let tempering = found.tempering.map(AllocationTempering::new);
+        Ok((method_name(found.method), found.estimate.into(), tempering, interruption))
     }
 
     /// ln Pr(S | T), multiplicity and number of parameters of all groups of equal allocations.

@@ -6,11 +6,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// Methods of the evidence, by name.
-const METHODS: [(&str, Method); 5] = [
+const METHODS: [(&str, Method); 6] = [
     ("auto", Method::Auto),
     ("exact", Method::Exact),
     ("smc", Method::Sample(Sampler::Smc)),
     ("smc-lookahead", Method::Sample(Sampler::SmcLookahead)),
+    ("tempered", Method::Sample(Sampler::Tempered)),
     ("annealed", Method::Sample(Sampler::Annealed)),
 ];
 
@@ -42,6 +43,7 @@ pub(super) struct EvidenceOptions {
     resample_below: f64,
     order: Order,
     budget: Option<f64>,
+    target_std_error: Option<f64>,
 }
 
 impl EvidenceOptions {
@@ -72,6 +74,7 @@ impl EvidenceOptions {
             resampling,
             order,
             budget: self.budget,
+            target_std_error: self.target_std_error,
         })
     }
 }

@@ -3,6 +3,7 @@
 use numpy::PyArray1;
 use polyabayes::Estimate;
 use polyabayes::allocation::{Completion, Decomposition};
+use polyabayes::temper::{Outcome, Round};
 use pyo3::prelude::*;
 
 /// ln of a probability, and how well it is known.
@@ -28,6 +29,51 @@ impl From<Estimate> for AllocationEstimate {
             n_eff: estimate.n_eff,
             n_replicates: estimate.n_replicates,
         }
+    }
+}
+
+/// Rounds of parallel tempering.
+#[pyclass(frozen, module = "polyabayes._core")]
+pub(crate) struct AllocationTempering {
+    outcome: Outcome,
+}
+
+/// Scans, estimates of the replicates, both sides, round trips, barrier.
+type RoundRow = (usize, Vec<f64>, (f64, f64), u64, f64);
+
+impl AllocationTempering {
+    pub(super) fn new(outcome: Outcome) -> Self {
+        AllocationTempering { outcome }
+    }
+}
+
+#[pymethods]
+impl AllocationTempering {
+    #[getter]
+    fn rounds(&self) -> Vec<RoundRow> {
+        let row = |round: &Round| {
+            let [forward, backward] = round.sides;
+            let sides = (forward, backward);
+            (round.n_scans, round.ln_values.clone(), sides, round.n_trips, round.barrier)
+        };
+        self.outcome.rounds.iter().map(row).collect()
+    }
+
+    /// Inverse temperatures of the last round.
+    #[getter]
+    fn betas(&self) -> Vec<f64> {
+        self.outcome.betas.clone()
+    }
+
+    /// Rejections of the swaps between them.
+    #[getter]
+    fn rejections(&self) -> Vec<f64> {
+        self.outcome.rejections.clone()
+    }
+
+    #[getter]
+    fn converged(&self) -> bool {
+        self.outcome.converged
     }
 }
 

@@ -8,7 +8,7 @@ use crate::control::Observer;
 use crate::error::{Error, Result};
 
 /// Samplers, the first of which has the pilot and is left where the pilot is in doubt.
-const SAMPLERS: [Sampler; 2] = [Sampler::Smc, Sampler::Annealed];
+const SAMPLERS: [Sampler; 2] = [Sampler::Smc, Sampler::Tempered];
 
 /// Particles of a replicate of the pilot, at most.
 const MOST_PARTICLES: usize = 256;
@@ -24,12 +24,11 @@ pub(super) enum Decision {
     Sample(Sampler),
 }
 
-/// Exact within a small budget, else smc where a short pilot of it is beyond doubt, or annealed.
+/// Exact within a small budget, else smc where a short pilot of it is beyond doubt, or tempered.
 ///
-/// The pilot takes a quarter of the draws of smc, and less beside annealed, which draws each token
-/// some ten times as often; a pilot of annealed would take longer than smc. It is in doubt where
-/// replicates differ or particles descend from few of the first: there, annealed is the nearer one.
-/// Options that one of them does not take speak for the other.
+/// The pilot takes a quarter of the draws of smc, and far less than tempering. It is in doubt where
+/// replicates differ or particles descend from few of the first. Options that one of them does not
+/// take speak for the other.
 pub(super) fn decide(
     problem: &Problem,
     settings: &Settings,
@@ -48,7 +47,7 @@ pub(super) fn decide(
     let n_particles = n_draws.div_ceil(PILOT_PART * pilot.n_replicates());
     pilot.n_particles = Some(n_particles.min(MOST_PARTICLES));
     // A seed of its own, so that the choice does not depend on the estimate that follows.
-    let found = samplers::ln_sum(problem, first, &pilot, seed ^ 1, &Unseen(observer))?;
+    let (found, _) = samplers::ln_sum(problem, first, &pilot, seed ^ 1, &Unseen(observer))?;
     Ok(Decision::Sample(if found.is_doubtful() { second } else { first }))
 }
 

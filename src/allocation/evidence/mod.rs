@@ -12,14 +12,17 @@ use super::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::Result;
 use crate::estimate::Estimate;
+use crate::temper::Outcome;
 
 /// ln Pr(X | T), the probability of a tensor given its total, and the method that found it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
     /// The value in nats, and how well it is known.
     pub estimate: Estimate,
     /// [`Method::Exact`] where nothing is hidden, whatever was asked for; never [`Method::Auto`].
     pub method: Method,
+    /// Rounds of tempering.
+    pub tempering: Option<Outcome>,
 }
 
 /// Evidence of a tensor given its total.
@@ -35,7 +38,8 @@ pub fn evidence(
 ) -> Result<Evidence> {
     let constant = problem.ln_visible + problem.ln_arrangements;
     if problem.n_states() == 0 || problem.n_tokens() == 0 {
-        return Ok(Evidence { estimate: Estimate::exact(constant), method: Method::Exact });
+        let estimate = Estimate::exact(constant);
+        return Ok(Evidence { estimate, method: Method::Exact, tempering: None });
     }
     problem.check_range()?;
     let decision = match settings.method {
@@ -45,12 +49,13 @@ pub fn evidence(
         }
         Method::Sample(sampler) => Decision::Sample(sampler),
     };
-    let (estimate, method) = match decision {
-        Decision::Exact(ln_sum) => (Estimate::exact(ln_sum), Method::Exact),
+    let ((estimate, tempering), method) = match decision {
+        Decision::Exact(ln_sum) => ((Estimate::exact(ln_sum), None), Method::Exact),
         Decision::Sample(sampler) => {
-            let estimate = samplers::ln_sum(problem, sampler, settings, seed, observer)?;
-            (estimate, Method::Sample(sampler))
+            let found = samplers::ln_sum(problem, sampler, settings, seed, observer)?;
+            (found, Method::Sample(sampler))
         }
     };
-    Ok(Evidence { estimate: estimate.scaled(constant), method })
+    let tempering = tempering.map(|outcome| outcome.raised(constant));
+    Ok(Evidence { estimate: estimate.scaled(constant), method, tempering })
 }

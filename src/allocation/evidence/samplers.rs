@@ -9,22 +9,25 @@ use crate::allocation::model::problem::Problem;
 use crate::allocation::particles::lookahead;
 use crate::allocation::particles::responsibilities::Responsibilities;
 use crate::allocation::particles::smc::{self, Keep};
+use crate::allocation::tempering;
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::rng::{Key, LANES, Purpose};
+use crate::temper::{Options, Outcome};
 
 /// ln Ẑ of a run, and the relative variance of Ẑ that the run itself knows of.
 type Run = (f64, f64);
 
-/// ln Z: allocations of all tokens, summed, by independent replicates of a sampler.
+/// ln Z: allocations of all tokens, summed, by independent replicates of a sampler; and the rounds
+/// of tempering.
 pub(super) fn ln_sum(
     problem: &Problem,
     sampler: Sampler,
     settings: &Settings,
     seed: u64,
     observer: &impl Observer,
-) -> Result<Estimate> {
+) -> Result<(Estimate, Option<Outcome>)> {
     let n_replicates = settings.n_replicates();
     check_memory(problem, sampler, settings)?;
     let replicates =
@@ -32,11 +35,15 @@ pub(super) fn ln_sum(
     let (runs, n_draws) = match sampler {
         Sampler::Smc => (replicates.smc()?, settings.filter().n_particles),
         Sampler::SmcLookahead => (replicates.lookahead()?, settings.filter().n_particles),
+        Sampler::Tempered => {
+            let outcome = replicates.tempered()?;
+            return Ok((outcome.estimate(), Some(outcome)));
+        }
         Sampler::Annealed => (replicates.annealed()?, settings.n_chains()),
     };
     // Particles and chains run in whole groups.
     let n_draws = n_draws.div_ceil(LANES) * LANES;
-    Ok(Estimate::from_runs(&runs, n_draws * n_replicates))
+    Ok((Estimate::from_runs(&runs, n_draws * n_replicates), None))
 }
 
 /// Refuses what the replicates could not hold that run at a time.
@@ -47,6 +54,12 @@ fn check_memory(problem: &Problem, sampler: Sampler, settings: &Settings) -> Res
         Sampler::SmcLookahead => {
             let n_shares = LANES * problem.n_cells() * problem.n_states();
             Load { n_particles, n_chains: LANES, n_shares, ..load }
+        }
+        // All replicates are held at the same time, and the weights beside the counts.
+        Sampler::Tempered => {
+            let n_chains = LANES * settings.n_replicates();
+            let n_marginals = 3 * load.n_marginals;
+            return Load { n_marginals, n_chains, ..load }.check(1);
         }
         Sampler::Annealed => Annealing::load(problem, settings.n_chains()),
     };
@@ -88,6 +101,17 @@ impl<O: Observer> Replicates<'_, O> {
             let expected = Responsibilities::new(problem, &mut rng, self.observer)?;
             Ok((lookahead::ln_sum(problem, &expected, &filter, &mut rng, self.observer)?, 0.0))
         })
+    }
+
+    fn tempered(&self) -> Result<Outcome> {
+        let n_replicates = self.settings.n_replicates();
+        let options = Options {
+            n_replicates,
+            target_std_error: self.settings.target_std_error(),
+            max_scans: self.settings.n_samples,
+            max_chains: tempering::max_chains(self.problem, n_replicates),
+        };
+        tempering::ln_sum(self.problem, &options, self.key, self.observer)
     }
 
     fn annealed(&self) -> Result<Vec<Run>> {

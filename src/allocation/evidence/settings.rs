@@ -15,7 +15,7 @@ pub enum Method {
     Sample(Sampler),
 }
 
-/// Estimators that draw, and whose error comes from replicates. All are unbiased.
+/// Estimators that draw, and whose error comes from replicates. All but tempering are unbiased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sampler {
     /// Sequential importance sampling with resampling.
@@ -23,6 +23,8 @@ pub enum Sampler {
     /// Sequential importance sampling that looks ahead along what a Gibbs run expects of the
     /// remaining tokens.
     SmcLookahead,
+    /// Parallel tempering of Gibbs chains.
+    Tempered,
     /// Annealed populations of Gibbs chains.
     Annealed,
 }
@@ -38,7 +40,7 @@ pub struct Settings {
     /// Particles of a filter (1,000), or chains of an annealed population (16), in a replicate. Where
     /// the method is chosen, they are particles.
     pub n_particles: Option<usize>,
-    /// Temperatures of annealing (1,000).
+    /// Temperatures of annealing (1,000); scans of the longest round of tempering (by their cost).
     pub n_samples: Option<usize>,
     /// Independent replicates of a sampler (4).
     pub n_replicates: Option<usize>,
@@ -50,6 +52,8 @@ pub struct Settings {
     pub order: TokenOrder,
     /// Multiply-adds that an exact sum may take (1e9; 1e7 where it is only tried).
     pub budget: Option<f64>,
+    /// Standard error at which tempering ends (0.5 nats).
+    pub target_std_error: Option<f64>,
 }
 
 impl Settings {
@@ -64,6 +68,7 @@ impl Settings {
             resampling: Resampling::Systematic,
             order: TokenOrder::Random,
             budget: None,
+            target_std_error: None,
         }
     }
 
@@ -92,6 +97,11 @@ impl Settings {
         self.n_samples.unwrap_or(1000)
     }
 
+    /// Standard error at which tempering ends.
+    pub(crate) fn target_std_error(&self) -> f64 {
+        self.target_std_error.unwrap_or(0.5)
+    }
+
     /// Multiply-adds of an exact sum that is asked for.
     pub(crate) fn exact_budget(&self) -> f64 {
         self.budget.unwrap_or(1e9)
@@ -114,8 +124,11 @@ impl Sampler {
     /// Whether the sampler has all the options that were chosen.
     pub(crate) fn takes(self, settings: &Settings) -> bool {
         match self {
-            Sampler::Smc | Sampler::SmcLookahead => settings.n_samples.is_none(),
-            Sampler::Annealed => settings.n_particles.is_none() && !settings.chooses_filter(),
+            Sampler::Smc | Sampler::SmcLookahead => {
+                settings.n_samples.is_none() && settings.target_std_error.is_none()
+            }
+            Sampler::Tempered => !settings.chooses_filter() && settings.n_particles.is_none(),
+            Sampler::Annealed => !settings.chooses_filter() && settings.target_std_error.is_none(),
         }
     }
 }

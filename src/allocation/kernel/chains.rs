@@ -15,34 +15,34 @@ use crate::urn::Order;
 const HEAVY: u64 = 16;
 
 /// A round of pairs for so many states: a sweep leaves none of them out for long.
-const STATES_A_ROUND: usize = 3;
+pub(super) const STATES_A_ROUND: usize = 3;
 
 /// States of tokens that are weighed between two polls of the observer: some tens of milliseconds.
 const STATES_BETWEEN_POLLS: usize = 1 << 20;
 
 /// Hidden values of all tokens in [`LANES`] chains.
 pub(crate) struct Chains<'a, U> {
-    problem: &'a Problem,
-    places: Vec<Place>,
+    pub(super) problem: &'a Problem,
+    pub(super) places: Vec<Place>,
     /// Cells of the tokens that are redrawn one by one.
-    light: Vec<u32>,
+    pub(super) light: Vec<u32>,
     /// States of all cliques of each of them.
-    states: Vec<States>,
+    pub(super) states: Vec<States>,
     /// Cells whose tokens are redrawn together.
-    heavy: Vec<u32>,
+    pub(super) heavy: Vec<u32>,
     /// Tokens in every state of the only clique, heavy cell after heavy cell.
-    piles: Vec<Counts>,
+    pub(super) piles: Vec<Counts>,
     /// Marginal counts, row after row.
-    rows: Vec<Counts>,
-    sums: Vec<Lanes>,
-    mixture: Option<Mixture>,
-    splits: Splits,
-    uniforms: U,
+    pub(super) rows: Vec<Counts>,
+    pub(super) sums: Vec<Lanes>,
+    pub(super) mixture: Option<Mixture>,
+    pub(super) splits: Splits,
+    pub(super) uniforms: U,
 }
 
 /// Place in memory of the tokens of a cell.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+pub(super) enum Place {
     /// One by one, from this on.
     States(usize),
     /// In piles, from this on.
@@ -165,7 +165,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         }
     }
 
-    fn tokens_between_polls(&self) -> usize {
+    pub(super) fn tokens_between_polls(&self) -> usize {
         STATES_BETWEEN_POLLS.div_ceil(self.problem.plan.n_states)
     }
 
@@ -241,7 +241,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
                 }
                 let [dart, ..] = self.uniforms.next();
                 let round = (dart * n_rounds(n_states) as f64) as usize;
-                self.splits.draw(&mut cell, round, order, &mut self.uniforms, observer)?;
+                self.splits.draw(&mut cell, round, order, None, &mut self.uniforms, observer)?;
             }
         }
         Ok(())

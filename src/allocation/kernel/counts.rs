@@ -30,8 +30,11 @@ pub(crate) type States = [u32; LANES];
 /// Marginal counts of [`LANES`] particles or chains, as a token sees them: by the factors of a
 /// clique at its joint states.
 pub(crate) trait Token {
-    /// base + unit S, in every lane.
-    fn sizes(&self, clique: &Clique, factor: usize, state: usize) -> Lanes;
+    /// Whether counts are added to lane after lane, and never in all of them at once.
+    const LANE_BY_LANE: bool = false;
+
+    /// Product of all factors of a clique in a state, in every lane.
+    fn product(&self, clique: &Clique, state: usize) -> Lanes;
 
     /// Adds to the count in one lane.
     fn add(&mut self, clique: &Clique, factor: usize, state: usize, lane: usize, x: i32);
@@ -47,7 +50,8 @@ pub(crate) struct Rows<'a> {
     pub(crate) target: Target<'a>,
 }
 
-impl Token for Rows<'_> {
+impl Rows<'_> {
+    /// base + unit S, in every lane.
     #[inline(always)]
     fn sizes(&self, clique: &Clique, factor: usize, state: usize) -> Lanes {
         let row = clique.row(factor, state, self.bases);
@@ -60,6 +64,13 @@ impl Token for Rows<'_> {
             sizes[lane] = base + self.target.unit * f64::from(counts[lane]);
         }
         sizes
+    }
+}
+
+impl Token for Rows<'_> {
+    #[inline(always)]
+    fn product(&self, clique: &Clique, state: usize) -> Lanes {
+        quotient(clique, |factor| self.sizes(clique, factor, state))
     }
 
     #[inline(always)]
@@ -167,14 +178,7 @@ fn weigh_state(
     token: &impl Token,
     sums: &[Lanes],
 ) -> Lanes {
-    let (n_above, n_factors) = (clique.n_above, clique.factors.len());
-    let mut above = product(clique, 0..n_above, state, token);
-    if n_above < n_factors {
-        let below = product(clique, n_above..n_factors, state, token);
-        for lane in 0..LANES {
-            above[lane] /= below[lane];
-        }
-    }
+    let mut above = token.product(clique, state);
     for (child, separators) in &clique.children {
         let child = &plan.cliques[*child];
         let end = (separators[state] as usize + 1) * child.n_inner;
@@ -186,12 +190,26 @@ fn weigh_state(
     above
 }
 
+/// Product of the factors of a clique to their powers, given their sizes.
+#[inline(always)]
+pub(crate) fn quotient(clique: &Clique, sizes: impl Fn(usize) -> Lanes) -> Lanes {
+    let (n_above, n_factors) = (clique.n_above, clique.factors.len());
+    let mut above = product(clique, 0..n_above, &sizes);
+    if n_above < n_factors {
+        let below = product(clique, n_above..n_factors, &sizes);
+        for lane in 0..LANES {
+            above[lane] /= below[lane];
+        }
+    }
+    above
+}
+
 /// Product of factors, whatever the sign of their power.
 #[inline(always)]
-fn product(clique: &Clique, factors: Range<usize>, state: usize, token: &impl Token) -> Lanes {
+fn product(clique: &Clique, factors: Range<usize>, sizes: &impl Fn(usize) -> Lanes) -> Lanes {
     let mut product = [1.0; LANES];
     for factor in factors {
-        let sizes = token.sizes(clique, factor, state);
+        let sizes = sizes(factor);
         for _ in 0..clique.factors[factor].exponent.unsigned_abs() {
             for lane in 0..LANES {
                 product[lane] *= sizes[lane];
@@ -241,9 +259,9 @@ fn pick_below(clique: &Clique, sums: &[Lanes], separator: States, darts: Lanes) 
 }
 
 #[inline(always)]
-fn add_token(plan: &Plan, token: &mut impl Token, states: &[States], x: i32) {
+fn add_token<T: Token>(plan: &Plan, token: &mut T, states: &[States], x: i32) {
     for (clique, states) in plan.cliques.iter().zip(states) {
-        if clique.n_states > LANES {
+        if T::LANE_BY_LANE || clique.n_states > LANES {
             for (lane, &state) in states.iter().enumerate() {
                 add_clique(clique, token, state as usize, lane, x);
             }

@@ -4,5 +4,7 @@ pub(crate) mod chains;
 pub(crate) mod counts;
 pub(crate) mod law;
 pub(crate) mod mixtures;
+pub(crate) mod powers;
 pub(crate) mod rounds;
 pub(crate) mod splits;
+pub(crate) mod tempered;

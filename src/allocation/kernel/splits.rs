@@ -13,6 +13,7 @@ use super::rounds::pairs;
 use crate::allocation::model::plan::{Clique, Factor};
 use crate::control::Observer;
 use crate::error::{Error, Result};
+use crate::math::elementary::{exp, ln};
 use crate::rng::{LANES, Lanes, UniformLanes};
 use crate::urn::Order;
 
@@ -70,6 +71,13 @@ pub(crate) struct Splits {
     lines: Vec<Line>,
 }
 
+/// Places on the path π^β u^(1-β): β of every lane, and κ of the urns of u.
+#[derive(Clone, Copy)]
+pub(crate) struct Path<'a> {
+    pub(crate) betas: &'a Lanes,
+    pub(crate) kappa: f64,
+}
+
 /// A cell in memory: its tokens in every state, and the counts of all rows.
 pub(crate) struct Cell<'a> {
     pub(crate) clique: &'a Clique,
@@ -81,7 +89,8 @@ pub(crate) struct Cell<'a> {
 }
 
 impl Splits {
-    /// Redraws the tokens of a cell in the pairs of states of a round.
+    /// Redraws the tokens of a cell in the pairs of states of a round, at the lanes' places on a
+    /// path, or under the law itself.
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
@@ -90,6 +99,7 @@ impl Splits {
         cell: &mut Cell<'_>,
         round: usize,
         order: Order,
+        path: Option<Path<'_>>,
         uniforms: &mut impl UniformLanes,
         observer: &impl Observer,
     ) -> Result<()> {
@@ -104,7 +114,7 @@ impl Splits {
             Order::Forward => pairs.for_each(|states| self.list(cell, states)),
             Order::Backward => pairs.rev().for_each(|states| self.list(cell, states)),
         }
-        divide(self, cell, uniforms, observer)
+        divide(self, cell, path, uniforms, observer)
     }
 
     /// Lists the rows that tell two states apart, if any chain has tokens in them.
@@ -178,6 +188,7 @@ impl Splits {
 fn divide(
     splits: &mut Splits,
     cell: &mut Cell<'_>,
+    path: Option<Path<'_>>,
     uniforms: &mut impl UniformLanes,
     observer: &impl Observer,
 ) -> Result<()> {
@@ -196,7 +207,7 @@ fn divide(
         if step % STEPS_BETWEEN_POLLS == 0 && observer.stopped() {
             return Err(Error::Stopped);
         }
-        walk.step(&splits.lines, &uniforms.next());
+        walk.step(&splits.lines, path, &uniforms.next());
     }
     Ok(())
 }
@@ -257,9 +268,18 @@ impl Walk {
 
     /// One more token in the first state.
     #[inline(always)]
-    fn step(&mut self, lines: &[Line], darts: &Lanes) {
+    fn step(&mut self, lines: &[Line], path: Option<Path<'_>>, darts: &Lanes) {
         let (above, below) = lines.split_at(lines.len() / 2);
-        let (above, below) = (product(above, &self.n), product(below, &self.n));
+        let (mut above, mut below) = (product(above, &self.n), product(below, &self.n));
+        if let Some(Path { betas, kappa }) = path {
+            for lane in 0..LANES {
+                let left = self.tokens[lane] - self.n[lane];
+                let urn = ln((self.n[lane] + kappa) / (left - 1.0 + kappa));
+                let law = ln(above[lane] / below[lane]);
+                above[lane] = exp(urn + betas[lane] * (law - urn));
+                below[lane] = 1.0;
+            }
+        }
         for lane in 0..LANES {
             let left = self.tokens[lane] - self.n[lane];
             self.weight[lane] *= left * above[lane] / ((self.n[lane] + 1.0) * below[lane]);
@@ -438,7 +458,7 @@ mod tests {
         for _ in 0..N {
             let target = Target { base: &base, unit: 1.0 };
             let mut cell = Cell { clique, bases, target, piles: &mut piles, rows: &mut rows };
-            splits.draw(&mut cell, round, Order::Forward, &mut uniforms, &()).unwrap();
+            splits.draw(&mut cell, round, Order::Forward, None, &mut uniforms, &()).unwrap();
             assert!(piles[0].iter().all(|n| !(50..=M - 50).contains(n)), "{piles:?}");
             n_moved += piles[0].iter().filter(|&&n| n < 50).count();
         }

@@ -3,7 +3,7 @@
 // Inlined into kernels that are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
 
-use crate::allocation::kernel::counts::{Counts, Target, Token};
+use crate::allocation::kernel::counts::{Counts, Target, Token, quotient};
 use crate::allocation::kernel::law::ln_law;
 use crate::allocation::model::plan::{Clique, Plan};
 use crate::allocation::model::problem::Problem;
@@ -107,7 +107,8 @@ pub(crate) struct Group<'a> {
     pub(crate) places: &'a [Place],
 }
 
-impl Token for Group<'_> {
+impl Group<'_> {
+    /// base + S, in every lane.
     #[inline(always)]
     fn sizes(&self, clique: &Clique, factor: usize, state: usize) -> Lanes {
         let place = self.places[clique.pair(factor, state)];
@@ -116,6 +117,13 @@ impl Token for Group<'_> {
             sizes[lane] = place.base + f64::from(counts[lane]);
         }
         sizes
+    }
+}
+
+impl Token for Group<'_> {
+    #[inline(always)]
+    fn product(&self, clique: &Clique, state: usize) -> Lanes {
+        quotient(clique, |factor| self.sizes(clique, factor, state))
     }
 
     #[inline(always)]

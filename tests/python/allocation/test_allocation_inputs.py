@@ -123,7 +123,7 @@ def test_frames_and_ties_of_different_shapes_are_refused() -> None:
         ),
         (
             {"n_samples": 5, "order": "sorted"},
-            "neither of which takes all .* `n_samples` is of 'auto', 'annealed'; `order` is",
+            "neither of which takes all .* `n_samples` is of 'auto', 'tempered', 'annealed'",
         ),
         ({"n_particles": 0}, "n_particles must be"),
         ({"n_chains": 8}, "method 'auto' takes no n_chains, which is of 'annealed'"),
@@ -173,10 +173,10 @@ def test_bad_bounds_are_refused(arguments: dict[str, Any], message: str) -> None
 
 def test_too_much_work_is_refused() -> None:
     wide = np.random.default_rng(0).poisson(1.0, (12, 12))
-    with pytest.raises(BudgetExceededError, match="raise budget, or use method='annealed'"):
+    with pytest.raises(BudgetExceededError, match="raise budget, or use method='tempered'"):
         AllocationModel.nmf(4).log_evidence(wide, "exact", budget=1e4)
     huge = [[9 * 10**11, 10**11], [10**11, 9 * 10**11]]
-    for method in ("auto", "smc", "smc-lookahead", "annealed"):
+    for method in ("auto", "smc", "smc-lookahead", "tempered", "annealed"):
         with pytest.raises(BudgetExceededError, match="2,000,000,000,000 tokens"):
             AllocationModel.nmf(2).log_evidence(huge, method)
     # Two states of each token, with 3 factors and 10 marginal counts.
@@ -233,7 +233,7 @@ def test_more_tokens_than_samplers_count_are_refused() -> None:
         core.evidence(Options("smc", 16, n_replicates=1), seed=0, n_jobs=1)
 
 
-@pytest.mark.parametrize("method", ["smc", "smc-lookahead", "annealed"])
+@pytest.mark.parametrize("method", ["smc", "smc-lookahead", "tempered", "annealed"])
 def test_one_replicate_has_no_error(method: str) -> None:
     with pytest.warns(UnreliableErrorWarning, match="one replicate does not say"):
         found = AllocationModel.nmf(2).log_evidence([[5, 4], [3, 2]], method, n_replicates=1)

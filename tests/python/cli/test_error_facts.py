@@ -61,7 +61,7 @@ def raised(call: Any) -> PolyabayesError:
             "budget",
             None,
             5.0,
-            "raise budget, or use method='annealed'",
+            "raise budget, or use method='tempered'",
         ),
         (
             lambda: pb.LatentDirichletAllocation.from_parameters(
@@ -120,7 +120,7 @@ def test_references_are_text_until_they_are_told() -> None:
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        ("evidence {graph} --method exact --budget 5", "raise --budget, or use --method annealed"),
+        ("evidence {graph} --method exact --budget 5", "raise --budget, or use --method tempered"),
         ("evidence {graph} --method smc --particles 0", "--particles must be between 1 and 10000"),
         ("evidence {graph} --jobs 0", "--jobs must not be 0"),
         ("evidence {graph} --rate -1", "--rate must be positive and finite, got -1"),

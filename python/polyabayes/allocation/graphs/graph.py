@@ -66,6 +66,16 @@ class Graph:
     def parse(cls, text: str) -> Graph:
         """Read statements such as ``"t, s -> r -> i; j <- r"``.
 
+        Parameters
+        ----------
+        text : str
+            The graph, as for :class:`AllocationModel`.
+
+        Returns
+        -------
+        Graph
+            The nodes in the order of their first appearance.
+
         Raises
         ------
         InvalidArgumentError
@@ -73,6 +83,11 @@ class Graph:
             is its own parent.
         InvalidTypeError
             If `text` is not a str.
+
+        Examples
+        --------
+        >>> Graph.parse("t, s -> r -> i; j <- r").parents["r"]
+        ('t', 's')
         """
         nodes, edges = read_edges(text)
         parents: dict[str, list[str]] = {node: [] for node in nodes}
@@ -105,11 +120,47 @@ class Graph:
         return tuple(TopologicalSorter(self.parents).static_order())
 
     def family(self, node: str) -> tuple[str, ...]:
-        """The node, then its parents: the dimensions of its table."""
+        """The node, then its parents: the dimensions of its table.
+
+        Parameters
+        ----------
+        node : str
+            Name of a node.
+
+        Returns
+        -------
+        tuple of str
+            Their names.
+
+        Raises
+        ------
+        KeyError
+            If the graph has no such node.
+
+        Examples
+        --------
+        >>> from polyabayes import AllocationModel
+        >>> graph = AllocationModel("i <- r -> j; r -> k", {"r": 2}).graph
+        >>> graph.family("j")
+        ('j', 'r')
+        """
         return (node, *self.parents[node])
 
     def to_text(self) -> str:
-        """Write the graph as text that :meth:`parse` reads, one statement for equal parents."""
+        """Write the graph as text that :meth:`parse` reads, one statement for equal parents.
+
+        Returns
+        -------
+        str
+            The statements, parted by semicolons.
+
+        Examples
+        --------
+        >>> from polyabayes import AllocationModel
+        >>> graph = AllocationModel("i <- r -> j; r -> k", {"r": 2}).graph
+        >>> graph.to_text()
+        'r -> i, j, k'
+        """
         children: dict[tuple[str, ...], list[str]] = {}
         for node, parents in self.parents.items():
             children.setdefault(parents, []).append(node)
@@ -125,10 +176,22 @@ class Graph:
     def to_networkx(self) -> nx.DiGraph[str]:
         """Give the graph to networkx.
 
+        Returns
+        -------
+        networkx.DiGraph
+            The nodes by name, an edge from every parent to its child.
+
         Raises
         ------
         MissingDependencyError
             If networkx is not installed.
+
+        Examples
+        --------
+        >>> from polyabayes import AllocationModel
+        >>> graph = AllocationModel("i <- r -> j; r -> k", {"r": 2}).graph
+        >>> sorted(graph.to_networkx().edges)
+        [('r', 'i'), ('r', 'j'), ('r', 'k')]
         """
         graph: nx.DiGraph[str] = import_networkx().DiGraph()
         graph.add_nodes_from(self.parents)

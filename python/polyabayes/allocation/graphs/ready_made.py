@@ -60,6 +60,19 @@ def nmf(cls: type[M], /, K: int | None, axes: Sequence[str] = ("doc", "word"), *
     AllocationModel
         The model.
 
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `axes` do not name two different nodes, or a size or an option is bad.
+
+    References
+    ----------
+    D. D. Lee and H. S. Seung (1999). Learning the parts of objects by non-negative matrix
+    factorization. Nature 401.
+
+    A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
+    allocation model. arXiv:1903.04478.
+
     Examples
     --------
     >>> from polyabayes import AllocationModel
@@ -88,6 +101,11 @@ def symmetric_nmf(
     -------
     AllocationModel
         The model.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `axes` do not name two different nodes, or a size or an option is bad.
 
     Examples
     --------
@@ -124,6 +142,11 @@ def symmetric_cp(
     AllocationModel
         The model.
 
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `axes` do not name `order` different nodes, or a size or an option is bad.
+
     Examples
     --------
     >>> from polyabayes import AllocationModel
@@ -152,6 +175,16 @@ def cp(cls: type[M], /, axes: Sequence[str], R: int | None, **options: Any) -> M
     AllocationModel
         The model.
 
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `axes` do not name different nodes, or a size or an option is bad.
+
+    References
+    ----------
+    R. A. Harshman (1970). Foundations of the PARAFAC procedure. UCLA Working Papers in Phonetics
+    16.
+
     Examples
     --------
     >>> from polyabayes import AllocationModel
@@ -177,6 +210,15 @@ def tucker(cls: type[M], /, axes: Sequence[str], ranks: Sequence[int | None], **
     -------
     AllocationModel
         The model.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `axes` do not name different nodes, or a size or an option is bad.
+
+    References
+    ----------
+    L. R. Tucker (1966). Some mathematical notes on three-mode factor analysis. Psychometrika 31(3).
 
     Examples
     --------
@@ -220,6 +262,16 @@ def pachinko(
     AllocationModel
         The model.
 
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `axes` do not name two different nodes, or a size or an option is bad.
+
+    References
+    ----------
+    W. Li and A. McCallum (2006). Pachinko allocation: DAG-structured mixture models of topic
+    correlations. ICML.
+
     Examples
     --------
     >>> from polyabayes import AllocationModel
@@ -258,6 +310,16 @@ def blockmodel(
     AllocationModel
         The model.
 
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `axes` do not name three different nodes, or a size or an option is bad.
+
+    References
+    ----------
+    E. M. Airoldi, D. M. Blei, S. E. Fienberg and E. P. Xing (2008). Mixed membership stochastic
+    blockmodels. Journal of Machine Learning Research 9.
+
     Examples
     --------
     >>> from polyabayes import AllocationModel
@@ -288,6 +350,16 @@ def hidden_markov(
     -------
     AllocationModel
         The model.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `length` is less than 2 or more than 10,000, or a size or an option is bad.
+
+    References
+    ----------
+    L. R. Rabiner (1989). A tutorial on hidden Markov models and selected applications in speech
+    recognition. Proceedings of the IEEE 77(2).
 
     Examples
     --------
@@ -322,6 +394,16 @@ def sum_conditioned(
     AllocationModel
         The model.
 
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `axes` do not name three different nodes, or a size or an option is bad.
+
+    References
+    ----------
+    A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
+    allocation model. arXiv:1903.04478.
+
     Examples
     --------
     >>> from polyabayes import AllocationModel
@@ -347,6 +429,11 @@ def complete(cls: type[M], /, axes: Sequence[str], **options: Any) -> M:
     -------
     AllocationModel
         The model.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `axes` do not name different nodes, or a size or an option is bad.
 
     Examples
     --------

@@ -47,6 +47,15 @@ class SizeChoice:
         What was compared.
     rows : list of dict
         One a size; see :meth:`to_frame`.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> choice = pb.choose_n_components(
+    ...     pb.AllocationModel.nmf(None), [[4, 3, 0], [0, 0, 3], [0, 0, 3]], [1, 2, 3]
+    ... )
+    >>> choice.best, choice.criterion
+    (3, 'evidence')
     """
 
     best: Size
@@ -71,7 +80,39 @@ class SizeChoice:
         the topics over folds (mean cosine of matched topics), ``coherence`` (NPMI),
         ``exclusivity``; the criteria of Griffiths 2004 (largest asked for), Cao 2009 (smallest),
         Arun 2010 (smallest), Deveaud 2014 (largest); ``seconds`` of the fits. By evidence:
-        ``score`` is the log evidence in nats, ``probability`` its posterior.
+        ``score`` is the log evidence in nats, ``probability`` the posterior of the size.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by ``size``.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+
+        References
+        ----------
+        T. L. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.
+
+        J. Cao, T. Xia, J. Li, Y. Zhang and S. Tang (2009). A density-based method for adaptive LDA
+        model selection. Neurocomputing 72.
+
+        R. Arun, V. Suresh, C. E. Veni Madhavan and M. N. Narasimha Murthy (2010). On finding the
+        natural number of topics with latent Dirichlet allocation: some observations. PAKDD.
+
+        R. Deveaud, E. SanJuan and P. Bellot (2014). Accurate and effective latent concept modeling
+        for ad hoc information retrieval. Document Numérique 17.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> choice = pb.choose_n_components(
+        ...     pb.AllocationModel.nmf(None), [[4, 3, 0], [0, 0, 3], [0, 0, 3]], [1, 2, 3]
+        ... )
+        >>> choice.to_frame().index.tolist()
+        [1, 2, 3]
         """
         return data_frame(self.rows).set_index("size")
 
@@ -112,7 +153,7 @@ def choice_by_fits(
     given, ended : bool
         Whether the sizes were given, and whether the race came to its end.
     rng : Generator
-        Of the probabilities.
+        Source of the draws behind the probabilities to be the best.
     """
     best = race.best(alive)
     chances = race.probabilities(alive, rng)

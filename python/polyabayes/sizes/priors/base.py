@@ -247,19 +247,16 @@ class UnivariatePrior(SizePrior):
         inside = np.where(low | high, self.first[0], at)
         return np.where(low, 0.0, np.where(high, -np.inf, self._log_survival(inside)))
 
-    def log_box(self, low: Sizes, high: tuple[float, ...]) -> float:
-        """As in :class:`SizePrior`."""
+    def log_box(self, low: Sizes, high: tuple[float, ...]) -> float:  # noqa: D102
         if math.isinf(high[0]):
             return float(self.log_survival(low[0] - 1))
         return log_sum(self.log_pmf(np.arange(low[0], int(high[0]) + 1)))
 
-    def log_masses(self, tops: Sizes) -> Vector:
-        """As in :class:`SizePrior`."""
+    def log_masses(self, tops: Sizes) -> Vector:  # noqa: D102
         points = self.log_pmf(np.arange(self.first[0], tops[0] + 1))
         return np.append(points, self.log_survival(tops[0]))
 
-    def next_size(self, axis: int, size: int) -> int | None:  # noqa: ARG002
-        """As in :class:`SizePrior`."""
+    def next_size(self, axis: int, size: int) -> int | None:  # noqa: ARG002, D102
         following = max(size + 1, self.first[0])
         return following if self.last is None or following <= self.last else None
 
@@ -300,18 +297,15 @@ class Product(SizePrior):
         self.n_variables = len(priors)
         self.first = tuple(prior.first[0] for prior in priors)
 
-    def log_box(self, low: Sizes, high: tuple[float, ...]) -> float:
-        """As in :class:`SizePrior`."""
+    def log_box(self, low: Sizes, high: tuple[float, ...]) -> float:  # noqa: D102
         sides = zip(self._priors, low, high, strict=True)
         return math.fsum(prior.log_box((start,), (end,)) for prior, start, end in sides)
 
-    def log_masses(self, tops: Sizes) -> Vector:
-        """As in :class:`SizePrior`."""
+    def log_masses(self, tops: Sizes) -> Vector:  # noqa: D102
         axes = [prior.log_masses((top,)) for prior, top in zip(self._priors, tops, strict=True)]
         return np.asarray(sum(np.ix_(*axes)))
 
-    def next_size(self, axis: int, size: int) -> int | None:
-        """As in :class:`SizePrior`."""
+    def next_size(self, axis: int, size: int) -> int | None:  # noqa: D102
         return self._priors[axis].next_size(0, size)
 
     def __repr__(self) -> str:

@@ -138,12 +138,10 @@ class Joint(SizePrior):
                 "and in two parts; all must be 1"
             )
 
-    def log_box(self, low: Sizes, high: tuple[float, ...]) -> float:
-        """As in :class:`SizePrior`."""
+    def log_box(self, low: Sizes, high: tuple[float, ...]) -> float:  # noqa: D102
         return self._box(low, high)
 
-    def next_size(self, axis: int, size: int) -> int | None:
-        """As in :class:`SizePrior`."""
+    def next_size(self, axis: int, size: int) -> int | None:  # noqa: D102
         following = max(size + 1, self.first[axis])
         low = (*self.first[:axis], following, *self.first[axis + 1 :])
         has_mass = self.log_box(low, (math.inf,) * self.n_variables) > -math.inf

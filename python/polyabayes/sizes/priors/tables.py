@@ -52,8 +52,7 @@ class Table(UnivariatePrior):
         # Summed from the end, so that small tails keep their digits.
         self._tails = np.append(np.cumsum(self._masses[::-1])[::-1][1:], 0.0)
 
-    def next_size(self, axis: int, size: int) -> int | None:  # noqa: ARG002
-        """As in :class:`SizePrior`."""
+    def next_size(self, axis: int, size: int) -> int | None:  # noqa: ARG002, D102
         place = int(np.searchsorted(self._support, size, side="right"))
         return int(self._support[place]) if place < len(self._support) else None
 
@@ -104,14 +103,12 @@ class JointTable(SizePrior):
         self.first = tuple(int(size) for size in support.min(axis=0) + 1)
         self._support = [np.unique(column) + 1 for column in support.T]
 
-    def log_box(self, low: Sizes, high: tuple[float, ...]) -> float:
-        """As in :class:`SizePrior`."""
+    def log_box(self, low: Sizes, high: tuple[float, ...]) -> float:  # noqa: D102
         ends = [None if math.isinf(end) else int(end) for end in high]
         inside = self._masses[tuple(map(slice, (start - 1 for start in low), ends))]
         return math.log(total) if (total := math.fsum(inside.flat)) > 0 else -math.inf
 
-    def next_size(self, axis: int, size: int) -> int | None:
-        """As in :class:`SizePrior`."""
+    def next_size(self, axis: int, size: int) -> int | None:  # noqa: D102
         place = int(np.searchsorted(self._support[axis], size, side="right"))
         return int(self._support[axis][place]) if place < len(self._support[axis]) else None
 

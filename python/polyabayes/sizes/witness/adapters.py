@@ -268,7 +268,7 @@ def starts_afresh(size: int) -> bool:
 
 
 def degrees_of_freedom(result: LogLikelihood) -> float:
-    """Of the error of a total, by Welch and Satterthwaite; infinite where all is exact.
+    """Degrees of freedom of a total's error (Welch, Satterthwaite); infinite where exact.
 
     Equal documents share one estimate: their errors add up.
     """

@@ -154,6 +154,10 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
     best_ : int or tuple of int
         The explored size of largest prior mass times score.
 
+    References
+    ----------
+    M. Chiang and D. Poole. Search for latent variables with unbounded domains.
+
     Examples
     --------
     >>> import polyabayes as pb
@@ -425,6 +429,10 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         ------
         InvalidArgumentError, InvalidTypeError, NotFittedError, ScoreError
             If the search cannot predict, or a prediction fails.
+
+        References
+        ----------
+        M. Chiang and D. Poole. Search for latent variables with unbounded domains.
 
         Examples
         --------

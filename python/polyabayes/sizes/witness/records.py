@@ -32,12 +32,12 @@ class RecordFile:
         self._path = self.folder.path / _FILE
         self._lines = self._read()
         if not self._lines and self.folder.path.is_dir():
-            # Of models of a search that is no more.
+            # Predictions of a search whose records are gone.
             self.folder.remove([self.folder.path / _PREDICTIONS])
 
     @property
     def header(self) -> dict[str, Any] | None:
-        """What the search in the folder was; None where there is none."""
+        """Identity of the search in the folder; None where there is none."""
         return self._lines[0] if self._lines else None
 
     def resume(self, identity: dict[str, Any]) -> list[Record]:

@@ -16,13 +16,12 @@ from polyabayes.exceptions import ScoreError
 
 Sizes: TypeAlias = tuple[int, ...]
 
-# What rounding may do to a sum of very many logs, as a share of the sum; and, as it is, to the logs
-# of the prior masses that it is multiplied and summed by.
+# Tolerance for rounding: relative in a sum of very many logs, absolute in logs of prior masses.
 ROUNDING = 1e-12
 
 
 class Score(NamedTuple):
-    """What is known of ln p(y | sizes), in nats.
+    """A score ln p(y | sizes) in nats, with its error.
 
     Attributes
     ----------

@@ -30,7 +30,7 @@ _LARGEST_GRID = 10**6
 
 
 class Rules(NamedTuple):
-    """What is promised of the scores, and what is made of them."""
+    """Properties that the scores promise, and the bounds that are made of them."""
 
     kind: str
     bound: str
@@ -70,6 +70,13 @@ class SearchStep(NamedTuple):
     pruned : tuple of tuple of int
         What the step removed from the witness set, the configuration itself where it is no
         witness included.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> search = pb.WitnessSearch(lambda k: -3.0 - 4.0 / k, pb.priors.Uniform(1, 3)).fit()
+    >>> search.trace_[0].sizes, search.trace_[0].witnesses
+    ((1,), ((1,),))
     """
 
     sizes: Sizes
@@ -345,7 +352,7 @@ def rest_bounds(survey: Survey, rules: Rules) -> tuple[float, float]:
 
 
 def _minimal(cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Those of the cells that are above no other of them."""
+    """The minimal cells: above none of the other cells given."""
     minimal = cells.copy()
     for axis in range(cells.ndim):
         at_or_below = cells

@@ -18,7 +18,22 @@ _ROWS_SHOWN = 12
 
 
 class ResultTable(Mapping[str, NDArray[Any]]):
-    """Columns by name, as arrays of shape (n_rows,); ``to_frame`` makes a DataFrame of them."""
+    """Columns by name, as arrays of shape (n_rows,); ``to_frame`` makes a DataFrame of them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the columns.
+    rows : sequence of sequences
+        Values of each row, in the order of `names`.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> search = pb.WitnessSearch(lambda k: -3.0 - 4.0 / k, pb.priors.Uniform(1, 3)).fit()
+    >>> search.bounds_["log_score"].round(3).tolist(), search.bounds_.n_rows
+    ([-7.0, -5.0, -4.333], 3)
+    """
 
     def __init__(self, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         self._columns = {name: _column([row[ix] for row in rows]) for ix, name in enumerate(names)}
@@ -30,11 +45,52 @@ class ResultTable(Mapping[str, NDArray[Any]]):
         return self._n_rows
 
     def row(self, ix: int) -> dict[str, Any]:
-        """One row, by the names of the columns."""
+        """One row, by the names of the columns.
+
+        Parameters
+        ----------
+        ix : int
+            Number of the row; negative numbers count from the end.
+
+        Returns
+        -------
+        dict
+            Value of each column.
+
+        Raises
+        ------
+        IndexError
+            If there is no such row.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> search = pb.WitnessSearch(lambda k: -3.0 - 4.0 / k, pb.priors.Uniform(1, 3)).fit()
+        >>> print(f"{search.bounds_.row(-1)['log_score']:.3f}")
+        -4.333
+        """
         return {name: column[ix] for name, column in self._columns.items()}
 
     def to_frame(self) -> pd.DataFrame:
-        """The table as a DataFrame."""
+        """The table as a DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The same columns and rows.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> search = pb.WitnessSearch(lambda k: -3.0 - 4.0 / k, pb.priors.Uniform(1, 3)).fit()
+        >>> search.bounds_.to_frame().shape[0]
+        3
+        """
         return data_frame(self._columns)
 
     def __getitem__(self, name: str) -> NDArray[Any]:

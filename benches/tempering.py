@@ -1,0 +1,183 @@
+"""Evidence by tempering: tables of docs/allocation.md, and whether its errors hold.
+
+    python benches/tempering.py [tables] [prior] [icews14] [coverage [N]]
+
+By default the first two. Times are processor seconds of one thread, and for icews14 those of the
+clock on all. Real data are read from the folder POLYABAYES_DATA, or from ../shared/data beside the
+repository.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import polyabayes as pb
+from polyabayes import AllocationModel, Evidence
+
+DATA = Path(
+    os.environ.get("POLYABAYES_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
+)
+
+Counts = NDArray[np.int64]
+
+
+class Case(NamedTuple):
+    """A table and the model that it is scored under."""
+
+    name: str
+    counts: Counts
+    n_topics: int
+    concentration: float = 1.0
+
+    def evidence(self, seed: int, **options: Any) -> tuple[Evidence, float]:
+        """Evidence given the total, and the processor time that it took."""
+        axes = ["first", "second"]
+        model = AllocationModel.nmf(self.n_topics, axes=axes, concentration=self.concentration)
+        start = time.process_time()
+        found = model.log_evidence(
+            self.counts, "tempered", given_total=True, random_state=seed, n_jobs=1, **options
+        )
+        return found, time.process_time() - start
+
+
+def planted(size: int, total: int, n_topics: int, alpha: float, seed: int) -> Counts:
+    """A table from topics whose rows are Dirichlet(alpha)."""
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.ones(n_topics))
+    first, second = (rng.dirichlet(np.full(size, alpha), n_topics) for _ in range(2))
+    counts: Counts = rng.multinomial(total, ((first.T * shares) @ second).ravel())
+    return counts.reshape(size, size)
+
+
+def from_prior(size: int, total: int, n_topics: int, concentration: float, seed: int) -> Counts:
+    """A table from the tables of the model's own prior."""
+    rng = np.random.default_rng(seed)
+    shares = rng.gamma(concentration / n_topics, size=n_topics) + 1e-300
+    tables = rng.gamma(concentration / (n_topics * size), size=(2, n_topics, size)) + 1e-300
+    first, second = tables / tables.sum(axis=2, keepdims=True)
+    weights = ((first.T * shares / shares.sum()) @ second).ravel()
+    counts: Counts = rng.multinomial(total, weights / weights.sum())
+    return counts.reshape(size, size)
+
+
+def letters(total: int, seed: int) -> Counts:
+    """Draws of pairs of letters."""
+    table = np.zeros((26, 26))
+    for line in (DATA / "letter_bigrams.csv").read_text().splitlines()[1:]:
+        first, second, count = line.split(",")
+        table[ord(first) - ord("A"), ord(second) - ord("A")] = float(count)
+    weights = table.ravel() / table.sum()
+    counts: Counts = np.random.default_rng(seed).multinomial(total, weights)
+    return counts.reshape(26, 26)
+
+
+def shown(found: Evidence, seconds: float) -> str:
+    forward, backward = found.sides or (np.nan, np.nan)
+    return (
+        f"{found.value:10.2f} +- {found.std_error:5.2f}  sides {forward - backward:+6.2f}  "
+        f"{found.rounds[-1].n_scans:5} scans  {found.round_trips:5} trips  "
+        f"barrier {found.barrier:5.1f}  {seconds:6.1f} s"
+        f"{'' if found.converged else '  not settled'}"
+    )
+
+
+def tables() -> None:
+    """The planted 26 x 26 tables, by their effort."""
+    for case in (
+        Case("26 x 26, T = 2,000, planted 0.2, K = 8", planted(26, 2000, 8, 0.2, 0), 8),
+        Case("26 x 26, T = 500, planted 0.2, K = 7", planted(26, 500, 7, 0.2, 0), 7),
+    ):
+        print(case.name)
+        for n_samples in (None, 256, 512, 1024, 2048):
+            for seed in range(2):
+                found = case.evidence(seed, n_samples=n_samples, target_std_error=0.5)
+                print(f"  {n_samples or 'default'!s:>8} scans, seed {seed}: {shown(*found)}")
+
+
+def prior() -> None:
+    """Tables of the model's own prior at a = 1, beside SMC with 30,000 particles."""
+    for seed in range(3):
+        case = Case(f"prior {seed}", from_prior(26, 2000, 8, 1.0, seed), 8)
+        model = AllocationModel.nmf(8, axes=["first", "second"])
+        smc = model.log_evidence(
+            case.counts, "smc", n_particles=30_000, given_total=True, random_state=0, n_jobs=1
+        )
+        print(f"prior's table {seed}: smc {smc.value:.2f} +- {smc.std_error:.2f}")
+        print(f"  tempered {shown(*case.evidence(0))}")
+
+
+def icews14() -> None:
+    """CP ranks of the political events of 2014, on all threads."""
+    tensor = pb.read_tensor(DATA / "icews14.tns.gz")
+    for rank in (5, 10, 20, 50):
+        start = time.perf_counter()
+        found = AllocationModel.cp(tensor.axes, rank).log_evidence(
+            tensor, "tempered", given_total=True, random_state=0, n_replicates=2
+        )
+        print(f"icews14, CP {rank}: {shown(found, time.perf_counter() - start)}", flush=True)
+
+
+SIZES = ((10, 50, 2), (12, 200, 4), (16, 500, 6), (20, 1000, 8), (26, 2000, 10))
+
+
+def cases() -> Iterator[Case]:
+    """Tables of four generators, small ones first."""
+    for size, total, K in SIZES:
+        shape = f"T = {total}, K = {K}"
+        for seed in range(3):
+            alpha, a = (0.05, 0.2, 1.0)[seed], (1e-4, 1e-2, 100.0)[seed]
+            yield Case(f"prior {seed}, {shape}", from_prior(size, total, K, 1.0, seed), K)
+            yield Case(f"planted {alpha}, {shape}", planted(size, total, K, alpha, seed), K)
+            yield Case(f"letters {seed}, {shape}", letters(total, seed), K)
+            counts = planted(size, total, K, 0.3, 10 + seed)
+            yield Case(f"a = {a:g}, {shape}", counts, K, a)
+
+
+def coverage(n_tables: int = 60) -> None:
+    """95 % intervals of two seeds against a run some ten times as long."""
+    rows = []
+    for index, case in enumerate(cases()):
+        if index == n_tables:
+            break
+        runs = [case.evidence(seed) for seed in (1, 2)]
+        n_scans = 8 * max(found.rounds[-1].n_scans for found, _ in runs)
+        reference, _ = case.evidence(3, n_samples=n_scans, target_std_error=1e-9)
+        for found, seconds in runs:
+            low, high = found.interval()
+            gap = found.value - reference.value
+            error = np.hypot(found.std_error, reference.std_error)
+            rows.append((low <= reference.value <= high, abs(gap) > 4 * error, found.converged))
+            print(
+                f"{case.name:<38} gap {gap:+6.2f} of {error:5.2f}  {shown(found, seconds)}",
+                flush=True,
+            )
+    held, far, settled = np.array(rows).T
+    print(
+        f"{len(rows)} runs: 95 % intervals hold {held.mean():.0%} of the longer runs; settled "
+        f"{settled.mean():.0%}; {np.sum(far)} off by more than 4 errors, {np.sum(far & settled)} "
+        "of them without a warning"
+    )
+
+
+def main() -> None:
+    """Print the sections asked for."""
+    warnings.simplefilter("ignore")
+    names = sys.argv[1:] or ["tables", "prior"]
+    for index, name in enumerate(names):
+        if name == "coverage" and index + 1 < len(names) and names[index + 1].isdigit():
+            coverage(int(names[index + 1]))
+        elif not name.isdigit():
+            {"tables": tables, "prior": prior, "icews14": icews14, "coverage": coverage}[name]()
+
+
+if __name__ == "__main__":
+    main()

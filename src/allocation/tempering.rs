@@ -1,0 +1,180 @@
+//! Evidence by parallel tempering of collapsed chains on the power path.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use super::kernel::powers::{Level, Margins, ln_urn_rising};
+use super::kernel::tempered::Tempered;
+use super::model::problem::Problem;
+use crate::control::Observer;
+use crate::error::Result;
+use crate::rng::{Key, LANES, Lanes, Rng};
+use crate::temper::{Chains, Options, Outcome, Target, anneal, temper};
+
+/// Allocations of a problem, from independent uniform hidden values to the law.
+struct Allocations<'a> {
+    problem: &'a Problem,
+    margins: Margins,
+    alphas: Vec<f64>,
+}
+
+/// κ of the urns of the reference, before the problem has been looked at.
+const FIRST_KAPPA: f64 = 1.0;
+
+/// κ that are compared: half decades.
+const KAPPAS: RangeInclusive<i32> = -4..=4;
+
+/// κ beside that of the nearest reference: tokens that are redrawn one by one must still be able to
+/// leave those of their cell.
+const WIDER: f64 = 10.0;
+
+impl<'a> Allocations<'a> {
+    /// A path whose reference is, of those in its family, the nearest to where one annealing pass
+    /// ends. Hidden nodes that are summed out apart have independent tokens as a reference.
+    fn new(problem: &'a Problem, key: Key, observer: &impl Observer) -> Result<Self> {
+        let alphas = problem.alphas();
+        let with =
+            |kappa, alphas| Allocations { problem, margins: Margins::new(problem, kappa), alphas };
+        let piles_up = problem.counts.iter().any(|&n| n > 1);
+        if problem.plan.cliques.len() > 1 || !piles_up {
+            return Ok(with(f64::INFINITY, alphas));
+        }
+        let first = with(FIRST_KAPPA, alphas);
+        let n_holding = anneal(&first, key, observer)?.occupancies();
+        let kappas = KAPPAS.map(|halves| 10_f64.powf(0.5 * f64::from(halves)));
+        let fits = kappas.map(|kappa| (ln_reference(problem, &n_holding, kappa), kappa));
+        let best = fits.max_by(|(one, _), (other, _)| one.total_cmp(other));
+        let kappa = WIDER * best.map_or(FIRST_KAPPA, |(_, kappa)| kappa);
+        Ok(with(kappa, first.alphas))
+    }
+}
+
+/// ln u of all lanes of allocations, but for a constant: `n_holding` states of a cell hold n tokens.
+fn ln_reference(problem: &Problem, n_holding: &BTreeMap<i32, u64>, kappa: f64) -> f64 {
+    let states = |(&n, &times): (&i32, &u64)| times as f64 * ln_urn_rising(kappa, n as u64);
+    let whole = kappa * problem.plan.n_states as f64;
+    let cells = problem.counts.iter().map(|&n| ln_urn_rising(whole, n));
+    n_holding.iter().map(states).sum::<f64>() - LANES as f64 * cells.sum::<f64>()
+}
+
+impl Target for Allocations<'_> {
+    type Level = Level;
+    type Chains<'a>
+        = Tempered<'a>
+    where
+        Self: 'a;
+
+    fn level(&self, beta: f64) -> Level {
+        self.margins.level(beta)
+    }
+
+    fn chains(&self, rng: &mut Rng, observer: &impl Observer) -> Result<Tempered<'_>> {
+        Tempered::new(self.problem, &self.margins, &self.alphas, rng, observer)
+    }
+
+    fn sweep_cost(&self) -> f64 {
+        (LANES * self.problem.plan.n_states) as f64 * self.problem.total as f64
+    }
+}
+
+impl Chains for Tempered<'_> {
+    type Level = Level;
+
+    fn sweep(&mut self, levels: &[&Level; LANES], observer: &impl Observer) -> Result<()> {
+        Tempered::sweep(self, levels, observer)
+    }
+
+    fn values(&self) -> Lanes {
+        Tempered::values(self)
+    }
+}
+
+/// Bytes that all ladders share: a constant, so that results are those of any machine.
+const LADDER_BYTES: usize = 1 << 32;
+
+/// Chains of a ladder at most.
+const MOST_CHAINS: usize = 1024;
+
+/// Chains that each of so many ladders may have: a chain holds states, counts and their powers.
+pub(crate) fn max_chains(problem: &Problem, n_ladders: usize) -> usize {
+    let tokens = 4 * problem.total as usize * problem.n_cliques();
+    let chain = tokens + 12 * problem.n_rows;
+    let n_groups = LADDER_BYTES / (n_ladders * LANES * chain).max(1);
+    (n_groups.max(1) * LANES).min(MOST_CHAINS)
+}
+
+/// ln Z: allocations of all tokens, summed.
+///
+/// # Errors
+/// Those of [`temper`].
+pub(crate) fn ln_sum(
+    problem: &Problem,
+    options: &Options,
+    key: Key,
+    observer: &impl Observer,
+) -> Result<Outcome> {
+    let target = Allocations::new(problem, key.unit(0), observer)?;
+    temper(&target, options, key.unit(1), observer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allocation::exact::enumeration;
+    use crate::allocation::model::network::{Network, Prior};
+    use crate::counts::CountTensor;
+    use crate::rng::Purpose;
+
+    /// A table under a network whose nodes `0` and `1` are visible.
+    fn problem(
+        sizes: &[usize],
+        parents: &[&[usize]],
+        ties: &[Vec<usize>],
+        concentration: f64,
+        counts: &[i64],
+    ) -> Problem {
+        let parents = parents.iter().map(|parents| parents.to_vec()).collect();
+        let prior = Prior { concentration, tables: None };
+        let network = Network::new(sizes.to_vec(), parents, vec![0, 1], ties, prior).unwrap();
+        let cells = [0, 0, 0, 1, 1, 1, 2, 0, 2, 2];
+        let data = CountTensor::new(vec![3, 3], &cells[..2 * counts.len()], counts).unwrap();
+        Problem::new(&network, &data, None).unwrap()
+    }
+
+    /// Mixtures with light cells, with heavy ones and of a small concentration; a core of two hidden
+    /// nodes, whose states share rows; two axes with one table; and a chain of two hidden nodes that
+    /// are summed out apart.
+    fn problems() -> [Problem; 6] {
+        let (light, heavy) = ([3, 1, 2, 1, 2], [25, 1, 18, 1, 2]);
+        let mixture: &[&[usize]] = &[&[2], &[2], &[]];
+        [
+            problem(&[3, 3, 3], mixture, &[], 0.5, &light),
+            problem(&[3, 3, 2], mixture, &[], 0.5, &heavy),
+            problem(&[3, 3, 2], mixture, &[], 1e-4, &[5, 3, 8, 9, 2]),
+            problem(&[3, 3, 2, 2], &[&[2], &[3], &[], &[2]], &[], 1.0, &[20, 1, 2]),
+            problem(&[3, 3, 2], mixture, &[vec![0, 1]], 1.0, &[19, 2, 3, 1]),
+            problem(&[3, 3, 2, 3], &[&[], &[3], &[0], &[2]], &[], 1.0, &light),
+        ]
+    }
+
+    #[test]
+    fn evidence_is_that_of_all_allocations() {
+        for (index, problem) in problems().iter().enumerate() {
+            let exact = enumeration::ln_sum(problem, 1e8, &()).unwrap();
+            let options = Options {
+                n_replicates: 4,
+                target_std_error: 0.0,
+                max_scans: Some(1024),
+                max_chains: 64,
+            };
+            for seed in 0..3 {
+                let key = Key::new(seed, Purpose::Score);
+                let found = ln_sum(problem, &options, key, &()).unwrap();
+                let (gap, error) = (found.ln_value() - exact, found.std_error());
+                assert!(gap.abs() < 4.0 * error, "{index}, {seed}: {gap} {error}");
+                assert!(error < 0.2, "{index}, {seed}: {error}");
+                assert!(found.n_trips() > 10, "{index}, {seed}: {}", found.n_trips());
+            }
+        }
+    }
+}

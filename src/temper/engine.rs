@@ -1,0 +1,249 @@
+//! Rounds of independent ladders, until their estimates agree.
+
+use rayon::prelude::*;
+
+use super::outcome::Outcome;
+use super::replicate::{Replicate, pilot};
+use super::target::Target;
+use crate::control::Observer;
+use crate::error::{Error, Result};
+use crate::rng::Key;
+
+/// Chains in lockstep after one annealing pass from the reference to the target.
+///
+/// # Errors
+/// Those of the target.
+pub fn anneal<'a, T: Target>(
+    target: &'a T,
+    key: Key,
+    observer: &impl Observer,
+) -> Result<T::Chains<'a>> {
+    let mut chains = target.chains(&mut key.rng(), observer)?;
+    pilot(target, &mut chains, observer)?;
+    Ok(chains)
+}
+
+/// When tempering ends, and by how many replicates it is done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Options {
+    /// Independent ladders, at least two.
+    pub n_replicates: usize,
+    /// Standard error at which no more rounds are run.
+    pub target_std_error: f64,
+    /// Scans of the longest round; by their cost where it is not given.
+    pub max_scans: Option<usize>,
+    /// Largest number of chains of a ladder.
+    pub max_chains: usize,
+}
+
+/// Scans of the first round.
+const FIRST_SCANS: usize = 8;
+
+/// Scans of the first round that may be the last: shorter ones are part of the start.
+const LEAST_SCANS: usize = 128;
+
+/// Scans of a round that are run whatever they cost.
+const ANY_COST_SCANS: usize = 512;
+
+/// Cost of all rounds, in draws of one number, beyond which no longer round is begun.
+const BUDGET: f64 = 4e10;
+
+/// ln of the normalising constant of γ_1 over that of γ_0.
+///
+/// A stop after the first round keeps the last round that all replicates have finished.
+///
+/// # Errors
+/// Those of the target; [`Error::Stopped`] when the observer asks to stop before there is a round.
+pub fn temper<T: Target>(
+    target: &T,
+    options: &Options,
+    key: Key,
+    observer: &impl Observer,
+) -> Result<Outcome> {
+    let start = |replicate: usize| {
+        Replicate::new(target, key.unit(replicate as u64), options.max_chains, observer)
+    };
+    let mut replicates: Vec<Replicate<T::Chains<'_>>> =
+        (0..options.n_replicates).into_par_iter().map(start).collect::<Result<_>>()?;
+    let n_groups: usize = replicates.iter().map(Replicate::n_groups).sum();
+    let scan_cost = n_groups as f64 * target.sweep_cost();
+    let (mut outcome, mut n_scans) = (Outcome::default(), FIRST_SCANS);
+    loop {
+        let run = |replicate: &mut Replicate<_>| replicate.round(target, n_scans, observer);
+        match replicates.par_iter_mut().map(run).collect::<Result<Vec<_>>>() {
+            Ok(found) => outcome.add(&found, n_scans),
+            Err(Error::Stopped) if !outcome.rounds.is_empty() => {
+                outcome.stopped = true;
+                return Ok(outcome);
+            }
+            Err(error) => return Err(error),
+        }
+        observer.advance(1);
+        let enough = n_scans >= LEAST_SCANS.min(options.max_scans.unwrap_or(LEAST_SCANS));
+        outcome.converged = enough && outcome.std_error() <= options.target_std_error;
+        n_scans *= 2;
+        // All rounds together are twice as long as the last.
+        let goes_on = match options.max_scans {
+            Some(most) => n_scans <= most,
+            None => n_scans <= ANY_COST_SCANS || 2.0 * n_scans as f64 * scan_cost <= BUDGET,
+        };
+        if outcome.converged || !goes_on {
+            return Ok(outcome);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::target::Chains;
+    use super::*;
+    use crate::control::Stop;
+    use crate::rng::{LANES, Lanes, Purpose, Rng, Stream as _, UniformLanes as _, Uniforms};
+
+    /// V of N states of equal reference probability, moved by steps to neighbours: two modes with a
+    /// valley between them.
+    struct Valley(Vec<f64>);
+
+    struct Walkers<'a> {
+        values: &'a [f64],
+        states: [usize; LANES],
+        uniforms: Uniforms,
+    }
+
+    impl Valley {
+        fn new() -> Self {
+            let mode = |state: f64, at: f64, height: f64| height - 0.5 * (state - at).powi(2);
+            let value = |state: f64| mode(state, 5.0, 12.0).max(mode(state, 30.0, 13.0)).max(-5.0);
+            Valley((0..40).map(|state| value(f64::from(state))).collect())
+        }
+
+        fn ln_ratio(&self) -> f64 {
+            (self.0.iter().map(|value| value.exp()).sum::<f64>() / self.0.len() as f64).ln()
+        }
+    }
+
+    impl Target for Valley {
+        type Level = f64;
+        type Chains<'a> = Walkers<'a>;
+
+        fn level(&self, beta: f64) -> f64 {
+            beta
+        }
+
+        fn chains(&self, rng: &mut Rng, _: &impl Observer) -> Result<Walkers<'_>> {
+            Ok(Walkers { values: &self.0, states: [0; LANES], uniforms: rng.lanes() })
+        }
+
+        fn sweep_cost(&self) -> f64 {
+            LANES as f64
+        }
+    }
+
+    impl Chains for Walkers<'_> {
+        type Level = f64;
+
+        fn sweep(&mut self, levels: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            let (n, moves, darts) = (self.values.len(), self.uniforms.next(), self.uniforms.next());
+            for lane in 0..LANES {
+                let (state, beta) = (self.states[lane], *levels[lane]);
+                if beta == 0.0 {
+                    self.states[lane] = (moves[lane] * n as f64) as usize;
+                    continue;
+                }
+                let next = if moves[lane] < 0.5 { state.wrapping_sub(1) } else { state + 1 };
+                let Some(value) = self.values.get(next) else { continue };
+                if darts[lane] < (beta * (value - self.values[state])).exp() {
+                    self.states[lane] = next;
+                }
+            }
+            Ok(())
+        }
+
+        fn values(&self) -> Lanes {
+            self.states.map(|state| self.values[state])
+        }
+    }
+
+    fn options(n_scans: usize) -> Options {
+        Options {
+            n_replicates: 4,
+            target_std_error: 0.0,
+            max_scans: Some(n_scans),
+            max_chains: 1024,
+        }
+    }
+
+    #[test]
+    fn the_ratio_of_a_law_with_two_modes_is_found_within_its_errors() {
+        let target = Valley::new();
+        let mut squares = 0.0;
+        for seed in 0..40 {
+            let key = Key::new(seed, Purpose::Score);
+            let found = temper(&target, &options(1024), key, &()).unwrap();
+            let error = found.std_error();
+            assert!(error < 0.2, "{error}");
+            assert!(found.n_trips() > 20, "{}", found.n_trips());
+            squares += ((found.ln_value() - target.ln_ratio()) / error).powi(2);
+        }
+        assert!(squares / 40.0 < 4.0, "{squares}");
+    }
+
+    #[test]
+    fn rounds_end_where_the_error_is_small_enough() {
+        let target = Valley::new();
+        let key = Key::new(1, Purpose::Score);
+        let asked = Options { target_std_error: 0.05, max_scans: None, ..options(0) };
+        let found = temper(&target, &asked, key, &()).unwrap();
+        assert!(found.converged && found.std_error() <= 0.05);
+        let [.., before, last] = &found.rounds[..] else { panic!("rounds") };
+        assert_eq!(2 * before.n_scans, last.n_scans);
+        let short = temper(&target, &Options { max_scans: Some(16), ..asked }, key, &()).unwrap();
+        assert_eq!(short.rounds, found.rounds[..2]);
+        assert!(!short.converged);
+    }
+
+    #[test]
+    fn the_bits_are_the_same_for_any_number_of_threads() {
+        let target = Valley::new();
+        let run = |n_threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+            let key = Key::new(2, Purpose::Score);
+            pool.install(|| temper(&target, &options(64), key, &()).unwrap())
+        };
+        let alone = run(1);
+        assert_eq!(run(2), alone);
+        assert_eq!(run(5), alone);
+    }
+
+    /// Stops after a number of rounds of all replicates.
+    struct After(u64, std::sync::atomic::AtomicU64, Stop);
+
+    impl Observer for After {
+        fn advance(&self, units: u64) {
+            let before = self.1.fetch_add(units, std::sync::atomic::Ordering::Relaxed);
+            if before + units >= self.0 {
+                self.2.raise();
+            }
+        }
+
+        fn stopped(&self) -> bool {
+            self.2.stopped()
+        }
+    }
+
+    #[test]
+    fn a_stop_keeps_the_rounds_that_are_done() {
+        let (target, key) = (Valley::new(), Key::new(3, Purpose::Score));
+        let after = |n| After(n, 0.into(), Stop::default());
+        let whole = temper(&target, &options(64), key, &()).unwrap();
+        let stopped = temper(&target, &options(64), key, &after(3)).unwrap();
+        assert!(stopped.stopped && !whole.stopped && !stopped.converged);
+        assert_eq!(stopped.rounds, whole.rounds[..3]);
+        let stop = Stop::default();
+        stop.raise();
+        assert_eq!(temper(&target, &options(64), key, &stop), Err(Error::Stopped));
+    }
+}

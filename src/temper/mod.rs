@@ -1,0 +1,20 @@
+//! Non-reversible parallel tempering (Syed, Bouchard-Côté, Deligiannidis, Doucet 2022): the ratio
+//! of two normalising constants by chains on a ladder of distributions between them.
+//!
+//! A [`Target`] is a path `γ_β ∝ γ_0 exp(β V)` from a reference γ_0 that can be drawn from to the
+//! law γ_1 that is asked for. The engine knows nothing else of it. [`temper`] runs independent
+//! replicates in rounds of doubling length, respaces their ladders to equal rejection after each,
+//! and ends when two estimates in opposite directions, the rounds and the replicates agree.
+//!
+//! Results are the same bits for any number of threads.
+
+mod bridge;
+mod engine;
+mod ladder;
+mod outcome;
+mod replicate;
+mod target;
+
+pub use engine::{Options, anneal, temper};
+pub use outcome::{Outcome, Round};
+pub use target::{Chains, Target};

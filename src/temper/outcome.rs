@@ -1,0 +1,126 @@
+//! Estimates of the rounds, how far they can be trusted, and whether another round is needed.
+
+use super::replicate::Found;
+use crate::estimate::Estimate;
+
+/// One round of all replicates: means over them unless said otherwise.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Round {
+    /// Scans of each ladder.
+    pub n_scans: usize,
+    /// Bridge estimate of ln Z of every replicate.
+    pub ln_values: Vec<f64>,
+    /// Stepping stones from the reference to the target, and back. Estimates, not bounds.
+    pub sides: [f64; 2],
+    /// Chains that went from the reference to the target and back, in all replicates.
+    pub n_trips: u64,
+    /// Global barrier Λ: the sum of the rejections of all swaps along the ladder.
+    pub barrier: f64,
+}
+
+impl Round {
+    /// Mean of the bridge estimates.
+    pub fn ln_value(&self) -> f64 {
+        self.ln_values.iter().sum::<f64>() / self.ln_values.len() as f64
+    }
+
+    /// Its standard error by the spread of the replicates; 0 for one, which has none.
+    pub fn spread(&self) -> f64 {
+        let (n, mean) = (self.ln_values.len() as f64, self.ln_value());
+        let squares: f64 = self.ln_values.iter().map(|x| (x - mean).powi(2)).sum();
+        (squares / (n * (n - 1.0).max(1.0))).sqrt()
+    }
+}
+
+/// Findings of all rounds.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Outcome {
+    /// Rounds, each twice as long as the one before.
+    pub rounds: Vec<Round>,
+    /// Inverse temperatures of the first replicate in the last round.
+    pub betas: Vec<f64>,
+    /// Rejections of the swaps between them.
+    pub rejections: Vec<f64>,
+    /// Whether sides, rounds and replicates agree within the standard error asked for.
+    pub converged: bool,
+    /// Whether the observer ended the work.
+    pub stopped: bool,
+}
+
+impl Outcome {
+    /// Adds a round.
+    pub(super) fn add(&mut self, found: &[Found], n_scans: usize) {
+        let n = found.len() as f64;
+        let mean = |of: &dyn Fn(&Found) -> f64| found.iter().map(of).sum::<f64>() / n;
+        self.rounds.push(Round {
+            n_scans,
+            ln_values: found.iter().map(|found| found.steps.bridge).collect(),
+            sides: [mean(&|found| found.steps.forward), mean(&|found| found.steps.backward)],
+            n_trips: found.iter().map(|found| found.n_trips).sum(),
+            barrier: mean(&|found| found.barrier),
+        });
+        self.betas.clone_from(&found[0].betas);
+        self.rejections.clone_from(&found[0].rejections);
+    }
+
+    /// ln Z: the mean over the replicates of the last round.
+    ///
+    /// NaN where there is no round.
+    pub fn ln_value(&self) -> f64 {
+        self.rounds.last().map_or(f64::NAN, Round::ln_value)
+    }
+
+    /// Standard error of [`ln_value`](Outcome::ln_value), of four parts: the spread of the
+    /// replicates in the last two rounds, half the distance of the two sides, and how much more than
+    /// by chance the value has moved since rounds of half and of a quarter of the effort.
+    ///
+    /// Estimates approach their limit from one side while the chains still forget their start. A
+    /// distance that halves with each round leaves as much as the last round took away, and a third
+    /// of the last two.
+    pub fn std_error(&self) -> f64 {
+        let [before @ .., last] = &self.rounds[..] else { return f64::NAN };
+        let excess = |round: &Round| {
+            let moved = last.ln_value() - round.ln_value();
+            let chance = last.spread().powi(2) + round.spread().powi(2);
+            (moved.powi(2) - chance).max(0.0)
+        };
+        let variance = match before {
+            [] => last.spread().powi(2),
+            [.., half] => last.spread().powi(2).max(0.25 * half.spread().powi(2)),
+        };
+        let drift = match before {
+            [] => 0.0,
+            [half] => excess(half),
+            [.., quarter, half] => excess(half).max(excess(quarter) / 9.0),
+        };
+        let [forward, backward] = last.sides;
+        (variance + drift + (0.5 * (forward - backward)).powi(2)).sqrt()
+    }
+
+    /// Round trips of all chains in all rounds.
+    pub fn n_trips(&self) -> u64 {
+        self.rounds.iter().map(|round| round.n_trips).sum()
+    }
+}
+
+impl Outcome {
+    /// The estimate of the last round, each replicate being a visit of its own.
+    pub fn estimate(&self) -> Estimate {
+        let n_replicates = self.rounds.last().map_or(0, |round| round.ln_values.len());
+        Estimate {
+            ln_value: self.ln_value(),
+            std_error: self.std_error(),
+            n_eff: n_replicates as f64,
+            n_replicates: n_replicates as u32,
+        }
+    }
+
+    /// Raises all estimates by a constant.
+    #[must_use]
+    pub fn raised(mut self, constant: f64) -> Self {
+        for round in &mut self.rounds {
+            round.ln_values.iter_mut().chain(&mut round.sides).for_each(|x| *x += constant);
+        }
+        self
+    }
+}

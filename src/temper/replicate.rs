@@ -1,0 +1,229 @@
+//! One ladder of chains: its start, and rounds of scans.
+
+use rand::RngExt as _;
+use rayon::prelude::*;
+
+use super::bridge::Steps;
+use super::ladder::Barrier;
+use super::target::{Chains, Target};
+use crate::control::Observer;
+use crate::error::Result;
+use crate::rng::{Key, LANES, Lanes, Rng};
+
+/// Barrier that a step of the annealing pass crosses.
+const PILOT_STEP: f64 = 0.25;
+
+/// Steps of the annealing pass at most.
+const MAX_PILOT: usize = 4_000;
+
+/// Chains for each unit of the barrier.
+const CHAINS_PER_BARRIER: f64 = 2.0;
+
+/// Cost of a sweep in lockstep from which the groups of a ladder go to threads of their own.
+const SPREAD_FROM: f64 = 1e6;
+
+/// Where a chain last was, of the two ends of the ladder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trip {
+    None,
+    /// At the reference, and not yet at the target since.
+    Up,
+    /// At the target since it was at the reference.
+    Down,
+}
+
+/// A ladder of chains.
+pub(super) struct Replicate<C> {
+    groups: Vec<C>,
+    betas: Vec<f64>,
+    /// Chain at every rung.
+    chains: Vec<usize>,
+    trips: Vec<Trip>,
+    /// Scans so far: their parity says which pairs swap.
+    n_scans: usize,
+    rng: Rng,
+}
+
+/// Findings of one round of one ladder.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) steps: Steps,
+    pub(super) barrier: f64,
+    pub(super) n_trips: u64,
+    /// Inverse temperatures of the round, and the rejections between them.
+    pub(super) betas: Vec<f64>,
+    pub(super) rejections: Vec<f64>,
+}
+
+impl<C: Chains> Replicate<C> {
+    /// A ladder whose chains come from an annealing pass up to their rungs.
+    ///
+    /// # Errors
+    /// Those of the target.
+    pub(super) fn new<'a, T>(
+        target: &'a T,
+        key: Key,
+        max_chains: usize,
+        observer: &impl Observer,
+    ) -> Result<Self>
+    where
+        T: Target<Level = C::Level, Chains<'a> = C>,
+    {
+        let mut first = target.chains(&mut key.unit(1).rng(), observer)?;
+        let pilot = pilot(target, &mut first, observer)?;
+        let most = max_chains.div_ceil(LANES).max(1);
+        let n_groups = ((CHAINS_PER_BARRIER * pilot.total()) as usize + 1).div_ceil(LANES);
+        let mut groups = vec![first];
+        for group in 1..n_groups.clamp(1, most) as u64 {
+            groups.push(target.chains(&mut key.unit(1 + group).rng(), observer)?);
+        }
+        let n = groups.len() * LANES;
+        let mut replicate = Replicate {
+            groups,
+            betas: pilot.ladder(n),
+            chains: (0..n).collect(),
+            trips: vec![Trip::None; n],
+            n_scans: 0,
+            rng: key.unit(0).rng(),
+        };
+        replicate.anneal(target, observer)?;
+        Ok(replicate)
+    }
+
+    pub(super) fn n_groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Takes every chain from the reference up to its rung.
+    fn anneal<T>(&mut self, target: &T, observer: &impl Observer) -> Result<()>
+    where
+        T: Target<Level = C::Level>,
+    {
+        let levels: Vec<T::Level> = self.betas.iter().map(|&beta| target.level(beta)).collect();
+        for highest in 0..levels.len() {
+            let at: Vec<&T::Level> =
+                (0..levels.len()).map(|rung| &levels[rung.min(highest)]).collect();
+            self.sweep(&at, target.sweep_cost(), observer)?;
+        }
+        Ok(())
+    }
+
+    /// One sweep of all chains, at the levels of their rungs.
+    fn sweep(&mut self, levels: &[&C::Level], cost: f64, observer: &impl Observer) -> Result<()> {
+        let mut of_chains = vec![[levels[0]; LANES]; self.groups.len()];
+        for (&chain, level) in self.chains.iter().zip(levels) {
+            of_chains[chain / LANES][chain % LANES] = level;
+        }
+        let sweep = |(group, levels): (&mut C, &[&C::Level; LANES])| group.sweep(levels, observer);
+        if cost >= SPREAD_FROM {
+            self.groups.par_iter_mut().zip(&of_chains).try_for_each(sweep)
+        } else {
+            self.groups.iter_mut().zip(&of_chains).try_for_each(sweep)
+        }
+    }
+
+    /// A round of scans, after which the rungs are respaced.
+    ///
+    /// # Errors
+    /// Those of the sweeps.
+    pub(super) fn round<T>(
+        &mut self,
+        target: &T,
+        n_scans: usize,
+        observer: &impl Observer,
+    ) -> Result<Found>
+    where
+        T: Target<Level = C::Level>,
+    {
+        let betas = self.betas.clone();
+        let levels: Vec<T::Level> = betas.iter().map(|&beta| target.level(beta)).collect();
+        let levels: Vec<&T::Level> = levels.iter().collect();
+        let n = betas.len();
+        let mut values = vec![Vec::with_capacity(n_scans); n];
+        let (mut rejections, mut n_trips) = (vec![0.0; n - 1], 0);
+        for _ in 0..n_scans {
+            self.sweep(&levels, target.sweep_cost(), observer)?;
+            let of_groups: Vec<Lanes> = self.groups.iter().map(Chains::values).collect();
+            let of_chains = of_groups.as_flattened();
+            for (values, &chain) in values.iter_mut().zip(&self.chains) {
+                values.push(of_chains[chain]);
+            }
+            self.swap(of_chains, &mut rejections);
+            n_trips += self.count_trips();
+        }
+        rejections.iter_mut().for_each(|rejection| *rejection /= n_scans as f64);
+        let mut steps = Steps::default();
+        for rung in 0..n - 1 {
+            let width = betas[rung + 1] - betas[rung];
+            steps.add(Steps::between(width, &values[rung], &values[rung + 1]));
+        }
+        let barrier = Barrier::new(&betas, &rejections);
+        self.betas = barrier.ladder(n);
+        Ok(Found { steps, barrier: barrier.total(), n_trips, betas, rejections })
+    }
+
+    /// Swaps neighbours, even pairs in even scans and odd pairs in odd ones, and adds up the
+    /// probabilities with which all pairs would have been left alone.
+    fn swap(&mut self, values: &[f64], rejections: &mut [f64]) {
+        let betas = &self.betas;
+        let excess = |chains: &[usize], rung: usize| {
+            let [lower, upper] = [rung, rung + 1].map(|rung| values[chains[rung]]);
+            (betas[rung + 1] - betas[rung]) * (lower - upper)
+        };
+        for (rung, rejection) in rejections.iter_mut().enumerate() {
+            *rejection -= excess(&self.chains, rung).min(0.0).exp_m1();
+        }
+        let n_pairs = rejections.len();
+        // A swap of one pair leaves the others alone.
+        for rung in (self.n_scans % 2..n_pairs).step_by(2) {
+            if self.rng.random::<f64>() < excess(&self.chains, rung).exp() {
+                self.chains.swap(rung, rung + 1);
+            }
+        }
+        self.n_scans += 1;
+    }
+
+    /// Chains that have come back to the reference from the target.
+    fn count_trips(&mut self) -> u64 {
+        let (first, last) = (self.chains[0], self.chains[self.chains.len() - 1]);
+        if self.trips[last] == Trip::Up {
+            self.trips[last] = Trip::Down;
+        }
+        let returned = self.trips[first] == Trip::Down;
+        self.trips[first] = Trip::Up;
+        u64::from(returned)
+    }
+}
+
+/// Anneals chains in lockstep from the reference to the target, in steps that cross equal parts of
+/// the barrier: half the mean difference of V between two draws, times the step in β.
+pub(super) fn pilot<T: Target>(
+    target: &T,
+    chains: &mut impl Chains<Level = T::Level>,
+    observer: &impl Observer,
+) -> Result<Barrier> {
+    let (mut betas, mut crossed) = (vec![0.0], Vec::new());
+    let mut beta = 0.0;
+    let level = target.level(beta);
+    chains.sweep(&[&level; LANES], observer)?;
+    while beta < 1.0 {
+        let slope = 0.5 * mean_difference(chains.values());
+        let left = MAX_PILOT - crossed.len();
+        let width = (PILOT_STEP / slope).max((1.0 - beta) / left as f64).min(1.0 - beta);
+        beta = if width < 1.0 - beta { beta + width } else { 1.0 };
+        betas.push(beta);
+        crossed.push(slope * width);
+        let level = target.level(beta);
+        chains.sweep(&[&level; LANES], observer)?;
+    }
+    Ok(Barrier::new(&betas, &crossed))
+}
+
+/// Mean of |x - y| over pairs of lanes.
+fn mean_difference(mut values: Lanes) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let n = LANES as f64;
+    let weight = |rank: usize| 2.0 * rank as f64 - (n - 1.0);
+    let sum: f64 = values.iter().enumerate().map(|(rank, value)| weight(rank) * value).sum();
+    sum / (0.5 * n * (n - 1.0))
+}

@@ -1,0 +1,45 @@
+//! What can be tempered: a path of distributions, and chains along it.
+
+use crate::control::Observer;
+use crate::error::Result;
+use crate::rng::{LANES, Lanes, Rng};
+
+/// A path from a reference distribution to a law.
+pub trait Target: Sync {
+    /// What a sweep at one inverse temperature needs, made once for all chains.
+    type Level: Send + Sync;
+
+    /// Chains in lockstep.
+    type Chains<'a>: Chains<Level = Self::Level>
+    where
+        Self: 'a;
+
+    /// The level of an inverse temperature.
+    fn level(&self, beta: f64) -> Self::Level;
+
+    /// Chains drawn from the reference.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop; [`Error::Memory`](crate::Error::Memory) for more than memory
+    /// holds.
+    fn chains(&self, rng: &mut Rng, observer: &impl Observer) -> Result<Self::Chains<'_>>;
+
+    /// Cost of one sweep of the chains in lockstep, in draws of one number.
+    fn sweep_cost(&self) -> f64;
+}
+
+/// [`LANES`] chains in lockstep.
+pub trait Chains: Send {
+    /// Level of the [`Target`].
+    type Level: Send + Sync;
+
+    /// Moves every chain by a kernel that leaves γ_β unchanged, at a level for every lane. At β = 0
+    /// the chain is drawn afresh.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
+    fn sweep(&mut self, levels: &[&Self::Level; LANES], observer: &impl Observer) -> Result<()>;
+
+    /// V of every chain: ln γ_1 - ln γ_0.
+    fn values(&self) -> Lanes;
+}

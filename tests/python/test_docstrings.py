@@ -1,0 +1,121 @@
+"""Every public callable documents its parameters, what it returns, and shows an example."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+import polyabayes
+from polyabayes import datasets, interop, plotting, priors, topics
+from polyabayes.allocation.evidence import Round
+from polyabayes.allocation.graphs.graph import Graph
+from polyabayes.allocation.layout import Cost
+from polyabayes.data.corpus import CorpusSummary
+from polyabayes.models.fitting import BoundTrace, TrainingTrace
+from polyabayes.models.lda import LdaSample
+from polyabayes.models.pfa import PfaSample
+from polyabayes.models.topic_table import TopicTable
+from polyabayes.sizes.witness.results import PredictiveBounds
+from polyabayes.sizes.witness.search import SearchStep
+from polyabayes.sizes.witness.table import ResultTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PUBLIC_MODULES = (polyabayes, datasets, interop, plotting, priors, topics)
+
+# Classes whose objects users get from public calls, though no public module exports them.
+RETURNED = (
+    BoundTrace,
+    CorpusSummary,
+    Cost,
+    Graph,
+    LdaSample,
+    PfaSample,
+    PredictiveBounds,
+    ResultTable,
+    Round,
+    SearchStep,
+    TopicTable,
+    TrainingTrace,
+)
+
+# Return annotations of functions that give nothing back.
+NOTHING_RETURNED = ("None", inspect.Signature.empty)
+
+
+def is_own(thing: object) -> bool:
+    """Whether the package itself defines `thing`: scikit-learn documents its own methods."""
+    return getattr(thing, "__module__", "").split(".")[0] == "polyabayes"
+
+
+def own_methods(cls: type) -> Iterator[tuple[str, Callable[..., object]]]:
+    """Public methods that a class and its bases in this package define, by qualified name."""
+    for base in filter(is_own, cls.__mro__):
+        for name, member in vars(base).items():
+            function = inspect.unwrap(getattr(member, "__func__", member))
+            if inspect.isfunction(function) and not name.startswith("_"):
+                yield f"{base.__module__}.{base.__qualname__}.{name}", getattr(base, name)
+
+
+def public_callables() -> dict[str, Callable[..., object]]:
+    """Classes, functions and methods that a user can reach, each once, by qualified name."""
+    found: dict[str, Callable[..., object]] = {}
+    exported = (getattr(module, name) for module in PUBLIC_MODULES for name in module.__all__)
+    for thing in (*exported, *RETURNED):
+        if not callable(thing) or not is_own(thing):
+            continue
+        found[f"{thing.__module__}.{thing.__qualname__}"] = thing
+        if inspect.isclass(thing):
+            found.update(own_methods(thing))
+    return found
+
+
+CALLABLES = public_callables()
+
+
+def has_section(docstring: str, title: str) -> bool:
+    return re.search(rf"^{title}\n-{{{len(title)}}}$", docstring, re.MULTILINE) is not None
+
+
+def missing_sections(thing: Callable[..., object]) -> list[str]:
+    """Sections that the docstring lacks; an override without one shows its base's.
+
+    A class that is only returned, as results are, lists its attributes in place of parameters.
+    """
+    docstring = inspect.getdoc(thing) or ""
+    signature = inspect.signature(thing)
+    names = [name for name in signature.parameters if name not in ("self", "cls")]
+    wanted = ["Examples"]
+    if names and not (inspect.isclass(thing) and has_section(docstring, "Attributes")):
+        wanted.append("Parameters")
+    if not inspect.isclass(thing) and signature.return_annotation not in NOTHING_RETURNED:
+        wanted.append("Returns")
+    return [title for title in wanted if not has_section(docstring, title)]
+
+
+@pytest.mark.parametrize("name", sorted(CALLABLES))
+def test_public_callables_document_parameters_results_and_an_example(name: str) -> None:
+    assert missing_sections(CALLABLES[name]) == []
+
+
+def test_the_walk_reaches_functions_classes_and_methods_of_every_kind() -> None:
+    reached = {name.removeprefix("polyabayes.") for name in CALLABLES}
+    assert {
+        "likelihood.scoring.log_likelihood",
+        "models.lda.LatentDirichletAllocation",
+        "models.lda.LatentDirichletAllocation.from_parameters",
+        "models.lda.LatentDirichletAllocation.partial_fit",
+        "models.pfa.PoissonFactorAnalysis.transform",
+        "data.datasets.load_python_docs",
+    } <= reached
+
+
+def test_missing_sections_are_found() -> None:
+    def silent(size: int) -> int:
+        return size
+
+    assert missing_sections(silent) == ["Examples", "Parameters", "Returns"]
