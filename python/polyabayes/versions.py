@@ -1,4 +1,4 @@
-"""What a report of a bug should tell of the machine."""
+"""Versions and platform for a bug report."""
 
 from __future__ import annotations
 

@@ -88,18 +88,41 @@ def missing_sections(thing: Callable[..., object]) -> list[str]:
     """
     docstring = inspect.getdoc(thing) or ""
     signature = inspect.signature(thing)
-    names = [name for name in signature.parameters if name not in ("self", "cls")]
     wanted = ["Examples"]
-    if names and not (inspect.isclass(thing) and has_section(docstring, "Attributes")):
+    if parameter_names(thing) and not (
+        inspect.isclass(thing) and has_section(docstring, "Attributes")
+    ):
         wanted.append("Parameters")
     if not inspect.isclass(thing) and signature.return_annotation not in NOTHING_RETURNED:
         wanted.append("Returns")
     return [title for title in wanted if not has_section(docstring, title)]
 
 
+def parameter_names(thing: Callable[..., object]) -> list[str]:
+    return [name for name in inspect.signature(thing).parameters if name not in ("self", "cls")]
+
+
+def documented_names(thing: Callable[..., object]) -> list[str]:
+    """Names that the Parameters section lists, several of which may share a line."""
+    section = re.search(
+        r"^Parameters\n-{10}\n(.*?)(?=\n\n[A-Z]\w+\n-{4,}|\Z)",
+        inspect.getdoc(thing) or "",
+        re.MULTILINE | re.DOTALL,
+    )
+    lines = [line for line in section[1].split("\n") if line[:1].strip()] if section else []
+    return [name.strip(" *") for line in lines for name in line.split(" :")[0].split(",")]
+
+
 @pytest.mark.parametrize("name", sorted(CALLABLES))
 def test_public_callables_document_parameters_results_and_an_example(name: str) -> None:
     assert missing_sections(CALLABLES[name]) == []
+
+
+@pytest.mark.parametrize("name", sorted(CALLABLES))
+def test_the_parameters_documented_are_those_of_the_signature(name: str) -> None:
+    thing = CALLABLES[name]
+    if not inspect.isclass(thing) or documented_names(thing):
+        assert sorted(documented_names(thing)) == sorted(parameter_names(thing))
 
 
 def test_the_walk_reaches_functions_classes_and_methods_of_every_kind() -> None:
@@ -119,3 +142,13 @@ def test_missing_sections_are_found() -> None:
         return size
 
     assert missing_sections(silent) == ["Examples", "Parameters", "Returns"]
+    assert documented_names(silent) == []
+
+
+def test_documented_names_are_those_of_the_section_alone() -> None:
+    assert documented_names(polyabayes.bidirectional_bounds)[:3] == [
+        "model",
+        "method",
+        "n_documents",
+    ]
+    assert "BidirectionalBounds" not in documented_names(polyabayes.bidirectional_bounds)

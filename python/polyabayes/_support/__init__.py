@@ -1,1 +1,1 @@
-"""What every room uses and no user sees: checks, files, frames, progress, random states."""
+"""Internal helpers of all rooms: checks, files, frames, progress, random states."""

@@ -1,4 +1,4 @@
-"""What every result can do: be a table, in pandas and in notebooks."""
+"""Base class of results: a table, in pandas and in notebooks."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def refuse_other(path: Path, of: str, name: str, found: Any, expected: Any) -> N
 
 
 def _first_difference(name: str, found: Any, expected: Any) -> tuple[str, Any, Any]:
-    """Where lists of one length differ, however deep."""
+    """Place of the first difference between lists of one length, however deep."""
     lists = isinstance(found, list) and isinstance(expected, list)
     if not lists or len(found) != len(expected):
         return name, found, expected

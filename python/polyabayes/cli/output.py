@@ -1,4 +1,4 @@
-"""What the command line writes: tables and pictures, checked before any work, and messages."""
+"""Output of the command line: tables and pictures, checked before any work, and messages."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from polyabayes.exceptions import FileFormatError
 
 
 class Modes(NamedTuple):
-    """What the file says, an entry an axis."""
+    """Names, sizes and labels of the axes, as the file gives them; an entry an axis."""
 
     names: list[str]
     shape: tuple[int, ...]

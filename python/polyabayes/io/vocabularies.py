@@ -72,5 +72,5 @@ def write_vocabulary(words: Words, path: Path) -> None:
 
 
 def vocabulary_path(path: Path) -> Path:
-    """Where the words of a file of counts go: its name with ``.vocab`` for its suffixes."""
+    """Path of the vocabulary of a file of counts: its name with ``.vocab`` for its suffixes."""
     return sibling(path, ".vocab")

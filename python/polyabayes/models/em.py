@@ -41,7 +41,7 @@ class EmStart(NamedTuple):
 
 
 class EmFit(NamedTuple):
-    """What variational EM came to.
+    """Result of variational EM.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ _VOCABULARY = "vocabulary"
 
 
 class StoredModel(NamedTuple):
-    """What a file holds of a fitted model.
+    """Contents of a model file.
 
     Attributes
     ----------

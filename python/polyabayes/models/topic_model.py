@@ -294,7 +294,7 @@ class TopicModel(FittedModel):
     def _identity(
         self, corpus: Corpus, schedule: Schedule, train: partial[_core.FitResult]
     ) -> dict[str, Any]:
-        """What two runs must agree on for one to go on where the other was."""
+        """Properties that two runs must share for one to resume the other."""
         parameters = {name: _plain(value) for name, value in train.keywords.items()}
         kept = {name: getattr(schedule, name) for name in _KEPT_OF_SCHEDULE}
         return {

@@ -1,4 +1,4 @@
-"""What the plots share: Matplotlib on demand, and axes where the caller brings none."""
+"""Shared by the plots: Matplotlib on demand, and new axes where the caller gives none."""
 
 from __future__ import annotations
 

@@ -23,10 +23,10 @@ _DEFAULT_TOPICS = 8
 _COLUMNS = 4
 _LONGEST_WORD = 26
 
-# In units of the widest bar: what a column has beside it for the number, and between columns.
+# Space for the number beside a column, and gap between columns, in units of the widest bar.
 _NUMBER_ROOM = 0.22
 _GAP = 0.14
-# In units of a bar: the title of a block and the space below the block.
+# Space for the title of a block, and gap below the block, in units of a bar.
 _TITLE_ROOM = 1.0
 _BLOCK_GAP = 0.9
 

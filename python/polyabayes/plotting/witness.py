@@ -271,7 +271,7 @@ def plot_search_map(search: WitnessSearch, ax: Axes | None = None) -> Axes:
 
 
 def _size_labels(search: WitnessSearch) -> list[str]:
-    """What the sizes are, for the axes of a picture."""
+    """Labels of the size axes."""
     if isinstance(search.estimator, AllocationModel):
         return [f"size of {node}" for node in search.estimator.unknown_sizes]
     return ["size"] if search.prior.n_variables == 1 else ["first size", "second size"]

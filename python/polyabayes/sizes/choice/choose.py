@@ -122,14 +122,15 @@ def choose_n_components(
     References
     ----------
     Efron & Stein (1981). The jackknife estimate of variance. Annals of Statistics 9(3).
+
     Rubin (1981). The Bayesian bootstrap. Annals of Statistics 9(1).
 
     Examples
     --------
     >>> import polyabayes as pb
-    >>> corpus = pb.datasets.make_lda_corpus(150, 60, 3, random_state=0).corpus
-    >>> lda = pb.LatentDirichletAllocation(max_iter=60, n_jobs=1)
-    >>> choice = pb.choose_n_components(lda, corpus, [1, 3, 9], n_folds=3, random_state=0)
+    >>> corpus = pb.datasets.make_lda_corpus(60, 30, 3, random_state=0).corpus
+    >>> lda = pb.LatentDirichletAllocation(max_iter=20, n_jobs=1)
+    >>> choice = pb.choose_n_components(lda, corpus, [1, 3, 9], n_folds=2, random_state=0)
     >>> choice.best
     3
     """
@@ -158,7 +159,7 @@ def choose_n_components(
 
 
 class _Plan(NamedTuple):
-    """What is the same for all fits."""
+    """The inputs that all fits share."""
 
     model: Any
     corpus: Corpus

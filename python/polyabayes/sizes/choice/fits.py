@@ -30,7 +30,7 @@ _HARMONIC_LOOKS = 20
 
 
 class FoldFit(NamedTuple):
-    """What one fit came to.
+    """Result of one fit on one fold.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What all priors of sizes share: masses of boxes."""
+"""Base classes of the priors of sizes: masses of boxes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where scores come from: a function of the sizes, or an estimator trained from fewer topics."""
+"""Sources of scores: a function of the sizes, or an estimator trained from fewer topics."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NOT_OF_THE_MODEL = ("n_components", "fit_method", "init", "n_jobs", "progress",
 
 
 class Scorer(Protocol):
-    """What the search needs of a score."""
+    """Interface between the search and whatever computes a score."""
 
     @property
     def function(self) -> Callable[..., Any] | None:
@@ -54,10 +54,10 @@ class Scorer(Protocol):
         """The model of a configuration that has a score."""
 
     def can_resume(self, record: Record) -> bool:
-        """Whether nothing is missing of what a record of a checkpoint was made with."""
+        """Whether everything that a record of a checkpoint rests on is still there."""
 
     def identity(self) -> dict[str, Any]:
-        """What two searches must agree on for one to go on where the other was."""
+        """Properties that two searches must share for one to resume the other."""
 
 
 class FunctionScorer:

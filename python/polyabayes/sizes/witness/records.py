@@ -125,7 +125,7 @@ class Predictions:
 
 
 def model_path(folder: StateFolder, sizes: Sizes) -> Path:
-    """Where a folder holds the model of a size."""
+    """Path of the model of a size in a folder."""
     return folder.path / f"topics-{sizes[0]}.safetensors"
 
 

@@ -1,4 +1,4 @@
-"""What a search says: tables of bounds, and predictions averaged over sizes."""
+"""Results of a search: tables of bounds, and predictions averaged over sizes."""
 
 from __future__ import annotations
 

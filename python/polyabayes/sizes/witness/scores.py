@@ -90,7 +90,7 @@ def interval(score: Score, alpha: float) -> tuple[float, float]:
 
 
 def checked_score(result: Any, sizes: Sizes) -> Score:
-    """What a score function returned: a number, or a number and its error."""
+    """The score that a function returned: a number, or a number and its error."""
     parts = result if isinstance(result, tuple) and 1 <= len(result) <= 3 else (result,)
     for name, part in zip(Score._fields, parts, strict=False):
         if isinstance(part, bool) or not isinstance(part, numbers.Real):

@@ -166,7 +166,7 @@ def timed(function: Callable[..., Any], sizes: Sizes) -> Timed:
 
 
 def broken(sizes: Sizes, error: BaseException) -> ScoreError:
-    """What to raise where the executor, and not a score, has failed."""
+    """Exception to raise where the executor, and not a score, has failed."""
     return ScoreError(
         f"the executor broke down over {named(sizes)}: {error!r}; fit again with another one: what "
         "the folder of `checkpoint` holds is not scored again"
