@@ -114,8 +114,6 @@ def compare(arguments: argparse.Namespace) -> int:
 def split(arguments: argparse.Namespace) -> int:
     """Hold documents out."""
     parts = [checked_file(path, CORPUS_SUFFIXES) for path in (arguments.train, arguments.test)]
-    if parts[0].resolve() == parts[1].resolve():
-        raise InvalidArgumentError("--train and --test are the same file; give two names")
     corpus = pb.read_corpus(arguments.corpus, vocabulary=arguments.vocabulary)
     halves = corpus.split(**given(arguments, ("test_size", "random_state")))
     for path, half in zip(parts, halves, strict=True):

@@ -97,7 +97,10 @@ def table(text: str) -> list[dict[str, str]]:
         ("score lda.safetensors new.npz -o -", "1 words .'new'. of the documents"),
         ("score train.npz test.npz -o -", "not a whole safetensors file"),
         ("compare lda.safetensors --on test.npz --plot c.doc", "c.doc: its name must end in"),
-        ("split all.npz --train a.npz --test ./a.npz", "--train and --test are the same file"),
+        (
+            "split all.npz --train a.npz --test ./a.npz",
+            "cannot write a.npz twice: give another name",
+        ),
         ("split all.npz --train a.npz --test b.csv", "b.csv: its name must end in"),
         ("split all.npz --test-size x --train a.npz --test b.npz", "'x' is not a number"),
         ("split all.npz --test-size 1.5 --train a.npz --test b.npz", "error: --test-size must be"),

@@ -286,8 +286,10 @@ def test_auto_is_exact_where_that_is_cheap():
     assert result.method == "auto"
     assert result.std_errors[0] == result.std_errors[2] == 0 < result.std_errors[1] < 5
     sampled = pb.log_likelihood(model, documents, "annealed", random_state=0)
-    assert sampled.values[1] == result.values[1]
-    assert pb.log_likelihood(lda(), COUNTS, budget=1).methods[0] == "smc-lookahead"
+    # auto has chosen another number of temperatures, by a smaller run beside.
+    difference = sampled.values[1] - result.values[1]
+    assert abs(difference) < 4 * np.hypot(sampled.std_errors[1], result.std_errors[1])
+    assert pb.log_likelihood(lda(), COUNTS, budget=1).methods[0] == "annealed"
 
 
 @pytest.mark.parametrize("method", ["exact", *SAMPLERS])

@@ -86,11 +86,13 @@ def test_fresh_starts_thin_out() -> None:
 
 def test_scores_rise_and_are_no_worse_than_fresh_fits() -> None:
     data = pb.datasets.make_lda_corpus(80, 40, 4, document_length=40, random_state=0)
-    search = nested(max_steps=9).fit(data.corpus)
+    search = WitnessSearch(
+        lda(random_state=7), priors.Poisson(2.0), max_steps=9, scoring="bound"
+    ).fit(data.corpus)
     scores = search.bounds_["log_score"]
     assert (np.diff(scores) >= 0).all()
     for size in range(1, 10):
-        fresh = lda(n_components=size, fit_method="em", random_state=search.model(1).seed_)
+        fresh = lda(n_components=size, fit_method="em", random_state=7)
         assert scores[size - 1] >= fresh.fit(data.corpus).bound_
 
 
