@@ -454,7 +454,7 @@ fn without_a_method_the_evidence_is_exact_or_by_the_sampler_that_is_sure() {
     assert_eq!(chosen(&few, &sampled), Ok(Method::Sample(Sampler::Smc)));
     // What only one of them takes speaks for it.
     let tempered = Settings { n_samples: Some(10), ..sampled.clone() };
-    assert_eq!(chosen(&few, &tempered), Ok(Method::Sample(Sampler::Annealed)));
+    assert_eq!(chosen(&few, &tempered), Ok(Method::Sample(Sampler::Tempered)));
     let filtered = Settings { resampling: Resampling::Residual, ..sampled.clone() };
     assert_eq!(chosen(&few, &filtered), Ok(Method::Sample(Sampler::Smc)));
     let both = Settings { resampling: Resampling::Residual, ..tempered };
@@ -464,7 +464,7 @@ fn without_a_method_the_evidence_is_exact_or_by_the_sampler_that_is_sure() {
         (0..64).map(|cell| if cell % 8 / 2 == cell / 16 { 20 } else { 1 }).collect();
     let many = Problem::new(&nmf(&[8, 8], 4, 1.0), &dense(&[8, 8], &counts), None).unwrap();
     let short = Settings { n_replicates: Some(2), ..auto };
-    assert_eq!(chosen(&many, &short), Ok(Method::Sample(Sampler::Annealed)));
+    assert_eq!(chosen(&many, &short), Ok(Method::Sample(Sampler::Tempered)));
     let particles = Settings { n_particles: Some(16), ..short };
     assert_eq!(chosen(&many, &particles), Ok(Method::Sample(Sampler::Smc)));
 }

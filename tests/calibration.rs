@@ -380,7 +380,7 @@ fn allocation_chains_are_calibrated() {
         concentration: 4.0,
     };
     for (name, graph) in [("mixture", mixture), ("two layers", two_layers), ("chain", chain)] {
-        let ranks: Vec<_> = (0..200).map(|run| allocation_rank(&graph, 20, 10_000 + run)).collect();
+        let ranks: Vec<_> = (0..400).map(|run| allocation_rank(&graph, 20, 10_000 + run)).collect();
         check_uniform(&[name], &ranks);
     }
 }

@@ -11,6 +11,7 @@ __all__ = [
     "AllocationCompletion",
     "AllocationDecomposition",
     "AllocationEstimate",
+    "AllocationTempering",
     "Documents",
     "EmResult",
     "FitResult",
