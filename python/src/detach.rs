@@ -1,6 +1,5 @@
 //! The one door through which Python calls the core for long work.
 
-use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -168,6 +167,3 @@ impl Drop for Interrupts {
         }
     }
 }
-
-/// The payload of a panic.
-pub(crate) type Panic = dyn Any + Send;

@@ -7,7 +7,8 @@ use polyabayes::Error;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use crate::detach::Panic;
+/// The payload of a panic.
+pub(crate) type Panic = dyn std::any::Any + Send;
 
 /// Place of the last panic.
 static PANICKED_AT: Mutex<String> = Mutex::new(String::new());

@@ -272,7 +272,7 @@ def topic_word_counts(
     return counts
 
 
-class Looks:
+class EvaluationSchedule:
     """Work between two parts of a run: an entry of the trace, and the user's callback.
 
     `take` makes the model what training would return, `evaluate` gives its nats per token and
@@ -326,7 +326,7 @@ def run(
     train: partial[_core.FitResult],
     documents: _core.Documents,
     schedule: Schedule,
-    looks: Looks,
+    looks: EvaluationSchedule,
     checkpoint: Checkpoint | None,
     checkpoint_every: int,
     *,

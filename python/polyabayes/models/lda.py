@@ -22,8 +22,8 @@ from polyabayes.exceptions import (
     argument,
 )
 from polyabayes.models.em import TOLERANCE, first_prior, fit_em, start_from
-from polyabayes.models.fitting import Looks, all_or_nothing, fingerprint
-from polyabayes.models.topic_model import Before, TopicModel
+from polyabayes.models.fitting import EvaluationSchedule, all_or_nothing, fingerprint
+from polyabayes.models.topic_model import PreviousState, TopicModel
 
 __all__ = ["LatentDirichletAllocation"]
 
@@ -498,7 +498,7 @@ class LatentDirichletAllocation(TopicModel):
             learned=False,
             topic_priors=before.topic_priors,
         )
-        looks = Looks(_LOOK_EVERY, partial(self._take, corpus, before), None, None)
+        looks = EvaluationSchedule(_LOOK_EVERY, partial(self._take, corpus, before), None, None)
         return self._sample(corpus, train, schedule, looks)
 
     @property
@@ -540,11 +540,11 @@ class LatentDirichletAllocation(TopicModel):
             learned=self.learn_priors,
         )
 
-    def _before(self) -> Before:
+    def _before(self) -> PreviousState:
         """The topics so far as a Dirichlet prior."""
         tokens = self.components_.shape[1] * self.topic_word_prior_ + self.topic_counts_
         priors = np.ascontiguousarray((self.components_ * tokens[:, np.newaxis]).T)
-        return Before(np.maximum(priors, _LEAST_PRIOR, out=priors), self.topic_counts_)
+        return PreviousState(np.maximum(priors, _LEAST_PRIOR, out=priors), self.topic_counts_)
 
     def _take_parameters(self, result: _core.FitResult) -> None:
         self.doc_topic_prior_, beta = result.others

@@ -14,7 +14,7 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
-from polyabayes.models.topic_model import Before, TopicModel, row_normalised
+from polyabayes.models.topic_model import PreviousState, TopicModel, row_normalised
 
 __all__ = ["PoissonFactorAnalysis"]
 
@@ -390,7 +390,7 @@ class PoissonFactorAnalysis(TopicModel):
             blocked=sampler == "blocked",
         )
 
-    def _take(self, corpus: Corpus, before: Before | None, result: _core.FitResult) -> None:
+    def _take(self, corpus: Corpus, before: PreviousState | None, result: _core.FitResult) -> None:
         if self.prior != "nmf":
             super()._take(corpus, before, result)
             return

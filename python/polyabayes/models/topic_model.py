@@ -28,8 +28,8 @@ from polyabayes.models.fitted_model import FittedModel
 from polyabayes.models.fitting import (
     BoundTrace,
     Checkpoint,
+    EvaluationSchedule,
     LastState,
-    Looks,
     Schedule,
     TrainingTrace,
     all_or_nothing,
@@ -52,7 +52,7 @@ _EVALUATION_TEMPERATURES = 20
 _EVALUATION_RUNS = 16
 
 
-class Before(NamedTuple):
+class PreviousState(NamedTuple):
     """State that training on earlier documents left, where it goes on without them.
 
     Attributes
@@ -178,7 +178,7 @@ class TopicModel(FittedModel):
             held_out = as_corpus(eval_corpus, "eval_corpus")
             evaluate = partial(self._evaluate, held_out)
         ask = None if callback is None else partial(callback, self)
-        looks = Looks(eval_every, partial(self._take, corpus, None), evaluate, ask)
+        looks = EvaluationSchedule(eval_every, partial(self._take, corpus, None), evaluate, ask)
         return self._sample(corpus, train, schedule, looks, checkpoint, every)
 
     @property
@@ -227,7 +227,7 @@ class TopicModel(FittedModel):
         corpus: Corpus,
         train: partial[_core.FitResult],
         schedule: Schedule,
-        looks: Looks,
+        looks: EvaluationSchedule,
         checkpoint: Checkpoint | None = None,
         checkpoint_every: int = 1,
     ) -> Self:
@@ -253,7 +253,7 @@ class TopicModel(FittedModel):
             raise interruption
         return self
 
-    def _take(self, corpus: Corpus, before: Before | None, result: _core.FitResult) -> None:
+    def _take(self, corpus: Corpus, before: PreviousState | None, result: _core.FitResult) -> None:
         """Store what a run has come to; `before` is what it started from, if there was anything."""
         self._take_parameters(result)
         self.components_ = row_normalised(result.word_topic)
