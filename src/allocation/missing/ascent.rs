@@ -43,7 +43,7 @@ pub struct MissingAscent {
 /// The best of several random starts, by variational Bayes or EM; arguments as for
 /// [`Incomplete::new`].
 ///
-/// [`Incomplete::new`]: super::Incomplete::new
+/// [`Incomplete::new`]: super::incomplete::Incomplete::new
 ///
 /// # Errors
 /// Those of [`Incomplete::new`]; [`Error::CellsMissing`] for other ascents; [`Error::Stopped`] when the

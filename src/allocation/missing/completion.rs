@@ -59,7 +59,7 @@ impl MissingAscent {
     /// errors, and with totals that leave out less than 1e-9 of the probability.
     ///
     /// # Errors
-    /// [`Error::Memory`] for more totals than memory holds.
+    /// [`Memory`](crate::Error::Memory) for more totals than memory holds.
     pub fn completion(&self) -> Result<Completion> {
         let bound = self.decomposition.trace.last().copied().unwrap_or(f64::NAN);
         let unknown = |value: &f64| (*value, f64::NAN);

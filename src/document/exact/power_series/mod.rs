@@ -11,7 +11,7 @@
 //! ```
 //!
 //! which is a product of functions of the words below w, taken by ranked zeta transforms
-//! ([`convolution`]; Björklund, Husfeldt, Kaski and Koivisto 2007). Of the last word only one value
+//! (`convolution.rs`; Björklund, Husfeldt, Kaski and Koivisto 2007). Of the last word only one value
 //! is wanted, a sum. About N² Π (y_w + 1) / 2 multiply-adds, and K Π (y_w + 1) for C.
 //!
 //! The transforms have terms of both signs, whose sum is as small as Z(v). They stay small where
