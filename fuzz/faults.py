@@ -134,7 +134,7 @@ def filled(work: str, expected: dict[str, str], rng: random.Random) -> str:
         if process.returncode not in (0, 8, 9) or (work != "search" and process.returncode == 8):
             return f"BAD on a full disk: {errors.decode(errors='replace')[-300:]}"
         found = digest(where)
-        # What there is, is whole; `bounds` is written by this script, and may be cut.
+        # Every file is whole but `bounds`, which this script writes and a kill may cut.
         wrong = [n for n in found if n != "bounds" and found[n] != expected[n]]
         if wrong:
             return f"BAD files on a full disk: {', '.join(wrong)}"

@@ -34,7 +34,7 @@ impl Observer for Watch {
     }
 }
 
-/// What work came to, and the exception that cut it short, if any. The signal behind that exception
+/// Result of work, and the exception that cut it short, if any. The signal behind that exception
 /// is consumed, so that the exception is raised by whoever takes the outcome apart, or never.
 #[must_use = "an interruption that is dropped is a Ctrl-C that is lost"]
 pub(crate) struct Outcome<T> {

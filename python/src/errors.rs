@@ -39,7 +39,7 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     set.err().unwrap_or(exception)
 }
 
-/// What an exception says, and what it carries.
+/// Message of an exception, and the attributes it carries.
 #[derive(Default)]
 struct Facts {
     message: String,

@@ -67,7 +67,7 @@ struct Route<'a> {
 }
 
 impl<'a> Annealing<'a> {
-    /// What a replicate holds: populations from all modes at a time.
+    /// Chains of a replicate: populations from all modes at a time.
     pub(crate) fn load(problem: &Problem, n_chains: usize) -> Load {
         Load {
             n_chains: n_chains.max(N_MODES * LANES),

@@ -78,7 +78,7 @@ impl<'a> Joint<'a> {
 
 /// Permutations of the values of hidden nodes: they change no probability.
 pub(super) struct Symmetry {
-    /// For every hidden node, the rows of each of its values, in corresponding order.
+    /// Rows of each value of every hidden node, in corresponding order.
     pub(super) nodes: Vec<Vec<Vec<usize>>>,
 }
 

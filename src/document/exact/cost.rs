@@ -1,4 +1,4 @@
-/// What an exact algorithm takes for one document.
+/// Time and memory of an exact algorithm for one document.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
     /// Estimated multiply-adds.

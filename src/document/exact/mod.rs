@@ -32,7 +32,7 @@ pub enum Algorithm {
 pub struct Plan {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// What it costs.
+    /// Time and memory of the algorithm.
     pub cost: Cost,
 }
 

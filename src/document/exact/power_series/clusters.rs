@@ -39,7 +39,7 @@ impl<'a> Clusters<'a> {
         axes[n_low(axes) - 1].states() as f64 * n_topics as f64
     }
 
-    /// For the axes, the lowest first, and the weights `q` of their words, one row each.
+    /// Clusters of the axes, the lowest first, given the weights `q` of their words, a row each.
     pub(super) fn new(axes: &'a [Axis], a: &'a [f64], q: &'a [f64]) -> Result<Self> {
         let n_low = n_low(axes);
         let n_states = axes[n_low - 1].states();
