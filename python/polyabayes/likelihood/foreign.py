@@ -6,13 +6,38 @@ Nothing here knows a package: whoever can convert models registers a converter.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from polyabayes import _core
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidTypeError
 
-__all__ = ["Scorable", "as_scorable", "read_documents", "register_converter"]
+__all__ = ["CoreParts", "Scorable", "as_scorable", "read_documents", "register_converter"]
+
+
+class CoreParts(NamedTuple):
+    """A model as arrays, which travel where the compiled one does not.
+
+    Attributes
+    ----------
+    kind : {"lda", "gamma_poisson"}
+        Which model of the compiled core they make.
+    arrays : tuple of ndarray
+        Its arguments.
+    """
+
+    kind: str
+    arrays: tuple[NDArray[np.float64], ...]
+
+    def core_model(self) -> _core.Model:
+        """The model as the compiled core reads it."""
+        # Arrays that have travelled may not be aligned.
+        arrays = [np.require(array, np.float64, "CA") for array in self.arrays]
+        model: _core.Model = getattr(_core.Model, self.kind)(*arrays)
+        return model
 
 
 @runtime_checkable
@@ -27,6 +52,9 @@ class Scorable(Protocol):
 
     def _core_model(self) -> _core.Model:
         """The model as the compiled core reads it."""
+
+    def _core_parts(self) -> CoreParts:
+        """The arrays of which the compiled core makes the model."""
 
 
 # Each gives a model of ours for one that it knows, and None for any other.

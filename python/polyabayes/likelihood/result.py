@@ -19,6 +19,7 @@ from polyabayes.exceptions import (
     PolyabayesWarning,
     UnreliableErrorWarning,
 )
+from polyabayes.likelihood.blocks import BlockScores
 from polyabayes.likelihood.methods import METHODS, Method, Settings
 
 if TYPE_CHECKING:
@@ -342,7 +343,7 @@ class LogLikelihood(Result):
 
 
 def collect(
-    scores: _core.Scores,
+    scores: _core.Scores | BlockScores,
     settings: Settings,
     *,
     n_tokens: Any,

@@ -18,7 +18,7 @@ from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import draw_seed
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
-from polyabayes.likelihood.foreign import read_documents
+from polyabayes.likelihood.foreign import CoreParts, read_documents
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
@@ -393,4 +393,8 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         )
 
     def _core_model(self) -> _core.Model:
+        return self._core_parts().core_model()
+
+    def _core_parts(self) -> CoreParts:
+        """The arrays of which the compiled core makes the model."""
         raise NotImplementedError
