@@ -1,4 +1,4 @@
-from . import datasets, exceptions, interop, plotting, priors, topics
+from . import datasets, exceptions, interop, plotting, priors, results, topics
 from .allocation import (
     AllocationModel,
     Allocations,
@@ -83,6 +83,7 @@ __all__ = [
     "priors",
     "read_corpus",
     "read_tensor",
+    "results",
     "sample_chains",
     "show_versions",
     "split_tokens",
