@@ -1,6 +1,6 @@
 """How probable are count data under a model? Exact and unbiased likelihoods with error bars."""
 
-from polyabayes import datasets, exceptions, interop, plotting, priors, topics
+from polyabayes import datasets, exceptions, interop, plotting, priors, results, topics
 from polyabayes.allocation import (
     AllocationModel,
     Allocations,
@@ -85,6 +85,7 @@ __all__ = [
     "priors",
     "read_corpus",
     "read_tensor",
+    "results",
     "sample_chains",
     "show_versions",
     "split_tokens",
