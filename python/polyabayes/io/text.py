@@ -58,6 +58,18 @@ def read_text(
     if not texts:
         kind = "no .txt file, so it holds no documents" if path.is_dir() else "no documents"
         raise FileFormatError(f"{path} holds {kind}")
+    return count_texts(path, ids, texts, vocabulary, stem, options)
+
+
+def count_texts(
+    path: Path,
+    ids: list[str] | None,
+    texts: list[str],
+    vocabulary: Words | None,
+    stem: str | None,
+    options: dict[str, Any],
+) -> Corpus:
+    """Count the words of texts that stand in a file."""
     words = None if vocabulary is None else vocabulary.tolist()
     vectorizer = _vectorizer(words, stem, options)
     try:
