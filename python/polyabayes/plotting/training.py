@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.models.fitting import BoundTrace, TrainingTrace
 from polyabayes.models.topic_model import TopicModel
+from polyabayes.models.traces import BoundTrace, TrainingTrace
 from polyabayes.plotting.axes import axes_or_new
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def plot_trace(
     if what == "held_out" and not with_held_out:
         raise InvalidArgumentError("no held-out values: call fit with eval_corpus")
     for column in (what, against):
-        if not all(column in trace._fields for trace in traces.values()):
+        if not all(hasattr(trace, column) for trace in traces.values()):
             raise InvalidArgumentError(f"not every model has a trace of {column!r}")
     ax = axes_or_new(ax, 7.0, 4.2)
     for name, trace in traces.items():

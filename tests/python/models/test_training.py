@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -193,7 +194,7 @@ def test_the_trace_rises_and_ends_where_the_model_does(data, kind):
     result = pb.log_likelihood(model, test, event="sequence", given_length=True, random_state=0)
     error = np.hypot(result.nats_per_token_std_error, trace.held_out_std_error[-1])
     assert abs(trace.held_out[-1] - result.nats_per_token) < 5 * error
-    assert list(trace.to_frame()) == list(trace._fields)
+    assert list(trace.to_frame()) == [field.name for field in fields(trace)]
     alone = kind(4, max_iter=45, random_state=1).fit(train)
     assert_same(alone, model)
     assert np.isnan(alone.trace_.held_out).all()
