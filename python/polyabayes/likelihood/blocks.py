@@ -171,7 +171,7 @@ class _Rows(NamedTuple):
     def documents(self) -> _core.Documents:
         indices, data = self.indices.astype(np.int64), self.data.astype(np.int64)
         # Arrays that have travelled may not be aligned.
-        offsets = np.require(self.indptr, np.int64, "CA")
+        offsets = np.require(self.indptr, np.int64, ["C", "A"])
         return _core.Documents(self.n_words, offsets, indices, data)
 
 
