@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sklearn.feature_extraction.text import CountVectorizer
-
 from polyabayes._support.files import read_lines, reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
@@ -100,6 +98,8 @@ def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:
 
 
 def _vectorizer(words: list[str] | None, stem: str | None, options: dict[str, Any]) -> Any:
+    from sklearn.feature_extraction.text import CountVectorizer
+
     try:
         vectorizer = CountVectorizer(vocabulary=words, **options)
         if stem is not None:
@@ -127,6 +127,8 @@ def _stemming_analyzer(language: str, options: dict[str, Any]) -> Analyzer:
         ) from error
     if options.get("analyzer", "word") != "word":
         raise InvalidArgumentError("stem works on words only; leave analyzer at 'word'")
+    from sklearn.feature_extraction.text import CountVectorizer
+
     shortest, longest = options.get("ngram_range", (1, 1))
     words_of: Analyzer = CountVectorizer(**{**options, "ngram_range": (1, 1)}).build_analyzer()
 
