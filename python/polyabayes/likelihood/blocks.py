@@ -14,7 +14,7 @@ from scipy import sparse
 
 from polyabayes import _core
 from polyabayes.data.counts import CountMatrix
-from polyabayes.likelihood.foreign import CoreParts
+from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.methods import Settings
 from polyabayes.scale.executors import sharing
 

@@ -26,7 +26,8 @@ from polyabayes.exceptions import (
     PolyabayesWarning,
     argument,
 )
-from polyabayes.likelihood.foreign import CoreParts, read_documents
+from polyabayes.likelihood.core_parts import CoreParts
+from polyabayes.likelihood.foreign import read_documents
 from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel

@@ -21,7 +21,7 @@ from polyabayes.exceptions import (
     InvalidTypeError,
     argument,
 )
-from polyabayes.likelihood.foreign import CoreParts
+from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.models.em import TOLERANCE, first_prior, fit_em, start_from
 from polyabayes.models.fitting import EvaluationSchedule, all_or_nothing, fingerprint
 from polyabayes.models.topic_model import PreviousState, TopicModel
