@@ -16,6 +16,7 @@ mod sampling;
 mod scoring;
 mod settings;
 mod sizing;
+mod totals;
 mod transform;
 mod urn_sum;
 
@@ -29,6 +30,7 @@ pub use estimators::runs::Runs;
 pub use estimators::sampler::Sampler;
 pub use model::{Event, LengthLaw, Query, TopicModel};
 pub use result::{Score, TracePoint};
-pub use scoring::{check_score, score};
+pub use scoring::{check_score, score, score_for_total};
 pub use settings::{Method, Settings};
+pub use totals::Share;
 pub use transform::{Moments, transform};

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::limits::{check, check_budget, exact_plans};
 use super::settings::{Method, Settings};
 use super::urn_sum::ln_urn_sum;
-use super::{Score, TopicModel};
+use super::{Score, TopicModel, totals};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result};
@@ -30,6 +30,61 @@ pub fn score(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Vec<Option<Score>>> {
+    let key = Key::new(seed, Purpose::Score);
+    score_each(model, documents, settings, observer, |row| {
+        score_document(model, documents.document(row), settings, key, observer)
+    })
+}
+
+/// Scores every document for the sake of the sum over a corpus: exactly where that is as cheap as
+/// sampling, else by short runs whose bias [`Share`](super::Share) tells.
+///
+/// `sizes` are the temperatures of each document's runs; without them, pilots choose. Streams of
+/// different `round`s are independent.
+///
+/// # Errors
+/// Those of [`score`]; another number of sizes.
+pub fn score_for_total(
+    model: &TopicModel,
+    documents: &CountMatrix,
+    settings: &Settings,
+    sizes: Option<&[usize]>,
+    round: u64,
+    seed: u64,
+    observer: &impl Observer,
+) -> Result<Vec<Option<Score>>> {
+    let (found, expected) = (sizes.map(<[usize]>::len), documents.n_documents());
+    if let Some(found) = found.filter(|&found| found != expected) {
+        return Err(Error::Length { name: "sizes", found, expected });
+    }
+    let key = Key::new(seed, Purpose::Score).unit(round);
+    score_each(model, documents, settings, observer, |row| {
+        if observer.stopped() {
+            return Err(Error::Stopped);
+        }
+        let document = documents.document(row);
+        let Some(urn) = LocalUrn::new(model.urn(), document) else {
+            return Ok(Score::of(Estimate::exact(f64::NEG_INFINITY), Method::Exact));
+        };
+        let budget = settings.budget.unwrap_or(f64::INFINITY).min(totals::exact_budget(&urn));
+        let exactly = Settings { budget: Some(budget), method: Method::Auto, ..*settings };
+        let mut rng = key.document(document).rng();
+        let plan = exact_plans([&urn], &exactly).map(|[plan]| plan);
+        if urn.n_tokens() == 0 || plan.is_some() {
+            return ln_urn_sum(&urn, plan, &exactly, &mut rng, observer);
+        }
+        totals::estimate(&urn, sizes.map(|sizes| sizes[row]), &mut rng, observer)
+    })
+}
+
+/// Scores the different documents by `of_row`, with the factors that their urn sums lack.
+fn score_each(
+    model: &TopicModel,
+    documents: &CountMatrix,
+    settings: &Settings,
+    observer: &impl Observer,
+    of_row: impl Fn(usize) -> Result<Score> + Sync,
+) -> Result<Vec<Option<Score>>> {
     let distinct = documents.distinct();
     check_distinct(model, documents, &distinct.representatives, settings)?;
     let mut multiplicity = vec![0u64; distinct.representatives.len()];
@@ -40,24 +95,21 @@ pub fn score(
         Err(Error::Stopped) => return Ok(vec![None; documents.n_documents()]),
         result => result?,
     };
-    let key = Key::new(seed, Purpose::Score);
     let scores = (distinct.representatives.par_iter().zip(&multiplicity))
         .with_max_len(1)
-        .map(|(&row, &copies)| {
-            let document = documents.document(row);
-            match score_document(model, document, settings, key, observer) {
-                Ok(score) => {
-                    observer.advance(copies);
-                    if score.estimate.ln_value == f64::NEG_INFINITY {
-                        return Ok(Some(score));
-                    }
-                    let ln_odds = ln_odds.get(&document.n_tokens()).copied().unwrap_or(0.0);
-                    let ln_factor = model.ln_prefactor(document, settings.query, ln_odds);
-                    Ok(Some(score.scaled(ln_factor)))
+        .map(|(&row, &copies)| match of_row(row) {
+            Ok(score) => {
+                let document = documents.document(row);
+                observer.advance(copies);
+                if score.estimate.ln_value == f64::NEG_INFINITY {
+                    return Ok(Some(score));
                 }
-                Err(Error::Stopped) => Ok(None),
-                Err(error) => Err(error),
+                let ln_odds = ln_odds.get(&document.n_tokens()).copied().unwrap_or(0.0);
+                let ln_factor = model.ln_prefactor(document, settings.query, ln_odds);
+                Ok(Some(score.scaled(ln_factor)))
             }
+            Err(Error::Stopped) => Ok(None),
+            Err(error) => Err(error),
         })
         .collect::<Result<Vec<_>>>()?;
     Ok(distinct.index.iter().map(|&index| scores[index].clone()).collect())

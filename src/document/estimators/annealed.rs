@@ -39,26 +39,7 @@ pub fn ln_urn_sums(
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let mut path = Path::new(urn, start, n_temperatures, observer)?;
-    in_lanes(n_runs, || {
-        let mut chains = Chains::new(urn, rng)?;
-        path.set(0);
-        let mut ln_values = [urn.ln_scale(); LANES];
-        chains.extend_all(path.target(), observer, |weights| {
-            add(&mut ln_values, weights.map(f64::ln));
-        })?;
-        for t in 1..=n_temperatures {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
-            add(&mut ln_values, path.ln_step(t, &chains));
-            if t < n_temperatures {
-                path.set(t);
-                chains.sweep(path.target(), Order::Forward, observer)?;
-            }
-        }
-        Ok(vec![ln_values])
-    })
+    Path::new(urn, start, n_temperatures, observer)?.ln_urn_sums(n_runs, rng, observer)
 }
 
 /// ln Ẑ of `n_runs` chains that run the same path backwards, from topics of all tokens that are a
@@ -101,7 +82,7 @@ pub fn ln_urn_sums_reversed(
 }
 
 /// The distributions from the start to the urn.
-struct Path<'a> {
+pub(crate) struct Path<'a> {
     urn: &'a LocalUrn,
     start: Start,
     n_temperatures: usize,
@@ -115,7 +96,11 @@ struct Path<'a> {
 }
 
 impl<'a> Path<'a> {
-    fn new(
+    /// A path of so many temperatures.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the observer asks to stop.
+    pub(crate) fn new(
         urn: &'a LocalUrn,
         start: Start,
         n_temperatures: usize,
@@ -143,6 +128,44 @@ impl<'a> Path<'a> {
             }
         }
         Ok(path)
+    }
+
+    /// The same path in another number of steps.
+    #[must_use]
+    pub(crate) fn with_temperatures(mut self, n_temperatures: usize) -> Self {
+        self.n_temperatures = n_temperatures;
+        self
+    }
+
+    /// ln Ẑ of independent chains along the path.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the observer asks to stop.
+    pub(crate) fn ln_urn_sums(
+        &mut self,
+        n_runs: usize,
+        rng: &mut impl Stream,
+        observer: &impl Observer,
+    ) -> Result<Vec<f64>> {
+        in_lanes(n_runs, || {
+            let mut chains = Chains::new(self.urn, rng)?;
+            self.set(0);
+            let mut ln_values = [self.urn.ln_scale(); LANES];
+            chains.extend_all(self.target(), observer, |weights| {
+                add(&mut ln_values, weights.map(f64::ln));
+            })?;
+            for t in 1..=self.n_temperatures {
+                if observer.stopped() {
+                    return Err(Error::Stopped);
+                }
+                add(&mut ln_values, self.ln_step(t, &chains));
+                if t < self.n_temperatures {
+                    self.set(t);
+                    chains.sweep(self.target(), Order::Forward, observer)?;
+                }
+            }
+            Ok(vec![ln_values])
+        })
     }
 
     fn beta(&self, t: usize) -> f64 {
