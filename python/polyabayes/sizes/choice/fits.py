@@ -173,9 +173,13 @@ def read_fit(path: Path) -> FoldFit:
 
 def is_fit(fit: FoldFit, n_held_out: int, n_words: int) -> bool:
     """Whether the arrays of a stored fit are what :func:`fit_and_score` gives."""
-    shapes = (n_held_out,), (n_held_out,), (len(FIGURES),), (fit.size, n_words)
-    arrays = fit.values, fit.std_errors, fit.figures, fit.topics
-    if any(a.shape != s or a.dtype.kind != "f" for a, s in zip(arrays, shapes, strict=True)):
+    expected: list[tuple[NDArray[Any], tuple[int, ...]]] = [
+        (fit.values, (n_held_out,)),
+        (fit.std_errors, (n_held_out,)),
+        (fit.figures, (len(FIGURES),)),
+        (fit.topics, (fit.size, n_words)),
+    ]
+    if any(array.shape != shape or array.dtype.kind != "f" for array, shape in expected):
         return False
     # A document that the model cannot produce has -inf, and an error that is no number.
     return not np.isnan(fit.values).any() and bool(np.isfinite(fit.topics).all())
