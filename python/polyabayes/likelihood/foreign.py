@@ -1,11 +1,13 @@
 """Models of other packages, wherever a model is asked for.
 
-Nothing here knows a package: whoever can convert models registers a converter.
+Nothing here knows a package: whoever can convert models registers a converter. The room that has
+one is loaded when a model is not ours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
 from polyabayes import _core
@@ -29,6 +31,10 @@ class Scorable(Protocol):
         """The model as the compiled core reads it."""
 
 
+# Registers a converter when it is imported. It stands above this room, so that it is named here as a
+# plug-in, and not imported by the module.
+_PLUG_IN = "polyabayes.interop"
+
 # Each gives a model of ours for one that it knows, and None for any other.
 _converters: list[Callable[[Any], Scorable | None]] = []
 
@@ -49,6 +55,7 @@ def as_scorable(name: str, model: Any) -> Scorable:
     if not isinstance(model, type):
         if isinstance(model, Scorable):
             return model
+        import_module(_PLUG_IN)
         for converter in _converters:
             converted = converter(model)
             if converted is not None:
