@@ -2,8 +2,8 @@
 Score documents with error bars
 ===============================
 
-Every document has a log-likelihood of its own and a standard error of its own. Where the value is
-exact, which it is for short documents, the error is zero.
+Every document has a log-likelihood of its own and a standard error of its own. Where the value
+is exact, which it is for short documents, the error is zero.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,8 @@
 Estimates as the samples grow
 =============================
 
-``trace=True`` keeps the estimates on the way. Bands are 95 % intervals, the dashed line is exact.
+``trace=True`` keeps the estimates on the way. Bands are 95 % intervals, the dashed line is
+exact.
 """
 
 import matplotlib.pyplot as plt

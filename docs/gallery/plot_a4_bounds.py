@@ -3,8 +3,8 @@ Bounds where nothing is exact
 =============================
 
 Documents simulated from the model come with a draw of their topics. From there the sampler can
-also run backwards, which bounds the likelihood from above: the gap between the two sides bounds the
-error of both (Grosse, Ghahramani and Adams 2015).
+also run backwards, which bounds the likelihood from above: the gap between the two sides bounds
+the error of both (Grosse, Ghahramani and Adams 2015).
 """
 
 import matplotlib.pyplot as plt

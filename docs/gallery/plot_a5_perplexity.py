@@ -2,9 +2,9 @@
 A perplexity that depends on the size of the test set
 =====================================================
 
-scikit-learn divides the bound of the topics by the number of *test* words: the same model on the
-same kind of documents looks worse the fewer documents there are. The likelihood per token does not
-care, and has an error bar.
+scikit-learn divides the bound of the topics by the number of *test* words: the same model on
+the same kind of documents looks worse the fewer documents there are. The likelihood per token
+does not care, and has an error bar.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Which of these models is better?
 ================================
 
-Models scored on the same documents are compared by paired differences. The pale band says how far a
-model may be behind on *new* documents; the dark bar, the error of the estimate, is often too small to
-be seen.
+Models scored on the same documents are compared by paired differences. The pale band says how
+far a model may be behind on *new* documents; the dark bar, the error of the estimate, is often
+too small to be seen.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Completing documents
 ====================
 
-How well does a model predict the second half of a document from its first? The share held out is a
-choice; the probability is an exact ratio of two likelihoods, estimated with an error.
+How well does a model predict the second half of a document from its first? The share held out
+is a choice; the probability is an exact ratio of two likelihoods, estimated with an error.
 """
 
 import matplotlib.pyplot as plt

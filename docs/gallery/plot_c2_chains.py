@@ -2,8 +2,8 @@
 Several chains
 ==============
 
-Chains from different seeds agree, or the sampler has not yet forgotten where it began. Densities of one
-kind of model share an axis.
+Chains from different seeds agree, or the sampler has not yet forgotten where it began.
+Densities of one kind of model share an axis.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 What the topics hold
 ====================
 
-The documentation of Python, which comes with every Python: topics by their share of the tokens, and
-their most probable words.
+The documentation of Python, which comes with every Python: topics by their share of the tokens,
+and their most probable words.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Topics that say the same
 ========================
 
-Twice as many topics as there are: pairs that share their words show as dark squares off the diagonal,
-and matching two runs shows which topics come back.
+Twice as many topics as there are: pairs that share their words show as dark squares off the
+diagonal, and matching two runs shows which topics come back.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 How many topics?
 ================
 
-Sizes are compared on the same held-out folds, so that the difference between two sizes has a small
-error even where each score has a large one. Below: criteria that other packages offer.
+Sizes are compared on the same held-out folds, so that the difference between two sizes has a
+small error even where each score has a large one. Below: criteria that other packages offer.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 The rank of a table
 ===================
 
-With all parameters integrated out, the evidence pays for its parameters: it falls again once a table is
-explained, where a fit by maximum likelihood improves with every rank.
+With all parameters integrated out, the evidence pays for its parameters: it falls again once a
+table is explained, where a fit by maximum likelihood improves with every rank.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Bounds on the posterior of every size
 =====================================
 
-A witness search scores one size after another, and after every step knows what the sizes that it has not
-seen can still do: bounds on the evidence, and on the probability of each size.
+A witness search scores one size after another, and after every step knows what the sizes that
+it has not seen can still do: bounds on the evidence, and on the probability of each size.
 """
 
 import matplotlib.pyplot as plt

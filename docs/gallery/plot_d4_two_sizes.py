@@ -2,8 +2,8 @@
 Two sizes at a time
 ===================
 
-A search over two sizes goes where the bounds are widest. Squares are numbered in the order in which they
-were scored; red frames are the witnesses for all that is larger.
+A search over two sizes goes where the bounds are widest. Squares are numbered in the order in
+which they were scored; red frames are the witnesses for all that is larger.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Decompose a tensor
 ==================
 
-Counts of who ordered what and when, explained by hidden groups. Tables are conditional probabilities:
-each column of the pictures sums to one.
+Counts of who ordered what and when, explained by hidden groups. Tables are conditional
+probabilities: each column of the pictures sums to one.
 """
 
 import matplotlib.pyplot as plt

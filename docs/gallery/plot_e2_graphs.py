@@ -2,8 +2,8 @@
 Which network made these counts?
 ================================
 
-Three ways in which three variables may depend on each other, and the posterior probability of each,
-given a table of counts.
+Three ways in which three variables may depend on each other, and the posterior probability of
+each, given a table of counts.
 """
 
 import matplotlib.pyplot as plt

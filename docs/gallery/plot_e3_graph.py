@@ -2,8 +2,8 @@
 A network in a line of text
 ===========================
 
-Nodes that name an axis of the data are visible (grey), the others hidden. Here a word depends on a topic,
-and the topic on a super-topic of the document.
+Nodes that name an axis of the data are visible (grey), the others hidden. Here a word depends
+on a topic, and the topic on a super-topic of the document.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 All allocations of a small table
 ================================
 
-The evidence is a sum over every way to hand the counts to hidden values. A small table lets one look at
-all of them: a few thousand, over many orders of magnitude.
+The evidence is a sum over every way to hand the counts to hidden values. A small table lets one
+look at all of them: a few thousand, over many orders of magnitude.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Cells that nobody counted
 =========================
 
-One cell of a table is missing. Its evidence as a function of the total of all cells gives a posterior of
-what the cell may hold.
+One cell of a table is missing. Its evidence as a function of the total of all cells gives a
+posterior of what the cell may hold.
 """
 
 import matplotlib.pyplot as plt

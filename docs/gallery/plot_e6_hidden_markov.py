@@ -2,8 +2,8 @@
 Hidden states behind a sequence
 ===============================
 
-Sequences of three symbols as a count tensor, an axis a position. Is there a hidden state, and how many
-values does it take?
+Sequences of three symbols as a count tensor, an axis a position. Is there a hidden state, and
+how many values does it take?
 """
 
 import matplotlib.pyplot as plt

@@ -30,6 +30,7 @@ __all__ = [
     "PolyabayesError",
     "PolyabayesWarning",
     "PriorWarning",
+    "RefusedModelWarning",
     "ScoreError",
     "ScoreWarning",
     "UnreliableErrorWarning",
@@ -178,6 +179,10 @@ class EdgeWarning(PolyabayesWarning):
 
 class PriorWarning(PolyabayesWarning):
     """A model brings no prior of its topic weights; one was fitted, and likelihoods rest on it."""
+
+
+class RefusedModelWarning(PolyabayesWarning):
+    """A model could not be scored and is left out of a comparison; the message says why."""
 
 
 class ScoreWarning(PolyabayesWarning):

@@ -1,12 +1,11 @@
 """Models of other packages, wherever a model is asked for.
 
-Nothing here knows a package: whoever can convert models registers a converter. The room that has
-one is loaded when a model is not ours.
+Nothing here knows a package.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,7 +13,7 @@ from polyabayes import _core
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidTypeError
 
-__all__ = ["Scorable", "as_scorable", "read_documents", "register_converter"]
+__all__ = ["Scorable", "as_scorable", "read_documents"]
 
 
 @runtime_checkable
@@ -31,17 +30,9 @@ class Scorable(Protocol):
         """The model as the compiled core reads it."""
 
 
-# Registers a converter when it is imported. It stands above this room, so that it is named here as a
-# plug-in, and not imported by the module.
-_PLUG_IN = "polyabayes.interop"
-
-# Each gives a model of ours for one that it knows, and None for any other.
-_converters: list[Callable[[Any], Scorable | None]] = []
-
-
-def register_converter(converter: Callable[[Any], Scorable | None]) -> None:
-    """Have `converter` asked about models that are not ours."""
-    _converters.append(converter)
+# Its convert gives a model of ours for one of another package, and None for any other object. It is
+# loaded when such a model is met: scoring our own needs nothing of it.
+_RECOGNITION = "polyabayes.interop.recognition"
 
 
 def as_scorable(name: str, model: Any) -> Scorable:
@@ -55,11 +46,9 @@ def as_scorable(name: str, model: Any) -> Scorable:
     if not isinstance(model, type):
         if isinstance(model, Scorable):
             return model
-        import_module(_PLUG_IN)
-        for converter in _converters:
-            converted = converter(model)
-            if converted is not None:
-                return converted
+        converted: Scorable | None = import_module(_RECOGNITION).convert(model)
+        if converted is not None:
+            return converted
     raise InvalidTypeError(
         f"{name} must be a LatentDirichletAllocation or a PoissonFactorAnalysis, or a fitted model "
         f"of scikit-learn, gensim, tomotopy or pycisTopic, got {model!r:.200}; bring other models "

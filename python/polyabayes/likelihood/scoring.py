@@ -182,7 +182,7 @@ def log_likelihood(
     settings = check_settings(
         method=method,
         event=event,
-        given_length=_given_length(model, given_length),
+        given_length=conditions_on_length(model, given_length),
         n_samples=n_samples,
         n_particles=n_particles,
         n_replicates=n_replicates,
@@ -218,7 +218,8 @@ def log_likelihood(
     return result
 
 
-def _given_length(model: Scorable, given_length: bool | None) -> bool:
+def conditions_on_length(model: Scorable, given_length: bool | None) -> bool:
+    """Whether to condition on the length: as asked for, or as the model does by default."""
     if given_length is None:
         return model._conditions_on_length
     if not isinstance(given_length, (bool, np.bool_)):
