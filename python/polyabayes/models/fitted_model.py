@@ -26,6 +26,7 @@ from polyabayes.exceptions import (
     PolyabayesWarning,
     argument,
 )
+from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import read_documents
 from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
@@ -424,4 +425,8 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         )
 
     def _core_model(self) -> _core.Model:
+        return self._core_parts().core_model()
+
+    def _core_parts(self) -> CoreParts:
+        """The arrays of which the compiled core makes the model."""
         raise NotImplementedError
