@@ -43,7 +43,7 @@ pub use counts::CountMatrix;
 pub use document::{
     Bounds, Conditionals, Event, Form, MeanField, Method, Moments, Query, Sampler, Score, Settings,
     Share, Start, TopicModel, TracePoint, bidirectional, check_completion, check_score, completion,
-    score, transform,
+    score, score_for_total, transform,
 };
 pub use error::{Error, Result};
 pub use estimate::Estimate;

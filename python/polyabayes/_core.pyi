@@ -205,7 +205,7 @@ def score_for_total(
     settings: _ScoreSettings,
     *,
     sizes: _Integers | None,
-    round: int,
+    number: int,
     seed: int,
     n_jobs: int,
     progress: Callable[[int], None] | None = None,

@@ -190,7 +190,7 @@ pub(crate) fn score(
 /// ln p of every document for the sake of their sum; `sizes` of runs, (D,), or those that pilots
 /// choose.
 #[pyfunction]
-#[pyo3(signature = (model, documents, settings, *, sizes, round, seed, n_jobs, progress = None))]
+#[pyo3(signature = (model, documents, settings, *, sizes, number, seed, n_jobs, progress = None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn score_for_total(
     py: Python<'_>,
@@ -198,7 +198,7 @@ pub(crate) fn score_for_total(
     documents: &Documents,
     settings: ScoreSettings,
     sizes: Option<PyReadonlyArray1<'_, i64>>,
-    round: u64,
+    number: u64,
     seed: u64,
     n_jobs: usize,
     progress: Option<Py<PyAny>>,
@@ -209,7 +209,7 @@ pub(crate) fn score_for_total(
         .transpose()?;
     let outcome = detach::run(py, n_jobs, progress, |watch| {
         let sizes = sizes.as_deref();
-        polyabayes::score_for_total(&model.0, &documents.0, &settings, sizes, round, seed, watch)
+        polyabayes::score_for_total(&model.0, &documents.0, &settings, sizes, number, seed, watch)
     })?;
     Ok(Scores::new(py, outcome))
 }

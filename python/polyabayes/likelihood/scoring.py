@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polyabayes import _core
 from polyabayes._support import checks
@@ -18,6 +19,7 @@ from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_in_bloc
 from polyabayes.likelihood.foreign import Scorable, as_scorable
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
+from polyabayes.likelihood.totals import checked_target, score_to_target
 from polyabayes.scale.executors import check_executor, threads_of_task
 
 __all__ = ["EVENTS", "log_likelihood"]
@@ -34,6 +36,8 @@ def log_likelihood(
     n_particles: int | None = None,
     n_replicates: int | None = None,
     target_std_error: float | None = None,
+    total_std_error: float | None = None,
+    nats_per_token_std_error: float | None = None,
     event: str | None = None,
     given_length: bool | None = None,
     unseen: str = "raise",
@@ -114,6 +118,13 @@ def log_likelihood(
         Sample size of each document at which pilots reach this standard error, or have spent
         `budget`. The estimate itself is made afresh and accepted whatever its error is, so that
         it stays unbiased; ``reached`` tells in which documents no pilot got there.
+    total_std_error, nats_per_token_std_error : float, optional
+        Standard error to reach in the sum over all documents, or in that sum by token: much
+        cheaper than good values of all documents, which are then for sums only. Sixteen short
+        annealing runs a document, whose bias of ln is removed by differences of larger means in
+        some documents (Rhee and Glynn 2015); where that is not enough, longer runs in the
+        documents that carry the error. Sizes depend on the whole corpus, and on no chunking.
+        With method "auto", no other size, and ``reached`` tells whether the total got there.
     event : {"sequence", "counts"}, optional
         The ordered tokens (default for LDA), or the bag of words with its multiplicity
         (default for gamma-Poisson).
@@ -173,6 +184,9 @@ def log_likelihood(
     I. Murray and R. Salakhutdinov (2009). Evaluating probabilities under high-dimensional latent
     variable models. NIPS.
 
+    C.-H. Rhee and P. W. Glynn (2015). Unbiased estimation with square root convergence for SDE
+    models. Operations Research 63.
+
     R. Neal (2001). Annealed importance sampling. Statistics and Computing 11.
 
     Examples
@@ -185,6 +199,14 @@ def log_likelihood(
     >>> result = pb.log_likelihood(model, [[1, 1, 1, 0]])
     >>> print(f"{result.total:.12f} {result.methods[0]}")
     -4.474050553487 exact
+
+    The total of a corpus, as exact as asked for:
+
+    >>> data = pb.datasets.make_lda_corpus(50, 100, 10, random_state=0)
+    >>> model = pb.LatentDirichletAllocation.from_parameters(0.5, data.topic_word)
+    >>> found = pb.log_likelihood(model, data.corpus, total_std_error=20.0, random_state=0)
+    >>> found.total_std_error < 20
+    True
     """
     model = as_scorable("model", model)
     event = model._default_event if event is None else checks.choice("event", event, EVENTS)
@@ -200,25 +222,50 @@ def log_likelihood(
         trace=trace,
         options=options,
     )
+    target = checked_target(
+        total_std_error,
+        nats_per_token_std_error,
+        {
+            "method": settings.method != "auto",
+            "n_samples": n_samples is not None,
+            "n_particles": n_particles is not None,
+            "n_replicates": n_replicates is not None,
+            "target_std_error": target_std_error is not None,
+            "trace": trace,
+        },
+    )
     n_threads = threads_of_task(check_executor(executor), n_jobs)
     corpus, n_unseen = model._aligned(documents, "documents", unseen)
     plan = ScoringPlan(model._core_parts(), settings, draw_seed(random_state), n_threads)
+    plan = plan if target is None else plan.for_total()
     core_documents = corpus._core_documents()
     groups = core_documents.groups()
-    scores: _core.Scores | BlockScores
-    with progress_bar(progress, corpus.n_documents, "document") as update:
-        if executor is None:
-            scores = plan.score(core_documents, progress=update)
-        else:
-            plan.check(core_documents)
-            scores = score_in_blocks(executor, plan, [corpus.counts], groups, update)
+    if executor is not None:
+        plan.check(core_documents)
+
+    def score(sizes: NDArray[np.int64] | None, number: int) -> _core.Scores | BlockScores:
+        with progress_bar(progress, corpus.n_documents, "document") as update:
+            of_round: dict[str, Any] = {"sizes": sizes, "number": number}
+            if executor is None:
+                return plan.score(core_documents, progress=update, **of_round)
+            counts = [corpus.counts]
+            return score_in_blocks(executor, plan, counts, groups, update, **of_round)
+
+    n_tokens = np.asarray(corpus.counts.sum(axis=1), dtype=np.int64).ravel()
+    correction = None
+    if target is None:
+        scores = score(None, 0)
+    else:
+        wanted = target(int(n_tokens.sum()))
+        scores, correction = score_to_target(score, groups, n_tokens, wanted)
     result = collect(
         scores,
         settings,
-        n_tokens=corpus.counts.sum(axis=1),
+        n_tokens=n_tokens,
         n_unseen_tokens=n_unseen,
         ids=corpus.ids,
         groups=groups,
+        correction_std_error=correction,
     )
     if scores.interruption is not None:
         raise interrupted(scores.interruption, result)
