@@ -11,18 +11,10 @@ import time
 import warnings
 from pathlib import Path
 
-from benches.papers import allocation, eltm, l2r, pfa, witness
+from benches.papers import PAPERS
 from benches.papers.figure import DATA
 
 from polyabayes.exceptions import PolyabayesWarning
-
-PAPERS = {
-    "l2r": l2r.FIGURES,
-    "eltm": eltm.FIGURES,
-    "pfa": pfa.FIGURES,
-    "bam": allocation.FIGURES,
-    "witness": witness.FIGURES,
-}
 
 
 def main() -> None:

@@ -166,7 +166,7 @@ def letters(n_tokens: int) -> NDArray[np.int64]:
 
 def figure15(is_full: bool) -> Iterator[Row]:
     """Letter bigrams, T = 2,000: evidence by rank, NMF and symmetric NMF."""
-    counts = letters(2_000 if is_full else 200)
+    counts = letters(2_000 if is_full else 120)
     for kind, make in (("NMF", Model.nmf), ("symmetric NMF", Model.symmetric_nmf)):
         for a in (1.0, 0.001):
             for rank in range(1, 51) if is_full else (1, 3, 6):

@@ -54,12 +54,16 @@ class Figure:
     error: str | None = None
     log: str = ""
 
+    def rows(self, is_full: bool) -> list[Row]:
+        """The data, as JSON has them."""
+        return [
+            {name: _plain(value) for name, value in row.items()} for row in self.compute(is_full)
+        ]
+
     def run(self, is_full: bool, folder: Path) -> Path:
         """Compute the rows, and write them and the picture."""
         start = time.perf_counter()
-        rows = [
-            {name: _plain(value) for name, value in row.items()} for row in self.compute(is_full)
-        ]
+        rows = self.rows(is_full)
         kept = {
             "title": self.title,
             "size": "published" if is_full else "small",
