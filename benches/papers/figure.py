@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 _BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE))
@@ -82,8 +84,6 @@ class Figure:
 
     def draw(self, rows: list[Row], path: Path) -> None:
         """One panel beside another, a line a series, bars of two standard errors."""
-        import matplotlib.pyplot as plt
-
         panels = list(dict.fromkeys(row.get(self.panel or "") for row in rows))
         figure, axes = plt.subplots(
             1, len(panels), figsize=(1 + 4.2 * len(panels), 3.8), squeeze=False
@@ -105,7 +105,10 @@ class Figure:
                     markersize=4,
                     label=name,
                 )
-            ax.set(xlabel=self.x, ylabel=self.y, title=panel)
+            title = panel if isinstance(panel, str) else f"{self.panel} = {panel:g}"
+            ax.set(xlabel=self.x, ylabel=self.y, title=title)
+            if all(isinstance(row[self.x], int) for row in here):
+                ax.xaxis.set_major_locator(MaxNLocator(integer=True))
             ax.set_xscale("log" if "x" in self.log else "linear")
             ax.set_yscale("log" if "y" in self.log else "linear")
             ax.spines[["top", "right"]].set_visible(False)
