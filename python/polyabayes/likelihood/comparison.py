@@ -16,6 +16,7 @@ from polyabayes._support import checks
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
 from polyabayes._support.tables import Column, text_table
+from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import (
     ImpossibleDocumentWarning,
     Interrupted,
@@ -23,7 +24,7 @@ from polyabayes.exceptions import (
     InvalidTypeError,
     PolyabayesWarning,
 )
-from polyabayes.likelihood.foreign import Scorable, as_scorable, read_documents
+from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed, read_documents
 from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
 
@@ -259,6 +260,7 @@ def compare(
     method: str = "auto",
     event: str = "sequence",
     given_length: bool | None = None,
+    exposure: Any = None,
     random_state: RandomState = None,
     **scoring: Any,
 ) -> Comparison:
@@ -277,6 +279,9 @@ def compare(
         has its usual meaning for the sequence.
     given_length : bool, optional
         By default, condition on the length of the documents if any model can only do that.
+    exposure : float or array of shape (n_documents,), optional
+        Known sizes of the documents, for the gamma-Poisson models among them; that of LDA does not
+        depend on it. Default: those of the corpus, else 1.
     random_state : None, int, RandomState, Generator or SeedSequence
         One seed serves all models.
     **scoring
@@ -313,6 +318,9 @@ def compare(
     # A number is the seed that log_likelihood would be given; anything else is drawn from once.
     seed = random_state if isinstance(random_state, int) else draw_seed(random_state)
     documents, n_unseen = _known_to_all(models, documents, scoring.get("unseen", "raise"))
+    if exposure is not None:
+        takes_it = [model for model in models.values() if not model._conditions_on_length]
+        documents = exposed(next(iter(takes_it or models.values())), documents, exposure)
     results: dict[str, LogLikelihood] = {}
     for name, model in models.items():
         try:
@@ -358,7 +366,9 @@ def _scored(result: LogLikelihood) -> NDArray[np.bool_]:
     return finite
 
 
-def _known_to_all(models: Mapping[str, Scorable], documents: Any, unseen: str) -> tuple[Any, int]:
+def _known_to_all(
+    models: Mapping[str, Scorable], documents: Any, unseen: str
+) -> tuple[Corpus, int]:
     """Documents without the words that some model lacks: every model must score the same tokens."""
     vocabularies = [getattr(model, "vocabulary_", None) for model in models.values()]
     words = [set(vocabulary.tolist()) for vocabulary in vocabularies if vocabulary is not None]

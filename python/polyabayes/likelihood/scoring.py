@@ -13,7 +13,7 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
-from polyabayes.likelihood.foreign import Scorable, as_scorable
+from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
 
@@ -33,6 +33,7 @@ def log_likelihood(
     target_std_error: float | None = None,
     event: str | None = None,
     given_length: bool | None = None,
+    exposure: Any = None,
     unseen: str = "raise",
     budget: float | None = None,
     random_state: RandomState = None,
@@ -115,6 +116,10 @@ def log_likelihood(
         (default for gamma-Poisson).
     given_length : bool, optional
         Condition on the document's length. LDA always does; gamma-Poisson does not by default.
+    exposure : float or array of shape (n_documents,), optional
+        Known size of each document (depth of a cell, time, area), which multiplies its Poisson
+        rates; gamma-Poisson only. Default: the exposure of the corpus, else 1, which is the same
+        bits as none. Documents of equal counts and different exposures are different documents.
     unseen : {"raise", "drop"}, default="raise"
         What to do with words that the model's vocabulary lacks, where model and documents both
         have one. Dropped tokens are counted in the result.
@@ -193,6 +198,7 @@ def log_likelihood(
     )
     n_threads = checks.n_threads(n_jobs)
     corpus, n_unseen = model._aligned(documents, "documents", unseen)
+    corpus = exposed(model, corpus, exposure)
     core_model, core_documents = model._core_model(), corpus._core_documents()
     with progress_bar(progress, corpus.n_documents, "document") as update:
         scores = _core.score(
