@@ -40,9 +40,11 @@ pub fn completion(
             expected: observed.n_documents(),
         });
     }
-    if let Some(row) = (0..observed.n_documents())
-        .find(|&row| observed.document(row).exposure() != held_out.document(row).exposure())
-    {
+    let differ = |&row: &usize| {
+        let exposures = [observed, held_out].map(|part| part.document(row).exposure().to_bits());
+        exposures[0] != exposures[1]
+    };
+    if let Some(row) = (0..observed.n_documents()).find(differ) {
         let value = held_out.document(row).exposure();
         let domain = "that of the observed tokens";
         return Err(Error::Parameter { name: "exposure", index: row, value, domain });

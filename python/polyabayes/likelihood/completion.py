@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed, random_generator
+from polyabayes._support.results import Record
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed
@@ -36,7 +38,8 @@ _LONGEST = 10**9
 _ROUNDING = 1e-9
 
 
-class Perplexity(NamedTuple):
+@dataclass(frozen=True, repr=False, eq=False)
+class Perplexity(Record):
     """A perplexity, and the standard error that comes from estimating it.
 
     Attributes

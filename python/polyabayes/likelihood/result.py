@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from scipy import stats
 
 from polyabayes import _core
 from polyabayes._support import checks
-from polyabayes._support.results import Result
+from polyabayes._support.results import Record, Result
 from polyabayes.exceptions import (
     ImpossibleDocumentWarning,
     Interrupted,
@@ -30,7 +30,8 @@ __all__ = ["LogLikelihood", "Trace", "collect", "doubts", "interrupted"]
 _RELIABLE_SHARE = 0.37
 
 
-class Trace(NamedTuple):
+@dataclass(frozen=True, repr=False, eq=False)
+class Trace(Record):
     """Estimates as a function of the number of samples, from one run.
 
     Attributes
@@ -60,6 +61,10 @@ class Trace(NamedTuple):
     n_samples: NDArray[np.float64]
     values: NDArray[np.float64]
     std_errors: NDArray[np.float64]
+
+    def _columns(self) -> dict[str, Any]:
+        document = np.indices(self.values.shape)[0].ravel()
+        return {"document": document, **{n: c.ravel() for n, c in super()._columns().items()}}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -140,11 +145,6 @@ class LogLikelihood(Result):
         """Whether p itself is estimated without bias: ln p is then low by half its variance."""
         known = not self.is_ratio or set(self.methods.tolist()) <= {"exact"}
         return known and all(method.is_unbiased for method in self._used())
-
-    @property
-    def is_biased(self) -> bool:
-        """Whether some estimate of p is biased at this sample size."""
-        return not self.is_unbiased
 
     @property
     def is_consistent(self) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from polyabayes._support import checks
 from polyabayes._support.files import checked_path
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import draw_seed
+from polyabayes._support.results import Record
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
 from polyabayes.likelihood.foreign import exposed, read_documents
@@ -32,7 +34,8 @@ _TRANSFORM_SWEEPS = 100
 _SCALARS = ("n_iter_", "seed_", "topic_word_prior_", "bound_", "_bound_is_of")
 
 
-class TopicWeights(NamedTuple):
+@dataclass(frozen=True, repr=False, eq=False)
+class TopicWeights(Record):
     """Posterior of the topic weights theta of documents.
 
     Attributes
@@ -57,6 +60,11 @@ class TopicWeights(NamedTuple):
 
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
+
+    def _columns(self) -> dict[str, Any]:
+        document, topic = np.indices(self.mean.shape).reshape(2, -1)
+        weights = {"mean": self.mean.ravel(), "std": self.std.ravel()}
+        return {"document": document, "topic": topic, **weights}
 
 
 class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -27,12 +27,10 @@ from polyabayes.likelihood.foreign import exposed
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitted_model import FittedModel
 from polyabayes.models.fitting import (
-    BoundTrace,
     Checkpoint,
     EvaluationSchedule,
     LastState,
     Schedule,
-    TrainingTrace,
     all_or_nothing,
     fingerprint,
     run,
@@ -40,6 +38,7 @@ from polyabayes.models.fitting import (
     topic_word_counts,
 )
 from polyabayes.models.topic_table import TopicTable, topic_table
+from polyabayes.models.traces import BoundTrace, TrainingTrace
 
 # The first sweeps set the topics to their mean: on AP this saves a quarter of the sweeps.
 _WARM_UP = 30
@@ -117,8 +116,8 @@ class TopicModel(FittedModel):
             Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
             only. Default: those of the corpus, else 1.
         eval_corpus : like `X`, optional
-            Held-out documents, with their own exposures where it is a Corpus that has them, whose nats per token go to ``trace_``, by a few short annealing
-            runs each.
+            Held-out documents, a Corpus where they have exposures, whose nats per token go to
+            ``trace_``, by a few short annealing runs each.
         eval_every : int, default=10
             Sweeps between two looks: entries of ``trace_``, and calls of `callback`.
         callback : callable, optional

@@ -6,9 +6,12 @@ A message names the argument, the place and the remedy.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
+import lazy_loader
+
+if TYPE_CHECKING:
+    from polyabayes.exceptions.not_fitted import NotFittedError
 
 __all__ = [
     "BudgetExceededError",
@@ -32,6 +35,9 @@ __all__ = [
     "UnreliableErrorWarning",
 ]
 
+
+# The one error that needs scikit-learn, whose import takes longer than that of all the rest.
+__getattr__, _, _ = lazy_loader.attach(__name__, submod_attrs={"not_fitted": ["NotFittedError"]})
 
 # Stands before and after the name of an argument in a message.
 _MARK = "\x1f"
@@ -117,10 +123,6 @@ class BudgetExceededError(PolyabayesError, ValueError):
 
 class MissingDependencyError(PolyabayesError, ImportError):
     """An optional dependency is not installed; the message names the extra."""
-
-
-class NotFittedError(PolyabayesError, _SklearnNotFittedError):  # type: ignore[misc]
-    """An estimator is used before ``fit`` or ``from_parameters``."""
 
 
 class ScoreError(PolyabayesError, ValueError):
