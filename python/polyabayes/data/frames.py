@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.feature_extraction.text import CountVectorizer
 
 from polyabayes.data import sources
 from polyabayes.data.counts import checked_words
@@ -208,6 +207,8 @@ def counted_texts(
             )
         counts, words, _ = sources.tokens(found.documents, vocabulary)
         return Source(counts, words, found.ids)
+    from sklearn.feature_extraction.text import CountVectorizer
+
     words = None if vocabulary is None else checked_words(vocabulary).tolist()
     try:
         vectoriser = CountVectorizer(vocabulary=words, **(options or {}))

@@ -5,6 +5,8 @@ that a caller would catch anyway (``ValueError``, ``TypeError``, ``OSError``).
 A message names the argument, the place and the remedy.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +32,11 @@ __all__ = [
     "PolyabayesError",
     "PolyabayesWarning",
     "PriorWarning",
+    "RefusedModelWarning",
     "ScoreError",
     "ScoreWarning",
     "UnreliableErrorWarning",
+    "WorkerError",
 ]
 
 
@@ -129,6 +133,10 @@ class ScoreError(PolyabayesError, ValueError):
     """The score of a configuration is no log probability, or breaks what its kind promises."""
 
 
+class WorkerError(PolyabayesError, RuntimeError):
+    """A worker of an executor died, and its tasks were not run again."""
+
+
 class InternalError(PolyabayesError, RuntimeError):
     """The compiled core broke one of its own promises: an error of polyabayes, not of the caller.
 
@@ -159,6 +167,9 @@ class Interrupted(KeyboardInterrupt):
         super().__init__(message)
         self.partial = partial
 
+    def __reduce__(self) -> tuple[type[Interrupted], tuple[str, Any]]:
+        return type(self), (str(self), self.partial)
+
 
 class PolyabayesWarning(_Message, UserWarning):
     """Base class of the warnings of polyabayes."""
@@ -178,6 +189,10 @@ class EdgeWarning(PolyabayesWarning):
 
 class PriorWarning(PolyabayesWarning):
     """A model brings no prior of its topic weights; one was fitted, and likelihoods rest on it."""
+
+
+class RefusedModelWarning(PolyabayesWarning):
+    """A model could not be scored and is left out of a comparison; the message says why."""
 
 
 class ScoreWarning(PolyabayesWarning):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -19,9 +20,15 @@ from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import draw_seed
 from polyabayes._support.results import Record
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    NotFittedError,
+    PolyabayesWarning,
+    argument,
+)
+from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed, read_documents
-from polyabayes.likelihood.result import LogLikelihood
+from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
 
@@ -226,7 +233,7 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Raises
         ------
         InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
-            If the documents do not fit the model, or the model has no topics.
+            If the documents do not fit the model, or hold no tokens, or the model has no topics.
 
         Examples
         --------
@@ -239,7 +246,7 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         >>> round(model.score([[1, 1, 1, 0]]), 6)
         -1.49135
         """
-        return self._log_likelihood(X, exposure).nats_per_token
+        return self._log_likelihood(self._with_tokens(X), exposure).nats_per_token
 
     def perplexity(self, X: Any, *, exposure: Any = None) -> float:
         """``exp(-score(X))``; lower is better, and comparable within one class of models only.
@@ -260,7 +267,7 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Raises
         ------
         InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
-            If the documents do not fit the model, or the model has no topics.
+            If the documents do not fit the model, or hold no tokens, or the model has no topics.
 
         Examples
         --------
@@ -273,7 +280,7 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         >>> round(model.perplexity([[1, 1, 1, 0]]), 4)
         4.4431
         """
-        return self._log_likelihood(X, exposure).perplexity
+        return self._log_likelihood(self._with_tokens(X), exposure).perplexity
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a safetensors file that :func:`polyabayes.load` reads.
@@ -339,13 +346,30 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             )
 
     def _log_likelihood(self, X: Any, exposure: Any) -> LogLikelihood:
-        return log_likelihood(
-            self,
-            self._checked(X),
-            exposure=exposure,
-            random_state=self.seed_,
-            n_jobs=self.n_jobs,
-        )
+        """Scores of documents; warnings name the function that takes what would help."""
+        corpus = self._checked(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PolyabayesWarning)
+            result = log_likelihood(
+                self,
+                corpus,
+                exposure=exposure,
+                random_state=self.seed_,
+                n_jobs=self.n_jobs,
+            )
+        for category, message in doubts(result, "polyabayes.log_likelihood(model, X, {})"):
+            warnings.warn(message, category, stacklevel=3)
+        return result
+
+    def _with_tokens(self, X: Any) -> Corpus:
+        """Documents that a mean over tokens can be taken of."""
+        corpus = self._checked(X)
+        if not corpus.n_tokens:
+            raise InvalidArgumentError(
+                "X holds no tokens, so there is no mean over them: score_samples gives the "
+                "log-likelihood of empty documents"
+            )
+        return corpus
 
     def _checked(self, X: Any) -> Corpus:
         """Documents for the estimator's own methods: columns as in ``fit``, if those had names."""
@@ -428,4 +452,8 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         )
 
     def _core_model(self) -> _core.Model:
+        return self._core_parts().core_model()
+
+    def _core_parts(self) -> CoreParts:
+        """The arrays of which the compiled core makes the model."""
         raise NotImplementedError
