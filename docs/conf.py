@@ -84,7 +84,7 @@ html_theme_options: dict[str, Any] = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_sidebars = {"index": [], "coming-from": [], "benchmarks": []}
-copyright = "the polyabayes developers; MIT licence"
+project_copyright = "the polyabayes developers; MIT licence"
 
 # Examples say in the text what a warning would repeat in the page.
 warnings.filterwarnings("ignore", category=polyabayes.exceptions.PolyabayesWarning)
