@@ -58,7 +58,7 @@ impl LocalUrn {
         Self::of_rows(urn.pseudo_counts(), &rows)
     }
 
-    /// As [`new`](LocalUrn::new), from the weights and the count of each distinct word.
+    /// Does the same as [`new`](LocalUrn::new), from the weights and the count of each distinct word.
     pub fn of_rows(a: &[f64], rows: &[(&[f64], u32)]) -> Option<Self> {
         let mut reachable = vec![false; a.len()];
         for (weights, _) in rows {
@@ -170,7 +170,7 @@ impl LocalUrn {
     }
 }
 
-/// For each topic the first one that has the same weights in all rows.
+/// The first topic that has the same weights in all rows, for each topic.
 fn first_equal(topics: &[u32], rows: &[(&[f64], u32)]) -> Vec<u32> {
     let mut hashes = vec![0u64; topics.len()];
     for (weights, _) in rows {

@@ -7,7 +7,7 @@
 use super::axis::Axis;
 use super::convolution::N_LANES;
 use crate::control::Observer;
-use crate::error::{Error, Result, array_of};
+use crate::error::{Result, array_of};
 
 /// States of the low axes, whose products of weights are kept for every topic.
 const LOW_STATES: usize = 512;
@@ -76,9 +76,7 @@ impl<'a> Clusters<'a> {
         let products: Vec<f64> = products.map(|(a, q)| a * q.powi(count as i32)).collect();
         let mut row = vec![0.0; self.orders.len().min(self.axes[axis].stride.max(N_LANES))];
         let mut row = |first: usize, order: usize, products: &[f64]| {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
+            observer.check_stop()?;
             fill(&mut row, &self.low, products);
             for (x, low) in row.iter_mut().zip(&self.orders) {
                 *x *= self.factorials[order + low - 1];
