@@ -277,11 +277,11 @@ class AllocationModel:
             which :meth:`cost` tells. Options that ``"smc"`` alone takes, or ``"tempered"``, make
             it the choice of ``"auto"`` where exact is not quick.
         observed : array of bool, shape of the data, or "nan", optional
-            Where the data were observed; by default in all cells. The others, which must have no
-            counts, are summed out by ``"auto"``, ``"exact"``, ``"smc"`` or ``"vb"``; see
-            :meth:`predict_missing`. A masked array says so itself. ``"nan"``: an array has
-            NaN where it was not observed. Without that NaN is refused, since tables that were
-            pivoted have it where nothing was counted.
+            Where the data were observed; by default in all cells. The others are summed out by
+            ``"auto"``, ``"exact"``, ``"smc"`` or ``"vb"``; see :meth:`predict_missing`. What data
+            hold there is ignored, so that entries are held out by ``observed=~mask``. A masked
+            array says so itself. ``"nan"``: an array has NaN where it was not observed. Without
+            that NaN is refused, since tables that were pivoted have it where nothing was counted.
         max_total : int, optional
             Largest total that missing cells are summed out up to.
         given_total : bool, default=False

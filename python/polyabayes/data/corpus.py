@@ -12,7 +12,7 @@ from scipy import sparse
 
 from polyabayes import _core
 from polyabayes._support.random import RandomState, random_generator
-from polyabayes.data import sources
+from polyabayes.data import frames, sources
 from polyabayes.data.counts import (
     CountMatrix,
     checked_counts,
@@ -155,6 +155,62 @@ class Corpus:
         """
         counts, words, _ = sources.bags(corpus, dictionary)
         return cls(counts, words)
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Any,
+        column: str | None = None,
+        vocabulary: Sequence[str] | NDArray[Any] | None = None,
+        **options: Any,
+    ) -> Corpus:
+        """Count the documents of a table: texts or lists of tokens in a column, or single counts.
+
+        Everything that takes documents takes such tables, too, with what follows as defaults.
+
+        Parameters
+        ----------
+        table : DataFrame, polars or pyarrow table, or Hugging Face dataset
+            A row a document, or columns ``document``, ``word`` and ``count``, a row a count. Rows
+            of a dataset are those of its selections, shuffles and splits.
+        column : str, optional
+            The column of texts or of lists of tokens; by default the only one of token lists, else
+            the one called ``text``, else the only one of strings, if most of them hold spaces. A
+            column ``id`` names the documents. Without any the table must hold counts, a row a
+            document and a column a word.
+        vocabulary : sequence of str, optional
+            The words of the columns. Others are left out of texts, and refused among tokens.
+        **options
+            Of texts: those of scikit-learn's ``CountVectorizer``, as ``stop_words`` and ``min_df``.
+
+        Returns
+        -------
+        Corpus
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            If there is no such column, if it holds neither texts nor tokens, or is not complete.
+        MissingDependencyError
+            If pandas and pyarrow are not installed.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> reviews = pd.DataFrame({"text": ["An urn of balls", "Balls!"], "label": [1, 0]})
+        >>> Corpus.from_table(reviews, stop_words=["of", "an"]).vocabulary.tolist()
+        ['balls', 'urn']
+        """
+        found = frames.texts_of(table, column)
+        if found is not None:
+            return cls(*frames.counted_texts(found, vocabulary, options))
+        if options:
+            raise InvalidArgumentError(
+                f"{', '.join(options)}: options of texts, but the table has no column of texts; "
+                "name it by column="
+            )
+        made = cls(table)
+        return made if vocabulary is None else made.aligned_to(vocabulary)[0]
 
     @classmethod
     def from_anndata(cls, adata: Any, layer: str | None = None) -> Corpus:
@@ -540,8 +596,13 @@ def _from_any(documents: Any, name: str) -> Corpus:
         return documents
     if sources.is_anndata(documents):
         return Corpus.from_anndata(documents)
-    frame = sources.frame_of(documents)
-    documents, vocabulary, ids = unpack_frame(documents if frame is None else frame, name)
+    frame = frames.frame_of(documents)
+    if frame is not None:
+        found = frames.documents_of(frame)
+        if found is not None:
+            return Corpus(*found)
+        documents = frame if frame is documents else frames.with_named_rows(frame)
+    documents, vocabulary, ids = unpack_frame(documents, name)
     return Corpus._from_checked(checked_counts(documents, name), vocabulary, ids)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.data.frames import texts_of
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -207,12 +209,23 @@ def _from_pipeline(
 
 def _counted(before: Any, documents: Any, name: str) -> Corpus:
     """Documents through the steps before the model, unless they are counts already."""
-    if isinstance(documents, Corpus):
-        return documents
-    if hasattr(documents, "dtype") and getattr(documents.dtype, "kind", "O") in "biuf":
+    found = None if isinstance(documents, Corpus) else texts_of(documents)
+    if found is None and not _are_raw(documents):
         return as_corpus(documents, name)
-    counts = as_corpus(before.transform(documents), name)
-    return Corpus(counts.counts, [str(word) for word in before.get_feature_names_out()])
+    raw, ids = (documents, None) if found is None else (found.documents, found.ids)
+    counts = as_corpus(before.transform(raw), name)
+    return Corpus(counts.counts, [str(word) for word in before.get_feature_names_out()], ids)
+
+
+def _are_raw(documents: Any) -> bool:
+    """Whether documents are what a vectoriser reads: texts, files or tokens, not counts."""
+    if hasattr(documents, "dtype"):
+        return getattr(documents.dtype, "kind", "O") not in "biuf"
+    if isinstance(documents, Corpus) or hasattr(documents, "shape") or hasattr(documents, "X"):
+        return False
+    first = next(iter(documents), None) if isinstance(documents, (list, tuple)) else None
+    is_row = isinstance(first, (list, tuple, np.ndarray))
+    return not (is_row and all(isinstance(x, (Real, np.bool_)) for x in first))  # type: ignore[union-attr]
 
 
 def _from_nmf(

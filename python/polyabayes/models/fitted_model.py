@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +18,17 @@ from polyabayes._support import checks
 from polyabayes._support.files import checked_path
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import draw_seed
+from polyabayes._support.results import Record
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    NotFittedError,
+    PolyabayesWarning,
+    argument,
+)
+from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import read_documents
-from polyabayes.likelihood.result import LogLikelihood
+from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
 
@@ -32,7 +41,8 @@ _TRANSFORM_SWEEPS = 100
 _SCALARS = ("n_iter_", "seed_", "topic_word_prior_", "bound_", "_bound_is_of")
 
 
-class TopicWeights(NamedTuple):
+@dataclass(frozen=True, repr=False, eq=False)
+class TopicWeights(Record):
     """Posterior of the topic weights theta of documents.
 
     Attributes
@@ -57,6 +67,11 @@ class TopicWeights(NamedTuple):
 
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
+
+    def _columns(self) -> dict[str, Any]:
+        document, topic = np.indices(self.mean.shape).reshape(2, -1)
+        weights = {"mean": self.mean.ravel(), "std": self.std.ravel()}
+        return {"document": document, "topic": topic, **weights}
 
 
 class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -200,7 +215,7 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Raises
         ------
         InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
-            If the documents do not fit the model, or the model has no topics.
+            If the documents do not fit the model, or hold no tokens, or the model has no topics.
 
         Examples
         --------
@@ -213,7 +228,7 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         >>> round(model.score([[1, 1, 1, 0]]), 6)
         -1.49135
         """
-        return self._log_likelihood(X).nats_per_token
+        return self._log_likelihood(self._with_tokens(X)).nats_per_token
 
     def perplexity(self, X: Any) -> float:
         """``exp(-score(X))``; lower is better, and comparable within one class of models only.
@@ -231,7 +246,7 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Raises
         ------
         InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
-            If the documents do not fit the model, or the model has no topics.
+            If the documents do not fit the model, or hold no tokens, or the model has no topics.
 
         Examples
         --------
@@ -244,7 +259,7 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         >>> round(model.perplexity([[1, 1, 1, 0]]), 4)
         4.4431
         """
-        return self._log_likelihood(X).perplexity
+        return self._log_likelihood(self._with_tokens(X)).perplexity
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a safetensors file that :func:`polyabayes.load` reads.
@@ -310,7 +325,24 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             )
 
     def _log_likelihood(self, X: Any) -> LogLikelihood:
-        return log_likelihood(self, self._checked(X), random_state=self.seed_, n_jobs=self.n_jobs)
+        """Scores of documents; warnings name the function that takes what would help."""
+        corpus = self._checked(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PolyabayesWarning)
+            result = log_likelihood(self, corpus, random_state=self.seed_, n_jobs=self.n_jobs)
+        for category, message in doubts(result, "polyabayes.log_likelihood(model, X, {})"):
+            warnings.warn(message, category, stacklevel=3)
+        return result
+
+    def _with_tokens(self, X: Any) -> Corpus:
+        """Documents that a mean over tokens can be taken of."""
+        corpus = self._checked(X)
+        if not corpus.n_tokens:
+            raise InvalidArgumentError(
+                "X holds no tokens, so there is no mean over them: score_samples gives the "
+                "log-likelihood of empty documents"
+            )
+        return corpus
 
     def _checked(self, X: Any) -> Corpus:
         """Documents for the estimator's own methods: columns as in ``fit``, if those had names."""
@@ -393,4 +425,8 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         )
 
     def _core_model(self) -> _core.Model:
+        return self._core_parts().core_model()
+
+    def _core_parts(self) -> CoreParts:
+        """The arrays of which the compiled core makes the model."""
         raise NotImplementedError

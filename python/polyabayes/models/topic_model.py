@@ -26,12 +26,10 @@ from polyabayes.exceptions import (
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitted_model import FittedModel
 from polyabayes.models.fitting import (
-    BoundTrace,
     Checkpoint,
     EvaluationSchedule,
     LastState,
     Schedule,
-    TrainingTrace,
     all_or_nothing,
     fingerprint,
     run,
@@ -39,6 +37,7 @@ from polyabayes.models.fitting import (
     topic_word_counts,
 )
 from polyabayes.models.topic_table import TopicTable, topic_table
+from polyabayes.models.traces import BoundTrace, TrainingTrace
 
 # The first sweeps set the topics to their mean: on AP this saves a quarter of the sweeps.
 _WARM_UP = 30

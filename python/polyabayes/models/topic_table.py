@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes._support.frames import data_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
+from polyabayes._support.results import Record
 
 
-class TopicTable(NamedTuple):
-    """Topics by weight, the heaviest first.
+@dataclass(frozen=True, repr=False, eq=False)
+class TopicTable(Record):
+    """Topics by weight, the heaviest first; as a table, the words of a topic in one column.
 
     Attributes
     ----------
@@ -35,6 +34,8 @@ class TopicTable(NamedTuple):
     >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
     >>> lda.topic_table(n_words=3).words.shape
     (2, 3)
+    >>> lda.topic_table(n_words=3).to_frame().columns.tolist()
+    ['topic', 'weight', 'n_tokens', 'words']
     """
 
     topic: NDArray[np.int64]
@@ -42,29 +43,9 @@ class TopicTable(NamedTuple):
     n_tokens: NDArray[Any]
     words: NDArray[np.object_]
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row a topic, its words in one column, separated by spaces.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns ``topic``, ``weight``, ``n_tokens`` and ``words``.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-
-        Examples
-        --------
-        >>> import polyabayes as pb
-        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
-        >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
-        >>> lda.topic_table(n_words=3).to_frame().columns.tolist()
-        ['topic', 'weight', 'n_tokens', 'words']
-        """
+    def _columns(self) -> dict[str, Any]:
         words = [" ".join(map(str, row)) for row in self.words]
-        return data_frame({**self._asdict(), "words": words})
+        return {**super()._columns(), "words": words}
 
 
 def topic_table(

@@ -41,8 +41,9 @@ def plot_topics(
     """Draw the most probable words of topics, one block of bars a topic.
 
     All bars have one scale: their width is the word's weight in ``components_``, which is also
-    written beside them. The title of a block gives the topic's share of the prior's mean (LDA)
-    or of the mean rate of tokens (gamma-Poisson), where topics differ in it.
+    written beside them. The title of a block gives the topic's share of the training tokens; of a
+    model that was not trained here its share of the prior's mean (LDA) or of the mean rate of
+    tokens (gamma-Poisson), where topics differ in it.
 
     Parameters
     ----------
@@ -52,8 +53,7 @@ def plot_topics(
         Words a topic.
     topics : sequence of int, optional
         The topics by their rows of ``components_``, in the order wanted. None takes up to 8
-        topics of most weight: the entry of ``doc_topic_prior_``, or the mean number of tokens
-        that the topic gives to a document.
+        topics of the largest share.
     vocabulary : sequence of str, shape (n_words_of_the_model,), optional
         The words; None takes those of the model. Without either, words are called by their
         columns, as in "word 17".
@@ -147,7 +147,10 @@ def _draw_bars(
 
 
 def _topic_weights(model: TopicModel) -> NDArray[np.float64]:
-    """LDA: the prior; gamma-Poisson: mean number of tokens a document that a topic gives."""
+    """Training tokens; without them the prior, or the mean tokens of a document (gamma-Poisson)."""
+    counts = np.asarray(getattr(model, "topic_counts_", 0.0), dtype=np.float64)
+    if counts.sum() > 0:
+        return counts
     if isinstance(model, PoissonFactorAnalysis):
         rate = model.shape_ * model.probability_ / (1.0 - model.probability_)
         return np.asarray(rate * model.components_.sum(axis=1))

@@ -10,14 +10,17 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.models.fitting import BoundTrace, TrainingTrace
 from polyabayes.models.topic_model import TopicModel
-from polyabayes.plotting.axes import axes_or_new
+from polyabayes.models.traces import BoundTrace, TrainingTrace
+from polyabayes.plotting.axes import axes_or_new, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["plot_topic_similarity", "plot_topic_weights", "plot_trace"]
+
+# Ticks that fit on one side of a matrix.
+_MOST_TICKS = 20
 
 _LABELS = {
     "log_joint": "ln of the joint density (nats)",
@@ -25,6 +28,22 @@ _LABELS = {
     "held_out": "held-out nats per token (higher is better)",
     "n_iter": "sweeps or iterations",
     "seconds": "seconds of training",
+}
+
+# Parameters that change the chain, but not the density that it explores.
+_SCHEDULE = {
+    "max_iter",
+    "burn_in",
+    "thin",
+    "n_init",
+    "n_jobs",
+    "random_state",
+    "progress",
+    "checkpoint",
+    "checkpoint_every",
+    "sampler",
+    "init",
+    "tol",
 }
 
 
@@ -51,12 +70,15 @@ def plot_trace(
     Returns
     -------
     matplotlib Axes
-        One line a model; held-out values with bars of two standard errors.
+        One line a model; held-out values with bars of two standard errors. Log joint densities of
+        models that differ in more than their seed and their sweeps have no common scale: each kind
+        of model has axes of its own, one below the other, of which the first are returned.
 
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If a model was not trained here, or has no such trace.
+        If a model was not trained here, or has no such trace, or if densities that have no common
+        scale are to be drawn in one `ax`.
     MissingDependencyError
         If Matplotlib is not installed.
 
@@ -84,22 +106,58 @@ def plot_trace(
     if what == "held_out" and not with_held_out:
         raise InvalidArgumentError("no held-out values: call fit with eval_corpus")
     for column in (what, against):
-        if not all(column in trace._fields for trace in traces.values()):
+        if not all(hasattr(trace, column) for trace in traces.values()):
             raise InvalidArgumentError(f"not every model has a trace of {column!r}")
-    ax = axes_or_new(ax, 7.0, 4.2)
-    for name, trace in traces.items():
-        x, y = getattr(trace, against), getattr(trace, what)
-        errors = None
-        if what == "held_out" and isinstance(trace, TrainingTrace):
-            errors = 2 * trace.held_out_std_error
-        ax.errorbar(x, y, yerr=errors, marker=".", label=name or None)
-    ax.set_xlabel(_LABELS[against])
-    ax.set_ylabel(_LABELS[what])
-    ax.ticklabel_format(axis="y", useOffset=False)
-    ax.spines[["top", "right"]].set_visible(False)
-    if any(named):
-        ax.legend(frameon=False)
-    return ax
+    kinds = _kinds(named) if what == "log_joint" else [list(named)]
+    stack = _stack(ax, len(kinds))
+    for place, names in zip(stack, kinds, strict=True):
+        for name in names:
+            colour = f"C{list(named).index(name)}"
+            _draw_trace(place, traces[name], what, against, name or None, colour)
+        place.set_ylabel(_LABELS[what])
+        place.ticklabel_format(axis="y", useOffset=False)
+        place.spines[["top", "right"]].set_visible(False)
+        if any(named):
+            place.legend(frameon=False)
+    stack[-1].set_xlabel(_LABELS[against])
+    return stack[0]
+
+
+def _draw_trace(
+    ax: Axes,
+    trace: TrainingTrace | BoundTrace,
+    what: str,
+    against: str,
+    label: str | None,
+    colour: str,
+) -> None:
+    errors = None
+    if what == "held_out" and isinstance(trace, TrainingTrace):
+        errors = 2 * trace.held_out_std_error
+    x, y = getattr(trace, against), getattr(trace, what)
+    ax.errorbar(x, y, yerr=errors, marker=".", label=label, color=colour)
+
+
+def _kinds(models: Mapping[str, TopicModel]) -> list[list[str]]:
+    """Names of the models by kind: those of one kind have densities on one scale."""
+    kinds: dict[str, list[str]] = {}
+    for name, model in models.items():
+        told = model.get_params(deep=False)
+        law = {option: value for option, value in told.items() if option not in _SCHEDULE}
+        kinds.setdefault(f"{type(model).__name__} {law}", []).append(name)
+    return list(kinds.values())
+
+
+def _stack(ax: Axes | None, n_axes: int) -> list[Axes]:
+    """Axes one below the other, the horizontal one shared."""
+    if n_axes == 1:
+        return [axes_or_new(ax, 7.0, 4.2)]
+    if ax is not None:
+        raise InvalidArgumentError(
+            "log joint densities of different models have no common scale: leave ax out, or draw "
+            "what='held_out'"
+        )
+    return list(new_figure(7.0, 1.0 + 2.6 * n_axes, n_axes, sharex=True)[1])
 
 
 def plot_topic_weights(model: TopicModel, ax: Axes | None = None) -> Axes:
@@ -192,6 +250,10 @@ def plot_topic_similarity(model: TopicModel, ax: Axes | None = None) -> Axes:
     _check_model(model)
     model._check_fitted()
     ax = axes_or_new(ax, 5.2, 4.6)
+    n_topics = len(model.components_)
+    step = -(-n_topics // _MOST_TICKS)
+    ax.set_xticks(range(0, n_topics, step))
+    ax.set_yticks(range(0, n_topics, step))
     image = ax.imshow(_similarity(model.components_), vmin=0, vmax=1, cmap="Blues")
     ax.figure.colorbar(image, ax=ax, shrink=0.8, label="1 - Hellinger distance")
     ax.set_xlabel("topic")

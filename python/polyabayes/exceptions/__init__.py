@@ -5,10 +5,15 @@ that a caller would catch anyway (``ValueError``, ``TypeError``, ``OSError``).
 A message names the argument, the place and the remedy.
 """
 
-from collections.abc import Callable
-from typing import Any
+from __future__ import annotations
 
-from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import lazy_loader
+
+if TYPE_CHECKING:
+    from polyabayes.exceptions.not_fitted import NotFittedError
 
 __all__ = [
     "BudgetExceededError",
@@ -27,11 +32,16 @@ __all__ = [
     "PolyabayesError",
     "PolyabayesWarning",
     "PriorWarning",
+    "RefusedModelWarning",
     "ScoreError",
     "ScoreWarning",
     "UnreliableErrorWarning",
+    "WorkerError",
 ]
 
+
+# The one error that needs scikit-learn, whose import takes longer than that of all the rest.
+__getattr__, _, _ = lazy_loader.attach(__name__, submod_attrs={"not_fitted": ["NotFittedError"]})
 
 # Stands before and after the name of an argument in a message.
 _MARK = "\x1f"
@@ -119,12 +129,12 @@ class MissingDependencyError(PolyabayesError, ImportError):
     """An optional dependency is not installed; the message names the extra."""
 
 
-class NotFittedError(PolyabayesError, _SklearnNotFittedError):  # type: ignore[misc]
-    """An estimator is used before ``fit`` or ``from_parameters``."""
-
-
 class ScoreError(PolyabayesError, ValueError):
     """The score of a configuration is no log probability, or breaks what its kind promises."""
+
+
+class WorkerError(PolyabayesError, RuntimeError):
+    """A worker of an executor died, and its tasks were not run again."""
 
 
 class InternalError(PolyabayesError, RuntimeError):
@@ -157,6 +167,9 @@ class Interrupted(KeyboardInterrupt):
         super().__init__(message)
         self.partial = partial
 
+    def __reduce__(self) -> tuple[type[Interrupted], tuple[str, Any]]:
+        return type(self), (str(self), self.partial)
+
 
 class PolyabayesWarning(_Message, UserWarning):
     """Base class of the warnings of polyabayes."""
@@ -176,6 +189,10 @@ class EdgeWarning(PolyabayesWarning):
 
 class PriorWarning(PolyabayesWarning):
     """A model brings no prior of its topic weights; one was fitted, and likelihoods rest on it."""
+
+
+class RefusedModelWarning(PolyabayesWarning):
+    """A model could not be scored and is left out of a comparison; the message says why."""
 
 
 class ScoreWarning(PolyabayesWarning):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from polyabayes import priors
 from polyabayes.exceptions import PolyabayesError
 
-_LAWS: dict[str, tuple[type[priors.UnivariatePrior], tuple[type, ...]]] = {
-    "poisson": (priors.Poisson, (float,)),
-    "geometric": (priors.Geometric, (float,)),
-    "negative-binomial": (priors.NegativeBinomial, (float, float)),
-    "uniform": (priors.Uniform, (int, int)),
+if TYPE_CHECKING:
+    from polyabayes import priors
+
+# Class in `polyabayes.priors` of each law, and the types of its numbers.
+_LAWS: dict[str, tuple[str, tuple[type, ...]]] = {
+    "poisson": ("Poisson", (float,)),
+    "geometric": ("Geometric", (float,)),
+    "negative-binomial": ("NegativeBinomial", (float, float)),
+    "uniform": ("Uniform", (int, int)),
 }
 
 # Sizes that are tried one after the other.
@@ -30,22 +33,27 @@ class Collect(argparse.Action):
 
 def prior(text: str) -> priors.SizePrior:
     """Prior of a size, as ``poisson:5``, or of several, as ``poisson:5*geometric:0.5``."""
+    from polyabayes import priors
+
     laws = [_law(part.strip()) for part in text.split("*")]
     return laws[0] if len(laws) == 1 else priors.Product(*laws)
 
 
 def _law(text: str) -> priors.UnivariatePrior:
+    from polyabayes import priors
+
     name, _, numbers = text.partition(":")
-    law, types = _LAWS.get(name, (priors.UnivariatePrior, ()))
+    law, types = _LAWS.get(name, ("", ()))
     try:
         values = [kind(part) for kind, part in zip(types, numbers.split(","), strict=True)]
     except ValueError:
         known = "poisson:MEAN, geometric:P, negative-binomial:MEAN,SHAPE or uniform:LOW,HIGH"
         raise argparse.ArgumentTypeError(f"{text!r} is not one of {known}") from None
     try:
-        return law(*values)
+        made: priors.UnivariatePrior = getattr(priors, law)(*values)
     except PolyabayesError as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+    return made
 
 
 def names(text: str) -> list[str]:
@@ -59,6 +67,15 @@ def whole_numbers(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no list of whole numbers") from None
+
+
+def numbers(text: str) -> float | list[float]:
+    """A number, or several parted by commas."""
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number or list of numbers") from None
+    return values[0] if len(values) == 1 else values
 
 
 def named_size(text: str) -> tuple[str, int | None]:
