@@ -49,6 +49,9 @@ pub enum Error {
         /// Its sum.
         sum: f64,
     },
+    /// Documents have exposures, and the model takes their lengths as given.
+    #[error("LDA takes the lengths of documents as given, which leaves nothing to an exposure")]
+    GivenLength,
     /// The offsets of a sparse matrix do not start at 0, decrease, or run past its cells.
     #[error("row offsets are inconsistent at document {document}")]
     Offsets {
@@ -304,6 +307,11 @@ pub(crate) fn check_all(
         Some(index) => Err(Error::Parameter { name, index, value: values[index], domain }),
         None => Ok(()),
     }
+}
+
+/// Checks parameters that a sampler has drawn: as small as they may get, but with a finite sum.
+pub(crate) fn check_drawn(name: &'static str, values: &[f64]) -> Result<()> {
+    check_all(name, values, "positive and at most 1e100", |x| x > 0.0 && x <= 1e100)
 }
 
 /// Checks that every value is positive, and neither so small nor so large that products of a few

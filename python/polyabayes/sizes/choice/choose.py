@@ -31,7 +31,14 @@ from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 from polyabayes.models.fitting import fingerprint
 from polyabayes.scale.executors import Workers, check_executor, sharing
 from polyabayes.sizes.choice import grid
-from polyabayes.sizes.choice.fits import FoldFit, fit_and_score, read_fit, write_fit
+from polyabayes.sizes.choice.fits import (
+    MATCHED_WORDS,
+    FoldFit,
+    fit_and_score,
+    is_fit,
+    read_fit,
+    write_fit,
+)
 from polyabayes.sizes.choice.race import Race
 from polyabayes.sizes.choice.result import SizeChoice, choice_by_evidence, choice_by_fits
 
@@ -191,7 +198,7 @@ class _Store:
     """Fits in a folder, one file each."""
 
     def __init__(self, checkpoint: Any, plan: _Plan, model: Any) -> None:
-        self._folder = StateFolder(checkpoint, "the choice")
+        self._folder, self._plan = StateFolder(checkpoint, "the choice"), plan
         identity = {
             "model": type(model).__name__,
             "parameters": {
@@ -217,9 +224,13 @@ class _Store:
     def read(self, size: int, fold: int) -> FoldFit | None:
         """A fit that is there and whole; a damaged one is made again."""
         try:
-            return read_fit(self.path(size, fold))
-        except (FileFormatError, OSError, KeyError, TypeError, ValueError):
+            fit = read_fit(self.path(size, fold))
+        except (FileFormatError, OSError, LookupError, TypeError, ValueError, ArithmeticError):
             return None
+        n_held_out = int(np.count_nonzero(self._plan.folds == fold))
+        n_words = min(MATCHED_WORDS, self._plan.corpus.n_words)
+        is_whole = (fit.size, fit.fold) == (size, fold) and is_fit(fit, n_held_out, n_words)
+        return fit if is_whole else None
 
     def keep(self, fit: FoldFit) -> None:
         path = self.path(fit.size, fit.fold)
