@@ -71,7 +71,7 @@ pub fn check_completion(
         });
     }
     for (row, (observed, held_out)) in observed.documents().zip(held_out.documents()).enumerate() {
-        let exposures = [observed, held_out].map(|part| part.exposure());
+        let exposures = [observed, held_out].map(Document::exposure);
         if exposures[0].to_bits() != exposures[1].to_bits() {
             let (value, domain) = (exposures[1], "that of the observed tokens");
             return Err(Error::Parameter { name: "exposure", index: row, value, domain });
