@@ -364,7 +364,7 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any) -> float:
     first, _ = model._aligned(observed, "observed", "raise")
     second, _ = model._aligned(held_out, "held_out", "raise")
     _refuse_other_documents(first, second)
-    theta = model.transform(first.counts)
+    theta = np.array(model.transform(first.counts))
     theta /= theta @ model.components_.sum(axis=1, keepdims=True)
     cells = sparse.coo_matrix(second.counts)
     rates = np.einsum("ik,ki->i", theta[cells.row], model.components_[:, cells.col])
