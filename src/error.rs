@@ -306,6 +306,11 @@ pub(crate) fn check_all(
     }
 }
 
+/// Checks parameters that a sampler has drawn: as small as they may get, but with a finite sum.
+pub(crate) fn check_drawn(name: &'static str, values: &[f64]) -> Result<()> {
+    check_all(name, values, "positive and at most 1e100", |x| x > 0.0 && x <= 1e100)
+}
+
 /// Checks that every value is positive, and neither so small nor so large that products of a few
 /// leave the range of doubles.
 pub(crate) fn check_positive(name: &'static str, values: &[f64]) -> Result<()> {

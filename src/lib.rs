@@ -42,7 +42,8 @@ pub use control::{Observer, Stop};
 pub use counts::CountMatrix;
 pub use document::{
     Bounds, Conditionals, Event, Form, MeanField, Method, Moments, Query, Sampler, Score, Settings,
-    Start, TopicModel, TracePoint, bidirectional, completion, score, transform,
+    Start, TopicModel, TracePoint, bidirectional, check_completion, check_score, completion, score,
+    transform,
 };
 pub use error::{Error, Result};
 pub use estimate::Estimate;

@@ -391,6 +391,10 @@ fn a_state_of_other_documents_is_refused() {
     state.assignments[3] = 1;
     state.parameters.push(1.0);
     assert!(sampler(&tiny).resume(&state, TopicStep::Draw).is_err());
+    // Its sum over the words is no double: the topics would be no numbers.
+    let mut state = sampler(&tiny).state();
+    state.parameters[2] = 1e308;
+    assert!(sampler(&tiny).resume(&state, TopicStep::Draw).is_err());
 }
 
 #[test]

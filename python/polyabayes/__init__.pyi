@@ -1,4 +1,4 @@
-from . import datasets, exceptions, interop, plotting, priors, results, topics
+from . import datasets, exceptions, interop, plotting, priors, results, scale, topics
 from .allocation import (
     AllocationModel,
     Allocations,
@@ -85,6 +85,7 @@ __all__ = [
     "read_tensor",
     "results",
     "sample_chains",
+    "scale",
     "show_versions",
     "split_tokens",
     "topics",

@@ -31,30 +31,12 @@ pub fn completion(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Vec<Option<Score>>> {
-    check(model, observed, settings)?;
-    check(model, held_out, settings)?;
-    if observed.n_documents() != held_out.n_documents() {
-        return Err(Error::Length {
-            name: "held-out documents",
-            found: held_out.n_documents(),
-            expected: observed.n_documents(),
-        });
-    }
+    check_completion(model, observed, held_out, settings)?;
     let pair = |row: usize| Pair {
         model,
         observed: observed.document(row),
         held_out: held_out.document(row),
     };
-    for row in 0..observed.n_documents() {
-        if let Urns::Two { all, first, .. } = pair(row).urns()? {
-            for urn in [&all, &first] {
-                match settings.method {
-                    Method::Exact => check_exact(urn, row, settings)?,
-                    _ => check_sampler(urn.extent(), row, settings)?,
-                }
-            }
-        }
-    }
     let key = Key::new(seed, Purpose::Score);
     (0..observed.n_documents())
         .into_par_iter()
@@ -70,6 +52,39 @@ pub fn completion(
             Err(error) => Err(error),
         })
         .collect()
+}
+
+/// Refuses what [`completion`] would refuse, without any work.
+///
+/// # Errors
+/// Those of [`completion`].
+pub fn check_completion(
+    model: &TopicModel,
+    observed: &CountMatrix,
+    held_out: &CountMatrix,
+    settings: &Settings,
+) -> Result<()> {
+    check(model, observed, settings)?;
+    check(model, held_out, settings)?;
+    if observed.n_documents() != held_out.n_documents() {
+        return Err(Error::Length {
+            name: "held-out documents",
+            found: held_out.n_documents(),
+            expected: observed.n_documents(),
+        });
+    }
+    for (row, (observed, held_out)) in observed.documents().zip(held_out.documents()).enumerate() {
+        let pair = Pair { model, observed, held_out };
+        if let Urns::Two { all, first, .. } = pair.urns()? {
+            for urn in [&all, &first] {
+                match settings.method {
+                    Method::Exact => check_exact(urn, row, settings)?,
+                    _ => check_sampler(urn.extent(), row, settings)?,
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 struct Pair<'a> {

@@ -30,13 +30,12 @@ pub fn score(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Vec<Option<Score>>> {
-    check(model, documents, settings)?;
     let distinct = documents.distinct();
+    check_distinct(model, documents, &distinct.representatives, settings)?;
     let mut multiplicity = vec![0u64; distinct.representatives.len()];
     for &index in &distinct.index {
         multiplicity[index] += 1;
     }
-    check_budget(model, documents, &distinct.representatives, settings)?;
     let ln_odds = match ln_odds_of_lengths(model, documents, settings, observer) {
         Err(Error::Stopped) => return Ok(vec![None; documents.n_documents()]),
         result => result?,
@@ -62,6 +61,24 @@ pub fn score(
         })
         .collect::<Result<Vec<_>>>()?;
     Ok(distinct.index.iter().map(|&index| scores[index].clone()).collect())
+}
+
+/// Refuses what [`score`] would refuse, without any work.
+///
+/// # Errors
+/// Those of [`score`].
+pub fn check_score(model: &TopicModel, documents: &CountMatrix, settings: &Settings) -> Result<()> {
+    check_distinct(model, documents, &documents.distinct().representatives, settings)
+}
+
+fn check_distinct(
+    model: &TopicModel,
+    documents: &CountMatrix,
+    rows: &[usize],
+    settings: &Settings,
+) -> Result<()> {
+    check(model, documents, settings)?;
+    check_budget(model, documents, rows, settings)
 }
 
 /// ln P(N)/P(0) of every length that occurs, where the query conditions on it.

@@ -5,6 +5,8 @@ that a caller would catch anyway (``ValueError``, ``TypeError``, ``OSError``).
 A message names the argument, the place and the remedy.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +36,7 @@ __all__ = [
     "ScoreError",
     "ScoreWarning",
     "UnreliableErrorWarning",
+    "WorkerError",
 ]
 
 
@@ -130,6 +133,10 @@ class ScoreError(PolyabayesError, ValueError):
     """The score of a configuration is no log probability, or breaks what its kind promises."""
 
 
+class WorkerError(PolyabayesError, RuntimeError):
+    """A worker of an executor died, and its tasks were not run again."""
+
+
 class InternalError(PolyabayesError, RuntimeError):
     """The compiled core broke one of its own promises: an error of polyabayes, not of the caller.
 
@@ -159,6 +166,9 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, message: str, partial: Any) -> None:
         super().__init__(message)
         self.partial = partial
+
+    def __reduce__(self) -> tuple[type[Interrupted], tuple[str, Any]]:
+        return type(self), (str(self), self.partial)
 
 
 class PolyabayesWarning(_Message, UserWarning):

@@ -78,6 +78,9 @@ def read_parquet_frame(path: Path) -> pd.DataFrame:
             frame: pd.DataFrame = pandas.read_parquet(stream)
         except ImportError as error:
             raise _missing("Parquet", error) from error
+        if not frame.columns.is_unique:
+            twice = frame.columns[frame.columns.duplicated()][0]
+            raise FileFormatError(f"{path} has two columns that are called {twice!r}; rename one")
     return frame
 
 

@@ -293,7 +293,7 @@ def compare(
     random_state : None, int, RandomState, Generator or SeedSequence
         One seed serves all models.
     **scoring
-        Further arguments of :func:`log_likelihood`.
+        Further arguments of :func:`log_likelihood`: `executor`, `n_jobs`, `unseen` and others.
 
     Returns
     -------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -19,10 +20,12 @@ from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes._support.results import Record
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_in_blocks
 from polyabayes.likelihood.foreign import Scorable, as_scorable
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
 from polyabayes.likelihood.scoring import EVENTS
+from polyabayes.scale.executors import check_executor, threads_of_task
 
 __all__ = [
     "Perplexity",
@@ -148,6 +151,7 @@ def log_completion(
     budget: float | None = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
+    executor: Executor | None = None,
     progress: bool = False,
     options: Mapping[str, Any] | None = None,
 ) -> LogLikelihood:
@@ -175,7 +179,9 @@ def log_completion(
     random_state : None, int, RandomState, Generator or SeedSequence
         Equal seeds give equal bits, for any number of threads.
     n_jobs : int, optional
-        Threads; None means all cores.
+        Threads; None means all cores, or one for each task of an `executor`.
+    executor : concurrent.futures.Executor, optional
+        As in :func:`log_likelihood`.
     progress : bool, default=False
         Show a progress bar (needs tqdm).
 
@@ -222,28 +228,28 @@ def log_completion(
         budget=budget,
         options=options,
     )
-    n_threads = checks.n_threads(n_jobs)
+    n_threads = threads_of_task(check_executor(executor), n_jobs)
     first, n_unseen_first = model._aligned(observed, "observed", unseen)
     second, n_unseen_second = model._aligned(held_out, "held_out", unseen)
     _refuse_other_documents(first, second)
-    core_first, core_second = first._core_documents(), second._core_documents()
+    plan = ScoringPlan(model._core_parts(), settings, draw_seed(random_state), n_threads)
+    pair = first._core_documents(), second._core_documents()
+    groups = _groups_of_pairs(pair[0].groups(), pair[1].groups())
+    scores: _core.Scores | BlockScores
     with progress_bar(progress, first.n_documents, "document") as update:
-        scores = _core.completion(
-            model._core_model(),
-            core_first,
-            core_second,
-            settings,
-            seed=draw_seed(random_state),
-            n_jobs=n_threads,
-            progress=update,
-        )
+        if executor is None:
+            scores = plan.score(*pair, progress=update)
+        else:
+            plan.check(*pair)
+            counts = [first.counts, second.counts]
+            scores = score_in_blocks(executor, plan, counts, groups, update)
     result = collect(
         scores,
         settings,
         n_tokens=second.counts.sum(axis=1),
         n_unseen_tokens=n_unseen_first + n_unseen_second,
         ids=second.ids,
-        groups=_groups_of_pairs(core_first.groups(), core_second.groups()),
+        groups=groups,
         is_ratio=True,
     )
     if scores.interruption is not None:
@@ -277,7 +283,7 @@ def completion_perplexity(
     random_state : None, int, RandomState, Generator or SeedSequence
         Source of the division and of the estimates.
     **scoring
-        Further arguments of :func:`log_completion`.
+        Further arguments of :func:`log_completion`: `executor`, `n_jobs` and others.
 
     Returns
     -------

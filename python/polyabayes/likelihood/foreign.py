@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from polyabayes import _core
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidTypeError
+from polyabayes.likelihood.core_parts import CoreParts
 
 __all__ = ["Scorable", "as_scorable", "read_documents"]
 
@@ -28,6 +29,9 @@ class Scorable(Protocol):
 
     def _core_model(self) -> _core.Model:
         """The model as the compiled core reads it."""
+
+    def _core_parts(self) -> CoreParts:
+        """The arrays of which the compiled core makes the model."""
 
 
 # Its convert gives a model of ours for one of another package, and None for any other object. It is

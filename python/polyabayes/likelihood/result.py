@@ -20,6 +20,7 @@ from polyabayes.exceptions import (
     UnreliableErrorWarning,
     argument,
 )
+from polyabayes.likelihood.blocks import BlockScores
 from polyabayes.likelihood.methods import METHODS, Method, Settings
 
 if TYPE_CHECKING:
@@ -349,7 +350,7 @@ class LogLikelihood(Result):
 
 
 def collect(
-    scores: _core.Scores,
+    scores: _core.Scores | BlockScores,
     settings: Settings,
     *,
     n_tokens: Any,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_in_blocks
 from polyabayes.likelihood.foreign import Scorable, as_scorable
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
+from polyabayes.scale.executors import check_executor, threads_of_task
 
 __all__ = ["EVENTS", "log_likelihood"]
 
@@ -37,6 +40,7 @@ def log_likelihood(
     budget: float | None = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
+    executor: Executor | None = None,
     progress: bool = False,
     trace: bool = False,
     options: Mapping[str, Any] | None = None,
@@ -124,7 +128,10 @@ def log_likelihood(
     random_state : None, int, RandomState, Generator or SeedSequence
         Equal seeds give equal bits, for any number of threads and any order of documents.
     n_jobs : int, optional
-        Threads; None means all cores.
+        Threads; None means all cores, or one for each task of an `executor`.
+    executor : concurrent.futures.Executor, optional
+        Scores blocks of documents on its workers: processes, or a cluster's, as those of Dask
+        (``client.get_executor()``). The model is sent once. The same bits as without.
     progress : bool, default=False
         Show a progress bar (needs tqdm).
     trace : bool, default=False
@@ -146,6 +153,8 @@ def log_likelihood(
     ------
     BudgetExceededError
         If a request would cost more than `budget`; before any work.
+    WorkerError
+        If a worker of the `executor` died and its engine did not run its task again.
     InvalidArgumentError, InvalidCountsError, InvalidTypeError
         If an argument is bad; before any work.
     Interrupted
@@ -191,25 +200,25 @@ def log_likelihood(
         trace=trace,
         options=options,
     )
-    n_threads = checks.n_threads(n_jobs)
+    n_threads = threads_of_task(check_executor(executor), n_jobs)
     corpus, n_unseen = model._aligned(documents, "documents", unseen)
-    core_model, core_documents = model._core_model(), corpus._core_documents()
+    plan = ScoringPlan(model._core_parts(), settings, draw_seed(random_state), n_threads)
+    core_documents = corpus._core_documents()
+    groups = core_documents.groups()
+    scores: _core.Scores | BlockScores
     with progress_bar(progress, corpus.n_documents, "document") as update:
-        scores = _core.score(
-            core_model,
-            core_documents,
-            settings,
-            seed=draw_seed(random_state),
-            n_jobs=n_threads,
-            progress=update,
-        )
+        if executor is None:
+            scores = plan.score(core_documents, progress=update)
+        else:
+            plan.check(core_documents)
+            scores = score_in_blocks(executor, plan, [corpus.counts], groups, update)
     result = collect(
         scores,
         settings,
         n_tokens=corpus.counts.sum(axis=1),
         n_unseen_tokens=n_unseen,
         ids=corpus.ids,
-        groups=core_documents.groups(),
+        groups=groups,
     )
     if scores.interruption is not None:
         raise interrupted(scores.interruption, result)

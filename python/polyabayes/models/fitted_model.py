@@ -27,6 +27,7 @@ from polyabayes.exceptions import (
     PolyabayesWarning,
     argument,
 )
+from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import read_documents
 from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
@@ -465,4 +466,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _core_model(self) -> _core.Model:
+        return self._core_parts().core_model()
+
+    def _core_parts(self) -> CoreParts:
+        """The arrays of which the compiled core makes the model."""
         raise NotImplementedError

@@ -21,6 +21,7 @@ from polyabayes.exceptions import (
     InvalidTypeError,
     argument,
 )
+from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.models.em import TOLERANCE, first_prior, fit_em, start_from
 from polyabayes.models.fitting import EvaluationSchedule, all_or_nothing, fingerprint
 from polyabayes.models.topic_model import PreviousState, TopicModel
@@ -521,8 +522,8 @@ class LatentDirichletAllocation(TopicModel):
         weights = rng.dirichlet(self.doc_topic_prior_, size=n_documents)
         return rng.multinomial(lengths, weights)
 
-    def _core_model(self) -> _core.Model:
-        return _core.Model.lda(self.doc_topic_prior_, self.components_)
+    def _core_parts(self) -> CoreParts:
+        return CoreParts("lda", (self.doc_topic_prior_, self.components_))
 
     def _training(
         self,

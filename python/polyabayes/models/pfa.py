@@ -14,6 +14,7 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.models.topic_model import PreviousState, TopicModel, row_normalised
 
 __all__ = ["PoissonFactorAnalysis"]
@@ -363,10 +364,10 @@ class PoissonFactorAnalysis(TopicModel):
         counts: NDArray[np.int64] = rng.poisson(theta * self.components_.sum(axis=1))
         return counts
 
-    def _core_model(self) -> _core.Model:
+    def _core_parts(self) -> CoreParts:
         if not self._has_likelihood():
             raise InvalidArgumentError(_NO_LIKELIHOOD)
-        return _core.Model.gamma_poisson(self.shape_, self.probability_, self.components_)
+        return CoreParts("gamma_poisson", (self.shape_, self.probability_, self.components_))
 
     def _training(self, corpus: Corpus, n_components: int) -> partial[_core.FitResult]:
         prior = checks.choice("prior", self.prior, PRIORS)
