@@ -65,7 +65,7 @@ def test_fitted_models_show_their_topics_beside_their_diagram():
     bundle = lda._repr_mimebundle_()
     assert "2 topics of 2 words" in bundle["text/html"]
     assert "urn ball" in bundle["text/html"]
-    assert bundle["text/html"] == lda._repr_html_()
+    assert "urn ball" in lda._repr_html_()
     with sklearn.config_context(display="text"):
         assert set(lda._repr_mimebundle_()) == {"text/plain"}
 

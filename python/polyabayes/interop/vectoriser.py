@@ -20,8 +20,10 @@ class CountVectorizer(_CountVectorizer):  # type: ignore[misc]
 
     Parameters
     ----------
-    **options
-        Those of ``sklearn.feature_extraction.text.CountVectorizer``.
+    input, encoding, decode_error, strip_accents, lowercase, preprocessor, tokenizer, stop_words
+        As in ``sklearn.feature_extraction.text.CountVectorizer``.
+    token_pattern, ngram_range, analyzer, max_df, min_df, max_features, vocabulary, binary, dtype
+        Likewise.
 
     Examples
     --------
