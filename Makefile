@@ -5,7 +5,7 @@ RUST := $(shell find src python/src -name '*.rs') Cargo.toml Cargo.lock python/C
 
 SECONDS ?= 60
 
-.PHONY: demo test check test-slow fuzz bench bench-estimators docs clean
+.PHONY: demo test check test-slow fuzz bench bench-estimators papers docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/built
@@ -43,6 +43,10 @@ bench: .venv/built
 	$(BIN)/python benches/memory.py
 	$(BIN)/python benches/interruption.py
 	$(BIN)/python benches/peers.py
+
+# Every table and figure of the papers, in a small form; FULL=--full takes the published sizes.
+papers: .venv/built
+	$(BIN)/python -m benches.papers $(FULL) -o docs/papers
 
 # Every estimator against the truth; ten minutes on one thread.
 bench-estimators: .venv/built

@@ -49,6 +49,9 @@ pub enum Error {
         /// Its sum.
         sum: f64,
     },
+    /// Documents have exposures, and the model takes their lengths as given.
+    #[error("LDA takes the lengths of documents as given, which leaves nothing to an exposure")]
+    GivenLength,
     /// The offsets of a sparse matrix do not start at 0, decrease, or run past its cells.
     #[error("row offsets are inconsistent at document {document}")]
     Offsets {

@@ -67,7 +67,7 @@ pub fn bidirectional(
         .with_max_len(1)
         .map(|(row, path)| {
             let document = documents.document(row);
-            let urn = LocalUrn::new(model.urn(), document).ok_or(Error::TopicPath { row })?;
+            let urn = model.local_urn(document).ok_or(Error::TopicPath { row })?;
             let path = local_topics(&urn, path).ok_or(Error::TopicPath { row })?;
             let key = key.document(document).unit(row as u64);
             match bounds(&urn, &path, settings, key, observer) {

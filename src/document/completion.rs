@@ -22,7 +22,7 @@ use crate::urn::LocalUrn;
 /// and denominator are estimated independently. NaN where the observed tokens are impossible.
 ///
 /// # Errors
-/// What [`score`](super::score) refuses, and matrices that disagree in size.
+/// What [`score`](super::score) refuses, and matrices that disagree in size or exposure.
 pub fn completion(
     model: &TopicModel,
     observed: &CountMatrix,
@@ -74,6 +74,11 @@ pub fn check_completion(
         });
     }
     for (row, (observed, held_out)) in observed.documents().zip(held_out.documents()).enumerate() {
+        let exposures = [observed, held_out].map(|part| part.exposure());
+        if exposures[0].to_bits() != exposures[1].to_bits() {
+            let (value, domain) = (exposures[1], "that of the observed tokens");
+            return Err(Error::Parameter { name: "exposure", index: row, value, domain });
+        }
         let pair = Pair { model, observed, held_out };
         if let Urns::Two { all, first, .. } = pair.urns()? {
             for urn in [&all, &first] {
@@ -113,21 +118,23 @@ impl<'a> Pair<'a> {
             return Ok(Urns::None(0.0));
         }
         let mut rows = self.rows(self.observed);
-        if LocalUrn::of_rows(a, &rows).is_none() {
+        let factors = self.model.topic_factors(self.observed.exposure());
+        let urn_of = |rows: &[(&[f64], u32)]| LocalUrn::of_scaled_rows(a, rows, factors.as_deref());
+        if urn_of(&rows).is_none() {
             return Ok(Urns::None(f64::NAN));
         }
         let all = [&rows[..], &self.rows(self.held_out)].concat();
-        let ln_rest = if let Some(lengths) = self.model.lengths() {
+        let ln_rest = if let Some(totals) = self.model.token_weights() {
             let n = u32::try_from(n_held_out).map_err(|_| Error::Memory {
                 name: "held-out tokens of a document",
                 bytes: n_held_out as f64,
             })?;
-            rows.push((lengths.totals(), n));
+            rows.push((totals, n));
             0.0
         } else {
             ln_rising(a.iter().sum::<f64>() + self.observed.n_tokens() as f64, n_held_out)
         };
-        Ok(match (LocalUrn::of_rows(a, &all), LocalUrn::of_rows(a, &rows)) {
+        Ok(match (urn_of(&all), urn_of(&rows)) {
             (Some(all), Some(first)) => {
                 Urns::Two { all: Box::new(all), first: Box::new(first), ln_rest }
             }

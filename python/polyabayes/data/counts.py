@@ -10,13 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyabayes._support import checks
 from polyabayes.data.sparse_arrays import checked_sparse
-from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    InvalidCountsError,
+    InvalidTypeError,
+    argument,
+)
 
 CountMatrix: TypeAlias = "sparse.csr_matrix[np.int64]"
 Words: TypeAlias = "NDArray[np.object_]"
 
 MAX_COUNT = 2**32 - 1
+_LEAST_EXPOSURE, _MOST_EXPOSURE = 1e-100, 1e100
 _NUMERIC_KINDS = "biuf"
 _VECTORISE = "count the words of raw text first, for example with polyabayes.read_corpus"
 
@@ -125,6 +132,23 @@ def words_of(vocabulary: Any, n_words: int, origin: str) -> Words | None:
             "word for each column, in the order of the training"
         )
     return words
+
+
+def checked_exposure(values: Any, n_documents: int) -> NDArray[np.float64]:
+    """One positive, finite size for each document; one number is that of all."""
+    exposure = checks.vector("exposure", values, n_documents)
+    bad = np.flatnonzero(~((exposure >= _LEAST_EXPOSURE) & (exposure <= _MOST_EXPOSURE)))
+    if len(bad):
+        document = int(bad[0])
+        raise InvalidArgumentError(
+            f"{argument('exposure')} of document {document} is {exposure[document]}: the size of a "
+            f"document must be positive and finite, between {_LEAST_EXPOSURE:g} and "
+            f"{_MOST_EXPOSURE:g}; correct it or leave the document out",
+            argument="exposure",
+            value=float(exposure[document]),
+            limit=(_LEAST_EXPOSURE, _MOST_EXPOSURE),
+        )
+    return exposure
 
 
 def unpack_frame(documents: Any, name: str) -> tuple[Any, Words | None, Words | None]:

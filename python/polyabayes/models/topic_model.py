@@ -24,6 +24,7 @@ from polyabayes.exceptions import (
     PolyabayesWarning,
     argument,
 )
+from polyabayes.likelihood.foreign import exposed
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitted_model import FittedModel
 from polyabayes.models.fitting import (
@@ -94,6 +95,7 @@ class TopicModel(FittedModel):
         X: Any,
         y: Any = None,  # noqa: ARG002
         *,
+        exposure: Any = None,
         eval_corpus: Any = None,
         eval_every: int = 10,
         callback: Callable[[Self], Any] | None = None,
@@ -111,9 +113,12 @@ class TopicModel(FittedModel):
             The documents.
         y : ignored
             Present for scikit-learn.
+        exposure : float or array of shape (n_documents,), optional
+            Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
+            only. Default: those of the corpus, else 1.
         eval_corpus : like `X`, optional
-            Held-out documents whose nats per token go to ``trace_``, by a few short annealing
-            runs each.
+            Held-out documents, a Corpus where they have exposures, whose nats per token go to
+            ``trace_``, by a few short annealing runs each.
         eval_every : int, default=10
             Sweeps between two looks: entries of ``trace_``, and calls of `callback`.
         callback : callable, optional
@@ -151,16 +156,19 @@ class TopicModel(FittedModel):
         2
         """
         with all_or_nothing(self):
-            return self._fit(X, eval_corpus, eval_every, callback)
+            return self._fit(X, exposure, eval_corpus, eval_every, callback)
 
     def _fit(
         self,
         X: Any,
+        exposure: Any,
         eval_corpus: Any,
         eval_every: int,
         callback: Callable[[Self], Any] | None,
     ) -> Self:
-        corpus = as_corpus(X, "X")
+        corpus = exposed(self, as_corpus(X, "X"), exposure)
+        if corpus.exposure is not None:
+            raise InvalidArgumentError(f"{argument('exposure')}: training takes none")
         n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
         schedule = self._schedule()
         every = checks.whole_number("checkpoint_every", self.checkpoint_every)
