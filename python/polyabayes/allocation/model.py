@@ -8,6 +8,7 @@ from typing import Any, Self, TypeAlias
 
 from polyabayes._support.bidirectional import BidirectionalBounds
 from polyabayes._support.random import RandomState
+from polyabayes._support.tables import columns_of, html_table
 from polyabayes.allocation.bidirectional import find_bounds
 from polyabayes.allocation.decomposition import Decomposition, n_effective_parameters
 from polyabayes.allocation.evidence import Evidence, find_evidence
@@ -672,6 +673,16 @@ class AllocationModel:
     def _open_nodes(self) -> tuple[str, ...]:
         nodes = tuple(node for node in self.graph.nodes if node not in self.sizes)
         return ("doc", "word") if set(nodes) == {"doc", "word"} else nodes
+
+    def _repr_html_(self) -> str:
+        """Nodes, their parents and sizes, for notebooks."""
+        nodes = list(self.graph.nodes)
+        columns = {
+            "node": nodes,
+            "parents": [", ".join(self.graph.parents[node]) for node in nodes],
+            "size": [self.sizes.get(node) or "that of the data" for node in nodes],
+        }
+        return html_table(columns_of(columns), repr(self).strip("<>"))
 
     def __repr__(self) -> str:
         parts = [self.graph.to_text()]
