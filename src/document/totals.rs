@@ -10,7 +10,7 @@
 use rand::RngExt as _;
 
 use super::Score;
-use super::estimators::annealed::{Path, Start};
+use super::estimators::annealed::{Start, UrnPath};
 use super::estimators::sampler::Sampler;
 use super::settings::Method;
 use crate::control::Observer;
@@ -63,17 +63,16 @@ pub(super) fn estimate(
     rng: &mut Rng,
     observer: &impl Observer,
 ) -> Result<Score> {
-    let mut path = Path::new(urn, Start::MeanField, PILOT, observer)?;
+    let path = UrnPath::new(urn, Start::MeanField, observer)?;
     let size = if let Some(size) = size {
         size.clamp(1, MOST)
     } else {
-        let pilot = variance(&path.ln_urn_sums(LANES, rng, observer)?);
+        let pilot = variance(&path.ln_urn_sums(LANES, PILOT, rng, observer)?);
         ((PILOT as f64 * pilot / VARIANCE).ceil() as usize).clamp(PILOT, MOST)
     };
     let drawn = draw_level(rng.random());
     let n_batches = drawn.map_or(1, |(level, _)| 2_usize << level);
-    let mut path = path.with_temperatures(size);
-    let ln_sums = path.ln_urn_sums(n_batches * LANES, rng, observer)?;
+    let ln_sums = path.ln_urn_sums(n_batches * LANES, size, rng, observer)?;
     let correction = drawn.map_or(0.0, |(_, probability)| difference(&ln_sums) / probability);
     let (mut ln_value, mut squared_error, mut spread) = (0.0, 0.0, 0.0);
     for batch in ln_sums.chunks_exact(LANES) {

@@ -147,6 +147,14 @@ def anndata(data: Any, layer: str | None = None) -> Source:
     return Source(counts, [str(name) for name in data.var_names], [str(i) for i in data.obs_names])
 
 
+def anndata_column(data: Any, name: str) -> Any:
+    """A column of numbers about the cells of an AnnData object."""
+    if name not in data.obs:
+        known = ", ".join(repr(column) for column in list(data.obs)[:_NAMES_SHOWN]) or "none"
+        raise InvalidArgumentError(f"obs of the AnnData has no column {name!r}; it has {known}")
+    return data.obs[name].to_numpy()
+
+
 def _blocks(stored: Any, n_rows: int) -> Iterator[tuple[int, Any]]:
     """Whole matrices at once, those in files block by block."""
     if sparse.issparse(stored) or isinstance(stored, np.ndarray):
