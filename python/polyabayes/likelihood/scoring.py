@@ -15,10 +15,11 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
-from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_in_blocks
-from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed
+from polyabayes.likelihood.blocks import BlockScores, ScoringPlan
+from polyabayes.likelihood.foreign import Scorable, as_scorable
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
+from polyabayes.likelihood.streams import documents_of
 from polyabayes.likelihood.totals import checked_target, score_to_target
 from polyabayes.scale.executors import check_executor, threads_of_task
 
@@ -57,8 +58,9 @@ def log_likelihood(
     model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
         A model that is fitted or made by ``from_parameters``, or a fitted one of scikit-learn (or
         a Pipeline that ends in one), gensim, tomotopy or pycisTopic: see :mod:`polyabayes.interop`.
-    documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-        The documents. Equal documents are scored once.
+    documents : Corpus, Shards, sparse matrix, integer array or DataFrame
+        The documents, shape (n_documents, n_words). Equal documents are scored once. Those of
+        :class:`Shards <polyabayes.scale.Shards>` may be larger than memory: block by block.
     method : str, default="auto"
         ==============================  =========================================  =============
         method                          what it does                               cost
@@ -240,36 +242,27 @@ def log_likelihood(
         },
     )
     n_threads = threads_of_task(check_executor(executor), n_jobs)
-    corpus, n_unseen = model._aligned(documents, "documents", unseen)
-    corpus = exposed(model, corpus, exposure)
+    corpus = documents_of(model, documents, unseen, exposure)
     plan = ScoringPlan(model._core_parts(), settings, draw_seed(random_state), n_threads)
     plan = plan if target is None else plan.for_total()
-    core_documents = corpus._core_documents()
-    groups = core_documents.groups()
-    if executor is not None:
-        plan.check(core_documents)
 
     def score(sizes: NDArray[np.int64] | None, number: int) -> _core.Scores | BlockScores:
         with progress_bar(progress, corpus.n_documents, "document") as update:
-            of_round: dict[str, Any] = {"sizes": sizes, "number": number}
-            if executor is None:
-                return plan.score(core_documents, progress=update, **of_round)
-            return score_in_blocks(executor, plan, [corpus], groups, update, **of_round)
+            return corpus.score(plan, executor, update, sizes=sizes, number=number)
 
-    n_tokens = np.asarray(corpus.counts.sum(axis=1), dtype=np.int64).ravel()
     correction = None
     if target is None:
         scores = score(None, 0)
     else:
-        wanted = target(int(n_tokens.sum()))
-        scores, correction = score_to_target(score, groups, n_tokens, wanted)
+        wanted = target(int(corpus.n_tokens.sum()))
+        scores, correction = score_to_target(score, corpus.groups, corpus.n_tokens, wanted)
     result = collect(
         scores,
         settings,
-        n_tokens=n_tokens,
-        n_unseen_tokens=n_unseen,
+        n_tokens=corpus.n_tokens,
+        n_unseen_tokens=corpus.n_unseen,
         ids=corpus.ids,
-        groups=groups,
+        groups=corpus.groups,
         correction_std_error=correction,
     )
     if scores.interruption is not None:

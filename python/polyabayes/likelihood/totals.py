@@ -25,8 +25,8 @@ _MOST_TEMPERATURES = 5_000
 # measured on news articles under 50 topics, for variances between 2 and 5.
 _VARIANCE_OF_MEAN = 0.55
 
-# Share of the correction by which totals were still low on news articles under 50 topics: counted as
-# error.
+# Share of the correction by which totals were still low on news articles under 50 topics, or less:
+# counted as error.
 _UNREMOVED = 0.15
 
 Score = Callable[[NDArray[np.int64] | None, int], "_core.Scores | BlockScores"]
