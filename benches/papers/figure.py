@@ -105,8 +105,9 @@ class Figure:
                     markersize=4,
                     label=name,
                 )
-            title = panel if isinstance(panel, str) else f"{self.panel} = {panel:g}"
-            ax.set(xlabel=self.x, ylabel=self.y, title=title)
+            ax.set(xlabel=self.x, ylabel=self.y)
+            if self.panel:
+                ax.set_title(panel if isinstance(panel, str) else f"{self.panel} = {panel:g}")
             if all(isinstance(row[self.x], int) for row in here):
                 ax.xaxis.set_major_locator(MaxNLocator(integer=True))
             ax.set_xscale("log" if "x" in self.log else "linear")

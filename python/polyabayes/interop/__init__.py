@@ -10,8 +10,10 @@ from polyabayes.interop.pyldavis import pyldavis_arguments, to_pyldavis
 from polyabayes.interop.schpf import from_schpf, schpf_exposure
 from polyabayes.interop.sklearn import from_sklearn, to_sklearn
 from polyabayes.interop.tomotopy import from_tomotopy
+from polyabayes.interop.vectoriser import CountVectorizer
 
 __all__ = [
+    "CountVectorizer",
     "from_fasttopics",
     "from_gensim",
     "from_mallet",
