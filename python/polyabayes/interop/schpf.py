@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes.data.counts import words_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.interop._arrays import attribute, words_of
+from polyabayes.interop._arrays import attribute
 from polyabayes.models import PoissonFactorAnalysis
 
 __all__ = ["from_schpf", "schpf_exposure"]
