@@ -12,6 +12,7 @@ from scipy import sparse
 
 from polyabayes import _core
 from polyabayes._support.random import RandomState, random_generator
+from polyabayes._support.tables import columns_of, html_table
 from polyabayes.data import frames, sources
 from polyabayes.data.counts import (
     CountMatrix,
@@ -26,6 +27,7 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argume
 __all__ = ["Corpus", "CorpusSummary", "as_corpus"]
 
 _NAMES_SHOWN = 5
+_WORDS_SHOWN = 10
 
 
 class Corpus:
@@ -346,6 +348,13 @@ class Corpus:
             f"{self.n_tokens:,} tokens>"
         )
 
+    def _repr_html_(self) -> str:
+        """Sizes and the most frequent words, for notebooks."""
+        words = ", ".join(f"{word} {n:,}" for word, n in self.top_words(_WORDS_SHOWN))
+        facts = {**self.summary()._facts(), "most frequent": words}
+        columns = {"": list(facts), "corpus": list(facts.values())}
+        return html_table(columns_of(columns), repr(self).strip("<>"))
+
     def __getitem__(self, rows: Any) -> Corpus:
         """Documents chosen by a slice, an integer array or a boolean mask.
 
@@ -587,17 +596,22 @@ class CorpusSummary:
     max_length: int
     n_empty_documents: int
 
+    def _facts(self) -> dict[str, str]:
+        return {
+            "documents": f"{self.n_documents:,} ({self.n_empty_documents:,} empty)",
+            "words": f"{self.n_words:,}",
+            "tokens": f"{self.n_tokens:,}",
+            "non-zeros": f"{self.n_nonzero:,} (density {self.density:.3%})",
+            "length": f"{self.mean_length:.1f} +- {self.sd_length:.1f}, "
+            f"from {self.min_length:,} to {self.max_length:,}",
+        }
+
     def __str__(self) -> str:
-        return "\n".join(
-            (
-                f"documents  {self.n_documents:,} ({self.n_empty_documents:,} empty)",
-                f"words      {self.n_words:,}",
-                f"tokens     {self.n_tokens:,}",
-                f"non-zeros  {self.n_nonzero:,} (density {self.density:.3%})",
-                f"length     {self.mean_length:.1f} +- {self.sd_length:.1f}, "
-                f"from {self.min_length:,} to {self.max_length:,}",
-            )
-        )
+        return "\n".join(f"{name:<9}  {value}" for name, value in self._facts().items())
+
+    def _repr_html_(self) -> str:
+        facts = self._facts()
+        return html_table(columns_of({"": list(facts), "corpus": list(facts.values())}))
 
 
 def as_corpus(documents: Any, name: str = "documents") -> Corpus:

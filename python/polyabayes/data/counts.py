@@ -97,6 +97,43 @@ def checked_labels(labels: Any, name: str) -> Words:
     return checked
 
 
+def words_of(vocabulary: Any, n_words: int, origin: str) -> Words | None:
+    """The words of columns, from a sequence or from a fitted vectoriser.
+
+    Parameters
+    ----------
+    vocabulary : sequence of str, fitted vectoriser, transformer or Pipeline of them, or None
+        A vectoriser is asked for ``get_feature_names_out()``.
+    n_words : int
+        Number of columns.
+    origin : str
+        What error messages call the owner of the columns.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is not one word for each column, or a word stands twice.
+    InvalidTypeError
+        If `vocabulary` is neither.
+    """
+    if vocabulary is None:
+        return None
+    if hasattr(vocabulary, "get_feature_names_out"):
+        vocabulary = vocabulary.get_feature_names_out()
+    if isinstance(vocabulary, (str, bytes)) or not hasattr(vocabulary, "__getitem__"):
+        raise InvalidTypeError(
+            "vocabulary must be a sequence of words or a fitted vectoriser, got "
+            f"{type(vocabulary).__name__}"
+        )
+    words = checked_words([str(word) for word in vocabulary])
+    if len(words) != n_words:
+        raise InvalidArgumentError(
+            f"vocabulary has {len(words):,} words, but {origin} has {n_words:,} columns; give one "
+            "word for each column, in the order of the training"
+        )
+    return words
+
+
 def checked_exposure(values: Any, n_documents: int) -> NDArray[np.float64]:
     """One positive, finite size for each document; one number is that of all."""
     exposure = checks.vector("exposure", values, n_documents)

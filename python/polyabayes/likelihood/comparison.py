@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -240,6 +241,10 @@ class Comparison(Result):
     def _columns(self) -> dict[str, Any]:
         rows = self._rows()
         return {name: [row[name] for row in rows] for name in rows[0]}
+
+    def _repr_html_(self) -> str:
+        notes = (f"<p>{escape(name)}: {escape(why)}</p>" for name, why in self.refused.items())
+        return super()._repr_html_() + "".join(notes)
 
     def __str__(self) -> str:
         found = self._columns()

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import validate_data
 
 from polyabayes import _core
@@ -31,6 +32,7 @@ from polyabayes.likelihood.foreign import exposed, read_documents
 from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
+from polyabayes.models.topic_table import topics_html
 
 __all__ = ["FittedModel", "TopicWeights"]
 
@@ -74,7 +76,7 @@ class TopicWeights(Record):
         return {"document": document, "topic": topic, **weights}
 
 
-class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of topic models that have topics, trained here or given."""
 
     n_components: int
@@ -327,9 +329,48 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         tags.input_tags.categorical = True
         return tags
 
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ARG002
+        """Names of the columns of ``transform``: topic0, topic1, and so on.
+
+        Parameters
+        ----------
+        input_features : ignored
+            Present for scikit-learn.
+
+        Returns
+        -------
+        ndarray of str objects, shape (n_components,)
+
+        Raises
+        ------
+        NotFittedError
+            If the model has no topics.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> model = pb.LatentDirichletAllocation.from_parameters(
+        ...     doc_topic_prior=0.1, topic_word=[[0.5, 0.5], [0.1, 0.9]]
+        ... )
+        >>> model.get_feature_names_out().tolist()
+        ['topic0', 'topic1']
+        """
+        self._check_fitted()
+        names = [f"topic{topic}" for topic in range(len(self.components_))]
+        return np.array(names, dtype=object)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**options)
+        return {**bundle, "text/html": self._repr_html_inner()} if "text/html" in bundle else bundle
+
+    def _repr_html_inner(self) -> str:
+        """scikit-learn's diagram and, once there are topics, their words, for notebooks."""
+        diagram: str = estimator_html_repr(self)
+        if not hasattr(self, "components_"):
+            return diagram
+        n_topics, n_words = self.components_.shape
+        caption = f"{type(self).__name__}: {n_topics:,} topics of {n_words:,} words"
+        return diagram + topics_html(self.components_, self.vocabulary_, caption)
 
     def _topic_weights(self, X: Any, exposure: Any, *, spread: bool) -> NDArray[np.float64]:
         """Moments of the topic weights, (n_documents, 1 or 2, n_components)."""

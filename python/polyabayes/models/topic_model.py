@@ -16,6 +16,7 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.random import draw_seed
 from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.data.counts import words_of
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
@@ -166,8 +167,6 @@ class TopicModel(FittedModel):
         callback: Callable[[Self], Any] | None,
     ) -> Self:
         corpus = exposed(self, as_corpus(X, "X"), exposure)
-        if corpus.exposure is not None:
-            raise InvalidArgumentError(f"{argument('exposure')}: training takes none")
         n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
         schedule = self._schedule()
         every = checks.whole_number("checkpoint_every", self.checkpoint_every)
@@ -193,13 +192,17 @@ class TopicModel(FittedModel):
         """K+: topics with at least one token in the last state of ``fit``."""
         return int(np.count_nonzero(self.topic_counts_ >= 1))
 
-    def topic_table(self, n_words: int = 10) -> TopicTable:
+    def topic_table(self, n_words: int = 10, vocabulary: Any = None) -> TopicTable:
         """List the topics by their share of the training tokens, the largest first.
 
         Parameters
         ----------
         n_words : int, default=10
             Words a topic, the most probable ones.
+        vocabulary : sequence of str, one a column, or fitted vectoriser, optional
+            The words of the columns; by default those of the training documents, which counts from
+            a vectoriser in a Pipeline do not bring: ``pipeline[-1].topic_table(vocabulary=
+            pipeline[:-1])``.
 
         Returns
         -------
@@ -209,7 +212,8 @@ class TopicModel(FittedModel):
         Raises
         ------
         InvalidArgumentError
-            If the model was not trained here: files hold no counts of tokens.
+            If the model was not trained here: files hold no counts of tokens. If there is not one
+            word for each column.
         NotFittedError
             If there are no topics.
 
@@ -227,7 +231,10 @@ class TopicModel(FittedModel):
             raise InvalidArgumentError(
                 "the model does not know how many tokens its topics have: call fit"
             )
-        return topic_table(self.components_, self.topic_counts_, self.vocabulary_, n_words)
+        words = words_of(vocabulary, self.n_features_in_, "the model")
+        if words is None:
+            words = self.vocabulary_
+        return topic_table(self.components_, self.topic_counts_, words, n_words)
 
     def _sample(
         self,
