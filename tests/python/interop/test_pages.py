@@ -34,6 +34,22 @@ def test_programs_for_those_who_come_from_elsewhere(capsys):
     assert "nats a token" in "".join(shown)
 
 
+def test_the_case_of_pycistopic_tells_what_it_shows(capsys):
+    """Their figure rises with every further topic, ours is largest at the number planted."""
+    told, shown = zip(
+        *(pair for pair in run("docs/guide/pycistopic.md", capsys) if pair[0]), strict=True
+    )
+    theirs = [float(line.split(":")[1].replace(",", "")) for line in shown[0].splitlines()]
+    assert len(theirs) == 7
+    assert sorted(set(theirs)) == theirs
+    rows = [line.split() for line in shown[1].splitlines()[1:]]
+    assert rows[0][0] == "4"
+    assert {"20", "40"} == {row[0] for row in rows[-2:]}
+    # The sampler may take other draws on other machines; constants do not.
+    stated = [float(line.split(":")[1].replace(",", "")) for line in told[0].splitlines()]
+    assert theirs == pytest.approx(stated, rel=0.02)
+
+
 def test_the_readme_prints_what_it_says(capsys):
     """Words alike; numbers within 2 %, as other machines may round other libraries elsewhere."""
     pairs = [pair for pair in run("README.md", capsys) if pair[0]]
