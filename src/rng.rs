@@ -20,8 +20,8 @@ pub const LANES: usize = 16;
 /// One number for every lane.
 pub type Lanes = [f64; LANES];
 
-/// What an estimator draws from. Code that draws from any stream can be checked against all the
-/// choices it might have made.
+/// Source of an estimator's random numbers. Code that draws from any stream can be checked against
+/// all the choices it might have made.
 pub trait Stream: rand::Rng {
     /// Streams for every lane.
     type Lanes: UniformLanes;
@@ -83,7 +83,7 @@ impl UniformLanes for Uniforms {
     }
 }
 
-/// What a stream is for: streams of different purposes are independent under one seed.
+/// Purpose of a stream: streams of different purposes are independent under one seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {

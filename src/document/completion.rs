@@ -7,7 +7,7 @@ use super::model::ln_orders;
 use super::settings::{Method, Settings};
 use super::urn_sum::ln_urn_sum;
 use super::{Event, Score, TopicModel};
-use crate::control::Observer;
+use crate::control::{Observer, unless_stopped};
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
@@ -41,15 +41,12 @@ pub fn completion(
     (0..observed.n_documents())
         .into_par_iter()
         .with_max_len(1)
-        .map(|row| match pair(row).score(settings, key, observer) {
-            Ok(score) => {
+        .map(|row| {
+            unless_stopped(pair(row).score(settings, key, observer).map(|score| {
                 observer.advance(1);
                 let orders = settings.query.event == Event::Counts;
-                let ln_factor = if orders { ln_orders(held_out.document(row)) } else { 0.0 };
-                Ok(Some(score.scaled(ln_factor)))
-            }
-            Err(Error::Stopped) => Ok(None),
-            Err(error) => Err(error),
+                score.scaled(if orders { ln_orders(held_out.document(row)) } else { 0.0 })
+            }))
         })
         .collect()
 }
@@ -74,7 +71,7 @@ pub fn check_completion(
         });
     }
     for (row, (observed, held_out)) in observed.documents().zip(held_out.documents()).enumerate() {
-        let exposures = [observed, held_out].map(|part| part.exposure());
+        let exposures = [observed, held_out].map(Document::exposure);
         if exposures[0].to_bits() != exposures[1].to_bits() {
             let (value, domain) = (exposures[1], "that of the observed tokens");
             return Err(Error::Parameter { name: "exposure", index: row, value, domain });
@@ -98,7 +95,7 @@ struct Pair<'a> {
     held_out: Document<'a>,
 }
 
-/// What the completion of a document takes.
+/// Urns whose sums give the completion of a document.
 enum Urns {
     /// Nothing: its value.
     None(f64),

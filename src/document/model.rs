@@ -15,7 +15,7 @@ use crate::urn::{LocalUrn, Urn};
 /// How far from 1 a row of LDA's topic-word probabilities may sum.
 const ROW_SUM_TOLERANCE: f64 = 1e-6;
 
-/// What counts as the same document.
+/// The event whose probability is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// The ordered tokens.

@@ -8,7 +8,7 @@ use super::limits::{check, check_budget, exact_plans};
 use super::settings::{Method, Settings};
 use super::urn_sum::ln_urn_sum;
 use super::{Score, TopicModel};
-use crate::control::Observer;
+use crate::control::{Observer, unless_stopped};
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
@@ -44,19 +44,15 @@ pub fn score(
         .with_max_len(1)
         .map(|(&row, &copies)| {
             let document = documents.document(row);
-            match score_document(model, document, settings, key, observer) {
-                Ok(score) => {
-                    observer.advance(copies);
-                    if score.estimate.ln_value == f64::NEG_INFINITY {
-                        return Ok(Some(score));
-                    }
-                    let ln_odds = ln_odds.get(&length(document)).copied().unwrap_or(0.0);
-                    let ln_factor = model.ln_prefactor(document, settings.query, ln_odds);
-                    Ok(Some(score.scaled(ln_factor)))
+            let scored = score_document(model, document, settings, key, observer).map(|score| {
+                observer.advance(copies);
+                if score.estimate.ln_value == f64::NEG_INFINITY {
+                    return score;
                 }
-                Err(Error::Stopped) => Ok(None),
-                Err(error) => Err(error),
-            }
+                let ln_odds = ln_odds.get(&length(document)).copied().unwrap_or(0.0);
+                score.scaled(model.ln_prefactor(document, settings.query, ln_odds))
+            });
+            unless_stopped(scored)
         })
         .collect::<Result<Vec<_>>>()?;
     Ok(distinct.index.iter().map(|&index| scores[index].clone()).collect())
@@ -119,9 +115,7 @@ fn score_document(
     key: Key,
     observer: &impl Observer,
 ) -> Result<Score> {
-    if observer.stopped() {
-        return Err(Error::Stopped);
-    }
+    observer.check_stop()?;
     let Some(urn) = model.local_urn(document) else {
         return Ok(Score::of(Estimate::exact(f64::NEG_INFINITY), Method::Exact));
     };

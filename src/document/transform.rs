@@ -14,7 +14,7 @@ use crate::urn::{Balls, Sweeper};
 /// Gibbs sweeps before the first that counts.
 const BURN_IN: usize = 20;
 
-/// What is wanted of a document's topic weights θ.
+/// Moments of a document's topic weights θ that are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moments {
     /// E[θ | document].
@@ -109,9 +109,7 @@ fn average_balls(
     let mut sweeper = Sweeper::new(a.len());
     sweeper.sequence(cells(), &mut assignments, &mut balls, rng);
     for sweep in 0..BURN_IN + n_sweeps {
-        if observer.stopped() {
-            return Err(Error::Stopped);
-        }
+        observer.check_stop()?;
         sweeper.sweep(cells(), &mut assignments, &mut balls, rng);
         if sweep >= BURN_IN {
             for (sum, x) in mean.iter_mut().zip(balls.totals()) {

@@ -58,12 +58,12 @@ impl LocalUrn {
         Self::of_rows(urn.pseudo_counts(), &rows)
     }
 
-    /// As [`new`](LocalUrn::new), from the weights and the count of each distinct word.
+    /// Does the same as [`new`](LocalUrn::new), from the weights and the count of each distinct word.
     pub fn of_rows(a: &[f64], rows: &[(&[f64], u32)]) -> Option<Self> {
         Self::of_scaled_rows(a, rows, None)
     }
 
-    /// As [`of_rows`](LocalUrn::of_rows), the weights of each topic multiplied by its factor.
+    /// Does the same as [`of_rows`](LocalUrn::of_rows), the weights of each topic multiplied by its factor.
     pub fn of_scaled_rows(
         a: &[f64],
         rows: &[(&[f64], u32)],
@@ -183,7 +183,7 @@ impl LocalUrn {
     }
 }
 
-/// For each topic the first one that has the same weights in all rows, and the same factor.
+/// The first topic that has the same weights in all rows, and the same factor, for each topic.
 fn first_equal(topics: &[u32], rows: &[(&[f64], u32)], factors: Option<&[f64]>) -> Vec<u32> {
     let rows = || rows.iter().map(|&(weights, _)| weights).chain(factors);
     let mut hashes = vec![0u64; topics.len()];
