@@ -52,10 +52,14 @@ papers: .venv/built
 bench-estimators: .venv/built
 	$(BIN)/python benches/estimators.py
 
-docs: .venv/built
-	cargo doc --no-deps --package polyabayes
-	$(BIN)/pip install --quiet pdoc
-	$(BIN)/pdoc --docformat numpy --output-directory target/doc-python polyabayes
+# The site in target/docs: programs of the gallery and notebooks run, warnings are errors.
+docs: .venv/docs
+	cargo doc --quiet --no-deps --package polyabayes
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -d target/docs-trees docs target/docs
+
+.venv/docs: .venv/built pyproject.toml
+	. $(BIN)/activate && maturin develop --release --quiet --extras docs
+	touch $@
 
 .venv/built: .venv/made $(RUST)
 	. $(BIN)/activate && maturin develop --release --quiet

@@ -163,7 +163,7 @@ class LatentDirichletAllocation(TopicModel):
     last_sample_ : LdaSample
         The last state of the chain beside the means; made when asked for.
     bound_ : float
-        After EM only: lower bound of ln p(words | components_, doc_topic_prior_) of the training
+        After EM only: lower bound of ln p(words | topics, alpha), as learned, of the training
         documents, in nats, without the pseudo-counts; -inf where Ctrl-C came before the first. It
         never falls from one iteration to the next where `topic_word_prior` is 0.
     n_features_in_ : int
@@ -438,9 +438,10 @@ class LatentDirichletAllocation(TopicModel):
 
         A model that is not fitted is trained as by ``fit``. For one that is, Gibbs sampling runs
         over the new documents alone, ``max_iter`` sweeps of it, and the old ones enter through the
-        prior of the topics: phi_k ~ Dirichlet((n_words topic_word_prior_ + topic_counts_k)
-        components_k). That is assumed-density filtering: a topic's posterior is replaced by the
-        Dirichlet of its mean that is as sharp as if the topics of all old tokens were known. So
+        prior of the topics: phi_k ~ Dirichlet((V beta + n_k) phi'_k), with phi' the old
+        topics, beta their prior and n their tokens. That is assumed-density filtering: a topic's
+        posterior is replaced by the Dirichlet of its mean that is as sharp as if the topics of all
+        old tokens were known. So
         it is too sure: old tokens keep their topics whatever the new ones tell, a poor mode of the
         first documents stays, and a new theme shares its component with an old one where none has
         few tokens. The order of the documents matters. Where all documents fit into memory,
