@@ -7,6 +7,7 @@ from typing import Any
 from polyabayes.exceptions import InvalidTypeError
 from polyabayes.interop.gensim import from_gensim
 from polyabayes.interop.pycistopic import from_pycistopic
+from polyabayes.interop.schpf import from_schpf
 from polyabayes.interop.sklearn import from_sklearn
 from polyabayes.interop.tomotopy import from_tomotopy
 from polyabayes.likelihood.foreign import Scorable
@@ -16,6 +17,7 @@ _CONVERTERS = {
     "gensim": from_gensim,
     "tomotopy": from_tomotopy,
     "pycisTopic": from_pycistopic,
+    "schpf": from_schpf,
 }
 
 

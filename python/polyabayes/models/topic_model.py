@@ -167,8 +167,6 @@ class TopicModel(FittedModel):
         callback: Callable[[Self], Any] | None,
     ) -> Self:
         corpus = exposed(self, as_corpus(X, "X"), exposure)
-        if corpus.exposure is not None:
-            raise InvalidArgumentError(f"{argument('exposure')}: training takes none")
         n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
         schedule = self._schedule()
         every = checks.whole_number("checkpoint_every", self.checkpoint_every)
