@@ -199,7 +199,7 @@ class TopicModel(FittedModel):
         ----------
         n_words : int, default=10
             Words a topic, the most probable ones.
-        vocabulary : sequence of str of length n_features_in_, or fitted vectoriser, optional
+        vocabulary : sequence of str, one a column, or fitted vectoriser, optional
             The words of the columns; by default those of the training documents, which counts from
             a vectoriser in a Pipeline do not bring: ``pipeline[-1].topic_table(vocabulary=
             pipeline[:-1])``.
