@@ -36,8 +36,8 @@ pub struct PfaParameters {
 /// Gibbs sampler: topics of tokens by the urn with `a = r`, `q = p φ`, or given θ; then φ; p given
 /// the tokens of each topic; the tables l ~ CRT(n, r), and r given them.
 ///
-/// Blocked, it is that of the PFA notes (Zhou & Carin 2013): θ, the last draw of their sweep, is here
-/// the first of the next, by document, and nowhere stored.
+/// Blocked, it is that of the PFA notes (Zhou & Carin 2013): θ, the last draw of their sweep, is
+/// here the first of the next, by document, and nowhere stored.
 pub struct PfaSampler<'a> {
     tokens: Assignments<'a>,
     scheme: Scheme,
