@@ -1,9 +1,9 @@
 //! ln p(document | model), by exact algorithms and unbiased estimators over an urn.
 //!
 //! [`TopicModel`] is the thin front of a model: an urn and a closed-form factor. [`exact`] and
-//! [`estimators`] compute urn sums; [`Settings`] say which of them and with how much effort. [`score`]
-//! runs them over a corpus, [`completion`] over pairs of documents, [`bidirectional`] from both
-//! sides; [`transform`] infers topic weights.
+//! [`estimators`] compute urn sums; [`Settings`] say which of them and with how much effort.
+//! [`score`] runs them over a corpus, [`completion`] over pairs of documents, [`bidirectional`]
+//! from both sides; [`transform`] infers topic weights.
 
 mod bidirectional;
 mod completion;
