@@ -46,8 +46,8 @@ fn close(found: f64, expected: f64) -> bool {
     (found - expected).abs() <= 1e-12 * expected.abs().max(1.0)
 }
 
-/// p(y), and E θ_k p(y), by adding up all splits of the counts over the topics: given one, topic k's
-/// counts are Poisson(e θ_k φ_kw) with θ_k integrated out.
+/// p(y), and E θ_k p(y), by adding up all splits of the counts over the topics: given one, topic
+/// k's counts are Poisson(e θ_k φ_kw) with θ_k integrated out.
 fn by_splits(counts: &[i64], exposure: f64) -> (f64, [f64; 3]) {
     let mut sums = (0.0, [0.0; 3]);
     add_splits(counts, exposure, &mut [[0; 4]; 3], 0, &mut sums);
