@@ -66,7 +66,7 @@ def from_schpf(
     ... )
     >>> cells = pb.Corpus([[4, 0, 1], [0, 1, 0]], exposure=pb.interop.schpf_exposure(trained))
     >>> pb.interop.from_schpf(trained).score_samples(cells).round(4).tolist()
-    [-5.7283, -2.3403]
+    [-5.5095, -3.0965]
     """
     weights = checks.matrix("beta.e_x", _mean(model, "beta").T)
     shape = checks.positive_number("a", _scalar(model, "a"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from html import escape
@@ -343,7 +344,9 @@ def compare(
         conditions_on_length(model, given_length)
     # A number is the seed that log_likelihood would be given; anything else is drawn from once.
     seed = random_state if isinstance(random_state, int) else draw_seed(random_state)
-    documents, n_unseen = _known_to_all(known, documents, scoring.get("unseen", "raise"))
+    corpus = read_documents(known.values(), documents)
+    known = {name: _named_by(corpus, model) for name, model in known.items()}
+    documents, n_unseen = _known_to_all(known, corpus, scoring.get("unseen", "raise"))
     if exposure is not None:
         # A comparison of LDA alone is told that it takes none.
         last = sorted(known.values(), key=lambda model: model._conditions_on_length)[:1]
@@ -420,13 +423,25 @@ def _scored(result: LogLikelihood) -> NDArray[np.bool_]:
     return finite
 
 
+def _named_by(corpus: Corpus, model: Scorable) -> Scorable:
+    """The model with the words of the documents, whose columns are its own where it has no words.
+
+    Words that another model lacks can then be dropped for all.
+    """
+    nameless = getattr(model, "vocabulary_", corpus) is None
+    if not nameless or getattr(model, "n_features_in_", None) != corpus.n_words:
+        return model
+    named: Any = copy(model)
+    named.vocabulary_ = corpus.vocabulary
+    return named  # type: ignore[no-any-return]
+
+
 def _known_to_all(
-    models: Mapping[str, Scorable], documents: Any, unseen: str
+    models: Mapping[str, Scorable], corpus: Corpus, unseen: str
 ) -> tuple[Corpus, int]:
     """Documents without the words that some model lacks: every model must score the same tokens."""
     vocabularies = [getattr(model, "vocabulary_", None) for model in models.values()]
     words = [set(vocabulary.tolist()) for vocabulary in vocabularies if vocabulary is not None]
-    corpus = read_documents(models.values(), documents)
     if unseen != "drop" or not words or corpus.vocabulary is None:
         return corpus, 0
     common = reduce(set.__and__, words)
