@@ -106,7 +106,12 @@ class _EvidenceOptions(Protocol):
 @final
 class Documents:
     def __new__(
-        cls, n_words: int, indptr: _Integers, indices: _Integers, data: _Integers
+        cls,
+        n_words: int,
+        indptr: _Integers,
+        indices: _Integers,
+        data: _Integers,
+        exposure: _Floats | None = None,
     ) -> Documents: ...
     def groups(self) -> _Integers: ...
 

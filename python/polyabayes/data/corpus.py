@@ -12,10 +12,12 @@ from scipy import sparse
 
 from polyabayes import _core
 from polyabayes._support.random import RandomState, random_generator
+from polyabayes._support.tables import columns_of, html_table
 from polyabayes.data import frames, sources
 from polyabayes.data.counts import (
     CountMatrix,
     checked_counts,
+    checked_exposure,
     checked_labels,
     checked_words,
     unpack_frame,
@@ -25,6 +27,7 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argume
 __all__ = ["Corpus", "CorpusSummary", "as_corpus"]
 
 _NAMES_SHOWN = 5
+_WORDS_SHOWN = 10
 
 
 class Corpus:
@@ -34,11 +37,16 @@ class Corpus:
     ----------
     counts : sparse matrix, array or DataFrame of shape (n_documents, n_words)
         How often each word occurs in each document. A DataFrame brings its column names as
-        the vocabulary and its index, unless it is the default one, as the ids.
+        the vocabulary and its index, unless it is the default one, as the ids. So do an AnnData,
+        a corpus of tomotopy, and tables of texts or tokens (see :meth:`from_table`).
     vocabulary : sequence of str of length n_words, optional
         The word of each column; no word twice.
     ids : sequence of str of length n_documents, optional
         The name of each document.
+    exposure : float or array of shape (n_documents,), optional
+        A known size of each document that multiplies its Poisson rates: depth of a cell, length of
+        a genome, time of observation. Gamma-Poisson models take it into account wherever they take
+        the corpus; LDA, which takes the lengths of documents as given, has no use for it.
 
     Attributes
     ----------
@@ -49,14 +57,16 @@ class Corpus:
         The words.
     ids : ndarray of str objects, shape (n_documents,), or None
         The names of the documents.
+    exposure : ndarray of float, shape (n_documents,), or None
+        The known sizes of the documents; without them all are 1.
 
     Raises
     ------
     InvalidCountsError
         If a count is negative, fractional, NaN, infinite or above 2**32 - 1.
     InvalidArgumentError
-        If there are no documents or no words, if the counts are not two-dimensional, or if
-        `vocabulary` or `ids` does not fit them.
+        If there are no documents or no words, if the counts are not two-dimensional, if
+        `vocabulary`, `ids` or `exposure` does not fit them, or an exposure is not positive.
     InvalidTypeError
         If `counts` does not hold numbers.
 
@@ -70,15 +80,19 @@ class Corpus:
     counts: CountMatrix
     vocabulary: NDArray[np.object_] | None
     ids: NDArray[np.object_] | None
+    exposure: NDArray[np.float64] | None
 
     def __init__(
         self,
         counts: Any,
         vocabulary: Sequence[str] | NDArray[Any] | None = None,
         ids: Sequence[str] | NDArray[Any] | None = None,
+        exposure: Any = None,
     ) -> None:
         made = _from_any(counts, "counts")
-        self.counts = made.counts
+        self.counts, self.exposure = made.counts, made.exposure
+        if exposure is not None:
+            self.exposure = checked_exposure(exposure, self.n_documents)
         self.vocabulary = made.vocabulary if vocabulary is None else checked_words(vocabulary)
         self.ids = made.ids if ids is None else checked_labels(ids, "ids")
         for name, labels, size, unit in (
@@ -213,7 +227,9 @@ class Corpus:
         return made if vocabulary is None else made.aligned_to(vocabulary)[0]
 
     @classmethod
-    def from_anndata(cls, adata: Any, layer: str | None = None) -> Corpus:
+    def from_anndata(
+        cls, adata: Any, layer: str | None = None, exposure: str | None = None
+    ) -> Corpus:
         """Count a layer of an AnnData object: cells are documents, variables are words.
 
         Parameters
@@ -223,6 +239,8 @@ class Corpus:
         layer : str, optional
             Layer that holds the counts; by default ``X``, which is often normalised and then
             refused.
+        exposure : str, optional
+            Column of ``obs`` that holds a known size of each cell, such as ``"n_counts"``.
 
         Returns
         -------
@@ -232,7 +250,7 @@ class Corpus:
         Raises
         ------
         InvalidArgumentError, InvalidCountsError
-            If the layer does not exist or does not hold counts.
+            If the layer does not exist or does not hold counts, or likewise the column.
         InvalidTypeError
             If `adata` is no AnnData.
 
@@ -246,7 +264,10 @@ class Corpus:
         """
         if not sources.is_anndata(adata):
             raise InvalidTypeError(f"adata must be an AnnData, got {type(adata).__name__}")
-        return cls(*sources.anndata(adata, layer))
+        corpus = cls(*sources.anndata(adata, layer))
+        if exposure is None:
+            return corpus
+        return corpus.with_exposure(sources.anndata_column(adata, exposure))
 
     @classmethod
     def _from_checked(
@@ -254,10 +275,40 @@ class Corpus:
         counts: CountMatrix,
         vocabulary: NDArray[np.object_] | None,
         ids: NDArray[np.object_] | None,
+        exposure: NDArray[np.float64] | None = None,
     ) -> Corpus:
         corpus = cls.__new__(cls)
         corpus.counts, corpus.vocabulary, corpus.ids = counts, vocabulary, ids
+        corpus.exposure = exposure
         return corpus
+
+    def with_exposure(self, exposure: Any) -> Corpus:
+        """Give the same documents known sizes, which multiply their Poisson rates.
+
+        Parameters
+        ----------
+        exposure : float, array of shape (n_documents,), or None
+            Positive and finite, in any unit: the topic weights of gamma-Poisson models, and the
+            prior of their scale, are then by this unit. None takes away those that there are.
+
+        Returns
+        -------
+        Corpus
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If there is not one positive, finite number for each document.
+
+        Examples
+        --------
+        >>> from polyabayes import Corpus
+        >>> corpus = Corpus([[2, 0, 1], [0, 3, 1]]).with_exposure([1.0, 2.5])
+        >>> corpus[1:].exposure.tolist()
+        [2.5]
+        """
+        checked = None if exposure is None else checked_exposure(exposure, self.n_documents)
+        return self._from_checked(self.counts, self.vocabulary, self.ids, checked)
 
     def _core_documents(self) -> _core.Documents:
         """The counts as the compiled core reads them."""
@@ -266,6 +317,7 @@ class Corpus:
             np.asarray(self.counts.indptr, dtype=np.int64),
             np.asarray(self.counts.indices, dtype=np.int64),
             np.asarray(self.counts.data, dtype=np.int64),
+            self.exposure,
         )
 
     @property
@@ -296,6 +348,13 @@ class Corpus:
             f"<Corpus: {self.n_documents:,} documents, {self.n_words:,} words, "
             f"{self.n_tokens:,} tokens>"
         )
+
+    def _repr_html_(self) -> str:
+        """Sizes and the most frequent words, for notebooks."""
+        words = ", ".join(f"{word} {n:,}" for word, n in self.top_words(_WORDS_SHOWN))
+        facts = {**self.summary()._facts(), "most frequent": words}
+        columns = {"": list(facts), "corpus": list(facts.values())}
+        return html_table(columns_of(columns), repr(self).strip("<>"))
 
     def __getitem__(self, rows: Any) -> Corpus:
         """Documents chosen by a slice, an integer array or a boolean mask.
@@ -336,7 +395,8 @@ class Corpus:
             )
         selection = selection.astype(np.int64)
         ids = None if self.ids is None else self.ids[selection]
-        return self._from_checked(self.counts[selection], self.vocabulary, ids)
+        exposure = None if self.exposure is None else self.exposure[selection]
+        return self._from_checked(self.counts[selection], self.vocabulary, ids, exposure)
 
     def split(
         self, test_size: float = 0.2, random_state: RandomState = None
@@ -493,7 +553,8 @@ class Corpus:
             shape=(self.n_documents, len(wanted)),
         )
         counts.sort_indices()
-        return self._from_checked(counts, wanted, self.ids), int(table.data[~known].sum())
+        aligned = self._from_checked(counts, wanted, self.ids, self.exposure)
+        return aligned, int(table.data[~known].sum())
 
 
 @dataclass(frozen=True)
@@ -536,17 +597,22 @@ class CorpusSummary:
     max_length: int
     n_empty_documents: int
 
+    def _facts(self) -> dict[str, str]:
+        return {
+            "documents": f"{self.n_documents:,} ({self.n_empty_documents:,} empty)",
+            "words": f"{self.n_words:,}",
+            "tokens": f"{self.n_tokens:,}",
+            "non-zeros": f"{self.n_nonzero:,} (density {self.density:.3%})",
+            "length": f"{self.mean_length:.1f} +- {self.sd_length:.1f}, "
+            f"from {self.min_length:,} to {self.max_length:,}",
+        }
+
     def __str__(self) -> str:
-        return "\n".join(
-            (
-                f"documents  {self.n_documents:,} ({self.n_empty_documents:,} empty)",
-                f"words      {self.n_words:,}",
-                f"tokens     {self.n_tokens:,}",
-                f"non-zeros  {self.n_nonzero:,} (density {self.density:.3%})",
-                f"length     {self.mean_length:.1f} +- {self.sd_length:.1f}, "
-                f"from {self.min_length:,} to {self.max_length:,}",
-            )
-        )
+        return "\n".join(f"{name:<9}  {value}" for name, value in self._facts().items())
+
+    def _repr_html_(self) -> str:
+        facts = self._facts()
+        return html_table(columns_of({"": list(facts), "corpus": list(facts.values())}))
 
 
 def as_corpus(documents: Any, name: str = "documents") -> Corpus:
@@ -596,6 +662,8 @@ def _from_any(documents: Any, name: str) -> Corpus:
         return documents
     if sources.is_anndata(documents):
         return Corpus.from_anndata(documents)
+    if sources.is_tomotopy(documents):
+        return Corpus(*sources.tomotopy(documents))
     frame = frames.frame_of(documents)
     if frame is not None:
         found = frames.documents_of(frame)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.data.counts import Words, words_of
 from polyabayes.data.frames import texts_of
 from polyabayes.exceptions import (
     InvalidArgumentError,
@@ -18,12 +20,14 @@ from polyabayes.exceptions import (
     NotFittedError,
     PriorWarning,
 )
-from polyabayes.interop._arrays import attribute, normalised, words_of
+from polyabayes.interop._arrays import attribute, normalised
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 
 __all__ = ["from_sklearn", "to_sklearn"]
 
 _WEIGHTED = ("TfidfTransformer", "TfidfVectorizer", "HashingVectorizer")
+Fitted = TypeVar("Fitted", LatentDirichletAllocation, PoissonFactorAnalysis)
+
 _FACTORISATIONS = ("NMF", "MiniBatchNMF")
 
 
@@ -95,7 +99,7 @@ def from_sklearn(
     if kind not in (*_FACTORISATIONS, "LatentDirichletAllocation"):
         raise InvalidTypeError(
             "model must be a LatentDirichletAllocation, an NMF or a Pipeline of scikit-learn, got "
-            f"{model!r}"
+            f"{model!r:.200}"
         )
     if not hasattr(model, "components_"):
         raise NotFittedError(f"this {kind} of scikit-learn is not fitted yet: call its fit")
@@ -198,6 +202,8 @@ def _from_pipeline(
     if len(steps) == 1:
         return from_sklearn(steps[-1], vocabulary, **prior)
     before = pipeline[:-1]
+    if isinstance(steps[-1], (LatentDirichletAllocation, PoissonFactorAnalysis)):
+        return _named(steps[-1], before)
     if vocabulary is None:
         vocabulary = before
     if prior["documents"] is not None:
@@ -205,6 +211,16 @@ def _from_pipeline(
     model = from_sklearn(steps[-1], vocabulary, **prior)
     model._vectorise = partial(_counted, before)
     return model
+
+
+def _named(model: Fitted, before: Any) -> Fitted:
+    """A model of ours at the end of a pipeline, with the words of the steps before it."""
+    model._check_fitted()
+    named = copy(model)
+    if model.vocabulary_ is None:
+        named.vocabulary_ = words_of(before, model.n_features_in_, "the model")
+    named._vectorise = partial(_counted, before)
+    return named
 
 
 def _counted(before: Any, documents: Any, name: str) -> Corpus:
@@ -230,7 +246,7 @@ def _are_raw(documents: Any) -> bool:
 
 def _from_nmf(
     model: Any,
-    words: list[str] | None,
+    words: Words | None,
     documents: Any,
     shape: Any,
     probability: Any,

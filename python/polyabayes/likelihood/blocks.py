@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes import _core
-from polyabayes.data.counts import CountMatrix
+from polyabayes.data.corpus import Corpus
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.methods import Settings
 from polyabayes.scale.executors import sharing
@@ -158,27 +158,33 @@ class _Rows(NamedTuple):
     indptr: NDArray[np.int64]
     indices: NDArray[np.uint32]
     data: NDArray[np.uint32]
+    exposure: NDArray[np.float64] | None
 
     @classmethod
-    def of(cls, counts: CountMatrix) -> _Rows:
+    def of(cls, corpus: Corpus, rows: NDArray[np.int64]) -> _Rows:
+        counts = sparse.csr_matrix(corpus.counts[rows])
         return cls(
             counts.shape[1],
             counts.indptr.astype(np.int64),
             counts.indices.astype(np.uint32),
             counts.data.astype(np.uint32),
+            None if corpus.exposure is None else corpus.exposure[rows],
         )
 
     def documents(self) -> _core.Documents:
         indices, data = self.indices.astype(np.int64), self.data.astype(np.int64)
         # Arrays that have travelled may not be aligned.
         offsets = np.require(self.indptr, np.int64, ["C", "A"])
-        return _core.Documents(self.n_words, offsets, indices, data)
+        exposure = self.exposure
+        if exposure is not None:
+            exposure = np.require(exposure, np.float64, ["C", "A"])
+        return _core.Documents(self.n_words, offsets, indices, data, exposure)
 
 
 def score_in_blocks(
     executor: Executor,
     plan: ScoringPlan,
-    matrices: list[CountMatrix],
+    corpora: list[Corpus],
     groups: NDArray[np.int64],
     progress: Callable[[int], None] | None,
 ) -> BlockScores:
@@ -193,7 +199,7 @@ def score_in_blocks(
         Where the blocks are scored.
     plan : ScoringPlan
         What they share.
-    matrices : list of csr_matrix
+    corpora : list of Corpus
         The documents; or observed and held-out tokens.
     groups : ndarray of shape (n_documents,)
         Which of the different documents each one is, in order of first appearance.
@@ -201,7 +207,9 @@ def score_in_blocks(
         Told how many documents are done.
     """
     first, copies = np.unique(groups, return_index=True, return_counts=True)[1:]
-    lengths = np.sum([np.asarray(counts.sum(axis=1)).ravel() for counts in matrices], axis=0)[first]
+    lengths = np.sum([np.asarray(corpus.counts.sum(axis=1)).ravel() for corpus in corpora], axis=0)[
+        first
+    ]
     blocks = list(_cut(plan.costs(lengths)))
     scores = BlockScores.none(len(first))
     done = 0
@@ -209,7 +217,7 @@ def score_in_blocks(
     def tasks() -> Iterator[tuple[tuple[_Rows, ...]]]:
         for block in blocks:
             rows = first[block]
-            yield (tuple(_Rows.of(sparse.csr_matrix(counts[rows])) for counts in matrices),)
+            yield (tuple(_Rows.of(corpus, rows) for corpus in corpora),)
 
     def describe(number: int) -> str:
         rows = first[blocks[number]]

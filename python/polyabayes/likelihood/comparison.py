@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from polyabayes._support import checks
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
 from polyabayes._support.tables import Column, text_table
+from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import (
     ImpossibleDocumentWarning,
     Interrupted,
@@ -25,7 +27,7 @@ from polyabayes.exceptions import (
     PolyabayesWarning,
     RefusedModelWarning,
 )
-from polyabayes.likelihood.foreign import Scorable, as_scorable, read_documents
+from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed, read_documents
 from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import conditions_on_length, log_likelihood
 
@@ -240,6 +242,10 @@ class Comparison(Result):
         rows = self._rows()
         return {name: [row[name] for row in rows] for name in rows[0]}
 
+    def _repr_html_(self) -> str:
+        notes = (f"<p>{escape(name)}: {escape(why)}</p>" for name, why in self.refused.items())
+        return super()._repr_html_() + "".join(notes)
+
     def __str__(self) -> str:
         found = self._columns()
         table = text_table(
@@ -267,6 +273,7 @@ def compare(
     method: str = "auto",
     event: str = "sequence",
     given_length: bool | None = None,
+    exposure: Any = None,
     random_state: RandomState = None,
     **scoring: Any,
 ) -> Comparison:
@@ -285,6 +292,9 @@ def compare(
         has its usual meaning for the sequence.
     given_length : bool, optional
         By default, condition on the length of the documents if any model can only do that.
+    exposure : float or array of shape (n_documents,), optional
+        Known sizes of the documents, for the gamma-Poisson models among them; that of LDA does not
+        depend on it. Default: those of the corpus, else 1.
     random_state : None, int, RandomState, Generator or SeedSequence
         One seed serves all models.
     **scoring
@@ -334,6 +344,11 @@ def compare(
     # A number is the seed that log_likelihood would be given; anything else is drawn from once.
     seed = random_state if isinstance(random_state, int) else draw_seed(random_state)
     documents, n_unseen = _known_to_all(known, documents, scoring.get("unseen", "raise"))
+    if exposure is not None:
+        # A comparison of LDA alone is told that it takes none.
+        last = sorted(known.values(), key=lambda model: model._conditions_on_length)[:1]
+        for model in last:
+            documents = exposed(model, documents, exposure)
     results: dict[str, LogLikelihood] = {}
     for name, model in known.items():
         try:
@@ -405,7 +420,9 @@ def _scored(result: LogLikelihood) -> NDArray[np.bool_]:
     return finite
 
 
-def _known_to_all(models: Mapping[str, Scorable], documents: Any, unseen: str) -> tuple[Any, int]:
+def _known_to_all(
+    models: Mapping[str, Scorable], documents: Any, unseen: str
+) -> tuple[Corpus, int]:
     """Documents without the words that some model lacks: every model must score the same tokens."""
     vocabularies = [getattr(model, "vocabulary_", None) for model in models.values()]
     words = [set(vocabulary.tolist()) for vocabulary in vocabularies if vocabulary is not None]

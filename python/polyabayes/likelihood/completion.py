@@ -21,7 +21,7 @@ from polyabayes._support.results import Record
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_in_blocks
-from polyabayes.likelihood.foreign import Scorable, as_scorable
+from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
 from polyabayes.likelihood.scoring import EVENTS
@@ -133,7 +133,7 @@ def split_tokens(
     for data in (counts.data - taken, taken):
         part = sparse.csr_matrix((data, counts.indices, counts.indptr), counts.shape, copy=True)
         part.eliminate_zeros()
-        parts.append(Corpus(part, vocabulary=corpus.vocabulary, ids=corpus.ids))
+        parts.append(Corpus(part, corpus.vocabulary, corpus.ids, corpus.exposure))
     return parts[0], parts[1]
 
 
@@ -147,6 +147,7 @@ def log_completion(
     n_particles: int | None = None,
     n_replicates: int | None = None,
     event: str = "sequence",
+    exposure: Any = None,
     unseen: str = "raise",
     budget: float | None = None,
     random_state: RandomState = None,
@@ -174,6 +175,9 @@ def log_completion(
         As in :func:`log_likelihood`.
     event : {"sequence", "counts"}, default="sequence"
         The held-out tokens in order, or their bag with its multiplicity.
+    exposure : float or array of shape (n_documents,), optional
+        Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models only.
+        Default: those of the corpus, else 1.
     unseen : {"raise", "drop"}, default="raise"
         What to do with words that the model's vocabulary lacks.
     random_state : None, int, RandomState, Generator or SeedSequence
@@ -232,6 +236,8 @@ def log_completion(
     first, n_unseen_first = model._aligned(observed, "observed", unseen)
     second, n_unseen_second = model._aligned(held_out, "held_out", unseen)
     _refuse_other_documents(first, second)
+    first = exposed(model, first, exposure)
+    second = second.with_exposure(first.exposure)
     plan = ScoringPlan(model._core_parts(), settings, draw_seed(random_state), n_threads)
     pair = first._core_documents(), second._core_documents()
     groups = _groups_of_pairs(pair[0].groups(), pair[1].groups())
@@ -241,8 +247,7 @@ def log_completion(
             scores = plan.score(*pair, progress=update)
         else:
             plan.check(*pair)
-            counts = [first.counts, second.counts]
-            scores = score_in_blocks(executor, plan, counts, groups, update)
+            scores = score_in_blocks(executor, plan, [first, second], groups, update)
     result = collect(
         scores,
         settings,
@@ -320,7 +325,7 @@ def completion_perplexity(
     return Perplexity(value, value * result.nats_per_token_std_error)
 
 
-def plug_in_perplexity(model: Any, observed: Any, held_out: Any) -> float:
+def plug_in_perplexity(model: Any, observed: Any, held_out: Any, *, exposure: Any = None) -> float:
     """Perplexity of held-out entries under point estimates of the topic weights.
 
     ``exp(-Σ x ln λ / Σ x)`` over the held-out counts x, with the word probabilities
@@ -337,6 +342,9 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any) -> float:
     observed, held_out : Corpus, sparse matrix, integer array or DataFrame
         Documents in the same order, shape (n_documents, n_words) each; :func:`split_tokens` makes
         them.
+    exposure : float or array of shape (n_documents,), optional
+        Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models only.
+        Default: those of the corpus, else 1.
 
     Returns
     -------
@@ -370,7 +378,8 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any) -> float:
     first, _ = model._aligned(observed, "observed", "raise")
     second, _ = model._aligned(held_out, "held_out", "raise")
     _refuse_other_documents(first, second)
-    theta = model.transform(first.counts)
+    documents = Corpus(first.counts, exposure=first.exposure)
+    theta = np.array(model.transform(exposed(model, documents, exposure)))
     theta /= theta @ model.components_.sum(axis=1, keepdims=True)
     cells = sparse.coo_matrix(second.counts)
     rates = np.einsum("ik,ki->i", theta[cells.row], model.components_[:, cells.col])
@@ -390,4 +399,14 @@ def _refuse_other_documents(observed: Corpus, held_out: Corpus) -> None:
         raise InvalidArgumentError(
             f"observed and held_out must hold the same documents, got {observed.n_documents:,} and "
             f"{held_out.n_documents:,}"
+        )
+    if (
+        observed.exposure is not None
+        and held_out.exposure is not None
+        and (observed.exposure != held_out.exposure).any()
+    ):
+        document = int(np.argmax(observed.exposure != held_out.exposure))
+        raise InvalidArgumentError(
+            f"observed and held_out must hold the same documents, but the exposures of document "
+            f"{document} are {observed.exposure[document]} and {held_out.exposure[document]}"
         )

@@ -11,10 +11,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from polyabayes import _core
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.exceptions import InvalidTypeError
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 
-__all__ = ["Scorable", "as_scorable", "read_documents"]
+__all__ = ["Scorable", "as_scorable", "exposed", "read_documents"]
 
 
 @runtime_checkable
@@ -67,3 +67,31 @@ def read_documents(models: Iterable[Scorable], documents: Any, name: str = "docu
         if vectorise is not None:
             return as_corpus(vectorise(documents, name), name)
     return as_corpus(documents, name)
+
+
+def exposed(model: Any, corpus: Corpus, exposure: Any) -> Corpus:
+    """The documents with the exposure that the model takes into account.
+
+    Parameters
+    ----------
+    model : Scorable
+        The model; it need not be fitted.
+    corpus : Corpus
+        Documents, which may bring exposures of their own.
+    exposure : float, array of shape (n_documents,), or None
+        Takes the place of the corpus's own.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `exposure` is given to LDA, or is not one positive number for each document.
+    """
+    if not model._conditions_on_length:
+        return corpus if exposure is None else corpus.with_exposure(exposure)
+    if exposure is not None:
+        raise InvalidArgumentError(
+            f"{argument('exposure')}: LDA takes the lengths of the documents as given, so that "
+            "their size has no bearing on it; leave exposure out, or take a gamma-Poisson model"
+        )
+    # The probability of words given the length is the same at any exposure.
+    return corpus if corpus.exposure is None else corpus.with_exposure(None)

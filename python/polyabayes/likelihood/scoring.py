@@ -15,7 +15,7 @@ from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_in_blocks
-from polyabayes.likelihood.foreign import Scorable, as_scorable
+from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
 from polyabayes.scale.executors import check_executor, threads_of_task
@@ -36,6 +36,7 @@ def log_likelihood(
     target_std_error: float | None = None,
     event: str | None = None,
     given_length: bool | None = None,
+    exposure: Any = None,
     unseen: str = "raise",
     budget: float | None = None,
     random_state: RandomState = None,
@@ -119,6 +120,10 @@ def log_likelihood(
         (default for gamma-Poisson).
     given_length : bool, optional
         Condition on the document's length. LDA always does; gamma-Poisson does not by default.
+    exposure : float or array of shape (n_documents,), optional
+        Known size of each document (depth of a cell, time, area), which multiplies its Poisson
+        rates; gamma-Poisson only. Default: the exposure of the corpus, else 1, which is the same
+        bits as none. Documents of equal counts and different exposures are different documents.
     unseen : {"raise", "drop"}, default="raise"
         What to do with words that the model's vocabulary lacks, where model and documents both
         have one. Dropped tokens are counted in the result.
@@ -202,6 +207,7 @@ def log_likelihood(
     )
     n_threads = threads_of_task(check_executor(executor), n_jobs)
     corpus, n_unseen = model._aligned(documents, "documents", unseen)
+    corpus = exposed(model, corpus, exposure)
     plan = ScoringPlan(model._core_parts(), settings, draw_seed(random_state), n_threads)
     core_documents = corpus._core_documents()
     groups = core_documents.groups()
@@ -211,7 +217,7 @@ def log_likelihood(
             scores = plan.score(core_documents, progress=update)
         else:
             plan.check(core_documents)
-            scores = score_in_blocks(executor, plan, [corpus.counts], groups, update)
+            scores = score_in_blocks(executor, plan, [corpus], groups, update)
     result = collect(
         scores,
         settings,

@@ -108,11 +108,13 @@ class Checkpoint:
 
 
 def fingerprint(corpus: Corpus) -> str:
-    """Hash of the counts."""
+    """Hash of the counts, and of the exposures where there are any."""
     counts = corpus.counts
     digest = hashlib.sha256(repr(counts.shape).encode())
     for array in (counts.indptr, counts.indices, counts.data):
         digest.update(np.ascontiguousarray(array, dtype=np.int64).tobytes())
+    if corpus.exposure is not None:
+        digest.update(corpus.exposure.tobytes())
     return digest.hexdigest()[:16]
 
 

@@ -15,6 +15,7 @@ from polyabayes._support.progress import progress_bar
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood.core_parts import CoreParts
+from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.topic_model import PreviousState, TopicModel, row_normalised
 
 __all__ = ["PoissonFactorAnalysis"]
@@ -66,10 +67,14 @@ class PoissonFactorAnalysis(TopicModel):
     """Poisson factor analysis: gamma-Poisson models by Gibbs sampling, and NMF.
 
     theta_dk ~ Gamma(shape r_k, scale p_k / (1 - p_k)), phi_k ~ Dirichlet(topic_word_prior),
-    y_dw ~ Poisson(sum_k theta_dk phi_kw). Training integrates theta out: the topics of all
-    tokens are drawn given phi, p and r (documents in parallel), then phi, p and r given those
-    topics (Zhou & Carin 2013). The same bits for any number of threads. A sweep costs
-    tokens x topics.
+    y_dw ~ Poisson(e_d sum_k theta_dk phi_kw), e_d being the ``exposure`` of a document, 1 where
+    none is given: theta and the prior of p are by its unit, so that a unit in which it is near 1
+    keeps the defaults sensible. With exposures a sweep draws one document after the other, and
+    ``probability_`` is the mean of draws, not of conditional means.
+
+    Training integrates theta out: the topics of all tokens are drawn given phi, p and r (documents
+    in parallel), then phi, p and r given those topics (Zhou & Carin 2013). The same bits for any
+    number of threads. A sweep costs tokens x topics.
 
     ``prior="nmf"`` is non-negative matrix factorisation: no priors at all, but the theta and phi
     of largest Poisson likelihood, or least Kullback-Leibler divergence, by the multiplicative
@@ -96,7 +101,7 @@ class PoissonFactorAnalysis(TopicModel):
         r: where it starts, or its fixed value.
     probability : float or array of shape (n_components,), optional
         p: where it starts, or its fixed value. None gives all topics the value at which the
-        mean document length is that of the data.
+        mean document length, by unit of exposure, is that of the data.
     topic_word_prior : float, optional
         Dirichlet parameter alpha of the topics; None means 0.1, as in Capdevila et al. 2018.
     probability_concentration : float, optional
@@ -298,20 +303,66 @@ class PoissonFactorAnalysis(TopicModel):
     score_samples = available_if(_scores)(TopicModel.score_samples)
     perplexity = available_if(_scores)(TopicModel.perplexity)
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def fit_transform(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002
+        *,
+        exposure: Any = None,
+        **fit_params: Any,
+    ) -> NDArray[np.float64]:
+        """Train the model, and give the topic weights of the same documents.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents.
+        y : ignored
+            Present for scikit-learn.
+        exposure : float or array of shape (n_documents,), optional
+            Known sizes of the documents. Default: those of the corpus, else 1.
+        **fit_params
+            Further arguments of ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_components)
+            As of ``transform``.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError
+            As ``fit``.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+        >>> pfa = pb.PoissonFactorAnalysis(2, max_iter=20, random_state=0)
+        >>> pfa.fit_transform(counts, exposure=[1, 1, 2, 2]).shape
+        (4, 2)
+        """
+        fitted = self.fit(X, exposure=exposure, **fit_params)
+        return fitted.transform(X, exposure=exposure)
+
+    def transform(self, X: Any, *, exposure: Any = None) -> NDArray[np.float64]:
         """Topic weights of documents: posterior means, or those of NMF.
 
         Parameters
         ----------
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
             The documents.
+        exposure : float or array of shape (n_documents,), optional
+            Known sizes of the documents, which multiply their Poisson rates. Default: those of the
+            corpus, else 1.
 
         Returns
         -------
         ndarray of shape (n_documents, n_components)
-            E[theta | document, model], averaged over Gibbs sweeps of each document. After
-            ``prior="nmf"`` the theta of largest likelihood, by updates that go on until the
-            log-likelihood of the document is within 0.001 nats of its maximum, at most 1,000.
+            E[theta | document, model], rates at exposure 1, averaged over Gibbs sweeps of each
+            document. After ``prior="nmf"`` the theta of largest likelihood, by updates that go on
+            until the log-likelihood of the document is within 0.001 nats of its maximum, at most
+            1,000.
 
         Raises
         ------
@@ -329,15 +380,16 @@ class PoissonFactorAnalysis(TopicModel):
         """
         self._check_fitted()
         if self._has_likelihood():
-            return super().transform(X)
-        corpus = self._checked(X)
+            return super().transform(X, exposure=exposure)
+        corpus = exposed(self, self._checked(X), exposure)
         with progress_bar(self.progress, corpus.n_documents, "document") as update:
-            return _core.transform_nmf(
+            weights = _core.transform_nmf(
                 np.ascontiguousarray(self.components_.T),
                 corpus._core_documents(),
                 n_jobs=checks.n_threads(self.n_jobs),
                 progress=update,
             )
+        return weights if corpus.exposure is None else weights / corpus.exposure[:, np.newaxis]
 
     def _has_likelihood(self) -> bool:
         fitted = hasattr(self, "components_")
@@ -356,11 +408,13 @@ class PoissonFactorAnalysis(TopicModel):
     def _draw_topic_counts(
         self,
         n_documents: int,
-        lengths: NDArray[np.int64] | None,  # noqa: ARG002
+        sizes: NDArray[np.int64] | NDArray[np.float64] | None,
         rng: np.random.Generator,
     ) -> NDArray[np.int64]:
         p = self.probability_
         theta = rng.gamma(self.shape_, p / (1 - p), (n_documents, len(p)))
+        if sizes is not None:
+            theta *= sizes[:, np.newaxis]
         counts: NDArray[np.int64] = rng.poisson(theta * self.components_.sum(axis=1))
         return counts
 
@@ -376,8 +430,9 @@ class PoissonFactorAnalysis(TopicModel):
             return partial(_core.fit_nmf, n_topics=n_components)
         r = checks.positive_vector("shape", self.shape, n_components)
         if self.probability is None:
-            mean_length = corpus.n_tokens / corpus.n_documents
-            p = np.full(n_components, mean_length / (mean_length + r.sum()))
+            size = corpus.n_documents if corpus.exposure is None else float(corpus.exposure.sum())
+            rate = corpus.n_tokens / size
+            p = np.full(n_components, rate / (rate + r.sum()))
         else:
             p = _probabilities(self.probability, n_components)
         learns_p, learns_r = _learned(prior)

@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.results import Record
+from polyabayes._support.tables import columns_of, html_table
+
+_TOPICS_SHOWN, _WORDS_SHOWN = 20, 10
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -43,6 +46,9 @@ class TopicTable(Record):
     n_tokens: NDArray[Any]
     words: NDArray[np.object_]
 
+    def __repr__(self) -> str:
+        return f"<TopicTable: {len(self.topic):,} topics of {int(self.n_tokens.sum()):,} tokens>"
+
     def _columns(self) -> dict[str, Any]:
         words = [" ".join(map(str, row)) for row in self.words]
         return {**super()._columns(), "words": words}
@@ -59,3 +65,16 @@ def topic_table(
     best = np.argsort(-components[order], axis=1, kind="stable")[:, :n_words]
     words = best.astype(object) if vocabulary is None else np.asarray(vocabulary, object)[best]
     return TopicTable(order, n_tokens[order] / n_tokens.sum(), n_tokens[order], words)
+
+
+def topics_html(
+    components: NDArray[np.float64], vocabulary: NDArray[np.object_] | None, caption: str
+) -> str:
+    """The first topics by their most probable words, for notebooks."""
+    shown = components[:_TOPICS_SHOWN]
+    best = np.argsort(-shown, axis=1, kind="stable")[:, :_WORDS_SHOWN]
+    words = best if vocabulary is None else vocabulary[best]
+    if len(components) > len(shown):
+        caption += f"; the first {len(shown)}"
+    columns = {"topic": np.arange(len(shown)), "words": [" ".join(map(str, row)) for row in words]}
+    return html_table(columns_of(columns), caption)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.models.topic_model import TopicModel
+from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.models.traces import BoundTrace, TrainingTrace
 from polyabayes.plotting.axes import axes_or_new, new_figure
+from polyabayes.topics.fitted import TopicModel, expected_tokens, fitted_model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +48,7 @@ _SCHEDULE = {
 
 
 def plot_trace(
-    models: TopicModel | Mapping[str, TopicModel],
+    models: Any,
     what: str | None = None,
     against: str = "n_iter",
     ax: Axes | None = None,
@@ -58,7 +58,8 @@ def plot_trace(
     Parameters
     ----------
     models : model, or mapping of name to model
-        Models that ``fit`` has trained.
+        Models that ``fit`` has trained, alone or at the end of a Pipeline. Other packages keep no
+        trace.
     what : {"log_joint", "held_out", "bound"}, optional
         None takes the held-out nats per token where every model has them, else the bound of
         models that EM has fitted.
@@ -92,7 +93,8 @@ def plot_trace(
     >>> len(ax.lines)
     1
     """
-    named = {"": models} if isinstance(models, TopicModel) else dict(models)
+    given = dict(models) if isinstance(models, Mapping) else {"": models}
+    named = {name: fitted_model(model) for name, model in given.items()}
     traces = {name: _trace(model) for name, model in named.items()}
     with_bound = all(isinstance(trace, BoundTrace) for trace in traces.values())
     with_held_out = all(
@@ -160,15 +162,18 @@ def _stack(ax: Axes | None, n_axes: int) -> list[Axes]:
     return list(new_figure(7.0, 1.0 + 2.6 * n_axes, n_axes, sharex=True)[1])
 
 
-def plot_topic_weights(model: TopicModel, ax: Axes | None = None) -> Axes:
-    """Draw the share of the training tokens that each topic has, largest first.
+def plot_topic_weights(model: Any, ax: Axes | None = None, *, documents: Any = None) -> Axes:
+    """Draw the share of the tokens that each topic has, largest first.
 
     Parameters
     ----------
-    model : LatentDirichletAllocation or PoissonFactorAnalysis
-        A model that ``fit`` has trained.
+    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
+        Trained by ``fit``, unless documents are given.
     ax : matplotlib Axes, optional
         Where to draw; None makes a figure.
+    documents : Corpus, sparse matrix, integer array or DataFrame, optional
+        Documents whose expected tokens are counted, in place of the training's last state; words
+        that the model does not know are left out.
 
     Returns
     -------
@@ -178,7 +183,7 @@ def plot_topic_weights(model: TopicModel, ax: Axes | None = None) -> Axes:
     Raises
     ------
     InvalidTypeError, InvalidArgumentError
-        If the model was not trained here.
+        If the model was not trained here, and there are no documents.
     MissingDependencyError
         If Matplotlib is not installed.
 
@@ -192,9 +197,15 @@ def plot_topic_weights(model: TopicModel, ax: Axes | None = None) -> Axes:
     >>> ax.get_figure() is not None
     True
     """
-    _trace(model)
-    order = np.argsort(-model.topic_counts_, kind="stable")
-    counts = model.topic_counts_[order]
+    fitted = fitted_model(model)
+    if documents is None and not hasattr(fitted, "topic_counts_"):
+        raise InvalidArgumentError(
+            "the model was not trained by fit here, so the tokens of its topics are not known: "
+            "give documents to count them in"
+        )
+    tokens = fitted.topic_counts_ if documents is None else expected_tokens(fitted, documents)
+    order = np.argsort(-tokens, kind="stable")
+    counts = tokens[order]
     ax = axes_or_new(ax, 7.0, 3.6)
     ax.bar(np.arange(len(counts)), counts / counts.sum(), color="C0")
     if len(counts) <= 40:
@@ -202,7 +213,7 @@ def plot_topic_weights(model: TopicModel, ax: Axes | None = None) -> Axes:
     ax.set_xlabel("topic, by its share of the tokens")
     ax.set_ylabel("share of the tokens")
     ax.set_title(
-        f"{int((counts > 0).sum()):,} of {len(counts):,} topics have tokens",
+        f"{int((counts >= 0.5).sum()):,} of {len(counts):,} topics have tokens",
         loc="left",
         size="medium",
     )
@@ -210,13 +221,13 @@ def plot_topic_weights(model: TopicModel, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_topic_similarity(model: TopicModel, ax: Axes | None = None) -> Axes:
+def plot_topic_similarity(model: Any, ax: Axes | None = None) -> Axes:
     """Draw how much the topics have in common: 1 minus the Hellinger distance of their words.
 
     Parameters
     ----------
-    model : LatentDirichletAllocation or PoissonFactorAnalysis
-        A model that is fitted or made by ``from_parameters``.
+    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
+        Fitted, or made by ``from_parameters``.
     ax : matplotlib Axes, optional
         Where to draw; None makes a figure.
 
@@ -247,8 +258,7 @@ def plot_topic_similarity(model: TopicModel, ax: Axes | None = None) -> Axes:
     >>> len(ax.images)
     1
     """
-    _check_model(model)
-    model._check_fitted()
+    model = fitted_model(model)
     ax = axes_or_new(ax, 5.2, 4.6)
     n_topics = len(model.components_)
     step = -(-n_topics // _MOST_TICKS)
@@ -268,13 +278,7 @@ def _similarity(topics: NDArray[np.float64]) -> NDArray[np.float64]:
     return similarity
 
 
-def _check_model(model: TopicModel) -> None:
-    if not isinstance(model, TopicModel):
-        raise InvalidTypeError(f"model must be a topic model, got {type(model).__name__}")
-
-
 def _trace(model: TopicModel) -> TrainingTrace | BoundTrace:
-    _check_model(model)
     if not hasattr(model, "trace_"):
         raise InvalidArgumentError("the model was not trained by fit here: it has no trace")
     return model.trace_

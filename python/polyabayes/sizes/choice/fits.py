@@ -17,8 +17,7 @@ from polyabayes.exceptions import PolyabayesWarning
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.sizes.choice import criteria
 from polyabayes.topics.coherence import coherence
-from polyabayes.topics.diagnostics import shares
-from polyabayes.topics.fitted import probabilities
+from polyabayes.topics.fitted import probabilities, shares
 
 # Words by which topics of different fits are matched, the most frequent ones.
 MATCHED_WORDS = 1_000
