@@ -26,6 +26,8 @@
 //! # Ok::<(), polyabayes::Error>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 pub mod allocation;
 pub mod control;
 pub mod counts;

@@ -5,7 +5,7 @@ use rand_distr::{Binomial, Distribution};
 
 use super::runs::Runs;
 use crate::control::Observer;
-use crate::error::{Error, Result, array_of};
+use crate::error::{Result, array_of};
 use crate::math::{Cumulative, ln_rising};
 use crate::rng::Stream;
 use crate::urn::LocalUrn;
@@ -57,7 +57,7 @@ impl MeanField {
 /// that have no more than 64 for each topic.
 ///
 /// # Errors
-/// [`Error::Stopped`] when the observer asks to stop.
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
 pub fn ln_urn_sums(
     urn: &LocalUrn,
     mean_field: MeanField,
@@ -78,8 +78,8 @@ pub fn ln_urn_sums(
             balls.copy_from_slice(urn.pseudo_counts());
             let (mut ln_weight, mut product) = (urn.ln_scale(), 1.0);
             for (cell, (proposal, &count)) in proposals.iter().zip(urn.counts()).enumerate() {
-                if cell % POLL_EVERY == POLL_EVERY - 1 && observer.stopped() {
-                    return Err(Error::Stopped);
+                if cell % POLL_EVERY == POLL_EVERY - 1 {
+                    observer.check_stop()?;
                 }
                 if count / AT_ONCE >= n_topics as u32 {
                     ln_weight += proposal.draw_all(count, &mut balls, rng);
@@ -158,7 +158,8 @@ impl Proposal {
 /// The start looks at the pseudo-counts only. Cost: iterations x distinct words x topics.
 ///
 /// # Errors
-/// [`Error::Stopped`] when the observer asks to stop, [`Error::Memory`] where there is no room.
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop,
+/// [`Error::Memory`](crate::Error::Memory) where there is no room.
 pub fn responsibilities(
     urn: &LocalUrn,
     mean_field: MeanField,
