@@ -97,6 +97,13 @@ def writes(where: Path) -> None:
         pb.write_tensor(pb.CountTensor.from_corpus(CORPUS), where / "corpus.tns")
 
 
+def shards(where: Path) -> None:
+    """Write a corpus larger than memory, as it were, in shards."""
+    found = pb.write_shards(CORPUS, where / "shards", 3)
+    found.verify()
+    write_text(where / "bounds", repr([shard.corpus().counts.sum() for shard in found]))
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a result of this script; it is whole or not there, as those of the package are."""
     from polyabayes._support.files import replacing
@@ -111,6 +118,7 @@ WORK: dict[str, Callable[[Path], None]] = {
     "search": search,
     "choose": choose,
     "writes": writes,
+    "shards": shards,
 }
 
 
