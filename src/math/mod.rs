@@ -9,6 +9,7 @@ pub mod gammas;
 pub mod lanes;
 pub mod log_sum;
 pub mod resampling;
+pub mod single;
 pub mod special;
 
 pub use categorical::{pick, pick_lanes};

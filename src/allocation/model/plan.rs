@@ -65,6 +65,16 @@ impl Clique {
         self.factors[factor].earlier.iter().filter(hit).count() as u32
     }
 
+    /// Whether no two states share a row of counts.
+    pub(crate) fn states_are_apart(&self) -> bool {
+        let distinct = |rows: &[u32]| {
+            let mut rows = rows.to_vec();
+            rows.sort_unstable();
+            rows.windows(2).all(|pair| pair[0] < pair[1])
+        };
+        self.factors.iter().all(|factor| !factor.tied && distinct(&factor.rows))
+    }
+
     fn n_pairs(&self) -> usize {
         self.factors.len() * self.n_states
     }
