@@ -5,7 +5,7 @@ RUST := $(shell find src python/src -name '*.rs') Cargo.toml Cargo.lock python/C
 
 SECONDS ?= 60
 
-.PHONY: demo test check test-slow fuzz bench bench-estimators docs clean
+.PHONY: demo test check test-slow fuzz bench bench-estimators papers docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/built
@@ -44,14 +44,22 @@ bench: .venv/built
 	$(BIN)/python benches/interruption.py
 	$(BIN)/python benches/peers.py
 
+# Every table and figure of the papers, in a small form; FULL=--full takes the published sizes.
+papers: .venv/built
+	$(BIN)/python -m benches.papers $(FULL) -o docs/papers
+
 # Every estimator against the truth; ten minutes on one thread.
 bench-estimators: .venv/built
 	$(BIN)/python benches/estimators.py
 
-docs: .venv/built
-	cargo doc --no-deps --package polyabayes
-	$(BIN)/pip install --quiet pdoc
-	$(BIN)/pdoc --docformat numpy --output-directory target/doc-python polyabayes
+# The site in target/docs: programs of the gallery and notebooks run, warnings are errors.
+docs: .venv/docs
+	cargo doc --quiet --no-deps --package polyabayes
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -d target/docs-trees docs target/docs
+
+.venv/docs: .venv/built pyproject.toml
+	. $(BIN)/activate && maturin develop --release --quiet --extras docs
+	touch $@
 
 .venv/built: .venv/made $(RUST)
 	. $(BIN)/activate && maturin develop --release --quiet

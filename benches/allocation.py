@@ -1,4 +1,4 @@
-"""The figures of docs/allocation.md, one line each.
+"""The figures of docs/methods/evidence.md, one line each.
 
     nice -n -15 python benches/allocation.py [SECTION ...]
 

@@ -1,6 +1,6 @@
 """Every estimator against the truth: bias, error, time and efficiency, one table a regime.
 
-`python benches/estimators.py [regimes|calibration|priors|zipf|buntine|growth|speed]`; without
+`python benches/estimators.py [regimes|calibration|priors|zipf|growth|speed]`; without
 arguments all of them. One thread. Efficiency is the mean squared error of ln p times the time:
 halving it halves the time to a given error. The truth is exact, or annealing with 64 replicates of
 1,000 temperatures, whose error is a fraction of what is measured.
@@ -130,58 +130,6 @@ def regimes() -> None:
             print(
                 f"{label(method, settings):<36}{ms:>9.3f}{bias:>+9.3f}{rms:>9.3f}{covered:>7.0%}"
                 f"{efficiency:>11.2g}{ratio:>13.3g}"
-            )
-
-
-def buntine() -> None:
-    """Table 1 of Buntine (2009): 14 tokens, 4 topics, 200 samples, 100 pairs of model and document.
-
-    Topics are drawn from a symmetric Dirichlet(γ) over 100 words, the topic weights from
-    Dirichlet(0.5). The errors are those of ln p; the second t is that of p̂/p - 1, which is what
-    an unbiased method has centred on zero.
-    """
-    methods = {
-        "harmonic": {"n_samples": 100},
-        "mean-field": {"n_samples": 100},
-        "left-to-right-particle": {"n_particles": 100},
-        "left-to-right-sequential": {"n_particles": 100},
-        "left-to-right": {"n_particles": 100},
-        "l2r": {"n_particles": 100},
-        "annealed": {"n_samples": 100},
-        "chib": {"n_samples": 100},
-        "smc": {"n_particles": 100},
-        "smc-lookahead": {"n_particles": 100},
-        "direct": {"n_samples": 100},
-    }
-    for gamma in (0.2, 0.5, 1.0, 3.0):
-        errors: dict[str, list[float]] = {method: [] for method in methods}
-        for pair in range(100):
-            data = pb.datasets.make_lda_corpus(
-                1,
-                100,
-                4,
-                document_length=14,
-                doc_topic_prior=0.5,
-                topic_word_prior=gamma,
-                random_state=pair,
-            )
-            model = pb.LatentDirichletAllocation.from_parameters(
-                doc_topic_prior=data.doc_topic_prior, topic_word=data.topic_word
-            )
-            exact = pb.log_likelihood(model, data.corpus, "exact").total
-            for method, settings in methods.items():
-                found = pb.log_likelihood(
-                    model, data.corpus, method, n_replicates=2, random_state=pair, **settings
-                )
-                errors[method].append(found.total - exact)
-        print(f"\nγ = {gamma}")
-        print(f"{'method':<28}{'mean':>10}{'sd':>10}{'t':>8}{'t of p̂/p - 1':>15}")
-        for method, found in errors.items():
-            ln_ratio = np.array(found)
-            mean, sd = ln_ratio.mean(), ln_ratio.std(ddof=1)
-            print(
-                f"{method:<28}{mean:>+10.4f}{sd:>10.4f}{_t(ln_ratio):>+8.1f}"
-                f"{_t(np.expm1(ln_ratio)):>+15.1f}"
             )
 
 
@@ -344,7 +292,6 @@ def main() -> int:
         "calibration": calibration,
         "priors": priors,
         "zipf": zipf,
-        "buntine": buntine,
         "growth": growth,
         "speed": speed,
     }

@@ -1,4 +1,4 @@
-"""Evidence by tempering: tables of docs/allocation.md, and whether its errors hold.
+"""Evidence by tempering: tables of docs/methods/evidence.md, and whether its errors hold.
 
     python benches/tempering.py [tables] [prior] [icews14] [coverage [N]]
 

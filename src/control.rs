@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::error::{Error, Result};
+
 /// Watches long work and may ask it to stop.
 ///
 /// Work reports units it has finished (documents scored, sweeps done) and polls [`stopped`]
@@ -17,6 +19,14 @@ pub trait Observer: Sync {
     /// Whether the work should end as soon as it can.
     fn stopped(&self) -> bool {
         false
+    }
+
+    /// Ends work that is to stop.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the work should end.
+    fn check_stop(&self) -> Result<()> {
+        if self.stopped() { Err(Error::Stopped) } else { Ok(()) }
     }
 }
 
@@ -41,6 +51,17 @@ impl<O: Observer + ?Sized> Observer for &O {
 
     fn stopped(&self) -> bool {
         (**self).stopped()
+    }
+}
+
+/// The result of one unit of work; `None` where the observer has stopped it.
+///
+/// # Errors
+/// All others.
+pub fn unless_stopped<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Err(Error::Stopped) => Ok(None),
+        other => other.map(Some),
     }
 }
 

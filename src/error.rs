@@ -1,4 +1,4 @@
-//! What can go wrong; every variant carries the offending value and its place.
+//! Errors; every variant carries the offending value and its place.
 
 /// Memory above which no exact computation is attempted, in bytes.
 pub(crate) const MAX_EXACT_BYTES: f64 = (1u64 << 30) as f64;
@@ -49,6 +49,9 @@ pub enum Error {
         /// Its sum.
         sum: f64,
     },
+    /// Documents have exposures, and the model takes their lengths as given.
+    #[error("LDA takes the lengths of documents as given, which leaves nothing to an exposure")]
+    GivenLength,
     /// The offsets of a sparse matrix do not start at 0, decrease, or run past its cells.
     #[error("row offsets are inconsistent at document {document}")]
     Offsets {
@@ -90,7 +93,7 @@ pub enum Error {
         cell: usize,
         /// The axis.
         axis: usize,
-        /// What is wrong.
+        /// The flaw.
         problem: &'static str,
     },
     /// A graph that is no network, or not one for the data.
@@ -98,7 +101,7 @@ pub enum Error {
     Graph {
         /// The node.
         node: usize,
-        /// What is wrong.
+        /// The flaw.
         problem: &'static str,
     },
     /// An exact computation would cost more than its budget.
@@ -170,7 +173,7 @@ pub enum Error {
         /// The largest number.
         most: u64,
     },
-    /// What a sampler of allocations holds does not fit into the memory of the machine.
+    /// A sampler of allocations does not fit into the memory of the machine.
     #[error(
         "{} and {} marginal counts would take {:.1} GiB on {n_at_once} threads, of {:.1}",
         listed(&[(*n_tokens, "tokens"), (*n_particles as u64, "particles"),
@@ -190,7 +193,7 @@ pub enum Error {
         n_marginals: usize,
         /// Runs at a time.
         n_at_once: usize,
-        /// What they hold.
+        /// Memory of these runs.
         bytes: f64,
         /// The memory there is.
         available: f64,
@@ -252,7 +255,7 @@ pub enum Error {
     /// There is no memory for an array.
     #[error("{name} would take {bytes:.1e} bytes, more than there is")]
     Memory {
-        /// What the array holds.
+        /// Contents of the array.
         name: &'static str,
         /// Its size.
         bytes: f64,
@@ -304,6 +307,11 @@ pub(crate) fn check_all(
         Some(index) => Err(Error::Parameter { name, index, value: values[index], domain }),
         None => Ok(()),
     }
+}
+
+/// Checks parameters that a sampler has drawn: as small as they may get, but with a finite sum.
+pub(crate) fn check_drawn(name: &'static str, values: &[f64]) -> Result<()> {
+    check_all(name, values, "positive and at most 1e100", |x| x > 0.0 && x <= 1e100)
 }
 
 /// Checks that every value is positive, and neither so small nor so large that products of a few

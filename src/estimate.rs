@@ -1,4 +1,4 @@
-//! What every estimator of a probability returns.
+//! The estimate that every estimator of a probability returns.
 
 use crate::math::LogSum;
 
@@ -50,6 +50,14 @@ impl Estimate {
             n_eff: sum.n_eff(),
             n_replicates: ln_replicates.len() as u32,
         }
+    }
+
+    /// The other side: minus ln of the mean of unbiased replicates of 1/p, given by ln of their
+    /// inverses; high on average.
+    pub fn from_inverses(ln_replicates: &[f64], n_draws: usize) -> Self {
+        let ln_inverses: Vec<f64> = ln_replicates.iter().map(|x| -x).collect();
+        let inverse = Estimate::from_replicates(&ln_inverses, n_draws);
+        Estimate { ln_value: -inverse.ln_value, ..inverse }
     }
 
     /// The same from replicates that know of their own relative variance V, or of 0: the error is
@@ -129,7 +137,7 @@ mod tests {
     fn runs_tell_an_error_that_equal_replicates_do_not_show() {
         let told = |variance| Estimate::from_runs(&[(-3.0, variance); 4], 4_000).std_error;
         assert!((told(0.2) - (0.25_f64 / 4.0).sqrt()).abs() < 1e-6);
-        // What cannot be told from 1 is as far as 1,000 draws tell.
+        // A variance that cannot be told from 1 counts as far as 1,000 draws tell.
         assert!((told(1.0) - 1000_f64.ln().sqrt()).abs() < 1e-6);
         let plain = Estimate::from_replicates(&[-3.0; 4], 4_000).std_error;
         assert_eq!((told(0.0), told(-5.0)), (plain, plain));

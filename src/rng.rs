@@ -20,8 +20,8 @@ pub const LANES: usize = 16;
 /// One number for every lane.
 pub type Lanes = [f64; LANES];
 
-/// What an estimator draws from. Code that draws from any stream can be checked against all the
-/// choices it might have made.
+/// Source of an estimator's random numbers. Code that draws from any stream can be checked against
+/// all the choices it might have made.
 pub trait Stream: rand::Rng {
     /// Streams for every lane.
     type Lanes: UniformLanes;
@@ -83,7 +83,7 @@ impl UniformLanes for Uniforms {
     }
 }
 
-/// What a stream is for: streams of different purposes are independent under one seed.
+/// Purpose of a stream: streams of different purposes are independent under one seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {
@@ -118,13 +118,13 @@ impl Key {
         Key([x.wrapping_add(y), y])
     }
 
-    /// The key of a document, by its content.
+    /// The key of a document, by its content, and by its exposure where that is not 1.
     #[must_use]
     pub fn document(self, document: Document<'_>) -> Self {
-        document
-            .cells()
-            .fold(self, |key, (word, count)| key.unit(u64::from(word) << 32 | u64::from(count)))
-            .unit(document.n_distinct() as u64)
+        let cell = |key: Key, (word, count)| key.unit(u64::from(word) << 32 | u64::from(count));
+        let key = document.cells().fold(self, cell).unit(document.n_distinct() as u64);
+        let exposure = document.exposure().to_bits();
+        if exposure == 1.0f64.to_bits() { key } else { key.unit(exposure) }
     }
 
     /// Numbers that are found by their index.

@@ -1,7 +1,6 @@
 //! The allocation model against exact values and against its own identities.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use polyabayes::allocation::{
     Ascent, Filter, Limits, Method, Network, Prior, Problem, Sampler, Settings, Sweeps, TokenOrder,
@@ -13,8 +12,11 @@ use polyabayes::math::Resampling;
 use polyabayes::{Error, Estimate, Result};
 use serde_json::Value;
 
+#[path = "common/looks.rs"]
+mod looks;
 #[path = "common/networks.rs"]
 mod networks;
+use looks::Looks;
 use networks::{integers, network, nmf, read, shape, tensor};
 
 struct Case {
@@ -140,7 +142,7 @@ fn coordinate_ascent_never_descends() {
                 assert!(matches!(ascent, Ascent::DualEm | Ascent::Icm), "{}", case.name);
                 continue;
             };
-            // With α < 1 the modes of the tables are clipped, and ascend nothing.
+            // Modes of the tables are clipped where α < 1, and ascend nothing.
             let clipped = matches!(ascent, Ascent::Em | Ascent::Icm);
             for pair in found.trace.windows(2).filter(|_| !clipped) {
                 assert!(pair[1] > pair[0] - 1e-10, "{} {ascent:?}: {pair:?}", case.name);
@@ -389,7 +391,7 @@ fn particles_count_every_token() {
     assert!((whole - 74_304.0).abs() < 0.5, "{whole}");
 }
 
-/// Where nodes share a table, a token adds to it several times: no count may pass 32 bits.
+/// A token adds several times to a table that nodes share: no count may pass 32 bits.
 #[test]
 fn totals_that_tied_counts_cannot_hold_are_refused() {
     let prior = Prior { concentration: 1.0, tables: None };
@@ -403,22 +405,12 @@ fn totals_that_tied_counts_cannot_hold_are_refused() {
     assert_eq!(most, i32::MAX as u64 / 2);
 }
 
-/// How often work looks whether to stop.
-struct Looks(AtomicUsize);
-
-impl Observer for Looks {
-    fn stopped(&self) -> bool {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        false
-    }
-}
-
 #[test]
 fn enumerations_that_are_too_large_are_refused_before_they_start() {
     let data = dense(&[6, 6], &[3; 36]);
     let problem = Problem::new(&nmf(&[6, 6], 4, 1.0), &data, None).unwrap();
     let exact = exactly(1e12);
-    let looks = Looks(AtomicUsize::new(0));
+    let looks = Looks::default();
     let refused = ln_probability(&problem, &exact, 1, 0, &looks).unwrap_err();
     let Error::EnumerationBudget { operations, .. } = refused else { panic!("{refused}") };
     assert!(operations > 1e12);
@@ -452,7 +444,7 @@ fn without_a_method_the_evidence_is_exact_or_by_the_sampler_that_is_sure() {
     assert_eq!(chosen(&few, &auto), Ok(Method::Exact));
     let sampled = Settings { budget: Some(1.0), ..auto.clone() };
     assert_eq!(chosen(&few, &sampled), Ok(Method::Sample(Sampler::Smc)));
-    // What only one of them takes speaks for it.
+    // An option that only one of them takes speaks for it.
     let tempered = Settings { n_samples: Some(10), ..sampled.clone() };
     assert_eq!(chosen(&few, &tempered), Ok(Method::Sample(Sampler::Tempered)));
     let filtered = Settings { resampling: Resampling::Residual, ..sampled.clone() };

@@ -30,12 +30,12 @@ const PROBES: usize = 16;
 /// Results are compared at distances 1/2, 1/4, ... from both ends of a number's range, so often.
 const HALVINGS: u32 = 5;
 
-/// Which numbers come from the tape; the others are arbitrary and always the same.
+/// Numbers that come from the tape; the others are arbitrary and always the same.
 #[derive(Clone)]
 struct Layout {
     /// The first scalar numbers, this many.
     n_scalars: usize,
-    /// Those of the first lanes, this many,
+    /// Numbers of the first lanes, this many,
     n_lanes: usize,
     /// but for the first draws, which are these.
     skipped: Vec<u64>,
@@ -145,7 +145,7 @@ impl UniformLanes for Reader<'_> {
     }
 }
 
-/// What shows of a choice: the bits of the result, and how many numbers were taken.
+/// The effects of a choice: the bits of the result, and how many numbers were taken.
 type Behaviour = (u64, usize);
 
 /// A value of the script's last number, and what it leads to under every continuation.
@@ -193,7 +193,7 @@ impl<F: Fn(&mut Reader<'_>) -> f64> Enumeration<F> {
         starts.iter().zip(ends).map(term).sum()
     }
 
-    /// Where the pieces of the number after the script start.
+    /// Starts of the pieces of the number after the script.
     fn pieces(&self) -> Vec<u64> {
         let lower = (1..=HALVINGS).rev().map(|n| LAST >> n);
         let upper = (2..=HALVINGS).map(|n| LAST - (LAST >> n));
@@ -465,11 +465,11 @@ fn reversed_annealing_is_unbiased() {
     }
 }
 
-/// For whichever state the search comes to.
+/// Unbiased from every state that the search comes to.
 #[test]
 fn chib_is_unbiased() {
     for (case, n_samples) in cases().into_iter().zip([2, 1, 1]) {
-        // With one sample, all but the last sweep.
+        // All but the last sweep, where there is one sample.
         let n_draws = n_draws(|rng| chib::ln_urn_sums(&case.urn, 1, 1, rng, &()));
         let n_skipped = n_draws - case.urn.n_tokens() as usize;
         for search in 2..5 {

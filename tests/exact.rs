@@ -219,7 +219,7 @@ fn probabilities_of_all_documents_of_a_length_sum_to_one() {
 fn lengths_follow_their_law() {
     let phi = [0.5, 0.25, 0.6, 0.1, 0.2, 1.3];
     let model = TopicModel::gamma_poisson(vec![0.7, 1.3], &[0.6, 0.25], &phi).unwrap();
-    let law = model.lengths().unwrap();
+    let law = model.lengths(1.0).unwrap();
     let lengths: Vec<u64> = (0..=400).collect();
     let ln_odds = law.ln_odds(&lengths, &()).unwrap();
     let ln_lengths: Vec<f64> = ln_odds.iter().map(|x| x + law.ln_no_tokens()).collect();
@@ -261,7 +261,7 @@ fn long_documents_keep_states_that_doubles_would_lose() {
     let urn = Urn::new(vec![0.5, 0.5], vec![1.0, 0.5, 1e-300, 1.0]).unwrap();
     let urn = LocalUrn::new(&urn, documents.document(0)).unwrap();
     let found = lattice::ln_urn_sum(&urn, &()).unwrap();
-    // With weight ~0 for topic 0 in the second half, Z = (a_1 + n)_n summed over the first half:
+    // As topic 0 has weight ~0 in the second half, Z = (a_1 + n)_n summed over the first half:
     // Σ_j C(n, j) (1/2)_j (1/2)_{n-j} 2^-j (1/2 + j)_n, j balls of topic 1.
     let ln_terms = (0..=n as u64).map(|j| {
         let ln = polyabayes::math::ln_rising;

@@ -1,13 +1,13 @@
-//! Whatever arrays, graphs and states the constructors get, they refuse or keep their promises.
+//! Constructors of arrays, graphs and states refuse any input or keep their promises.
 //!
 //! `PROPTEST_CASES` sets the number of cases; `make fuzz` takes many.
 
-use polyabayes::allocation::{Network, Prior, Problem};
+use polyabayes::allocation::{Method, Network, Prior, Problem, Settings, evidence};
 use polyabayes::counts::CountTensor;
 use polyabayes::training::{
     LdaPrior, LdaSampler, PfaPrior, PfaSampler, Progress, Schedule, State, fit,
 };
-use polyabayes::{CountMatrix, TopicModel};
+use polyabayes::{CountMatrix, Error, TopicModel};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -35,6 +35,71 @@ fn number() -> impl Strategy<Value = f64> {
     ]
 }
 
+/// Rows of equal length, most of their counts small.
+fn table() -> impl Strategy<Value = Vec<Vec<i64>>> {
+    let count = prop_oneof![3 => Just(0i64), 5 => 1i64..4, 1 => Just(i64::from(u32::MAX))];
+    (1usize..6).prop_flat_map(move |n_words| vec(vec(count.clone(), n_words), 0..6))
+}
+
+/// A table in compressed sparse rows: offsets, words, counts.
+type Rows = (Vec<i64>, Vec<i64>, Vec<i64>);
+
+fn compressed(table: &[Vec<i64>]) -> Rows {
+    let (mut offsets, mut words, mut counts) = (vec![0], vec![], vec![]);
+    for row in table {
+        for (word, &count) in (0..).zip(row).filter(|(_, count)| **count > 0) {
+            words.push(word);
+            counts.push(count);
+        }
+        offsets.push(words.len() as i64);
+    }
+    (offsets, words, counts)
+}
+
+/// Cells of a table, as those of a tensor of two axes: coordinates, counts.
+fn cells(table: &[Vec<i64>]) -> (Vec<i64>, Vec<i64>) {
+    let (mut coordinates, mut counts) = (vec![], vec![]);
+    for (i, row) in (0..).zip(table) {
+        for (j, &count) in (0..).zip(row).filter(|(_, count)| **count > 0) {
+            coordinates.extend([i, j]);
+            counts.push(count);
+        }
+    }
+    (coordinates, counts)
+}
+
+/// Sizes and parents of an acyclic graph: parents are nodes of lower numbers.
+fn acyclic() -> impl Strategy<Value = (Vec<usize>, Vec<Vec<usize>>)> {
+    vec((1usize..4, vec(any::<bool>(), 5)), 2..5).prop_map(|nodes| {
+        let parents = |(node, (_, arrows)): (usize, &(usize, Vec<bool>))| {
+            (0..node).filter(|&parent| arrows[parent]).collect()
+        };
+        let parents = nodes.iter().enumerate().map(parents).collect();
+        (nodes.iter().map(|node| node.0).collect(), parents)
+    })
+}
+
+fn graph(sizes: Vec<usize>, parents: Vec<Vec<usize>>, axes: Vec<usize>) -> Result<Network, Error> {
+    Network::new(sizes, parents, axes, &[], Prior { concentration: 1.3, tables: None })
+}
+
+/// ln Pr of three tokens in two cells at most, exactly.
+fn ln_evidence(network: &Network, swap: bool) -> f64 {
+    let axes = network.axes();
+    let shape: Vec<usize> = axes.iter().map(|&node| network.sizes()[node]).collect();
+    let last: Vec<i64> = shape.iter().map(|&size| size as i64 - 1).collect();
+    let first = if swap { [0, last[1]] } else { [last[0], 0] };
+    let mut cells = vec![(first, 1), ([last[0], last[1]], 2)];
+    cells.sort_unstable();
+    if cells[0].0 == cells[1].0 {
+        cells = vec![(cells[0].0, 3)];
+    }
+    let (cells, counts): (Vec<[i64; 2]>, Vec<i64>) = cells.into_iter().unzip();
+    let data = CountTensor::new(shape, cells.as_flattened(), &counts).unwrap();
+    let problem = Problem::new(network, &data, None).unwrap();
+    evidence(&problem, &Settings::new(Method::Exact), 0, &()).unwrap().estimate.ln_value
+}
+
 proptest! {
     #[test]
     fn a_matrix_keeps_what_it_promises(
@@ -52,6 +117,141 @@ proptest! {
             }
             prop_assert_eq!(matrix.distinct().index.len(), matrix.n_documents());
         }
+    }
+
+    #[test]
+    fn a_sparse_matrix_holds_what_its_dense_rows_hold(table in table()) {
+        prop_assume!(!table.is_empty());
+        let matrix = CountMatrix::from_dense(&table).unwrap();
+        let (offsets, words, counts) = compressed(&table);
+        prop_assert_eq!(&matrix, &CountMatrix::new(table[0].len(), &offsets, &words, &counts).unwrap());
+        let total: i64 = table.iter().flatten().sum();
+        prop_assert_eq!(matrix.n_tokens(), total as u64);
+        let distinct = matrix.distinct().index;
+        for (i, row) in table.iter().enumerate() {
+            let document = matrix.document(i);
+            for (word, &count) in (0..).zip(row) {
+                let place = document.words().iter().position(|&w| w == word);
+                prop_assert_eq!(place.map_or(0, |place| i64::from(document.counts()[place])), count);
+            }
+            for j in 0..i {
+                prop_assert_eq!(distinct[i] == distinct[j], table[i] == table[j]);
+            }
+        }
+    }
+
+    /// One flaw at a time, each of which must be found.
+    #[test]
+    fn a_matrix_with_a_flaw_is_refused(table in table(), flaw in 0usize..10, place in any::<prop::sample::Index>()) {
+        let (mut offsets, mut words, mut counts) = compressed(&table);
+        prop_assume!(!words.is_empty());
+        let n_words = table[0].len();
+        let cell = place.index(words.len());
+        match flaw {
+            0 => words[cell] = n_words as i64,
+            1 => words[cell] = -1,
+            2 => counts[cell] = 0,
+            3 => counts[cell] = -counts[cell],
+            4 => counts[cell] = 1 << 32,
+            5 => offsets[0] = 1,
+            6 => *offsets.last_mut().unwrap() += 1,
+            7 => drop(counts.pop()),
+            8 => offsets.clear(),
+            _ => {
+                // The word stands twice, in the row of its first place.
+                words.insert(cell, words[cell]);
+                counts.insert(cell, 1);
+                let row = offsets.iter().rposition(|&offset| offset <= cell as i64).unwrap();
+                offsets[row + 1..].iter_mut().for_each(|offset| *offset += 1);
+            }
+        }
+        prop_assert!(CountMatrix::new(n_words, &offsets, &words, &counts).is_err());
+    }
+
+    #[test]
+    fn a_tensor_holds_its_cells(table in table()) {
+        prop_assume!(!table.is_empty());
+        let (coordinates, counts) = cells(&table);
+        let shape = vec![table.len(), table[0].len()];
+        let tensor = CountTensor::new(shape, &coordinates, &counts).unwrap();
+        for (cell, count) in tensor.cells() {
+            prop_assert_eq!(table[cell[0] as usize][cell[1] as usize], count as i64);
+        }
+        prop_assert_eq!(tensor.n_cells(), table.iter().flatten().filter(|n| **n > 0).count());
+        prop_assert_eq!(tensor.total(), table.iter().flatten().sum::<i64>() as u64);
+    }
+
+    #[test]
+    fn a_tensor_with_a_flaw_is_refused(table in table(), flaw in 0usize..8, place in any::<prop::sample::Index>()) {
+        let (mut coordinates, mut counts) = cells(&table);
+        prop_assume!(!counts.is_empty());
+        let mut shape = vec![table.len(), table[0].len()];
+        let cell = place.index(counts.len());
+        match flaw {
+            0 => coordinates[2 * cell + 1] = shape[1] as i64,
+            1 => coordinates[2 * cell] = -1,
+            2 => counts[cell] = 0,
+            3 => counts[cell] = -1,
+            4 => counts.push(1),
+            5 => shape[cell % 2] = 0,
+            6 => {
+                // The cell stands twice.
+                let twice = [coordinates[2 * cell], coordinates[2 * cell + 1]];
+                coordinates.splice(2 * cell..2 * cell, twice);
+                counts.insert(cell, 1);
+            }
+            _ => {
+                prop_assume!(counts.len() > 1);
+                counts[cell] = i64::MAX;
+            }
+        }
+        prop_assert!(CountTensor::new(shape, &coordinates, &counts).is_err());
+    }
+
+    /// The numbers of the nodes are names: evidence does not depend on them.
+    #[test]
+    fn nodes_may_be_numbered_in_any_order(
+        (sizes, parents) in acyclic(),
+        names in Just((0usize..5).collect::<Vec<_>>()).prop_shuffle(),
+    ) {
+        let n = sizes.len();
+        let names: Vec<usize> = names.into_iter().filter(|&name| name < n).collect();
+        let (mut new_sizes, mut new_parents) = (vec![0; n], vec![vec![]; n]);
+        for node in 0..n {
+            new_sizes[names[node]] = sizes[node];
+            new_parents[names[node]] = parents[node].iter().map(|&parent| names[parent]).collect();
+        }
+        let axes = vec![n - 1, 0];
+        let new_axes = axes.iter().map(|&node| names[node]).collect();
+        let one = ln_evidence(&graph(sizes.clone(), parents.clone(), axes).unwrap(), false);
+        let other = ln_evidence(&graph(new_sizes, new_parents, new_axes).unwrap(), false);
+        prop_assert!((one - other).abs() < 1e-11 * one.abs().max(1.0), "{} {}", one, other);
+        let turned = ln_evidence(&graph(sizes, parents, vec![0, n - 1]).unwrap(), true);
+        prop_assert!((one - turned).abs() < 1e-11 * one.abs().max(1.0), "{} {}", one, turned);
+    }
+
+    #[test]
+    fn a_graph_with_a_flaw_is_refused((sizes, parents) in acyclic(), flaw in 0usize..7, place in any::<prop::sample::Index>()) {
+        let (mut sizes, mut parents, mut axes) = (sizes, parents, vec![0]);
+        let n = sizes.len();
+        let node = place.index(n);
+        match flaw {
+            0 => sizes[node] = 0,
+            1 => parents[node].push(node),
+            2 => parents[node].push(n),
+            3 => parents[node] = vec![(node + 1) % n; 2],
+            4 => axes = vec![node, node],
+            5 => axes = vec![],
+            _ => {
+                // An arrow from the last node to one before it, and the way back.
+                let before = place.index(n - 1);
+                parents[before].push(n - 1);
+                if !parents[n - 1].contains(&before) {
+                    parents[n - 1].push(before);
+                }
+            }
+        }
+        prop_assert!(graph(sizes, parents, axes).is_err());
     }
 
     #[test]

@@ -1,19 +1,19 @@
 //! Tensors with cells that were not observed, against exact values.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use polyabayes::Error;
 use polyabayes::allocation::{
     Ascent, Completion, Filter, Incomplete, Limits, Method, MissingAscent, Network, Prior, Problem,
     Settings, TokenOrder, ascend_missing, evidence,
 };
-use polyabayes::control::Observer;
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
 use serde_json::Value;
 
+#[path = "common/looks.rs"]
+mod looks;
 #[path = "common/networks.rs"]
 mod networks;
+use looks::Looks;
 use networks::{lists, network, nmf, read, shape, tensor};
 
 const BUDGET: f64 = 1e9;
@@ -289,16 +289,6 @@ fn totals_beyond_the_budget_are_foreseen() {
     assert_eq!(few.ln_joint.len(), 11);
 }
 
-/// How often work looks whether to stop.
-struct Looks(AtomicUsize);
-
-impl Observer for Looks {
-    fn stopped(&self) -> bool {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        false
-    }
-}
-
 /// The pilot that finds how many tokens are missing ends where they pass the budget.
 #[test]
 fn the_budget_bounds_what_is_done_to_foresee_its_end() {
@@ -308,7 +298,7 @@ fn the_budget_bounds_what_is_done_to_foresee_its_end() {
     let missing: Vec<u32> =
         cells.filter(|cell| *cell != [0, 1] && *cell != [1, 0]).flatten().collect();
     let incomplete = Incomplete::new(&nmf(&[size, size], 2, 1.0), &data, &missing, 1e-3, None);
-    let looks = Looks(AtomicUsize::new(0));
+    let looks = Looks::default();
     let error = incomplete.unwrap().enumerate(None, 1e7, &looks).unwrap_err();
     assert!(matches!(error, Error::EnumerationBudget { .. }), "{error}");
     // A group of particles looks once a token, of which some thousands are expected.
@@ -411,7 +401,7 @@ fn the_bound_ascends_and_stays_below_the_evidence() {
     }
 }
 
-/// Where the prior leaves no doubt of intensity and tables, nothing is lost by taking them apart.
+/// Nothing is lost by taking intensity and tables apart where the prior leaves no doubt of them.
 /// The intensity of a vanishing prior without a token is below all doubles, and its ln is not.
 #[test]
 fn the_bound_of_next_to_nothing_is_finite() {

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 /// The rooms from the ground up: each may import the rooms of earlier rows only, so that subjects
 /// do not import one another, and filters and tempering know no model.
-const FLOORS: [&[&str]; 9] = [
-    &["error", "control"],
+const FLOORS: [&[&str]; 10] = [
+    &["error"],
+    &["control"],
     &["counts"],
     &["rng"],
     &["math"],
@@ -21,7 +22,7 @@ const FLOORS: [&[&str]; 9] = [
 /// A module by the names from the crate's root to it; the root itself has none.
 type Module = Vec<String>;
 
-/// What a file imports, and what it passes on under a name of its own.
+/// Imports of a file, and the names that it passes on as its own.
 #[derive(Default)]
 struct Imports {
     paths: Vec<Vec<String>>,
@@ -135,7 +136,7 @@ fn string_length(text: &str) -> usize {
     text.len()
 }
 
-/// Of a character literal, or of the quote alone before the name of a lifetime.
+/// Length of a character literal, or of the quote alone before the name of a lifetime.
 fn character_length(text: &str) -> usize {
     let mut letters = text.char_indices().skip(1);
     match letters.next() {
@@ -187,7 +188,7 @@ fn imports(code: &str, module: &Module, known: &BTreeSet<Module>) -> Imports {
             own.push_str(statement);
             continue;
         };
-        // What is passed on is no import: whoever asks for it imports its home.
+        // A name that is passed on is no import: whoever asks for it imports its home.
         own.push_str(&statement[..at]);
         let start = at + statement[at..].find("use ").unwrap_or_default() + 4;
         for mut path in paths(&statement[start..]) {

@@ -20,6 +20,8 @@ __all__ = [
     "Model",
     "Scores",
     "bidirectional",
+    "check_completion",
+    "check_score",
     "completion",
     "fit_em",
     "fit_lda",
@@ -104,7 +106,12 @@ class _EvidenceOptions(Protocol):
 @final
 class Documents:
     def __new__(
-        cls, n_words: int, indptr: _Integers, indices: _Integers, data: _Integers
+        cls,
+        n_words: int,
+        indptr: _Integers,
+        indices: _Integers,
+        data: _Integers,
+        exposure: _Floats | None = None,
     ) -> Documents: ...
     def groups(self) -> _Integers: ...
 
@@ -192,6 +199,10 @@ def score(
     n_jobs: int,
     progress: Callable[[int], None] | None = None,
 ) -> Scores: ...
+def check_score(model: Model, documents: Documents, settings: _ScoreSettings) -> None: ...
+def check_completion(
+    model: Model, observed: Documents, held_out: Documents, settings: _ScoreSettings
+) -> None: ...
 def completion(
     model: Model,
     observed: Documents,

@@ -6,22 +6,31 @@ use pyo3::prelude::*;
 
 use crate::detach;
 
-/// Count matrix in compressed sparse rows, checked.
+/// Count matrix in compressed sparse rows, with an exposure of each row perhaps; checked.
 #[pyclass(frozen, module = "polyabayes._core")]
 pub(crate) struct Documents(pub(crate) CountMatrix);
 
 #[pymethods]
 impl Documents {
     #[new]
+    #[pyo3(signature = (n_words, indptr, indices, data, exposure = None))]
     fn new(
         py: Python<'_>,
         n_words: usize,
         indptr: PyReadonlyArray1<'_, i64>,
         indices: PyReadonlyArray1<'_, i64>,
         data: PyReadonlyArray1<'_, i64>,
+        exposure: Option<PyReadonlyArray1<'_, f64>>,
     ) -> PyResult<Self> {
         let (offsets, words, counts) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
-        detach::briefly(py, || CountMatrix::new(n_words, offsets, words, counts).map(Documents))
+        let exposures = exposure.map(|array| array.as_slice().map(<[f64]>::to_vec)).transpose()?;
+        detach::briefly(py, || {
+            let counts = CountMatrix::new(n_words, offsets, words, counts)?;
+            match exposures {
+                Some(exposures) => counts.with_exposures(exposures).map(Documents),
+                None => Ok(Documents(counts)),
+            }
+        })
     }
 
     /// For each row, which of the different documents it is, (D,).

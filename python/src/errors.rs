@@ -211,6 +211,7 @@ fn argument_of(quantity: &str) -> Option<&'static str> {
         "number of replicates" => "n_replicates",
         "target standard error" => "target_std_error",
         "budget" => "budget",
+        "exposure" => "exposure",
         "rate" => "rate",
         "concentration" => "concentration",
         _ => return None,

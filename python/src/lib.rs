@@ -35,7 +35,9 @@ mod _core {
     #[pymodule_export]
     use super::em::{EmResult, fit_em};
     #[pymodule_export]
-    use super::scoring::{Scores, bidirectional, completion, score, transform};
+    use super::scoring::{
+        Scores, bidirectional, check_completion, check_score, completion, score, transform,
+    };
     #[pymodule_export]
     use super::training::{FitResult, FitState, fit_lda, fit_nmf, fit_pfa, transform_nmf};
 

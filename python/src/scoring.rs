@@ -177,6 +177,33 @@ pub(crate) fn score(
     Ok(Scores::new(py, outcome))
 }
 
+/// Refuses what scoring would refuse, without any work.
+#[pyfunction]
+pub(crate) fn check_score(
+    py: Python<'_>,
+    model: &Model,
+    documents: &Documents,
+    settings: ScoreSettings,
+) -> PyResult<()> {
+    let settings = settings.to_core()?;
+    detach::briefly(py, || polyabayes::check_score(&model.0, &documents.0, &settings))
+}
+
+/// Refuses what completion would refuse, without any work.
+#[pyfunction]
+pub(crate) fn check_completion(
+    py: Python<'_>,
+    model: &Model,
+    observed: &Documents,
+    held_out: &Documents,
+    settings: ScoreSettings,
+) -> PyResult<()> {
+    let settings = settings.to_core()?;
+    detach::briefly(py, || {
+        polyabayes::check_completion(&model.0, &observed.0, &held_out.0, &settings)
+    })
+}
+
 /// ln p of held-out tokens given the observed tokens of every document.
 #[pyfunction]
 #[pyo3(signature = (model, observed, held_out, settings, *, seed, n_jobs, progress = None))]

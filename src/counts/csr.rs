@@ -1,26 +1,38 @@
 //! Documents x words, in compressed sparse rows.
 
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_positive};
 
 /// Sparse matrix of word counts, one row a document.
 ///
 /// Within a row the word indices strictly increase and every stored count is at least 1.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct CountMatrix {
     n_words: usize,
     offsets: Vec<usize>,
     words: Vec<u32>,
     counts: Vec<u32>,
+    exposures: Option<Vec<f64>>,
 }
 
-/// One row of a [`CountMatrix`]: distinct words and how often each occurs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// One row of a [`CountMatrix`]: distinct words, how often each occurs, and the row's exposure.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Document<'a> {
     words: &'a [u32],
     counts: &'a [u32],
+    exposure: f64,
+}
+
+// Exposures are positive and finite: equality is an equivalence.
+impl Eq for Document<'_> {}
+
+impl Hash for Document<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.words, self.counts, self.exposure.to_bits()).hash(state);
+    }
 }
 
 /// The different documents of a matrix, and which of them each row is.
@@ -54,6 +66,7 @@ impl CountMatrix {
             offsets: check_offsets(offsets, words.len())?,
             words: Vec::with_capacity(words.len()),
             counts: Vec::with_capacity(counts.len()),
+            exposures: None,
         };
         matrix.fill(words, counts)
     }
@@ -100,6 +113,28 @@ impl CountMatrix {
         Self::new(n_words, &offsets, &words, &counts)
     }
 
+    /// The same rows, each with a known size that multiplies all of its Poisson rates.
+    ///
+    /// Rows have exposure 1 otherwise; a matrix whose exposures are all 1 is one without.
+    ///
+    /// # Errors
+    /// Another number of exposures than rows, or one that is not positive and finite.
+    pub fn with_exposures(mut self, exposures: Vec<f64>) -> Result<Self> {
+        let (found, expected) = (exposures.len(), self.n_documents());
+        if found != expected {
+            return Err(Error::Length { name: "exposure", found, expected });
+        }
+        check_positive("exposure", &exposures)?;
+        let exposed = exposures.iter().any(|e| e.to_bits() != 1.0f64.to_bits());
+        self.exposures = exposed.then_some(exposures);
+        Ok(self)
+    }
+
+    /// The exposure of every row; `None` where all are 1.
+    pub fn exposures(&self) -> Option<&[f64]> {
+        self.exposures.as_deref()
+    }
+
     /// Number of rows.
     pub fn n_documents(&self) -> usize {
         self.offsets.len() - 1
@@ -133,7 +168,8 @@ impl CountMatrix {
     /// One row.
     pub fn document(&self, document: usize) -> Document<'_> {
         let cells = self.cells(document);
-        Document { words: &self.words[cells.clone()], counts: &self.counts[cells] }
+        let exposure = self.exposures.as_ref().map_or(1.0, |exposures| exposures[document]);
+        Document { words: &self.words[cells.clone()], counts: &self.counts[cells], exposure }
     }
 
     /// All rows.
@@ -159,10 +195,11 @@ impl CountMatrix {
                 *cell += 1;
             }
         }
-        CountMatrix { n_words: self.n_documents(), offsets, words: documents, counts }
+        let n_words = self.n_documents();
+        CountMatrix { n_words, offsets, words: documents, counts, exposures: None }
     }
 
-    /// Groups equal rows, in order of first appearance.
+    /// Groups rows of equal counts and exposures, in order of first appearance.
     pub fn distinct(&self) -> Distinct {
         let mut seen = HashMap::with_capacity(self.n_documents());
         let mut representatives = Vec::new();
@@ -192,6 +229,11 @@ impl<'a> Document<'a> {
     /// The count of each distinct word.
     pub fn counts(self) -> &'a [u32] {
         self.counts
+    }
+
+    /// The known size that multiplies the document's Poisson rates; 1 where none is given.
+    pub fn exposure(self) -> f64 {
+        self.exposure
     }
 
     /// Number of distinct words.
@@ -261,5 +303,18 @@ mod tests {
         assert_eq!(distinct.index, [0, 1, 0, 2]);
         assert_eq!(matrix.n_tokens(), 9);
         assert_eq!(matrix.document(1).n_distinct(), 0);
+    }
+
+    #[test]
+    fn exposures_tell_equal_counts_apart() {
+        let matrix = CountMatrix::from_dense(&vec![vec![1, 2]; 4]).unwrap();
+        let exposed = matrix.clone().with_exposures(vec![1.0, 0.5, 1.0, 0.5]).unwrap();
+        assert_eq!(exposed.distinct().index, [0, 1, 0, 1]);
+        assert_eq!(exposed.document(0), matrix.document(3));
+        assert_eq!(matrix.clone().with_exposures(vec![1.0; 4]).unwrap(), matrix);
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(matrix.clone().with_exposures(vec![1.0, 1.0, bad, 1.0]).is_err());
+        }
+        assert!(matrix.with_exposures(vec![2.0]).is_err());
     }
 }

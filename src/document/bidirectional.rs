@@ -8,7 +8,7 @@ use super::estimators::runs::Runs;
 use super::limits::{check, check_sampler};
 use super::settings::{Method, Settings};
 use super::sizing::{Choice, Sizing};
-use crate::control::Observer;
+use crate::control::{Observer, unless_stopped};
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
@@ -67,18 +67,13 @@ pub fn bidirectional(
         .with_max_len(1)
         .map(|(row, path)| {
             let document = documents.document(row);
-            let urn = LocalUrn::new(model.urn(), document).ok_or(Error::TopicPath { row })?;
+            let urn = model.local_urn(document).ok_or(Error::TopicPath { row })?;
             let path = local_topics(&urn, path).ok_or(Error::TopicPath { row })?;
             let key = key.document(document).unit(row as u64);
-            match bounds(&urn, &path, settings, key, observer) {
-                Ok(bounds) => {
-                    observer.advance(1);
-                    let ln_factor = model.ln_prefactor(document, settings.query, 0.0);
-                    Ok(Some(bounds.scaled(ln_factor)))
-                }
-                Err(Error::Stopped) => Ok(None),
-                Err(error) => Err(error),
-            }
+            unless_stopped(bounds(&urn, &path, settings, key, observer).map(|bounds| {
+                observer.advance(1);
+                bounds.scaled(model.ln_prefactor(document, settings.query, 0.0))
+            }))
         })
         .collect()
 }
@@ -113,11 +108,9 @@ fn bounds(
     let n = settings.n_replicates;
     let forward = sampler.ln_urn_sums(urn, Runs { n, sizes: &[size] }, &mut rng, observer)?;
     let reverse = sampler.ln_urn_sums_reversed(urn, path, n, size, &mut rng, observer)?;
-    let ln_inverse: Vec<f64> = reverse.iter().map(|x| -x).collect();
-    let inverse = Estimate::from_replicates(&ln_inverse, n * size);
     Ok(Bounds {
         lower: Estimate::from_replicates(&forward, n * size),
-        upper: Estimate { ln_value: -inverse.ln_value, ..inverse },
+        upper: Estimate::from_inverses(&reverse, n * size),
         size,
     })
 }

@@ -7,7 +7,7 @@ use super::model::ln_orders;
 use super::settings::{Method, Settings};
 use super::urn_sum::ln_urn_sum;
 use super::{Event, Score, TopicModel};
-use crate::control::Observer;
+use crate::control::{Observer, unless_stopped};
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
@@ -22,7 +22,7 @@ use crate::urn::LocalUrn;
 /// and denominator are estimated independently. NaN where the observed tokens are impossible.
 ///
 /// # Errors
-/// What [`score`](super::score) refuses, and matrices that disagree in size.
+/// What [`score`](super::score) refuses, and matrices that disagree in size or exposure.
 pub fn completion(
     model: &TopicModel,
     observed: &CountMatrix,
@@ -31,6 +31,36 @@ pub fn completion(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Vec<Option<Score>>> {
+    check_completion(model, observed, held_out, settings)?;
+    let pair = |row: usize| Pair {
+        model,
+        observed: observed.document(row),
+        held_out: held_out.document(row),
+    };
+    let key = Key::new(seed, Purpose::Score);
+    (0..observed.n_documents())
+        .into_par_iter()
+        .with_max_len(1)
+        .map(|row| {
+            unless_stopped(pair(row).score(settings, key, observer).map(|score| {
+                observer.advance(1);
+                let orders = settings.query.event == Event::Counts;
+                score.scaled(if orders { ln_orders(held_out.document(row)) } else { 0.0 })
+            }))
+        })
+        .collect()
+}
+
+/// Refuses what [`completion`] would refuse, without any work.
+///
+/// # Errors
+/// Those of [`completion`].
+pub fn check_completion(
+    model: &TopicModel,
+    observed: &CountMatrix,
+    held_out: &CountMatrix,
+    settings: &Settings,
+) -> Result<()> {
     check(model, observed, settings)?;
     check(model, held_out, settings)?;
     if observed.n_documents() != held_out.n_documents() {
@@ -40,13 +70,14 @@ pub fn completion(
             expected: observed.n_documents(),
         });
     }
-    let pair = |row: usize| Pair {
-        model,
-        observed: observed.document(row),
-        held_out: held_out.document(row),
-    };
-    for row in 0..observed.n_documents() {
-        if let Urns::Two { all, first, .. } = pair(row).urns()? {
+    for (row, (observed, held_out)) in observed.documents().zip(held_out.documents()).enumerate() {
+        let exposures = [observed, held_out].map(Document::exposure);
+        if exposures[0].to_bits() != exposures[1].to_bits() {
+            let (value, domain) = (exposures[1], "that of the observed tokens");
+            return Err(Error::Parameter { name: "exposure", index: row, value, domain });
+        }
+        let pair = Pair { model, observed, held_out };
+        if let Urns::Two { all, first, .. } = pair.urns()? {
             for urn in [&all, &first] {
                 match settings.method {
                     Method::Exact => check_exact(urn, row, settings)?,
@@ -55,21 +86,7 @@ pub fn completion(
             }
         }
     }
-    let key = Key::new(seed, Purpose::Score);
-    (0..observed.n_documents())
-        .into_par_iter()
-        .with_max_len(1)
-        .map(|row| match pair(row).score(settings, key, observer) {
-            Ok(score) => {
-                observer.advance(1);
-                let orders = settings.query.event == Event::Counts;
-                let ln_factor = if orders { ln_orders(held_out.document(row)) } else { 0.0 };
-                Ok(Some(score.scaled(ln_factor)))
-            }
-            Err(Error::Stopped) => Ok(None),
-            Err(error) => Err(error),
-        })
-        .collect()
+    Ok(())
 }
 
 struct Pair<'a> {
@@ -78,7 +95,7 @@ struct Pair<'a> {
     held_out: Document<'a>,
 }
 
-/// What the completion of a document takes.
+/// Urns whose sums give the completion of a document.
 enum Urns {
     /// Nothing: its value.
     None(f64),
@@ -98,21 +115,23 @@ impl<'a> Pair<'a> {
             return Ok(Urns::None(0.0));
         }
         let mut rows = self.rows(self.observed);
-        if LocalUrn::of_rows(a, &rows).is_none() {
+        let factors = self.model.topic_factors(self.observed.exposure());
+        let urn_of = |rows: &[(&[f64], u32)]| LocalUrn::of_scaled_rows(a, rows, factors.as_deref());
+        if urn_of(&rows).is_none() {
             return Ok(Urns::None(f64::NAN));
         }
         let all = [&rows[..], &self.rows(self.held_out)].concat();
-        let ln_rest = if let Some(lengths) = self.model.lengths() {
+        let ln_rest = if let Some(totals) = self.model.token_weights() {
             let n = u32::try_from(n_held_out).map_err(|_| Error::Memory {
                 name: "held-out tokens of a document",
                 bytes: n_held_out as f64,
             })?;
-            rows.push((lengths.totals(), n));
+            rows.push((totals, n));
             0.0
         } else {
             ln_rising(a.iter().sum::<f64>() + self.observed.n_tokens() as f64, n_held_out)
         };
-        Ok(match (LocalUrn::of_rows(a, &all), LocalUrn::of_rows(a, &rows)) {
+        Ok(match (urn_of(&all), urn_of(&rows)) {
             (Some(all), Some(first)) => {
                 Urns::Two { all: Box::new(all), first: Box::new(first), ln_rest }
             }

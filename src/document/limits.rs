@@ -16,7 +16,7 @@ const MAX_REPLICATES: usize = 10_000;
 const MAX_BYTES: usize = 1 << 30;
 const MAX_BYTES_OF_TOKENS: f64 = (1u64 << 31) as f64;
 
-/// Refuses another vocabulary than the model's, and settings outside their domains.
+/// Refuses another vocabulary than the model's, exposures that it does not take, and settings outside their domains.
 pub(super) fn check(
     model: &TopicModel,
     documents: &CountMatrix,
@@ -30,6 +30,7 @@ pub(super) fn check(
             expected: n_words,
         });
     }
+    model.check_exposures(documents)?;
     let sizes = [
         ("number of samples", settings.n_samples.unwrap_or(1), 1..=usize::MAX, "at least 1"),
         ("number of particles", settings.n_particles.unwrap_or(1), 1..=usize::MAX, "at least 1"),
@@ -59,12 +60,12 @@ pub(super) fn check_budget(
     rows.iter().try_for_each(|&row| {
         let document = documents.document(row);
         if settings.method == Method::Exact {
-            let urn = LocalUrn::new(model.urn(), document);
+            let urn = model.local_urn(document);
             return urn.map_or(Ok(()), |urn| check_exact(&urn, row, settings));
         }
         let refused = check_sampler(Extent::of(document.counts(), n_topics), row, settings);
         // Fewer topics may matter to the document than there are, or it may be exact.
-        refused.or_else(|error| match LocalUrn::new(model.urn(), document) {
+        refused.or_else(|error| match model.local_urn(document) {
             Some(urn) if is_exact(&urn, settings) => Ok(()),
             Some(urn) => check_sampler(urn.extent(), row, settings),
             None => Err(error),

@@ -20,7 +20,7 @@ mod transform;
 mod urn_sum;
 
 pub use bidirectional::{Bounds, bidirectional};
-pub use completion::completion;
+pub use completion::{check_completion, completion};
 pub use estimators::annealed::Start;
 pub use estimators::l2r::Conditionals;
 pub use estimators::left_to_right::Form;
@@ -29,6 +29,6 @@ pub use estimators::runs::Runs;
 pub use estimators::sampler::Sampler;
 pub use model::{Event, LengthLaw, Query, TopicModel};
 pub use result::{Score, TracePoint};
-pub use scoring::score;
+pub use scoring::{check_score, score};
 pub use settings::{Method, Settings};
 pub use transform::{Moments, transform};

@@ -1,15 +1,21 @@
 //! LDA and gamma-Poisson models: an urn, and the closed-form factor beside it.
+//!
+//! A gamma-Poisson document of exposure e has rates e Σ_k θ_k φ_kw. Since e θ_k is
+//! Gamma(r_k, scale e p_k/(1-p_k)), its urn is that of the model whose odds p/(1-p) are e times as
+//! large: every topic's weights take a factor f_k(e), and the factor beside the urn sum follows.
+
+use std::borrow::Cow;
 
 use crate::control::Observer;
-use crate::counts::Document;
+use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, check_all, check_positive};
 use crate::math::{ln_factorial, ln_rising};
-use crate::urn::Urn;
+use crate::urn::{LocalUrn, Urn};
 
 /// How far from 1 a row of LDA's topic-word probabilities may sum.
 const ROW_SUM_TOLERANCE: f64 = 1e-6;
 
-/// What counts as the same document.
+/// The event whose probability is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// The ordered tokens.
@@ -38,8 +44,51 @@ pub struct TopicModel {
 enum Law {
     /// θ ~ Dirichlet(α), tokens given.
     Lda { alpha_sum: f64 },
-    /// θ_k ~ Gamma(r_k, scale p_k/(1-p_k)), y_w ~ Poisson(Σ_k θ_k φ_kw).
-    GammaPoisson { lengths: LengthLaw, theta_scale: Vec<f64> },
+    /// θ_k ~ Gamma(r_k, scale p_k/(1-p_k)), y_w ~ Poisson(e Σ_k θ_k φ_kw).
+    GammaPoisson { prior: GammaPrior, lengths: LengthLaw, theta_scale: Vec<f64> },
+}
+
+/// What the law of θ depends on, beside its shapes.
+#[derive(Debug, Clone, PartialEq)]
+struct GammaPrior {
+    /// p_k.
+    p: Vec<f64>,
+    /// Φ_k = Σ_w φ_kw.
+    row_sums: Vec<f64>,
+}
+
+impl GammaPrior {
+    /// 1 / (1 - p_k + e p_k Φ_k): the posterior scale of θ_k is p_k times this.
+    fn shrink(&self, exposure: f64) -> impl Iterator<Item = f64> {
+        let topics = self.p.iter().zip(&self.row_sums);
+        topics.map(move |(p, sum)| (1.0 - p + exposure * p * sum).recip())
+    }
+
+    /// The posterior scales of θ.
+    fn theta_scale(&self, exposure: f64) -> Vec<f64> {
+        self.p.iter().zip(self.shrink(exposure)).map(|(p, s)| p * s).collect()
+    }
+
+    /// f_k(e) = q_kw(e) / q_kw(1).
+    fn factors(&self, exposure: f64) -> Vec<f64> {
+        let shrinks = self.shrink(exposure).zip(self.shrink(1.0));
+        shrinks.map(|(at_exposure, at_one)| exposure * at_exposure / at_one).collect()
+    }
+
+    /// Σ_k r_k ln(1 - Q_k).
+    fn ln_no_tokens(&self, r: &[f64], exposure: f64) -> f64 {
+        let topics = r.iter().zip(&self.p).zip(self.shrink(exposure));
+        topics.map(|((r, p), s)| r * ((-p).ln_1p() + s.ln())).sum()
+    }
+
+    fn lengths(&self, r: &[f64], exposure: f64) -> LengthLaw {
+        let scales = self.theta_scale(exposure).into_iter().zip(&self.row_sums);
+        LengthLaw {
+            shapes: r.to_vec(),
+            totals: scales.map(|(scale, sum)| exposure * scale * sum).collect(),
+            ln_no_tokens: self.ln_no_tokens(r, exposure),
+        }
+    }
 }
 
 impl TopicModel {
@@ -74,20 +123,12 @@ impl TopicModel {
             });
         }
         check_all("gamma probability", p, "strictly between 0 and 1", |x| x > 0.0 && x < 1.0)?;
-        let row_sums: Vec<f64> = phi.chunks_exact(n_words).map(|row| row.iter().sum()).collect();
-        // 1 / (1 - p + p Φ): the posterior scale of θ is p times this.
-        let shrink: Vec<f64> =
-            p.iter().zip(&row_sums).map(|(p, sum)| (1.0 - p + p * sum).recip()).collect();
-        let theta_scale: Vec<f64> = p.iter().zip(&shrink).map(|(p, s)| p * s).collect();
-        let ln_no_tokens =
-            (r.iter().zip(p).zip(&shrink)).map(|((r, p), s)| r * ((-p).ln_1p() + s.ln())).sum();
-        let lengths = LengthLaw {
-            shapes: r.clone(),
-            totals: theta_scale.iter().zip(&row_sums).map(|(s, sum)| s * sum).collect(),
-            ln_no_tokens,
-        };
+        let row_sums = phi.chunks_exact(n_words).map(|row| row.iter().sum()).collect();
+        let prior = GammaPrior { p: p.to_vec(), row_sums };
+        let (theta_scale, lengths) = (prior.theta_scale(1.0), prior.lengths(&r, 1.0));
         let q = word_major(phi, &theta_scale);
-        Ok(TopicModel { urn: Urn::new(r, q)?, law: Law::GammaPoisson { lengths, theta_scale } })
+        let law = Law::GammaPoisson { prior, lengths, theta_scale };
+        Ok(TopicModel { urn: Urn::new(r, q)?, law })
     }
 
     /// The model's urn.
@@ -95,11 +136,54 @@ impl TopicModel {
         &self.urn
     }
 
-    /// The law of the document's length; `None` for LDA, which takes the length as given.
-    pub fn lengths(&self) -> Option<&LengthLaw> {
+    /// The part of the urn that a document touches, at its exposure; `None` where one of its words
+    /// has weight zero under every topic.
+    pub fn local_urn(&self, document: Document<'_>) -> Option<LocalUrn> {
+        let Some(factors) = self.topic_factors(document.exposure()) else {
+            return LocalUrn::new(&self.urn, document);
+        };
+        let cells = document.cells();
+        let rows: Vec<_> = cells.map(|(word, count)| (self.urn.weights(word), count)).collect();
+        LocalUrn::of_scaled_rows(self.urn.pseudo_counts(), &rows, Some(&factors))
+    }
+
+    /// By which factor an exposure multiplies the weights of each topic; `None` where it does not.
+    pub fn topic_factors(&self, exposure: f64) -> Option<Vec<f64>> {
+        match &self.law {
+            Law::GammaPoisson { prior, .. } if !is_one(exposure) => Some(prior.factors(exposure)),
+            _ => None,
+        }
+    }
+
+    /// Refuses exposures of documents whose length the model takes as given.
+    ///
+    /// # Errors
+    /// [`Error::GivenLength`] for LDA, where a document has another exposure than 1.
+    pub fn check_exposures(&self, documents: &CountMatrix) -> Result<()> {
+        match self.law {
+            Law::Lda { .. } if documents.exposures().is_some() => Err(Error::GivenLength),
+            _ => Ok(()),
+        }
+    }
+
+    /// Q_k, the weight in each topic of a token of any word at exposure 1; `None` for LDA, in which
+    /// it is 1.
+    pub fn token_weights(&self) -> Option<&[f64]> {
         match &self.law {
             Law::Lda { .. } => None,
-            Law::GammaPoisson { lengths, .. } => Some(lengths),
+            Law::GammaPoisson { lengths, .. } => Some(&lengths.totals),
+        }
+    }
+
+    /// The law of the length of a document of that exposure; `None` for LDA, which takes the length
+    /// as given.
+    pub fn lengths(&self, exposure: f64) -> Option<Cow<'_, LengthLaw>> {
+        match &self.law {
+            Law::Lda { .. } => None,
+            Law::GammaPoisson { lengths, .. } if is_one(exposure) => Some(Cow::Borrowed(lengths)),
+            Law::GammaPoisson { prior, .. } => {
+                Some(Cow::Owned(prior.lengths(self.urn.pseudo_counts(), exposure)))
+            }
         }
     }
 
@@ -117,9 +201,13 @@ impl TopicModel {
                     Event::Counts => ln_sequence + ln_orders(document),
                 }
             }
-            Law::GammaPoisson { lengths, .. } => {
+            Law::GammaPoisson { prior, lengths, .. } => {
                 // P(0) is part of P(N) too, and cancels where the length is given.
-                let ln_length = if query.given_length { -ln_odds } else { lengths.ln_no_tokens };
+                let ln_length = match document.exposure() {
+                    _ if query.given_length => -ln_odds,
+                    exposure if is_one(exposure) => lengths.ln_no_tokens,
+                    exposure => prior.ln_no_tokens(self.urn.pseudo_counts(), exposure),
+                };
                 let ln_sequence = ln_length - ln_factorial(n_tokens);
                 match query.event {
                     Event::Sequence => ln_sequence,
@@ -130,15 +218,15 @@ impl TopicModel {
     }
 
     /// Turns balls a + n of a posterior sample into the posterior mean of the topic weights θ:
-    /// probabilities for LDA, Poisson rates for gamma-Poisson.
-    pub fn topic_weights(&self, balls: &mut [f64]) {
+    /// probabilities for LDA, Poisson rates at exposure 1 for gamma-Poisson.
+    pub fn topic_weights(&self, balls: &mut [f64], exposure: f64) {
         match &self.law {
             Law::Lda { .. } => {
                 let total: f64 = balls.iter().sum();
                 balls.iter_mut().for_each(|x| *x /= total);
             }
-            Law::GammaPoisson { theta_scale, .. } => {
-                for (x, scale) in balls.iter_mut().zip(theta_scale) {
+            Law::GammaPoisson { .. } => {
+                for (x, scale) in balls.iter_mut().zip(self.theta_scale(exposure).iter()) {
                     *x *= scale;
                 }
             }
@@ -150,7 +238,7 @@ impl TopicModel {
     ///
     /// Var θ = E Var[θ | x] + Var E[θ | x]; given x, θ is Dirichlet(x) for LDA, and
     /// Gamma(x_k, scale s_k) for gamma-Poisson.
-    pub fn weight_deviations(&self, means: &[f64], variances: &mut [f64]) {
+    pub fn weight_deviations(&self, means: &[f64], variances: &mut [f64], exposure: f64) {
         match &self.law {
             Law::Lda { .. } => {
                 let total: f64 = means.iter().sum();
@@ -159,13 +247,29 @@ impl TopicModel {
                     *variance = (within + *variance).max(0.0).sqrt() / total;
                 }
             }
-            Law::GammaPoisson { theta_scale, .. } => {
-                for ((variance, mean), scale) in variances.iter_mut().zip(means).zip(theta_scale) {
+            Law::GammaPoisson { .. } => {
+                let scales = self.theta_scale(exposure);
+                for ((variance, mean), scale) in variances.iter_mut().zip(means).zip(scales.iter())
+                {
                     *variance = (mean + *variance).sqrt() * scale;
                 }
             }
         }
     }
+
+    /// The posterior scales of θ; none for LDA.
+    fn theta_scale(&self, exposure: f64) -> Cow<'_, [f64]> {
+        match &self.law {
+            Law::Lda { .. } => Cow::Borrowed(&[]),
+            Law::GammaPoisson { theta_scale, .. } if is_one(exposure) => Cow::Borrowed(theta_scale),
+            Law::GammaPoisson { prior, .. } => Cow::Owned(prior.theta_scale(exposure)),
+        }
+    }
+}
+
+/// Whether an exposure is that of documents of which none is given.
+fn is_one(exposure: f64) -> bool {
+    exposure.to_bits() == 1.0f64.to_bits()
 }
 
 /// ln of the number of orders of a bag of words.
@@ -185,11 +289,6 @@ pub struct LengthLaw {
 }
 
 impl LengthLaw {
-    /// Q_k, the weight of a token of any word.
-    pub fn totals(&self) -> &[f64] {
-        &self.totals
-    }
-
     /// ln P(N = 0).
     pub fn ln_no_tokens(&self) -> f64 {
         self.ln_no_tokens

@@ -8,12 +8,11 @@ use super::limits::{check, check_budget, exact_plans};
 use super::settings::{Method, Settings};
 use super::urn_sum::ln_urn_sum;
 use super::{Score, TopicModel};
-use crate::control::Observer;
+use crate::control::{Observer, unless_stopped};
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::rng::{Key, Purpose};
-use crate::urn::LocalUrn;
 
 /// Scores every document; `None` for those not reached when the observer stopped the work.
 ///
@@ -30,13 +29,12 @@ pub fn score(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Vec<Option<Score>>> {
-    check(model, documents, settings)?;
     let distinct = documents.distinct();
+    check_distinct(model, documents, &distinct.representatives, settings)?;
     let mut multiplicity = vec![0u64; distinct.representatives.len()];
     for &index in &distinct.index {
         multiplicity[index] += 1;
     }
-    check_budget(model, documents, &distinct.representatives, settings)?;
     let ln_odds = match ln_odds_of_lengths(model, documents, settings, observer) {
         Err(Error::Stopped) => return Ok(vec![None; documents.n_documents()]),
         result => result?,
@@ -46,22 +44,43 @@ pub fn score(
         .with_max_len(1)
         .map(|(&row, &copies)| {
             let document = documents.document(row);
-            match score_document(model, document, settings, key, observer) {
-                Ok(score) => {
-                    observer.advance(copies);
-                    if score.estimate.ln_value == f64::NEG_INFINITY {
-                        return Ok(Some(score));
-                    }
-                    let ln_odds = ln_odds.get(&document.n_tokens()).copied().unwrap_or(0.0);
-                    let ln_factor = model.ln_prefactor(document, settings.query, ln_odds);
-                    Ok(Some(score.scaled(ln_factor)))
+            let scored = score_document(model, document, settings, key, observer).map(|score| {
+                observer.advance(copies);
+                if score.estimate.ln_value == f64::NEG_INFINITY {
+                    return score;
                 }
-                Err(Error::Stopped) => Ok(None),
-                Err(error) => Err(error),
-            }
+                let ln_odds = ln_odds.get(&length(document)).copied().unwrap_or(0.0);
+                score.scaled(model.ln_prefactor(document, settings.query, ln_odds))
+            });
+            unless_stopped(scored)
         })
         .collect::<Result<Vec<_>>>()?;
     Ok(distinct.index.iter().map(|&index| scores[index].clone()).collect())
+}
+
+/// Refuses what [`score`] would refuse, without any work.
+///
+/// # Errors
+/// Those of [`score`].
+pub fn check_score(model: &TopicModel, documents: &CountMatrix, settings: &Settings) -> Result<()> {
+    check_distinct(model, documents, &documents.distinct().representatives, settings)
+}
+
+fn check_distinct(
+    model: &TopicModel,
+    documents: &CountMatrix,
+    rows: &[usize],
+    settings: &Settings,
+) -> Result<()> {
+    check(model, documents, settings)?;
+    check_budget(model, documents, rows, settings)
+}
+
+/// Exposure, as its bits, and length of a document.
+type Length = (u64, u64);
+
+fn length(document: Document<'_>) -> Length {
+    (document.exposure().to_bits(), document.n_tokens())
 }
 
 /// ln P(N)/P(0) of every length that occurs, where the query conditions on it.
@@ -70,15 +89,22 @@ fn ln_odds_of_lengths(
     documents: &CountMatrix,
     settings: &Settings,
     observer: &impl Observer,
-) -> Result<BTreeMap<u64, f64>> {
-    let Some(law) = model.lengths().filter(|_| settings.query.given_length) else {
+) -> Result<BTreeMap<Length, f64>> {
+    if model.lengths(1.0).is_none() || !settings.query.given_length {
         return Ok(BTreeMap::new());
-    };
-    let mut lengths: Vec<u64> = documents.documents().map(Document::n_tokens).collect();
+    }
+    let mut lengths: Vec<Length> = documents.documents().map(length).collect();
     lengths.sort_unstable();
     lengths.dedup();
-    let ln_odds = law.ln_odds(&lengths, observer)?;
-    Ok(lengths.into_iter().zip(ln_odds).collect())
+    let of_one_exposure = |lengths: &[Length]| {
+        let law = model.lengths(f64::from_bits(lengths[0].0));
+        let n_tokens: Vec<u64> = lengths.iter().map(|&(_, n)| n).collect();
+        law.map_or(Ok(vec![]), |law| law.ln_odds(&n_tokens, observer))
+    };
+    let groups: Vec<&[Length]> = lengths.chunk_by(|x, y| x.0 == y.0).collect();
+    let ln_odds: Vec<Vec<f64>> =
+        groups.into_par_iter().map(of_one_exposure).collect::<Result<_>>()?;
+    Ok(lengths.iter().copied().zip(ln_odds.into_iter().flatten()).collect())
 }
 
 /// The urn sum of one document.
@@ -89,10 +115,8 @@ fn score_document(
     key: Key,
     observer: &impl Observer,
 ) -> Result<Score> {
-    if observer.stopped() {
-        return Err(Error::Stopped);
-    }
-    let Some(urn) = LocalUrn::new(model.urn(), document) else {
+    observer.check_stop()?;
+    let Some(urn) = model.local_urn(document) else {
         return Ok(Score::of(Estimate::exact(f64::NEG_INFINITY), Method::Exact));
     };
     let plan = exact_plans([&urn], settings).map(|[plan]| plan);

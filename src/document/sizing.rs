@@ -1,4 +1,4 @@
-//! Which sampler a document takes, and of what size.
+//! Choice of a document's sampler and of its size.
 
 use super::estimators::annealed::Start;
 use super::estimators::runs::Runs;
@@ -59,7 +59,7 @@ pub(super) struct Sizing<'a, O> {
 }
 
 impl<O: Observer> Sizing<'_, O> {
-    /// What `auto` takes: annealing, unless the settings ask for particles.
+    /// Sampler and size of `auto`: annealing, unless the settings ask for particles.
     ///
     /// A first pilot finds a size; where that is far above the pilot's, a run of a fifth of it
     /// measures the deviation again, nearer to where it counts, and stays as the smaller run beside.

@@ -1,5 +1,7 @@
 //! Posterior mean and spread of the topic weights of documents.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use super::TopicModel;
@@ -12,7 +14,7 @@ use crate::urn::{Balls, Sweeper};
 /// Gibbs sweeps before the first that counts.
 const BURN_IN: usize = 20;
 
-/// What is wanted of a document's topic weights θ.
+/// Moments of a document's topic weights θ that are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moments {
     /// E[θ | document].
@@ -40,7 +42,7 @@ impl Moments {
 /// x tokens x topics.
 ///
 /// # Errors
-/// Words outside the model's vocabulary; [`Error::Memory`] where there is no room for the result;
+/// Words outside the model's vocabulary, exposures under LDA; [`Error::Memory`] where there is no room for the result;
 /// [`Error::Stopped`] when the observer asks to stop.
 pub fn transform(
     model: &TopicModel,
@@ -58,6 +60,7 @@ pub fn transform(
             expected: model.urn().n_words(),
         });
     }
+    model.check_exposures(documents)?;
     let key = Key::new(seed, Purpose::Transform);
     let width = moments.n_arrays() * n_topics;
     let size = documents.n_documents() * width;
@@ -69,9 +72,9 @@ pub fn transform(
             let (mean, spread) = out.split_at_mut(n_topics);
             average_balls(model, document, n_sweeps, &mut rng, observer, mean, spread)?;
             if moments == Moments::MeanAndStd {
-                model.weight_deviations(mean, spread);
+                model.weight_deviations(mean, spread, document.exposure());
             }
-            model.topic_weights(mean);
+            model.topic_weights(mean, document.exposure());
             observer.advance(1);
             Ok(())
         },
@@ -99,15 +102,14 @@ fn average_balls(
         mean.copy_from_slice(a);
         return Ok(());
     }
-    let cells = || cells.iter().map(|&(word, count)| (model.urn().weights(word), count));
+    let weights = weights_of(model, &cells, document.exposure());
+    let cells = || weights.iter().map(AsRef::as_ref).zip(cells.iter().map(|&(_, count)| count));
     let mut assignments = array_of("topics of a document", n_tokens, 0u16)?;
     let mut balls = Balls::new(a);
     let mut sweeper = Sweeper::new(a.len());
     sweeper.sequence(cells(), &mut assignments, &mut balls, rng);
     for sweep in 0..BURN_IN + n_sweeps {
-        if observer.stopped() {
-            return Err(Error::Stopped);
-        }
+        observer.check_stop()?;
         sweeper.sweep(cells(), &mut assignments, &mut balls, rng);
         if sweep >= BURN_IN {
             for (sum, x) in mean.iter_mut().zip(balls.totals()) {
@@ -122,4 +124,20 @@ fn average_balls(
         *square = (*square - (*mean - a).powi(2)).max(0.0);
     }
     Ok(())
+}
+
+/// The weights of a document's words, at its exposure.
+fn weights_of<'a>(
+    model: &'a TopicModel,
+    cells: &[(u32, u32)],
+    exposure: f64,
+) -> Vec<Cow<'a, [f64]>> {
+    let factors = model.topic_factors(exposure);
+    let weights = |&(word, _): &(u32, u32)| {
+        let weights = model.urn().weights(word);
+        factors.as_ref().map_or(Cow::Borrowed(weights), |factors| {
+            weights.iter().zip(factors).map(|(q, factor)| q * factor).collect()
+        })
+    };
+    cells.iter().map(weights).collect()
 }

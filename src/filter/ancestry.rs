@@ -10,7 +10,7 @@ const UNSETTLED: usize = 8;
 /// Ancestors in all generations that are in use: a generation lasts from one resampling to the next.
 #[derive(Debug, Clone)]
 pub struct Ancestry {
-    /// Those without users give their places to later ones.
+    /// Generations; one without users gives its place to a later one.
     generations: Vec<Generation>,
     present: usize,
     /// The ancestor of every present particle when generations were last settled.

@@ -15,7 +15,7 @@ pub use block::Block;
 pub use population::{Options, Population, Replicate};
 
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// A sequence of unnormalised distributions, and particles that are drawn along it.
 pub trait Target: Replicate {
@@ -32,7 +32,7 @@ pub trait Target: Replicate {
 /// Takes all particles through `n_tokens` tokens, and resamples between two of them.
 ///
 /// # Errors
-/// [`Error::Stopped`] when the observer asks to stop.
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
 pub fn run<T: Target>(
     target: &mut T,
     population: &mut Population<T::Block>,
@@ -41,9 +41,7 @@ pub fn run<T: Target>(
     observer: &impl Observer,
 ) -> Result<()> {
     for token in 0..n_tokens {
-        if observer.stopped() {
-            return Err(Error::Stopped);
-        }
+        observer.check_stop()?;
         if token > 0 {
             population.resample(target, rng);
         }

@@ -10,7 +10,7 @@ pub struct Cumulative {
 }
 
 impl Cumulative {
-    /// For up to `n` sums.
+    /// Buffers of up to `n` sums.
     pub fn new(n: usize) -> Self {
         let block = n.isqrt().next_multiple_of(4);
         Cumulative { sums: vec![0.0; n], ends: vec![0.0; n.div_ceil(block)], block }

@@ -52,7 +52,7 @@ const WALK: f64 = 40.0;
 /// next table opens after a geometric number of customers, given B. Cost: about
 /// a (`WALK` + ln(n / (`WALK` a))) steps instead of n.
 pub fn crt<R: Rng + ?Sized>(n: u32, a: f64, rng: &mut R) -> u64 {
-    // As a float this is below the end of u32 or saturates there.
+    // The float is below the end of u32 or saturates there.
     let walked = n.min((WALK * a.max(1.0)) as u32);
     let opens = |&i: &u32| rng.random::<f64>() * (a + f64::from(i)) < a;
     let mut n_tables = (0..walked).filter(opens).count() as u64;
@@ -76,7 +76,7 @@ pub fn crt<R: Rng + ?Sized>(n: u32, a: f64, rng: &mut R) -> u64 {
 /// The law Gamma(shape, 1); shapes are positive and finite by the checks of every caller.
 ///
 /// # Panics
-/// For a shape that is not positive.
+/// Where the shape is not positive.
 pub fn gamma_law(shape: f64) -> Gamma<f64> {
     match Gamma::new(shape, 1.0) {
         Ok(law) => law,

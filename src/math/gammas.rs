@@ -23,8 +23,8 @@ const FEW: u32 = 4;
 
 /// Overwrites `out` by independent Gamma(shape + n, 1) variates, n from `counts`.
 ///
-/// For shapes up to 1, sixteen at a time: a variate of the shape, and one of n, as one of the sum is
-/// a sum of both. Above, and where n is large, one by one.
+/// Shapes up to 1 go sixteen at a time: a variate of shape + n is the sum of a variate of the shape
+/// and one of n. Larger shapes, and large n, go one by one.
 pub fn fill_gammas(shape: f64, counts: &[u32], out: &mut [f64], rng: &mut Rng) {
     if shape <= 1.0 {
         let mut uniforms = rng.lanes();
@@ -40,8 +40,8 @@ pub fn fill_gammas(shape: f64, counts: &[u32], out: &mut [f64], rng: &mut Rng) {
 
 /// Ahrens and Dieter's rejection (GS, 1974) with a whole number m >= 1/shape as the power.
 ///
-/// With p = `bound` u, x = p^m where p is at most 1, accepted with probability
-/// p^(m shape - 1) e^-x; else x = -ln(m (bound - p)), accepted with probability x^(shape - 1).
+/// Let p = `bound` u. Where p is at most 1, x = p^m is accepted with probability
+/// p^(m shape - 1) e^-x; else x = -ln(m (bound - p)) with probability x^(shape - 1).
 #[derive(Clone, Copy)]
 struct Proposal {
     shape: f64,
@@ -55,8 +55,8 @@ struct Proposal {
 
 impl Proposal {
     fn new(shape: f64) -> Self {
-        // Of 1/shape that is a whole number but for rounding, that number: the excess is then less
-        // than rounding and taken for zero. Far beyond 2^62 no variate is above zero.
+        // A 1/shape that is whole but for rounding becomes that number: the excess is then less than
+        // rounding and taken for zero. Far beyond 2^62 no variate is above zero.
         let m = (shape.recip() * (1.0 - f64::EPSILON)).ceil().min((1u64 << 62) as f64);
         Proposal {
             shape,
@@ -299,7 +299,7 @@ mod tests {
         let mut x = variates(shape, count);
         x.sort_unstable_by(f64::total_cmp);
         let n = N as f64;
-        // Of small shapes, what is below all doubles is zero.
+        // Variates of small shapes may lie below all doubles: they are zero.
         let positive = x.iter().enumerate().filter(|(_, x)| **x > 0.0);
         let distance = positive.map(|(i, &x)| (cumulative(x) - (i as f64 + 0.5) / n).abs());
         let distance = distance.fold(0.0, f64::max);
@@ -325,7 +325,7 @@ mod tests {
         check_law(1.0, 1, |x| 1.0 - (1.0 + x) * (-x).exp());
     }
 
-    /// Of 1/shape whole (0.1, 1/3, 1/49, 0.01), just above or below a whole number, and elsewhere.
+    /// 1/shape is whole (0.1, 1/3, 1/49, 0.01), just above or below a whole number, and neither.
     #[test]
     fn laws_of_small_shapes() {
         for shape in

@@ -25,7 +25,7 @@ fn ln_1p(x: Lanes) -> Lanes {
     let sums = x.map(|x| 1.0 + x);
     let mut result = sums.map(ln);
     for lane in 0..LANES {
-        // What rounding has taken from the sum is made good in proportion (Kahan).
+        // The loss of the sum by rounding is made good in proportion (Kahan).
         let rounded = sums[lane] - 1.0;
         result[lane] = if rounded == 0.0 { x[lane] } else { result[lane] * (x[lane] / rounded) };
     }

@@ -6,8 +6,11 @@
 //! replicates in rounds of doubling length, respaces their ladders to equal rejection after each,
 //! and ends when two estimates in opposite directions, the rounds and the replicates agree.
 //!
+//! [`annealing`] takes chains along a path once, forwards or in reverse: unbiased on either side.
+//!
 //! Results are the same bits for any number of threads.
 
+pub mod annealing;
 mod bridge;
 mod engine;
 mod ladder;

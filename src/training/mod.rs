@@ -1,7 +1,7 @@
 //! Learning topic models: by Gibbs sampling on the urn, LDA also by variational EM, and
 //! factorisations without priors by multiplicative updates.
 //!
-//! In the samplers, topic weights of documents are integrated out: a token's topic is drawn from
+//! The samplers integrate the topic weights of documents out: a token's topic is drawn from
 //! its document's urn given the topics φ, then φ and the other parameters given the topics of all tokens. The
 //! documents are independent given φ, so a sweep runs over them in parallel and without races,
 //! and its result cannot depend on the number of threads.

@@ -3,7 +3,7 @@
 use crate::control::Observer;
 use crate::error::{Error, Result, check_all};
 
-/// What a sweep does with the topics.
+/// How a sweep updates the topics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TopicStep {
     /// Draws φ_k ~ Dirichlet(β + n_k·): exact Gibbs.
@@ -14,10 +14,10 @@ pub enum TopicStep {
 
 /// A Gibbs sampler over the parameters of a topic model, or updates that go sweep by sweep alike.
 pub trait Sampler {
-    /// What it estimates.
+    /// Parameters that it estimates.
     type Parameters;
 
-    /// What the sampler must remember, beside its seed, to go on as if nothing had happened.
+    /// State from which, with the same seed, the sampler goes on as if nothing had happened.
     fn state(&self) -> State;
 
     /// Takes up a state in which the last sweep left the topics by `step`.
@@ -73,7 +73,7 @@ impl State {
     }
 }
 
-/// Where a run stands.
+/// Progress of a run: all it takes to go on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress<P> {
     /// The sampler.
@@ -101,7 +101,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// What the sweep after `n_iter` others does with the topics.
+    /// How the sweep after `n_iter` others updates the topics.
     fn step(&self, n_iter: u64) -> TopicStep {
         let warm = n_iter < self.warm_up.min(self.burn_in);
         if warm { TopicStep::Mean } else { TopicStep::Draw }
@@ -113,12 +113,12 @@ impl Schedule {
     }
 }
 
-/// What a run of a sampler gives.
+/// Result of a run of a sampler.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit<P> {
     /// Posterior mean over the kept sweeps; of the last state when none was kept.
     pub parameters: P,
-    /// Where to go on.
+    /// State to go on from.
     pub progress: Progress<P>,
     /// ln of the joint density of the last state.
     pub ln_joint: f64,

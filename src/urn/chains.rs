@@ -19,7 +19,7 @@ const FORGETTING_SWEEPS: usize = 50;
 /// Weights of all lanes between two looks at the observer.
 const POLL_EVERY: usize = 1 << 20;
 
-/// What a sweep leaves invariant: `Π_l (base_k + unit n_k) q_{k w_l}`.
+/// Distribution that a sweep leaves invariant: `Π_l (base_k + unit n_k) q_{k w_l}`.
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'a> {
     /// Balls of each topic before the first draw.
@@ -234,9 +234,7 @@ impl<U: UniformLanes> Chains<U> {
     ) -> Result<()> {
         let (n, every) = (self.topics.len(), self.tokens_between_looks());
         for done in (0..n).step_by(every) {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
+            observer.check_stop()?;
             let end = (done + every).min(n);
             let part = match order {
                 Order::Forward => done..end,

@@ -131,17 +131,7 @@ impl Sweeper {
         balls: &mut Balls,
         rng: &mut Rng,
     ) {
-        let mut rest = assignments;
-        for (q, count) in cells {
-            let (tokens, after) = rest.split_at_mut(count as usize);
-            for token in tokens {
-                balls.remove(usize::from(*token));
-                let topic = self.draw(balls.totals(), q, rng);
-                balls.add(topic);
-                *token = topic as u16;
-            }
-            rest = after;
-        }
+        self.draw_all::<true>(cells, assignments, balls, rng);
     }
 
     /// Draws the colours of all tokens in sequence, each given those before it.
@@ -154,10 +144,24 @@ impl Sweeper {
         balls: &mut Balls,
         rng: &mut Rng,
     ) {
+        self.draw_all::<false>(cells, assignments, balls, rng);
+    }
+
+    /// Draws the colours of all tokens, which are in the urn before where they are redrawn.
+    fn draw_all<'q, const REDRAW: bool>(
+        &mut self,
+        cells: impl Iterator<Item = (&'q [f64], u32)>,
+        assignments: &mut [u16],
+        balls: &mut Balls,
+        rng: &mut Rng,
+    ) {
         let mut rest = assignments;
         for (q, count) in cells {
             let (tokens, after) = rest.split_at_mut(count as usize);
             for token in tokens {
+                if REDRAW {
+                    balls.remove(usize::from(*token));
+                }
                 let topic = self.draw(balls.totals(), q, rng);
                 balls.add(topic);
                 *token = topic as u16;

@@ -58,8 +58,21 @@ impl LocalUrn {
         Self::of_rows(urn.pseudo_counts(), &rows)
     }
 
-    /// As [`new`](LocalUrn::new), from the weights and the count of each distinct word.
+    /// Does the same as [`new`](LocalUrn::new), from the weights and the count of each distinct word.
     pub fn of_rows(a: &[f64], rows: &[(&[f64], u32)]) -> Option<Self> {
+        Self::of_scaled_rows(a, rows, None)
+    }
+
+    /// Does the same as [`of_rows`](LocalUrn::of_rows), the weights of each topic multiplied by its factor.
+    pub fn of_scaled_rows(
+        a: &[f64],
+        rows: &[(&[f64], u32)],
+        factors: Option<&[f64]>,
+    ) -> Option<Self> {
+        let scaled = |weights: &[f64], k: u32| match factors {
+            Some(factors) => weights[k as usize] * factors[k as usize],
+            None => weights[k as usize],
+        };
         let mut reachable = vec![false; a.len()];
         for (weights, _) in rows {
             for (reached, &q) in reachable.iter_mut().zip(*weights) {
@@ -70,7 +83,7 @@ impl LocalUrn {
             (0..).zip(&reachable).filter(|(_, r)| **r).map(|(k, _)| k).collect();
         let mut places = vec![NOWHERE; a.len()];
         let mut sums = Vec::with_capacity(topics.len());
-        let firsts = first_equal(&topics, rows);
+        let firsts = first_equal(&topics, rows, factors);
         for (&topic, &first) in topics.iter().zip(&firsts) {
             if topic == first {
                 places[topic as usize] = sums.len() as u32;
@@ -85,12 +98,12 @@ impl LocalUrn {
         let mut q = Vec::with_capacity(topics.len() * rows.len());
         let mut ln_scale = 0.0;
         for &(weights, count) in rows {
-            let top = topics.iter().map(|&k| weights[k as usize]).fold(0.0, f64::max);
+            let top = topics.iter().map(|&k| scaled(weights, k)).fold(0.0, f64::max);
             if top == 0.0 {
                 return None;
             }
             ln_scale += f64::from(count) * top.ln();
-            q.extend(topics.iter().map(|&k| weights[k as usize] / top));
+            q.extend(topics.iter().map(|&k| scaled(weights, k) / top));
         }
         Some(LocalUrn {
             a: sums,
@@ -170,10 +183,11 @@ impl LocalUrn {
     }
 }
 
-/// For each topic the first one that has the same weights in all rows.
-fn first_equal(topics: &[u32], rows: &[(&[f64], u32)]) -> Vec<u32> {
+/// The first topic that has the same weights in all rows, and the same factor, for each topic.
+fn first_equal(topics: &[u32], rows: &[(&[f64], u32)], factors: Option<&[f64]>) -> Vec<u32> {
+    let rows = || rows.iter().map(|&(weights, _)| weights).chain(factors);
     let mut hashes = vec![0u64; topics.len()];
-    for (weights, _) in rows {
+    for weights in rows() {
         for (hash, &topic) in hashes.iter_mut().zip(topics) {
             let bits = weights[topic as usize].to_bits();
             *hash = (hash.rotate_left(5) ^ bits).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -186,7 +200,7 @@ fn first_equal(topics: &[u32], rows: &[(&[f64], u32)]) -> Vec<u32> {
         for (position, &index) in group.iter().enumerate() {
             let equal = |&&other: &&usize| {
                 let same = |weights: &[f64], i: usize| weights[topics[i] as usize].to_bits();
-                rows.iter().all(|(weights, _)| same(weights, index) == same(weights, other))
+                rows().all(|weights| same(weights, index) == same(weights, other))
             };
             if let Some(&other) = group[..position].iter().find(equal) {
                 firsts[index] = firsts[other];

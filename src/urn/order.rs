@@ -10,7 +10,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Which of `n` tokens is visited after `step` others.
+    /// Number of the token, of `n`, that is visited after `step` others.
     #[inline]
     pub fn nth(self, step: usize, n: usize) -> usize {
         if self == Order::Forward { step } else { n - 1 - step }

@@ -9,39 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import polyabayes
-from polyabayes import datasets, interop, plotting, priors, topics
-from polyabayes.allocation.evidence import Round
-from polyabayes.allocation.graphs.graph import Graph
-from polyabayes.allocation.layout import Cost
-from polyabayes.data.corpus import CorpusSummary
-from polyabayes.models.fitting import BoundTrace, TrainingTrace
-from polyabayes.models.lda import LdaSample
-from polyabayes.models.pfa import PfaSample
-from polyabayes.models.topic_table import TopicTable
-from polyabayes.sizes.witness.results import PredictiveBounds
-from polyabayes.sizes.witness.search import SearchStep
-from polyabayes.sizes.witness.table import ResultTable
+from polyabayes import datasets, interop, plotting, priors, results, topics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PUBLIC_MODULES = (polyabayes, datasets, interop, plotting, priors, topics)
-
-# Classes whose objects users get from public calls, though no public module exports them.
-RETURNED = (
-    BoundTrace,
-    CorpusSummary,
-    Cost,
-    Graph,
-    LdaSample,
-    PfaSample,
-    PredictiveBounds,
-    ResultTable,
-    Round,
-    SearchStep,
-    TopicTable,
-    TrainingTrace,
-)
+PUBLIC_MODULES = (polyabayes, datasets, interop, plotting, priors, results, topics)
 
 # Return annotations of functions that give nothing back.
 NOTHING_RETURNED = ("None", inspect.Signature.empty)
@@ -65,7 +38,7 @@ def public_callables() -> dict[str, Callable[..., object]]:
     """Classes, functions and methods that a user can reach, each once, by qualified name."""
     found: dict[str, Callable[..., object]] = {}
     exported = (getattr(module, name) for module in PUBLIC_MODULES for name in module.__all__)
-    for thing in (*exported, *RETURNED):
+    for thing in exported:
         if not callable(thing) or not is_own(thing):
             continue
         found[f"{thing.__module__}.{thing.__qualname__}"] = thing

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from polyabayes._support.frames import data_frame
 from polyabayes._support.tables import columns_of, html_table
 
 if TYPE_CHECKING:
     import pandas as pd
+
+__all__ = ["Record", "Result"]
 
 _ROWS_SHOWN = 20
 
@@ -56,3 +62,24 @@ class Result:
         if n_rows > _ROWS_SHOWN:
             caption += f"; the first {_ROWS_SHOWN} of {n_rows:,} rows"
         return html_table(columns_of(columns, _ROWS_SHOWN), caption)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Record(Result):
+    """A result of a few fields, which are its columns; it unpacks in their order."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return (getattr(self, field.name) for field in fields(self))
+
+    def __repr__(self) -> str:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        shown = (f"{name}={_brief(value)}" for name, value in values.items())
+        return f"<{type(self).__name__}: {', '.join(shown)}>"
+
+    def _columns(self) -> dict[str, Any]:
+        return {field.name: np.atleast_1d(getattr(self, field.name)) for field in fields(self)}
+
+
+def _brief(value: Any) -> str:
+    """A number, or the shape of an array."""
+    return f"array{value.shape}" if np.ndim(value) else f"{value:.6g}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
@@ -44,18 +44,30 @@ def text_table(columns: Sequence[Column]) -> str:
 
 def html_table(columns: Sequence[Column], caption: str = "") -> str:
     """The same for a notebook."""
-    head = "".join(f"<th>{escape(column.title)}</th>" for column in columns)
+    sides = ["left" if column.is_left else "right" for column in columns]
+
+    def row_of(tag: str, cells: Iterable[str]) -> str:
+        placed = zip(sides, cells, strict=True)
+        found = (
+            f'<{tag} style="text-align:{side}">{escape(cell)}</{tag}>' for side, cell in placed
+        )
+        return f"<tr>{''.join(found)}</tr>"
+
+    head = row_of("th", (column.title for column in columns))
     rows = zip(*(column.cells for column in columns), strict=True)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows
-    )
-    title = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    body = "".join(row_of("td", row) for row in rows)
+    style = "text-align:left;white-space:nowrap"
+    title = f'<caption style="{style}">{escape(caption)}</caption>' if caption else ""
+    return f"<table>{title}<thead>{head}</thead><tbody>{body}</tbody></table>"
 
 
 def columns_of(data: Mapping[str, Any], most_rows: int | None = None) -> list[Column]:
     """Columns of values, each with six digits at most; only the first `most_rows` of them."""
-    return [Column(name, [_text(x) for x in values[:most_rows]]) for name, values in data.items()]
+    shown = {name: values[:most_rows] for name, values in data.items()}
+    return [
+        Column(name, [_text(x) for x in values], is_left=any(isinstance(x, str) for x in values))
+        for name, values in shown.items()
+    ]
 
 
 def _text(value: Any) -> str:

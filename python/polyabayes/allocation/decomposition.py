@@ -38,7 +38,7 @@ class Decomposition:
 
     Attributes
     ----------
-    tables : dict of str to ndarray, shape (size of the node, *sizes of its parents)
+    tables : dict of str to ndarray, shape (size of the node, sizes of its parents)
         Conditional probabilities of every node given its parents, posterior means given the
         expected counts, (α + E S) / Σ (α + E S); they sum to 1 over the first axis. Tied nodes
         have one table.

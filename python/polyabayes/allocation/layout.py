@@ -137,7 +137,7 @@ def lay_out(model: HasGraph, data: Any, elimination_order: Sequence[str] | None 
     InvalidArgumentError, InvalidCountsError, InvalidTypeError
         If model and data do not fit.
     """
-    tensor = _as_tensor(model, data)
+    tensor = as_tensor(model, data)
     sizes = _sizes(model, tensor)
     tables = _tables(model, sizes)
     number = {node: index for index, node in enumerate(sizes)}
@@ -166,7 +166,7 @@ def lay_out(model: HasGraph, data: Any, elimination_order: Sequence[str] | None 
     return Layout(model, tensor, sizes, tables, core)
 
 
-def _as_tensor(model: HasGraph, data: Any) -> CountTensor:
+def as_tensor(model: HasGraph, data: Any) -> CountTensor:
     """The data with axes that the graph names."""
     if isinstance(data, CountTensor):
         for axis in data.axes:

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeAlias
 
 from polyabayes._support.bidirectional import BidirectionalBounds
 from polyabayes._support.random import RandomState
+from polyabayes._support.tables import columns_of, html_table
 from polyabayes.allocation.bidirectional import find_bounds
 from polyabayes.allocation.decomposition import Decomposition, n_effective_parameters
 from polyabayes.allocation.evidence import Evidence, find_evidence
@@ -262,26 +263,27 @@ class AllocationModel:
             ``"smc-lookahead"``  the same along the counts that a Gibbs run expects    P T S
                                  of the tokens to come; unbiased; all hidden nodes
                                  must be summed out together
-            ``"tempered"``       non-reversible parallel tempering [1]_ of P collapsed  P N T S
-                                 Gibbs chains, in rounds of doubling length up to N
-                                 sweeps, until both directions, the rounds and the
-                                 replicates agree; any number of tokens
+            ``"tempered"``       non-reversible parallel tempering [1]_ of P           P N T S
+                                 collapsed Gibbs chains, in rounds of doubling length
+                                 up to N sweeps, until both directions, the rounds and
+                                 the replicates agree; any number of tokens
             ``"annealed"``       annealed importance sampling from independent tokens  16 N T S
                                  to the model's urn, populations of 16 collapsed Gibbs
                                  chains, N temperatures, from modes of the posterior
                                  where that finds more; unbiased; any number of tokens
             ``"vb"``             variational Bayes: a lower bound without an error,    C S an
                                  the best of several restarts                          iteration
-            ===================  ====================================================  ==
+            ===================  ====================================================  =========
+
             The cost is that of a replicate: T tokens in C cells, S joint states of hidden nodes,
             which :meth:`cost` tells. Options that ``"smc"`` alone takes, or ``"tempered"``, make
             it the choice of ``"auto"`` where exact is not quick.
         observed : array of bool, shape of the data, or "nan", optional
-            Where the data were observed; by default in all cells. The others, which must have no
-            counts, are summed out by ``"auto"``, ``"exact"``, ``"smc"`` or ``"vb"``; see
-            :meth:`predict_missing`. A masked array says so itself. ``"nan"``: an array has
-            NaN where it was not observed. Without that NaN is refused, since tables that were
-            pivoted have it where nothing was counted.
+            Where the data were observed; by default in all cells. The others are summed out by
+            ``"auto"``, ``"exact"``, ``"smc"`` or ``"vb"``; see :meth:`predict_missing`. What data
+            hold there is ignored, so that entries are held out by ``observed=~mask``. A masked
+            array says so itself. ``"nan"``: an array has NaN where it was not observed. Without
+            that NaN is refused, since tables that were pivoted have it where nothing was counted.
         max_total : int, optional
             Largest total that missing cells are summed out up to.
         given_total : bool, default=False
@@ -671,6 +673,16 @@ class AllocationModel:
     def _open_nodes(self) -> tuple[str, ...]:
         nodes = tuple(node for node in self.graph.nodes if node not in self.sizes)
         return ("doc", "word") if set(nodes) == {"doc", "word"} else nodes
+
+    def _repr_html_(self) -> str:
+        """Nodes, their parents and sizes, for notebooks."""
+        nodes = list(self.graph.nodes)
+        columns = {
+            "node": nodes,
+            "parents": [", ".join(self.graph.parents[node]) for node in nodes],
+            "size": [self.sizes.get(node) or "that of the data" for node in nodes],
+        }
+        return html_table(columns_of(columns), repr(self).strip("<>"))
 
     def __repr__(self) -> str:
         parts = [self.graph.to_text()]

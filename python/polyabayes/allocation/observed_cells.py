@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes import _core
-from polyabayes.allocation.layout import HasGraph, Layout, lay_out
+from polyabayes.allocation.layout import HasGraph, Layout, as_tensor, lay_out
 from polyabayes.data.cells import Integers
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.tensor import CountTensor
@@ -40,10 +40,17 @@ def lay_out_observed(
             )
         data, observed = data.filled(0), ~np.ma.getmaskarray(data)
     data, observed = _without_nans(data, observed)
-    layout = lay_out(model, data, elimination_order)
     if observed is None:
+        layout = lay_out(model, data, elimination_order)
         return layout, np.empty((0, layout.tensor.n_axes), dtype=np.int64)
-    return layout, _unobserved(layout.tensor, observed)
+    tensor = as_tensor(model, _without_hidden(data, observed))
+    mask = _checked_mask(tensor, observed)
+    seen = mask[tuple(tensor.coordinates.T)]
+    if not seen.all():
+        tensor = CountTensor._from_checked(
+            tensor.coordinates[seen], tensor.counts[seen], tensor.shape, tensor.axes, tensor.labels
+        )
+    return lay_out(model, tensor, elimination_order), np.argwhere(~mask)
 
 
 def _without_nans(data: Any, observed: Any) -> tuple[Any, Any]:
@@ -88,13 +95,22 @@ def _numbers(data: Any) -> NDArray[Any] | None:
     return array if array.dtype.kind in "biuf" else None
 
 
-def _unobserved(tensor: CountTensor, observed: Any) -> Integers:
-    """Coordinates of the cells that were not observed, in lexicographic order.
+def _without_hidden(data: Any, observed: Any) -> Any:
+    """An array with zeros where it was not observed, whatever it holds there."""
+    array = _numbers(data)
+    mask = np.asarray(observed)
+    if array is None or mask.dtype != np.bool_ or mask.shape != array.shape:
+        return data
+    return np.where(mask, array, 0)
+
+
+def _checked_mask(tensor: CountTensor, observed: Any) -> NDArray[np.bool_]:
+    """The mask of the observed cells.
 
     Raises
     ------
-    InvalidArgumentError, InvalidCountsError, InvalidTypeError
-        If `observed` is not a boolean array of the tensor's shape, or a missing cell has a count.
+    InvalidArgumentError, InvalidTypeError
+        If `observed` is not a boolean array of the tensor's shape.
     """
     mask = np.asarray(observed)
     if mask.dtype != np.bool_:
@@ -105,14 +121,7 @@ def _unobserved(tensor: CountTensor, observed: Any) -> Integers:
         raise InvalidArgumentError(
             f"observed must have the shape of the data, {tensor.shape}, got {mask.shape}"
         )
-    counted = np.flatnonzero(~mask[tuple(tensor.coordinates.T)])
-    if len(counted):
-        place = tensor.coordinates[counted[0]]
-        raise InvalidCountsError(
-            f"cell {_place(tensor, place)} is marked as not observed, but has the count "
-            f"{tensor.counts[counted[0]]}; set the count to 0, or mark the cell as observed"
-        )
-    return np.argwhere(~mask)
+    return mask
 
 
 def incomplete(layout: Layout, missing: Integers) -> _core.IncompleteAllocation:
@@ -176,11 +185,3 @@ def _levels(tensor: CountTensor, missing: CountTensor, axis: int) -> Integers:
                 "have; give the tensor all levels"
             )
     return np.array([number[level] for level in wanted], dtype=np.int64)
-
-
-def _place(tensor: CountTensor, cell: Integers) -> str:
-    names = [
-        f"{axis} {level if labels is None else repr(labels[level])}"
-        for axis, level, labels in zip(tensor.axes, cell.tolist(), tensor.labels, strict=True)
-    ]
-    return f"({', '.join(names)})"

@@ -13,31 +13,30 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from typing import TextIO
 
-import polyabayes as pb
-from polyabayes.cli import documents, search, tensors, topics
+from polyabayes import __version__
 from polyabayes.cli.arguments import in_options
-from polyabayes.cli.options import make_parser
-from polyabayes.cli.output import INTERRUPTED, refuse_overwriting, say
+from polyabayes.cli.messages import BROKEN_PIPE, INTERRUPTED, USER_ERROR, say
+from polyabayes.cli.parsers import make_parser
 from polyabayes.exceptions import PolyabayesError, PolyabayesWarning
 
 __all__ = ["main"]
 
-_USER_ERROR = 2
-_BROKEN_PIPE = 141
-
-_COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "fit": documents.fit,
-    "score": documents.score,
-    "compare": documents.compare,
-    "split": documents.split,
-    "choose": topics.choose,
-    "topics": topics.topics,
-    "search": search.search,
-    "evidence": tensors.evidence,
-    "decompose": tensors.decompose,
-    "demo": documents.demo,
+# Module of each command, imported when it is called: help and version wait for no library.
+_COMMANDS = {
+    "fit": "documents",
+    "score": "documents",
+    "compare": "documents",
+    "split": "documents",
+    "choose": "topics",
+    "topics": "topics",
+    "search": "search",
+    "evidence": "tensors",
+    "decompose": "tensors",
+    "demo": "documents",
+    "completion": "completion",
 }
 
 
@@ -59,18 +58,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("always", PolyabayesWarning)
         try:
-            arguments = make_parser(pb.__version__).parse_args(argv)
+            arguments = make_parser(__version__).parse_args(argv)
             parser = arguments.parser
             warnings.showwarning = partial(_show_warning, parser)
-            refuse_overwriting(arguments)
-            status = _COMMANDS[arguments.command](arguments)
+            status = _run(arguments)
             sys.stdout.flush()
         except KeyboardInterrupt:
             say("interrupted")
             return INTERRUPTED
         except BrokenPipeError:
             _discard_output()
-            return _BROKEN_PIPE
+            return BROKEN_PIPE
         except PolyabayesError as error:
             return _fail(error.told(partial(in_options, parser)))
         except OSError as error:
@@ -80,9 +78,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+def _run(arguments: argparse.Namespace) -> int:
+    from polyabayes.cli.output import refuse_overwriting
+
+    refuse_overwriting(arguments)
+    module = import_module(f"polyabayes.cli.{_COMMANDS[arguments.command]}")
+    command: Callable[[argparse.Namespace], int] = getattr(module, arguments.command)
+    return command(arguments)
+
+
 def _fail(message: str) -> int:
     say(f"error: {' '.join(message.split())}")
-    return _USER_ERROR
+    return USER_ERROR
 
 
 def _show_warning(

@@ -12,9 +12,9 @@ from typing import Any
 
 import polyabayes as pb
 from polyabayes.cli.demo import run_demo
-from polyabayes.cli.options import CORPUS_SUFFIXES, GENERAL, SCORING, TRAINING, given
+from polyabayes.cli.keywords import GENERAL, SCORING, TRAINING, given
+from polyabayes.cli.messages import INTERRUPTED, say
 from polyabayes.cli.output import (
-    INTERRUPTED,
     check_table,
     checked_file,
     checked_folder,
@@ -24,28 +24,30 @@ from polyabayes.cli.output import (
     need,
     refuse_unwritable,
     save_picture,
-    say,
     write_table,
 )
+from polyabayes.cli.parsers.shared import CORPUS_SUFFIXES
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 
 # Bytes of a topic and word in the file of a model.
 _FLOAT_BYTES = 8
 
-MODELS = {"lda": pb.LatentDirichletAllocation, "pfa": pb.PoissonFactorAnalysis}
+_MODELS: dict[str, Any] = {"lda": pb.LatentDirichletAllocation, "pfa": pb.PoissonFactorAnalysis}
+_OPTIONS_OF_ONE_MODEL = {
+    "prior": "pfa",
+    "sampler": "pfa",
+    "fit_method": "lda",
+    "doc_topic_prior": "lda",
+    "learn_priors": "lda",
+}
 # These formats do not tell the number of words, only the largest that occurs.
 _FORMATS_WITHOUT_WIDTH = (".ldac", ".dat", ".lda-c", ".svmlight", ".libsvm")
 
 
 def fit(arguments: argparse.Namespace) -> int:
     """Train a model."""
-    for option, model in (("prior", "pfa"), ("sampler", "pfa"), ("fit_method", "lda")):
-        if arguments.model != model and getattr(arguments, option) is not None:
-            raise InvalidArgumentError(
-                f"{argument(option)} is an option of {model}, not of {arguments.model}"
-            )
     output = checked_file(arguments.output, (".safetensors",))
-    model = MODELS[arguments.model](**given(arguments, TRAINING))
+    model = untrained(arguments, TRAINING)
     try:
         corpus = pb.read_corpus(arguments.corpus, vocabulary=arguments.vocabulary)
         n_bytes = _FLOAT_BYTES * arguments.n_components * corpus.n_words
@@ -64,6 +66,16 @@ def fit(arguments: argparse.Namespace) -> int:
     units = "iterations" if arguments.fit_method == "em" else "sweeps"
     say(f"{model.n_iter_:,} {units} in {time.perf_counter() - start:.1f} s; wrote {output}")
     return 0
+
+
+def untrained(arguments: argparse.Namespace, options: tuple[str, ...]) -> Any:
+    """The model that the options describe."""
+    for option, model in _OPTIONS_OF_ONE_MODEL.items():
+        if arguments.model != model and getattr(arguments, option) is not None:
+            raise InvalidArgumentError(
+                f"{argument(option)} is an option of {model}, not of {arguments.model}"
+            )
+    return _MODELS[arguments.model](**given(arguments, options))
 
 
 def _columns(result: pb.LogLikelihood, arguments: argparse.Namespace) -> Mapping[str, Any]:

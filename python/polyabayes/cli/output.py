@@ -32,9 +32,6 @@ _OUTPUTS_OF = {"split": ("train", "test")}
 # First letters of what a spreadsheet takes for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
-# Exit status after Ctrl-C.
-INTERRUPTED = 130
-
 _PICTURE_SUFFIXES = (".png", ".pdf", ".svg")
 
 # Errors that say for certain that a file of some size has no room.
@@ -242,8 +239,3 @@ def save_picture(ax: Any, path: Path) -> None:
             ax.figure.savefig(stream, format=path.suffix[1:].lower(), dpi=150)
 
     keep({path: write})
-
-
-def say(message: str) -> None:
-    """Tell the user, beside the results."""
-    print(f"polyabayes: {message}", file=sys.stderr, flush=True)

@@ -12,22 +12,10 @@ import numpy as np
 
 import polyabayes as pb
 from polyabayes.cli.documents import read_as_wide, size
-from polyabayes.cli.options import (
-    OF_DOCUMENTS,
-    OF_NETWORKS,
-    SEARCH_SCORING,
-    SEARCHING,
-    given,
-)
-from polyabayes.cli.output import (
-    INTERRUPTED,
-    check_table,
-    checked_picture,
-    save_picture,
-    say,
-    write_table,
-)
-from polyabayes.cli.tensors import network
+from polyabayes.cli.keywords import OF_DOCUMENTS, OF_NETWORKS, SEARCH_SCORING, SEARCHING, given
+from polyabayes.cli.messages import INTERRUPTED, say
+from polyabayes.cli.output import check_table, checked_picture, save_picture, write_table
+from polyabayes.cli.tensors import network, read_for
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, ScoreError, argument
 
 
@@ -88,7 +76,7 @@ def _search_network(arguments: argparse.Namespace, plot: Path | None) -> int:
         scoring_options=given(arguments, (*SEARCH_SCORING, "n_jobs")),
         **given(arguments, SEARCHING),
     )
-    tensor = pb.read_tensor(path, arguments.axes)
+    tensor = read_for(model, path, arguments.axes)
     say(f"searching {model} on {tensor}")
     return _run(search, tensor, arguments, plot)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ import numpy as np
 import polyabayes as pb
 from polyabayes.allocation.graphs.checks import known_nodes
 from polyabayes.allocation.observed_cells import observed_outside
-from polyabayes.cli.options import DECOMPOSITION, EVIDENCE, MODEL, given
+from polyabayes.cli.keywords import DECOMPOSITION, EVIDENCE, MODEL, given
+from polyabayes.cli.messages import say
 from polyabayes.cli.output import (
     check_table,
     checked_folder,
@@ -22,11 +23,11 @@ from polyabayes.cli.output import (
     escaped,
     keep,
     save_picture,
-    say,
     table_writer,
     write_table,
 )
 from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.io.tns import default_axes
 
 
 def evidence(arguments: argparse.Namespace) -> int:
@@ -34,7 +35,7 @@ def evidence(arguments: argparse.Namespace) -> int:
     plot = checked_picture(arguments.plot)
     if plot is not None and arguments.tried is None:
         raise InvalidArgumentError("--plot draws evidence against size; add --try NODE=N..M")
-    tensor = pb.read_tensor(arguments.tensor, arguments.axes)
+    tensor = read_for(network(arguments), arguments.tensor, arguments.axes)
     options = given(arguments, EVIDENCE) | _observed(arguments, tensor)
     if arguments.predict is not None:
         return _predict_missing(arguments, tensor, options)
@@ -80,7 +81,7 @@ def decompose(arguments: argparse.Namespace) -> int:
     """Tables of a network for a tensor."""
     folder = checked_folder(arguments.output)
     model = network(arguments)
-    tensor = pb.read_tensor(arguments.tensor, arguments.axes)
+    tensor = read_for(model, arguments.tensor, arguments.axes)
     observed = _observed(arguments, tensor)
     _announce(model, tensor)
     found = model.decompose(tensor, **given(arguments, DECOMPOSITION), **observed)
@@ -117,6 +118,26 @@ def _observed(arguments: argparse.Namespace, tensor: pb.CountTensor) -> dict[str
         return {}
     missing = pb.read_tensor(arguments.missing, arguments.axes or tensor.axes)
     return {"observed": observed_outside(tensor, missing)}
+
+
+def read_for(
+    model: pb.AllocationModel, path: str, axes: Sequence[str] | None = None
+) -> pb.CountTensor:
+    """Read a tensor; axes that have no names are the visible nodes in the order of the graph."""
+    tensor = pb.read_tensor(path, axes)
+    nameless = tensor.axes == default_axes(len(tensor.axes))
+    if axes or not nameless or set(tensor.axes) <= set(model.graph.nodes):
+        return tensor
+    if len(tensor.axes) != len(model.axes):
+        raise InvalidArgumentError(
+            f"{path} has {len(tensor.axes)} axes without names, but the graph has "
+            f"{len(model.axes)} nodes without a size: {', '.join(model.axes)}; name the axes by "
+            "--axes, or give --size for nodes that are hidden"
+        )
+    say(f"the axes of {path} are {', '.join(model.axes)}, in this order")
+    return pb.CountTensor.from_coo(
+        tensor.coordinates, tensor.counts, model.axes, tensor.shape, tensor.labels
+    )
 
 
 def _announce(model: pb.AllocationModel, tensor: pb.CountTensor) -> None:

@@ -6,15 +6,14 @@ import argparse
 from pathlib import Path
 
 import polyabayes as pb
-from polyabayes.cli.documents import MODELS, read_as_wide, size
-from polyabayes.cli.options import CHOOSING, TRAINING, given
+from polyabayes.cli.documents import read_as_wide, size, untrained
+from polyabayes.cli.keywords import CHOOSING, TRAINING, given
+from polyabayes.cli.messages import INTERRUPTED, say
 from polyabayes.cli.output import (
-    INTERRUPTED,
     check_table,
     checked_file,
     checked_picture,
     save_picture,
-    say,
     write_table,
 )
 from polyabayes.exceptions import Interrupted
@@ -27,10 +26,8 @@ def choose(arguments: argparse.Namespace) -> int:
     plot = checked_picture(arguments.plot)
     if arguments.output is not None:
         check_table(arguments.output)
-    training = given(arguments, TRAINING)
-    for name in ("checkpoint", "random_state", "progress"):
-        training.pop(name, None)
-    model = MODELS[arguments.model](**training)
+    of_the_choice = ("checkpoint", "random_state", "progress")
+    model = untrained(arguments, tuple(name for name in TRAINING if name not in of_the_choice))
     corpus = pb.read_corpus(arguments.corpus, vocabulary=arguments.vocabulary)
     say(f"choosing on {size(corpus)}")
     status = 0

@@ -12,10 +12,12 @@ from scipy import sparse
 
 from polyabayes import _core
 from polyabayes._support.random import RandomState, random_generator
-from polyabayes.data import sources
+from polyabayes._support.tables import columns_of, html_table
+from polyabayes.data import frames, sources
 from polyabayes.data.counts import (
     CountMatrix,
     checked_counts,
+    checked_exposure,
     checked_labels,
     checked_words,
     unpack_frame,
@@ -25,6 +27,7 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argume
 __all__ = ["Corpus", "CorpusSummary", "as_corpus"]
 
 _NAMES_SHOWN = 5
+_WORDS_SHOWN = 10
 
 
 class Corpus:
@@ -39,6 +42,10 @@ class Corpus:
         The word of each column; no word twice.
     ids : sequence of str of length n_documents, optional
         The name of each document.
+    exposure : float or array of shape (n_documents,), optional
+        A known size of each document that multiplies its Poisson rates: depth of a cell, length of
+        a genome, time of observation. Gamma-Poisson models take it into account wherever they take
+        the corpus; LDA, which takes the lengths of documents as given, has no use for it.
 
     Attributes
     ----------
@@ -49,14 +56,16 @@ class Corpus:
         The words.
     ids : ndarray of str objects, shape (n_documents,), or None
         The names of the documents.
+    exposure : ndarray of float, shape (n_documents,), or None
+        The known sizes of the documents; without them all are 1.
 
     Raises
     ------
     InvalidCountsError
         If a count is negative, fractional, NaN, infinite or above 2**32 - 1.
     InvalidArgumentError
-        If there are no documents or no words, if the counts are not two-dimensional, or if
-        `vocabulary` or `ids` does not fit them.
+        If there are no documents or no words, if the counts are not two-dimensional, if
+        `vocabulary`, `ids` or `exposure` does not fit them, or an exposure is not positive.
     InvalidTypeError
         If `counts` does not hold numbers.
 
@@ -70,15 +79,19 @@ class Corpus:
     counts: CountMatrix
     vocabulary: NDArray[np.object_] | None
     ids: NDArray[np.object_] | None
+    exposure: NDArray[np.float64] | None
 
     def __init__(
         self,
         counts: Any,
         vocabulary: Sequence[str] | NDArray[Any] | None = None,
         ids: Sequence[str] | NDArray[Any] | None = None,
+        exposure: Any = None,
     ) -> None:
         made = _from_any(counts, "counts")
-        self.counts = made.counts
+        self.counts, self.exposure = made.counts, made.exposure
+        if exposure is not None:
+            self.exposure = checked_exposure(exposure, self.n_documents)
         self.vocabulary = made.vocabulary if vocabulary is None else checked_words(vocabulary)
         self.ids = made.ids if ids is None else checked_labels(ids, "ids")
         for name, labels, size, unit in (
@@ -157,7 +170,65 @@ class Corpus:
         return cls(counts, words)
 
     @classmethod
-    def from_anndata(cls, adata: Any, layer: str | None = None) -> Corpus:
+    def from_table(
+        cls,
+        table: Any,
+        column: str | None = None,
+        vocabulary: Sequence[str] | NDArray[Any] | None = None,
+        **options: Any,
+    ) -> Corpus:
+        """Count the documents of a table: texts or lists of tokens in a column, or single counts.
+
+        Everything that takes documents takes such tables, too, with what follows as defaults.
+
+        Parameters
+        ----------
+        table : DataFrame, polars or pyarrow table, or Hugging Face dataset
+            A row a document, or columns ``document``, ``word`` and ``count``, a row a count. Rows
+            of a dataset are those of its selections, shuffles and splits.
+        column : str, optional
+            The column of texts or of lists of tokens; by default the only one of token lists, else
+            the one called ``text``, else the only one of strings, if most of them hold spaces. A
+            column ``id`` names the documents. Without any the table must hold counts, a row a
+            document and a column a word.
+        vocabulary : sequence of str, optional
+            The words of the columns. Others are left out of texts, and refused among tokens.
+        **options
+            Of texts: those of scikit-learn's ``CountVectorizer``, as ``stop_words`` and ``min_df``.
+
+        Returns
+        -------
+        Corpus
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            If there is no such column, if it holds neither texts nor tokens, or is not complete.
+        MissingDependencyError
+            If pandas and pyarrow are not installed.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> reviews = pd.DataFrame({"text": ["An urn of balls", "Balls!"], "label": [1, 0]})
+        >>> Corpus.from_table(reviews, stop_words=["of", "an"]).vocabulary.tolist()
+        ['balls', 'urn']
+        """
+        found = frames.texts_of(table, column)
+        if found is not None:
+            return cls(*frames.counted_texts(found, vocabulary, options))
+        if options:
+            raise InvalidArgumentError(
+                f"{', '.join(options)}: options of texts, but the table has no column of texts; "
+                "name it by column="
+            )
+        made = cls(table)
+        return made if vocabulary is None else made.aligned_to(vocabulary)[0]
+
+    @classmethod
+    def from_anndata(
+        cls, adata: Any, layer: str | None = None, exposure: str | None = None
+    ) -> Corpus:
         """Count a layer of an AnnData object: cells are documents, variables are words.
 
         Parameters
@@ -167,6 +238,8 @@ class Corpus:
         layer : str, optional
             Layer that holds the counts; by default ``X``, which is often normalised and then
             refused.
+        exposure : str, optional
+            Column of ``obs`` that holds a known size of each cell, such as ``"n_counts"``.
 
         Returns
         -------
@@ -176,7 +249,7 @@ class Corpus:
         Raises
         ------
         InvalidArgumentError, InvalidCountsError
-            If the layer does not exist or does not hold counts.
+            If the layer does not exist or does not hold counts, or likewise the column.
         InvalidTypeError
             If `adata` is no AnnData.
 
@@ -190,7 +263,10 @@ class Corpus:
         """
         if not sources.is_anndata(adata):
             raise InvalidTypeError(f"adata must be an AnnData, got {type(adata).__name__}")
-        return cls(*sources.anndata(adata, layer))
+        corpus = cls(*sources.anndata(adata, layer))
+        if exposure is None:
+            return corpus
+        return corpus.with_exposure(sources.anndata_column(adata, exposure))
 
     @classmethod
     def _from_checked(
@@ -198,10 +274,40 @@ class Corpus:
         counts: CountMatrix,
         vocabulary: NDArray[np.object_] | None,
         ids: NDArray[np.object_] | None,
+        exposure: NDArray[np.float64] | None = None,
     ) -> Corpus:
         corpus = cls.__new__(cls)
         corpus.counts, corpus.vocabulary, corpus.ids = counts, vocabulary, ids
+        corpus.exposure = exposure
         return corpus
+
+    def with_exposure(self, exposure: Any) -> Corpus:
+        """Give the same documents known sizes, which multiply their Poisson rates.
+
+        Parameters
+        ----------
+        exposure : float, array of shape (n_documents,), or None
+            Positive and finite, in any unit: the topic weights of gamma-Poisson models, and the
+            prior of their scale, are then by this unit. None takes away those that there are.
+
+        Returns
+        -------
+        Corpus
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If there is not one positive, finite number for each document.
+
+        Examples
+        --------
+        >>> from polyabayes import Corpus
+        >>> corpus = Corpus([[2, 0, 1], [0, 3, 1]]).with_exposure([1.0, 2.5])
+        >>> corpus[1:].exposure.tolist()
+        [2.5]
+        """
+        checked = None if exposure is None else checked_exposure(exposure, self.n_documents)
+        return self._from_checked(self.counts, self.vocabulary, self.ids, checked)
 
     def _core_documents(self) -> _core.Documents:
         """The counts as the compiled core reads them."""
@@ -210,6 +316,7 @@ class Corpus:
             np.asarray(self.counts.indptr, dtype=np.int64),
             np.asarray(self.counts.indices, dtype=np.int64),
             np.asarray(self.counts.data, dtype=np.int64),
+            self.exposure,
         )
 
     @property
@@ -240,6 +347,13 @@ class Corpus:
             f"<Corpus: {self.n_documents:,} documents, {self.n_words:,} words, "
             f"{self.n_tokens:,} tokens>"
         )
+
+    def _repr_html_(self) -> str:
+        """Sizes and the most frequent words, for notebooks."""
+        words = ", ".join(f"{word} {n:,}" for word, n in self.top_words(_WORDS_SHOWN))
+        facts = {**self.summary()._facts(), "most frequent": words}
+        columns = {"": list(facts), "corpus": list(facts.values())}
+        return html_table(columns_of(columns), repr(self).strip("<>"))
 
     def __getitem__(self, rows: Any) -> Corpus:
         """Documents chosen by a slice, an integer array or a boolean mask.
@@ -280,7 +394,8 @@ class Corpus:
             )
         selection = selection.astype(np.int64)
         ids = None if self.ids is None else self.ids[selection]
-        return self._from_checked(self.counts[selection], self.vocabulary, ids)
+        exposure = None if self.exposure is None else self.exposure[selection]
+        return self._from_checked(self.counts[selection], self.vocabulary, ids, exposure)
 
     def split(
         self, test_size: float = 0.2, random_state: RandomState = None
@@ -437,7 +552,8 @@ class Corpus:
             shape=(self.n_documents, len(wanted)),
         )
         counts.sort_indices()
-        return self._from_checked(counts, wanted, self.ids), int(table.data[~known].sum())
+        aligned = self._from_checked(counts, wanted, self.ids, self.exposure)
+        return aligned, int(table.data[~known].sum())
 
 
 @dataclass(frozen=True)
@@ -480,17 +596,22 @@ class CorpusSummary:
     max_length: int
     n_empty_documents: int
 
+    def _facts(self) -> dict[str, str]:
+        return {
+            "documents": f"{self.n_documents:,} ({self.n_empty_documents:,} empty)",
+            "words": f"{self.n_words:,}",
+            "tokens": f"{self.n_tokens:,}",
+            "non-zeros": f"{self.n_nonzero:,} (density {self.density:.3%})",
+            "length": f"{self.mean_length:.1f} +- {self.sd_length:.1f}, "
+            f"from {self.min_length:,} to {self.max_length:,}",
+        }
+
     def __str__(self) -> str:
-        return "\n".join(
-            (
-                f"documents  {self.n_documents:,} ({self.n_empty_documents:,} empty)",
-                f"words      {self.n_words:,}",
-                f"tokens     {self.n_tokens:,}",
-                f"non-zeros  {self.n_nonzero:,} (density {self.density:.3%})",
-                f"length     {self.mean_length:.1f} +- {self.sd_length:.1f}, "
-                f"from {self.min_length:,} to {self.max_length:,}",
-            )
-        )
+        return "\n".join(f"{name:<9}  {value}" for name, value in self._facts().items())
+
+    def _repr_html_(self) -> str:
+        facts = self._facts()
+        return html_table(columns_of({"": list(facts), "corpus": list(facts.values())}))
 
 
 def as_corpus(documents: Any, name: str = "documents") -> Corpus:
@@ -540,8 +661,13 @@ def _from_any(documents: Any, name: str) -> Corpus:
         return documents
     if sources.is_anndata(documents):
         return Corpus.from_anndata(documents)
-    frame = sources.frame_of(documents)
-    documents, vocabulary, ids = unpack_frame(documents if frame is None else frame, name)
+    frame = frames.frame_of(documents)
+    if frame is not None:
+        found = frames.documents_of(frame)
+        if found is not None:
+            return Corpus(*found)
+        documents = frame if frame is documents else frames.with_named_rows(frame)
+    documents, vocabulary, ids = unpack_frame(documents, name)
     return Corpus._from_checked(checked_counts(documents, name), vocabulary, ids)
 
 

@@ -10,13 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyabayes._support import checks
 from polyabayes.data.sparse_arrays import checked_sparse
-from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    InvalidCountsError,
+    InvalidTypeError,
+    argument,
+)
 
 CountMatrix: TypeAlias = "sparse.csr_matrix[np.int64]"
 Words: TypeAlias = "NDArray[np.object_]"
 
 MAX_COUNT = 2**32 - 1
+_LEAST_EXPOSURE, _MOST_EXPOSURE = 1e-100, 1e100
 _NUMERIC_KINDS = "biuf"
 _VECTORISE = "count the words of raw text first, for example with polyabayes.read_corpus"
 
@@ -88,6 +95,60 @@ def checked_labels(labels: Any, name: str) -> Words:
     checked = np.empty(len(entries), dtype=object)
     checked[:] = [str(label) for label in entries]
     return checked
+
+
+def words_of(vocabulary: Any, n_words: int, origin: str) -> Words | None:
+    """The words of columns, from a sequence or from a fitted vectoriser.
+
+    Parameters
+    ----------
+    vocabulary : sequence of str, fitted vectoriser, transformer or Pipeline of them, or None
+        A vectoriser is asked for ``get_feature_names_out()``.
+    n_words : int
+        Number of columns.
+    origin : str
+        What error messages call the owner of the columns.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is not one word for each column, or a word stands twice.
+    InvalidTypeError
+        If `vocabulary` is neither.
+    """
+    if vocabulary is None:
+        return None
+    if hasattr(vocabulary, "get_feature_names_out"):
+        vocabulary = vocabulary.get_feature_names_out()
+    if isinstance(vocabulary, (str, bytes)) or not hasattr(vocabulary, "__getitem__"):
+        raise InvalidTypeError(
+            "vocabulary must be a sequence of words or a fitted vectoriser, got "
+            f"{type(vocabulary).__name__}"
+        )
+    words = checked_words([str(word) for word in vocabulary])
+    if len(words) != n_words:
+        raise InvalidArgumentError(
+            f"vocabulary has {len(words):,} words, but {origin} has {n_words:,} columns; give one "
+            "word for each column, in the order of the training"
+        )
+    return words
+
+
+def checked_exposure(values: Any, n_documents: int) -> NDArray[np.float64]:
+    """One positive, finite size for each document; one number is that of all."""
+    exposure = checks.vector("exposure", values, n_documents)
+    bad = np.flatnonzero(~((exposure >= _LEAST_EXPOSURE) & (exposure <= _MOST_EXPOSURE)))
+    if len(bad):
+        document = int(bad[0])
+        raise InvalidArgumentError(
+            f"{argument('exposure')} of document {document} is {exposure[document]}: the size of a "
+            f"document must be positive and finite, between {_LEAST_EXPOSURE:g} and "
+            f"{_MOST_EXPOSURE:g}; correct it or leave the document out",
+            argument="exposure",
+            value=float(exposure[document]),
+            limit=(_LEAST_EXPOSURE, _MOST_EXPOSURE),
+        )
+    return exposure
 
 
 def unpack_frame(documents: Any, name: str) -> tuple[Any, Words | None, Words | None]:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.feature_extraction.text import CountVectorizer
 
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes.data.corpus import Corpus
@@ -279,6 +278,8 @@ def load_python_docs() -> Corpus:
     >>> corpus.n_documents > 500, corpus.vocabulary is not None
     (True, True)
     """
+    from sklearn.feature_extraction.text import CountVectorizer
+
     texts: dict[str, str] = {}
     for name, text in (*_help_topics(), *_docstrings()):
         texts.setdefault(text, name)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
 
 from polyabayes._support.checks import whole_number
 from polyabayes._support.random import RandomState, random_generator
@@ -122,6 +121,9 @@ def _size(n_levels: Any, name: str, values: NDArray[np.float64]) -> int:
 
 def _cut(values: NDArray[np.float64], size: int, seed: int) -> tuple[NDArray[np.int64], list[str]]:
     """Level of each value and the interval of each level."""
+    # Imported where it is needed: it takes longer than all of polyabayes.
+    from sklearn.cluster import KMeans
+
     means = KMeans(size, n_init=_N_STARTS, random_state=seed).fit(values[:, np.newaxis])
     centres = np.sort(means.cluster_centers_.ravel())
     inner = (centres[1:] + centres[:-1]) / 2

@@ -1,19 +1,15 @@
-"""Counts from what other programs hold in memory: tokens, bags of ids, tables, AnnData."""
+"""Counts from what other programs hold in memory: tokens, bags of ids, AnnData."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from polyabayes.data.counts import Words, checked_counts, checked_words
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, MissingDependencyError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 # Rows that a backed file is read by.
 _BLOCK_ROWS = 1_000
@@ -151,6 +147,14 @@ def anndata(data: Any, layer: str | None = None) -> Source:
     return Source(counts, [str(name) for name in data.var_names], [str(i) for i in data.obs_names])
 
 
+def anndata_column(data: Any, name: str) -> Any:
+    """A column of numbers about the cells of an AnnData object."""
+    if name not in data.obs:
+        known = ", ".join(repr(column) for column in list(data.obs)[:_NAMES_SHOWN]) or "none"
+        raise InvalidArgumentError(f"obs of the AnnData has no column {name!r}; it has {known}")
+    return data.obs[name].to_numpy()
+
+
 def _blocks(stored: Any, n_rows: int) -> Iterator[tuple[int, Any]]:
     """Whole matrices at once, those in files block by block."""
     if sparse.issparse(stored) or isinstance(stored, np.ndarray):
@@ -171,38 +175,6 @@ def _counts_of_cells(block: Any, name: str, data: Any, start: int) -> Any:
             "Corpus.from_anndata(adata, layer=...)"
         )
     return checked_counts(block, f"{name} (rows from {start:,})" if start else name)
-
-
-def frame_of(table: Any) -> pd.DataFrame | None:
-    """A pandas DataFrame of a table of polars, pyarrow or Hugging Face; None for anything else.
-
-    Tables are met through the Arrow C stream, and those of Hugging Face's datasets by their
-    ``data.table``; neither package is imported.
-    """
-    loaded = sys.modules.get("pandas")
-    if isinstance(table, np.ndarray) or (
-        loaded is not None and isinstance(table, loaded.DataFrame)
-    ):
-        return None
-    held = getattr(getattr(table, "data", None), "table", None)
-    if hasattr(held, "__arrow_c_stream__") and not hasattr(table, "__arrow_c_stream__"):
-        table = held
-    if not hasattr(table, "__arrow_c_stream__"):
-        return None
-    try:
-        import pandas  # noqa: F401
-        import pyarrow
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"reading a {type(table).__name__} needs pandas and pyarrow: pip install "
-            "'polyabayes[frames]'"
-        ) from error
-    frame: pd.DataFrame = pyarrow.table(table).to_pandas()
-    first = frame.columns[0] if len(frame.columns) else None
-    # Such tables have no index: a first column of text names the documents.
-    if first is not None and frame[first].dtype.kind not in "biuf" and len(frame.columns) > 1:
-        frame = frame.set_index(first)
-    return frame
 
 
 def _iterated(values: Any, name: str, content: str) -> Iterable[Any]:

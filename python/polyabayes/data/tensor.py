@@ -11,6 +11,7 @@ import numpy as np
 
 from polyabayes._support.checks import whole_number
 from polyabayes._support.frames import data_frame, import_pandas
+from polyabayes._support.tables import columns_of, html_table
 from polyabayes.data import cells as _cells
 from polyabayes.data.cells import AxisLabels, Integers, LabelsLike
 from polyabayes.data.corpus import as_corpus
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["CountTensor"]
+
+_LABELS_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -308,6 +311,15 @@ class CountTensor:
     def __repr__(self) -> str:
         axes = " x ".join(f"{axis} {n:,}" for axis, n in zip(self.axes, self.shape, strict=True))
         return f"<CountTensor: {axes}, {self.n_cells:,} cells, total {self.total:,}>"
+
+    def _repr_html_(self) -> str:
+        """Axes, their sizes and first labels, for notebooks."""
+        labels = [
+            "" if names is None else ", ".join(map(str, names[:_LABELS_SHOWN]))
+            for names in self.labels
+        ]
+        columns = {"axis": self.axes, "size": self.shape, "first labels": labels}
+        return html_table(columns_of(columns), repr(self).strip("<>"))
 
     def __eq__(self, other: object) -> bool:
         """Whether axes, shape, labels and all counts are the same."""

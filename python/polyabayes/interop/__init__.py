@@ -7,12 +7,12 @@ from polyabayes.interop.mallet import from_mallet
 from polyabayes.interop.model_files import read_model
 from polyabayes.interop.pycistopic import from_pycistopic
 from polyabayes.interop.pyldavis import pyldavis_arguments, to_pyldavis
-from polyabayes.interop.recognition import convert
 from polyabayes.interop.sklearn import from_sklearn, to_sklearn
 from polyabayes.interop.tomotopy import from_tomotopy
-from polyabayes.likelihood.foreign import register_converter
+from polyabayes.interop.vectoriser import CountVectorizer
 
 __all__ = [
+    "CountVectorizer",
     "from_fasttopics",
     "from_gensim",
     "from_mallet",
@@ -26,5 +26,3 @@ __all__ = [
     "to_pyldavis",
     "to_sklearn",
 ]
-
-register_converter(convert)

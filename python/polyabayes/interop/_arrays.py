@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -68,40 +67,3 @@ def normalised(weights: Any, origin: str) -> Matrix:
     # A second division removes the rounding of the first: single precision is left by a thousandth.
     rows /= rows.sum(axis=1, keepdims=True)
     return rows
-
-
-def words_of(vocabulary: Any, n_words: int, origin: str) -> list[str] | None:
-    """The words of the columns, from a sequence or from a fitted vectoriser.
-
-    Parameters
-    ----------
-    vocabulary : sequence of str, fitted vectoriser or transformer, or None
-        A vectoriser is asked for ``get_feature_names_out()``.
-    n_words : int
-        Number of columns of the topics.
-    origin : str
-        What error messages call the model.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is not one word for each column.
-    InvalidTypeError
-        If `vocabulary` is neither.
-    """
-    if vocabulary is None:
-        return None
-    if hasattr(vocabulary, "get_feature_names_out"):
-        vocabulary = vocabulary.get_feature_names_out()
-    if isinstance(vocabulary, (str, bytes)) or not isinstance(vocabulary, (Sequence, np.ndarray)):
-        raise InvalidTypeError(
-            "vocabulary must be a sequence of words or a fitted vectoriser, got "
-            f"{type(vocabulary).__name__}"
-        )
-    words = [str(word) for word in vocabulary]
-    if len(words) != n_words:
-        raise InvalidArgumentError(
-            f"vocabulary has {len(words):,} words, but {origin} has {n_words:,} columns; give one "
-            "word for each column, in the order of the training"
-        )
-    return words

@@ -66,7 +66,7 @@ def to_anndata(
     if fitted.vocabulary_ is None:
         cells = Corpus(cells.counts)
     aligned, _ = fitted._aligned(cells, "adata", unseen)
-    weights = fitted.transform(aligned)
+    weights = np.asarray(fitted.transform(aligned))
     topics = np.full((adata.n_vars, len(fitted.components_)), np.nan)
     if fitted.vocabulary_ is None:
         topics[:] = fitted.components_.T

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.files import checked_path, open_binary, reading
+from polyabayes._support.machine import memory_of_machine
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.interop._arrays import normalised
 from polyabayes.models import LatentDirichletAllocation
@@ -23,6 +24,8 @@ __all__ = ["from_mallet"]
 
 _JAVA = b"\xac\xed"
 _MOST_TOPICS = 2**16 - 1
+# Tables of topics x words that are in memory at once while one is normalised.
+_TABLES = 4
 
 Table = dict[str, dict[int, float]]
 
@@ -173,6 +176,12 @@ def _n_words(table: Table, n_words: int | None) -> int:
 
 def _dense(table: Table, n_topics: int, n_words: int) -> tuple[list[str], NDArray[np.float64]]:
     """Words and topics x words."""
+    needed, there_are = _TABLES * 8 * n_topics * n_words, memory_of_machine()
+    if needed > there_are:
+        raise FileFormatError(
+            f"the files announce {n_topics:,} topics of {n_words:,} words, which take "
+            f"{needed / 2**30:,.1f} GiB of the {there_are / 2**30:,.1f} that the machine has"
+        )
     rows = np.zeros((n_topics, n_words))
     for column, topics in enumerate(table.values()):
         for topic, weight in topics.items():

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import os
-import pickle
 import subprocess
 import sys
 import tempfile
-from collections import OrderedDict, defaultdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from polyabayes._support.files import checked_path, open_binary, reading
+from polyabayes._support.files import checked_path, content_of, open_binary, reading
 from polyabayes.exceptions import FileFormatError, MissingDependencyError
+from polyabayes.interop._pickles import MalformedPickleError, Stored, read_pickle
 from polyabayes.interop.gensim import from_gensim
 from polyabayes.interop.mallet import from_mallet
 from polyabayes.interop.tomotopy import from_tomotopy
+from polyabayes.io.archives import read_array
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis, load
 
 __all__ = ["read_model"]
@@ -26,11 +27,18 @@ __all__ = ["read_model"]
 _STATE_OF_MALLET = b"#doc source pos typeindex type topic"
 _PICKLE = b"\x80"
 _JAVA = b"\xac\xed"
-# Time that tomotopy has to load a file in a process of its own: some damaged ones never end.
+# Time and memory that tomotopy has to load a file in a process of its own: some damaged ones never
+# end, or announce more than any machine has.
 _SECONDS, _SECONDS_A_BYTE = 20, 2e-7
+_BYTES, _BYTES_A_BYTE = 4 << 30, 64
 _LOADING = """
 import sys, warnings
 warnings.simplefilter("ignore")
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[3]),) * 2)
+except (ImportError, ValueError):
+    pass
 import numpy, tomotopy
 model = tomotopy.LDAModel.load(sys.argv[1])
 words = [str(word) for word in model.used_vocabs]
@@ -133,55 +141,13 @@ def _kind_of_table(head: bytes) -> str:
     return "counts" if words[0] == b"0" and b":" in words[-1] else ""
 
 
-class _Held:
-    """An object of a pickle, of which only the attributes are kept."""
-
-    def __init__(self, *_: object) -> None:
-        pass
-
-    def __setstate__(self, state: object) -> None:
-        # Generators have a state that is no dict; nobody asks for it.
-        if isinstance(state, dict):
-            self.__dict__.update(state)
-
-
-class _DataOnly(pickle.Unpickler):
-    """Numbers, words and containers; classes of gensim and generators become :class:`_Held`."""
-
-    _NUMPY = ("_reconstruct", "scalar", "_frombuffer", "ndarray", "dtype")
-    _PLAIN: dict[tuple[str, str], Any] = {  # noqa: RUF012
-        ("collections", "defaultdict"): defaultdict,
-        ("collections", "OrderedDict"): OrderedDict,
-        ("builtins", "set"): set,
-        ("builtins", "dict"): dict,
-        ("builtins", "list"): list,
-        ("builtins", "int"): int,
-        ("builtins", "float"): float,
-    }
-
-    def find_class(self, module: str, name: str) -> Any:
-        """Give what is harmless, and refuse everything else."""
-        package = module.partition(".")[0]
-        if package == "gensim" or module.startswith("numpy.random"):
-            return _Held
-        if package == "numpy" and name in self._NUMPY:
-            return super().find_class(module, name)
-        kind = getattr(np, name, None) if package == "numpy" else None
-        if isinstance(kind, type) and issubclass(kind, np.generic):
-            return kind
-        found = self._PLAIN.get((module, name))
-        if found is None:
-            raise pickle.UnpicklingError(f"it holds {module}.{name}, which is no data of gensim")
-        return found
-
-
 def _unpickle(path: Path) -> Any:
     with open_binary(path) as stream, reading(path):
+        content = stream.read()
+    with reading(path):
         try:
-            return _DataOnly(stream).load()
-        except (OSError, MemoryError):
-            raise
-        except Exception as error:
+            return read_pickle(content, "gensim")
+        except MalformedPickleError as error:
             raise FileFormatError(
                 f"{path} is no model that gensim saved, or damaged ({error}); pickles and joblib "
                 "files of other packages run code when they are loaded: load them in Python and "
@@ -193,48 +159,66 @@ def _read_gensim(path: Path) -> LatentDirichletAllocation:
     """What LdaModel.save wrote: the model, ``.state``, ``.id2word`` and large arrays beside it."""
     model = _unpickle(path)
     state_path = path.with_name(f"{path.name}.state")
-    if not isinstance(model, _Held) or not state_path.exists():
+    if not isinstance(model, Stored) or not state_path.exists():
         raise FileFormatError(
             f"{path} is no LdaModel of gensim with its file {state_path.name} beside it"
         )
     state = _unpickle(state_path)
     words_path = path.with_name(f"{path.name}.id2word")
-    words = _unpickle(words_path) if words_path.exists() else vars(model).get("id2word")
+    words = _unpickle(words_path) if words_path.exists() else model.attributes.get("id2word")
     try:
         # Missing where it stands in a file of its own.
-        statistics = vars(state).get("sstats")
+        statistics = state.attributes.get("sstats")
         if statistics is None:
             statistics = _array_beside(state_path, "sstats")
-        pseudo_counts = statistics + np.asarray(vars(state)["eta"])
-        alpha = vars(model)["alpha"]
-        found = SimpleNamespace(numdocs=vars(state)["numdocs"], get_lambda=lambda: pseudo_counts)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise FileFormatError(f"{path} is no LdaModel of gensim: {error!r} is missing") from error
-    saved = type("LdaModel", (SimpleNamespace,), {})
-    return from_gensim(saved(state=found, alpha=alpha, id2word=_id2word(words)))
+        pseudo_counts = _numbers(statistics) + _numbers(state.attributes["eta"])
+        alpha = _numbers(model.attributes["alpha"])
+        n_documents = int(_numbers(state.attributes["numdocs"]))
+        id2word = _id2word(words)
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise FileFormatError(f"{path} is no LdaModel of gensim, or damaged: {error!r}") from error
+    found = SimpleNamespace(numdocs=n_documents, get_lambda=lambda: pseudo_counts)
+    kind = "LdaModel" if model.kind == "LdaMulticore" else model.kind
+    saved = type(kind, (SimpleNamespace,), {})
+    with content_of(path):
+        return from_gensim(saved(state=found, alpha=alpha, id2word=id2word))
+
+
+def _numbers(value: Any) -> NDArray[np.float64]:
+    """Numbers of a pickle: an array, or a list whose entries are numbers and nothing deeper."""
+    if isinstance(value, (list, tuple)) and not all(isinstance(x, (int, float)) for x in value):
+        raise TypeError("a list holds what is no number")
+    if not isinstance(value, (int, float, list, tuple, np.ndarray)):
+        raise TypeError(f"a {type(value).__name__} stands where numbers should")
+    return np.asarray(value, dtype=np.float64)
 
 
 def _array_beside(path: Path, name: str) -> Any:
     """A large array, which gensim keeps in a file of its own."""
-    place = path.with_name(f"{path.name}.{name}.npy")
-    with reading(place):
-        return np.load(place, allow_pickle=False)
+    return read_array(path.with_name(f"{path.name}.{name}.npy"))
 
 
 def _id2word(words: Any) -> dict[int, str] | None:
     """Words by id from a Dictionary or a mapping."""
-    if isinstance(words, _Held):
-        words = vars(words).get("token2id")
-        return None if words is None else {int(key): str(word) for word, key in words.items()}
-    return words if isinstance(words, dict) else None
+    pairs = words
+    if isinstance(words, Stored):
+        ids = words.attributes.get("token2id")
+        pairs = None if ids is None else {key: word for word, key in ids.items()}
+    if pairs is None:
+        return None
+    if not all(isinstance(key, int) and isinstance(word, str) for key, word in pairs.items()):
+        raise TypeError("the words of id2word are no words, or its ids no numbers")
+    return dict(pairs)
 
 
 def _load_tomotopy(path: Path) -> Any:
     """A model that only tomotopy can read, loaded in a process that it may take down."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "model.npz"
-        call = [sys.executable, "-c", _LOADING, os.fspath(path.resolve()), os.fspath(place)]
-        limit = _SECONDS + _SECONDS_A_BYTE * path.stat().st_size
+        n_bytes = path.stat().st_size
+        places = [os.fspath(path.resolve()), os.fspath(place)]
+        call = [sys.executable, "-c", _LOADING, *places, f"{_BYTES + _BYTES_A_BYTE * n_bytes}"]
+        limit = _SECONDS + _SECONDS_A_BYTE * n_bytes
         try:
             ended = subprocess.run(call, capture_output=True, timeout=limit, check=False)
         except subprocess.TimeoutExpired as error:

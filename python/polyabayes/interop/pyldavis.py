@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, MissingDependencyError
-from polyabayes.models.topic_model import TopicModel
+from polyabayes.exceptions import InvalidArgumentError, MissingDependencyError
+from polyabayes.topics.fitted import fitted_model
 
 __all__ = ["pyldavis_arguments", "to_pyldavis"]
 
 
-def pyldavis_arguments(model: TopicModel, corpus: Any) -> dict[str, Any]:
+def pyldavis_arguments(model: Any, corpus: Any) -> dict[str, Any]:
     """Arguments of ``pyLDAvis.prepare`` for a model and a corpus, by name.
 
     Parameters
     ----------
-    model : LatentDirichletAllocation or PoissonFactorAnalysis
-        A model that is fitted or made by ``from_parameters``.
+    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
+        Fitted, or made by ``from_parameters``.
     corpus : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
         The documents; by custom those of the training.
 
@@ -51,15 +51,14 @@ def pyldavis_arguments(model: TopicModel, corpus: Any) -> dict[str, Any]:
     >>> found["doc_lengths"].tolist(), found["vocab"], found["doc_topic_dists"].shape
     ([10, 10], ['0', '1'], (2, 2))
     """
-    if not isinstance(model, TopicModel):
-        raise InvalidTypeError(f"model must be a topic model, got {type(model).__name__}")
-    documents = model._checked(corpus)
+    model = fitted_model(model)
+    documents, _ = model._aligned(corpus, "corpus", "raise")
     if not documents.n_tokens:
         raise InvalidArgumentError("corpus holds no tokens: every document is empty")
     frequency = np.asarray(documents.counts.sum(axis=0)).ravel()
     shown = np.flatnonzero(frequency)
     topics = model.components_[:, shown]
-    weights = model.transform(documents) * model.components_.sum(axis=1)
+    weights = np.asarray(model.transform(documents)) * model.components_.sum(axis=1)
     totals = topics.sum(axis=1, keepdims=True)
     if not totals.all():
         raise InvalidArgumentError(
@@ -75,13 +74,13 @@ def pyldavis_arguments(model: TopicModel, corpus: Any) -> dict[str, Any]:
     }
 
 
-def to_pyldavis(model: TopicModel, corpus: Any, **options: Any) -> Any:
+def to_pyldavis(model: Any, corpus: Any, **options: Any) -> Any:
     """Prepare a model for the interactive plot of pyLDAvis (Sievert & Shirley 2014).
 
     Parameters
     ----------
-    model : LatentDirichletAllocation or PoissonFactorAnalysis
-        A model that is fitted or made by ``from_parameters``.
+    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
+        Fitted, or made by ``from_parameters``.
     corpus : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
         The documents; by custom those of the training.
     **options

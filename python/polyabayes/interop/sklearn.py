@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from functools import partial
-from typing import Any
+from numbers import Real
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.data.counts import Words, words_of
+from polyabayes.data.frames import texts_of
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
     NotFittedError,
     PriorWarning,
 )
-from polyabayes.interop._arrays import attribute, normalised, words_of
+from polyabayes.interop._arrays import attribute, normalised
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 
 __all__ = ["from_sklearn", "to_sklearn"]
 
 _WEIGHTED = ("TfidfTransformer", "TfidfVectorizer", "HashingVectorizer")
+Fitted = TypeVar("Fitted", LatentDirichletAllocation, PoissonFactorAnalysis)
+
 _FACTORISATIONS = ("NMF", "MiniBatchNMF")
 
 
@@ -196,6 +202,8 @@ def _from_pipeline(
     if len(steps) == 1:
         return from_sklearn(steps[-1], vocabulary, **prior)
     before = pipeline[:-1]
+    if isinstance(steps[-1], (LatentDirichletAllocation, PoissonFactorAnalysis)):
+        return _named(steps[-1], before)
     if vocabulary is None:
         vocabulary = before
     if prior["documents"] is not None:
@@ -205,19 +213,40 @@ def _from_pipeline(
     return model
 
 
+def _named(model: Fitted, before: Any) -> Fitted:
+    """A model of ours at the end of a pipeline, with the words of the steps before it."""
+    model._check_fitted()
+    named = copy(model)
+    if model.vocabulary_ is None:
+        named.vocabulary_ = words_of(before, model.n_features_in_, "the model")
+    named._vectorise = partial(_counted, before)
+    return named
+
+
 def _counted(before: Any, documents: Any, name: str) -> Corpus:
     """Documents through the steps before the model, unless they are counts already."""
-    if isinstance(documents, Corpus):
-        return documents
-    if hasattr(documents, "dtype") and getattr(documents.dtype, "kind", "O") in "biuf":
+    found = None if isinstance(documents, Corpus) else texts_of(documents)
+    if found is None and not _are_raw(documents):
         return as_corpus(documents, name)
-    counts = as_corpus(before.transform(documents), name)
-    return Corpus(counts.counts, [str(word) for word in before.get_feature_names_out()])
+    raw, ids = (documents, None) if found is None else (found.documents, found.ids)
+    counts = as_corpus(before.transform(raw), name)
+    return Corpus(counts.counts, [str(word) for word in before.get_feature_names_out()], ids)
+
+
+def _are_raw(documents: Any) -> bool:
+    """Whether documents are what a vectoriser reads: texts, files or tokens, not counts."""
+    if hasattr(documents, "dtype"):
+        return getattr(documents.dtype, "kind", "O") not in "biuf"
+    if isinstance(documents, Corpus) or hasattr(documents, "shape") or hasattr(documents, "X"):
+        return False
+    first = next(iter(documents), None) if isinstance(documents, (list, tuple)) else None
+    is_row = isinstance(first, (list, tuple, np.ndarray))
+    return not (is_row and all(isinstance(x, (Real, np.bool_)) for x in first))  # type: ignore[union-attr]
 
 
 def _from_nmf(
     model: Any,
-    words: list[str] | None,
+    words: Words | None,
     documents: Any,
     shape: Any,
     probability: Any,

@@ -20,6 +20,7 @@ from polyabayes.io.factor_tables import (
     write_factor_csv,
 )
 from polyabayes.io.ldac import read_ldac, write_ldac
+from polyabayes.io.mallet import read_mallet
 from polyabayes.io.matrix_market import read_matrix_market, write_matrix_market
 from polyabayes.io.npz import read_npz, write_npz
 from polyabayes.io.svmlight import read_svmlight
@@ -42,6 +43,7 @@ _READERS: dict[str, Callable[..., Corpus]] = {
     "csv": read_csv,
     "parquet": read_parquet,
     "text": read_text,
+    "mallet": read_mallet,
 }
 _WRITERS: dict[str, Callable[[Corpus, Path], None]] = {
     "ldac": write_ldac,
@@ -70,6 +72,7 @@ _FORMAT_OF_SUFFIX = {
     ".csv": "csv",
     ".parquet": "parquet",
     ".txt": "text",
+    ".mallet": "mallet",
     ".tns": "tns",
 }
 
@@ -97,6 +100,8 @@ def read_corpus(
         ``.csv``, ``.parquet``                    a row a document, or columns document, word
                                                   and count
         ``.txt``                                  text, one document a line
+        ``.mallet``                               text that MALLET imports (``name label text`` on
+                                                  each line), or prints of imported instances
         a folder                                  text, one document a ``.txt`` file
         ========================================  ==============================================
 
@@ -105,12 +110,14 @@ def read_corpus(
     vocabulary : path or sequence of str, optional
         The words, as a file with one word a line or as a sequence. For formats that hold the
         words themselves, it is the order of columns wanted.
-    format : {"ldac", "mtx", "npz", "svmlight", "docword", "csv", "parquet", "text"}, optional
-        The format, where the name does not tell.
+    format : str, optional
+        The format, where the name does not tell: ``"ldac"``, ``"mtx"``, ``"npz"``, ``"svmlight"``,
+        ``"docword"``, ``"csv"``, ``"parquet"``, ``"text"`` or ``"mallet"``.
     **options
         Options of the format: ``n_words`` (ldac, svmlight), ``transpose`` (mtx),
-        ``zero_based`` (svmlight), ``layout`` (csv, parquet), ``encoding``, ``stem`` and those
-        of scikit-learn's ``CountVectorizer`` (text), those of ``pandas.read_csv`` (csv).
+        ``zero_based`` (svmlight), ``layout`` (csv, parquet, mallet), ``encoding``, ``stem`` and
+        those of scikit-learn's ``CountVectorizer`` (text, mallet), those of ``pandas.read_csv``
+        (csv).
 
     Returns
     -------

@@ -38,8 +38,14 @@ def read_archive(path: Path, wanted: Collection[str], prefix: str = "") -> dict[
                 raise FileFormatError(f"{path} holds the array {name!r} twice")
             if member.flag_bits & 1:
                 raise FileFormatError(f"{path}: {member.filename!r} is encrypted; decrypt it first")
-            arrays[name] = _read_array(path, archive, member)
+            arrays[name] = _read_member(path, archive, member)
     return arrays
+
+
+def read_array(path: Path) -> NDArray[Any]:
+    """Read an ``.npy`` file of numbers or text."""
+    with open_binary(path) as stream, reading(path):
+        return _read_array(f"{path}", stream, path.stat().st_size)
 
 
 def _opened(path: Path, stream: Any) -> zipfile.ZipFile:
@@ -50,32 +56,35 @@ def _opened(path: Path, stream: Any) -> zipfile.ZipFile:
     return zipfile.ZipFile(stream)
 
 
-def _read_array(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+def _read_member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
     with archive.open(member) as stream:
-        version = npy.read_magic(stream)
-        if version == (1, 0):
-            shape, is_column_major, dtype = npy.read_array_header_1_0(stream, _LONGEST_HEADER)
-        elif version == (2, 0):
-            shape, is_column_major, dtype = npy.read_array_header_2_0(stream, _LONGEST_HEADER)
-        else:
-            raise FileFormatError(f"{path}: {member.filename!r} is of another version of NumPy")
-        if dtype.kind not in _KINDS or dtype.hasobject:
-            raise FileFormatError(f"{path}: {member.filename!r} holds {dtype}, not numbers or text")
-        n_bytes = math.prod(shape) * dtype.itemsize
-        if not (0 <= n_bytes <= member.file_size and min(shape, default=0) >= 0):
-            raise FileFormatError(
-                f"{path}: {member.filename!r} announces the shape {shape}, more than it holds"
-            )
-        if n_bytes > memory_of_machine():
-            raise FileFormatError(f"{path}: {member.filename!r} is larger than the memory")
-        content = bytearray()
-        while len(content) <= n_bytes and (piece := stream.read(_BLOCK_BYTES)):
-            content += piece
+        return _read_array(f"{path}: {member.filename!r}", stream, member.file_size)
+
+
+def _read_array(name: str, stream: Any, n_bytes_there: int) -> NDArray[Any]:
+    """The array of a stream that holds so many bytes."""
+    version = npy.read_magic(stream)
+    if version == (1, 0):
+        shape, is_column_major, dtype = npy.read_array_header_1_0(stream, _LONGEST_HEADER)
+    elif version == (2, 0):
+        shape, is_column_major, dtype = npy.read_array_header_2_0(stream, _LONGEST_HEADER)
+    else:
+        raise FileFormatError(f"{name} is of another version of NumPy")
+    if dtype.kind not in _KINDS or dtype.hasobject:
+        raise FileFormatError(f"{name} holds {dtype}, not numbers or text")
+    n_bytes = math.prod(shape) * dtype.itemsize
+    if not (0 <= n_bytes <= n_bytes_there and min(shape, default=0) >= 0):
+        raise FileFormatError(f"{name} announces the shape {shape}, more than it holds")
+    if n_bytes > memory_of_machine():
+        raise FileFormatError(f"{name} is larger than the memory")
+    content = bytearray()
+    while len(content) <= n_bytes and (piece := stream.read(_BLOCK_BYTES)):
+        content += piece
     if len(content) != n_bytes:
-        raise FileFormatError(f"{path}: {member.filename!r} is not as long as its shape {shape}")
+        raise FileFormatError(f"{name} is not as long as its shape {shape}")
     if dtype.kind == "U" and content:
         letters = np.frombuffer(content, dtype=np.dtype("u4").newbyteorder(dtype.byteorder))
         if (letters > _LAST_LETTER).any() or ((letters >= 0xD800) & (letters <= 0xDFFF)).any():
-            raise FileFormatError(f"{path}: {member.filename!r} holds codes that are no letters")
+            raise FileFormatError(f"{name} holds codes that are no letters")
     array = np.frombuffer(content, dtype=dtype, count=math.prod(shape))
     return array.reshape(shape, order="F" if is_column_major else "C")

@@ -7,12 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from scipy import sparse
-
 from polyabayes._support.files import content_of, open_binary, reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
+from polyabayes.data.frames import LONG_COLUMNS, long_source
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, MissingDependencyError
 from polyabayes.io.vocabularies import with_vocabulary
 
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Layout = Literal["auto", "wide", "long"]
-
-_LONG_COLUMNS = ("document", "word", "count")
 
 
 def read_csv(
@@ -82,6 +78,9 @@ def read_parquet_frame(path: Path) -> pd.DataFrame:
             frame: pd.DataFrame = pandas.read_parquet(stream)
         except ImportError as error:
             raise _missing("Parquet", error) from error
+        if not frame.columns.is_unique:
+            twice = frame.columns[frame.columns.duplicated()][0]
+            raise FileFormatError(f"{path} has two columns that are called {twice!r}; rename one")
     return frame
 
 
@@ -114,31 +113,16 @@ def _corpus(path: Path, frame: pd.DataFrame, vocabulary: Words | None, layout: L
         raise InvalidArgumentError(f"layout must be 'auto', 'wide' or 'long', got {layout!r}")
     if not len(frame):
         raise FileFormatError(f"{path} holds no documents")
-    is_long = set(frame.columns) == set(_LONG_COLUMNS)
+    is_long = set(frame.columns) == set(LONG_COLUMNS)
     if layout == "long" and not is_long:
         raise FileFormatError(
             f"{path} has the columns {', '.join(map(str, frame.columns[:6]))}; a long table has "
             "the columns document, word and count"
         )
     with content_of(path):
-        corpus = _from_long(path, frame) if is_long and layout != "wide" else _from_wide(frame)
+        wanted = is_long and layout != "wide"
+        corpus = Corpus(*long_source(frame)) if wanted else _from_wide(frame)
     return with_vocabulary(corpus, vocabulary)
-
-
-def _from_long(path: Path, frame: pd.DataFrame) -> Corpus:
-    for column in _LONG_COLUMNS:
-        missing = frame[column].isna().to_numpy()
-        if missing.any():
-            raise FileFormatError(
-                f"{path}, row {int(np.argmax(missing)) + 1} of the table: no {column} is given"
-            )
-    rows, documents = frame["document"].factorize()
-    columns, words = frame["word"].factorize(sort=True)
-    counts = frame["count"].to_numpy()
-    if counts.dtype.kind not in "iuf":
-        raise FileFormatError(f"{path}: the column count holds {frame['count'].dtype}, not numbers")
-    matrix = sparse.coo_matrix((counts, (rows, columns)), shape=(len(documents), len(words)))
-    return Corpus(matrix, [str(word) for word in words], [str(label) for label in documents])
 
 
 def _from_wide(frame: pd.DataFrame) -> Corpus:

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sklearn.feature_extraction.text import CountVectorizer
-
 from polyabayes._support.files import read_lines, reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
@@ -60,6 +58,18 @@ def read_text(
     if not texts:
         kind = "no .txt file, so it holds no documents" if path.is_dir() else "no documents"
         raise FileFormatError(f"{path} holds {kind}")
+    return count_texts(path, ids, texts, vocabulary, stem, options)
+
+
+def count_texts(
+    path: Path,
+    ids: list[str] | None,
+    texts: list[str],
+    vocabulary: Words | None,
+    stem: str | None,
+    options: dict[str, Any],
+) -> Corpus:
+    """Count the words of texts that stand in a file."""
     words = None if vocabulary is None else vocabulary.tolist()
     vectorizer = _vectorizer(words, stem, options)
     try:
@@ -88,6 +98,8 @@ def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:
 
 
 def _vectorizer(words: list[str] | None, stem: str | None, options: dict[str, Any]) -> Any:
+    from sklearn.feature_extraction.text import CountVectorizer
+
     try:
         vectorizer = CountVectorizer(vocabulary=words, **options)
         if stem is not None:
@@ -115,6 +127,8 @@ def _stemming_analyzer(language: str, options: dict[str, Any]) -> Analyzer:
         ) from error
     if options.get("analyzer", "word") != "word":
         raise InvalidArgumentError("stem works on words only; leave analyzer at 'word'")
+    from sklearn.feature_extraction.text import CountVectorizer
+
     shortest, longest = options.get("ngram_range", (1, 1))
     words_of: Analyzer = CountVectorizer(**{**options, "ngram_range": (1, 1)}).build_analyzer()
 

@@ -22,6 +22,11 @@ _COMMENT = re.compile(rb"#[^\n]*")
 _CELLS_A_WRITE = 1 << 16
 
 
+def default_axes(n_axes: int) -> tuple[str, ...]:
+    """Names of axes that a file does not name."""
+    return tuple(f"mode{number}" for number in range(1, n_axes + 1))
+
+
 def read_tns(
     path: Path, axes: Sequence[str] | None = None, *, shape: Sequence[int] | None = None
 ) -> CountTensor:
@@ -53,7 +58,7 @@ def read_tns(
         shape, axes = modes.shape, modes.names if axes is None else axes
     table = _read_cells(path, None if shape is None else checked_sizes(shape))
     if axes is None:
-        axes = [f"mode{number}" for number in range(1, table.shape[1])]
+        axes = default_axes(table.shape[1] - 1)
     labels = None if modes is None else modes.labels
     with content_of(path):
         return CountTensor.from_coo(table[:, :-1] - 1, table[:, -1], axes, shape, labels)

@@ -55,7 +55,7 @@ def with_vocabulary(corpus: Corpus, vocabulary: Words | None) -> Corpus:
     if vocabulary is None:
         return corpus
     if corpus.vocabulary is None:
-        return Corpus(corpus.counts, vocabulary, corpus.ids)
+        return Corpus(corpus.counts, vocabulary, corpus.ids, corpus.exposure)
     return corpus.aligned_to(vocabulary)[0]
 
 

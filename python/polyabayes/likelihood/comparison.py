@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,16 +17,19 @@ from polyabayes._support import checks
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
 from polyabayes._support.tables import Column, text_table
+from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import (
     ImpossibleDocumentWarning,
     Interrupted,
     InvalidArgumentError,
     InvalidTypeError,
+    PolyabayesError,
     PolyabayesWarning,
+    RefusedModelWarning,
 )
-from polyabayes.likelihood.foreign import Scorable, as_scorable, read_documents
+from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed, read_documents
 from polyabayes.likelihood.result import LogLikelihood, doubts
-from polyabayes.likelihood.scoring import log_likelihood
+from polyabayes.likelihood.scoring import conditions_on_length, log_likelihood
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +50,8 @@ class Comparison(Result):
         The event that all models were asked about.
     given_length : bool
         Whether all are conditional on the documents' lengths.
+    refused : dict of str to str
+        Models that could not be scored, and why; they are in no other table.
 
     Examples
     --------
@@ -61,6 +67,7 @@ class Comparison(Result):
     results: dict[str, LogLikelihood]
     event: str
     given_length: bool
+    refused: dict[str, str] = field(default_factory=dict)
 
     @property
     def best(self) -> str:
@@ -224,6 +231,8 @@ class Comparison(Result):
         return rows
 
     def _result(self, name: str) -> LogLikelihood:
+        if name in self.refused:
+            raise InvalidArgumentError(f"{name!r} could not be scored: {self.refused[name]}")
         if name not in self.results:
             known = ", ".join(repr(known) for known in self.results)
             raise InvalidArgumentError(f"no model {name!r} in this comparison; there are {known}")
@@ -233,9 +242,13 @@ class Comparison(Result):
         rows = self._rows()
         return {name: [row[name] for row in rows] for name in rows[0]}
 
+    def _repr_html_(self) -> str:
+        notes = (f"<p>{escape(name)}: {escape(why)}</p>" for name, why in self.refused.items())
+        return super()._repr_html_() + "".join(notes)
+
     def __str__(self) -> str:
         found = self._columns()
-        return text_table(
+        table = text_table(
             [
                 Column("model", found["model"], is_left=True),
                 Column("nats/token", [f"{x:.4f}" for x in found["nats_per_token"]]),
@@ -246,6 +259,7 @@ class Comparison(Result):
                 Column("P(better)", [f"{x:.2g}" for x in found["p_better"]]),
             ]
         )
+        return "\n".join([table, *(f"{name}: {why}" for name, why in self.refused.items())])
 
     def __repr__(self) -> str:
         given = ", given the length" if self.given_length else ""
@@ -259,6 +273,7 @@ def compare(
     method: str = "auto",
     event: str = "sequence",
     given_length: bool | None = None,
+    exposure: Any = None,
     random_state: RandomState = None,
     **scoring: Any,
 ) -> Comparison:
@@ -277,10 +292,13 @@ def compare(
         has its usual meaning for the sequence.
     given_length : bool, optional
         By default, condition on the length of the documents if any model can only do that.
+    exposure : float or array of shape (n_documents,), optional
+        Known sizes of the documents, for the gamma-Poisson models among them; that of LDA does not
+        depend on it. Default: those of the corpus, else 1.
     random_state : None, int, RandomState, Generator or SeedSequence
         One seed serves all models.
     **scoring
-        Further arguments of :func:`log_likelihood`.
+        Further arguments of :func:`log_likelihood`: `executor`, `n_jobs`, `unseen` and others.
 
     Returns
     -------
@@ -289,8 +307,13 @@ def compare(
         cannot produce (``-inf``), or has no number for (NaN), does not count in that model's
         differences; the model comes after those that score more documents, and a warning says so.
 
+        A model that cannot be scored at all (not fitted, other words) is left out, named in
+        ``refused`` and by a warning, as long as two others are left.
+
     Raises
     ------
+    PolyabayesError
+        If less than two models can be scored; it names one that cannot, and says why.
     Interrupted
         A KeyboardInterrupt whose ``partial`` is a dict of the results so far, the last of them
         incomplete.
@@ -307,18 +330,31 @@ def compare(
     """
     if not isinstance(models, Mapping) or not models:
         raise InvalidTypeError("models must be a mapping from names to at least one model")
-    models = {name: as_scorable(f"models[{name!r}]", model) for name, model in models.items()}
+    refused: dict[str, PolyabayesError] = {}
+    known: dict[str, Scorable] = {}
+    for name, model in models.items():
+        try:
+            known[str(name)] = as_scorable(f"models[{name!r}]", model)
+        except PolyabayesError as error:
+            refused[str(name)] = error
     if given_length is None:
-        given_length = any(model._conditions_on_length for model in models.values())
+        given_length = any(model._conditions_on_length for model in known.values())
+    for model in known.values():
+        conditions_on_length(model, given_length)
     # A number is the seed that log_likelihood would be given; anything else is drawn from once.
     seed = random_state if isinstance(random_state, int) else draw_seed(random_state)
-    documents, n_unseen = _known_to_all(models, documents, scoring.get("unseen", "raise"))
+    documents, n_unseen = _known_to_all(known, documents, scoring.get("unseen", "raise"))
+    if exposure is not None:
+        # A comparison of LDA alone is told that it takes none.
+        last = sorted(known.values(), key=lambda model: model._conditions_on_length)[:1]
+        for model in last:
+            documents = exposed(model, documents, exposure)
     results: dict[str, LogLikelihood] = {}
-    for name, model in models.items():
+    for name, model in known.items():
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PolyabayesWarning)
-                results[str(name)] = log_likelihood(
+                results[name] = log_likelihood(
                     model,
                     documents,
                     method,
@@ -328,13 +364,18 @@ def compare(
                     **scoring,
                 )
         except Interrupted as interruption:
-            results[str(name)] = interruption.partial
+            results[name] = interruption.partial
             raise Interrupted(f"while scoring {name!r}: {interruption}", results) from None
-        if n_unseen:
-            results[str(name)] = replace(results[str(name)], n_unseen_tokens=n_unseen)
-        for category, message in doubts(results[str(name)]):
+        except PolyabayesError as error:
+            refused[name] = error
+    _check_enough(results, refused)
+    for name, why in refused.items():
+        warnings.warn(f"{name} is not compared: {why}", RefusedModelWarning, stacklevel=2)
+    for name, result in results.items():
+        results[name] = replace(result, n_unseen_tokens=n_unseen) if n_unseen else result
+        for category, message in doubts(result):
             warnings.warn(f"{name}: {message}", category, stacklevel=2)
-        left_out = np.flatnonzero(~_scored(results[str(name)]))
+        left_out = np.flatnonzero(~_scored(result))
         if len(left_out):
             warnings.warn(
                 f"{name}: {len(left_out):,} documents without a finite score, document "
@@ -349,7 +390,28 @@ def compare(
         return int(scored[name].sum()), float(results[name].values[shared].sum())
 
     best_first = sorted(results, key=merit, reverse=True)
-    return Comparison({name: results[name] for name in best_first}, event, given_length)
+    return Comparison(
+        {name: results[name] for name in best_first},
+        event,
+        given_length,
+        {name: str(why) for name, why in refused.items()},
+    )
+
+
+def _check_enough(results: Mapping[str, Any], refused: Mapping[str, PolyabayesError]) -> None:
+    """Refuse a comparison that models without a score leave with less than two.
+
+    Raises
+    ------
+    PolyabayesError
+        Of the kind that the first such model met, with its name.
+    """
+    if not refused or len(results) > 1:
+        return
+    name, error = next(iter(refused.items()))
+    if not results and len({str(error) for error in refused.values()}) == 1:
+        raise error
+    raise type(error)(f"models[{name!r}]: {error}") from error
 
 
 def _scored(result: LogLikelihood) -> NDArray[np.bool_]:
@@ -358,7 +420,9 @@ def _scored(result: LogLikelihood) -> NDArray[np.bool_]:
     return finite
 
 
-def _known_to_all(models: Mapping[str, Scorable], documents: Any, unseen: str) -> tuple[Any, int]:
+def _known_to_all(
+    models: Mapping[str, Scorable], documents: Any, unseen: str
+) -> tuple[Corpus, int]:
     """Documents without the words that some model lacks: every model must score the same tokens."""
     vocabularies = [getattr(model, "vocabulary_", None) for model in models.values()]
     words = [set(vocabulary.tolist()) for vocabulary in vocabularies if vocabulary is not None]

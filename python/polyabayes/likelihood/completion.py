@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +17,15 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed, random_generator
+from polyabayes._support.results import Record
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.likelihood.foreign import Scorable, as_scorable
+from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_in_blocks
+from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
 from polyabayes.likelihood.scoring import EVENTS
+from polyabayes.scale.executors import check_executor, threads_of_task
 
 __all__ = [
     "Perplexity",
@@ -36,7 +41,8 @@ _LONGEST = 10**9
 _ROUNDING = 1e-9
 
 
-class Perplexity(NamedTuple):
+@dataclass(frozen=True, repr=False, eq=False)
+class Perplexity(Record):
     """A perplexity, and the standard error that comes from estimating it.
 
     Attributes
@@ -127,7 +133,7 @@ def split_tokens(
     for data in (counts.data - taken, taken):
         part = sparse.csr_matrix((data, counts.indices, counts.indptr), counts.shape, copy=True)
         part.eliminate_zeros()
-        parts.append(Corpus(part, vocabulary=corpus.vocabulary, ids=corpus.ids))
+        parts.append(Corpus(part, corpus.vocabulary, corpus.ids, corpus.exposure))
     return parts[0], parts[1]
 
 
@@ -141,10 +147,12 @@ def log_completion(
     n_particles: int | None = None,
     n_replicates: int | None = None,
     event: str = "sequence",
+    exposure: Any = None,
     unseen: str = "raise",
     budget: float | None = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
+    executor: Executor | None = None,
     progress: bool = False,
     options: Mapping[str, Any] | None = None,
 ) -> LogLikelihood:
@@ -167,12 +175,17 @@ def log_completion(
         As in :func:`log_likelihood`.
     event : {"sequence", "counts"}, default="sequence"
         The held-out tokens in order, or their bag with its multiplicity.
+    exposure : float or array of shape (n_documents,), optional
+        Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models only.
+        Default: those of the corpus, else 1.
     unseen : {"raise", "drop"}, default="raise"
         What to do with words that the model's vocabulary lacks.
     random_state : None, int, RandomState, Generator or SeedSequence
         Equal seeds give equal bits, for any number of threads.
     n_jobs : int, optional
-        Threads; None means all cores.
+        Threads; None means all cores, or one for each task of an `executor`.
+    executor : concurrent.futures.Executor, optional
+        As in :func:`log_likelihood`.
     progress : bool, default=False
         Show a progress bar (needs tqdm).
 
@@ -219,28 +232,29 @@ def log_completion(
         budget=budget,
         options=options,
     )
-    n_threads = checks.n_threads(n_jobs)
+    n_threads = threads_of_task(check_executor(executor), n_jobs)
     first, n_unseen_first = model._aligned(observed, "observed", unseen)
     second, n_unseen_second = model._aligned(held_out, "held_out", unseen)
     _refuse_other_documents(first, second)
-    core_first, core_second = first._core_documents(), second._core_documents()
+    first = exposed(model, first, exposure)
+    second = second.with_exposure(first.exposure)
+    plan = ScoringPlan(model._core_parts(), settings, draw_seed(random_state), n_threads)
+    pair = first._core_documents(), second._core_documents()
+    groups = _groups_of_pairs(pair[0].groups(), pair[1].groups())
+    scores: _core.Scores | BlockScores
     with progress_bar(progress, first.n_documents, "document") as update:
-        scores = _core.completion(
-            model._core_model(),
-            core_first,
-            core_second,
-            settings,
-            seed=draw_seed(random_state),
-            n_jobs=n_threads,
-            progress=update,
-        )
+        if executor is None:
+            scores = plan.score(*pair, progress=update)
+        else:
+            plan.check(*pair)
+            scores = score_in_blocks(executor, plan, [first, second], groups, update)
     result = collect(
         scores,
         settings,
         n_tokens=second.counts.sum(axis=1),
         n_unseen_tokens=n_unseen_first + n_unseen_second,
         ids=second.ids,
-        groups=_groups_of_pairs(core_first.groups(), core_second.groups()),
+        groups=groups,
         is_ratio=True,
     )
     if scores.interruption is not None:
@@ -274,7 +288,7 @@ def completion_perplexity(
     random_state : None, int, RandomState, Generator or SeedSequence
         Source of the division and of the estimates.
     **scoring
-        Further arguments of :func:`log_completion`.
+        Further arguments of :func:`log_completion`: `executor`, `n_jobs` and others.
 
     Returns
     -------
@@ -311,7 +325,7 @@ def completion_perplexity(
     return Perplexity(value, value * result.nats_per_token_std_error)
 
 
-def plug_in_perplexity(model: Any, observed: Any, held_out: Any) -> float:
+def plug_in_perplexity(model: Any, observed: Any, held_out: Any, *, exposure: Any = None) -> float:
     """Perplexity of held-out entries under point estimates of the topic weights.
 
     ``exp(-Σ x ln λ / Σ x)`` over the held-out counts x, with the word probabilities
@@ -328,6 +342,9 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any) -> float:
     observed, held_out : Corpus, sparse matrix, integer array or DataFrame
         Documents in the same order, shape (n_documents, n_words) each; :func:`split_tokens` makes
         them.
+    exposure : float or array of shape (n_documents,), optional
+        Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models only.
+        Default: those of the corpus, else 1.
 
     Returns
     -------
@@ -361,7 +378,8 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any) -> float:
     first, _ = model._aligned(observed, "observed", "raise")
     second, _ = model._aligned(held_out, "held_out", "raise")
     _refuse_other_documents(first, second)
-    theta = model.transform(first.counts)
+    documents = Corpus(first.counts, exposure=first.exposure)
+    theta = np.array(model.transform(exposed(model, documents, exposure)))
     theta /= theta @ model.components_.sum(axis=1, keepdims=True)
     cells = sparse.coo_matrix(second.counts)
     rates = np.einsum("ik,ki->i", theta[cells.row], model.components_[:, cells.col])
@@ -381,4 +399,14 @@ def _refuse_other_documents(observed: Corpus, held_out: Corpus) -> None:
         raise InvalidArgumentError(
             f"observed and held_out must hold the same documents, got {observed.n_documents:,} and "
             f"{held_out.n_documents:,}"
+        )
+    if (
+        observed.exposure is not None
+        and held_out.exposure is not None
+        and (observed.exposure != held_out.exposure).any()
+    ):
+        document = int(np.argmax(observed.exposure != held_out.exposure))
+        raise InvalidArgumentError(
+            f"observed and held_out must hold the same documents, but the exposures of document "
+            f"{document} are {observed.exposure[document]} and {held_out.exposure[document]}"
         )

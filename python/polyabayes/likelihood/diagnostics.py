@@ -16,7 +16,7 @@ from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
-from polyabayes.likelihood.foreign import Scorable, as_scorable
+from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed
 from polyabayes.likelihood.methods import REVERSIBLE, check_settings
 from polyabayes.likelihood.result import LogLikelihood
 
@@ -30,9 +30,15 @@ class Simulated(Scorable, Protocol):
     components_: NDArray[np.float64]
 
     def _draw_topic_counts(
-        self, n_documents: int, lengths: NDArray[np.int64] | None, rng: np.random.Generator
+        self,
+        n_documents: int,
+        sizes: NDArray[np.int64] | NDArray[np.float64] | None,
+        rng: np.random.Generator,
     ) -> NDArray[np.int64]:
-        """Tokens of each topic in each of `n_documents` documents drawn from the model."""
+        """Tokens of each topic in each of `n_documents` documents drawn from the model.
+
+        `sizes` are lengths where the model takes these as given, else exposures, if any.
+        """
 
 
 def bidirectional_bounds(
@@ -41,6 +47,7 @@ def bidirectional_bounds(
     *,
     n_documents: int = 10,
     document_length: int | ArrayLike | None = None,
+    exposure: float | ArrayLike | None = None,
     n_samples: int | None = None,
     n_particles: int | None = None,
     n_replicates: int | None = None,
@@ -69,6 +76,8 @@ def bidirectional_bounds(
     document_length : int or array of shape (n_documents,), default=100
         Number of tokens of every document, or of each; LDA only. Gamma-Poisson models draw their
         lengths.
+    exposure : float or array of shape (n_documents,), default=1
+        Size of every document, or of each, which multiplies its Poisson rates; gamma-Poisson only.
     n_samples, n_particles, n_replicates, options
         As in :func:`log_likelihood`.
     random_state : None, int, RandomState, Generator or SeedSequence
@@ -120,7 +129,8 @@ def bidirectional_bounds(
     n_documents = checks.whole_number("n_documents", n_documents)
     core_model = model._core_model()
     rng = random_generator(random_state)
-    corpus, topics = _simulate(model, n_documents, document_length, rng)
+    sizes = exposed(model, Corpus(np.zeros((n_documents, 1), dtype=int)), exposure).exposure
+    corpus, topics = _simulate(model, n_documents, document_length, sizes, rng)
     with progress_bar(progress, n_documents, "document") as update:
         lower, lower_errors, upper, upper_errors, sizes = _core.bidirectional(
             core_model,
@@ -137,20 +147,26 @@ def bidirectional_bounds(
 
 
 def _simulate(
-    model: Scorable, n_documents: int, document_length: Any, rng: np.random.Generator
+    model: Scorable,
+    n_documents: int,
+    document_length: Any,
+    exposure: NDArray[np.float64] | None,
+    rng: np.random.Generator,
 ) -> tuple[Corpus, NDArray[np.uint16]]:
     """Documents, and the topics of their tokens: those of a document follow one another by word."""
     if not isinstance(model, Simulated):
         raise InvalidArgumentError(f"documents cannot be simulated from {model!r}")
     if model._conditions_on_length:
-        lengths = _lengths(100 if document_length is None else document_length, n_documents)
+        sizes: NDArray[Any] | None = _lengths(
+            100 if document_length is None else document_length, n_documents
+        )
     elif document_length is not None:
         raise InvalidArgumentError(
             "document_length is for LDA; a gamma-Poisson model draws the lengths itself"
         )
     else:
-        lengths = None
-    phi, topic_counts = model.components_, model._draw_topic_counts(n_documents, lengths, rng)
+        sizes = exposure
+    phi, topic_counts = model.components_, model._draw_topic_counts(n_documents, sizes, rng)
     documents, topics = (
         np.repeat(index, topic_counts.ravel())
         for index in np.indices(topic_counts.shape).reshape(2, -1)
@@ -165,7 +181,8 @@ def _simulate(
     counts = sparse.coo_matrix(
         (np.ones(len(words), dtype=np.int64), (documents, words)), (n_documents, phi.shape[1])
     )
-    return Corpus(counts.tocsr()), topics[order].astype(np.uint16)
+    corpus = Corpus(counts.tocsr(), exposure=exposure)
+    return corpus, topics[order].astype(np.uint16)
 
 
 def _lengths(document_length: Any, n_documents: int) -> NDArray[np.int64]:

@@ -1,18 +1,20 @@
 """Models of other packages, wherever a model is asked for.
 
-Nothing here knows a package: whoever can convert models registers a converter.
+Nothing here knows a package.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
 from polyabayes import _core
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.exceptions import InvalidTypeError
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.likelihood.core_parts import CoreParts
 
-__all__ = ["Scorable", "as_scorable", "read_documents", "register_converter"]
+__all__ = ["Scorable", "as_scorable", "exposed", "read_documents"]
 
 
 @runtime_checkable
@@ -28,14 +30,13 @@ class Scorable(Protocol):
     def _core_model(self) -> _core.Model:
         """The model as the compiled core reads it."""
 
+    def _core_parts(self) -> CoreParts:
+        """The arrays of which the compiled core makes the model."""
 
-# Each gives a model of ours for one that it knows, and None for any other.
-_converters: list[Callable[[Any], Scorable | None]] = []
 
-
-def register_converter(converter: Callable[[Any], Scorable | None]) -> None:
-    """Have `converter` asked about models that are not ours."""
-    _converters.append(converter)
+# Its convert gives a model of ours for one of another package, and None for any other object. It is
+# loaded when such a model is met: scoring our own needs nothing of it.
+_RECOGNITION = "polyabayes.interop.recognition"
 
 
 def as_scorable(name: str, model: Any) -> Scorable:
@@ -49,10 +50,9 @@ def as_scorable(name: str, model: Any) -> Scorable:
     if not isinstance(model, type):
         if isinstance(model, Scorable):
             return model
-        for converter in _converters:
-            converted = converter(model)
-            if converted is not None:
-                return converted
+        converted: Scorable | None = import_module(_RECOGNITION).convert(model)
+        if converted is not None:
+            return converted
     raise InvalidTypeError(
         f"{name} must be a LatentDirichletAllocation or a PoissonFactorAnalysis, or a fitted model "
         f"of scikit-learn, gensim, tomotopy or pycisTopic, got {model!r:.200}; bring other models "
@@ -67,3 +67,31 @@ def read_documents(models: Iterable[Scorable], documents: Any, name: str = "docu
         if vectorise is not None:
             return as_corpus(vectorise(documents, name), name)
     return as_corpus(documents, name)
+
+
+def exposed(model: Any, corpus: Corpus, exposure: Any) -> Corpus:
+    """The documents with the exposure that the model takes into account.
+
+    Parameters
+    ----------
+    model : Scorable
+        The model; it need not be fitted.
+    corpus : Corpus
+        Documents, which may bring exposures of their own.
+    exposure : float, array of shape (n_documents,), or None
+        Takes the place of the corpus's own.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If `exposure` is given to LDA, or is not one positive number for each document.
+    """
+    if not model._conditions_on_length:
+        return corpus if exposure is None else corpus.with_exposure(exposure)
+    if exposure is not None:
+        raise InvalidArgumentError(
+            f"{argument('exposure')}: LDA takes the lengths of the documents as given, so that "
+            "their size has no bearing on it; leave exposure out, or take a gamma-Poisson model"
+        )
+    # The probability of words given the length is the same at any exposure.
+    return corpus if corpus.exposure is None else corpus.with_exposure(None)

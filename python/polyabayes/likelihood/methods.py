@@ -20,27 +20,30 @@ class Method(NamedTuple):
         Whether its estimates tend to p as the sample grows.
     cost : str
         Multiply-adds of a replicate: N tokens, W distinct words, K topics, S samples, P particles.
+    size : str
+        The argument that is the size of the sample; empty where there is none.
     """
 
     is_unbiased: bool
     is_consistent: bool
     cost: str
+    size: str = ""
 
 
 METHODS = {
     "auto": Method(True, True, "as chosen"),
     "exact": Method(True, True, "K C(N+K-1, K), Π C(y_w+2, 2) or N² Π (y_w+1) / 2"),
-    "annealed": Method(True, True, "S N K"),
-    "smc-lookahead": Method(True, True, "P N K"),
-    "smc": Method(True, True, "P N K"),
-    "left-to-right": Method(True, True, "P N² K"),
-    "left-to-right-particle": Method(False, False, "P N² K"),
-    "left-to-right-sequential": Method(False, True, "P N² K"),
-    "l2r": Method(True, True, "P W N K"),
-    "chib": Method(True, True, "4 S N K"),
-    "mean-field": Method(True, True, "S N"),
-    "direct": Method(True, True, "S W K"),
-    "harmonic": Method(False, True, "S N K"),
+    "annealed": Method(True, True, "S N K", "n_samples"),
+    "smc-lookahead": Method(True, True, "P N K", "n_particles"),
+    "smc": Method(True, True, "P N K", "n_particles"),
+    "left-to-right": Method(True, True, "P N² K", "n_particles"),
+    "left-to-right-particle": Method(False, False, "P N² K", "n_particles"),
+    "left-to-right-sequential": Method(False, True, "P N² K", "n_particles"),
+    "l2r": Method(True, True, "P W N K", "n_particles"),
+    "chib": Method(True, True, "4 S N K", "n_samples"),
+    "mean-field": Method(True, True, "S N", "n_samples"),
+    "direct": Method(True, True, "S W K", "n_samples"),
+    "harmonic": Method(False, True, "S N K", "n_samples"),
     "recursive": Method(False, False, "N K"),
 }
 

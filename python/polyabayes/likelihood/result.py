@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +11,16 @@ from scipy import stats
 
 from polyabayes import _core
 from polyabayes._support import checks
-from polyabayes._support.results import Result
+from polyabayes._support.results import Record, Result
 from polyabayes.exceptions import (
     ImpossibleDocumentWarning,
     Interrupted,
     MissingDependencyError,
     PolyabayesWarning,
     UnreliableErrorWarning,
+    argument,
 )
+from polyabayes.likelihood.blocks import BlockScores
 from polyabayes.likelihood.methods import METHODS, Method, Settings
 
 if TYPE_CHECKING:
@@ -28,9 +30,12 @@ __all__ = ["LogLikelihood", "Trace", "collect", "doubts", "interrupted"]
 
 # The share of log-normal replicates that is effective when their logs deviate by 1.
 _RELIABLE_SHARE = 0.37
+# Variance of ln p in a replicate that samples are made for where a size is advised.
+_ENOUGH_VARIANCE = 0.16
 
 
-class Trace(NamedTuple):
+@dataclass(frozen=True, repr=False, eq=False)
+class Trace(Record):
     """Estimates as a function of the number of samples, from one run.
 
     Attributes
@@ -60,6 +65,10 @@ class Trace(NamedTuple):
     n_samples: NDArray[np.float64]
     values: NDArray[np.float64]
     std_errors: NDArray[np.float64]
+
+    def _columns(self) -> dict[str, Any]:
+        document = np.indices(self.values.shape)[0].ravel()
+        return {"document": document, **{n: c.ravel() for n, c in super()._columns().items()}}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -140,11 +149,6 @@ class LogLikelihood(Result):
         """Whether p itself is estimated without bias: ln p is then low by half its variance."""
         known = not self.is_ratio or set(self.methods.tolist()) <= {"exact"}
         return known and all(method.is_unbiased for method in self._used())
-
-    @property
-    def is_biased(self) -> bool:
-        """Whether some estimate of p is biased at this sample size."""
-        return not self.is_unbiased
 
     @property
     def is_consistent(self) -> bool:
@@ -336,13 +340,17 @@ class LogLikelihood(Result):
         used = ", ".join(f"{name} {n:,}" for name, n in _tally(self.methods))
         return (
             f"<LogLikelihood of {self.event}: {len(self.values):,} documents ({used}), "
-            f"{self.total:z,.2f} +- {self.total_std_error:.2g} nats, "
-            f"{self.nats_per_token:z.4f} a token, perplexity {self.perplexity:,.1f}>"
+            f"{self.total:z,.2f} +- {self.total_std_error:.2g} nats, {self._per_token()}>"
         )
+
+    def _per_token(self) -> str:
+        if not self.n_tokens.any():
+            return "no tokens"
+        return f"{self.nats_per_token:z.4f} a token, perplexity {self.perplexity:,.1f}"
 
 
 def collect(
-    scores: _core.Scores,
+    scores: _core.Scores | BlockScores,
     settings: Settings,
     *,
     n_tokens: Any,
@@ -389,8 +397,17 @@ def _name(result: LogLikelihood, row: int) -> str:
     return f"document {row}" if result.ids is None else f"document {row} ({result.ids[row]!r})"
 
 
-def doubts(result: LogLikelihood) -> list[tuple[type[PolyabayesWarning], str]]:
-    """Warnings of impossible documents, and of errors that rest on one replicate."""
+def doubts(result: LogLikelihood, call: str = "{}") -> list[tuple[type[PolyabayesWarning], str]]:
+    """Warnings of impossible documents, and of errors that rest on one replicate.
+
+    Parameters
+    ----------
+    result : LogLikelihood
+        The scores.
+    call : str
+        How to say the argument that would help, put in place of ``{}``: a call of
+        :func:`log_likelihood` where the function at work does not take it.
+    """
     found: list[tuple[type[PolyabayesWarning], str]] = []
     impossible = np.flatnonzero(np.isneginf(result.values) & (result.methods == "exact"))
     if len(impossible):
@@ -409,8 +426,22 @@ def doubts(result: LogLikelihood) -> list[tuple[type[PolyabayesWarning], str]]:
             (
                 UnreliableErrorWarning,
                 f"documents whose replicates differ too much for their standard error to be "
-                f"trusted: {len(shaky):,}, {_name(result, shaky[0])} first; raise n_particles or "
-                "n_samples",
+                f"trusted: {len(shaky):,}, {_name(result, shaky[0])} first; "
+                f"{_remedy(result, shaky, call)}",
             )
         )
     return found
+
+
+def _remedy(result: LogLikelihood, shaky: NDArray[np.intp], call: str) -> str:
+    """The argument to raise, and the value that the worst document needs."""
+    worst = shaky[np.argmin(np.nan_to_num(result.n_effs[shaky]))]
+    method, size = METHODS[str(result.methods[worst])], int(result.sizes[worst])
+    if not method.is_consistent or not method.size or not size:
+        return f"score them by {call.format(argument('method', 'auto'))}"
+    # The log-variance of a replicate falls as its sample grows.
+    effective = max(float(np.nan_to_num(result.n_effs[worst])), 1.0)
+    wanted = size * np.log(result.n_replicates / effective) / _ENOUGH_VARIANCE
+    power = 10 ** int(np.log10(wanted))
+    rounded = power * int(np.ceil(wanted / power))
+    return f"use {call.format(argument(method.size, rounded))}, they had up to {size:,}"

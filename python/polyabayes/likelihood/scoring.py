@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
-from polyabayes.likelihood.foreign import Scorable, as_scorable
+from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_in_blocks
+from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
+from polyabayes.scale.executors import check_executor, threads_of_task
 
 __all__ = ["EVENTS", "log_likelihood"]
 
@@ -33,10 +36,12 @@ def log_likelihood(
     target_std_error: float | None = None,
     event: str | None = None,
     given_length: bool | None = None,
+    exposure: Any = None,
     unseen: str = "raise",
     budget: float | None = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
+    executor: Executor | None = None,
     progress: bool = False,
     trace: bool = False,
     options: Mapping[str, Any] | None = None,
@@ -115,6 +120,10 @@ def log_likelihood(
         (default for gamma-Poisson).
     given_length : bool, optional
         Condition on the document's length. LDA always does; gamma-Poisson does not by default.
+    exposure : float or array of shape (n_documents,), optional
+        Known size of each document (depth of a cell, time, area), which multiplies its Poisson
+        rates; gamma-Poisson only. Default: the exposure of the corpus, else 1, which is the same
+        bits as none. Documents of equal counts and different exposures are different documents.
     unseen : {"raise", "drop"}, default="raise"
         What to do with words that the model's vocabulary lacks, where model and documents both
         have one. Dropped tokens are counted in the result.
@@ -124,7 +133,10 @@ def log_likelihood(
     random_state : None, int, RandomState, Generator or SeedSequence
         Equal seeds give equal bits, for any number of threads and any order of documents.
     n_jobs : int, optional
-        Threads; None means all cores.
+        Threads; None means all cores, or one for each task of an `executor`.
+    executor : concurrent.futures.Executor, optional
+        Scores blocks of documents on its workers: processes, or a cluster's, as those of Dask
+        (``client.get_executor()``). The model is sent once. The same bits as without.
     progress : bool, default=False
         Show a progress bar (needs tqdm).
     trace : bool, default=False
@@ -146,6 +158,8 @@ def log_likelihood(
     ------
     BudgetExceededError
         If a request would cost more than `budget`; before any work.
+    WorkerError
+        If a worker of the `executor` died and its engine did not run its task again.
     InvalidArgumentError, InvalidCountsError, InvalidTypeError
         If an argument is bad; before any work.
     Interrupted
@@ -182,7 +196,7 @@ def log_likelihood(
     settings = check_settings(
         method=method,
         event=event,
-        given_length=_given_length(model, given_length),
+        given_length=conditions_on_length(model, given_length),
         n_samples=n_samples,
         n_particles=n_particles,
         n_replicates=n_replicates,
@@ -191,25 +205,26 @@ def log_likelihood(
         trace=trace,
         options=options,
     )
-    n_threads = checks.n_threads(n_jobs)
+    n_threads = threads_of_task(check_executor(executor), n_jobs)
     corpus, n_unseen = model._aligned(documents, "documents", unseen)
-    core_model, core_documents = model._core_model(), corpus._core_documents()
+    corpus = exposed(model, corpus, exposure)
+    plan = ScoringPlan(model._core_parts(), settings, draw_seed(random_state), n_threads)
+    core_documents = corpus._core_documents()
+    groups = core_documents.groups()
+    scores: _core.Scores | BlockScores
     with progress_bar(progress, corpus.n_documents, "document") as update:
-        scores = _core.score(
-            core_model,
-            core_documents,
-            settings,
-            seed=draw_seed(random_state),
-            n_jobs=n_threads,
-            progress=update,
-        )
+        if executor is None:
+            scores = plan.score(core_documents, progress=update)
+        else:
+            plan.check(core_documents)
+            scores = score_in_blocks(executor, plan, [corpus], groups, update)
     result = collect(
         scores,
         settings,
         n_tokens=corpus.counts.sum(axis=1),
         n_unseen_tokens=n_unseen,
         ids=corpus.ids,
-        groups=core_documents.groups(),
+        groups=groups,
     )
     if scores.interruption is not None:
         raise interrupted(scores.interruption, result)
@@ -218,7 +233,8 @@ def log_likelihood(
     return result
 
 
-def _given_length(model: Scorable, given_length: bool | None) -> bool:
+def conditions_on_length(model: Scorable, given_length: bool | None) -> bool:
+    """Whether to condition on the length: as asked for, or as the model does by default."""
     if given_length is None:
         return model._conditions_on_length
     if not isinstance(given_length, (bool, np.bool_)):

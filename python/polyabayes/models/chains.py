@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import warnings
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from sklearn.base import clone
 
 from polyabayes._support import checks
 from polyabayes._support.random import RandomState, draw_seed, random_generator
-from polyabayes.data.corpus import as_corpus
+from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
@@ -23,6 +24,7 @@ from polyabayes.exceptions import (
     MissingDependencyError,
 )
 from polyabayes.models.topic_model import TopicModel
+from polyabayes.scale.executors import check_executor, sharing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,6 +168,7 @@ def sample_chains(
     n_chains: int = 4,
     *,
     random_state: RandomState = None,
+    executor: Executor | None = None,
 ) -> Chains:
     """Train a model several times from independent starts, and record what the chains draw.
 
@@ -177,10 +180,13 @@ def sample_chains(
     X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
         The documents.
     n_chains : int, default=4
-        Number of chains, at least 2; one after the other, each on all its threads.
+        Number of chains, at least 2; without an executor, one after the other.
     random_state : None, int, RandomState, Generator or SeedSequence
         Seed of all chains; equal seeds give equal bits, and the first chains do not depend on
         how many follow.
+    executor : concurrent.futures.Executor, optional
+        Where the chains run, on one thread each unless the estimator's ``n_jobs`` says otherwise:
+        processes, or the workers of a cluster. The same bits as without.
 
     Returns
     -------
@@ -194,6 +200,8 @@ def sample_chains(
         before it.
     Interrupted
         On Ctrl-C; ``partial`` holds the chains that were complete.
+    WorkerError
+        If a worker died and its engine did not run its chain again.
 
     Examples
     --------
@@ -221,24 +229,59 @@ def sample_chains(
             f"cannot be told: leave at least {_FEWEST_DRAWS}"
         )
     generator = random_generator(random_state)
-    models: list[TopicModel] = []
-    records: list[list[dict[str, Any]]] = []
-    for chain in range(n_chains):
-        model = clone(estimator).set_params(random_state=draw_seed(generator))
-        kept: list[dict[str, Any]] = []
-        # Looks are at multiples of their period: this one meets every kept sweep.
-        every = math.gcd(schedule.burn_in, schedule.thin)
-        try:
-            model.fit(corpus, eval_every=every, callback=partial(_record, kept, set(n_iter)))
-        except Interrupted as interruption:
-            done = _chains(models, n_iter, records)
-            raise Interrupted(f"stopped in chain {chain + 1} of {n_chains}", done) from interruption
-        joint = dict(zip(model.trace_.n_iter, model.trace_.log_joint, strict=True))
-        models.append(model)
-        records.append(
-            [{"log_joint": joint[n], **draw} for n, draw in zip(n_iter, kept, strict=True)]
-        )
-    return _chains(models, n_iter, records)
+    seeds = [draw_seed(generator) for _ in range(n_chains)]
+    plan = _Plan(estimator, corpus, n_iter, math.gcd(schedule.burn_in, schedule.thin))
+    done: dict[int, tuple[TopicModel, list[dict[str, Any]]]] = {}
+    executor = check_executor(executor)
+    try:
+        if executor is None:
+            for chain, seed in enumerate(seeds):
+                done[chain] = _run_chain(plan, seed)
+        else:
+            _run_chains(executor, plan, seeds, done)
+    except KeyboardInterrupt as interruption:
+        where = f"in chain {len(done) + 1}" if executor is None else f"after {len(done)} chains"
+        message = f"stopped {where} of {n_chains}"
+        raise Interrupted(message, _chains(done, n_iter)) from interruption
+    return _chains(done, n_iter)
+
+
+class _Plan(NamedTuple):
+    """The inputs that all chains share."""
+
+    estimator: TopicModel
+    corpus: Corpus
+    n_iter: NDArray[np.int64]
+    # Looks are at multiples of their period: this one meets every kept sweep.
+    every: int
+
+
+def _run_chain(plan: _Plan, seed: int) -> tuple[TopicModel, list[dict[str, Any]]]:
+    """One chain, and its draws."""
+    model = clone(plan.estimator).set_params(random_state=seed)
+    kept: list[dict[str, Any]] = []
+    record = partial(_record, kept, set(plan.n_iter))
+    model.fit(plan.corpus, eval_every=plan.every, callback=record)
+    joint = dict(zip(model.trace_.n_iter, model.trace_.log_joint, strict=True))
+    draws = zip(plan.n_iter, kept, strict=True)
+    return model, [{"log_joint": joint[n], **draw} for n, draw in draws]
+
+
+def _run_chains(
+    executor: Executor,
+    plan: _Plan,
+    seeds: list[int],
+    done: dict[int, tuple[TopicModel, list[dict[str, Any]]]],
+) -> None:
+    """Put the chains into `done` as they end on the workers."""
+    threads = plan.estimator.n_jobs
+    if threads is None:
+        plan = plan._replace(estimator=clone(plan.estimator).set_params(n_jobs=1))
+    with sharing(executor, plan) as workers:
+        for chain, (model, kept) in workers.run(
+            _run_chain, [(seed,) for seed in seeds], lambda chain: f"chain {chain + 1}"
+        ):
+            done[chain] = model.set_params(n_jobs=threads), kept
 
 
 def _record(kept: list[dict[str, Any]], n_iter: set[int], model: TopicModel) -> None:
@@ -256,8 +299,11 @@ def _record(kept: list[dict[str, Any]], n_iter: set[int], model: TopicModel) -> 
 
 
 def _chains(
-    models: list[TopicModel], n_iter: NDArray[np.int64], records: list[list[dict[str, Any]]]
+    done: dict[int, tuple[TopicModel, list[dict[str, Any]]]], n_iter: NDArray[np.int64]
 ) -> Chains:
+    """The chains that are complete, in order."""
+    models = [done[chain][0] for chain in sorted(done)]
+    records = [done[chain][1] for chain in sorted(done)]
     names = list(records[0][0]) if records else []
     draws = {name: np.array([[draw[name] for draw in kept] for kept in records]) for name in names}
     return Chains(models, n_iter, draws)

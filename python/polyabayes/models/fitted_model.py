@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import validate_data
 
 from polyabayes import _core
@@ -16,12 +19,20 @@ from polyabayes._support import checks
 from polyabayes._support.files import checked_path
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import draw_seed
+from polyabayes._support.results import Record
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
-from polyabayes.likelihood.foreign import read_documents
-from polyabayes.likelihood.result import LogLikelihood
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    NotFittedError,
+    PolyabayesWarning,
+    argument,
+)
+from polyabayes.likelihood.core_parts import CoreParts
+from polyabayes.likelihood.foreign import exposed, read_documents
+from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
+from polyabayes.models.topic_table import topics_html
 
 __all__ = ["FittedModel", "TopicWeights"]
 
@@ -32,7 +43,8 @@ _TRANSFORM_SWEEPS = 100
 _SCALARS = ("n_iter_", "seed_", "topic_word_prior_", "bound_", "_bound_is_of")
 
 
-class TopicWeights(NamedTuple):
+@dataclass(frozen=True, repr=False, eq=False)
+class TopicWeights(Record):
     """Posterior of the topic weights theta of documents.
 
     Attributes
@@ -58,8 +70,13 @@ class TopicWeights(NamedTuple):
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
 
+    def _columns(self) -> dict[str, Any]:
+        document, topic = np.indices(self.mean.shape).reshape(2, -1)
+        weights = {"mean": self.mean.ravel(), "std": self.std.ravel()}
+        return {"document": document, "topic": topic, **weights}
 
-class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+
+class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of topic models that have topics, trained here or given."""
 
     n_components: int
@@ -79,19 +96,22 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     # Makes counts of raw documents, where the model came from a pipeline that does.
     _vectorise: Callable[[Any, str], Corpus] | None = None
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any, *, exposure: Any = None) -> NDArray[np.float64]:
         """Posterior mean topic weights of documents.
 
         Parameters
         ----------
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
             The documents.
+        exposure : float or array of shape (n_documents,), optional
+            Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
+            only. Default: those of the corpus, else 1.
 
         Returns
         -------
         ndarray of shape (n_documents, n_components)
             E[theta | document, model], averaged over Gibbs sweeps of each document: for LDA,
-            probabilities; for gamma-Poisson, rates.
+            probabilities; for gamma-Poisson, rates at exposure 1.
 
         Raises
         ------
@@ -110,15 +130,18 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         >>> bool(weights[0, 0] > weights[0, 1])
         True
         """
-        return self._topic_weights(X, spread=False)[:, 0]
+        return self._topic_weights(X, exposure, spread=False)[:, 0]
 
-    def topic_weights(self, X: Any) -> TopicWeights:
+    def topic_weights(self, X: Any, *, exposure: Any = None) -> TopicWeights:
         """Posterior mean topic weights of documents, and how uncertain they are.
 
         Parameters
         ----------
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
             The documents.
+        exposure : float or array of shape (n_documents,), optional
+            Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
+            only. Default: those of the corpus, else 1.
 
         Returns
         -------
@@ -145,16 +168,19 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         >>> bool((model.topic_weights([[9, 1, 0, 0]]).std > 0).all())
         True
         """
-        weights = self._topic_weights(X, spread=True)
+        weights = self._topic_weights(X, exposure, spread=True)
         return TopicWeights(weights[:, 0], weights[:, 1])
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: Any, *, exposure: Any = None) -> NDArray[np.float64]:
         """Log-likelihood of each document in nats, by :func:`log_likelihood` with its defaults.
 
         Parameters
         ----------
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
             The documents.
+        exposure : float or array of shape (n_documents,), optional
+            Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
+            only. Default: those of the corpus, else 1.
 
         Returns
         -------
@@ -176,9 +202,15 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         >>> model.score_samples([[1, 1, 1, 0]]).round(6).tolist()
         [-4.474051]
         """
-        return self._log_likelihood(X).values
+        return self._log_likelihood(X, exposure).values
 
-    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
+    def score(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002
+        *,
+        exposure: Any = None,
+    ) -> float:
         """Mean log-likelihood in nats per token; higher is better.
 
         Of the event that :func:`log_likelihood` asks the model about by default: the sequence for
@@ -191,6 +223,9 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             The documents.
         y : ignored
             Present for scikit-learn.
+        exposure : float or array of shape (n_documents,), optional
+            Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
+            only. Default: those of the corpus, else 1.
 
         Returns
         -------
@@ -200,7 +235,7 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Raises
         ------
         InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
-            If the documents do not fit the model, or the model has no topics.
+            If the documents do not fit the model, or hold no tokens, or the model has no topics.
 
         Examples
         --------
@@ -213,15 +248,18 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         >>> round(model.score([[1, 1, 1, 0]]), 6)
         -1.49135
         """
-        return self._log_likelihood(X).nats_per_token
+        return self._log_likelihood(self._with_tokens(X), exposure).nats_per_token
 
-    def perplexity(self, X: Any) -> float:
+    def perplexity(self, X: Any, *, exposure: Any = None) -> float:
         """``exp(-score(X))``; lower is better, and comparable within one class of models only.
 
         Parameters
         ----------
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
             The documents.
+        exposure : float or array of shape (n_documents,), optional
+            Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
+            only. Default: those of the corpus, else 1.
 
         Returns
         -------
@@ -231,7 +269,7 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Raises
         ------
         InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
-            If the documents do not fit the model, or the model has no topics.
+            If the documents do not fit the model, or hold no tokens, or the model has no topics.
 
         Examples
         --------
@@ -244,7 +282,7 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         >>> round(model.perplexity([[1, 1, 1, 0]]), 4)
         4.4431
         """
-        return self._log_likelihood(X).perplexity
+        return self._log_likelihood(self._with_tokens(X), exposure).perplexity
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a safetensors file that :func:`polyabayes.load` reads.
@@ -291,13 +329,52 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         tags.input_tags.categorical = True
         return tags
 
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ARG002
+        """Names of the columns of ``transform``: topic0, topic1, and so on.
 
-    def _topic_weights(self, X: Any, *, spread: bool) -> NDArray[np.float64]:
+        Parameters
+        ----------
+        input_features : ignored
+            Present for scikit-learn.
+
+        Returns
+        -------
+        ndarray of str objects, shape (n_components,)
+
+        Raises
+        ------
+        NotFittedError
+            If the model has no topics.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> model = pb.LatentDirichletAllocation.from_parameters(
+        ...     doc_topic_prior=0.1, topic_word=[[0.5, 0.5], [0.1, 0.9]]
+        ... )
+        >>> model.get_feature_names_out().tolist()
+        ['topic0', 'topic1']
+        """
+        self._check_fitted()
+        names = [f"topic{topic}" for topic in range(len(self.components_))]
+        return np.array(names, dtype=object)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**options)
+        return {**bundle, "text/html": self._repr_html_inner()} if "text/html" in bundle else bundle
+
+    def _repr_html_inner(self) -> str:
+        """scikit-learn's diagram and, once there are topics, their words, for notebooks."""
+        diagram: str = estimator_html_repr(self)
+        if not hasattr(self, "components_"):
+            return diagram
+        n_topics, n_words = self.components_.shape
+        caption = f"{type(self).__name__}: {n_topics:,} topics of {n_words:,} words"
+        return diagram + topics_html(self.components_, self.vocabulary_, caption)
+
+    def _topic_weights(self, X: Any, exposure: Any, *, spread: bool) -> NDArray[np.float64]:
         """Moments of the topic weights, (n_documents, 1 or 2, n_components)."""
-        corpus = self._checked(X)
+        corpus = exposed(self, self._checked(X), exposure)
         with progress_bar(self.progress, corpus.n_documents, "document") as update:
             return _core.transform(
                 self._core_model(),
@@ -309,8 +386,31 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 progress=update,
             )
 
-    def _log_likelihood(self, X: Any) -> LogLikelihood:
-        return log_likelihood(self, self._checked(X), random_state=self.seed_, n_jobs=self.n_jobs)
+    def _log_likelihood(self, X: Any, exposure: Any) -> LogLikelihood:
+        """Scores of documents; warnings name the function that takes what would help."""
+        corpus = self._checked(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PolyabayesWarning)
+            result = log_likelihood(
+                self,
+                corpus,
+                exposure=exposure,
+                random_state=self.seed_,
+                n_jobs=self.n_jobs,
+            )
+        for category, message in doubts(result, "polyabayes.log_likelihood(model, X, {})"):
+            warnings.warn(message, category, stacklevel=3)
+        return result
+
+    def _with_tokens(self, X: Any) -> Corpus:
+        """Documents that a mean over tokens can be taken of."""
+        corpus = self._checked(X)
+        if not corpus.n_tokens:
+            raise InvalidArgumentError(
+                "X holds no tokens, so there is no mean over them: score_samples gives the "
+                "log-likelihood of empty documents"
+            )
+        return corpus
 
     def _checked(self, X: Any) -> Corpus:
         """Documents for the estimator's own methods: columns as in ``fit``, if those had names."""
@@ -393,4 +493,8 @@ class FittedModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         )
 
     def _core_model(self) -> _core.Model:
+        return self._core_parts().core_model()
+
+    def _core_parts(self) -> CoreParts:
+        """The arrays of which the compiled core makes the model."""
         raise NotImplementedError

@@ -6,8 +6,9 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,6 @@ from scipy import sparse
 
 from polyabayes import _core
 from polyabayes._support import checks
-from polyabayes._support.frames import data_frame
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.state_folder import StateFolder, refuse_other
 from polyabayes._support.storage import read_arrays, write_arrays
@@ -25,9 +25,7 @@ from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
+from polyabayes.models.traces import TrainingTrace
 
 _CHECKPOINT = "checkpoint.safetensors"
 
@@ -58,113 +56,6 @@ class Schedule(NamedTuple):
 def start_sweeps(burn_in: int) -> int:
     """Sweeps of the start of a run."""
     return min(START_SWEEPS, int(_START_SHARE * burn_in))
-
-
-class TrainingTrace(NamedTuple):
-    """Progress of training, recorded every ``eval_every`` sweeps.
-
-    Attributes
-    ----------
-    n_iter : ndarray of int
-        Sweeps done.
-    log_joint : ndarray
-        ln of the joint density of words, topics of tokens and parameters, in nats, up to a
-        constant.
-    held_out : ndarray
-        Nats per token of ``eval_corpus`` under the model that training would return then; NaN
-        without one.
-    held_out_std_error : ndarray
-        Standard error of ``held_out``.
-    seconds : ndarray
-        Seconds since training began, or went on from a checkpoint; without those of evaluation.
-
-    Examples
-    --------
-    >>> import polyabayes as pb
-    >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
-    >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
-    >>> lda.trace_.n_iter.tolist(), lda.trace_.log_joint.shape
-    ([10, 20], (2,))
-    """
-
-    n_iter: NDArray[np.int64]
-    log_joint: NDArray[np.float64]
-    held_out: NDArray[np.float64]
-    held_out_std_error: NDArray[np.float64]
-    seconds: NDArray[np.float64]
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row every ``eval_every`` sweeps.
-
-        Returns
-        -------
-        pandas.DataFrame
-            The attributes as columns.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-
-        Examples
-        --------
-        >>> import polyabayes as pb
-        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
-        >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
-        >>> lda.trace_.to_frame()["n_iter"].tolist()
-        [10, 20]
-        """
-        return _frame(self)
-
-
-class BoundTrace(NamedTuple):
-    """Progress of variational EM, iteration by iteration.
-
-    Attributes
-    ----------
-    n_iter : ndarray of int
-        Iterations done; the first entry is the start.
-    bound : ndarray
-        Lower bound of ln p(words | parameters) of the training documents, in nats.
-
-    Examples
-    --------
-    >>> import polyabayes as pb
-    >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
-    >>> lda = pb.LatentDirichletAllocation(2, fit_method="em", max_iter=5, random_state=0)
-    >>> bool((lda.fit(counts).trace_.bound < 0).all())
-    True
-    """
-
-    n_iter: NDArray[np.int64]
-    bound: NDArray[np.float64]
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row an iteration.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns ``n_iter`` and ``bound``.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-
-        Examples
-        --------
-        >>> import polyabayes as pb
-        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
-        >>> lda = pb.LatentDirichletAllocation(2, fit_method="em", max_iter=5, random_state=0)
-        >>> lda.fit(counts).trace_.to_frame().columns.tolist()
-        ['n_iter', 'bound']
-        """
-        return _frame(self)
-
-
-def _frame(trace: TrainingTrace | BoundTrace) -> pd.DataFrame:
-    return data_frame(trace._asdict())
 
 
 class Checkpoint:
@@ -217,11 +108,13 @@ class Checkpoint:
 
 
 def fingerprint(corpus: Corpus) -> str:
-    """Hash of the counts."""
+    """Hash of the counts, and of the exposures where there are any."""
     counts = corpus.counts
     digest = hashlib.sha256(repr(counts.shape).encode())
     for array in (counts.indptr, counts.indices, counts.data):
         digest.update(np.ascontiguousarray(array, dtype=np.int64).tobytes())
+    if corpus.exposure is not None:
+        digest.update(corpus.exposure.tobytes())
     return digest.hexdigest()[:16]
 
 
@@ -302,7 +195,7 @@ class EvaluationSchedule:
 
     def trace(self) -> TrainingTrace:
         """Columns of all looks."""
-        columns = np.array(self._rows, dtype=float).reshape(-1, len(TrainingTrace._fields)).T
+        columns = np.array(self._rows, dtype=float).reshape(-1, len(fields(TrainingTrace))).T
         return TrainingTrace(columns[0].astype(np.int64), *columns[1:])
 
 

@@ -21,6 +21,8 @@ from polyabayes.exceptions import (
     InvalidTypeError,
     argument,
 )
+from polyabayes.likelihood.core_parts import CoreParts
+from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.em import TOLERANCE, first_prior, fit_em, start_from
 from polyabayes.models.fitting import EvaluationSchedule, all_or_nothing, fingerprint
 from polyabayes.models.topic_model import PreviousState, TopicModel
@@ -161,7 +163,7 @@ class LatentDirichletAllocation(TopicModel):
     last_sample_ : LdaSample
         The last state of the chain beside the means; made when asked for.
     bound_ : float
-        After EM only: lower bound of ln p(words | components_, doc_topic_prior_) of the training
+        After EM only: lower bound of ln p(words | topics, alpha), as learned, of the training
         documents, in nats, without the pseudo-counts; -inf where Ctrl-C came before the first. It
         never falls from one iteration to the next where `topic_word_prior` is 0.
     n_features_in_ : int
@@ -238,6 +240,7 @@ class LatentDirichletAllocation(TopicModel):
         X: Any,
         y: Any = None,
         *,
+        exposure: Any = None,
         eval_corpus: Any = None,
         eval_every: int = 10,
         callback: Callable[[Self], Any] | None = None,
@@ -250,6 +253,9 @@ class LatentDirichletAllocation(TopicModel):
             The documents.
         y : ignored
             Present for scikit-learn.
+        exposure : None
+            LDA takes the lengths of documents as given: sizes of them are refused, and those of a
+            Corpus have no bearing on it.
         eval_corpus : like `X`, optional
             Gibbs only: held-out documents whose nats per token go to ``trace_``, by a few short
             annealing runs each.
@@ -298,12 +304,17 @@ class LatentDirichletAllocation(TopicModel):
                 for name in ("bound_", "_bound_is_of"):
                     self.__dict__.pop(name, None)
                 return super().fit(
-                    X, y, eval_corpus=eval_corpus, eval_every=eval_every, callback=callback
+                    X,
+                    y,
+                    exposure=exposure,
+                    eval_corpus=eval_corpus,
+                    eval_every=eval_every,
+                    callback=callback,
                 )
         looks = {"eval_corpus": (eval_corpus, None), "callback": (callback, None)}
         self._refuse_unused(method, eval_every=(eval_every, 10), **looks)
         with all_or_nothing(self):
-            return self._fit_em(X)
+            return self._fit_em(X, exposure)
 
     def __sklearn_clone__(self) -> Self:
         """Copy the parameters; `init` is data to grow from, and stays fitted."""
@@ -324,8 +335,8 @@ class LatentDirichletAllocation(TopicModel):
                     "leave it out"
                 )
 
-    def _fit_em(self, X: Any) -> Self:
-        corpus = as_corpus(X, "X")
+    def _fit_em(self, X: Any, exposure: Any) -> Self:
+        corpus = exposed(self, as_corpus(X, "X"), exposure)
         n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
         max_iter = checks.whole_number("max_iter", self.max_iter, 1, _MOST_ITERATIONS)
         tol = checks.not_negative_number("tol", self.tol)
@@ -427,9 +438,10 @@ class LatentDirichletAllocation(TopicModel):
 
         A model that is not fitted is trained as by ``fit``. For one that is, Gibbs sampling runs
         over the new documents alone, ``max_iter`` sweeps of it, and the old ones enter through the
-        prior of the topics: phi_k ~ Dirichlet((n_words topic_word_prior_ + topic_counts_k)
-        components_k). That is assumed-density filtering: a topic's posterior is replaced by the
-        Dirichlet of its mean that is as sharp as if the topics of all old tokens were known. So
+        prior of the topics: phi_k ~ Dirichlet((V beta + n_k) phi'_k), with phi' the old
+        topics, beta their prior and n their tokens. That is assumed-density filtering: a topic's
+        posterior is replaced by the Dirichlet of its mean that is as sharp as if the topics of all
+        old tokens were known. So
         it is too sure: old tokens keep their topics whatever the new ones tell, a poor mode of the
         first documents stays, and a new theme shares its component with an old one where none has
         few tokens. The order of the documents matters. Where all documents fit into memory,
@@ -484,7 +496,7 @@ class LatentDirichletAllocation(TopicModel):
 
     def _learn_from(self, X: Any) -> Self:
         """Sample the topics of new documents, what was learned before as a prior."""
-        corpus = self._checked(X)
+        corpus = exposed(self, self._checked(X), None)
         if not corpus.n_tokens:
             raise InvalidArgumentError(f"{argument('X')} holds no tokens: every document is empty")
         # A stream of its own for every batch, whose number of tokens before it tells it apart.
@@ -516,13 +528,13 @@ class LatentDirichletAllocation(TopicModel):
         return self.fit_method == "gibbs"
 
     def _draw_topic_counts(
-        self, n_documents: int, lengths: NDArray[np.int64], rng: np.random.Generator
+        self, n_documents: int, sizes: NDArray[np.int64], rng: np.random.Generator
     ) -> NDArray[np.int64]:
         weights = rng.dirichlet(self.doc_topic_prior_, size=n_documents)
-        return rng.multinomial(lengths, weights)
+        return rng.multinomial(sizes, weights)
 
-    def _core_model(self) -> _core.Model:
-        return _core.Model.lda(self.doc_topic_prior_, self.components_)
+    def _core_parts(self) -> CoreParts:
+        return CoreParts("lda", (self.doc_topic_prior_, self.components_))
 
     def _training(
         self,

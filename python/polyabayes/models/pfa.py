@@ -14,6 +14,8 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.likelihood.core_parts import CoreParts
+from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.topic_model import PreviousState, TopicModel, row_normalised
 
 __all__ = ["PoissonFactorAnalysis"]
@@ -297,20 +299,24 @@ class PoissonFactorAnalysis(TopicModel):
     score_samples = available_if(_scores)(TopicModel.score_samples)
     perplexity = available_if(_scores)(TopicModel.perplexity)
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any, *, exposure: Any = None) -> NDArray[np.float64]:
         """Topic weights of documents: posterior means, or those of NMF.
 
         Parameters
         ----------
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
             The documents.
+        exposure : float or array of shape (n_documents,), optional
+            Known sizes of the documents, which multiply their Poisson rates. Default: those of the
+            corpus, else 1.
 
         Returns
         -------
         ndarray of shape (n_documents, n_components)
-            E[theta | document, model], averaged over Gibbs sweeps of each document. After
-            ``prior="nmf"`` the theta of largest likelihood, by updates that go on until the
-            log-likelihood of the document is within 0.001 nats of its maximum, at most 1,000.
+            E[theta | document, model], rates at exposure 1, averaged over Gibbs sweeps of each
+            document. After ``prior="nmf"`` the theta of largest likelihood, by updates that go on
+            until the log-likelihood of the document is within 0.001 nats of its maximum, at most
+            1,000.
 
         Raises
         ------
@@ -328,15 +334,16 @@ class PoissonFactorAnalysis(TopicModel):
         """
         self._check_fitted()
         if self._has_likelihood():
-            return super().transform(X)
-        corpus = self._checked(X)
+            return super().transform(X, exposure=exposure)
+        corpus = exposed(self, self._checked(X), exposure)
         with progress_bar(self.progress, corpus.n_documents, "document") as update:
-            return _core.transform_nmf(
+            weights = _core.transform_nmf(
                 np.ascontiguousarray(self.components_.T),
                 corpus._core_documents(),
                 n_jobs=checks.n_threads(self.n_jobs),
                 progress=update,
             )
+        return weights if corpus.exposure is None else weights / corpus.exposure[:, np.newaxis]
 
     def _has_likelihood(self) -> bool:
         fitted = hasattr(self, "components_")
@@ -355,18 +362,20 @@ class PoissonFactorAnalysis(TopicModel):
     def _draw_topic_counts(
         self,
         n_documents: int,
-        lengths: NDArray[np.int64] | None,  # noqa: ARG002
+        sizes: NDArray[np.int64] | NDArray[np.float64] | None,
         rng: np.random.Generator,
     ) -> NDArray[np.int64]:
         p = self.probability_
         theta = rng.gamma(self.shape_, p / (1 - p), (n_documents, len(p)))
+        if sizes is not None:
+            theta *= sizes[:, np.newaxis]
         counts: NDArray[np.int64] = rng.poisson(theta * self.components_.sum(axis=1))
         return counts
 
-    def _core_model(self) -> _core.Model:
+    def _core_parts(self) -> CoreParts:
         if not self._has_likelihood():
             raise InvalidArgumentError(_NO_LIKELIHOOD)
-        return _core.Model.gamma_poisson(self.shape_, self.probability_, self.components_)
+        return CoreParts("gamma_poisson", (self.shape_, self.probability_, self.components_))
 
     def _training(self, corpus: Corpus, n_components: int) -> partial[_core.FitResult]:
         prior = checks.choice("prior", self.prior, PRIORS)

@@ -16,6 +16,7 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.random import draw_seed
 from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.data.counts import words_of
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
@@ -23,15 +24,14 @@ from polyabayes.exceptions import (
     PolyabayesWarning,
     argument,
 )
+from polyabayes.likelihood.foreign import exposed
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitted_model import FittedModel
 from polyabayes.models.fitting import (
-    BoundTrace,
     Checkpoint,
     EvaluationSchedule,
     LastState,
     Schedule,
-    TrainingTrace,
     all_or_nothing,
     fingerprint,
     run,
@@ -39,6 +39,7 @@ from polyabayes.models.fitting import (
     topic_word_counts,
 )
 from polyabayes.models.topic_table import TopicTable, topic_table
+from polyabayes.models.traces import BoundTrace, TrainingTrace
 
 # The first sweeps set the topics to their mean: on AP this saves a quarter of the sweeps.
 _WARM_UP = 30
@@ -94,6 +95,7 @@ class TopicModel(FittedModel):
         X: Any,
         y: Any = None,  # noqa: ARG002
         *,
+        exposure: Any = None,
         eval_corpus: Any = None,
         eval_every: int = 10,
         callback: Callable[[Self], Any] | None = None,
@@ -111,9 +113,12 @@ class TopicModel(FittedModel):
             The documents.
         y : ignored
             Present for scikit-learn.
+        exposure : float or array of shape (n_documents,), optional
+            Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
+            only. Default: those of the corpus, else 1.
         eval_corpus : like `X`, optional
-            Held-out documents whose nats per token go to ``trace_``, by a few short annealing
-            runs each.
+            Held-out documents, a Corpus where they have exposures, whose nats per token go to
+            ``trace_``, by a few short annealing runs each.
         eval_every : int, default=10
             Sweeps between two looks: entries of ``trace_``, and calls of `callback`.
         callback : callable, optional
@@ -151,16 +156,19 @@ class TopicModel(FittedModel):
         2
         """
         with all_or_nothing(self):
-            return self._fit(X, eval_corpus, eval_every, callback)
+            return self._fit(X, exposure, eval_corpus, eval_every, callback)
 
     def _fit(
         self,
         X: Any,
+        exposure: Any,
         eval_corpus: Any,
         eval_every: int,
         callback: Callable[[Self], Any] | None,
     ) -> Self:
-        corpus = as_corpus(X, "X")
+        corpus = exposed(self, as_corpus(X, "X"), exposure)
+        if corpus.exposure is not None:
+            raise InvalidArgumentError(f"{argument('exposure')}: training takes none")
         n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
         schedule = self._schedule()
         every = checks.whole_number("checkpoint_every", self.checkpoint_every)
@@ -186,13 +194,17 @@ class TopicModel(FittedModel):
         """K+: topics with at least one token in the last state of ``fit``."""
         return int(np.count_nonzero(self.topic_counts_ >= 1))
 
-    def topic_table(self, n_words: int = 10) -> TopicTable:
+    def topic_table(self, n_words: int = 10, vocabulary: Any = None) -> TopicTable:
         """List the topics by their share of the training tokens, the largest first.
 
         Parameters
         ----------
         n_words : int, default=10
             Words a topic, the most probable ones.
+        vocabulary : sequence of str of length n_features_in_, or fitted vectoriser, optional
+            The words of the columns; by default those of the training documents, which counts from
+            a vectoriser in a Pipeline do not bring: ``pipeline[-1].topic_table(vocabulary=
+            pipeline[:-1])``.
 
         Returns
         -------
@@ -202,7 +214,8 @@ class TopicModel(FittedModel):
         Raises
         ------
         InvalidArgumentError
-            If the model was not trained here: files hold no counts of tokens.
+            If the model was not trained here: files hold no counts of tokens. If there is not one
+            word for each column.
         NotFittedError
             If there are no topics.
 
@@ -220,7 +233,10 @@ class TopicModel(FittedModel):
             raise InvalidArgumentError(
                 "the model does not know how many tokens its topics have: call fit"
             )
-        return topic_table(self.components_, self.topic_counts_, self.vocabulary_, n_words)
+        words = words_of(vocabulary, self.n_features_in_, "the model")
+        if words is None:
+            words = self.vocabulary_
+        return topic_table(self.components_, self.topic_counts_, words, n_words)
 
     def _sample(
         self,

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes._support.frames import data_frame
+from polyabayes._support.results import Record
+from polyabayes._support.tables import columns_of, html_table
 
-if TYPE_CHECKING:
-    import pandas as pd
+_TOPICS_SHOWN, _WORDS_SHOWN = 20, 10
 
 
-class TopicTable(NamedTuple):
-    """Topics by weight, the heaviest first.
+@dataclass(frozen=True, repr=False, eq=False)
+class TopicTable(Record):
+    """Topics by weight, the heaviest first; as a table, the words of a topic in one column.
 
     Attributes
     ----------
@@ -35,6 +37,8 @@ class TopicTable(NamedTuple):
     >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
     >>> lda.topic_table(n_words=3).words.shape
     (2, 3)
+    >>> lda.topic_table(n_words=3).to_frame().columns.tolist()
+    ['topic', 'weight', 'n_tokens', 'words']
     """
 
     topic: NDArray[np.int64]
@@ -42,29 +46,12 @@ class TopicTable(NamedTuple):
     n_tokens: NDArray[Any]
     words: NDArray[np.object_]
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row a topic, its words in one column, separated by spaces.
+    def __repr__(self) -> str:
+        return f"<TopicTable: {len(self.topic):,} topics of {int(self.n_tokens.sum()):,} tokens>"
 
-        Returns
-        -------
-        pandas.DataFrame
-            Columns ``topic``, ``weight``, ``n_tokens`` and ``words``.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-
-        Examples
-        --------
-        >>> import polyabayes as pb
-        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
-        >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
-        >>> lda.topic_table(n_words=3).to_frame().columns.tolist()
-        ['topic', 'weight', 'n_tokens', 'words']
-        """
+    def _columns(self) -> dict[str, Any]:
         words = [" ".join(map(str, row)) for row in self.words]
-        return data_frame({**self._asdict(), "words": words})
+        return {**super()._columns(), "words": words}
 
 
 def topic_table(
@@ -78,3 +65,16 @@ def topic_table(
     best = np.argsort(-components[order], axis=1, kind="stable")[:, :n_words]
     words = best.astype(object) if vocabulary is None else np.asarray(vocabulary, object)[best]
     return TopicTable(order, n_tokens[order] / n_tokens.sum(), n_tokens[order], words)
+
+
+def topics_html(
+    components: NDArray[np.float64], vocabulary: NDArray[np.object_] | None, caption: str
+) -> str:
+    """The first topics by their most probable words, for notebooks."""
+    shown = components[:_TOPICS_SHOWN]
+    best = np.argsort(-shown, axis=1, kind="stable")[:, :_WORDS_SHOWN]
+    words = best if vocabulary is None else vocabulary[best]
+    if len(components) > len(shown):
+        caption += f"; the first {len(shown)}"
+    columns = {"topic": np.arange(len(shown)), "words": [" ".join(map(str, row)) for row in words]}
+    return html_table(columns_of(columns), caption)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Collection, Mapping
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +36,8 @@ __all__ = [
 ]
 
 _MOST_LABELS = 40
+# Letters of all labels that fit below a table side by side.
+_MOST_LETTERS = 40
 
 
 def plot_allocations(allocations: Allocations, bins: int = 50, ax: Axes | None = None) -> Axes:
@@ -241,7 +244,8 @@ def plot_table(decomposition: Decomposition, node: str, ax: Axes | None = None) 
     Returns
     -------
     matplotlib Axes
-        Joint values of several parents stand side by side, the last one varying fastest.
+        Joint values of several parents stand side by side, the last one varying fastest. Of more
+        than 40 values, every second one or fewer have their labels.
 
     Raises
     ------
@@ -276,14 +280,22 @@ def plot_table(decomposition: Decomposition, node: str, ax: Axes | None = None) 
         ax.set_ylim(size - 0.5, -0.5)
         ax.set_xlabel("probability")
         ax.set_title(node, loc="left", size="medium")
-    if size <= _MOST_LABELS:
-        ax.set_yticks(range(size), [str(name) for name in decomposition.level_names(node)])
-    if len(parents) == 1 and table.shape[1] <= _MOST_LABELS:
-        labels = [str(name) for name in decomposition.level_names(parents[0])]
-        rotation = 90 if max(map(len, labels)) > 2 else 0
-        ax.set_xticks(range(table.shape[1]), labels, rotation=rotation)
+    ax.set_yticks(*_joint_labels(decomposition, (node,)), size="small")
+    if parents:
+        places, labels = _joint_labels(decomposition, parents)
+        crowded = max(map(len, labels)) * len(labels) > _MOST_LETTERS
+        ax.set_xticks(places, labels, size="small", rotation=90 if crowded else 0)
     ax.set_ylabel(node)
     return ax
+
+
+def _joint_labels(
+    decomposition: Decomposition, nodes: tuple[str, ...]
+) -> tuple[list[int], list[str]]:
+    """Places and labels of the joint values of nodes: every one, or as many as can be read."""
+    names = [", ".join(map(str, row)) for row in product(*map(decomposition.level_names, nodes))]
+    places = list(range(0, len(names), -(-len(names) // _MOST_LABELS)))
+    return places, [names[place] for place in places]
 
 
 def plot_graph(

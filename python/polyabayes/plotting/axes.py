@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from polyabayes.exceptions import MissingDependencyError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
-def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
-    """Use the axes given, or make a figure of this size in inches."""
+def new_figure(width: float, height: float, n_rows: int = 1, **options: Any) -> tuple[Figure, Any]:
+    """Make a figure of this size in inches, with axes one below the other, and these."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise MissingDependencyError(
             "plots need matplotlib: pip install 'polyabayes[plot]'"
         ) from error
+    return plt.subplots(n_rows, figsize=(width, height), layout="constrained", **options)
+
+
+def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
+    """Use the axes given, or make a figure of this size in inches."""
     if ax is not None:
         return ax
-    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+    made: Axes = new_figure(width, height)[1]
+    return made

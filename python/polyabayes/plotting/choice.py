@@ -8,7 +8,8 @@ import numpy as np
 from scipy import stats
 
 from polyabayes._support import checks
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, MissingDependencyError
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.plotting.axes import new_figure
 from polyabayes.sizes.choice import SizeChoice
 
 if TYPE_CHECKING:
@@ -70,21 +71,13 @@ def plot_choice(choice: SizeChoice, level: float = 0.95) -> Figure:
     if isinstance(choice.best, tuple):
         raise InvalidArgumentError("choice has several unknown sizes: draw its to_frame()")
     checks.share("level", level)
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise MissingDependencyError(
-            "plots need matplotlib: pip install 'polyabayes[plot]'"
-        ) from error
     if choice.criterion == "evidence":
-        figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
+        figure, axes = new_figure(7, 3.6)
         _draw_evidence(axes, choice)
         axes.set_xlabel("size")
         return figure
     options: dict[str, Any] = {"height_ratios": (3, 1.3, 1.3)}
-    figure, stack = plt.subplots(
-        3, 1, figsize=(7, 7.4), sharex=True, layout="constrained", gridspec_kw=options
-    )
+    figure, stack = new_figure(7, 7.4, 3, sharex=True, gridspec_kw=options)
     _draw_scores(stack[0], choice, level)
     sizes = [row["size"] for row in choice.rows]
     for place, (name, label) in enumerate(_BELOW):

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes.data.counts import words_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.models.pfa import PoissonFactorAnalysis
-from polyabayes.models.topic_model import TopicModel
 from polyabayes.plotting.axes import axes_or_new
+from polyabayes.topics.fitted import TopicModel, fitted_model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,29 +33,29 @@ _BLOCK_GAP = 0.9
 
 
 def plot_topics(
-    model: TopicModel,
+    model: Any,
     n_words: int = 8,
     topics: Sequence[int] | NDArray[np.integer[Any]] | None = None,
-    vocabulary: Sequence[str] | NDArray[Any] | None = None,
+    vocabulary: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the most probable words of topics, one block of bars a topic.
 
     All bars have one scale: their width is the word's weight in ``components_``, which is also
-    written beside them. The title of a block gives the topic's share of the prior's mean (LDA)
-    or of the mean rate of tokens (gamma-Poisson), where topics differ in it.
+    written beside them. The title of a block gives the topic's share of the training tokens; of a
+    model that was not trained here its share of the prior's mean (LDA) or of the mean rate of
+    tokens (gamma-Poisson), where topics differ in it.
 
     Parameters
     ----------
-    model : LatentDirichletAllocation or PoissonFactorAnalysis
-        A model that is fitted or made by ``from_parameters``.
+    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
+        Fitted, or made by ``from_parameters``; a Pipeline brings the words of its vectoriser.
     n_words : int, default=8
         Words a topic.
     topics : sequence of int, optional
         The topics by their rows of ``components_``, in the order wanted. None takes up to 8
-        topics of most weight: the entry of ``doc_topic_prior_``, or the mean number of tokens
-        that the topic gives to a document.
-    vocabulary : sequence of str, shape (n_words_of_the_model,), optional
+        topics of the largest share.
+    vocabulary : sequence of str, shape (n_words_of_the_model,), or fitted vectoriser, optional
         The words; None takes those of the model. Without either, words are called by their
         columns, as in "word 17".
     ax : matplotlib Axes, optional
@@ -86,13 +87,13 @@ def plot_topics(
     >>> len(ax.patches)  # a bar a word
     6
     """
-    if not isinstance(model, TopicModel):
-        raise InvalidTypeError(f"model must be a topic model, got {type(model).__name__}")
-    model._check_fitted()
+    model = fitted_model(model)
     n_shown = min(checks.whole_number("n_words", n_words), model.n_features_in_)
     weights = _topic_weights(model)
     chosen = _chosen(topics, weights)
-    words = _words(model, vocabulary)
+    words = words_of(vocabulary, model.n_features_in_, "the model")
+    if words is None:
+        words = model.vocabulary_
     n_columns = min(_COLUMNS, len(chosen))
     n_rows = -(-len(chosen) // n_columns)
     ax = axes_or_new(ax, 0.5 + 2.4 * n_columns, 0.3 + n_rows * (0.5 + 0.23 * n_shown))
@@ -147,7 +148,10 @@ def _draw_bars(
 
 
 def _topic_weights(model: TopicModel) -> NDArray[np.float64]:
-    """LDA: the prior; gamma-Poisson: mean number of tokens a document that a topic gives."""
+    """Training tokens; without them the prior, or the mean tokens of a document (gamma-Poisson)."""
+    counts = np.asarray(getattr(model, "topic_counts_", 0.0), dtype=np.float64)
+    if counts.sum() > 0:
+        return counts
     if isinstance(model, PoissonFactorAnalysis):
         rate = model.shape_ * model.probability_ / (1.0 - model.probability_)
         return np.asarray(rate * model.components_.sum(axis=1))
@@ -168,18 +172,6 @@ def _chosen(topics: Any, weights: NDArray[np.float64]) -> list[int]:
             f"topics: there is no topic {outside[0]}; the model has topics 0 to {len(weights) - 1}"
         )
     return [int(row) for row in rows]
-
-
-def _words(model: TopicModel, vocabulary: Any) -> NDArray[Any] | None:
-    if vocabulary is None:
-        return model.vocabulary_
-    words = np.asarray(vocabulary, dtype=object)
-    if words.shape != (model.n_features_in_,):
-        raise InvalidArgumentError(
-            f"vocabulary has shape {words.shape}, but the model has {model.n_features_in_} words; "
-            "give one entry for each"
-        )
-    return words
 
 
 def _title(topic: int, weights: NDArray[np.float64]) -> str:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.models.fitting import BoundTrace, TrainingTrace
-from polyabayes.models.topic_model import TopicModel
-from polyabayes.plotting.axes import axes_or_new
+from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.models.traces import BoundTrace, TrainingTrace
+from polyabayes.plotting.axes import axes_or_new, new_figure
+from polyabayes.topics.fitted import TopicModel, expected_tokens, fitted_model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["plot_topic_similarity", "plot_topic_weights", "plot_trace"]
+
+# Ticks that fit on one side of a matrix.
+_MOST_TICKS = 20
 
 _LABELS = {
     "log_joint": "ln of the joint density (nats)",
@@ -27,9 +30,25 @@ _LABELS = {
     "seconds": "seconds of training",
 }
 
+# Parameters that change the chain, but not the density that it explores.
+_SCHEDULE = {
+    "max_iter",
+    "burn_in",
+    "thin",
+    "n_init",
+    "n_jobs",
+    "random_state",
+    "progress",
+    "checkpoint",
+    "checkpoint_every",
+    "sampler",
+    "init",
+    "tol",
+}
+
 
 def plot_trace(
-    models: TopicModel | Mapping[str, TopicModel],
+    models: Any,
     what: str | None = None,
     against: str = "n_iter",
     ax: Axes | None = None,
@@ -39,7 +58,8 @@ def plot_trace(
     Parameters
     ----------
     models : model, or mapping of name to model
-        Models that ``fit`` has trained.
+        Models that ``fit`` has trained, alone or at the end of a Pipeline. Other packages keep no
+        trace.
     what : {"log_joint", "held_out", "bound"}, optional
         None takes the held-out nats per token where every model has them, else the bound of
         models that EM has fitted.
@@ -51,12 +71,15 @@ def plot_trace(
     Returns
     -------
     matplotlib Axes
-        One line a model; held-out values with bars of two standard errors.
+        One line a model; held-out values with bars of two standard errors. Log joint densities of
+        models that differ in more than their seed and their sweeps have no common scale: each kind
+        of model has axes of its own, one below the other, of which the first are returned.
 
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If a model was not trained here, or has no such trace.
+        If a model was not trained here, or has no such trace, or if densities that have no common
+        scale are to be drawn in one `ax`.
     MissingDependencyError
         If Matplotlib is not installed.
 
@@ -70,7 +93,8 @@ def plot_trace(
     >>> len(ax.lines)
     1
     """
-    named = {"": models} if isinstance(models, TopicModel) else dict(models)
+    given = dict(models) if isinstance(models, Mapping) else {"": models}
+    named = {name: fitted_model(model) for name, model in given.items()}
     traces = {name: _trace(model) for name, model in named.items()}
     with_bound = all(isinstance(trace, BoundTrace) for trace in traces.values())
     with_held_out = all(
@@ -84,33 +108,72 @@ def plot_trace(
     if what == "held_out" and not with_held_out:
         raise InvalidArgumentError("no held-out values: call fit with eval_corpus")
     for column in (what, against):
-        if not all(column in trace._fields for trace in traces.values()):
+        if not all(hasattr(trace, column) for trace in traces.values()):
             raise InvalidArgumentError(f"not every model has a trace of {column!r}")
-    ax = axes_or_new(ax, 7.0, 4.2)
-    for name, trace in traces.items():
-        x, y = getattr(trace, against), getattr(trace, what)
-        errors = None
-        if what == "held_out" and isinstance(trace, TrainingTrace):
-            errors = 2 * trace.held_out_std_error
-        ax.errorbar(x, y, yerr=errors, marker=".", label=name or None)
-    ax.set_xlabel(_LABELS[against])
-    ax.set_ylabel(_LABELS[what])
-    ax.ticklabel_format(axis="y", useOffset=False)
-    ax.spines[["top", "right"]].set_visible(False)
-    if any(named):
-        ax.legend(frameon=False)
-    return ax
+    kinds = _kinds(named) if what == "log_joint" else [list(named)]
+    stack = _stack(ax, len(kinds))
+    for place, names in zip(stack, kinds, strict=True):
+        for name in names:
+            colour = f"C{list(named).index(name)}"
+            _draw_trace(place, traces[name], what, against, name or None, colour)
+        place.set_ylabel(_LABELS[what])
+        place.ticklabel_format(axis="y", useOffset=False)
+        place.spines[["top", "right"]].set_visible(False)
+        if any(named):
+            place.legend(frameon=False)
+    stack[-1].set_xlabel(_LABELS[against])
+    return stack[0]
 
 
-def plot_topic_weights(model: TopicModel, ax: Axes | None = None) -> Axes:
-    """Draw the share of the training tokens that each topic has, largest first.
+def _draw_trace(
+    ax: Axes,
+    trace: TrainingTrace | BoundTrace,
+    what: str,
+    against: str,
+    label: str | None,
+    colour: str,
+) -> None:
+    errors = None
+    if what == "held_out" and isinstance(trace, TrainingTrace):
+        errors = 2 * trace.held_out_std_error
+    x, y = getattr(trace, against), getattr(trace, what)
+    ax.errorbar(x, y, yerr=errors, marker=".", label=label, color=colour)
+
+
+def _kinds(models: Mapping[str, TopicModel]) -> list[list[str]]:
+    """Names of the models by kind: those of one kind have densities on one scale."""
+    kinds: dict[str, list[str]] = {}
+    for name, model in models.items():
+        told = model.get_params(deep=False)
+        law = {option: value for option, value in told.items() if option not in _SCHEDULE}
+        kinds.setdefault(f"{type(model).__name__} {law}", []).append(name)
+    return list(kinds.values())
+
+
+def _stack(ax: Axes | None, n_axes: int) -> list[Axes]:
+    """Axes one below the other, the horizontal one shared."""
+    if n_axes == 1:
+        return [axes_or_new(ax, 7.0, 4.2)]
+    if ax is not None:
+        raise InvalidArgumentError(
+            "log joint densities of different models have no common scale: leave ax out, or draw "
+            "what='held_out'"
+        )
+    return list(new_figure(7.0, 1.0 + 2.6 * n_axes, n_axes, sharex=True)[1])
+
+
+def plot_topic_weights(model: Any, ax: Axes | None = None, *, documents: Any = None) -> Axes:
+    """Draw the share of the tokens that each topic has, largest first.
 
     Parameters
     ----------
-    model : LatentDirichletAllocation or PoissonFactorAnalysis
-        A model that ``fit`` has trained.
+    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
+        Trained by ``fit``, unless documents are given.
     ax : matplotlib Axes, optional
         Where to draw; None makes a figure.
+    documents : Corpus, sparse matrix, integer array or DataFrame, optional
+        Documents whose expected tokens are counted, in place of the training's last state; words
+        that the model does not know are left out.
 
     Returns
     -------
@@ -120,7 +183,7 @@ def plot_topic_weights(model: TopicModel, ax: Axes | None = None) -> Axes:
     Raises
     ------
     InvalidTypeError, InvalidArgumentError
-        If the model was not trained here.
+        If the model was not trained here, and there are no documents.
     MissingDependencyError
         If Matplotlib is not installed.
 
@@ -134,9 +197,15 @@ def plot_topic_weights(model: TopicModel, ax: Axes | None = None) -> Axes:
     >>> ax.get_figure() is not None
     True
     """
-    _trace(model)
-    order = np.argsort(-model.topic_counts_, kind="stable")
-    counts = model.topic_counts_[order]
+    fitted = fitted_model(model)
+    if documents is None and not hasattr(fitted, "topic_counts_"):
+        raise InvalidArgumentError(
+            "the model was not trained by fit here, so the tokens of its topics are not known: "
+            "give documents to count them in"
+        )
+    tokens = fitted.topic_counts_ if documents is None else expected_tokens(fitted, documents)
+    order = np.argsort(-tokens, kind="stable")
+    counts = tokens[order]
     ax = axes_or_new(ax, 7.0, 3.6)
     ax.bar(np.arange(len(counts)), counts / counts.sum(), color="C0")
     if len(counts) <= 40:
@@ -144,7 +213,7 @@ def plot_topic_weights(model: TopicModel, ax: Axes | None = None) -> Axes:
     ax.set_xlabel("topic, by its share of the tokens")
     ax.set_ylabel("share of the tokens")
     ax.set_title(
-        f"{int((counts > 0).sum()):,} of {len(counts):,} topics have tokens",
+        f"{int((counts >= 0.5).sum()):,} of {len(counts):,} topics have tokens",
         loc="left",
         size="medium",
     )
@@ -152,13 +221,13 @@ def plot_topic_weights(model: TopicModel, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_topic_similarity(model: TopicModel, ax: Axes | None = None) -> Axes:
+def plot_topic_similarity(model: Any, ax: Axes | None = None) -> Axes:
     """Draw how much the topics have in common: 1 minus the Hellinger distance of their words.
 
     Parameters
     ----------
-    model : LatentDirichletAllocation or PoissonFactorAnalysis
-        A model that is fitted or made by ``from_parameters``.
+    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
+        Fitted, or made by ``from_parameters``.
     ax : matplotlib Axes, optional
         Where to draw; None makes a figure.
 
@@ -189,9 +258,12 @@ def plot_topic_similarity(model: TopicModel, ax: Axes | None = None) -> Axes:
     >>> len(ax.images)
     1
     """
-    _check_model(model)
-    model._check_fitted()
+    model = fitted_model(model)
     ax = axes_or_new(ax, 5.2, 4.6)
+    n_topics = len(model.components_)
+    step = -(-n_topics // _MOST_TICKS)
+    ax.set_xticks(range(0, n_topics, step))
+    ax.set_yticks(range(0, n_topics, step))
     image = ax.imshow(_similarity(model.components_), vmin=0, vmax=1, cmap="Blues")
     ax.figure.colorbar(image, ax=ax, shrink=0.8, label="1 - Hellinger distance")
     ax.set_xlabel("topic")
@@ -206,13 +278,7 @@ def _similarity(topics: NDArray[np.float64]) -> NDArray[np.float64]:
     return similarity
 
 
-def _check_model(model: TopicModel) -> None:
-    if not isinstance(model, TopicModel):
-        raise InvalidTypeError(f"model must be a topic model, got {type(model).__name__}")
-
-
 def _trace(model: TopicModel) -> TrainingTrace | BoundTrace:
-    _check_model(model)
     if not hasattr(model, "trace_"):
         raise InvalidArgumentError("the model was not trained by fit here: it has no trace")
     return model.trace_

@@ -92,7 +92,7 @@ def plot_size_posterior(
     Returns
     -------
     matplotlib Axes
-        One bar a size, from its lower to its upper bound.
+        One bar a size, filled up to its lower bound and hatched from there to its upper one.
 
     Raises
     ------
@@ -116,23 +116,32 @@ def plot_size_posterior(
     for search in named.values():
         if search.prior.n_variables != 1:
             raise InvalidArgumentError("plot_size_posterior draws searches of one size")
-    tables = [search.posterior_bounds_ for search in named.values()]
     ax = axes_or_new(ax, 7.0, 4.2)
-    for place, (name, table) in enumerate(zip(named, tables, strict=True)):
-        offset = 0.25 * (place - (len(tables) - 1) / 2) / max(len(tables), 1)
-        middle = (table["lower"] + table["upper"]) / 2
-        ax.errorbar(
-            table["size"] + offset,
-            middle,
-            yerr=(table["upper"] - table["lower"]) / 2,
-            fmt="_",
-            capsize=2,
-            label=name or None,
+    width = 0.8 / len(named)
+    for place, (name, search) in enumerate(named.items()):
+        table = search.posterior_bounds_
+        x = table["size"] + width * (place - (len(named) - 1) / 2)
+        open_part = table["upper"] - table["lower"]
+        colour = f"C{place}"
+        ax.bar(x, table["lower"], width, color=colour, label=name or "at least")
+        ax.bar(
+            x,
+            open_part,
+            width,
+            bottom=table["lower"],
+            facecolor="none",
+            edgecolor=colour,
+            hatch="////",
+            linewidth=0.8,
+            label=None if any(named) else "at most",
         )
     ax.set_ylim(0, None)
+    ax.locator_params(axis="x", integer=True)
     ax.set_xlabel(_shared_label(named))
     ax.set_ylabel("bounds on the posterior probability")
-    _finish(ax, legend=any(named))
+    _finish(ax, legend=True)
+    if any(named):
+        ax.legend(frameon=False, title="filled: at least; hatched: at most")
     return ax
 
 

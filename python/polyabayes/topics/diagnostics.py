@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from polyabayes._support import checks
-from polyabayes._support.frames import data_frame
+from polyabayes._support.results import Result
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.topics.coherence import coherence
 from polyabayes.topics.fitted import (
     TopicModel,
     aligned,
     fitted_model,
+    named_by,
     names,
     probabilities,
+    shares,
     top_words,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["TopDocuments", "TopicDiagnostics", "diagnostics", "diversity", "top_documents"]
 
@@ -31,8 +30,8 @@ __all__ = ["TopDocuments", "TopicDiagnostics", "diagnostics", "diversity", "top_
 _MAIN_SHARE, _SOME_SHARE = 0.5, 0.02
 
 
-@dataclass(frozen=True, eq=False)
-class TopicDiagnostics:
+@dataclass(frozen=True, repr=False, eq=False)
+class TopicDiagnostics(Result):
     """Figures of every topic; each is an array of shape (n_components,).
 
     Attributes
@@ -83,38 +82,15 @@ class TopicDiagnostics:
     exclusivity: NDArray[np.float64]
     words: NDArray[np.object_]
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row a topic, its words in one column.
+    def _columns(self) -> dict[str, Any]:
+        return {**self.__dict__, "words": [" ".join(map(str, row)) for row in self.words]}
 
-        Returns
-        -------
-        pandas.DataFrame
-            The attributes as columns, in the units that the class gives.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-
-        Examples
-        --------
-        >>> import polyabayes as pb
-        >>> lda = pb.LatentDirichletAllocation.from_parameters(
-        ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
-        ... )
-        >>> pb.topics.diagnostics(lda, [[9, 0], [0, 9]], n_words=2).to_frame()["words"].tolist()
-        ['0 1', '1 0']
-        """
-        columns = dict(self.__dict__)
-        columns["words"] = [" ".join(map(str, row)) for row in self.words]
-        return data_frame(columns)
-
-    def _repr_html_(self) -> str:
-        return self.to_frame().to_html()
+    def __repr__(self) -> str:
+        return f"<TopicDiagnostics: {len(self.tokens)} topics>"
 
 
-@dataclass(frozen=True, eq=False)
-class TopDocuments:
+@dataclass(frozen=True, repr=False, eq=False)
+class TopDocuments(Result):
     """Documents in which topics have the largest share.
 
     Attributes
@@ -141,30 +117,7 @@ class TopDocuments:
     shares: NDArray[np.float64]
     ids: NDArray[np.object_] | None
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row a topic and document.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns ``topic``, ``document`` (its row), ``share`` and, where there are names,
-            ``id``.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-
-        Examples
-        --------
-        >>> import polyabayes as pb
-        >>> lda = pb.LatentDirichletAllocation.from_parameters(
-        ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
-        ... )
-        >>> found = pb.topics.top_documents(lda, [[9, 0], [0, 9]], n_documents=1).to_frame()
-        >>> found["document"].tolist()
-        [0, 1]
-        """
+    def _columns(self) -> dict[str, Any]:
         topic = np.repeat(np.arange(len(self.rows)), self.rows.shape[1])
         columns: dict[str, Any] = {
             "topic": topic,
@@ -173,17 +126,10 @@ class TopDocuments:
         }
         if self.ids is not None:
             columns["id"] = self.ids.ravel()
-        return data_frame(columns)
+        return columns
 
-    def _repr_html_(self) -> str:
-        return self.to_frame().to_html()
-
-
-def shares(model: TopicModel, documents: Any) -> NDArray[np.float64]:
-    """Expected shares of the topics in the tokens of documents, rows summing to 1."""
-    weights = model.transform(documents) * model.components_.sum(axis=1)
-    found: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
-    return found
+    def __repr__(self) -> str:
+        return f"<TopDocuments: {self.rows.shape[1]} of each of {len(self.rows)} topics>"
 
 
 def diagnostics(model: Any, documents: Any, n_words: int = 10) -> TopicDiagnostics:
@@ -224,6 +170,7 @@ def diagnostics(model: Any, documents: Any, n_words: int = 10) -> TopicDiagnosti
     """
     fitted = fitted_model(model)
     corpus = aligned(fitted, documents)
+    fitted = named_by(fitted, corpus)
     lengths = np.asarray(corpus.counts.sum(axis=1), dtype=np.float64).ravel()
     if not lengths.any():
         raise InvalidArgumentError("documents hold no tokens of the model's words")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,6 +62,31 @@ def top_words(model: TopicModel, n_words: int) -> TopWords:
     return TopWords(columns, names(model)[columns])
 
 
+def named_by(model: TopicModel, corpus: Corpus) -> TopicModel:
+    """The model with the words of a corpus of its width, where it has none of its own."""
+    if model.vocabulary_ is not None or corpus.vocabulary is None:
+        return model
+    named = copy(model)
+    named.vocabulary_ = corpus.vocabulary
+    return named
+
+
 def aligned(model: TopicModel, documents: Any, name: str = "documents") -> Corpus:
     """Documents over the words of the model; unknown words are left out."""
     return model._aligned(documents, name, "drop")[0]
+
+
+def shares(model: TopicModel, documents: Any) -> NDArray[np.float64]:
+    """Expected shares of the topics in the tokens of documents, rows summing to 1."""
+    # A frame, where the model was told so by set_output.
+    weights = np.asarray(model.transform(documents)) * model.components_.sum(axis=1)
+    found: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+    return found
+
+
+def expected_tokens(model: TopicModel, documents: Any) -> NDArray[np.float64]:
+    """Expected number of tokens of each topic in documents."""
+    corpus = aligned(model, documents)
+    lengths = np.asarray(corpus.counts.sum(axis=1), dtype=np.float64).ravel()
+    tokens: NDArray[np.float64] = lengths @ shares(model, corpus)
+    return tokens

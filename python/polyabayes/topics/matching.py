@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from polyabayes._support import checks
-from polyabayes._support.frames import data_frame
+from polyabayes._support.results import Result
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.topics.fitted import TopicModel, fitted_model, probabilities
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["TopicMatch", "match_topics", "stability"]
 
 _METRICS = ("cosine", "hellinger")
 
 
-@dataclass(frozen=True, eq=False)
-class TopicMatch:
+@dataclass(frozen=True, repr=False, eq=False)
+class TopicMatch(Result):
     """Pairs of topics of two models, the most similar pairs first.
 
     Attributes
@@ -51,34 +48,11 @@ class TopicMatch:
     similarities: NDArray[np.float64]
     metric: str
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row a pair.
+    def _columns(self) -> dict[str, Any]:
+        return {"first": self.first, "second": self.second, "similarity": self.similarities}
 
-        Returns
-        -------
-        pandas.DataFrame
-            Columns ``first``, ``second`` and ``similarity``, the most similar pairs first.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-
-        Examples
-        --------
-        >>> import polyabayes as pb
-        >>> lda = pb.LatentDirichletAllocation.from_parameters(
-        ...     doc_topic_prior=0.5, topic_word=[[1, 0], [0, 1]]
-        ... )
-        >>> pb.topics.match_topics(lda, lda).to_frame().columns.tolist()
-        ['first', 'second', 'similarity']
-        """
-        return data_frame(
-            {"first": self.first, "second": self.second, "similarity": self.similarities}
-        )
-
-    def _repr_html_(self) -> str:
-        return self.to_frame().to_html()
+    def __repr__(self) -> str:
+        return f"<TopicMatch by {self.metric}: {len(self.first)} pairs>"
 
 
 def match_topics(first: Any, second: Any, metric: str = "cosine") -> TopicMatch:

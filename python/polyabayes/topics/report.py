@@ -21,7 +21,7 @@ from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.topics.diagnostics import diagnostics, top_documents
-from polyabayes.topics.fitted import TopicModel, fitted_model, names, probabilities
+from polyabayes.topics.fitted import TopicModel, fitted_model, named_by, names, probabilities
 
 __all__ = ["report"]
 
@@ -102,6 +102,7 @@ def report(
     corpus, n_unseen = fitted._aligned(documents, "documents", "drop")
     if not corpus.n_tokens:
         raise InvalidArgumentError("documents hold no tokens of the model's words")
+    fitted = named_by(fitted, corpus)
     shown = min(checks.whole_number("n_documents", n_documents), corpus.n_documents)
     scores = None
     if fitted._has_likelihood():

@@ -194,9 +194,7 @@ impl Tables {
         let constant = self.ln_constant;
         let mut trace: Vec<f64> = Vec::new();
         for _ in 0..limits.max_iter {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
+            observer.check_stop()?;
             let objective = if ascent.expects_allocation() {
                 let ln_weight = sum_product.expect(&weights, &mut counts);
                 let used: f64 = (weights.iter().zip(&counts))

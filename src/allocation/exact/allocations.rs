@@ -100,9 +100,7 @@ impl<O: Observer> Walk<'_, O> {
     }
 
     fn check(&self, operations: f64, n_groups: usize) -> Result<()> {
-        if self.observer.stopped() {
-            return Err(Error::Stopped);
-        }
+        self.observer.check_stop()?;
         let (n_tokens, budget) = (self.problem.total, self.budget);
         let bytes = n_groups as f64 * (size_of::<u32>() * self.problem.n_rows + ENTRY) as f64;
         if operations <= budget && bytes <= MAX_ENUMERATION_BYTES {

@@ -131,9 +131,7 @@ impl<'a, O: Observer> Enumeration<'a, O> {
     }
 
     fn check(&self, branches_to_come: f64, n_allocations: f64) -> Result<()> {
-        if self.observer.stopped() {
-            return Err(Error::Stopped);
-        }
+        self.observer.check_stop()?;
         let operations = (self.n_branches as f64 + branches_to_come) * self.branch_cost;
         let bytes = n_allocations * (size_of::<u32>() * self.problem.n_rows + ENTRY) as f64;
         let (n_tokens, budget) = (self.problem.total, self.budget);

@@ -47,8 +47,14 @@ pub(crate) struct Rows<'a> {
     pub(crate) target: Target<'a>,
 }
 
-impl Rows<'_> {
-    /// base + unit S, in every lane.
+/// Sizes of factors, base + unit S, in every lane. A trait and not a closure, which the compiler may
+/// leave out of the kernels that call it.
+pub(crate) trait Sizes {
+    /// Size of a factor in a state.
+    fn sizes(&self, clique: &Clique, factor: usize, state: usize) -> Lanes;
+}
+
+impl Sizes for Rows<'_> {
     #[inline(always)]
     fn sizes(&self, clique: &Clique, factor: usize, state: usize) -> Lanes {
         let row = clique.row(factor, state, self.bases);
@@ -67,7 +73,7 @@ impl Rows<'_> {
 impl Token for Rows<'_> {
     #[inline(always)]
     fn product(&self, clique: &Clique, state: usize) -> Lanes {
-        quotient(clique, |factor| self.sizes(clique, factor, state))
+        quotient(clique, state, self)
     }
 
     #[inline(always)]
@@ -189,11 +195,11 @@ fn weigh_state(
 
 /// Product of the factors of a clique to their powers, given their sizes.
 #[inline(always)]
-pub(crate) fn quotient(clique: &Clique, sizes: impl Fn(usize) -> Lanes) -> Lanes {
+pub(crate) fn quotient(clique: &Clique, state: usize, token: &impl Sizes) -> Lanes {
     let (n_above, n_factors) = (clique.n_above, clique.factors.len());
-    let mut above = product(clique, 0..n_above, &sizes);
+    let mut above = product(clique, state, 0..n_above, token);
     if n_above < n_factors {
-        let below = product(clique, n_above..n_factors, &sizes);
+        let below = product(clique, state, n_above..n_factors, token);
         for lane in 0..LANES {
             above[lane] /= below[lane];
         }
@@ -203,10 +209,10 @@ pub(crate) fn quotient(clique: &Clique, sizes: impl Fn(usize) -> Lanes) -> Lanes
 
 /// Product of factors, whatever the sign of their power.
 #[inline(always)]
-fn product(clique: &Clique, factors: Range<usize>, sizes: &impl Fn(usize) -> Lanes) -> Lanes {
+fn product(clique: &Clique, state: usize, factors: Range<usize>, token: &impl Sizes) -> Lanes {
     let mut product = [1.0; LANES];
     for factor in factors {
-        let sizes = sizes(factor);
+        let sizes = token.sizes(clique, factor, state);
         for _ in 0..clique.factors[factor].exponent.unsigned_abs() {
             for lane in 0..LANES {
                 product[lane] *= sizes[lane];

@@ -113,9 +113,7 @@ impl Climb<'_> {
         };
         let constant = problem.ln_arrangements - ln_factorial(problem.total);
         for _ in 0..limits.max_iter {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
+            observer.check_stop()?;
             let ln_weight = sum_product.expect(&weights, &mut found.counts);
             let ln_missing = self.complete(&mut sum_product, &weights, &mut found);
             let used = ln_used(&weights, &found.counts);

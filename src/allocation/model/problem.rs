@@ -142,17 +142,8 @@ impl Problem {
         cells: &Cells<'_>,
         order: Option<&[usize]>,
     ) -> Result<Self> {
-        let data = cells.data;
-        let axes = network.axes();
-        if data.shape().len() != axes.len() {
-            let (found, expected) = (data.shape().len(), axes.len());
-            return Err(Error::Length { name: "axes of the tensor", found, expected });
-        }
-        for (&node, &size) in axes.iter().zip(data.shape()) {
-            if network.sizes()[node] < size {
-                return Err(Error::Graph { node, problem: "is smaller than its axis" });
-            }
-        }
+        let (data, axes) = (cells.data, network.axes());
+        check_axes(network, data)?;
         let axis_of = |node: &usize| axes.iter().position(|other| other == node);
         let has_rows = |margin: &Margin| !cells.missing.is_empty() || !network.sees(margin);
         let (hidden, visible): (Vec<Margin>, Vec<Margin>) = margins.into_iter().partition(has_rows);
@@ -399,7 +390,7 @@ fn lay(
     let (mut dimensions, inner): (Vec<usize>, Vec<usize>) =
         (0..margin.shape.len()).partition(always_visible);
     let n_outer = dimensions.len();
-    // In floating point, where a product of sizes does not wrap.
+    // A product of sizes does not wrap in floating point.
     check_rows(inner.iter().map(|&dimension| margin.shape[dimension] as f64).product())?;
     let block = inner.iter().map(|&dimension| margin.shape[dimension]).product();
     dimensions.extend(inner);
@@ -447,4 +438,19 @@ fn ln_margin(margin: &Margin, network: &Network, data: &CountTensor) -> f64 {
     let counts = visible_counts(margin, network, data);
     let ln_cells = counts.iter().map(|&count| ln_rising(margin.alpha, count));
     f64::from(margin.exponent) * ln_cells.sum::<f64>()
+}
+
+/// Checks that the tensor has the axes of a network, none of them longer than its node has values.
+fn check_axes(network: &Network, data: &CountTensor) -> Result<()> {
+    let axes = network.axes();
+    if data.shape().len() != axes.len() {
+        let (found, expected) = (data.shape().len(), axes.len());
+        return Err(Error::Length { name: "axes of the tensor", found, expected });
+    }
+    for (&node, &size) in axes.iter().zip(data.shape()) {
+        if network.sizes()[node] < size {
+            return Err(Error::Graph { node, problem: "is smaller than its axis" });
+        }
+    }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 // Inlined into kernels that are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
 
-use crate::allocation::kernel::counts::{Counts, Target, Token, quotient};
+use crate::allocation::kernel::counts::{Counts, Sizes, Target, Token, quotient};
 use crate::allocation::kernel::law::ln_law;
 use crate::allocation::model::plan::{Clique, Plan};
 use crate::allocation::model::problem::Problem;
@@ -107,8 +107,7 @@ pub(crate) struct Group<'a> {
     pub(crate) places: &'a [Place],
 }
 
-impl Group<'_> {
-    /// base + S, in every lane.
+impl Sizes for Group<'_> {
     #[inline(always)]
     fn sizes(&self, clique: &Clique, factor: usize, state: usize) -> Lanes {
         let place = self.places[clique.pair(factor, state)];
@@ -123,7 +122,7 @@ impl Group<'_> {
 impl Token for Group<'_> {
     #[inline(always)]
     fn product(&self, clique: &Clique, state: usize) -> Lanes {
-        quotient(clique, |factor| self.sizes(clique, factor, state))
+        quotient(clique, state, self)
     }
 
     #[inline(always)]

@@ -9,7 +9,7 @@ use super::lanes::{Group, Particles, Place};
 use crate::allocation::kernel::counts::{self, States};
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::filter::{self, Block as _, Options, Population, Replicate, Target};
 use crate::math::{Move, Resampling, pick_lanes};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
@@ -174,7 +174,7 @@ impl<'a, L: UniformLanes> Allocations<'a, L> {
     /// of them has on average over the weighted particles before, and `sums` is a buffer.
     ///
     /// # Errors
-    /// [`Error::Stopped`] when the observer asks to stop.
+    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
     pub(crate) fn draw_among(
         &mut self,
         cells: Range<u32>,
@@ -198,9 +198,7 @@ impl<'a, L: UniformLanes> Allocations<'a, L> {
         let (total, _) = Lanes::sums(population.weights());
         let weights = population.weights_mut().iter_mut().zip(&mut self.lanes);
         for (group, (weights, uniforms)) in weights.enumerate() {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
+            observer.check_stop()?;
             let words = &mut particles.words;
             let mut sum = [0.0; LANES];
             for (index, (share, sums)) in shares.iter_mut().zip(&mut *sums).enumerate() {

@@ -1,10 +1,13 @@
-//! Annealed importance sampling (Neal 2001), forwards and in reverse.
+//! Annealed importance sampling of the topics of a document, forwards and in reverse.
+
+use std::borrow::Cow;
 
 use super::mean_field::{self, MeanField};
 use super::runs::{add, in_lanes};
 use crate::control::Observer;
-use crate::error::{Error, Result};
-use crate::rng::{LANES, Lanes, Stream, UniformLanes};
+use crate::error::Result;
+use crate::rng::{LANES, Lanes, Stream};
+use crate::temper::annealing::{self, Path};
 use crate::urn::{Chains, LocalUrn, Order, Target};
 
 /// Mean-field sweeps behind [`Start::MeanField`].
@@ -14,7 +17,7 @@ const MEAN_FIELD_ITERATIONS: usize = 20;
 /// tokens: the mean field settles on one mode, and the start must not rule out the others.
 const LEAST_EXPECTED: f64 = 0.5;
 
-/// Where the annealing starts.
+/// The reference distribution from which annealing starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     /// The urn that knows of each word only which topics can produce it:
@@ -25,12 +28,26 @@ pub enum Start {
     MeanField,
 }
 
+impl Start {
+    /// Inverse temperatures of annealing in `n` steps, denser where the path bends.
+    fn betas(self, n: usize) -> Vec<f64> {
+        let beta = |t: usize| {
+            let share = t as f64 / n as f64;
+            match self {
+                Start::Prior => share * share,
+                Start::MeanField => 1.0 - (1.0 - share) * (1.0 - share),
+            }
+        };
+        (0..=n).map(beta).collect()
+    }
+}
+
 /// ln Ẑ of `n_runs` independent chains through `n_temperatures` steps, one Gibbs sweep each.
 ///
 /// Unbiased. Cost: temperatures x tokens x topics.
 ///
 /// # Errors
-/// [`Error::Stopped`] when the observer asks to stop.
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
 pub fn ln_urn_sums(
     urn: &LocalUrn,
     start: Start,
@@ -39,101 +56,46 @@ pub fn ln_urn_sums(
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let mut path = Path::new(urn, start, n_temperatures, observer)?;
-    in_lanes(n_runs, || {
-        let mut chains = Chains::new(urn, rng)?;
-        path.set(0);
-        let mut ln_values = [urn.ln_scale(); LANES];
-        chains.extend_all(path.target(), observer, |weights| {
-            add(&mut ln_values, weights.map(f64::ln));
-        })?;
-        for t in 1..=n_temperatures {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
-            add(&mut ln_values, path.ln_step(t, &chains));
-            if t < n_temperatures {
-                path.set(t);
-                chains.sweep(path.target(), Order::Forward, observer)?;
-            }
-        }
-        Ok(vec![ln_values])
-    })
+    let (path, betas) = (UrnPath::new(urn, start, observer)?, start.betas(n_temperatures));
+    in_lanes(n_runs, || Ok(vec![annealing::ln_sums(&path, &betas, rng, observer)?]))
 }
 
 /// ln Ẑ of `n_runs` chains that run the same path backwards, from topics of all tokens that are a
 /// draw of their posterior: the mean of 1/Ẑ is 1/Z.
 ///
 /// # Errors
-/// [`Error::Stopped`] when the observer asks to stop.
-pub fn ln_urn_sums_reversed(
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
+pub fn ln_urn_sums_reversed<S: Stream>(
     urn: &LocalUrn,
     start: Start,
     topics: &[u16],
     n_runs: usize,
     n_temperatures: usize,
-    rng: &mut impl Stream,
+    rng: &mut S,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let mut path = Path::new(urn, start, n_temperatures, observer)?;
+    let (path, betas) = (UrnPath::new(urn, start, observer)?, start.betas(n_temperatures));
     in_lanes(n_runs, || {
-        let mut chains = Chains::of_posterior(urn, topics, rng, observer)?;
-        let mut ln_values = [urn.ln_scale(); LANES];
-        for t in (1..=n_temperatures).rev() {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
-            if t < n_temperatures {
-                path.set(t);
-                chains.sweep(path.target(), Order::Backward, observer)?;
-            }
-            add(&mut ln_values, path.ln_step(t, &chains));
-        }
-        path.set(0);
-        let start = chains.topics().to_vec();
-        chains.clear();
-        for topics in start {
-            add(&mut ln_values, chains.weigh(path.target()).map(f64::ln));
-            chains.put(topics);
-        }
-        Ok(vec![ln_values])
+        let chains = Chains::of_posterior(urn, topics, rng, observer)?;
+        Ok(vec![annealing::ln_sums_reversed::<S, _>(&path, &betas, chains, observer)?])
     })
 }
 
-/// The distributions from the start to the urn.
-struct Path<'a> {
+/// Distributions from the start to the urn.
+struct UrnPath<'a> {
     urn: &'a LocalUrn,
     start: Start,
-    n_temperatures: usize,
-    /// m.
+    /// m, where the start is the mean field.
     expected: Vec<f64>,
+    /// ln q, where the start is the prior.
     ln_q: Vec<f64>,
-    // The target at the present temperature.
-    base: Vec<f64>,
-    unit: f64,
-    q: Vec<f64>,
 }
 
-impl<'a> Path<'a> {
-    fn new(
-        urn: &'a LocalUrn,
-        start: Start,
-        n_temperatures: usize,
-        observer: &impl Observer,
-    ) -> Result<Self> {
-        let q = urn.all_weights();
-        let mut path = Path {
-            urn,
-            start,
-            n_temperatures,
-            expected: Vec::new(),
-            ln_q: Vec::new(),
-            base: urn.pseudo_counts().to_vec(),
-            unit: 1.0,
-            q: q.to_vec(),
-        };
+impl<'a> UrnPath<'a> {
+    fn new(urn: &'a LocalUrn, start: Start, observer: &impl Observer) -> Result<Self> {
+        let mut path = UrnPath { urn, start, expected: Vec::new(), ln_q: Vec::new() };
         match start {
-            Start::Prior => path.ln_q = q.iter().map(|q| q.ln()).collect(),
+            Start::Prior => path.ln_q = urn.all_weights().iter().map(|q| q.ln()).collect(),
             Start::MeanField => {
                 let mean_field = MeanField::first_order(MEAN_FIELD_ITERATIONS);
                 let g = mean_field::responsibilities(urn, mean_field, observer)?;
@@ -145,53 +107,16 @@ impl<'a> Path<'a> {
         Ok(path)
     }
 
-    fn beta(&self, t: usize) -> f64 {
-        let share = t as f64 / self.n_temperatures as f64;
-        match self.start {
-            Start::Prior => share * share,
-            Start::MeanField => 1.0 - (1.0 - share) * (1.0 - share),
-        }
+    /// m and a of every topic.
+    fn ends(&self) -> impl Iterator<Item = (&f64, &f64)> {
+        self.expected.iter().zip(self.urn.pseudo_counts())
     }
 
-    /// Goes to a temperature.
-    fn set(&mut self, t: usize) {
-        let beta = self.beta(t);
-        match self.start {
-            Start::Prior => {
-                for (power, &q) in self.q.iter_mut().zip(self.urn.all_weights()) {
-                    *power = if q > 0.0 { q.powf(beta) } else { 0.0 };
-                }
-            }
-            Start::MeanField => {
-                self.unit = beta;
-                let balls = self.expected.iter().zip(self.urn.pseudo_counts());
-                for (base, (m, a)) in self.base.iter_mut().zip(balls) {
-                    *base = (1.0 - beta) * m + beta * a;
-                }
-            }
-        }
-    }
-
-    fn target(&self) -> Target<'_> {
-        Target { base: &self.base, unit: self.unit, q: &self.q }
-    }
-
-    /// ln of the ratio of the densities at temperatures t and t - 1.
-    fn ln_step(&self, t: usize, chains: &Chains<impl UniformLanes>) -> Lanes {
-        let (before, after) = (self.beta(t - 1), self.beta(t));
-        match self.start {
-            Start::Prior => {
-                chains.ln_emission(&self.ln_q).map(|ln_product| (after - before) * ln_product)
-            }
-            Start::MeanField => self.ln_balls_step(before, after, chains.balls()),
-        }
-    }
-
-    fn ln_balls_step(&self, before: f64, after: f64, balls: &[Lanes]) -> Lanes {
+    /// Adds ln Π of the ratios of (1-β) m + β (a + n) at `after` and at `before`.
+    fn step_balls(&self, before: f64, after: f64, balls: &[Lanes], ln_values: &mut Lanes) {
         let mut sum = [0.0; LANES];
         let mut table = Vec::new();
-        let priors = self.expected.iter().zip(self.urn.pseudo_counts());
-        for (balls, (m, a)) in balls.iter().zip(priors) {
+        for (balls, (m, a)) in balls.iter().zip(self.ends()) {
             let most = balls.iter().fold(0.0, |x: f64, &y| x.max(y)) as usize;
             let factor = |beta: f64, j: usize| (1.0 - beta) * m + beta * (a + j as f64);
             let mut ln_ratio = 0.0;
@@ -205,6 +130,86 @@ impl<'a> Path<'a> {
                 *sum += table[n as usize];
             }
         }
-        sum
+        add(ln_values, sum);
+    }
+}
+
+/// The urn at one β.
+struct Level<'a> {
+    base: Cow<'a, [f64]>,
+    unit: f64,
+    q: Cow<'a, [f64]>,
+}
+
+impl Level<'_> {
+    fn target(&self) -> Target<'_> {
+        Target { base: &self.base, unit: self.unit, q: &self.q }
+    }
+}
+
+impl<'a, S: Stream> Path<S> for UrnPath<'a> {
+    type Level = Level<'a>;
+    type Chains = Chains<S::Lanes>;
+
+    fn level(&self, beta: f64) -> Level<'a> {
+        let (a, q) = (self.urn.pseudo_counts(), self.urn.all_weights());
+        match self.start {
+            Start::Prior => {
+                let power = |&q: &f64| if q > 0.0 { q.powf(beta) } else { 0.0 };
+                let powers = q.iter().map(power).collect();
+                Level { base: Cow::Borrowed(a), unit: 1.0, q: Cow::Owned(powers) }
+            }
+            Start::MeanField => {
+                let base = self.ends().map(|(m, a)| (1.0 - beta) * m + beta * a).collect();
+                Level { base: Cow::Owned(base), unit: beta, q: Cow::Borrowed(q) }
+            }
+        }
+    }
+
+    fn ln_factor(&self) -> f64 {
+        self.urn.ln_scale()
+    }
+
+    fn draw(
+        &self,
+        reference: &Level<'a>,
+        ln_values: &mut Lanes,
+        rng: &mut S,
+        observer: &impl Observer,
+    ) -> Result<Chains<S::Lanes>> {
+        let mut chains = Chains::new(self.urn, rng)?;
+        chains.extend_all(reference.target(), observer, |weights| {
+            add(ln_values, weights.map(f64::ln));
+        })?;
+        Ok(chains)
+    }
+
+    fn weigh(&self, reference: &Level<'a>, mut chains: Chains<S::Lanes>, ln_values: &mut Lanes) {
+        let topics = chains.topics().to_vec();
+        chains.clear();
+        for topics in topics {
+            add(ln_values, chains.weigh(reference.target()).map(f64::ln));
+            chains.put(topics);
+        }
+    }
+
+    fn sweep(
+        &self,
+        level: &Level<'a>,
+        chains: &mut Chains<S::Lanes>,
+        order: Order,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        chains.sweep(level.target(), order, observer)
+    }
+
+    fn step(&self, before: f64, after: f64, chains: &Chains<S::Lanes>, ln_values: &mut Lanes) {
+        match self.start {
+            Start::Prior => {
+                let width = after - before;
+                add(ln_values, chains.ln_emission(&self.ln_q).map(|ln_product| width * ln_product));
+            }
+            Start::MeanField => self.step_balls(before, after, chains.balls(), ln_values),
+        }
     }
 }

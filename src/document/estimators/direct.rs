@@ -2,19 +2,19 @@
 
 use super::runs::Runs;
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::math::{dirichlet, ln_rising};
 use crate::rng::Stream;
 use crate::urn::LocalUrn;
 
 /// ln Ẑ of independent means over some draws, at each of the sizes.
 ///
-/// With θ_k ~ Gamma(a_k, 1), `Z = E Π_l Σ_k θ_k q_{k w_l}`. The product is homogeneous of degree
+/// Let θ_k ~ Gamma(a_k, 1): `Z = E Π_l Σ_k θ_k q_{k w_l}`. The product is homogeneous of degree
 /// N, so the total of θ integrates out: `Z = (a_+)_N E_{Dirichlet(a)} Π_l Σ_k θ_k q_{k w_l}`.
 /// Unbiased; the variance grows exponentially with N. Cost: samples x distinct words x topics.
 ///
 /// # Errors
-/// [`Error::Stopped`] when the observer asks to stop.
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
 pub fn ln_urn_sums(
     urn: &LocalUrn,
     runs: Runs<'_>,
@@ -28,9 +28,7 @@ pub fn ln_urn_sums(
     for _ in 0..runs.n {
         let mut mean = runs.growing();
         for _ in 0..runs.size() {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
+            observer.check_stop()?;
             dirichlet(a, &mut theta, rng);
             let ln_product: f64 =
                 urn.cells().map(|(q, y)| f64::from(y) * ln_mixture(&theta, q)).sum();

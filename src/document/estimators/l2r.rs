@@ -25,9 +25,9 @@ const POLL_EVERY: usize = 256;
 /// How the weight and the partition of a word's tokens are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conditionals {
-    /// By the power series.
+    /// Exactly, by the power series.
     Exact,
-    /// By this number of draws from the multinomial with probabilities ∝ (a_k + n_k) q_k, which
+    /// From this number of draws of the multinomial with probabilities ∝ (a_k + n_k) q_k, which
     /// ignores what the word's tokens add to each other (L2R eq. 20): their mean weight is the
     /// word's, and one of them, by its weight, its partition.
     Sampled(usize),

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::rng::{LANES, Stream};
 use crate::urn::{Chains, LocalUrn, Order, Target};
 
-/// What is averaged over what.
+/// Order of the mean over particles and the product over positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Mean over particles of the product over positions: unbiased for any number of particles.

@@ -9,8 +9,8 @@ use crate::math::Cumulative;
 use crate::rng::Stream;
 use crate::urn::LocalUrn;
 
-/// Where the second-order term is cut: beyond, the expansion means nothing, and a topic that is
-/// possible must keep a responsibility.
+/// Least second-order term: beyond it the expansion means nothing, and a topic that is possible must
+/// keep a responsibility.
 const LARGEST_CORRECTION: f64 = -1.0;
 
 /// Products outside are carried on as logarithms.
@@ -28,7 +28,8 @@ pub struct MeanField {
     pub n_iterations: usize,
 }
 
-/// With x = a_k + Σ_{l' ≠ l} g_{l'}(k), the balls that the other tokens are expected to leave:
+/// Update of the responsibilities g of a token, given x = a_k + Σ_{l' ≠ l} g_{l'}(k), the balls that
+/// the other tokens are expected to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// g ∝ q x.
@@ -68,9 +69,7 @@ pub fn ln_urn_sums(
     for _ in 0..runs.n {
         let mut mean = runs.growing();
         for _ in 0..runs.size() {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
+            observer.check_stop()?;
             balls.copy_from_slice(urn.pseudo_counts());
             let (mut ln_weight, mut product) = (urn.ln_scale(), 1.0);
             for (proposal, &count) in proposals.iter().zip(urn.counts()) {
@@ -145,9 +144,7 @@ pub fn responsibilities(
     }
     let mut others = vec![0.0; n_topics];
     for _ in 0..mean_field.n_iterations {
-        if observer.stopped() {
-            return Err(Error::Stopped);
-        }
+        observer.check_stop()?;
         for (g, (q, count)) in g.chunks_exact_mut(n_topics).zip(urn.cells()) {
             for ((other, ball), g) in others.iter_mut().zip(&balls).zip(&*g) {
                 *other = (ball - g).max(f64::MIN_POSITIVE);

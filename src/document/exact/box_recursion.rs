@@ -123,9 +123,7 @@ fn ln_generating_function(
     let mut ell = array_of(STATES, n_states, 0.0)?;
     let mut term = array_of(STATES, n_states, 0.0)?;
     for (k, &a) in urn.pseudo_counts().iter().enumerate() {
-        if observer.stopped() {
-            return Err(Error::Stopped);
-        }
+        observer.check_stop()?;
         term[0] = a;
         for (axis, &cell) in axes.iter().zip(cells).rev() {
             let q = urn.weights(cell)[k];

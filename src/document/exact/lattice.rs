@@ -14,7 +14,7 @@ use real::{Real, Wide};
 
 use super::cost::Cost;
 use crate::control::Observer;
-use crate::error::{Error, Result, array_of, room_for};
+use crate::error::{Result, array_of, room_for};
 use crate::math::{ln_binomial, ln_rising};
 use crate::urn::LocalUrn;
 
@@ -59,7 +59,7 @@ fn fits_doubles(urn: &LocalUrn) -> bool {
 /// ln Z of one document.
 ///
 /// # Errors
-/// [`Error::Stopped`] when the observer asks to stop.
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
 pub fn ln_urn_sum(urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
     let n_tokens = urn.n_tokens();
     if n_tokens == 0 {
@@ -86,7 +86,7 @@ struct Lattice<T> {
     along: Vec<f64>,
 }
 
-/// Where the rows lie, and which rows precede them.
+/// Places of the rows in memory, and the rows that precede them.
 struct Rows {
     /// Number of totals that name a row: `K - 2`.
     n_named: usize,
@@ -118,9 +118,7 @@ impl<T: Real> Lattice<T> {
         for (q, count) in urn.cells() {
             for _ in 0..count {
                 level += 1;
-                if observer.stopped() {
-                    return Err(Error::Stopped);
-                }
+                observer.check_stop()?;
                 let mut scale = a_sum + (level - 1) as f64;
                 if T::NEEDS_SCALING && level % RESCALE_EVERY == 0 {
                     scale *= self.largest(level as usize - 1) / real::TARGET;
@@ -207,8 +205,8 @@ impl<T: Real> Lattice<T> {
 impl Rows {
     /// The rows of `d` totals for all levels up to `n_levels`, and the number of values they hold.
     ///
-    /// With tail sums t_i = n_i + ... + n_d, rows in lexicographic order of (t_1, ..., t_d) are in
-    /// graded order, and the rank of a row is Σ_i C(t_i + d - i, d - i + 1).
+    /// Let t_i = n_i + ... + n_d be the tail sums. Rows in lexicographic order of (t_1, ..., t_d) are
+    /// in graded order, and the rank of a row is Σ_i C(t_i + d - i, d - i + 1).
     fn new(d: usize, n_levels: usize) -> Result<(Self, usize)> {
         let n_rows = ln_binomial((n_levels + d) as f64, d as f64).exp().round() as usize;
         let name = "rows of totals of the topics";

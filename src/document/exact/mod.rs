@@ -16,7 +16,7 @@ use crate::control::Observer;
 use crate::error::{MAX_EXACT_BYTES, Result};
 use crate::urn::LocalUrn;
 
-/// Which algorithm a plan runs.
+/// Algorithm of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
     /// Dynamic programme over topic totals.

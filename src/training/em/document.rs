@@ -141,7 +141,7 @@ impl Field {
     }
 }
 
-/// Where a document adds its expected tokens: rows of a matrix with one row a word.
+/// Rows of a matrix with one row a word, to which a document adds its expected tokens.
 pub(super) struct Expected<'a> {
     /// Words x topics.
     pub(super) sums: &'a mut [f64],
@@ -171,7 +171,7 @@ fn update(rows: &[f64], counts: &[u32], weights: &[f64], tokens: &mut [f64]) {
     }
 }
 
-/// As [`update`]; also adds each cell's expected tokens to `expected`, and returns
+/// Does the same as [`update`]; also adds each cell's expected tokens to `expected`, and returns
 /// Σ_w n_w ln Σ_k φ_kw e_k.
 #[multiversion::multiversion(targets("x86_64+avx2"))]
 fn account(

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::document::{Effort, Expected, Field};
 use crate::control::Observer;
 use crate::counts::CountMatrix;
-use crate::error::{Error, Result, array_of};
+use crate::error::{Result, array_of};
 
 /// Cells per unit of parallel work; fixed, so that sums do not depend on the threads.
 const CHUNK_CELLS: usize = 4096;
@@ -29,7 +29,7 @@ pub(super) struct Chunks<'a> {
     chunks: Vec<Chunk>,
 }
 
-/// What a pass over all documents changes.
+/// Quantities that a pass over all documents changes.
 pub(super) struct Sums<'a> {
     /// Expected tokens of each topic in each document, documents x topics; where the pass starts.
     pub(super) doc_topic: &'a mut [f32],
@@ -62,7 +62,7 @@ impl<'a> Chunks<'a> {
     /// [`CHUNK_CELLS`] words (those of its longest document, if that is more) x topics.
     ///
     /// # Errors
-    /// [`Error::Stopped`] when the observer asks to stop: the sums are then partial.
+    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop: the sums are then partial.
     pub(super) fn fit(
         &self,
         phi: &[f64],
@@ -120,9 +120,7 @@ impl<'a> Chunks<'a> {
         let mut rows = &chunk.rows[..];
         let by_document = sums.doc_topic.chunks_exact_mut(n_topics).zip(sums.ln_documents);
         for (doc_ix, (doc_topic, ln_document)) in chunk.documents.clone().zip(by_document) {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
+            observer.check_stop()?;
             let document = self.counts.document(doc_ix);
             let (own, rest) = rows.split_at(document.n_distinct());
             rows = rest;

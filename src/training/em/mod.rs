@@ -40,7 +40,7 @@ const MOST_START_PRIOR: f64 = 1.0;
 /// Least probability of a word, under the topic that likes it best, in a model to start from.
 const LEAST_PROBABILITY: f64 = 1e-40;
 
-/// What EM learns and when it ends.
+/// Settings of EM: which parameters it learns, where it starts, when it ends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmSettings {
     /// α, one value a topic: where it starts, or its fixed value.
@@ -70,7 +70,7 @@ pub struct EmStart {
     pub bound: f64,
 }
 
-/// What EM gives.
+/// Result of EM.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmFit {
     /// φ, word-major.

@@ -4,7 +4,7 @@ use rand_distr::Distribution as _;
 
 use crate::control::Observer;
 use crate::counts::CountMatrix;
-use crate::error::{Error, Result, check_all, check_positive};
+use crate::error::{Error, Result, check_drawn, check_positive};
 use crate::math::{gamma_law, ln_beta_variate, ln_rising};
 use crate::rng::{Key, Purpose};
 use crate::training::limits::{LEAST_PRIOR, check_n_topics};
@@ -143,7 +143,7 @@ impl Sampler for LdaSampler<'_> {
     fn resume(&mut self, state: &State, step: TopicStep) -> Result<()> {
         let n_topics = self.alpha.len();
         state.check_parameters(n_topics + 1)?;
-        check_all("Dirichlet priors of the state", &state.parameters, "positive", |x| x > 0.0)?;
+        check_drawn("Dirichlet priors of the state", &state.parameters)?;
         self.tokens.restore(&state.assignments)?;
         self.n_sweeps = state.n_sweeps;
         self.alpha.copy_from_slice(&state.parameters[..n_topics]);

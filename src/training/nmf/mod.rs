@@ -26,7 +26,7 @@ const PSEUDO_COUNT: f64 = 0.1;
 const GAP: f64 = 1e-3;
 const MOST_UPDATES: usize = 1_000;
 
-/// What the updates have reached.
+/// Factors after the last update.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NmfParameters {
     /// φ, word-major; every topic sums to 1.
@@ -120,7 +120,7 @@ impl<'a> NmfUpdates<'a> {
             .collect();
         update_rows(&mut self.phi, &self.by_word, &self.theta, &scales, observer);
         self.normalise_topics();
-        if observer.stopped() { Err(Error::Stopped) } else { Ok(()) }
+        observer.check_stop()
     }
 
     /// Divides every topic by its sum; one that has none becomes uniform.
@@ -141,7 +141,7 @@ impl<'a> NmfUpdates<'a> {
     fn update_weights(&mut self, observer: &impl Observer) -> Result<()> {
         let scales = vec![1.0; self.n_topics];
         update_rows(&mut self.theta, self.by_document, &self.phi, &scales, observer);
-        if observer.stopped() { Err(Error::Stopped) } else { Ok(()) }
+        observer.check_stop()
     }
 }
 
@@ -247,9 +247,7 @@ fn fold_in(
     theta.fill(n_tokens / n_topics as f64);
     let (scales, mut factors) = (vec![1.0; n_topics], vec![0.0; n_topics]);
     for _ in 0..MOST_UPDATES {
-        if observer.stopped() {
-            return Err(Error::Stopped);
-        }
+        observer.check_stop()?;
         update(theta, cells.iter().copied(), phi, &scales, &mut factors);
         // The factors are the gradient, whose mean under the weights is 1: a concave function
         // lies below its tangent, and no weights reach higher there than those on the largest.

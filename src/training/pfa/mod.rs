@@ -4,7 +4,7 @@ use rand_distr::Distribution as _;
 
 use crate::control::Observer;
 use crate::counts::CountMatrix;
-use crate::error::{Error, Result, check_all, check_positive};
+use crate::error::{Error, Result, check_all, check_drawn, check_positive};
 use crate::math::{gamma_law, ln_beta_variate};
 use crate::rng::{Key, Purpose};
 use crate::training::limits::check_n_topics;
@@ -207,7 +207,7 @@ impl Sampler for PfaSampler<'_> {
         state.check_parameters(3 * n_topics)?;
         let (r, others) = state.parameters.split_at(n_topics);
         let (p, ln_complement) = others.split_at(n_topics);
-        check_all("gamma shapes of the state", r, "positive", |x| x > 0.0)?;
+        check_drawn("gamma shapes of the state", r)?;
         check_all("gamma probabilities of the state", p, "between 0 and 1", |x| {
             (0.0..=1.0).contains(&x)
         })?;

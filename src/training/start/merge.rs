@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::math::ln_rising;
 use crate::training::sweeps::Assignments;
 
@@ -95,9 +95,7 @@ impl<'a> Merger<'a> {
             .into_par_iter()
             .with_min_len(least)
             .try_fold(new, |(mut sums, mut row), word| {
-                if observer.stopped() {
-                    return Err(Error::Stopped);
-                }
+                observer.check_stop()?;
                 row.fill(0);
                 self.count_word(word, &mut row);
                 add_pairs(&row, &factors, &mut sums);

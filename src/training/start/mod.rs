@@ -1,4 +1,4 @@
-//! Where training starts: with more topics than asked for, which are then merged.
+//! The start of training: more topics than asked for, which are then merged.
 //!
 //! From uniform topics of tokens, a sampler of exactly K topics often ends in a mode in which one
 //! topic holds two themes and two topics share another theme; it leaves this mode only by chance.
@@ -29,7 +29,7 @@ const WIDTH: f64 = 1.5;
 /// Most topics at first: all pairs of them are compared.
 const MOST_TOPICS: usize = 2048;
 
-/// Of the topics that are too many, one in so many is merged at a time.
+/// One in so many of the surplus topics is merged at a time.
 const MERGERS_SHARE: usize = 4;
 
 /// Bounds of the Dirichlet parameters of a start. Below the first, tokens keep the topics that they
@@ -125,7 +125,7 @@ fn merged(
     let mut merger = Merger::new(&tokens, &topics.n_tokens);
     while merger.n_topics() > n_topics {
         let surplus = merger.n_topics() - n_topics;
-        // What is best to merge depends on what was merged before.
+        // The best merger depends on the mergers before.
         match merger.merge(surplus.div_ceil(MERGERS_SHARE), priors.beta, observer) {
             Err(Error::Stopped) => merger.fold(n_topics),
             result => result?,

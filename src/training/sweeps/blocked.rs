@@ -7,7 +7,7 @@ use super::blocks::{Block, Step};
 use super::tables;
 use crate::control::Observer;
 use crate::counts::CountMatrix;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::math::gamma_law;
 use crate::rng::Rng;
 use crate::urn::{Balls, Sweeper};
@@ -27,9 +27,7 @@ pub(super) fn sweep(
         block.read_topics(counts, &mut topics);
         let mut rest = &mut topics[..];
         for doc_ix in block.documents.clone() {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
+            observer.check_stop()?;
             let document = counts.document(doc_ix);
             let (own, after) = rest.split_at_mut(document.n_tokens() as usize);
             let mut rng = step.key.unit(doc_ix as u64).rng();

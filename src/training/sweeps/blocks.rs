@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::tallies::{BATCH, Batch, Tallies, Word};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
-use crate::error::{Error, Result, array_of};
+use crate::error::{Result, array_of};
 use crate::rng::Key;
 
 /// Consecutive documents and the topics of their tokens, in the order of the words.
@@ -126,9 +126,7 @@ impl Block {
             if tokens.is_empty() {
                 continue;
             }
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
+            observer.check_stop()?;
             let urn = step.word(word);
             tallies.take_up(&urn);
             let tokens = Tokens {

@@ -20,7 +20,7 @@ pub(super) const LEAST_TOTAL: f32 = 1e-15;
 /// Weights that are left out of sums in single precision, where they would make it slow.
 const LEAST: f64 = 1e-33;
 
-// Of any number of tokens, weights that are left out add up to less than a rounding of the total.
+// However many tokens there are, the weights left out sum to less than a rounding of the total.
 const _: () = assert!(u32::MAX as f64 * LEAST / (LEAST_TOTAL as f64) < ROUNDING as f64);
 
 /// Numbers for [`LANES`] neighbouring weights, which never lie across two cache lines.
@@ -56,7 +56,7 @@ pub(super) fn fall_exactly<T>(
     last
 }
 
-/// Where a dart falls among the lanes.
+/// Lane in which a dart falls, and the rest of it there.
 #[derive(Clone, Copy)]
 pub(super) struct Dart {
     pub(super) lane: usize,

@@ -28,11 +28,11 @@ pub(super) struct Dense {
     n_lines: usize,
     counts: Vec<Counts>,
     row: Row,
-    /// Of the weights, by lane before each line and in all, for every token of a batch.
+    /// Sums of the weights, by lane before each line and in all, for every token of a batch.
     sums: Vec<Line>,
 }
 
-/// What the weights (a + n) q of a word's tokens are made of, beside their counts.
+/// Parts of the weights (a + n) q of a word's tokens, beside the counts n.
 struct Row {
     q: Vec<Line>,
     /// a q.
@@ -119,9 +119,10 @@ fn take_up(row: &mut Row, word: &Word<'_>) {
 
 /// The topics of some tokens of different documents, or [`OPEN`] where single precision cannot tell.
 ///
-/// In units of the total, with as many roundings as there are lines and 8 more, a limit is known:
-/// 4 for a weight, one for each line and each halving of the lanes. So is the dart with 14 more:
-/// those of the total, of u and its product, and of 4 differences. Their distance has two of its own.
+/// A limit between topics has an error, in units of the total, of as many roundings as there are
+/// lines and 8 more: 4 for a weight, one for each line and each halving of the lanes. The dart has
+/// 14 more: those of the total, of u and its product, and of 4 differences. Their distance has two
+/// of its own.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn propose(
     row: &Row,

@@ -12,7 +12,7 @@ use super::tallies::{BATCH, Batch, Tallies, Word};
 /// Values of a topic and of [`NONE`]: a table of that size has them all.
 const ALL_TOPICS: usize = 1 << 16;
 
-/// No topic: of a place in a list that is not taken.
+/// Topic of a place in a list that is not taken.
 const NONE: u16 = u16::MAX;
 
 /// 4 bytes a token of a block, and 96 for every 16 topics that a document may have, whole or begun; a
@@ -25,7 +25,7 @@ pub(super) struct Sparse {
     n_topics: usize,
     lists: Lists,
     prior: Prior,
-    /// Of the weights n q, by lane before each line and in all, for every token of a batch.
+    /// Sums of the weights n q, by lane before each line and in all, for every token of a batch.
     sums: Vec<Line>,
 }
 
@@ -35,7 +35,7 @@ struct Lists {
     documents: Vec<List>,
     topics: Vec<[u16; LANES]>,
     counts: Vec<[u32; LANES]>,
-    /// Of each token, in the list of its document.
+    /// Place of each token in the list of its document.
     places: Vec<u16>,
 }
 
@@ -144,14 +144,14 @@ impl Lists {
     }
 }
 
-/// Those of a document.
+/// The topics of a document.
 #[derive(Clone, Copy)]
 struct List {
     /// First line.
     start: usize,
     /// Places that have been taken.
     taken: u32,
-    /// Those whose count has fallen to zero, which are taken again first.
+    /// Places whose count has fallen to zero, which are taken again first.
     n_free: u32,
 }
 
@@ -169,22 +169,22 @@ impl List {
     }
 }
 
-/// What the weights of a word are made of, beside the counts.
+/// Parts of the weights of a word, beside the counts.
 struct Prior {
     /// q, filled up with zeros to [`ALL_TOPICS`].
     q: Vec<f32>,
-    /// Of a q, by lane before each line and in all.
+    /// Sums of a q, by lane before each line and in all.
     sums: Vec<Line>,
 }
 
-/// Where a token goes.
+/// The place or topic that is drawn for a token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Drawn {
     /// Single precision cannot tell.
     Open,
-    /// To a place of its document's list.
+    /// A place of its document's list.
     Place(usize),
-    /// To a topic that the pseudo-counts have drawn.
+    /// A topic drawn by the pseudo-counts.
     Topic(u16),
 }
 
@@ -217,7 +217,7 @@ impl Sparse {
         own.chain(in_order(self.n_topics).map(prior))
     }
 
-    /// Where the dart falls, in double precision; `None` where all weights have underflown.
+    /// Place or topic on which the dart falls, in double precision; `None` where all weights have underflown.
     #[cold]
     fn draw_exactly(&self, word: &Word<'_>, document: u32, u: f64) -> Option<Drawn> {
         fall_exactly(self.weights(word, document), u)
@@ -284,11 +284,11 @@ fn take_up(prior: &mut Prior, word: &Word<'_>) {
     });
 }
 
-/// Where some tokens of different documents go, or [`Drawn::Open`].
+/// Draws for some tokens of different documents, or [`Drawn::Open`].
 ///
-/// A limit is known with as many roundings as there are lines summed up to it, and 9 more: 4 for a
+/// A limit has an error of as many roundings as there are lines summed up to it, and 9 more: 4 for a
 /// weight, 4 for the halvings of the lanes, one where the weights a q follow those of the document.
-/// So is the dart with 16 more: those of the total, of u and its product, and of up to 5 differences.
+/// The dart has 16 more: those of the total, of u and its product, and of up to 5 differences.
 /// Roundings of the document's sums are in units of the total, those of the lines of a q in units of
 /// their sum.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]

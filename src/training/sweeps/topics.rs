@@ -23,7 +23,7 @@ const VANISHED: f64 = 1e-280;
 pub(in crate::training) struct Topics {
     /// φ_kw up to the scale of each topic, `n_words` x `n_topics`.
     pub(in crate::training) weights: Vec<f64>,
-    /// What the weights of each topic are to be multiplied by.
+    /// Factor of the weights of each topic.
     pub(in crate::training) scale: Vec<f64>,
     /// Tokens of each topic.
     pub(in crate::training) n_tokens: Vec<u64>,
@@ -97,7 +97,7 @@ impl Topics {
         rows.flat_map(|row| row.iter().zip(&self.scale).map(|(x, scale)| x * scale)).collect()
     }
 
-    /// What a sweep over the tokens needs, with pseudo-counts `a`.
+    /// Topics as a sweep over the tokens needs them, with pseudo-counts `a`.
     pub(in crate::training) fn step<'a>(&'a self, a: &'a [f64], key: Key) -> Step<'a> {
         Step { a, weights: &self.weights, scale: &self.scale, key }
     }

@@ -270,12 +270,6 @@ def test_bad_input_is_refused_before_any_work() -> None:
         with pytest.raises(error, match=what):
             model.predict_missing(*arguments, **options)
 
-    labels = [["a", "b"], ["x", "y", "z"]]
-    tensor = CountTensor.from_dense(TABLE, ["doc", "word"], labels)
-    refused(InvalidCountsError, r"cell \(doc 0, word 0\)", TABLE, observed=~OBSERVED)
-    refused(
-        InvalidCountsError, r"doc 'a', word 'x'.*count 2.*mark the cell", tensor, observed=~OBSERVED
-    )
     refused(InvalidArgumentError, r"shape of the data, \(2, 3\)", SEEN, observed=OBSERVED.T)
     refused(InvalidTypeError, "boolean array", SEEN, observed=OBSERVED.astype(int))
     refused(InvalidArgumentError, "marks no cell", SEEN, observed=np.ones((2, 3), bool))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 
 import polyabayes as pb
 from polyabayes import AllocationModel, CountTensor, Decomposition, cli
@@ -25,6 +25,10 @@ def predicted(found: Decomposition) -> Any:
 
 
 NODES = ("topic", "doc", "word")
+
+
+def tensor_of(table: Any) -> CountTensor:
+    return CountTensor.from_dense(table, ["doc", "word"])
 
 
 def test_the_bound_is_that_of_the_evidence() -> None:
@@ -124,11 +128,24 @@ def test_methods_without_a_form_for_missing_cells(method: str) -> None:
         NMF.decompose(TABLE, method, observed=OBSERVED)
 
 
+@pytest.mark.parametrize("make", [np.asarray, np.float64, sparse.csr_matrix, tensor_of])
+def test_what_masked_cells_hold_is_ignored(make: Any) -> None:
+    """Entries are held out by a mask, whatever stands in them."""
+    full = np.where(OBSERVED, TABLE, 7)
+    wanted = NMF.decompose(np.where(OBSERVED, TABLE, 0), observed=OBSERVED, random_state=0)
+    found = NMF.decompose(make(full), observed=OBSERVED, random_state=0)
+    assert found.value == wanted.value
+    np.testing.assert_array_equal(found.missing_counts, wanted.missing_counts)
+    held_out = NMF.log_evidence(make(full), "vb", observed=OBSERVED, random_state=0)
+    again = NMF.log_evidence(np.where(OBSERVED, TABLE, 0), "vb", observed=OBSERVED, random_state=0)
+    assert held_out.value == again.value
+    bad = np.where(OBSERVED, TABLE, -0.5)
+    assert NMF.decompose(bad, observed=OBSERVED, random_state=0).value == wanted.value
+
+
 def test_bad_input_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="give the model one"):
         AllocationModel.nmf(2).decompose(TABLE, observed=OBSERVED)
-    with pytest.raises(InvalidCountsError, match="is marked as not observed, but has the count"):
-        NMF.decompose(TABLE, observed=TABLE == 0)
     with pytest.raises(InvalidCountsError, match="data holds NaN at cell"):
         NMF.decompose(np.where(OBSERVED, TABLE, np.nan))
     with pytest.raises(InvalidArgumentError, match="'em' takes no burn_in"):

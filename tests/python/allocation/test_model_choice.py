@@ -286,6 +286,17 @@ def test_plot_of_tables() -> None:
     assert [bar.get_width() for bar in bars] == found.tables["topic"].tolist()  # type: ignore[attr-defined]
 
 
+def test_plots_of_tables_have_the_labels_of_all_parents() -> None:
+    counts = np.ones((50, 2, 2), dtype=int)
+    tensor = pb.CountTensor.from_dense(counts, ["i", "j", "k"], {"j": ["low", "high"]})
+    model = AllocationModel("j, k -> i; j; k")
+    ax = plotting.plot_table(model.decompose(tensor, "em", random_state=0), "i")
+    across = [label.get_text() for label in ax.get_xticklabels()]
+    assert across == ["low, 0", "low, 1", "high, 0", "high, 1"]
+    # 50 values: every second one has its label.
+    assert [label.get_text() for label in ax.get_yticklabels()] == list(map(str, range(0, 50, 2)))
+
+
 def test_plot_of_a_graph_shades_visible_nodes() -> None:
     model = AllocationModel.symmetric_nmf(3)
     ax = plotting.plot_graph(model)

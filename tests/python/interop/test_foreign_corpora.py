@@ -7,6 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.decomposition import LatentDirichletAllocation
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import make_pipeline
 
 import polyabayes as pb
 import polyabayes.exceptions as errors
@@ -142,15 +145,90 @@ def test_tables_of_other_libraries_are_read_by_arrow():
         assert (None if corpus.ids is None else corpus.ids.tolist()) == ids
 
 
-def test_hugging_face_tables_are_read_as_arrow():
-    class Dataset:
-        """What ``datasets.Dataset`` holds of its table."""
+REVIEWS = ["An urn of balls", "no urn, but a gene", "Balls!"]
 
-        def __init__(self, table):
-            self.data = type("Table", (), {"table": table})()
 
-    table = next(table for table, ids in tables() if ids)
-    assert pb.Corpus(Dataset(table)).ids.tolist() == ["x", "y"]
+def test_datasets_of_hugging_face_are_counted_by_text_or_tokens():
+    datasets = pytest.importorskip("datasets")
+    reviews = datasets.Dataset.from_dict({"text": REVIEWS, "label": [1, 0, 1]})
+    corpus = pb.Corpus(reviews)
+    assert corpus.vocabulary.tolist() == ["an", "balls", "but", "gene", "no", "of", "urn"]
+    assert corpus.counts.sum(axis=1).ravel().tolist() == [[4, 4, 1]]
+    # A selection keeps its table and adds a list of rows.
+    chosen = reviews.select([2, 0])
+    np.testing.assert_array_equal(pb.Corpus(chosen).counts.sum(axis=1).ravel(), [[1, 4]])
+    tokens = datasets.Dataset.from_dict({"id": ["x", "y"], "tokens": [["b", "a", "b"], ["c"]]})
+    found = pb.Corpus(tokens)
+    assert (found.ids.tolist(), found.vocabulary.tolist()) == (["x", "y"], ["a", "b", "c"])
+    assert found.counts.toarray().tolist() == [[1, 2, 0], [0, 0, 1]]
+    wide = datasets.Dataset.from_dict({"id": ["x", "y"], "a": [1, 0], "b": [0, 3]})
+    assert pb.Corpus(wide).ids.tolist() == ["x", "y"]
+
+
+def test_models_score_datasets_as_they_are():
+    datasets = pytest.importorskip("datasets")
+    pipeline = make_pipeline(CountVectorizer(), LatentDirichletAllocation(2, random_state=0))
+    pipeline.fit(REVIEWS)
+    raw = pb.log_likelihood(pipeline, REVIEWS).values
+    for table in (datasets.Dataset.from_dict({"text": REVIEWS}), pd.DataFrame({"text": REVIEWS})):
+        np.testing.assert_array_equal(pb.log_likelihood(pipeline, table).values, raw)
+        ours = pb.interop.from_sklearn(pipeline[-1], pipeline[:-1])
+        np.testing.assert_array_equal(pb.log_likelihood(ours, table).values, raw)
+    counts = pd.DataFrame(
+        pipeline[0].transform(REVIEWS).toarray(), columns=pipeline[0].get_feature_names_out()
+    )
+    np.testing.assert_array_equal(pb.log_likelihood(pipeline, counts).values, raw)
+    np.testing.assert_array_equal(pb.log_likelihood(pipeline, counts.values.tolist()).values, raw)
+
+
+def test_several_or_streamed_datasets_are_refused_with_the_way_out():
+    datasets = pytest.importorskip("datasets")
+    reviews = datasets.Dataset.from_dict({"text": REVIEWS})
+    with pytest.raises(errors.InvalidTypeError, match=r"'train', 'test'.*datasets\['train'\]"):
+        pb.Corpus(datasets.DatasetDict({"train": reviews, "test": reviews}))
+    with pytest.raises(errors.InvalidTypeError, match=r"from_documents\(row"):
+        pb.Corpus(reviews.to_iterable_dataset())
+
+
+def text_tables():
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    texts = {"label": [1, 0, 1], "sentence": REVIEWS}
+    yield from (pd.DataFrame(texts), polars.DataFrame(texts), pyarrow.table(texts))
+
+
+def test_tables_of_every_library_hold_texts_tokens_or_single_counts():
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    kinds = pd.DataFrame, polars.DataFrame, pyarrow.table
+    long = {"document": ["y", "x", "x"], "word": ["c", "a", "c"], "count": [1, 1, 2]}
+    for table in text_tables():
+        assert pb.Corpus(table).n_tokens == 9
+        assert pb.Corpus.from_table(table, "sentence", min_df=2).vocabulary.tolist() == [
+            "balls",
+            "urn",
+        ]
+        with pytest.raises(errors.InvalidArgumentError, match="no column 'txt'; it has 'label'"):
+            pb.Corpus.from_table(table, "txt")
+        with pytest.raises(errors.InvalidTypeError, match="'label' holds int64, neither"):
+            pb.Corpus.from_table(table, "label")
+    for kind in kinds:
+        found = pb.Corpus(kind(long))
+        assert (found.ids.tolist(), found.vocabulary.tolist()) == (["y", "x"], ["a", "c"])
+        assert found.counts.toarray().tolist() == [[0, 1], [1, 2]]
+        tokens = pb.Corpus.from_table(kind({"t": [["a", "b"], ["b"]]}), vocabulary=["b", "a"])
+        assert tokens.counts.toarray().tolist() == [[1, 1], [1, 0]]
+
+
+def test_missing_documents_and_idle_options_are_refused():
+    with pytest.raises(errors.InvalidArgumentError, match="row 1 has no document in column"):
+        pb.Corpus(pd.DataFrame({"text": ["an urn", None]}))
+    with pytest.raises(errors.InvalidArgumentError, match="min_df: options of texts"):
+        pb.Corpus.from_table(pd.DataFrame({"a": [1, 2]}), min_df=2)
+    with pytest.raises(errors.InvalidArgumentError, match="min_df: options of texts"):
+        pb.Corpus.from_table(pd.DataFrame({"a": [["x"], ["y"]]}), min_df=2)
+    with pytest.raises(errors.InvalidArgumentError, match="no count is given"):
+        pb.Corpus(pd.DataFrame({"document": ["x"], "word": ["a"], "count": [None]}))
+    named = pd.DataFrame({"text": ["an urn", "a ball"]}, index=["x", "y"])
+    assert pb.Corpus(named).ids.tolist() == ["x", "y"]
 
 
 def test_words_may_be_a_sequence_without_iter():

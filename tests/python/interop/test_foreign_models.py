@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import subprocess
+import sys
 import warnings
 from types import SimpleNamespace
 
@@ -62,6 +64,18 @@ def assert_scores(model, alpha, phi, vocabulary):
     found = pb.log_likelihood(model, counted(SHORT, shuffled)).values
     wanted = [by_hand(alpha, phi, vocabulary, text) for text in SHORT]
     np.testing.assert_allclose(found, wanted, rtol=1e-10)
+
+
+def test_a_fresh_process_scores_a_foreign_model_before_it_asks_for_anything_else():
+    """The rooms of the package are loaded when they are asked for; a model of others asks, too."""
+    code = (
+        "from sklearn.decomposition import LatentDirichletAllocation\n"
+        "import polyabayes as pb\n"
+        "theirs = LatentDirichletAllocation(2, random_state=0).fit([[1, 2], [3, 0]])\n"
+        "print(pb.log_likelihood(theirs, [[1, 2]]).methods[0])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "exact\n", done.stderr
 
 
 @pytest.fixture(scope="module")

@@ -127,3 +127,73 @@ def test_the_command_line_scores_and_compares_them(gensim_lda, tmp_path, capsys)
         "state",
     }
     assert main(["score", os.fspath(tmp_path / "nothing"), place[1], "-o", "-"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("bomb", "match"),
+    [
+        # Python's own interpreter makes a memo of 32 GiB of this.
+        (b"]r\xff\xff\xff\x7f.", "no LdaModel"),
+        # And ends by a signal where it hashes tuples nested this deep.
+        (b"}N" + b"\x85" * 300_000 + b"Ns.", "neither word nor number"),
+        (b"\x80\x04\x8f(N" + b"\x85" * 300_000 + b"\x90.", "no LdaModel"),
+        (b"\x96" + b"\xff" * 7 + b"\x0f.", "only 1 remain"),
+        (b"cnumpy\nvoid\nJ\xff\xff\xff\x7f\x85R.", "numpy.void, which is no data"),
+        (b"cnumpy\ndtype\nX\x02\x00\x00\x00O8\x85R.", "of the type 'O8'"),
+        (
+            b"c_codecs\nencode\nX\x01\x00\x00\x00ap0\nX\x06\x00\x00\x00latin1\x86R0g0\n" * 9,
+            "damaged",
+        ),
+        (b"\x80\x04", "exhausted"),
+        (b"(t}b.", "a state has no object"),
+        (b"NNR.", "cannot be"),
+        (b"0.", "a value is missing"),
+        (b"h\x05.", "leads nowhere"),
+        (b"L" + b"9" * 5_000 + b"L\n.", "digits"),
+    ],
+)
+def test_no_pickle_takes_the_process_down(gensim_lda, tmp_path, bomb, match):
+    gensim_lda.save(os.fspath(tmp_path / "lda"))
+    head = b"\x80\x02" if not bomb.startswith(b"\x80") else b""
+    (tmp_path / "lda").write_bytes(head + bomb)
+    with pytest.raises(errors.FileFormatError, match=match):
+        pb.interop.read_model(tmp_path / "lda")
+
+
+def test_another_model_of_gensim_is_no_plain_lda(tmp_path):
+    models, corpora = pytest.importorskip("gensim.models"), pytest.importorskip("gensim.corpora")
+    dictionary = corpora.Dictionary(TEXTS)
+    bags = [dictionary.doc2bow(text) for text in TEXTS]
+    authors = {"a": list(range(8)), "b": list(range(8, 16))}
+    model = models.AuthorTopicModel(bags, 2, id2word=dictionary, author2doc=authors)
+    model.save(os.fspath(tmp_path / "lda"))
+    with pytest.raises(errors.FileFormatError, match="weights of their authors"):
+        pb.interop.read_model(tmp_path / "lda")
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_every_protocol_of_pickles_gives_equal_arrays(gensim_lda, tmp_path, protocol):
+    wanted = pb.interop.from_gensim(gensim_lda)
+    gensim_lda.save(os.fspath(tmp_path / "lda"), pickle_protocol=protocol)
+    read = pb.interop.read_model(tmp_path / "lda")
+    np.testing.assert_array_equal(read.components_, wanted.components_)
+    assert read.vocabulary_.tolist() == wanted.vocabulary_.tolist()
+
+
+def test_attributes_of_gensim_that_are_no_numbers_are_refused(gensim_lda, tmp_path):
+    nested = [0.5]
+    for _ in range(60):
+        nested = [nested, nested]
+    gensim_lda.alpha = nested
+    gensim_lda.save(os.fspath(tmp_path / "lda"))
+    with pytest.raises(errors.FileFormatError, match="a list holds what is no number"):
+        pb.interop.read_model(tmp_path / "lda")
+
+
+def test_topics_that_no_memory_holds_are_refused(tmp_path):
+    words = "".join(f"{row} w{row} 0:1\n" for row in range(60_000))
+    (tmp_path / "counts.txt").write_text(f"{words}60000 last 99999:1\n")
+    with pytest.raises(errors.FileFormatError, match="100,000 topics of 60,001 words"):
+        pb.interop.from_mallet(
+            word_topic_counts=tmp_path / "counts.txt", doc_topic_prior=0.1, topic_word_prior=0.01
+        )

@@ -2,46 +2,67 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
-import warnings
+import shlex
 from pathlib import Path
 
+import matplotlib as mpl
 import pytest
+
+from polyabayes.cli.parsers import make_parser
 
 ROOT = Path(__file__).parents[3]
 _NUMBER = r"-?\d[\d,]*\.?\d*(?:e-?\d+)?"
 
-
-def run(page, capsys):
-    """Each program of a page with what it printed and what the page says it prints, if it does."""
-    for package in ("gensim", "tomotopy", "anndata"):
-        pytest.importorskip(package)
-    found = re.findall(
-        r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", (ROOT / page).read_text(), re.DOTALL
-    )
-    names: dict[str, object] = {}
-    with warnings.catch_warnings():
-        # Warnings that other packages give about themselves, and edges of grids of two sizes.
-        warnings.simplefilter("ignore")
-        for program, told in found:
-            exec(compile(program, page, "exec"), names)
-            yield told, capsys.readouterr().out
+mpl.use("Agg")
 
 
-def test_programs_for_those_who_come_from_elsewhere(capsys):
-    shown = [printed for _, printed in run("docs/coming-from.md", capsys)]
-    assert len(shown) > 5
-    assert "nats a token" in "".join(shown)
+def _module():
+    spec = importlib.util.spec_from_file_location("pages", ROOT / "docs" / "pages.py")
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
 
 
-def test_the_readme_prints_what_it_says(capsys):
+pages = _module()
+# Packages that the pages about them import.
+_PACKAGES = {"coming-from.md": ("gensim", "tomotopy", "anndata")}
+
+
+def test_there_are_pages():
+    assert len(pages.pages()) > 10
+
+
+@pytest.mark.parametrize("page", pages.pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_programs_print_what_the_page_says(page, monkeypatch, tmp_path):
     """Words alike; numbers within 2 %, as other machines may round other libraries elsewhere."""
-    pairs = [pair for pair in run("README.md", capsys) if pair[0]]
-    assert len(pairs) >= 4
-    for told, printed in pairs:
+    for package in _PACKAGES.get(page.name, ()):
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    for program, printed in pages.run(page):
+        told = program[2]
+        if told is None:
+            continue
         assert re.sub(_NUMBER, "#", printed).split() == re.sub(_NUMBER, "#", told).split()
         numbers = [
             [float(number.replace(",", "")) for number in re.findall(_NUMBER, text)]
             for text in (printed, told)
         ]
         assert numbers[0] == pytest.approx(numbers[1], rel=0.02, abs=0.005)
+
+
+def _commands():
+    files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    for path in files:
+        for block in re.findall(r"```sh\n(.*?)```", path.read_text(), re.DOTALL):
+            for line in block.replace("\\\n", " ").splitlines():
+                if line.startswith("polyabayes "):
+                    yield line.partition(" #")[0].partition(" > ")[0]
+
+
+def test_commands_on_the_pages_exist():
+    commands = [line for line in _commands() if "COMMAND" not in line]
+    assert len(commands) > 10
+    for line in commands:
+        assert make_parser("0").parse_args(shlex.split(line)[1:]).command in line

@@ -275,3 +275,15 @@ def test_a_pipe_in_a_folder_does_not_block(tmp_path: Path) -> None:
     assert b"b.txt is not a file of text" in run.stderr
     with pytest.raises(FileAccessError):
         pb.read_corpus(tmp_path)
+
+
+@pytest.mark.parametrize("read", [pb.read_corpus, pb.read_tensor])
+def test_columns_of_one_name_in_parquet(tmp_path: Path, read: Callable[[Path], Any]) -> None:
+    pandas, path = pytest.importorskip("pandas"), tmp_path / "x.parquet"
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = arrow.Table.from_pandas(pandas.DataFrame([[1, 2]], columns=["one", "two"]))
+    # What pandas adds to the schema is damaged: the second field has the name of the first.
+    about = table.schema.metadata[b"pandas"].replace(b'field_name": "two', b'field_name": "one')
+    parquet.write_table(table.replace_schema_metadata({b"pandas": about}), path)
+    with pytest.raises(FileFormatError, match="two columns that are called 'two'"):
+        read(path)

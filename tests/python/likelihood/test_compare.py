@@ -13,6 +13,8 @@ from scipy import stats
 
 import polyabayes as pb
 from polyabayes import exceptions as errors
+from polyabayes.likelihood.result import doubts
+from polyabayes.models import fitted_model
 
 COUNTS = np.array([[2, 1, 0, 3], [0, 0, 0, 0], [1, 0, 4, 1]])
 TOPICS = np.array([[0.5, 0.25, 0.125, 0.125], [0.125, 0.25, 0.25, 0.375]])
@@ -487,3 +489,86 @@ def test_compare_and_log_likelihood_agree_under_one_seed():
     alone = pb.log_likelihood(model, COUNTS, "smc", random_state=5)
     together = pb.compare({"one": model}, COUNTS, method="smc", random_state=5)
     np.testing.assert_array_equal(together.results["one"].values, alone.values)
+
+
+def test_a_model_that_cannot_be_scored_does_not_stop_the_others():
+    words = ["a", "b", "c", "d"]
+    topics = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
+    part = topics[:, :3] / topics[:, :3].sum(axis=1, keepdims=True)
+    make = pb.LatentDirichletAllocation.from_parameters
+    whole = {
+        str(a): make(doc_topic_prior=a, topic_word=topics, vocabulary=words) for a in (0.5, 1.0)
+    }
+    other = make(doc_topic_prior=0.5, topic_word=part, vocabulary=words[:3])
+    documents = pb.Corpus([[3, 1, 2, 0], [0, 2, 1, 5]], vocabulary=words)
+    models = {"untrained": pb.LatentDirichletAllocation(), **whole, "fewer words": other}
+    with pytest.warns(errors.RefusedModelWarning) as caught:
+        found = pb.compare(models, documents)
+    told = [str(warning.message) for warning in caught]
+    assert len(told) == 2
+    assert any("untrained is not compared: This Latent" in text for text in told)
+    assert any("fewer words is not compared: 1 words ('d')" in text for text in told)
+    wanted = pb.compare(whole, documents)
+    assert list(found.results) == list(wanted.results)
+    assert found.difference("0.5", "1.0") == wanted.difference("0.5", "1.0")
+    assert set(found.refused) == {"untrained", "fewer words"}
+    assert str(found).startswith(str(wanted) + "\n")
+    with pytest.raises(errors.InvalidArgumentError, match="'untrained' could not be scored: This"):
+        found.difference("0.5", "untrained")
+
+
+def test_two_models_one_of_which_cannot_be_scored_are_refused_by_name():
+    models = {"good": lda(), "untrained": pb.LatentDirichletAllocation()}
+    with pytest.raises(errors.NotFittedError, match=r"models\['untrained'\]: This Latent"):
+        pb.compare(models, COUNTS)
+    with pytest.raises(errors.InvalidArgumentError) as caught:
+        pb.compare({"one": lda(), "other": lda()}, COUNTS, method="unknown")
+    assert "models[" not in str(caught.value)
+
+
+def test_means_over_no_tokens_are_refused_and_never_a_silent_nan():
+    model, empty = lda(), np.zeros((2, 4), dtype=np.int64)
+    for mean in (model.score, model.perplexity):
+        with pytest.raises(errors.InvalidArgumentError, match=r"no tokens.*score_samples"):
+            mean(empty)
+    assert model.score_samples(empty).tolist() == [0.0, 0.0]
+    found = pb.log_likelihood(model, empty)
+    assert "0.00 +- 0 nats, no tokens" in repr(found)
+    one_empty = np.array([[2, 1, 0, 0], [0, 0, 0, 0]])
+    assert model.score(one_empty) == model.score(one_empty[:1])
+
+
+def told_by(result):
+    return str(errors.PolyabayesWarning(doubts(result)[0][1]))
+
+
+def test_warnings_name_arguments_that_the_call_takes_and_their_values():
+    data = pb.datasets.make_lda_corpus(1, 60, 20, document_length=300, random_state=0)
+    model = lda(0.01, data.topic_word)
+    for method, size in (("direct", "n_samples"), ("smc", "n_particles")):
+        few = {size: 10, "random_state": 0}
+        with pytest.warns(errors.UnreliableErrorWarning) as caught:
+            pb.log_likelihood(model, data.corpus, method, **few)
+        told = str(caught[0].message)
+        assert int(re.search(rf"use {size}=(\d+), they had up to 10$", told)[1]) > 10
+    shaky = replace(
+        pb.log_likelihood(model, data.corpus, "annealed", n_samples=50, random_state=0),
+        n_effs=np.array([2.0]),
+    )
+    # ln(16 / 2) / 0.16 = 13 times as many, rounded up.
+    assert told_by(shaky).endswith("use n_samples=700, they had up to 50")
+    biased = replace(shaky, methods=np.array(["left-to-right-particle"]))
+    assert told_by(biased).endswith("score them by method='auto'")
+
+
+def test_warnings_of_estimators_name_the_function_that_takes_the_argument(monkeypatch):
+    model = lda()
+    shaky = pb.log_likelihood(model, COUNTS, "annealed", n_samples=5, random_state=0)
+    monkeypatch.setattr(
+        fitted_model, "log_likelihood", lambda *_, **__: replace(shaky, n_replicates=10**6)
+    )
+    for scored in (model.score, model.score_samples, model.perplexity):
+        with pytest.warns(errors.UnreliableErrorWarning) as caught:
+            scored(COUNTS)
+        assert "use polyabayes.log_likelihood(model, X, n_samples=" in str(caught[0].message)
+        assert caught[0].filename == __file__

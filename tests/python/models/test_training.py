@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -193,7 +194,7 @@ def test_the_trace_rises_and_ends_where_the_model_does(data, kind):
     result = pb.log_likelihood(model, test, event="sequence", given_length=True, random_state=0)
     error = np.hypot(result.nats_per_token_std_error, trace.held_out_std_error[-1])
     assert abs(trace.held_out[-1] - result.nats_per_token) < 5 * error
-    assert list(trace.to_frame()) == list(trace._fields)
+    assert list(trace.to_frame()) == [field.name for field in fields(trace)]
     alone = kind(4, max_iter=45, random_state=1).fit(train)
     assert_same(alone, model)
     assert np.isnan(alone.trace_.held_out).all()
@@ -309,6 +310,23 @@ def test_plot_trace_draws_what_the_trace_holds(trained, data):
         pb.plotting.plot_trace(trained, "loss")
 
 
+def test_densities_without_a_common_scale_have_axes_of_their_own(data):
+    def made(n_components, seed):
+        model = pb.LatentDirichletAllocation(n_components, max_iter=12, random_state=seed)
+        return model.fit(data.corpus[:40])
+
+    models = {"3, a": made(3, 0), "4": made(4, 0), "3, b": made(3, 1)}
+    first = pb.plotting.plot_trace(models)
+    told = [[text.get_text() for text in ax.get_legend().get_texts()] for ax in first.figure.axes]
+    assert told == [["3, a", "3, b"], ["4"]]
+    assert first is first.figure.axes[0]
+    np.testing.assert_array_equal(
+        first.figure.axes[1].lines[0].get_ydata(), models["4"].trace_.log_joint
+    )
+    with pytest.raises(errors.InvalidArgumentError, match="no common scale"):
+        pb.plotting.plot_trace(models, ax=first)
+
+
 def test_plot_topic_weights_are_shares_in_order(trained):
     heights = [bar.get_height() for bar in pb.plotting.plot_topic_weights(trained).patches]
     assert heights == sorted(heights, reverse=True)
@@ -316,7 +334,9 @@ def test_plot_topic_weights_are_shares_in_order(trained):
 
 
 def test_plot_topic_similarity_is_one_on_the_diagonal(trained):
-    image = pb.plotting.plot_topic_similarity(trained).images[0].get_array()
+    ax = pb.plotting.plot_topic_similarity(trained)
+    assert ax.get_xticks().tolist() == ax.get_yticks().tolist() == [0, 1, 2, 3]
+    image = ax.images[0].get_array()
     np.testing.assert_allclose(np.diag(image), 1, atol=1e-6)
     np.testing.assert_allclose(image, image.T, atol=1e-12)
     apart = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word=np.eye(3))

@@ -62,11 +62,11 @@ def test_posterior_bounds() -> None:
     given = plt.figure().subplots()
     ax = plot_size_posterior(search, ax=given)
     assert ax is given
-    (bars,) = ax.containers
-    segments = bars.lines[2][0].get_segments()
+    least, rest = ax.containers
     table = search.posterior_bounds_
-    np.testing.assert_allclose([segment[0, 1] for segment in segments], table["lower"], atol=1e-12)
-    np.testing.assert_allclose([segment[1, 1] for segment in segments], table["upper"], atol=1e-12)
+    np.testing.assert_allclose([bar.get_height() for bar in least], table["lower"], atol=1e-12)
+    tops = [bar.get_y() + bar.get_height() for bar in rest]
+    np.testing.assert_allclose(tops, table["upper"], atol=1e-12)
 
 
 def test_predictions_by_fold() -> None:

@@ -12,6 +12,7 @@ from scipy.special import gammaln
 
 import polyabayes as pb
 import polyabayes.exceptions as errors
+from polyabayes._support.storage import read_arrays, write_arrays
 from polyabayes.sizes.choice import criteria, grid
 from polyabayes.sizes.choice.fits import FoldFit
 from polyabayes.sizes.choice.race import Race
@@ -92,11 +93,16 @@ def test_a_killed_choice_goes_on(corpus, choice, tmp_path, monkeypatch):
         pb.choose_n_components(LDA, corpus, SIZES, **options)
     damaged = next((tmp_path / "state").glob("size-1-*"))
     damaged.write_bytes(damaged.read_bytes()[:100])
+    # A fit that is whole, but of another fold; and one whose arrays have other shapes.
+    one, other = (tmp_path / "state" / f"size-{size}-fold-0.safetensors" for size in (9, 3))
+    one.write_bytes(other.read_bytes())
+    header, arrays = read_arrays(other)
+    write_arrays(other, header, {**arrays, "figures": arrays["figures"][:2]})
     again = []
     monkeypatch.setattr(choose, "fit_and_score", lambda *a: again.append(a[3:5]) or plain(*a))
     resumed = pb.choose_n_components(LDA, corpus, SIZES, **options)
     assert values(resumed) == values(choice)
-    assert len(again) == sum(row["n_folds"] for row in choice.rows) - 3
+    assert len(again) == sum(row["n_folds"] for row in choice.rows) - 1
     with pytest.raises(errors.InvalidArgumentError, match="another choice: its n_folds is 3"):
         pb.choose_n_components(LDA, corpus, SIZES, **{**options, "n_folds": 4})
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import Executor
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
@@ -28,8 +29,16 @@ from polyabayes.exceptions import (
 )
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 from polyabayes.models.fitting import fingerprint
+from polyabayes.scale.executors import Workers, check_executor, sharing
 from polyabayes.sizes.choice import grid
-from polyabayes.sizes.choice.fits import FoldFit, fit_and_score, read_fit, write_fit
+from polyabayes.sizes.choice.fits import (
+    MATCHED_WORDS,
+    FoldFit,
+    fit_and_score,
+    is_fit,
+    read_fit,
+    write_fit,
+)
 from polyabayes.sizes.choice.race import Race
 from polyabayes.sizes.choice.result import SizeChoice, choice_by_evidence, choice_by_fits
 
@@ -168,18 +177,28 @@ class _Plan(NamedTuple):
     seed: int
     max_fits: int
 
-    def job(self, size: int, fold: int) -> tuple[Any, ...]:
-        """Arguments of :func:`fit_and_score`."""
+    def with_one_thread(self) -> _Plan:
+        """The same, each fit on one thread where the model leaves their number open."""
+        if self.model.n_jobs is not None:
+            return self
+        return self._replace(model=clone(self.model).set_params(n_jobs=1))
+
+    def fit(self, size: int, fold: int) -> FoldFit:
+        """The fit of a size without a fold."""
         key = np.random.SeedSequence([self.seed % 2**63, size, fold])
         seed = int(key.generate_state(1, np.uint64)[0])
-        return self.model, self.corpus, self.folds == fold, size, fold, seed
+        return fit_and_score(self.model, self.corpus, self.folds == fold, size, fold, seed)
+
+
+def _fit(plan: _Plan, size: int, fold: int) -> FoldFit:
+    return plan.fit(size, fold)
 
 
 class _Store:
     """Fits in a folder, one file each."""
 
     def __init__(self, checkpoint: Any, plan: _Plan, model: Any) -> None:
-        self._folder = StateFolder(checkpoint, "the choice")
+        self._folder, self._plan = StateFolder(checkpoint, "the choice"), plan
         identity = {
             "model": type(model).__name__,
             "parameters": {
@@ -205,9 +224,13 @@ class _Store:
     def read(self, size: int, fold: int) -> FoldFit | None:
         """A fit that is there and whole; a damaged one is made again."""
         try:
-            return read_fit(self.path(size, fold))
-        except (FileFormatError, OSError, KeyError, TypeError, ValueError):
+            fit = read_fit(self.path(size, fold))
+        except (FileFormatError, OSError, LookupError, TypeError, ValueError, ArithmeticError):
             return None
+        n_held_out = int(np.count_nonzero(self._plan.folds == fold))
+        n_words = min(MATCHED_WORDS, self._plan.corpus.n_words)
+        is_whole = (fit.size, fit.fold) == (size, fold) and is_fit(fit, n_held_out, n_words)
+        return fit if is_whole else None
 
     def keep(self, fit: FoldFit) -> None:
         path = self.path(fit.size, fit.fold)
@@ -225,11 +248,9 @@ class _Chooser:
         store: _Store | None,
         update: Callable[[int], None] | None,
     ) -> None:
-        if executor is not None and not isinstance(executor, Executor):
-            raise InvalidTypeError(
-                f"executor must be a concurrent.futures.Executor or None, got {executor!r:.100}"
-            )
-        self._plan, self._given, self._executor, self._store = plan, given, executor, store
+        self._plan, self._given, self._store = plan, given, store
+        self._executor = check_executor(executor)
+        self._workers: Workers | None = None
         self._update = update
         n_tokens = np.asarray(plan.corpus.counts.sum(axis=1)).ravel()
         self.race = Race(plan.folds, n_tokens)
@@ -238,6 +259,12 @@ class _Chooser:
 
     def run(self) -> SizeChoice:
         """Race until the best is known, or the fits are spent."""
+        if self._executor is None:
+            return self._race()
+        with sharing(self._executor, self._plan.with_one_thread()) as self._workers:
+            return self._race()
+
+    def _race(self) -> SizeChoice:
         most = min(_MOST_SIZE, self._plan.corpus.n_tokens)
         wanted = self._given or [size for size in grid.START if size <= most]
         try:
@@ -282,18 +309,16 @@ class _Chooser:
                 self._take(fit, keep=False)
         if self._n_fits + len(missing) > self._plan.max_fits:
             raise _Spent
-        if self._executor is None:
+        if self._workers is None:
             for job in missing:
-                self._take(fit_and_score(*self._plan.job(*job)))
+                self._take(_fit(self._plan, *job))
             return
-        futures = [self._executor.submit(fit_and_score, *self._plan.job(*job)) for job in missing]
-        try:
-            for future in as_completed(futures):
-                self._take(future.result())
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            raise
+
+        def describe(number: int) -> str:
+            return "the fit of {} topics without fold {}".format(*missing[number])
+
+        for _, fit in self._workers.run(_fit, missing, describe):
+            self._take(fit)
 
     def _take(self, fit: FoldFit, *, keep: bool = True) -> None:
         self.race.add(fit)

@@ -17,11 +17,10 @@ from polyabayes.exceptions import PolyabayesWarning
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.sizes.choice import criteria
 from polyabayes.topics.coherence import coherence
-from polyabayes.topics.diagnostics import shares
-from polyabayes.topics.fitted import probabilities
+from polyabayes.topics.fitted import probabilities, shares
 
 # Words by which topics of different fits are matched, the most frequent ones.
-_MATCHED_WORDS = 1_000
+MATCHED_WORDS = 1_000
 _TOP_WORDS = 10
 # Replicates of the scores: their error is a hundredth of that between documents even so.
 _REPLICATES = 4
@@ -152,7 +151,7 @@ def _figures(fitted: Any, train: Corpus, looks: list[float]) -> NDArray[np.float
 
 def _frequent(fitted: Any, corpus: Corpus) -> NDArray[np.float32]:
     totals = np.asarray(corpus.counts.sum(axis=0)).ravel()
-    columns = np.argsort(-totals, kind="stable")[:_MATCHED_WORDS]
+    columns = np.argsort(-totals, kind="stable")[:MATCHED_WORDS]
     return probabilities(fitted)[:, columns].astype(np.float32)
 
 
@@ -169,3 +168,17 @@ def read_fit(path: Path) -> FoldFit:
     return FoldFit(
         int(header["size"]), int(header["fold"]), seconds=float(header["seconds"]), **arrays
     )
+
+
+def is_fit(fit: FoldFit, n_held_out: int, n_words: int) -> bool:
+    """Whether the arrays of a stored fit are what :func:`fit_and_score` gives."""
+    expected: list[tuple[NDArray[Any], tuple[int, ...]]] = [
+        (fit.values, (n_held_out,)),
+        (fit.std_errors, (n_held_out,)),
+        (fit.figures, (len(FIGURES),)),
+        (fit.topics, (fit.size, n_words)),
+    ]
+    if any(array.shape != shape or array.dtype.kind != "f" for array, shape in expected):
+        return False
+    # A document that the model cannot produce has -inf, and an error that is no number.
+    return not np.isnan(fit.values).any() and bool(np.isfinite(fit.topics).all())

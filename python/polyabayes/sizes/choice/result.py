@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -117,7 +118,7 @@ class SizeChoice:
         return data_frame(self.rows).set_index("size")
 
     def _repr_html_(self) -> str:
-        return f"<p>{self}</p>{self.to_frame().to_html()}"
+        return f"<p>{escape(str(self))}</p>{self.to_frame().to_html()}"
 
     def __str__(self) -> str:
         ahead = "" if self.is_decided else " so far"

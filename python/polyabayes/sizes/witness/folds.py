@@ -6,9 +6,7 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
-from contextlib import nullcontext
-from functools import partial
+from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +17,7 @@ from polyabayes._support import checks
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.scale.executors import Workers, check_executor, sharing
 from polyabayes.sizes.priors import SizePrior
 from polyabayes.sizes.witness.estimator import WitnessSearch
 from polyabayes.sizes.witness.sources import check_further_prior
@@ -65,7 +64,8 @@ def cross_validate(
     priors : sequence of priors.SizePrior, default=()
         Further priors: what was trained under that of `search` is averaged under these, too.
     executor : concurrent.futures.Executor, optional
-        Where the folds run; one is made where `n_workers` asks for it.
+        Where the folds run, on one thread each unless the estimator's ``n_jobs`` says otherwise;
+        one is made where `n_workers` asks for it.
     n_workers : int, default=1
         Processes; 1 runs the folds here, one after another.
     random_state : None, int, RandomState, Generator or SeedSequence, default=0
@@ -85,6 +85,8 @@ def cross_validate(
     ------
     InvalidArgumentError, InvalidTypeError
         If an argument is bad; before any work.
+    WorkerError
+        If a worker died and its engine did not run its fold again.
 
     Examples
     --------
@@ -119,30 +121,41 @@ def cross_validate(
     order = random_generator(random_state).permutation(corpus.n_documents)
     folds = np.empty(corpus.n_documents, dtype=np.int64)
     folds[order] = np.arange(corpus.n_documents) % n_folds
-    jobs = [
-        partial(_run_fold, _search_of_fold(search, checkpoint, fold), priors, corpus, folds, fold)
-        for fold in range(n_folds)
-    ]
-    rows = _run_all(jobs, executor, n_workers)
+    plan = _Plan(search, tuple(priors), corpus, folds, checkpoint)
+    rows = _run_all(plan, n_folds, check_executor(executor), n_workers)
     return ResultTable(_Fold._fields, [row for rows_of_fold in rows for row in rows_of_fold])
 
 
-def _search_of_fold(search: WitnessSearch, checkpoint: Any, fold: int) -> WitnessSearch:
-    copy: WitnessSearch = clone(search)
-    if checkpoint is not None:
-        copy.set_params(checkpoint=Path(checkpoint) / f"fold-{fold}")
-    elif copy.checkpoint is not None:
-        copy.set_params(checkpoint=Path(copy.checkpoint) / f"fold-{fold}")
-    return copy
+class _Plan(NamedTuple):
+    """The inputs that all folds share."""
+
+    search: WitnessSearch
+    priors: tuple[SizePrior, ...]
+    corpus: Corpus
+    folds: Any
+    checkpoint: Any
+
+    def with_one_thread(self) -> _Plan:
+        """The same, each fold on one thread where the estimator leaves their number open."""
+        if self.search.estimator.get_params(deep=False).get("n_jobs", 1) is not None:
+            return self
+        copy: WitnessSearch = clone(self.search)
+        return self._replace(search=copy.set_params(estimator__n_jobs=1))
+
+    def search_of(self, fold: int) -> WitnessSearch:
+        """A copy of the search, whose checkpoint is the fold's own."""
+        copy: WitnessSearch = clone(self.search)
+        folder = copy.checkpoint if self.checkpoint is None else self.checkpoint
+        if folder is not None:
+            copy.set_params(checkpoint=Path(folder) / f"fold-{fold}")
+        return copy
 
 
-def _run_fold(
-    search: WitnessSearch, priors: Sequence[SizePrior], corpus: Corpus, folds: Any, fold: int
-) -> list[_Fold]:
-    search.fit(corpus[folds != fold])
-    held_out = corpus[folds == fold]
+def _run_fold(plan: _Plan, fold: int) -> list[_Fold]:
+    search, held_out = plan.search_of(fold), plan.corpus[plan.folds == fold]
+    search.fit(plan.corpus[plan.folds != fold])
     rows = []
-    for one in (search, *map(search.under, priors)):
+    for one in (search, *map(search.under, plan.priors)):
         bounds, best = one.predictive_bounds(held_out), one.best_
         assert isinstance(best, int)
         rows.append(_Fold(fold, repr(one.prior), held_out.n_tokens, one.n_steps_, best, *bounds))
@@ -150,28 +163,32 @@ def _run_fold(
 
 
 def _run_all(
-    jobs: list[partial[list[_Fold]]], executor: Executor | None, n_workers: int
+    plan: _Plan, n_folds: int, executor: Executor | None, n_workers: int
 ) -> list[list[_Fold]]:
     if executor is None and n_workers == 1:
-        return [job() for job in jobs]
+        return [_run_fold(plan, fold) for fold in range(n_folds)]
+    rows: list[list[_Fold]] = [[] for _ in range(n_folds)]
+    if executor is not None:
+        with sharing(executor, plan.with_one_thread()) as workers:
+            _collect(workers, rows)
+        return rows
     # A forked child would inherit the locks of this process's threads.
     context = multiprocessing.get_context("spawn")
-    with (
-        ProcessPoolExecutor(min(n_workers, len(jobs)), context, initializer=_end_with_the_parent)
-        if executor is None
-        else nullcontext(executor)
-    ) as pool:
-        futures = [pool.submit(job) for job in jobs]
-        try:
-            for future in as_completed(futures):
-                future.result()
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            if executor is None:
-                pool.shutdown(wait=False)
-            raise
-    return [future.result() for future in futures]
+    pool = ProcessPoolExecutor(min(n_workers, n_folds), context, initializer=_end_with_the_parent)
+    try:
+        with sharing(pool, plan.with_one_thread()) as workers:
+            _collect(workers, rows)
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+    return rows
+
+
+def _collect(workers: Workers, rows: list[list[_Fold]]) -> None:
+    folds = [(fold,) for fold in range(len(rows))]
+    for fold, rows_of_fold in workers.run(_run_fold, folds, lambda fold: f"fold {fold}"):
+        rows[fold] = rows_of_fold
 
 
 def _end_with_the_parent() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.log_space import log_sum
+from polyabayes._support.results import Record
 from polyabayes.exceptions import ScoreError
 from polyabayes.sizes.witness.averages import mean_bounds, share_bounds
 from polyabayes.sizes.witness.scores import Score, Sizes, interval, named
@@ -18,7 +19,8 @@ from polyabayes.sizes.witness.table import ResultTable
 Vector = NDArray[np.float64]
 
 
-class PredictiveBounds(NamedTuple):
+@dataclass(frozen=True, repr=False, eq=False)
+class PredictiveBounds(Record):
     """Bounds on ln p(new documents | documents), sizes averaged over, in nats.
 
     Attributes

@@ -17,7 +17,6 @@ from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
     CancelledError,
-    Executor,
     Future,
     ProcessPoolExecutor,
     wait,
@@ -26,6 +25,7 @@ from typing import Any, TypeAlias
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, ScoreError
+from polyabayes.scale.executors import check_executor
 from polyabayes.sizes.witness.adapters import Scorer
 from polyabayes.sizes.witness.scores import Record, Score, Sizes, checked_score, named
 from polyabayes.sizes.witness.search import Search
@@ -48,10 +48,7 @@ class Workers:
     """
 
     def __init__(self, executor: Any, n_in_flight: int | None, scorer: Scorer) -> None:
-        if not isinstance(executor, Executor):
-            raise InvalidTypeError(
-                f"executor must be a concurrent.futures.Executor or None, got {executor!r}"
-            )
+        check_executor(executor)
         if scorer.function is None:
             raise InvalidArgumentError(
                 "executor scores several sizes at once, but an estimator trains each size from the "

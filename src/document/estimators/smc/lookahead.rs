@@ -1,4 +1,4 @@
-//! What a particle filter may expect of the tokens to come.
+//! Expected topics of the remaining tokens, for a particle filter.
 
 use super::super::mean_field::{self, MeanField};
 use crate::control::Observer;
@@ -22,9 +22,9 @@ const RAISED: f64 = 0.02;
 /// Largest sum of raised pseudo-counts.
 const RAISED_TOTAL: f64 = 1.0;
 
-/// What each token is expected to do, and the order in which tokens are visited.
+/// Expected topics of every token, and the order in which tokens are visited.
 pub(super) struct Lookahead {
-    /// What the filter takes for a; its weights are put right at the end.
+    /// Pseudo-counts of the filter; its weights are corrected to a at the end.
     pub(super) pseudo_counts: Vec<f64>,
     /// Per distinct word: topics with a noticeable responsibility, and λ times that.
     pub(super) support: Vec<Vec<(usize, f64)>>,

@@ -1,12 +1,12 @@
 //! Positive numbers for the lattice: plain doubles, and doubles with a wide exponent.
 
-/// What the largest value of a level of plain doubles is scaled to: e^600.
+/// Largest value of a level of plain doubles after scaling: e^600.
 pub(super) const TARGET: f64 = 3.773_020_300_9e260;
 
 /// A non-negative number.
 pub(super) trait Real: Copy {
     const ZERO: Self;
-    /// Where the programme starts: the top of the range.
+    /// Value of the only state of level 0: the top of the range.
     const START: Self;
     /// Whether levels must be rescaled to stay in range.
     const NEEDS_SCALING: bool;

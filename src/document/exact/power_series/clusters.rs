@@ -7,7 +7,7 @@
 use super::axis::Axis;
 use super::convolution::N_LANES;
 use crate::control::Observer;
-use crate::error::{Error, Result, array_of};
+use crate::error::{Result, array_of};
 
 /// States of the low axes, whose products of weights are kept for every topic.
 const LOW_STATES: usize = 512;
@@ -43,15 +43,18 @@ impl<'a> Clusters<'a> {
     pub(super) fn new(axes: &'a [Axis], a: &'a [f64], q: &'a [f64]) -> Result<Self> {
         let n_low = n_low(axes);
         let n_states = axes[n_low - 1].states();
-        let mut low = array_of("products of weights", n_states * a.len(), 0.0)?;
+        let mut low = array_of("products of weights", n_states * a.len(), 1.0)?;
         let mut orders = vec![0; n_states];
         for (state, order) in orders.iter_mut().enumerate() {
             for (axis, q) in axes[..n_low].iter().zip(q.chunks_exact(a.len())) {
                 let power = axis.digit(state);
                 *order += power;
-                for (k, q) in q.iter().enumerate() {
-                    let place = &mut low[place(state, k, a.len())];
-                    *place = if axis.stride == 1 { 1.0 } else { *place } * q.powi(power as i32);
+                let products = low[place(state, a.len())..].iter_mut().step_by(N_LANES).zip(q);
+                match power {
+                    0 => {}
+                    // A power is a call, which most words need not.
+                    1 => products.for_each(|(product, q)| *product *= q),
+                    _ => products.for_each(|(product, q)| *product *= q.powi(power as i32)),
                 }
             }
         }
@@ -76,9 +79,7 @@ impl<'a> Clusters<'a> {
         let products: Vec<f64> = products.map(|(a, q)| a * q.powi(count as i32)).collect();
         let mut row = vec![0.0; self.orders.len().min(self.axes[axis].stride.max(N_LANES))];
         let mut row = |first: usize, order: usize, products: &[f64]| {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
+            observer.check_stop()?;
             fill(&mut row, &self.low, products);
             for (x, low) in row.iter_mut().zip(&self.orders) {
                 *x *= self.factorials[order + low - 1];
@@ -121,9 +122,10 @@ impl<'a> Clusters<'a> {
     }
 }
 
-/// Place of a state's product for topic k.
-fn place(state: usize, k: usize, n_topics: usize) -> usize {
-    (state / N_LANES * n_topics + k) * N_LANES + state % N_LANES
+/// Place of a state's product for the first topic; those of the others follow at distances of
+/// [`N_LANES`].
+fn place(state: usize, n_topics: usize) -> usize {
+    state / N_LANES * n_topics * N_LANES + state % N_LANES
 }
 
 /// Σ_k products_k low_k, for every state of the row.

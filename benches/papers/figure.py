@@ -1,0 +1,137 @@
+"""A published table or figure: how to compute it again, keep it and draw it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+
+_BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
+DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE))
+
+# One line of a figure: the coordinates and the values of a point, by name.
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a paper.
+
+    Attributes
+    ----------
+    paper, name : str
+        Where it stands, as the command line says it.
+    title : str
+        The quantity.
+    compute : callable
+        Rows of the small form, or with True of the published size.
+    x, y : str or None
+        Columns drawn; None for a table, which has no picture.
+    series, panel : str or None
+        Columns whose values are lines, and panels beside one another.
+    error : str or None
+        Column of standard errors of `y`.
+    log : str
+        The axes with a logarithmic scale, of "xy".
+    """
+
+    paper: str
+    name: str
+    title: str
+    compute: Callable[[bool], Iterable[Row]]
+    x: str | None = None
+    y: str | None = None
+    series: str | None = None
+    panel: str | None = None
+    error: str | None = None
+    log: str = ""
+
+    def rows(self, is_full: bool) -> list[Row]:
+        """The data, as JSON has them."""
+        return [
+            {name: _plain(value) for name, value in row.items()} for row in self.compute(is_full)
+        ]
+
+    def run(self, is_full: bool, folder: Path) -> Path:
+        """Compute the rows, and write them and the picture."""
+        start = time.perf_counter()
+        rows = self.rows(is_full)
+        kept = {
+            "title": self.title,
+            "size": "published" if is_full else "small",
+            "seconds": round(time.perf_counter() - start, 1),
+            "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+            "date": time.strftime("%Y-%m-%d"),
+        }
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{self.paper}-{self.name}.json"
+        lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+        head = json.dumps(kept, indent=1)[:-2]
+        path.write_text(f'{head},\n "rows": [\n{lines}\n ]\n}}\n')
+        if self.x is not None:
+            self.draw(rows, path.with_suffix(".png"))
+        return path
+
+    def draw(self, rows: list[Row], path: Path) -> None:
+        """One panel beside another, a line a series, bars of two standard errors."""
+        panels = list(dict.fromkeys(row.get(self.panel or "") for row in rows))
+        figure, axes = plt.subplots(
+            1, len(panels), figsize=(1 + 4.2 * len(panels), 3.8), squeeze=False
+        )
+        for panel, ax in zip(panels, axes[0], strict=True):
+            here = [row for row in rows if row.get(self.panel or "") == panel]
+            for i, name in enumerate(dict.fromkeys(row.get(self.series or "") for row in here)):
+                line = [
+                    row
+                    for row in here
+                    if row.get(self.series or "") == name and row[self.y] is not None
+                ]
+                errors = [2 * (row[self.error] or 0) for row in line] if self.error else None
+                ax.errorbar(
+                    [row[self.x] for row in line],
+                    [row[self.y] for row in line],
+                    yerr=errors,
+                    marker="osv^D*Pxph"[i % 10],
+                    markersize=4,
+                    label=name,
+                )
+            ax.set(xlabel=self.x, ylabel=self.y)
+            if self.panel:
+                ax.set_title(panel if isinstance(panel, str) else f"{self.panel} = {panel:g}")
+            if all(isinstance(row[self.x], int) for row in here):
+                ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+            ax.set_xscale("log" if "x" in self.log else "linear")
+            ax.set_yscale("log" if "y" in self.log else "linear")
+            ax.spines[["top", "right"]].set_visible(False)
+        if self.series:
+            axes[0][-1].legend(
+                frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5)
+            )
+        figure.suptitle(self.title)
+        figure.tight_layout()
+        figure.savefig(path, dpi=110, bbox_inches="tight")
+        plt.close(figure)
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON has: seven digits, and null for what is not finite."""
+    if isinstance(value, (float, np.floating)):
+        return float(f"{value:.7g}") if math.isfinite(value) else None
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def mean_and_error(values: Iterable[float]) -> tuple[float, float]:
+    """Mean, and its standard error; infinite for a single value."""
+    sample = np.array(list(values), dtype=float)
+    error = sample.std(ddof=1) / math.sqrt(len(sample)) if len(sample) > 1 else math.inf
+    return float(sample.mean()), float(error)

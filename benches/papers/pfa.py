@@ -1,0 +1,101 @@
+"""Poisson factor analysis (Zhou et al. 2012, Zhou & Carin 2013), and the errata of its notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from benches.papers.figure import Figure, Row
+from benches.papers.l2r import corpus
+from numpy.typing import NDArray
+
+import polyabayes as pb
+
+PRIORS = ("nmf", "gap", "gamma", "beta-gamma", "beta-gamma-gamma")
+
+
+def perplexity(is_full: bool) -> Iterator[Row]:
+    """Plug-in perplexity of a tenth of the tokens, and topics in use, by training sweeps."""
+    documents = pb.Corpus(corpus("ap").counts[: None if is_full else 300])
+    observed, held_out = pb.split_tokens(documents, 0.1, random_state=0)
+    for prior in PRIORS:
+        for sweeps in (50, 100, 200, 500, 1_000) if is_full else (20, 60):
+            model = pb.PoissonFactorAnalysis(
+                100 if is_full else 30, prior=prior, max_iter=sweeps, random_state=0
+            ).fit(observed)
+            yield {
+                "prior": prior,
+                "sweeps": sweeps,
+                "perplexity": pb.plug_in_perplexity(model, observed, held_out),
+                "topics in use": int((model.topic_counts_ > 0.5).sum()),
+            }
+
+
+def tables_drawn(
+    counts: NDArray[np.int64], parameter: float, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Chinese restaurant tables: the sum over n of Bernoulli(parameter / (parameter + n - 1))."""
+    return np.array(
+        [(rng.random(n) < parameter / (parameter + np.arange(n))).sum() for n in counts]
+    )
+
+
+def shape_chain(n_sweeps: int, printed: bool, seed: int) -> NDArray[np.float64]:
+    """Joint draws of r and of data from r, as a test of the sampler of r.
+
+    Sixty documents of one topic, p = 1/2, r ~ Gamma(4, rate 4). Whatever the data, a right sampler
+    leaves r at its prior. The printed (20) draws tables with p where r belongs.
+    """
+    rng = np.random.default_rng(seed)
+    n_documents, p, r = 60, 0.5, 1.0
+    draws = np.empty(n_sweeps)
+    for sweep in range(n_sweeps):
+        counts = rng.negative_binomial(r, 1 - p, n_documents)
+        tables = tables_drawn(counts, p if printed else r, rng).sum()
+        r = rng.gamma(4 + tables, 1 / (4 - n_documents * np.log1p(-p)))
+        draws[sweep] = r
+    return draws
+
+
+def probability_chain(n_sweeps: int, printed: bool, seed: int) -> NDArray[np.float64]:
+    """The same of p ~ Beta(c e, c (1 - e)), c = 8, e = 1/4; (17) has c (1 - e) twice."""
+    rng = np.random.default_rng(seed)
+    n_documents, r, p = 60, 1.0, 0.25
+    first, second = (6.0, 6.0) if printed else (2.0, 6.0)
+    draws = np.empty(n_sweeps)
+    for sweep in range(n_sweeps):
+        total = rng.negative_binomial(r, 1 - p, n_documents).sum()
+        p = rng.beta(first + total, second + n_documents * r)
+        draws[sweep] = p
+    return draws
+
+
+def errata(is_full: bool) -> Iterator[Row]:
+    """Prior means of r and p under samplers of the printed formulas, and of the corrected ones."""
+    n_sweeps = 20_000 if is_full else 4_000
+    for quantity, chain, truth in (("r", shape_chain, 1.0), ("p", probability_chain, 0.25)):
+        for printed in (True, False):
+            draws = chain(n_sweeps, printed, 0)
+            batches = draws.reshape(20, -1).mean(axis=1)
+            error = batches.std(ddof=1) / np.sqrt(20)
+            yield {
+                "quantity": quantity,
+                "formula": "printed" if printed else "corrected",
+                "mean": draws.mean(),
+                "error": error,
+                "prior mean": truth,
+            }
+
+
+FIGURES = [
+    Figure(
+        "pfa",
+        "perplexity",
+        "Plug-in perplexity against sweeps",
+        perplexity,
+        "sweeps",
+        "perplexity",
+        "prior",
+    ),
+    Figure("pfa", "errata", "Samplers of printed and corrected formulas", errata),
+]

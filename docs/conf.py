@@ -1,0 +1,91 @@
+"""Sphinx configuration: built by ``make docs``, warnings as errors, without network."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import polyabayes
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+project = "polyabayes"
+author = "the polyabayes developers"
+version = release = polyabayes.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_nb",
+    "sphinx_design",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["gallery", "images", "**/*.ipynb", "auto_gallery/*.py", "**/*.md5"]
+templates_path = ["_templates"]
+html_static_path = ["_static"]
+html_css_files = ["polyabayes.css"]
+nitpicky = False
+suppress_warnings = ["config.cache"]
+
+# Reference.
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "groupwise"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+# Pages in Markdown; those that begin with a kernel are run as notebooks.
+myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
+myst_heading_anchors = 3
+nb_execution_mode = "force"
+nb_execution_timeout = 120
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_merge_streams = True
+
+
+sphinx_gallery_conf: dict[str, Any] = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_gallery",
+    "filename_pattern": r"plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "abort_on_example_error": True,
+    "image_scrapers": ("matplotlib",),
+    "capture_repr": (),
+    "min_reported_time": 10**6,
+    "doc_module": ("polyabayes",),
+    "backreferences_dir": None,
+    "parallel": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"polyabayes {release}"
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options: dict[str, Any] = {
+    "header_links_before_dropdown": 6,
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "back_to_top_button": False,
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"index": [], "coming-from": [], "benchmarks": []}
+project_copyright = "the polyabayes developers; MIT licence"
+
+# Examples say in the text what a warning would repeat in the page.
+warnings.filterwarnings("ignore", category=polyabayes.exceptions.PolyabayesWarning)
+os.environ.setdefault("MPLBACKEND", "Agg")

@@ -1,0 +1,16 @@
+"""
+What the topics hold
+====================
+
+The documentation of Python, which comes with every Python: topics by their share of the tokens,
+and their most probable words.
+"""
+
+import matplotlib.pyplot as plt
+
+import polyabayes as pb
+
+corpus = pb.datasets.load_python_docs()
+lda = pb.LatentDirichletAllocation(8, max_iter=80, random_state=0).fit(corpus)
+pb.plotting.plot_topics(lda, n_words=7)
+plt.show()

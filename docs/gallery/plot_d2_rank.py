@@ -1,0 +1,24 @@
+"""
+The rank of a table
+===================
+
+With all parameters integrated out, the evidence pays for its parameters: it falls again once a
+table is explained, where a fit by maximum likelihood improves with every rank.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import polyabayes as pb
+
+rng = np.random.default_rng(0)
+rows, columns = rng.dirichlet(np.full(8, 0.2), 3), rng.dirichlet(np.full(8, 0.2), 3)
+counts = rng.multinomial(150, np.einsum("ki,kj->ij", rows, columns).ravel() / 3).reshape(8, 8)
+evidences = {
+    rank: pb.AllocationModel.nmf(rank).log_evidence(
+        counts, "tempered", target_std_error=0.3, random_state=0
+    )
+    for rank in range(1, 7)
+}
+pb.plotting.plot_evidence(evidences)
+plt.show()

@@ -1,0 +1,24 @@
+"""
+Bounds on the posterior of every size
+=====================================
+
+A witness search scores one size after another, and after every step knows what the sizes that
+it has not seen can still do: bounds on the evidence, and on the probability of each size.
+"""
+
+import matplotlib.pyplot as plt
+
+import polyabayes as pb
+
+table = [[6, 2, 0, 0], [5, 1, 0, 1], [0, 0, 4, 3], [0, 1, 3, 5]]
+search = pb.WitnessSearch(
+    pb.AllocationModel.nmf(None),
+    pb.priors.Poisson(2),
+    max_steps=8,
+    scoring_options={"method": "smc", "n_particles": 2000, "n_replicates": 16},
+    random_state=0,
+).fit(table)
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+pb.plotting.plot_size_bounds(search, ax=left)
+pb.plotting.plot_size_posterior(search, ax=right)
+plt.show()

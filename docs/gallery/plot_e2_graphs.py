@@ -1,0 +1,35 @@
+"""
+Which network made these counts?
+================================
+
+Three ways in which three variables may depend on each other, and the posterior probability of
+each, given a table of counts.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import polyabayes as pb
+
+rng = np.random.default_rng(0)
+cause = rng.integers(2, size=120)
+left = np.where(rng.random(120) < 0.85, cause, 1 - cause)
+right = np.where(rng.random(120) < 0.85, cause, 1 - cause)
+counts = np.zeros((2, 2, 2), dtype=int)
+np.add.at(counts, (cause, left, right), 1)
+data = pb.CountTensor.from_dense(counts, ["cause", "left", "right"])
+
+models = {
+    "common cause": pb.AllocationModel("left <- cause -> right"),
+    "chain": pb.AllocationModel("cause -> left -> right"),
+    "independent": pb.AllocationModel("cause; left; right"),
+    "all edges": pb.AllocationModel("cause -> left; cause, left -> right"),
+}
+posterior = pb.posterior_over_models(models, data)
+print(posterior)
+
+# %%
+# The picture shows log odds; next to it stands each probability.
+
+pb.plotting.plot_posterior(posterior)
+plt.show()

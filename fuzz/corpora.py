@@ -1,0 +1,290 @@
+"""Files of counts and graphs that are fuzzed: every reader of corpora and of tensors."""
+
+from __future__ import annotations
+
+import io
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from changes import NASTY, changed_archive, changed_bytes, changed_fields
+from scipy import sparse
+from scipy.io import mmwrite
+
+import polyabayes as pb
+
+COUNTS = np.random.default_rng(0).poisson(0.8, (8, 6))
+WORDS = [f"w{column}" for column in range(6)]
+CORPUS = pb.Corpus(COUNTS, WORDS, [f"d{row}" for row in range(8)])
+TENSOR = pb.CountTensor.from_dense(COUNTS.reshape(4, 2, 6), axes=["i", "j", "k"])
+
+
+class Case:
+    """Valid files of one kind, one of them changed at a time.
+
+    ``share`` is how often it is taken: rarely where reading is slow.
+    """
+
+    suffix = ""
+    share = 4.0
+
+    def __init__(self, folder: Path, rng: random.Random) -> None:
+        folder.mkdir()
+        self.folder, self.rng, self.name = folder, rng, type(self).__name__
+        self.path = folder / f"x{self.suffix}"
+        self.make()
+        self.valid = self.path.read_bytes()
+
+    def make(self) -> None:
+        """Write the valid file."""
+        raise NotImplementedError
+
+    def change(self) -> tuple[Path, bytes]:
+        """A file and its changed content."""
+        change = self.rng.choice((changed_bytes, changed_fields))
+        return self.path, change(self.valid, self.rng)
+
+    def read(self) -> str:
+        """Read the changed file; the outcome in a word."""
+        return self.use(pb.read_corpus(self.path))
+
+    def use(self, corpus: pb.Corpus) -> str:
+        """Sum a corpus up, and score it now and then."""
+        corpus.summary()
+        # Samplers draw token by token: large counts take their time, as they should.
+        is_small = corpus.n_words < 10_000 and corpus.n_tokens < 1_000
+        if is_small and self.rng.random() < 0.25:
+            pb.log_likelihood(_model(corpus.n_words), corpus[:3], "mean-field", n_jobs=1)
+        return "read"
+
+    def restore(self) -> None:
+        """Put all files back in their places."""
+
+
+def _model(n_words: int) -> Any:
+    topics = np.full((2, n_words), 1.0 / n_words)
+    return pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=0.5, topic_word=topics)
+
+
+class Packed(Case):
+    """Files with a checksum of their own: what is read must be what was written."""
+
+    is_packed_anew = False
+
+    def read(self) -> str:
+        corpus = pb.read_corpus(self.path)
+        # A part that is there twice has its checksum twice.
+        is_doubled = self.path.read_bytes().count(b"\x1f\x8b\x08") > 1
+        if not (self.is_packed_anew or is_doubled) and (
+            corpus.counts.shape != COUNTS.shape or (corpus.counts != sparse.csr_matrix(COUNTS)).nnz
+        ):
+            return "BAD the damage was not noticed"
+        return self.use(corpus)
+
+
+class MatrixMarket(Case):
+    share = 8
+    suffix = ".mtx"
+
+    def make(self) -> None:
+        field = self.rng.choice(("integer", "real"))
+        matrix = self.rng.choice((sparse.coo_matrix(COUNTS), COUNTS))
+        mmwrite(self.path, matrix, field=field)
+
+
+class Ldac(Case):
+    share = 8
+    suffix = ".ldac"
+
+    def make(self) -> None:
+        pb.write_corpus(CORPUS, self.path)
+
+
+class PackedLdac(Packed):
+    suffix = ".ldac.gz"
+    share = 12
+
+    def make(self) -> None:
+        pb.write_corpus(CORPUS, self.path)
+
+
+class Vocabulary(Ldac):
+    """The words beside a corpus."""
+
+    def make(self) -> None:
+        super().make()
+        self.corpus_path, self.path = self.path, self.folder / "x.vocab"
+
+    def read(self) -> str:
+        return self.use(pb.read_corpus(self.corpus_path, vocabulary=self.path))
+
+
+class Svmlight(Case):
+    share = 3
+    suffix = ".svmlight"
+
+    def make(self) -> None:
+        rows = ([f"{w + 1}:{n}" for w, n in enumerate(row) if n] for row in COUNTS)
+        self.path.write_text("".join(f"1 {' '.join(row)} # c\n" for row in rows))
+
+
+class Docword(Case):
+    share = 12
+    suffix = ".txt"
+
+    def make(self) -> None:
+        self.path = self.folder / "docword.x.txt"
+        cells = np.argwhere(COUNTS)
+        lines = [f"{d + 1} {w + 1} {COUNTS[d, w]}\n" for d, w in cells]
+        self.path.write_text(f"8\n6\n{len(lines)}\n{''.join(lines)}")
+
+
+class LongCsv(Case):
+    share = 2
+    suffix = ".csv"
+
+    def make(self) -> None:
+        lines = [f"d{d},w{w},{COUNTS[d, w]}\n" for d, w in np.argwhere(COUNTS)]
+        self.path.write_text(f"document,word,count\n{''.join(lines)}")
+
+
+class WideCsv(Case):
+    share = 2
+    suffix = ".csv"
+
+    def make(self) -> None:
+        rows = [",".join(map(str, row)) for row in COUNTS]
+        self.path.write_text("\n".join([",".join(WORDS), *rows]))
+
+
+class Text(Case):
+    share = 2
+    suffix = ".txt"
+
+    def make(self) -> None:
+        self.path.write_text("the urn and the ball\nball of colours\n\nan urn of balls\n")
+
+
+class Parquet(Case):
+    share = 4
+    suffix = ".parquet"
+
+    def make(self) -> None:
+        import pandas as pd
+
+        pd.DataFrame(COUNTS, columns=WORDS).to_parquet(self.path)
+
+
+class CorpusArchive(Packed):
+    suffix = ".npz"
+
+    def make(self) -> None:
+        pb.write_corpus(CORPUS, self.path)
+
+    def change(self) -> tuple[Path, bytes]:
+        self.is_packed_anew = self.rng.random() < 0.7
+        if not self.is_packed_anew:
+            return super().change()
+        with np.load(io.BytesIO(self.valid)) as archive:
+            arrays = dict(archive)
+        if self.rng.random() < 0.3:
+            layout = self.rng.choice(("csc", "coo", "bsr", "dia"))
+            matrix = sparse.csr_matrix(COUNTS).asformat(layout)
+            parts = ("data", "indices", "indptr", "row", "col", "offsets")
+            arrays = {part: getattr(matrix, part) for part in parts if hasattr(matrix, part)}
+            arrays |= {"format": np.array(layout.encode()), "shape": np.array(matrix.shape)}
+        return self.path, changed_archive(arrays, self.rng)
+
+
+class TensorArchive(Case):
+    suffix = ".npz"
+    share = 4
+
+    def make(self) -> None:
+        pb.write_tensor(TENSOR, self.path)
+
+    def change(self) -> tuple[Path, bytes]:
+        self.is_packed_anew = self.rng.random() < 0.7
+        if not self.is_packed_anew:
+            return self.path, changed_bytes(self.valid, self.rng)
+        with np.load(io.BytesIO(self.valid)) as archive:
+            return self.path, changed_archive(dict(archive), self.rng)
+
+    def read(self) -> str:
+        outcome = read_tensor(self.path)
+        if not self.is_packed_anew and not _same_tensor(pb.read_tensor(self.path)):
+            return "BAD the damage was not noticed"
+        return outcome
+
+
+def _same_tensor(tensor: Any) -> bool:
+    """Whether a tensor has the counts and the labels of the one that was written."""
+    return (
+        tensor.axes == TENSOR.axes
+        and tensor.shape == TENSOR.shape
+        and np.array_equal(tensor.coordinates, TENSOR.coordinates)
+        and np.array_equal(tensor.counts, TENSOR.counts)
+    )
+
+
+def read_tensor(path: Path) -> str:
+    """Read a tensor and lay a network out for it."""
+    tensor = pb.read_tensor(path)
+    if len(tensor.axes) == 3 and tensor.total < 1000 and max(tensor.shape) < 1000:
+        model = pb.AllocationModel(f"h -> {', '.join(tensor.axes)}", sizes={"h": 2})
+        model.decompose(tensor, "vb", max_iter=2, n_restarts=1, n_jobs=1, random_state=0)
+    return "read"
+
+
+class Tns(Case):
+    share = 6
+    suffix = ".tns"
+
+    def make(self) -> None:
+        pb.write_tensor(TENSOR, self.path)
+
+    def read(self) -> str:
+        return read_tensor(self.path)
+
+
+class Modes(Tns):
+    share = 12
+
+    def make(self) -> None:
+        super().make()
+        self.path = self.folder / "x.modes.json"
+
+    def read(self) -> str:
+        return read_tensor(self.folder / "x.tns")
+
+
+class FactorCsv(Tns):
+    share = 1
+    suffix = ".csv"
+
+
+class GraphText(Case):
+    share = 12
+    suffix = ".graph"
+
+    def make(self) -> None:
+        self.path.write_text("doc -> topic -> word; topic, doc -> r")
+
+    def change(self) -> tuple[Path, bytes]:
+        tokens = [b"->", b"<-", b";", b",", b"doc", b"a", b"topic", b" ", b"\n", b"1", *NASTY]
+        if self.rng.random() < 0.5:
+            return super().change()
+        n_tokens = self.rng.randrange(1, 40)
+        return self.path, b" ".join(self.rng.choice(tokens) for _ in range(n_tokens))
+
+    def read(self) -> str:
+        text = self.path.read_bytes().decode("utf-8", "surrogateescape")
+        pb.AllocationModel(text, sizes={"topic": 2, "a": 3}).log_evidence(COUNTS, "vb", n_jobs=1)
+        return "read"
+
+
+CORPORA: list[type[Case]] = [
+    *(MatrixMarket, Ldac, PackedLdac, Vocabulary, Svmlight, Docword, LongCsv, WideCsv, Text),
+    *(Parquet, CorpusArchive, TensorArchive, Tns, Modes, FactorCsv, GraphText),
+]

@@ -1,0 +1,253 @@
+"""Documents scored block by block, on the workers of an executor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polyabayes import _core
+from polyabayes.data.corpus import Corpus
+from polyabayes.likelihood.core_parts import CoreParts
+from polyabayes.likelihood.methods import Settings
+from polyabayes.scale.executors import sharing
+
+__all__ = ["BlockScores", "ScoringPlan", "score_in_blocks"]
+
+# Blocks of a corpus, and tokens of a block: some tenths of a second to some seconds of work.
+_N_BLOCKS = 64
+_TOKENS = (2**12, 2**16)
+
+# Methods whose cost grows with the square of the length.
+_QUADRATIC = ("left-to-right", "left-to-right-particle", "left-to-right-sequential", "l2r")
+
+# A trace's numbers of samples, values and standard errors.
+_N_TRACED = 3
+
+
+class BlockScores(NamedTuple):
+    """Scores of documents, as those of the compiled core, which do not travel."""
+
+    values: NDArray[np.float64]
+    std_errors: NDArray[np.float64]
+    n_effs: NDArray[np.float64]
+    methods: list[str]
+    sizes: NDArray[np.int64]
+    reached: NDArray[np.bool_]
+    trace: list[NDArray[np.float64]]
+    interruption: BaseException | None = None
+
+    @classmethod
+    def of(cls, scores: _core.Scores) -> BlockScores:
+        """The same arrays."""
+        return cls(*(getattr(scores, name) for name in cls._fields))
+
+    @classmethod
+    def none(cls, n_documents: int) -> BlockScores:
+        """Documents that are not scored."""
+        return cls(
+            values=np.full(n_documents, np.nan),
+            std_errors=np.full(n_documents, np.nan),
+            n_effs=np.full(n_documents, np.nan),
+            methods=[""] * n_documents,
+            sizes=np.zeros(n_documents, np.int64),
+            reached=np.zeros(n_documents, np.bool_),
+            trace=[np.full((n_documents, 0), np.nan) for _ in range(_N_TRACED)],
+        )
+
+    def put(self, rows: slice, scores: BlockScores) -> BlockScores:
+        """Take over the scores of these documents."""
+        self.values[rows], self.std_errors[rows] = scores.values, scores.std_errors
+        self.n_effs[rows], self.methods[rows] = scores.n_effs, scores.methods
+        self.sizes[rows], self.reached[rows] = scores.sizes, scores.reached
+        n_points = max(self.trace[0].shape[1], scores.trace[0].shape[1])
+        trace = self._widened(n_points)
+        for mine, other in zip(trace, scores._widened(n_points), strict=True):
+            mine[rows] = other
+        return self._replace(trace=trace)
+
+    def taken(self, rows: NDArray[np.int64]) -> BlockScores:
+        """The documents at these places, some of them more than once."""
+        return self._replace(
+            values=self.values[rows],
+            std_errors=self.std_errors[rows],
+            n_effs=self.n_effs[rows],
+            methods=[self.methods[row] for row in rows.tolist()],
+            sizes=self.sizes[rows],
+            reached=self.reached[rows],
+            trace=[table[rows] for table in self.trace],
+        )
+
+    def _widened(self, n_points: int) -> list[NDArray[np.float64]]:
+        """The trace with more points: no samples, and the estimate itself."""
+        n_more = n_points - self.trace[0].shape[1]
+        if not n_more:
+            return self.trace
+        none = np.where(np.isnan(self.values), np.nan, 0.0)
+        columns = (none, self.values, self.std_errors)
+        return [
+            np.concatenate([table, np.repeat(column[:, np.newaxis], n_more, axis=1)], axis=1)
+            for table, column in zip(self.trace, columns, strict=True)
+        ]
+
+
+class ScoringPlan:
+    """What all blocks need: the model as arrays, the settings, the seed.
+
+    Parameters
+    ----------
+    parts : CoreParts
+        The model.
+    settings : Settings
+        How to score.
+    seed : int
+        Of all documents.
+    n_jobs : int
+        Threads of one block.
+    """
+
+    def __init__(self, parts: CoreParts, settings: Settings, seed: int, n_jobs: int) -> None:
+        self._parts, self._settings, self._seed, self._n_jobs = parts, settings, seed, n_jobs
+
+    @cached_property
+    def model(self) -> _core.Model:
+        """The model, made once in every process."""
+        return self._parts.core_model()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "model"}
+
+    def check(self, *documents: _core.Documents) -> None:
+        """Refuse, before any work, what cannot be scored: documents, or observed and held out."""
+        check: Any = _core.check_score if len(documents) == 1 else _core.check_completion
+        check(self.model, *documents, self._settings)
+
+    def score(
+        self, *documents: _core.Documents, progress: Callable[[int], None] | None = None
+    ) -> _core.Scores:
+        """Score documents, or held-out tokens given observed ones."""
+        function: Any = _core.score if len(documents) == 1 else _core.completion
+        scores: _core.Scores = function(
+            self.model,
+            *documents,
+            self._settings,
+            seed=self._seed,
+            n_jobs=self._n_jobs,
+            progress=progress,
+        )
+        return scores
+
+    def costs(self, n_tokens: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Cost of documents of these lengths, in tokens of a document of usual length."""
+        lengths = n_tokens.astype(np.float64)
+        if self._settings.method in _QUADRATIC:
+            lengths *= lengths / max(lengths.mean(), 1.0)
+        return lengths + 1.0
+
+
+class _Rows(NamedTuple):
+    """Some rows of a count matrix, as they travel."""
+
+    n_words: int
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.uint32]
+    data: NDArray[np.uint32]
+    exposure: NDArray[np.float64] | None
+
+    @classmethod
+    def of(cls, corpus: Corpus, rows: NDArray[np.int64]) -> _Rows:
+        counts = sparse.csr_matrix(corpus.counts[rows])
+        return cls(
+            counts.shape[1],
+            counts.indptr.astype(np.int64),
+            counts.indices.astype(np.uint32),
+            counts.data.astype(np.uint32),
+            None if corpus.exposure is None else corpus.exposure[rows],
+        )
+
+    def documents(self) -> _core.Documents:
+        indices, data = self.indices.astype(np.int64), self.data.astype(np.int64)
+        # Arrays that have travelled may not be aligned.
+        offsets = np.require(self.indptr, np.int64, ["C", "A"])
+        exposure = self.exposure
+        if exposure is not None:
+            exposure = np.require(exposure, np.float64, ["C", "A"])
+        return _core.Documents(self.n_words, offsets, indices, data, exposure)
+
+
+def score_in_blocks(
+    executor: Executor,
+    plan: ScoringPlan,
+    corpora: list[Corpus],
+    groups: NDArray[np.int64],
+    progress: Callable[[int], None] | None,
+) -> BlockScores:
+    """Score documents on the workers of an executor: to the bit what one process gives.
+
+    A document's random numbers belong to its content, so that blocks change nothing; equal
+    documents go to one block only.
+
+    Parameters
+    ----------
+    executor : concurrent.futures.Executor
+        Where the blocks are scored.
+    plan : ScoringPlan
+        What they share.
+    corpora : list of Corpus
+        The documents; or observed and held-out tokens.
+    groups : ndarray of shape (n_documents,)
+        Which of the different documents each one is, in order of first appearance.
+    progress : callable, optional
+        Told how many documents are done.
+    """
+    first, copies = np.unique(groups, return_index=True, return_counts=True)[1:]
+    lengths = np.sum([np.asarray(corpus.counts.sum(axis=1)).ravel() for corpus in corpora], axis=0)[
+        first
+    ]
+    blocks = list(_cut(plan.costs(lengths)))
+    scores = BlockScores.none(len(first))
+    done = 0
+
+    def tasks() -> Iterator[tuple[tuple[_Rows, ...]]]:
+        for block in blocks:
+            rows = first[block]
+            yield (tuple(_Rows.of(corpus, rows) for corpus in corpora),)
+
+    def describe(number: int) -> str:
+        rows = first[blocks[number]]
+        return f"documents {rows.min():,} to {rows.max():,}"
+
+    try:
+        with sharing(executor, plan) as workers:
+            for number, found in workers.run(_score_block, tasks(), describe):
+                block = blocks[number]
+                scores = scores.put(block, found)
+                done += int(copies[block].sum())
+                if progress is not None:
+                    progress(done)
+    except KeyboardInterrupt as interruption:
+        scores = scores._replace(interruption=interruption)
+    return scores.taken(groups)
+
+
+def _score_block(plan: ScoringPlan, rows: tuple[_Rows, ...]) -> BlockScores:
+    scores = plan.score(*(part.documents() for part in rows))
+    if scores.interruption is not None:
+        raise scores.interruption
+    return BlockScores.of(scores)
+
+
+def _cut(costs: NDArray[np.float64]) -> Iterator[slice]:
+    """Consecutive documents of about equal cost."""
+    ends = np.cumsum(costs)
+    size = float(np.clip(ends[-1] / _N_BLOCKS, *_TOKENS))
+    numbers = ((ends - costs / 2) // size).astype(np.int64)
+    starts = [*np.flatnonzero(np.diff(numbers, prepend=-1)).tolist(), len(costs)]
+    for start, stop in pairwise(starts):
+        yield slice(start, stop)

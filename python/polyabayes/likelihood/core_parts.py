@@ -1,0 +1,34 @@
+"""A model as arrays, which travel where the compiled one does not."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes import _core
+
+__all__ = ["CoreParts"]
+
+
+class CoreParts(NamedTuple):
+    """Arguments of a model of the compiled core.
+
+    Attributes
+    ----------
+    kind : {"lda", "gamma_poisson"}
+        Which model they make.
+    arrays : tuple of ndarray
+        Its arrays.
+    """
+
+    kind: str
+    arrays: tuple[NDArray[np.float64], ...]
+
+    def core_model(self) -> _core.Model:
+        """The model as the compiled core reads it."""
+        # Arrays that have travelled may not be aligned.
+        arrays = [np.require(array, np.float64, ["C", "A"]) for array in self.arrays]
+        model: _core.Model = getattr(_core.Model, self.kind)(*arrays)
+        return model

@@ -1,0 +1,71 @@
+"""Progress of training, as it is kept with a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support.results import Record
+
+__all__ = ["BoundTrace", "TrainingTrace"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TrainingTrace(Record):
+    """Progress of training, recorded every ``eval_every`` sweeps.
+
+    Attributes
+    ----------
+    n_iter : ndarray of int
+        Sweeps done.
+    log_joint : ndarray
+        ln of the joint density of words, topics of tokens and parameters, in nats, up to a
+        constant.
+    held_out : ndarray
+        Nats per token of ``eval_corpus`` under the model that training would return then; NaN
+        without one.
+    held_out_std_error : ndarray
+        Standard error of ``held_out``.
+    seconds : ndarray
+        Seconds since training began, or went on from a checkpoint; without those of evaluation.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+    >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
+    >>> lda.trace_.n_iter.tolist(), lda.trace_.log_joint.shape
+    ([10, 20], (2,))
+    """
+
+    n_iter: NDArray[np.int64]
+    log_joint: NDArray[np.float64]
+    held_out: NDArray[np.float64]
+    held_out_std_error: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class BoundTrace(Record):
+    """Progress of variational EM, iteration by iteration.
+
+    Attributes
+    ----------
+    n_iter : ndarray of int
+        Iterations done; the first entry is the start.
+    bound : ndarray
+        Lower bound of ln p(words | parameters) of the training documents, in nats.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+    >>> lda = pb.LatentDirichletAllocation(2, fit_method="em", max_iter=5, random_state=0)
+    >>> bool((lda.fit(counts).trace_.bound < 0).all())
+    True
+    """
+
+    n_iter: NDArray[np.int64]
+    bound: NDArray[np.float64]

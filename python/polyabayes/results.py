@@ -1,0 +1,28 @@
+"""Types of what the public functions return, for annotations; nobody needs to make one."""
+
+from polyabayes.allocation.evidence import Round
+from polyabayes.allocation.graphs.graph import Graph
+from polyabayes.allocation.layout import Cost
+from polyabayes.data.corpus import CorpusSummary
+from polyabayes.models.lda import LdaSample
+from polyabayes.models.pfa import PfaSample
+from polyabayes.models.topic_table import TopicTable
+from polyabayes.models.traces import BoundTrace, TrainingTrace
+from polyabayes.sizes.witness.results import PredictiveBounds
+from polyabayes.sizes.witness.search import SearchStep
+from polyabayes.sizes.witness.table import ResultTable
+
+__all__ = [
+    "BoundTrace",
+    "CorpusSummary",
+    "Cost",
+    "Graph",
+    "LdaSample",
+    "PfaSample",
+    "PredictiveBounds",
+    "ResultTable",
+    "Round",
+    "SearchStep",
+    "TopicTable",
+    "TrainingTrace",
+]

@@ -1,0 +1,294 @@
+"""Tasks on any executor: what all of them need travels once, and their results come as they end."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from polyabayes._support import checks
+from polyabayes.exceptions import InvalidTypeError, WorkerError, argument
+
+__all__ = ["Workers", "check_executor", "n_workers", "sharing", "threads_of_task"]
+
+# Tasks in flight for each worker, so that none waits for the next, and in all where the executor
+# does not tell how many workers it has.
+_TASKS_PER_WORKER = 4
+_UNKNOWN_WORKERS = 32
+
+# Shared objects that a worker keeps, the latest ones.
+_MOST_HELD = 2
+
+# Exceptions by which engines say that workers died, beside those of the standard library.
+_DEATHS = {
+    "KilledWorker",  # distributed
+    "FutureCancelledError",  # distributed, where what tasks depend on is lost with its worker
+    "WorkerCrashedError",  # Ray
+    "OutOfMemoryError",  # Ray
+}
+
+
+def check_executor(executor: Any) -> Executor | None:
+    """`executor` if it is one, or None.
+
+    Raises
+    ------
+    InvalidTypeError
+        If it is something else: what to pass instead, where that is known.
+    """
+    if executor is None or isinstance(executor, Executor):
+        return executor
+    remedy = "made by concurrent.futures, loky, mpi4py.futures or Dask's client.get_executor()"
+    if hasattr(executor, "get_executor"):
+        remedy = "and this is the client of a cluster: pass client.get_executor()"
+    elif type(executor).__module__.startswith("multiprocessing."):
+        remedy = "not a pool of multiprocessing: use concurrent.futures.ProcessPoolExecutor"
+    elif type(executor).__module__.startswith("joblib."):
+        remedy = "not joblib's Parallel: use joblib.externals.loky.get_reusable_executor()"
+    raise InvalidTypeError(
+        f"{argument('executor')} must be a concurrent.futures.Executor or None, {remedy}; "
+        f"got {executor!r:.100}",
+        argument="executor",
+        value=executor,
+    )
+
+
+def threads_of_task(executor: Executor | None, n_jobs: Any) -> int:
+    """Threads of one task: those of `n_jobs`; by default one of an executor's, else all cores."""
+    return 1 if executor is not None and n_jobs is None else checks.n_threads(n_jobs)
+
+
+def n_workers(executor: Executor) -> int | None:
+    """How many tasks the executor runs at a time, where it tells."""
+    client = _dask_client(executor)
+    if client is not None:
+        return sum(client.ncores().values()) or None
+    number = getattr(executor, "_max_workers", None)
+    return number if isinstance(number, int) and number > 0 else None
+
+
+class Workers:
+    """The workers of an executor, which have been sent what all tasks need; by :func:`sharing`."""
+
+    def __init__(self, executor: Executor, parcel: _Parcel) -> None:
+        self._executor, self._parcel = executor, parcel
+        self._pending: dict[Future[Any], tuple[int, tuple[Any, ...]]] = {}
+        self._most = _TASKS_PER_WORKER * (n_workers(executor) or _UNKNOWN_WORKERS)
+
+    def run(
+        self,
+        function: Callable[..., Any],
+        tasks: Iterable[tuple[Any, ...]],
+        describe: Callable[[int], str],
+    ) -> Iterator[tuple[int, Any]]:
+        """Numbers of tasks and results of ``function(shared, *task)``, in the order they end.
+
+        Parameters
+        ----------
+        function : callable
+            A function of a module.
+        tasks : iterable of tuple
+            Further arguments of each task; taken as they are submitted, some for each worker.
+        describe : callable
+            The name of a task, given its number, for messages.
+
+        Raises
+        ------
+        WorkerError
+            If a worker died, and its engine did not run its tasks again.
+        """
+        pending, numbered = self._pending, enumerate(tasks)
+        while True:
+            for number, task in numbered:
+                future = self._submit(self._parcel.reference, function, task, describe(number))
+                pending[future] = number, task
+                if len(pending) >= self._most:
+                    break
+            if not pending:
+                return
+            interruption: KeyboardInterrupt | None = None
+            try:
+                done, _ = wait(pending, return_when=FIRST_COMPLETED)
+            except KeyboardInterrupt as error:
+                interruption, done = error, {future for future in pending if future.done()}
+            for future in done:
+                number, task = pending.pop(future)
+                result = _result(future, describe(number))
+                if isinstance(result, _Missing):
+                    # No storage is shared with that worker: the bytes go with the task.
+                    again = self._submit(self._parcel.whole, function, task, describe(number))
+                    pending[again] = number, task
+                    continue
+                yield number, result
+            if interruption is not None:
+                raise interruption
+
+    def cancel(self) -> None:
+        """Cancel the tasks that have not begun."""
+        for future in self._pending:
+            future.cancel()
+        self._pending.clear()
+
+    def _submit(
+        self, reference: Any, function: Callable[..., Any], task: Any, name: str
+    ) -> Future[Any]:
+        try:
+            return self._executor.submit(_call, reference, function, task)
+        except BrokenExecutor as error:
+            raise _died(name, error) from error
+
+
+@contextmanager
+def sharing(executor: Executor, shared: Any) -> Iterator[Workers]:
+    """Send what all tasks need to the workers of an executor: once, however many tasks there are.
+
+    Threads of this process get the object itself. Tasks that are left at the end are cancelled; the
+    executor is not shut down.
+    """
+    with _scattered(executor, shared) as parcel:
+        workers = Workers(executor, parcel)
+        try:
+            yield workers
+        finally:
+            workers.cancel()
+
+
+def _result(future: Future[Any], name: str) -> Any:
+    try:
+        return future.result()
+    except (BrokenExecutor, CancelledError) as error:
+        raise _died(name, error) from error
+    except Exception as error:
+        if type(error).__name__ in _DEATHS:
+            raise _died(name, error) from error
+        raise
+
+
+def _died(name: str, error: BaseException) -> WorkerError:
+    return WorkerError(
+        f"a worker of the executor died over {name} or beside it ({type(error).__name__}: "
+        f"{error!s:.300}): most often it had too little memory, or the program starts processes "
+        'without `if __name__ == "__main__":`; take a new executor, with fewer workers'
+    )
+
+
+class _Missing(NamedTuple):
+    """What a worker answers that cannot read the file of what is shared."""
+
+    path: str
+
+
+class _InFile(NamedTuple):
+    """What is shared, in a file that workers of this machine, or of its storage, can read."""
+
+    path: str
+    digest: str
+
+    def value(self) -> Any:
+        return _held.get(self.digest, lambda: Path(self.path).read_bytes())
+
+
+class _Whole(NamedTuple):
+    """What is shared, as it is sent to workers without that storage."""
+
+    content: bytes
+    digest: str
+
+    def value(self) -> Any:
+        return _held.get(self.digest, lambda: self.content)
+
+
+class _Held:
+    """The shared objects that this process has taken out of their bytes."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def get(self, digest: str, read: Callable[[], bytes]) -> Any:
+        with self._lock:
+            if digest not in self._values:
+                content = read()
+                if hashlib.sha256(content).hexdigest() != digest:
+                    raise FileNotFoundError
+                self._values[digest] = pickle.loads(content)
+                for oldest in list(self._values)[:-_MOST_HELD]:
+                    del self._values[oldest]
+            return self._values[digest]
+
+
+_held = _Held()
+
+
+def _call(reference: Any, function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
+    """A task, where it runs."""
+    if not isinstance(reference, (_InFile, _Whole)):
+        return function(reference, *task)
+    try:
+        shared = reference.value()
+    except OSError:
+        return _Missing(str(reference.digest))
+    return function(shared, *task)
+
+
+class _Parcel:
+    """What is shared, on its way: the file of its bytes, or whatever the engine makes of it."""
+
+    def __init__(self, reference: Any, content: bytes = b"") -> None:
+        self.reference, self._content = reference, content
+
+    @property
+    def whole(self) -> _Whole:
+        return _Whole(self._content, self.reference.digest)
+
+
+@contextmanager
+def _scattered(executor: Executor, shared: Any) -> Iterator[_Parcel]:
+    """Send what is shared, by the executor's own means where it has some."""
+    if isinstance(executor, ThreadPoolExecutor):
+        yield _Parcel(shared)
+        return
+    client = _dask_client(executor)
+    if client is not None:
+        yield _Parcel(client.scatter(shared, broadcast=True, hash=False))
+        return
+    if hasattr(executor, "scatter"):
+        yield _Parcel(executor.scatter(shared))
+        return
+    try:
+        content = pickle.dumps(shared, protocol=pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise InvalidTypeError(
+            f"an argument cannot be sent to processes ({error}): use functions and classes of a "
+            "module, or a ThreadPoolExecutor"
+        ) from error
+    folder = Path(tempfile.mkdtemp(prefix="polyabayes-"))
+    try:
+        path = folder / f"shared-{os.getpid()}"
+        path.write_bytes(content)
+        yield _Parcel(_InFile(str(path), hashlib.sha256(content).hexdigest()), content)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _dask_client(executor: Executor) -> Any:
+    """The client behind an executor of Dask."""
+    if type(executor).__module__.partition(".")[0] != "distributed":
+        return None
+    return getattr(executor, "_client", None)

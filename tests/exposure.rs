@@ -1,0 +1,243 @@
+//! Documents of known sizes: against sums over all splits of their counts, and against the models
+//! whose odds p/(1-p) are multiplied by the exposure.
+
+mod common;
+
+use polyabayes::document::estimators::mean_field::Order;
+use polyabayes::math::{ln_factorial, ln_rising};
+use polyabayes::{
+    Conditionals, CountMatrix, Error, Event, Form, MeanField, Method, Moments, Query, Sampler,
+    Score, Settings, Start, TopicModel, bidirectional, completion, score, transform,
+};
+
+const R: [f64; 3] = [0.7, 1.3, 0.2];
+const P: [f64; 3] = [0.6, 0.25, 0.9];
+const PHI: [[f64; 4]; 3] = [[0.5, 0.3, 0.2, 0.0], [0.1, 0.2, 0.7, 0.4], [0.2, 1.1, 0.3, 0.1]];
+const COUNTS: Query = Query { event: Event::Counts, given_length: false };
+
+fn gamma_poisson(p: &[f64]) -> TopicModel {
+    TopicModel::gamma_poisson(R.to_vec(), p, &PHI.concat()).unwrap()
+}
+
+fn model() -> TopicModel {
+    gamma_poisson(&P)
+}
+
+/// The model in which the exposure is part of the scale of θ.
+fn scaled_model(exposure: f64) -> TopicModel {
+    gamma_poisson(&P.map(|p| exposure * p / (1.0 - p + exposure * p)))
+}
+
+fn documents(rows: &[&[i64]], exposures: &[f64]) -> CountMatrix {
+    let rows: Vec<Vec<i64>> = rows.iter().map(|row| row.to_vec()).collect();
+    CountMatrix::from_dense(&rows).unwrap().with_exposures(exposures.to_vec()).unwrap()
+}
+
+fn values(scores: &[Option<Score>]) -> Vec<f64> {
+    scores.iter().map(|score| score.as_ref().unwrap().estimate.ln_value).collect()
+}
+
+fn scored(model: &TopicModel, documents: &CountMatrix, query: Query) -> Vec<f64> {
+    let settings = Settings { method: Method::Exact, ..Settings::new(query) };
+    values(&score(model, documents, &settings, 0, &()).unwrap())
+}
+
+fn close(found: f64, expected: f64) -> bool {
+    (found - expected).abs() <= 1e-12 * expected.abs().max(1.0)
+}
+
+/// p(y), and E θ_k p(y), by adding up all splits of the counts over the topics: given one, topic k's
+/// counts are Poisson(e θ_k φ_kw) with θ_k integrated out.
+fn by_splits(counts: &[i64], exposure: f64) -> (f64, [f64; 3]) {
+    let mut sums = (0.0, [0.0; 3]);
+    add_splits(counts, exposure, &mut [[0; 4]; 3], 0, &mut sums);
+    sums
+}
+
+fn add_splits(
+    counts: &[i64],
+    exposure: f64,
+    split: &mut [[i64; 4]; 3],
+    word: usize,
+    sums: &mut (f64, [f64; 3]),
+) {
+    if word == counts.len() {
+        let mut ln_value = 0.0;
+        let mut theta = [0.0; 3];
+        for k in 0..3 {
+            let scale = P[k] / (1.0 - P[k]);
+            let n: i64 = split[k].iter().sum();
+            let rate = 1.0 / scale + exposure * PHI[k].iter().sum::<f64>();
+            theta[k] = (R[k] + n as f64) / rate;
+            ln_value += ln_rising(R[k], n as u64) - R[k] * scale.ln();
+            ln_value -= (R[k] + n as f64) * rate.ln();
+            for (&x, phi) in split[k].iter().zip(PHI[k]).filter(|(x, _)| **x > 0) {
+                ln_value += x as f64 * (exposure * phi).ln() - ln_factorial(x as u64);
+            }
+        }
+        sums.0 += ln_value.exp();
+        sums.1.iter_mut().zip(theta).for_each(|(sum, x)| *sum += x * ln_value.exp());
+        return;
+    }
+    for first in 0..=counts[word] {
+        for second in 0..=counts[word] - first {
+            let parts = [first, second, counts[word] - first - second];
+            (0..3).for_each(|k| split[k][word] = parts[k]);
+            add_splits(counts, exposure, split, word + 1, sums);
+        }
+    }
+}
+
+#[test]
+fn the_probability_of_counts_is_the_sum_over_their_splits() {
+    let rows: [&[i64]; 4] = [&[2, 0, 1, 3], &[0, 4, 0, 0], &[0, 0, 0, 0], &[1, 1, 2, 1]];
+    for exposure in [1e-3, 0.3, 1.0, 2.5, 400.0] {
+        let found = scored(&model(), &documents(&rows, &[exposure; 4]), COUNTS);
+        for (row, found) in rows.iter().zip(found) {
+            assert!(close(found, by_splits(row, exposure).0.ln()), "{exposure} {row:?}: {found}");
+        }
+    }
+}
+
+#[test]
+fn an_exposure_multiplies_the_odds() {
+    let rows: [&[i64]; 3] = [&[2, 0, 1, 3], &[0, 4, 0, 0], &[0, 0, 0, 0]];
+    for event in [Event::Counts, Event::Sequence] {
+        for given_length in [false, true] {
+            let query = Query { event, given_length };
+            let exposures = [0.3, 2.5, 40.0];
+            let found = scored(&model(), &documents(&rows, &exposures), query);
+            for ((row, exposure), found) in rows.iter().zip(exposures).zip(found) {
+                let documents = documents(&[row], &[1.0]);
+                let expected = scored(&scaled_model(exposure), &documents, query)[0];
+                assert!(close(found, expected), "{query:?} {exposure}: {found} {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn completions_keep_the_exposure_of_their_documents() {
+    let settings = Settings { method: Method::Exact, ..Settings::new(COUNTS) };
+    for exposure in [0.2, 30.0] {
+        let observed: &[i64] = &[2, 0, 1, 3];
+        let held_out: &[i64] = &[0, 1, 1, 0];
+        let exposed = |row| documents(&[row], &[exposure]);
+        let plain = |row| documents(&[row], &[1.0]);
+        let found = completion(&model(), &exposed(observed), &exposed(held_out), &settings, 0, &());
+        let scaled = scaled_model(exposure);
+        let expected = completion(&scaled, &plain(observed), &plain(held_out), &settings, 0, &());
+        let (found, expected) = (values(&found.unwrap())[0], values(&expected.unwrap())[0]);
+        assert!(close(found, expected), "{exposure}: {found} {expected}");
+        let unlike = completion(&model(), &exposed(observed), &plain(held_out), &settings, 0, &());
+        assert!(matches!(unlike, Err(Error::Parameter { name: "exposure", .. })), "{unlike:?}");
+    }
+}
+
+#[test]
+fn every_estimator_is_near_the_exact_value_in_its_errors() {
+    let mean_field = MeanField { order: Order::First, n_iterations: 20 };
+    let samplers = [
+        (Sampler::Direct, 20_000),
+        (Sampler::MeanField(mean_field), 2_000),
+        (Sampler::LeftToRight(Form::MeanOfProducts), 200),
+        (Sampler::L2r(Conditionals::Exact), 200),
+        (Sampler::L2r(Conditionals::Sampled(3)), 200),
+        (Sampler::Smc, 500),
+        (Sampler::SmcLookahead, 500),
+        (Sampler::Annealed(Start::Prior), 500),
+        (Sampler::Annealed(Start::MeanField), 500),
+        (Sampler::Chib, 200),
+        (Sampler::LeftToRight(Form::Sequential), 500),
+    ];
+    let rows: [&[i64]; 3] = [&[5, 2, 4, 3], &[5, 2, 4, 3], &[1, 9, 0, 2]];
+    let documents = documents(&rows, &[0.1, 7.0, 3.0]);
+    let exact = scored(&model(), &documents, COUNTS);
+    assert!((exact[0] - exact[1]).abs() > 1.0, "{exact:?}");
+    for (sampler, size) in samplers {
+        let settings = Settings {
+            n_samples: Some(size),
+            n_particles: Some(size),
+            ..Settings { method: Method::Sample(sampler), ..Settings::new(COUNTS) }
+        };
+        let scores = score(&model(), &documents, &settings, 3, &()).unwrap();
+        for (found, exact) in scores.into_iter().flatten().zip(&exact) {
+            let error = found.estimate.ln_value - exact;
+            assert!(error.abs() < 4.0 * found.estimate.std_error, "{sampler:?}: {error}");
+            assert!(found.estimate.std_error < 0.8, "{sampler:?}: {found:?}");
+        }
+    }
+    // Biased, or without an error: near, all the same.
+    for (method, size, off) in [
+        (Method::Recursive, 1, 0.5),
+        (Method::Sample(Sampler::Harmonic), 2_000, 0.5),
+        (Method::Sample(Sampler::LeftToRight(Form::ProductOfMeans)), 200, 0.5),
+    ] {
+        let sizes =
+            Settings { n_samples: Some(size), n_particles: Some(size), ..Settings::new(COUNTS) };
+        let scores = score(&model(), &documents, &Settings { method, ..sizes }, 3, &()).unwrap();
+        for (found, exact) in values(&scores).into_iter().zip(&exact) {
+            assert!((found - exact).abs() < off, "{method:?}: {found} {exact}");
+        }
+    }
+}
+
+#[test]
+fn both_bounds_are_near_the_exact_value() {
+    let documents = documents(&[&[1, 0, 2, 1]], &[5.0]);
+    let exact = scored(&model(), &documents, COUNTS)[0];
+    let settings = Settings {
+        method: Method::Sample(Sampler::Annealed(Start::MeanField)),
+        n_samples: Some(500),
+        ..Settings::new(COUNTS)
+    };
+    // The topics in proportion to the posterior: the path with them is a draw of it nearly.
+    let found = bidirectional(&model(), &documents, &[0, 1, 1, 1], &settings, 1, &()).unwrap();
+    let bounds = found[0].unwrap();
+    for side in [bounds.lower, bounds.upper] {
+        assert!((side.ln_value - exact).abs() < 0.2, "{bounds:?} {exact}");
+    }
+}
+
+#[test]
+fn topic_weights_are_rates_at_exposure_one() {
+    let row: &[i64] = &[2, 0, 1, 3];
+    for exposure in [0.05, 20.0] {
+        let documents = documents(&[row], &[exposure]);
+        let found = transform(&model(), &documents, Moments::Mean, 40_000, 0, &()).unwrap();
+        let (total, sums) = by_splits(row, exposure);
+        for (found, sum) in found.iter().zip(sums) {
+            let expected = sum / total;
+            assert!((found / expected - 1.0).abs() < 0.02, "{exposure}: {found} {expected}");
+        }
+    }
+}
+
+#[test]
+fn exposure_one_changes_no_bit_and_other_exposures_make_other_documents() {
+    let row: &[i64] = &[3, 1, 2, 2];
+    let settings = Settings {
+        method: Method::Sample(Sampler::SmcLookahead),
+        n_particles: Some(20),
+        ..Settings::new(COUNTS)
+    };
+    let bits = |documents: &CountMatrix| {
+        let scores = score(&model(), documents, &settings, 9, &()).unwrap();
+        values(&scores).into_iter().map(f64::to_bits).collect::<Vec<_>>()
+    };
+    let plain = bits(&CountMatrix::from_dense(&[row.to_vec()]).unwrap())[0];
+    let mixed = bits(&documents(&[row; 4], &[2.0, 1.0, 2.0, 0.5]));
+    assert_eq!(mixed[1], plain);
+    assert_eq!(mixed[0], mixed[2]);
+    assert!(mixed[0] != plain && mixed[0] != mixed[3]);
+    assert_eq!(mixed[3], bits(&documents(&[row], &[0.5]))[0]);
+}
+
+#[test]
+fn lda_takes_no_exposure() {
+    let lda = TopicModel::lda(vec![0.5], &[0.25; 4]).unwrap();
+    let documents = documents(&[&[1, 0, 0, 2]], &[2.0]);
+    let settings = Settings::new(COUNTS);
+    assert_eq!(score(&lda, &documents, &settings, 0, &()), Err(Error::GivenLength));
+    assert_eq!(transform(&lda, &documents, Moments::Mean, 1, 0, &()), Err(Error::GivenLength));
+}

@@ -1,0 +1,339 @@
+"""Executors of every kind give the bits of one process; those that break down say so."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    Interrupted,
+    InvalidTypeError,
+    WorkerError,
+)
+from polyabayes.scale.executors import _Missing, sharing
+
+N_WORDS = 40
+DATA = pb.datasets.make_lda_corpus(24, N_WORDS, 3, document_length=25, random_state=0)
+# Some documents twice, and an empty one.
+CORPUS = pb.Corpus(
+    np.concatenate(
+        [DATA.corpus.counts.toarray(), DATA.corpus.counts.toarray()[:3], np.zeros((1, N_WORDS))]
+    ).astype(int)
+)
+MODEL = pb.LatentDirichletAllocation.from_parameters(
+    doc_topic_prior=0.1, topic_word=np.random.default_rng(0).dirichlet(np.full(N_WORDS, 0.3), 8)
+)
+SETTINGS: dict[str, Any] = {"method": "annealed", "n_samples": 200, "random_state": 5}
+PLAIN = pb.log_likelihood(MODEL, CORPUS, **SETTINGS)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several blocks of some documents each."""
+    from polyabayes.likelihood import blocks
+
+    monkeypatch.setattr(blocks, "_TOKENS", (128, 2**16))
+
+
+def assert_same(found: pb.LogLikelihood, expected: pb.LogLikelihood = PLAIN) -> None:
+    for name in ("values", "std_errors", "n_effs", "methods", "sizes", "reached", "n_tokens"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
+    assert found.total_std_error == expected.total_std_error
+
+
+@pytest.fixture(scope="module", params=["spawn", "forkserver", "fork"])
+def processes(request: pytest.FixtureRequest) -> Iterator[ProcessPoolExecutor]:
+    with ProcessPoolExecutor(2, multiprocessing.get_context(request.param)) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def spawned() -> Iterator[ProcessPoolExecutor]:
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_processes_give_the_same_bits(processes: Executor) -> None:
+    assert_same(pb.log_likelihood(MODEL, CORPUS, executor=processes, **SETTINGS))
+
+
+def test_threads_give_the_same_bits_and_take_the_model_as_it_is() -> None:
+    with ThreadPoolExecutor(2) as pool:
+        assert_same(pb.log_likelihood(MODEL, CORPUS, executor=pool, n_jobs=2, **SETTINGS))
+
+
+def test_loky_gives_the_same_bits() -> None:
+    loky = pytest.importorskip("loky")
+    pool = loky.ProcessPoolExecutor(2)
+    assert_same(pb.log_likelihood(MODEL, CORPUS, executor=pool, **SETTINGS))
+    pool.shutdown()
+
+
+@pytest.fixture(scope="module")
+def dask_client() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed")
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    )
+    with cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def test_dask_gives_the_same_bits(dask_client: Any) -> None:
+    executor = dask_client.get_executor()
+    assert_same(pb.log_likelihood(MODEL, CORPUS, executor=executor, **SETTINGS))
+
+
+def test_a_client_of_dask_is_told_what_to_pass(dask_client: Any) -> None:
+    with pytest.raises(InvalidTypeError, match=r"pass client\.get_executor\(\)"):
+        pb.log_likelihood(MODEL, CORPUS, executor=dask_client)
+
+
+def run_script(tmp_path: Path, command: list[str], body: str) -> str:
+    script = tmp_path / "script.py"
+    head = f"import sys\nsys.path[:0] = {[str(Path(__file__).parent)]!r}\n"
+    script.write_text(head + textwrap.dedent(body))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    done = subprocess.run(
+        [*command, str(script)], capture_output=True, text=True, timeout=300, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_mpi_gives_the_same_bits(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py")
+    mpiexec = shutil.which("mpiexec") or shutil.which(str(Path(sys.executable).parent / "mpiexec"))
+    if mpiexec is None:
+        pytest.skip("there is no mpiexec")
+    out = run_script(
+        tmp_path,
+        [mpiexec, "-n", "3", sys.executable, "-m", "mpi4py.futures"],
+        """
+        if __name__ == "__main__":
+            from mpi4py.futures import MPIPoolExecutor
+            import polyabayes as pb
+            from test_executors import CORPUS, MODEL, SETTINGS, assert_same
+
+            with MPIPoolExecutor() as executor:
+                assert_same(pb.log_likelihood(MODEL, CORPUS, executor=executor, **SETTINGS))
+            print("same")
+        """,
+    )
+    assert "same" in out
+
+
+def test_ray_gives_the_same_bits(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    out = run_script(
+        tmp_path,
+        [sys.executable],
+        """
+        if __name__ == "__main__":
+            import ray
+            import polyabayes as pb
+            from polyabayes.scale import RayExecutor
+            from test_executors import CORPUS, MODEL, SETTINGS, assert_same
+
+            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+            with RayExecutor() as executor:
+                assert executor.submit(divmod, 7, 2).result() == (3, 1)
+                assert list(executor.map(abs, [-1, 2])) == [1, 2]
+                assert_same(pb.log_likelihood(MODEL, CORPUS, executor=executor, **SETTINGS))
+            print("same")
+        """,
+    )
+    assert "same" in out
+
+
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
+def test_the_trace_and_exact_values_are_the_same() -> None:
+    with ThreadPoolExecutor(2) as pool:
+        for settings in (
+            {"method": "direct", "n_samples": 64, "trace": True},
+            {"method": "smc", "n_particles": 20, "trace": True},
+            {"method": "auto"},
+        ):
+            alone = pb.log_likelihood(MODEL, CORPUS, random_state=1, **settings)
+            found = pb.log_likelihood(MODEL, CORPUS, random_state=1, executor=pool, **settings)
+            assert_same(found, alone)
+            if alone.trace is not None:
+                for mine, other in zip(found.trace, alone.trace, strict=True):
+                    np.testing.assert_array_equal(mine, other)
+
+
+def test_comparisons_and_completions_are_the_same() -> None:
+    other = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=1.0, topic_word=MODEL.components_
+    )
+    models = {"one": MODEL, "other": other}
+    settings = SETTINGS
+    alone = pb.compare(models, CORPUS, **settings)
+    perplexity = pb.completion_perplexity(MODEL, CORPUS, **settings)
+    with ThreadPoolExecutor(2) as pool:
+        found = pb.compare(models, CORPUS, executor=pool, **settings)
+        assert found.difference("one", "other") == alone.difference("one", "other")
+        completed = pb.completion_perplexity(MODEL, CORPUS, executor=pool, **settings)
+        assert (completed.value, completed.std_error) == (perplexity.value, perplexity.std_error)
+
+
+def test_chains_are_the_same(spawned: Executor) -> None:
+    lda = pb.LatentDirichletAllocation(3, max_iter=12, burn_in=4, thin=1)
+    alone = pb.sample_chains(lda, DATA.corpus, 2, random_state=3)
+    found = pb.sample_chains(lda, DATA.corpus, 2, random_state=3, executor=spawned)
+    for name, draws in alone.draws.items():
+        np.testing.assert_array_equal(found.draws[name], draws)
+    for mine, other in zip(found.models, alone.models, strict=True):
+        np.testing.assert_array_equal(mine.components_, other.components_)
+        assert mine.n_jobs is None
+
+
+def test_folds_are_the_same(spawned: Executor) -> None:
+    lda = pb.LatentDirichletAllocation(fit_method="em", max_iter=5, random_state=0)
+    prior = pb.priors.Uniform(1, 2)
+    search = pb.WitnessSearch(lda, prior, scoring="bound", random_state=0)
+    alone = pb.cross_validate(search, DATA.corpus, 2, random_state=0)
+    found = pb.cross_validate(search, DATA.corpus, 2, random_state=0, executor=spawned)
+    assert found.to_frame().equals(alone.to_frame())
+
+
+def test_what_is_too_expensive_is_refused_before_any_work() -> None:
+    class Untouched(Executor):
+        def submit(self, *_: Any, **__: Any) -> Any:
+            raise AssertionError
+
+    counts = CORPUS.counts[[0, 1, 2]].toarray()
+    counts[2] += 50
+    with pytest.raises(BudgetExceededError, match="document 2"):
+        pb.log_likelihood(MODEL, counts, "exact", budget=1e13, executor=Untouched())
+
+
+@pytest.mark.parametrize("executor", [3, multiprocessing])
+def test_what_is_no_executor_is_refused(executor: Any) -> None:
+    with pytest.raises(InvalidTypeError, match="executor must be"):
+        pb.log_likelihood(MODEL, CORPUS, executor=executor)
+
+
+def _end(_shared: Any, number: int) -> int:
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_worker_that_dies_is_named() -> None:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        with sharing(pool, None) as workers:
+            tasks = [(number,) for number in range(6)]
+            with pytest.raises(WorkerError, match=r"died over task \d or beside it .*memory"):
+                list(workers.run(_end, tasks, lambda number: f"task {number}"))
+        with pytest.raises(WorkerError, match="take a new executor"):
+            pb.log_likelihood(MODEL, CORPUS, executor=pool, **SETTINGS)
+
+
+def _end_once(path: str, number: int) -> int:
+    try:
+        Path(path).touch(exist_ok=False)
+    except FileExistsError:
+        return number
+    os.kill(os.getpid(), signal.SIGKILL)
+    return -1
+
+
+def test_dask_runs_the_tasks_of_a_dead_worker_again(dask_client: Any, tmp_path: Path) -> None:
+    with sharing(dask_client.get_executor(), str(tmp_path / "died")) as workers:
+        tasks = [(number,) for number in range(6)]
+        found = dict(workers.run(_end_once, tasks, str))
+    assert found == {number: number for number in range(6)}
+
+
+def _load(shared: Any, number: int) -> tuple[int, int, int]:
+    return os.getpid(), id(shared), number
+
+
+class _Counted:
+    """Counts how often it is packed."""
+
+    n_packed = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        _Counted.n_packed += 1
+        return {}
+
+
+def test_what_is_shared_is_packed_once_and_unpacked_once_a_worker(spawned: Executor) -> None:
+    _Counted.n_packed = 0
+    with sharing(spawned, _Counted()) as workers:
+        found = [row for _, row in workers.run(_load, [(n,) for n in range(20)], str)]
+    assert _Counted.n_packed == 1
+    held = {pid: {ix for other, ix, _ in found if other == pid} for pid, _, _ in found}
+    assert all(len(objects) == 1 for objects in held.values())
+
+
+def test_workers_without_the_file_get_the_bytes(
+    spawned: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from polyabayes.scale import executors
+
+    seen = []
+    result = executors._result
+
+    def look(future: Any, name: str) -> Any:
+        found = result(future, name)
+        seen.append(isinstance(found, _Missing))
+        return found
+
+    def elsewhere(self: Any, *_: Any) -> Any:
+        return executors._InFile, ("/no/such/folder/file", self.digest)
+
+    monkeypatch.setattr(executors, "_result", look)
+    monkeypatch.setattr(executors._InFile, "__reduce__", elsewhere)
+    assert_same(pb.log_likelihood(MODEL, CORPUS, executor=spawned, **SETTINGS))
+    assert any(seen)
+    assert not all(seen)
+
+
+def test_ctrl_c_cancels_what_has_not_begun() -> None:
+    begun = []
+
+    class Recorded(ThreadPoolExecutor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+            def run() -> Any:
+                begun.append(time.perf_counter())
+                if len(begun) == 2:
+                    os.kill(os.getpid(), signal.SIGINT)
+                    time.sleep(0.2)
+                return fn(*args, **kwargs)
+
+            return super().submit(run)
+
+    with Recorded(1) as pool, pytest.raises(Interrupted, match="documents are scored") as caught:
+        pb.log_likelihood(MODEL, CORPUS, executor=pool, **SETTINGS)
+    partial = caught.value.partial
+    scored = partial.methods != ""
+    assert 0 < scored.sum() < len(scored)
+    np.testing.assert_array_equal(partial.values[scored], PLAIN.values[scored])
+    assert len(begun) <= 3
+    assert threading.active_count() < 20
+
+
+def test_an_interruption_travels_with_its_result() -> None:
+    found = pickle.loads(pickle.dumps(Interrupted("stopped", [1, 2])))
+    assert (str(found), found.partial) == ("stopped", [1, 2])
