@@ -103,6 +103,19 @@ pub(crate) fn max_chains(problem: &Problem, n_ladders: usize) -> usize {
     (n_groups.max(1) * LANES).min(MOST_CHAINS)
 }
 
+/// Joint states of hidden nodes that are drawn together, at most.
+const JOINT_STATES: usize = 256;
+
+/// The problem with all hidden nodes in one clique, where they are in several and tokens pile up in
+/// cells: such tokens move together, and have urns as a reference.
+fn joined(problem: &Problem) -> Option<Problem> {
+    let is_apart = problem.plan.cliques.len() > 1 && problem.counts.iter().any(|&n| n > 1);
+    let plan = if is_apart { problem.plan.joined(JOINT_STATES)? } else { return None };
+    let mut joined = problem.clone();
+    joined.plan = plan;
+    Some(joined)
+}
+
 /// ln Z: allocations of all tokens, summed.
 ///
 /// # Errors
@@ -113,6 +126,8 @@ pub(crate) fn ln_sum(
     key: Key,
     observer: &impl Observer,
 ) -> Result<Outcome> {
+    let joined = joined(problem);
+    let problem = joined.as_ref().unwrap_or(problem);
     let target = Allocations::new(problem, key.unit(0), observer)?;
     temper(&target, options, key.unit(1), observer)
 }

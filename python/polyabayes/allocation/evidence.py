@@ -135,7 +135,7 @@ class Evidence(Result):
         Rounds of ``"tempered"``, each twice as long as the one before; the last is the estimate.
     converged : bool
         Whether the sides, the rounds and the replicates of ``"tempered"`` agree within the standard
-        error asked for; True by any other method.
+        error asked for, and a chain has made a round trip; True by any other method.
 
     References
     ----------
@@ -206,6 +206,11 @@ class Evidence(Result):
 
     def _unsettled(self) -> str:
         """Why the rounds of tempering have not come to an end."""
+        if not self.round_trips:
+            return (
+                "no chain of tempering has gone from the prior to the posterior and back: all "
+                f"replicates may miss the same modes; raise {argument('n_samples')}"
+            )
         forward, backward = self.rounds[-1].sides
         moved = ""
         if self.n_rounds > 1:
