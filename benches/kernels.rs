@@ -1,11 +1,11 @@
 //! Instructions of every kernel, counted by valgrind: a table that a noisy machine cannot blur.
 //!
-//! Without an argument, each kernel runs in a process of its own under callgrind; with the name of
-//! one, it runs.
+//! `cargo bench` runs each kernel in a process of its own under callgrind; by its name, or as a test,
+//! a kernel runs without it.
 
-use std::env;
 use std::hint::black_box;
 use std::process::Command;
+use std::{env, io};
 
 use polyabayes::allocation::{
     Ascent, Limits, Method, Network, Prior, Problem, Sampler as AllocationSampler, Settings,
@@ -54,27 +54,40 @@ const KERNELS: [Kernel; 21] = [
 fn main() -> Result<()> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread");
     let arguments: Vec<String> = env::args().collect();
-    let mut asked = KERNELS.iter().filter(|(name, _)| arguments.iter().any(|x| x == name));
-    if let Some((name, run)) = asked.next() {
+    if let Some((name, run)) = KERNELS.iter().find(|(name, _)| arguments.iter().any(|x| x == name))
+    {
         return pool.install(|| run(name));
     }
-    KERNELS.iter().for_each(|(name, _)| println!("{name}\t{}", instructions(name)));
+    if !arguments.iter().any(|x| x == "--bench") {
+        return pool.install(|| KERNELS.iter().try_for_each(|(name, run)| run(name)));
+    }
+    for (name, _) in KERNELS {
+        match instructions(name) {
+            Ok(report) => println!("{name}\t{}", count(&report)),
+            Err(error) => {
+                eprintln!("nothing is counted: valgrind: {error}");
+                break;
+            }
+        }
+    }
     Ok(())
 }
 
-/// Instructions within [`measured`], in a process of its own.
-fn instructions(kernel: &str) -> u64 {
+/// Report of callgrind on the instructions within [`measured`], in a process of its own.
+fn instructions(kernel: &str) -> io::Result<String> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg("--toggle-collect=*measured*")
-        .arg(env::current_exe().expect("a process knows its program"))
+        .arg(env::current_exe()?)
         .arg(kernel)
-        .output()
-        .expect("valgrind is installed");
-    let report = String::from_utf8_lossy(&output.stderr);
+        .output()?;
+    Ok(String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Number of instructions in a report.
+fn count(report: &str) -> &str {
     let collected = report.lines().find_map(|line| line.split_once("Collected :"));
-    let (_, count) = collected.unwrap_or_else(|| panic!("{report}"));
-    count.trim().parse().expect("a number")
+    collected.unwrap_or_else(|| panic!("{report}")).1.trim()
 }
 
 /// Calls the code whose instructions are counted.

@@ -25,7 +25,15 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["gallery", "images", "**/*.ipynb", "auto_gallery/*.py", "**/*.md5"]
+exclude_patterns = [
+    "gallery",
+    "images",
+    "**/*.ipynb",
+    "auto_gallery/*.py",
+    "**/sg_execution_times.rst",
+    "sg_execution_times.rst",
+    "**/*.md5",
+]
 templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["polyabayes.css"]

@@ -106,7 +106,13 @@ fn check_uniform(names: &[&str], ranks: &[Vec<usize>]) {
     }
 }
 
-fn pfa_ranks(scheme: Scheme, prior: &PfaPrior, seed: u64) -> Vec<usize> {
+/// Sizes of documents that differ by two orders, some of them equal.
+fn exposures() -> Vec<f64> {
+    (0..N_DOCUMENTS).map(|doc_ix| [0.05, 0.4, 5.0, 1.0][doc_ix % 4]).collect()
+}
+
+fn pfa_ranks(scheme: Scheme, prior: &PfaPrior, exposed: bool, seed: u64) -> Vec<usize> {
+    let exposures = if exposed { exposures() } else { vec![1.0; N_DOCUMENTS] };
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
     let phi = topics(prior.topic_word, &mut rng);
     let (mut r, mut p) = (vec![0.8; N_TOPICS], vec![0.7; N_TOPICS]);
@@ -119,10 +125,10 @@ fn pfa_ranks(scheme: Scheme, prior: &PfaPrior, seed: u64) -> Vec<usize> {
         }
     }
     let mut documents = vec![vec![0; N_WORDS]; N_DOCUMENTS];
-    for document in &mut documents {
+    for (document, exposure) in documents.iter_mut().zip(&exposures) {
         for k in 0..N_TOPICS {
             let theta = gamma_law(r[k]).sample(&mut rng) * p[k] / (1.0 - p[k]);
-            let n = Poisson::new(theta).map_or(0.0, |law| law.sample(&mut rng));
+            let n = Poisson::new(exposure * theta).map_or(0.0, |law| law.sample(&mut rng));
             (0..n as u64).for_each(|_| document[word(&phi[k], &mut rng)] += 1);
         }
     }
@@ -132,6 +138,7 @@ fn pfa_ranks(scheme: Scheme, prior: &PfaPrior, seed: u64) -> Vec<usize> {
         [of_topics(phi), rest].concat()
     };
     let counts = CountMatrix::from_dense(&documents).unwrap();
+    let counts = counts.with_exposures(exposures).unwrap();
     // It starts from values drawn from the prior, which the sampler must forget.
     let mut start = Key::new(seed, Purpose::Transform).rng();
     let mut r_start = r.clone();
@@ -149,11 +156,13 @@ fn check_pfa(
     scheme: Scheme,
     shape: Option<(f64, f64)>,
     probability: Option<(f64, f64)>,
+    exposed: bool,
     n_runs: u64,
     seed: u64,
 ) {
     let prior = PfaPrior { topic_word: 0.5, probability, shape };
-    let ranks: Vec<_> = (0..n_runs).map(|run| pfa_ranks(scheme, &prior, seed + run)).collect();
+    let ranks: Vec<_> =
+        (0..n_runs).map(|run| pfa_ranks(scheme, &prior, exposed, seed + run)).collect();
     let names = ["Σ φ²", "likeliest word", "Σ r", "max r", "Σ p", "max p"];
     let learned = [true, true, shape.is_some(), shape.is_some()];
     let learned = [&learned[..], &[probability.is_some(); 2]].concat();
@@ -167,56 +176,75 @@ fn check_pfa(
 #[test]
 #[ignore = "takes minutes: make test-slow"]
 fn beta_gamma_gamma_pfa_is_calibrated() {
-    check_pfa(Scheme::Collapsed, Some((2.0, 2.0)), Some((2.0, 1.0)), 400, 1_000);
+    check_pfa(Scheme::Collapsed, Some((2.0, 2.0)), Some((2.0, 1.0)), false, 400, 1_000);
 }
 
 #[test]
 #[ignore = "takes minutes: make test-slow"]
 fn gamma_pfa_is_calibrated() {
-    check_pfa(Scheme::Collapsed, Some((2.0, 2.0)), None, 400, 2_000);
+    check_pfa(Scheme::Collapsed, Some((2.0, 2.0)), None, false, 400, 2_000);
 }
 
 #[test]
 #[ignore = "takes minutes: make test-slow"]
 fn beta_gamma_pfa_is_calibrated() {
-    check_pfa(Scheme::Collapsed, None, Some((2.0, 1.0)), 400, 3_000);
+    check_pfa(Scheme::Collapsed, None, Some((2.0, 1.0)), false, 400, 3_000);
 }
 
 #[test]
 #[ignore = "takes minutes: make test-slow"]
 fn gap_is_calibrated() {
-    check_pfa(Scheme::Collapsed, None, None, 400, 4_000);
+    check_pfa(Scheme::Collapsed, None, None, false, 400, 4_000);
 }
 
 #[test]
 #[ignore = "takes minutes: make test-slow"]
 fn blocked_beta_gamma_gamma_pfa_is_calibrated() {
-    check_pfa(Scheme::Blocked, Some((2.0, 2.0)), Some((2.0, 1.0)), 400, 7_000);
+    check_pfa(Scheme::Blocked, Some((2.0, 2.0)), Some((2.0, 1.0)), false, 400, 7_000);
 }
 
 #[test]
 #[ignore = "takes minutes: make test-slow"]
 fn blocked_gamma_pfa_is_calibrated() {
-    check_pfa(Scheme::Blocked, Some((2.0, 2.0)), None, 400, 8_000);
+    check_pfa(Scheme::Blocked, Some((2.0, 2.0)), None, false, 400, 8_000);
 }
 
 #[test]
 #[ignore = "takes minutes: make test-slow"]
 fn blocked_beta_gamma_pfa_is_calibrated() {
-    check_pfa(Scheme::Blocked, None, Some((2.0, 1.0)), 400, 9_000);
+    check_pfa(Scheme::Blocked, None, Some((2.0, 1.0)), false, 400, 9_000);
 }
 
 /// The runs of a short form: five expected in every bin.
 const FEW_RUNS: u64 = 100;
 
 #[test]
+#[ignore = "takes minutes: make test-slow"]
+fn pfa_of_documents_of_different_sizes_is_calibrated() {
+    let (shape, probability) = (Some((2.0, 2.0)), Some((2.0, 2.0)));
+    for (scheme, seed) in [(Scheme::Collapsed, 10_000), (Scheme::Blocked, 11_000)] {
+        check_pfa(scheme, shape, probability, true, 400, seed);
+        check_pfa(scheme, None, probability, true, 400, seed + 2_000);
+        check_pfa(scheme, shape, None, true, 400, seed + 4_000);
+        check_pfa(scheme, None, None, true, 400, seed + 6_000);
+    }
+}
+
+#[test]
 fn collapsed_pfa_is_calibrated_in_short() {
-    check_pfa(Scheme::Collapsed, Some((2.0, 2.0)), Some((2.0, 1.0)), FEW_RUNS, 1_000);
+    check_pfa(Scheme::Collapsed, Some((2.0, 2.0)), Some((2.0, 1.0)), false, FEW_RUNS, 1_000);
 }
 
 #[test]
 fn blocked_pfa_is_calibrated_in_short() {
-    check_pfa(Scheme::Blocked, Some((2.0, 2.0)), Some((2.0, 1.0)), FEW_RUNS, 7_000);
+    check_pfa(Scheme::Blocked, Some((2.0, 2.0)), Some((2.0, 1.0)), false, FEW_RUNS, 7_000);
+}
+
+#[test]
+fn pfa_of_documents_of_different_sizes_is_calibrated_in_short() {
+    for (scheme, seed) in [(Scheme::Collapsed, 10_000), (Scheme::Blocked, 11_000)] {
+        check_pfa(scheme, Some((2.0, 2.0)), Some((2.0, 2.0)), true, FEW_RUNS, seed);
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use crate::convert::Documents;
 use crate::detach;
 
-/// What EM gives.
+/// Result of EM.
 #[pyclass(frozen, get_all, module = "polyabayes._core")]
 pub(crate) struct EmResult {
     /// φ, (V, K).
@@ -20,7 +20,7 @@ pub(crate) struct EmResult {
     trace: Py<PyArray1<f64>>,
     /// Expected tokens of each topic, (K,).
     n_tokens: Py<PyArray1<f64>>,
-    /// What cut the work short.
+    /// The exception that cut the work short.
     interruption: Option<Py<PyAny>>,
 }
 

@@ -48,14 +48,20 @@ struct Facts {
     limit: Option<f64>,
 }
 
+impl Facts {
+    /// Facts of an argument.
+    fn of(argument: &'static str, message: String, value: f64, limit: f64) -> Self {
+        Facts { message, argument: Some(argument), value: Some(value), limit: Some(limit) }
+    }
+}
+
 fn facts(error: &Error) -> Facts {
     match error {
         &Error::Empty { name } => match argument_of(name) {
             Some(argument) => {
-                let message = format!("{} must be at least 1", named(argument));
-                Facts { message, argument: Some(argument), value: Some(0.0), limit: Some(1.0) }
+                Facts::of(argument, format!("{} must be at least 1", named(argument)), 0.0, 1.0)
             }
-            None => Facts { message: error.to_string(), ..Facts::default() },
+            None => costs(error),
         },
         &Error::Length { name, found, expected } => {
             let argument = argument_of(name);
@@ -70,51 +76,26 @@ fn facts(error: &Error) -> Facts {
             let message = format!("{what}[{index}] = {value:?}: must be {domain}");
             Facts { message, argument, value: Some(value), limit: None }
         }
-        &Error::NotNormalised { topic, sum } => Facts {
-            message: format!(
-                "{}[{topic}] sums to {sum}, not to 1: divide each row by its sum",
-                named("topic_word")
-            ),
-            argument: Some("topic_word"),
-            value: Some(sum),
-            limit: Some(1.0),
-        },
-        &Error::TooManyTokens { n_tokens, most } => Facts {
-            message: format!(
-                "{error}: divide the counts by a common unit, or use {}",
-                named("method='vb'")
-            ),
-            argument: None,
-            value: Some(n_tokens as f64),
-            limit: Some(most as f64),
-        },
-        &Error::TooManyParticles { n_particles, most } => Facts {
-            message: format!(
-                "{} = {n_particles} is too many for the memory of a run: at most {most}",
-                named("n_particles")
-            ),
-            argument: Some("n_particles"),
-            value: Some(n_particles as f64),
-            limit: Some(most as f64),
-        },
-        Error::Range => Facts {
-            message: format!(
-                "{error}: take a {} nearer to 1, or fewer nodes",
-                named("concentration")
-            ),
-            argument: Some("concentration"),
-            ..Facts::default()
-        },
-        Error::Impossible { word, document } => Facts {
-            message: format!(
+        &Error::NotNormalised { topic, sum } => {
+            let what = named("topic_word");
+            let message =
+                format!("{what}[{topic}] sums to {sum}, not to 1: divide each row by its sum");
+            Facts::of("topic_word", message, sum, 1.0)
+        }
+        Error::Range => {
+            let what = named("concentration");
+            let message = format!("{error}: take a {what} nearer to 1, or fewer nodes");
+            Facts { message, argument: Some("concentration"), ..Facts::default() }
+        }
+        Error::Impossible { word, document } => {
+            let message = format!(
                 "{} has probability 0 for word {word}, which document {document} holds: fit it on \
                  the same documents, or with a {} above 0",
                 named("init"),
                 named("topic_word_prior")
-            ),
-            argument: Some("init"),
-            ..Facts::default()
-        },
+            );
+            Facts { message, argument: Some("init"), ..Facts::default() }
+        }
         _ => costs(error),
     }
 }
@@ -125,63 +106,54 @@ fn costs(error: &Error) -> Facts {
         if enough { format!("raise {}, or ", named("budget")) } else { String::new() }
     };
     match *error {
-        Error::Budget { operations, bytes, budget, most_bytes, .. } => Facts {
-            message: format!(
-                "{error}: {}use {} or {}",
-                raise(bytes <= most_bytes),
-                named("method='auto'"),
-                named("method='smc-lookahead'")
-            ),
-            argument: Some("budget"),
-            value: Some(operations),
-            limit: Some(budget),
-        },
+        Error::TooManyTokens { n_tokens, most } => {
+            let instead = named("method='vb'");
+            let message = format!("{error}: divide the counts by a common unit, or use {instead}");
+            let (value, limit) = (Some(n_tokens as f64), Some(most as f64));
+            Facts { message, argument: None, value, limit }
+        }
+        Error::TooManyParticles { n_particles: n, most } => {
+            let what = named("n_particles");
+            let message =
+                format!("{what} = {n} is too many for the memory of a run: at most {most}");
+            Facts::of("n_particles", message, n as f64, most as f64)
+        }
+        Error::Budget { operations, bytes, budget, most_bytes, .. } => {
+            let (raise, auto) = (raise(bytes <= most_bytes), named("method='auto'"));
+            let lookahead = named("method='smc-lookahead'");
+            let message = format!("{error}: {raise}use {auto} or {lookahead}");
+            Facts::of("budget", message, operations, budget)
+        }
         Error::EnumerationBudget { operations, bytes, budget, most_bytes, has_missing, .. } => {
             let instead = if has_missing {
                 format!("give a smaller {}, or use {}", named("max_total"), named("method='smc'"))
             } else {
                 format!("use {}", named("method='tempered'"))
             };
-            Facts {
-                message: format!("{error}: {}{instead}", raise(bytes <= most_bytes)),
-                argument: Some("budget"),
-                value: Some(operations),
-                limit: Some(budget),
-            }
+            let message = format!("{error}: {}{instead}", raise(bytes <= most_bytes));
+            Facts::of("budget", message, operations, budget)
         }
-        Error::AllocationsBudget { operations, bytes, budget, most_bytes, .. } => Facts {
-            message: format!(
-                "{error}: {}take a smaller tensor or fewer hidden values",
-                raise(bytes <= most_bytes)
-            ),
-            argument: Some("budget"),
-            value: Some(operations),
-            limit: Some(budget),
-        },
-        Error::SamplerMemory { bytes, available, .. } => Facts {
-            message: format!(
+        Error::AllocationsBudget { operations, bytes, budget, most_bytes, .. } => {
+            let raise = raise(bytes <= most_bytes);
+            let message = format!("{error}: {raise}take a smaller tensor or fewer hidden values");
+            Facts::of("budget", message, operations, budget)
+        }
+        Error::SamplingBudget { operations, budget, .. } => {
+            let [samples, particles, replicates, recursive] =
+                ["n_samples", "n_particles", "n_replicates", "method='recursive'"].map(named);
+            let lower = format!("lower {samples}, {particles} or {replicates}");
+            let message = format!("{error}: {lower}, {}use {recursive}", raise(true));
+            Facts::of("budget", message, operations, budget)
+        }
+        Error::SamplerMemory { bytes, available, .. } => {
+            let message = format!(
                 "{error}: take fewer, divide the counts by a common unit, lower {}, or use {}, \
                  which holds no tokens and no particles",
                 named("n_jobs"),
                 named("method='vb'")
-            ),
-            argument: None,
-            value: Some(bytes),
-            limit: Some(available),
-        },
-        Error::SamplingBudget { operations, budget, .. } => Facts {
-            message: format!(
-                "{error}: lower {}, {} or {}, {}use {}",
-                named("n_samples"),
-                named("n_particles"),
-                named("n_replicates"),
-                raise(true),
-                named("method='recursive'")
-            ),
-            argument: Some("budget"),
-            value: Some(operations),
-            limit: Some(budget),
-        },
+            );
+            Facts { message, argument: None, value: Some(bytes), limit: Some(available) }
+        }
         _ => Facts { message: error.to_string(), ..Facts::default() },
     }
 }

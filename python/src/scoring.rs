@@ -25,12 +25,13 @@ pub(crate) struct ScoreSettings {
     target_std_error: Option<f64>,
     budget: Option<f64>,
     trace: bool,
-    // Of the mean field.
+    /// Order of the mean field's update, 1 or 2.
     order: usize,
+    /// Updates of the mean field.
     n_iterations: usize,
-    /// Of l2r; None for exact conditionals.
+    /// Draws a conditional of l2r; None for exact conditionals.
     n_conditional_samples: Option<usize>,
-    /// Of annealing.
+    /// Reference distribution of annealing.
     start: String,
 }
 
@@ -116,7 +117,7 @@ pub(crate) struct Scores {
     reached: Py<PyArray1<bool>>,
     /// Samples, values and standard errors on the way, (3, D, T).
     trace: [Py<PyArray2<f64>>; 3],
-    /// What cut the work short.
+    /// The exception that cut the work short.
     interruption: Option<Py<PyAny>>,
 }
 

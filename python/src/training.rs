@@ -52,7 +52,7 @@ impl FitSchedule {
     }
 }
 
-/// Where a run stands: all that it takes to go on.
+/// Progress of a run: all it takes to go on.
 #[pyclass(frozen, get_all, module = "polyabayes._core")]
 pub(crate) struct FitState {
     n_sweeps: u64,
@@ -174,7 +174,7 @@ impl Flat for NmfParameters {
     }
 }
 
-/// What a run of a sampler gives.
+/// Result of a run of a sampler.
 #[pyclass(frozen, get_all, module = "polyabayes._core")]
 pub(crate) struct FitResult {
     /// φ, (V, K).
@@ -184,9 +184,9 @@ pub(crate) struct FitResult {
     others: [Py<PyArray1<f64>>; 2],
     /// ln of the joint density of the last state.
     ln_joint: f64,
-    /// Where to go on.
+    /// State to go on from.
     state: Py<FitState>,
-    /// What cut the work short.
+    /// The exception that cut the work short.
     interruption: Option<Py<PyAny>>,
 }
 

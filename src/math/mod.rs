@@ -7,6 +7,7 @@ pub mod draw;
 pub mod elementary;
 pub mod gammas;
 pub mod lanes;
+pub mod log_concave;
 pub mod log_sum;
 pub mod resampling;
 pub mod single;
@@ -17,6 +18,7 @@ pub use cumulative::Cumulative;
 pub use dot::dot;
 pub use draw::{crt, dirichlet, gamma_law, ln_beta_variate, ln_gamma_variate};
 pub use gammas::fill_gammas;
+pub use log_concave::log_concave;
 pub use log_sum::{LogSum, ln_add};
 pub use resampling::{Move, Replication, Resampling, systematic_offspring};
 pub use special::{

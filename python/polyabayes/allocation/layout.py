@@ -14,6 +14,7 @@ from polyabayes.allocation.graphs.checks import LARGEST_SIZE
 from polyabayes.allocation.graphs.graph import Graph
 from polyabayes.data.cells import non_zeros
 from polyabayes.data.corpus import Corpus
+from polyabayes.data.sources import is_anndata
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import (
     BudgetExceededError,
@@ -177,6 +178,8 @@ def as_tensor(model: HasGraph, data: Any) -> CountTensor:
                     "add it to the graph, or sum it out as CountTensor.marginal does",
                 )
         return data
+    if is_anndata(data):
+        data = Corpus(data)
     if hasattr(data, "columns"):
         raise InvalidTypeError(
             "data is a DataFrame, whose columns may be axes or levels of one; make it a tensor by "

@@ -263,21 +263,22 @@ class AllocationModel:
             ``"smc-lookahead"``  the same along the counts that a Gibbs run expects    P T S
                                  of the tokens to come; unbiased; all hidden nodes
                                  must be summed out together
-            ``"tempered"``       non-reversible parallel tempering [1]_ of P           P N T S
-                                 collapsed Gibbs chains, in rounds of doubling length
-                                 up to N sweeps, until both directions, the rounds and
-                                 the replicates agree; any number of tokens
+            ``"tempered"``       non-reversible parallel tempering of P collapsed      P N T S
+                                 Gibbs chains, in rounds of doubling length up to N
+                                 sweeps, until both directions, the rounds and the
+                                 replicates agree; any number of tokens
             ``"annealed"``       annealed importance sampling from independent tokens  16 N T S
-                                 to the model's urn, populations of 16 collapsed Gibbs
-                                 chains, N temperatures, from modes of the posterior
-                                 where that finds more; unbiased; any number of tokens
+                                 to the model's urn, populations of 16 collapsed
+                                 Gibbs chains, N temperatures, from modes of the
+                                 posterior where that finds more; unbiased; any
+                                 number of tokens
             ``"vb"``             variational Bayes: a lower bound without an error,    C S an
                                  the best of several restarts                          iteration
             ===================  ====================================================  =========
 
             The cost is that of a replicate: T tokens in C cells, S joint states of hidden nodes,
             which :meth:`cost` tells. Options that ``"smc"`` alone takes, or ``"tempered"``, make
-            it the choice of ``"auto"`` where exact is not quick.
+            it the choice of ``"auto"`` where exact is not quick. ``"tempered"`` is after [1]_.
         observed : array of bool, shape of the data, or "nan", optional
             Where the data were observed; by default in all cells. The others are summed out by
             ``"auto"``, ``"exact"``, ``"smc"`` or ``"vb"``; see :meth:`predict_missing`. What data

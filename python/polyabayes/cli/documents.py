@@ -49,12 +49,14 @@ def fit(arguments: argparse.Namespace) -> int:
     output = checked_file(arguments.output, (".safetensors",))
     model = untrained(arguments, TRAINING)
     try:
-        corpus = pb.read_corpus(arguments.corpus, vocabulary=arguments.vocabulary)
+        corpus = pb.read_corpus(
+            arguments.corpus, vocabulary=arguments.vocabulary, exposure=arguments.exposure
+        )
         n_bytes = _FLOAT_BYTES * arguments.n_components * corpus.n_words
         refuse_unwritable(output.parent, n_bytes)
         say(f"training on {size(corpus)}")
         start = time.perf_counter()
-        model.fit(corpus)
+        model.fit(corpus, exposure=_asked_for(corpus, arguments))
     except Interrupted as interrupted:
         keep({output: interrupted.partial.save})
         say(f"interrupted: {interrupted}; {output} holds the model reached")
@@ -89,7 +91,9 @@ def score(arguments: argparse.Namespace) -> int:
     model = pb.interop.read_model(arguments.model)
     corpus = _read_for(model, arguments)
     try:
-        result = pb.log_likelihood(model, corpus, **given(arguments, SCORING))
+        result = pb.log_likelihood(
+            model, corpus, exposure=_asked_for(corpus, arguments), **given(arguments, SCORING)
+        )
     except Interrupted as interrupted:
         if arguments.output is None:
             say(f"interrupted: {interrupted}")
@@ -115,7 +119,9 @@ def compare(arguments: argparse.Namespace) -> int:
     }
     corpus = _read_for(next(iter(models.values())), arguments)
     say(f"comparing on {size(corpus)}")
-    comparison = pb.compare(models, corpus, **given(arguments, SCORING))
+    comparison = pb.compare(
+        models, corpus, exposure=_asked_for(corpus, arguments), **given(arguments, SCORING)
+    )
     print(comparison)
     if plot is not None:
         save_picture(pb.plotting.plot_comparison(comparison), plot)
@@ -146,12 +152,19 @@ def demo(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def read_as_wide(n_words: int, path: str, vocabulary: str | None) -> pb.Corpus:
+def read_as_wide(
+    n_words: int, path: str, vocabulary: str | None, exposure: str | None = None
+) -> pb.Corpus:
     """Read a corpus of so many words where its format does not tell their number."""
     name = path.lower().removesuffix(".gz")
     if vocabulary is None and (path == "-" or name.endswith(_FORMATS_WITHOUT_WIDTH)):
-        return pb.read_corpus(path, n_words=n_words)
-    return pb.read_corpus(path, vocabulary=vocabulary)
+        return pb.read_corpus(path, n_words=n_words, exposure=exposure)
+    return pb.read_corpus(path, vocabulary=vocabulary, exposure=exposure)
+
+
+def _asked_for(corpus: pb.Corpus, arguments: argparse.Namespace) -> Any:
+    """Exposures that the user gave, which LDA refuses; others come with the corpus."""
+    return corpus.exposure if arguments.exposure is not None else None
 
 
 def size(corpus: pb.Corpus) -> str:
@@ -160,7 +173,9 @@ def size(corpus: pb.Corpus) -> str:
 
 
 def _read_for(model: Any, arguments: argparse.Namespace) -> pb.Corpus:
-    return read_as_wide(model.n_features_in_, arguments.corpus, arguments.vocabulary)
+    return read_as_wide(
+        model.n_features_in_, arguments.corpus, arguments.vocabulary, arguments.exposure
+    )
 
 
 def _model_names(paths: list[str]) -> list[str]:

@@ -37,7 +37,8 @@ class Corpus:
     ----------
     counts : sparse matrix, array or DataFrame of shape (n_documents, n_words)
         How often each word occurs in each document. A DataFrame brings its column names as
-        the vocabulary and its index, unless it is the default one, as the ids.
+        the vocabulary and its index, unless it is the default one, as the ids. So do an AnnData,
+        a corpus of tomotopy, and tables of texts or tokens (see :meth:`from_table`).
     vocabulary : sequence of str of length n_words, optional
         The word of each column; no word twice.
     ids : sequence of str of length n_documents, optional
@@ -661,6 +662,8 @@ def _from_any(documents: Any, name: str) -> Corpus:
         return documents
     if sources.is_anndata(documents):
         return Corpus.from_anndata(documents)
+    if sources.is_tomotopy(documents):
+        return Corpus(*sources.tomotopy(documents))
     frame = frames.frame_of(documents)
     if frame is not None:
         found = frames.documents_of(frame)

@@ -25,6 +25,10 @@ Words: TypeAlias = "NDArray[np.object_]"
 MAX_COUNT = 2**32 - 1
 _LEAST_EXPOSURE, _MOST_EXPOSURE = 1e-100, 1e100
 _NUMERIC_KINDS = "biuf"
+_FRACTIONS = (
+    "weights, such as tf-idf and normalised or log-transformed values, have no likelihood: bring "
+    "the counts that they were made of"
+)
 _VECTORISE = "count the words of raw text first, for example with polyabayes.read_corpus"
 
 
@@ -251,7 +255,13 @@ def _refuse_bad_values(stored: Any, name: str) -> None:
     if values.min() < 0:
         _refuse(stored, values < 0, f"Negative values in data passed to {name}", name)
     if values.dtype.kind == "f" and (np.floor(values) != values).any():
-        _refuse(stored, np.floor(values) != values, f"{name} contains fractional counts", name)
+        _refuse(
+            stored,
+            np.floor(values) != values,
+            f"{name} contains fractional counts",
+            name,
+            _FRACTIONS,
+        )
     if values.max() > MAX_COUNT:
         _refuse(stored, values > MAX_COUNT, f"{name} contains a count above 2**32 - 1", name)
 

@@ -192,10 +192,10 @@ def make_gamma_poisson_corpus(
     topic_word: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> SyntheticGammaPoisson:
-    r"""Draw a corpus from gamma-Poisson factor analysis.
+    """Draw a corpus from gamma-Poisson factor analysis.
 
-    Document by document, :math:`\theta_k \sim \mathrm{Gamma}(r_k, p_k / (1 - p_k))` and
-    :math:`y_w \sim \mathrm{Poisson}(\sum_k \theta_k \phi_{kw})`.
+    Document by document, theta_k ~ Gamma(r_k, scale p_k / (1 - p_k)) and
+    y_w ~ Poisson(sum_k theta_k phi_kw).
 
     Parameters
     ----------

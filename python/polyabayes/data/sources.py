@@ -117,10 +117,27 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
 
 def is_anndata(value: Any) -> bool:
     """Whether a value is an AnnData object; anndata is not imported."""
+    return _is_of(value, "anndata", "AnnData")
+
+
+def is_tomotopy(value: Any) -> bool:
+    """Whether a value is a corpus of tomotopy, which is not imported."""
+    return _is_of(value, "tomotopy", "Corpus")
+
+
+def _is_of(value: Any, package: str, kind: str) -> bool:
     return any(
-        base.__name__ == "AnnData" and base.__module__.partition(".")[0] == "anndata"
+        base.__name__ == kind and base.__module__.partition(".")[0] == package
         for base in type(value).__mro__
     )
+
+
+def tomotopy(corpus: Any) -> Source:
+    """Count the words of a corpus of tomotopy, whose uids name the documents."""
+    documents = [(list(document), document.uid) for document in corpus]
+    counts, words, _ = tokens(text for text, _ in documents)
+    ids = [str(uid) for _, uid in documents]
+    return Source(counts, words, ids if all(uid for _, uid in documents) else None)
 
 
 def anndata(data: Any, layer: str | None = None) -> Source:
@@ -168,11 +185,15 @@ def _counts_of_cells(block: Any, name: str, data: Any, start: int) -> Any:
     values: Any = getattr(block, "data", block) if sparse.issparse(block) else np.asarray(block)
     if values.dtype.kind == "f" and np.isfinite(values).all() and (values % 1).any():
         layers = ", ".join(repr(layer) for layer in data.layers)
-        where = f"one of its layers ({layers}) may hold them" if layers else "it has no layers"
+        where = (
+            f"one of its layers ({layers}) may hold them; name the layer by "
+            "Corpus.from_anndata(adata, layer=...)"
+            if layers
+            else "it has no layers that could hold them; bring the raw counts, as adata.raw may"
+        )
         raise InvalidArgumentError(
             f"{name} of the AnnData holds fractions, so it was normalised or log-transformed, and "
-            f"likelihoods are of counts: {where}; name the layer by "
-            "Corpus.from_anndata(adata, layer=...)"
+            f"likelihoods are of counts: {where}"
         )
     return checked_counts(block, f"{name} (rows from {start:,})" if start else name)
 

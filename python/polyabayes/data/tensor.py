@@ -16,6 +16,7 @@ from polyabayes.data import cells as _cells
 from polyabayes.data.cells import AxisLabels, Integers, LabelsLike
 from polyabayes.data.corpus import as_corpus
 from polyabayes.data.factors import checked_frame, complete_column, factor, row_place
+from polyabayes.data.sources import is_anndata
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
@@ -193,6 +194,8 @@ class CountTensor:
         <CountTensor: eye 3, 2 cells, total 6>
         """
         names = _cells.checked_axes(axes)
+        if is_anndata(array):
+            raise InvalidTypeError("array is an AnnData: make it a tensor by from_corpus")
         shape, coordinates, values = _cells.non_zeros(array)
         if len(shape) != len(names):
             raise InvalidArgumentError(

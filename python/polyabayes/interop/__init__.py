@@ -7,6 +7,7 @@ from polyabayes.interop.mallet import from_mallet
 from polyabayes.interop.model_files import read_model
 from polyabayes.interop.pycistopic import from_pycistopic
 from polyabayes.interop.pyldavis import pyldavis_arguments, to_pyldavis
+from polyabayes.interop.schpf import from_schpf, schpf_exposure
 from polyabayes.interop.sklearn import from_sklearn, to_sklearn
 from polyabayes.interop.tomotopy import from_tomotopy
 from polyabayes.interop.vectoriser import CountVectorizer
@@ -17,10 +18,12 @@ __all__ = [
     "from_gensim",
     "from_mallet",
     "from_pycistopic",
+    "from_schpf",
     "from_sklearn",
     "from_tomotopy",
     "pyldavis_arguments",
     "read_model",
+    "schpf_exposure",
     "to_anndata",
     "to_gensim",
     "to_pyldavis",

@@ -74,7 +74,7 @@ def from_gensim(model: Any, *, random_state: Any = None) -> LatentDirichletAlloc
     elif "LdaModel" in kinds:
         alpha, weights = attribute(model, "alpha", "gensim"), _pseudo_counts(model)
     else:
-        raise InvalidTypeError(f"model must be an LdaModel of gensim, got {model!r}")
+        raise InvalidTypeError(f"model must be an LdaModel of gensim, got {model!r:.200}")
     topics = normalised(weights, f"the topics of the {type(model).__name__}")
     words = dictionary_words(getattr(model, "id2word", None), topics.shape[1])
     ours = LatentDirichletAllocation.from_parameters(

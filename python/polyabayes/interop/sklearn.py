@@ -99,7 +99,7 @@ def from_sklearn(
     if kind not in (*_FACTORISATIONS, "LatentDirichletAllocation"):
         raise InvalidTypeError(
             "model must be a LatentDirichletAllocation, an NMF or a Pipeline of scikit-learn, got "
-            f"{model!r}"
+            f"{model!r:.200}"
         )
     if not hasattr(model, "components_"):
         raise NotFittedError(f"this {kind} of scikit-learn is not fitted yet: call its fit")

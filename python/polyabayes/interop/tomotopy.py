@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, NotFittedError
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    NotFittedError,
+    PolyabayesWarning,
+)
 from polyabayes.interop._arrays import attribute, normalised
 from polyabayes.models import LatentDirichletAllocation
 
@@ -72,7 +78,7 @@ def from_tomotopy(model: Any, *, random_state: Any = None) -> LatentDirichletAll
     if kind in _OTHERS:
         raise InvalidTypeError(f"a {kind} of tomotopy is no plain LDA: {_OTHERS[kind]}")
     if kind not in ("LDAModel", "SLDAModel"):
-        raise InvalidTypeError(f"model must be an LDAModel of tomotopy, got {model!r}")
+        raise InvalidTypeError(f"model must be an LDAModel of tomotopy, got {model!r:.200}")
     weighting = int(attribute(model, "tw", "tomotopy"))
     if weighting != 0:
         raise InvalidArgumentError(
@@ -80,8 +86,16 @@ def from_tomotopy(model: Any, *, random_state: Any = None) -> LatentDirichletAll
             "train it with tw=tomotopy.TermWeight.ONE"
         )
     words = [str(word) for word in attribute(model, "used_vocabs", "tomotopy")]
-    if not words or not attribute(model, "global_step", "tomotopy"):
+    if not words:
         raise NotFittedError("this LDAModel of tomotopy is not trained yet: call its train")
+    if not attribute(model, "global_step", "tomotopy"):
+        # train(0) leaves random topics, convert_to_lda those of the HDP: nothing tells them apart.
+        warnings.warn(
+            "this LDAModel of tomotopy counts no sweeps: unless it comes from convert_to_lda, its "
+            "topics are random, and its train should be called",
+            PolyabayesWarning,
+            stacklevel=2,
+        )
     return LatentDirichletAllocation.from_parameters(
         doc_topic_prior=np.asarray(model.alpha, dtype=np.float64) * np.ones(model.k),
         topic_word=normalised(_pseudo_counts(model, words), "the LDAModel"),

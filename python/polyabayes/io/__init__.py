@@ -14,6 +14,7 @@ from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, InvalidTypeError
 from polyabayes.io.docword import read_docword
+from polyabayes.io.exposures import resolve_exposure
 from polyabayes.io.factor_tables import (
     read_factor_csv,
     read_factor_parquet,
@@ -81,6 +82,7 @@ def read_corpus(
     path: str | os.PathLike[str],
     *,
     vocabulary: VocabularyLike | None = None,
+    exposure: Any = None,
     format: str | None = None,  # noqa: A002
     **options: Any,
 ) -> Corpus:
@@ -110,6 +112,10 @@ def read_corpus(
     vocabulary : path or sequence of str, optional
         The words, as a file with one word a line or as a sequence. For formats that hold the
         words themselves, it is the order of columns wanted.
+    exposure : str, path, float or array of shape (n_documents,), optional
+        Known sizes of the documents, which multiply their Poisson rates: a column of a ``.csv`` or
+        ``.parquet`` table, or else a text file with one number a line, or the numbers. In place of
+        those that a ``.npz`` file may hold.
     format : str, optional
         The format, where the name does not tell: ``"ldac"``, ``"mtx"``, ``"npz"``, ``"svmlight"``,
         ``"docword"``, ``"csv"``, ``"parquet"``, ``"text"`` or ``"mallet"``.
@@ -149,7 +155,11 @@ def read_corpus(
     """
     path = checked_path(path)
     reader = _reader(path, format, _READERS, "ldac", options)
-    return reader(path, resolve_vocabulary(vocabulary), **options)
+    is_table = reader in (read_csv, read_parquet)
+    if is_table and isinstance(exposure, str) and not Path(exposure).is_file():
+        return reader(path, resolve_vocabulary(vocabulary), exposure=exposure, **options)
+    corpus = reader(path, resolve_vocabulary(vocabulary), **options)
+    return corpus if exposure is None else corpus.with_exposure(resolve_exposure(exposure))
 
 
 def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
@@ -161,7 +171,7 @@ def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
         The documents.
     path : str or path
         The format follows from the name: ``.ldac``, ``.ldac.gz``, ``.mtx``, ``.mtx.gz`` or
-        ``.npz``. Only ``.npz`` keeps the ids of the documents and holds the words itself; for
+        ``.npz``. Only ``.npz`` keeps the ids and exposures and holds the words itself; for
         the others the words go to a file of the same name that ends in ``.vocab``.
 
     Raises
@@ -169,7 +179,7 @@ def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
     FileAccessError
         If the file cannot be written.
     InvalidArgumentError
-        If the format is unknown or cannot hold the words.
+        If the format is unknown or cannot hold the words, or the exposures.
 
     Examples
     --------
@@ -183,7 +193,13 @@ def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
     ['urn', 'ball', 'draw']
     """
     path = checked_path(path)
-    _writer(path, _WRITERS)(as_corpus(corpus, "corpus"), path)
+    writer, documents = _writer(path, _WRITERS), as_corpus(corpus, "corpus")
+    if documents.exposure is not None and writer is not write_npz:
+        raise InvalidArgumentError(
+            f"{path} cannot hold the exposure of the documents: write a .npz file, or leave it out "
+            "by corpus.with_exposure(None)"
+        )
+    writer(documents, path)
 
 
 def read_tensor(

@@ -1,4 +1,4 @@
-"""NumPy archives: those of ``scipy.sparse.save_npz``, with words and ids beside the matrix."""
+"""NumPy archives: those of ``scipy.sparse.save_npz``, with words, ids and exposures beside."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ _LAYOUTS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "coo": (sparse.coo_matrix, ("row", "col")),
     "dia": (sparse.dia_matrix, ("offsets",)),
 }
-_PARTS = ("format", "shape", "data", *_COMPRESSED, "row", "col", "offsets", "vocabulary", "ids")
+_NAMES = ("vocabulary", "ids", "exposure")
+_PARTS = ("format", "shape", "data", *_COMPRESSED, "row", "col", "offsets", *_NAMES)
 
 
 def read_npz(path: Path, vocabulary: Words | None = None) -> Corpus:
-    """Read a sparse matrix and, if they are there, its words and ids.
+    """Read a sparse matrix and, if they are there, its words, ids and exposures.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def read_npz(path: Path, vocabulary: Words | None = None) -> Corpus:
     arrays = read_archive(path, _PARTS)
     with content_of(path):
         matrix = _matrix(path, arrays)
-        corpus = Corpus(matrix, arrays.get("vocabulary"), arrays.get("ids"))
+        corpus = Corpus(matrix, arrays.get("vocabulary"), arrays.get("ids"), arrays.get("exposure"))
     return with_vocabulary(corpus, vocabulary)
 
 
@@ -67,7 +68,7 @@ def _matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> Any:
 
 
 def write_npz(corpus: Corpus, path: Path) -> None:
-    """Write counts, words and ids; ``scipy.sparse.load_npz`` reads the counts back too.
+    """Write counts, words, ids and exposures; ``scipy.sparse.load_npz`` reads the counts back too.
 
     Parameters
     ----------
@@ -87,5 +88,7 @@ def write_npz(corpus: Corpus, path: Path) -> None:
     for name, labels in (("vocabulary", corpus.vocabulary), ("ids", corpus.ids)):
         if labels is not None:
             arrays[name] = labels.astype(str)
+    if corpus.exposure is not None:
+        arrays["exposure"] = corpus.exposure
     with replacing(path) as handle:
         np.savez_compressed(handle, **arrays)

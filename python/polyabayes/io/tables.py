@@ -21,7 +21,12 @@ Layout = Literal["auto", "wide", "long"]
 
 
 def read_csv(
-    path: Path, vocabulary: Words | None = None, *, layout: Layout = "auto", **options: Any
+    path: Path,
+    vocabulary: Words | None = None,
+    *,
+    layout: Layout = "auto",
+    exposure: str | None = None,
+    **options: Any,
 ) -> Corpus:
     """Read a CSV file, plain or gzipped.
 
@@ -35,6 +40,9 @@ def read_csv(
         The words in the order wanted.
     layout : {"auto", "wide", "long"}, default="auto"
         "auto" takes the table for long if it has exactly those three columns.
+    exposure : str, optional
+        A further column that holds the known size of the document: the same in all lines of a
+        document of a long table.
     **options
         Passed to ``pandas.read_csv``.
 
@@ -47,10 +55,16 @@ def read_csv(
     check_options(pandas.read_csv, options)
     with open_binary(path) as stream, reading(path):
         frame = pandas.read_csv(stream, **{"keep_default_na": False, "na_values": [""], **options})
-    return _corpus(path, frame, vocabulary, layout)
+    return _corpus(path, frame, vocabulary, layout, exposure)
 
 
-def read_parquet(path: Path, vocabulary: Words | None = None, *, layout: Layout = "auto") -> Corpus:
+def read_parquet(
+    path: Path,
+    vocabulary: Words | None = None,
+    *,
+    layout: Layout = "auto",
+    exposure: str | None = None,
+) -> Corpus:
     """Read a Parquet file.
 
     Parameters
@@ -61,13 +75,15 @@ def read_parquet(path: Path, vocabulary: Words | None = None, *, layout: Layout 
         The words in the order wanted.
     layout : {"auto", "wide", "long"}, default="auto"
         As for :func:`read_csv`.
+    exposure : str, optional
+        As for :func:`read_csv`.
 
     Returns
     -------
     Corpus
         As for :func:`read_csv`.
     """
-    return _corpus(path, read_parquet_frame(path), vocabulary, layout)
+    return _corpus(path, read_parquet_frame(path), vocabulary, layout, exposure)
 
 
 def read_parquet_frame(path: Path) -> pd.DataFrame:
@@ -108,11 +124,25 @@ def _missing(kind: str, error: ImportError) -> MissingDependencyError:
     )
 
 
-def _corpus(path: Path, frame: pd.DataFrame, vocabulary: Words | None, layout: Layout) -> Corpus:
+def _corpus(
+    path: Path,
+    frame: pd.DataFrame,
+    vocabulary: Words | None,
+    layout: Layout,
+    exposure: str | None,
+) -> Corpus:
     if layout not in ("auto", "wide", "long"):
         raise InvalidArgumentError(f"layout must be 'auto', 'wide' or 'long', got {layout!r}")
     if not len(frame):
         raise FileFormatError(f"{path} holds no documents")
+    sizes = None
+    if exposure is not None:
+        if exposure not in frame.columns:
+            raise FileFormatError(
+                f"{path} has no column {exposure!r} of exposures, and no such file"
+            )
+        sizes = frame[exposure]
+        frame = frame.drop(columns=exposure)
     is_long = set(frame.columns) == set(LONG_COLUMNS)
     if layout == "long" and not is_long:
         raise FileFormatError(
@@ -120,9 +150,23 @@ def _corpus(path: Path, frame: pd.DataFrame, vocabulary: Words | None, layout: L
             "the columns document, word and count"
         )
     with content_of(path):
-        wanted = is_long and layout != "wide"
-        corpus = Corpus(*long_source(frame)) if wanted else _from_wide(frame)
+        as_long = is_long and layout != "wide"
+        corpus = Corpus(*long_source(frame)) if as_long else _from_wide(frame)
+        if sizes is not None:
+            corpus = corpus.with_exposure(_of_documents(path, frame, sizes) if as_long else sizes)
     return with_vocabulary(corpus, vocabulary)
+
+
+def _of_documents(path: Path, frame: pd.DataFrame, sizes: pd.Series[Any]) -> Any:
+    """One size for each document of a long table."""
+    by_document = sizes.groupby(frame["document"].to_numpy(), sort=False)
+    differ = by_document.nunique(dropna=False)
+    if (differ > 1).any():
+        raise FileFormatError(
+            f"{path}: the lines of document {differ.index[(differ > 1).to_numpy()][0]!r} have "
+            "different exposures; give all lines of a document the same"
+        )
+    return by_document.first().to_numpy()
 
 
 def _from_wide(frame: pd.DataFrame) -> Corpus:

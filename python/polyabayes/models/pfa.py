@@ -67,10 +67,14 @@ class PoissonFactorAnalysis(TopicModel):
     """Poisson factor analysis: gamma-Poisson models by Gibbs sampling, and NMF.
 
     theta_dk ~ Gamma(shape r_k, scale p_k / (1 - p_k)), phi_k ~ Dirichlet(topic_word_prior),
-    y_dw ~ Poisson(sum_k theta_dk phi_kw). Training integrates theta out: the topics of all
-    tokens are drawn given phi, p and r (documents in parallel), then phi, p and r given those
-    topics (Zhou & Carin 2013). The same bits for any number of threads. A sweep costs
-    tokens x topics.
+    y_dw ~ Poisson(e_d sum_k theta_dk phi_kw), e_d being the ``exposure`` of a document, 1 where
+    none is given: theta and the prior of p are by its unit, so that a unit in which it is near 1
+    keeps the defaults sensible. With exposures a sweep draws one document after the other, and
+    ``probability_`` is the mean of draws, not of conditional means.
+
+    Training integrates theta out: the topics of all tokens are drawn given phi, p and r (documents
+    in parallel), then phi, p and r given those topics (Zhou & Carin 2013). The same bits for any
+    number of threads. A sweep costs tokens x topics.
 
     ``prior="nmf"`` is non-negative matrix factorisation: no priors at all, but the theta and phi
     of largest Poisson likelihood, or least Kullback-Leibler divergence, by the multiplicative
@@ -97,7 +101,7 @@ class PoissonFactorAnalysis(TopicModel):
         r: where it starts, or its fixed value.
     probability : float or array of shape (n_components,), optional
         p: where it starts, or its fixed value. None gives all topics the value at which the
-        mean document length is that of the data.
+        mean document length, by unit of exposure, is that of the data.
     topic_word_prior : float, optional
         Dirichlet parameter alpha of the topics; None means 0.1, as in Capdevila et al. 2018.
     probability_concentration : float, optional
@@ -299,6 +303,48 @@ class PoissonFactorAnalysis(TopicModel):
     score_samples = available_if(_scores)(TopicModel.score_samples)
     perplexity = available_if(_scores)(TopicModel.perplexity)
 
+    def fit_transform(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002
+        *,
+        exposure: Any = None,
+        **fit_params: Any,
+    ) -> NDArray[np.float64]:
+        """Train the model, and give the topic weights of the same documents.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents.
+        y : ignored
+            Present for scikit-learn.
+        exposure : float or array of shape (n_documents,), optional
+            Known sizes of the documents. Default: those of the corpus, else 1.
+        **fit_params
+            Further arguments of ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_components)
+            As of ``transform``.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError
+            As ``fit``.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+        >>> pfa = pb.PoissonFactorAnalysis(2, max_iter=20, random_state=0)
+        >>> pfa.fit_transform(counts, exposure=[1, 1, 2, 2]).shape
+        (4, 2)
+        """
+        fitted = self.fit(X, exposure=exposure, **fit_params)
+        return fitted.transform(X, exposure=exposure)
+
     def transform(self, X: Any, *, exposure: Any = None) -> NDArray[np.float64]:
         """Topic weights of documents: posterior means, or those of NMF.
 
@@ -384,8 +430,9 @@ class PoissonFactorAnalysis(TopicModel):
             return partial(_core.fit_nmf, n_topics=n_components)
         r = checks.positive_vector("shape", self.shape, n_components)
         if self.probability is None:
-            mean_length = corpus.n_tokens / corpus.n_documents
-            p = np.full(n_components, mean_length / (mean_length + r.sum()))
+            size = corpus.n_documents if corpus.exposure is None else float(corpus.exposure.sum())
+            rate = corpus.n_tokens / size
+            p = np.full(n_components, rate / (rate + r.sum()))
         else:
             p = _probabilities(self.probability, n_components)
         learns_p, learns_r = _learned(prior)

@@ -167,8 +167,6 @@ class TopicModel(FittedModel):
         callback: Callable[[Self], Any] | None,
     ) -> Self:
         corpus = exposed(self, as_corpus(X, "X"), exposure)
-        if corpus.exposure is not None:
-            raise InvalidArgumentError(f"{argument('exposure')}: training takes none")
         n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
         schedule = self._schedule()
         every = checks.whole_number("checkpoint_every", self.checkpoint_every)
@@ -201,7 +199,7 @@ class TopicModel(FittedModel):
         ----------
         n_words : int, default=10
             Words a topic, the most probable ones.
-        vocabulary : sequence of str of length n_features_in_, or fitted vectoriser, optional
+        vocabulary : sequence of str, one a column, or fitted vectoriser, optional
             The words of the columns; by default those of the training documents, which counts from
             a vectoriser in a Pipeline do not bring: ``pipeline[-1].topic_table(vocabulary=
             pipeline[:-1])``.

@@ -79,7 +79,7 @@ impl EvidenceOptions {
     }
 }
 
-/// In which order tokens are drawn: "random", "sorted", or cells by number.
+/// Order in which tokens are drawn: "random", "sorted", or cells by number.
 #[derive(FromPyObject)]
 enum Order {
     Name(String),

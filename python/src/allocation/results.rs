@@ -1,4 +1,4 @@
-//! What Python gets of the evidence, decompositions and missing cells.
+//! Results of the evidence, decompositions and missing cells, as Python gets them.
 
 use numpy::PyArray1;
 use polyabayes::Estimate;

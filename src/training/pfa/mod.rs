@@ -1,17 +1,23 @@
 //! Poisson factor analysis with beta and gamma priors on its probabilities and shapes.
 
+mod exposures;
+
 use rand_distr::Distribution as _;
+use rayon::prelude::*;
 
 use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result, check_all, check_drawn, check_positive};
-use crate::math::{gamma_law, ln_beta_variate};
+use crate::math::{gamma_law, ln_beta_variate, log_concave};
 use crate::rng::{Key, Purpose};
 use crate::training::limits::check_n_topics;
 use crate::training::schedule::{Sampler, State, TopicStep};
 use crate::training::sweeps::{Assignments, Scheme, Topics};
 
-/// Priors of θ_k ~ Gamma(r_k, scale p_k/(1-p_k)), φ_k ~ Dirichlet(α), y_w ~ Poisson(Σ θ_k φ_kw).
+use exposures::{Exposures, Tally, softplus};
+
+/// Priors of θ_k ~ Gamma(r_k, scale p_k/(1-p_k)), φ_k ~ Dirichlet(α), y_w ~ Poisson(e Σ θ_k φ_kw)
+/// in a document of exposure e.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PfaPrior {
     /// α.
@@ -38,9 +44,17 @@ pub struct PfaParameters {
 ///
 /// Blocked, it is that of the PFA notes (Zhou & Carin 2013): θ, the last draw of their sweep, is here
 /// the first of the next, by document, and nowhere stored.
+///
+/// Documents of different exposures have different urns, `q_kw = φ_kw e/(x_k + e)` with the rate
+/// `x_k = (1-p_k)/p_k`: they are drawn one by one, and `ln x_k`, whose density is concave in its
+/// logarithm but of no family, by rejection from tangents; the others stay as they are.
 pub struct PfaSampler<'a> {
+    counts: &'a CountMatrix,
     tokens: Assignments<'a>,
     scheme: Scheme,
+    exposures: Option<Exposures>,
+    /// x = (1-p)/p, where documents have exposures; else empty.
+    rates: Vec<f64>,
     topics: Topics,
     prior: PfaPrior,
     r: Vec<f64>,
@@ -88,6 +102,9 @@ impl<'a> PfaSampler<'a> {
         let ln_complement = p.iter().map(|p| (-p).ln_1p()).collect();
         let n_tables = vec![0; n_topics];
         let mut sampler = PfaSampler {
+            counts,
+            exposures: Exposures::of(counts),
+            rates: vec![],
             tokens,
             scheme: Scheme::Collapsed,
             topics,
@@ -135,7 +152,8 @@ impl<'a> PfaSampler<'a> {
         &self.p
     }
 
-    /// p φ of the current state, word-major.
+    /// φ of the current state times a factor of the topic, which is p where documents have no
+    /// exposures; word-major.
     pub fn weights(&self) -> Vec<f64> {
         self.topics.scaled()
     }
@@ -153,8 +171,17 @@ impl<'a> PfaSampler<'a> {
         self.scale_topics();
     }
 
-    /// Turns φ into p φ.
+    /// ln x_k.
+    fn ln_rate(&self, k: usize) -> f64 {
+        self.ln_complement[k] - self.p[k].ln()
+    }
+
+    /// Turns φ into p φ; where documents have exposures, finds the rates instead.
     fn scale_topics(&mut self) {
+        if self.exposures.is_some() {
+            self.rates = (0..self.p.len()).map(|k| self.ln_rate(k).exp()).collect();
+            return;
+        }
         self.topics.scale.iter_mut().zip(&self.p).for_each(|(scale, p)| *scale *= p);
     }
 
@@ -163,6 +190,11 @@ impl<'a> PfaSampler<'a> {
         let Some((first, second)) = self.prior.probability else {
             return;
         };
+        if let Some(exposures) = &self.exposures {
+            let tallies = exposures.tally(self.counts, &self.tokens.topics(), self.r.len());
+            self.draw_rates(&tallies, (first, second));
+            return;
+        }
         let mut rng = self.parameters_key().unit(u64::MAX - 2).rng();
         let n_documents = self.tokens.n_documents() as f64;
         for k in 0..self.r.len() {
@@ -171,6 +203,22 @@ impl<'a> PfaSampler<'a> {
             let (ln_p, ln_complement) = ln_beta_variate(successes, failures, &mut rng);
             self.p[k] = ln_p.exp();
             self.ln_complement[k] = ln_complement;
+        }
+    }
+
+    /// p_k = 1 / (1 + x_k) given r and the tokens of every topic by exposure.
+    fn draw_rates(&mut self, tallies: &[Tally], prior: (f64, f64)) {
+        let key = self.parameters_key().unit(u64::MAX - 2);
+        let Some(exposures) = &self.exposures else { return };
+        let draw = |(k, tally): (usize, &Tally)| {
+            let density = |t| exposures.ln_density(tally, self.r[k], prior, t);
+            let start = self.ln_rate(k).clamp(-700.0, 700.0);
+            log_concave(density, start, &mut key.unit(k as u64).rng())
+        };
+        let drawn: Vec<f64> = tallies.par_iter().enumerate().map(draw).collect();
+        for (k, t) in drawn.into_iter().enumerate() {
+            self.p[k] = (-softplus(t)).exp();
+            self.ln_complement[k] = -softplus(-t);
         }
     }
 
@@ -185,11 +233,18 @@ impl<'a> PfaSampler<'a> {
         }
     }
 
+    /// ln of the probability that no document has a token of the topic, by unit of r.
+    fn ln_empty(&self, k: usize) -> f64 {
+        match &self.exposures {
+            Some(exposures) => -exposures.ln_empty(self.ln_rate(k)),
+            None => self.tokens.n_documents() as f64 * self.ln_complement[k],
+        }
+    }
+
     /// Shape and rate of r_k given the tables and p_k.
     fn shape_posterior(&self, k: usize) -> Option<(f64, f64)> {
         let (shape, rate) = self.prior.shape?;
-        let n_documents = self.tokens.n_documents() as f64;
-        Some((shape + self.n_tables[k] as f64, rate - n_documents * self.ln_complement[k]))
+        Some((shape + self.n_tables[k] as f64, rate - self.ln_empty(k)))
     }
 }
 
@@ -224,11 +279,20 @@ impl Sampler for PfaSampler<'_> {
     }
 
     fn ln_joint(&self) -> f64 {
-        let n_documents = self.tokens.n_documents() as f64;
         let mut ln_value = self.tokens.ln_urns(&self.r) + self.topics.ln_words(&self.tokens);
+        let n_documents = self.tokens.n_documents() as f64;
+        let tallies = self
+            .exposures
+            .as_ref()
+            .map(|exposures| exposures.tally(self.counts, &self.tokens.topics(), self.r.len()));
         for (k, (&r, &n)) in self.r.iter().zip(&self.topics.n_tokens).enumerate() {
             let (ln_p, ln_complement) = (self.p[k].ln(), self.ln_complement[k]);
-            ln_value += n as f64 * ln_p + n_documents * r * ln_complement;
+            ln_value += match (&self.exposures, &tallies) {
+                (Some(exposures), Some(tallies)) => {
+                    exposures.ln_tokens(&tallies[k], self.ln_rate(k)) + r * self.ln_empty(k)
+                }
+                _ => n as f64 * ln_p + n_documents * r * ln_complement,
+            };
             if let Some((first, second)) = self.prior.probability {
                 ln_value += (first - 1.0) * ln_p + (second - 1.0) * ln_complement;
             }
@@ -243,7 +307,8 @@ impl Sampler for PfaSampler<'_> {
         self.n_sweeps += 1;
         let key = Key::new(self.seed, Purpose::Assign).unit(self.n_sweeps);
         let tables = self.prior.shape.is_some();
-        let step_of_tokens = self.topics.step(&self.r, key);
+        let rates = self.exposures.as_ref().map(|_| &self.rates[..]);
+        let step_of_tokens = self.topics.step(&self.r, key).with_rates(rates);
         self.n_tables = self.tokens.sweep(step_of_tokens, self.scheme, tables, observer)?;
         self.update_topics(step);
         if tables {
@@ -255,11 +320,12 @@ impl Sampler for PfaSampler<'_> {
     fn expected_parameters(&self) -> Result<PfaParameters> {
         let n_documents = self.tokens.n_documents() as f64;
         let p = |k: usize| match self.prior.probability {
-            Some((first, second)) => {
+            // Of no closed form where documents have exposures: then the draw itself.
+            Some((first, second)) if self.exposures.is_none() => {
                 let successes = first + self.topics.n_tokens[k] as f64;
                 successes / (successes + second + n_documents * self.r[k])
             }
-            None => self.p[k],
+            _ => self.p[k],
         };
         Ok(PfaParameters {
             phi: self.topics.expected(&self.tokens)?,

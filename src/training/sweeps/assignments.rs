@@ -5,9 +5,9 @@ use std::ops::Range;
 use rand::RngExt;
 use rayon::prelude::*;
 
-use super::blocked;
 use super::blocks::{Block, Step, split_documents};
 use super::dense::{self, Dense};
+use super::documents;
 use super::sparse::Sparse;
 use super::tables;
 use super::tallies::Tallies;
@@ -144,8 +144,8 @@ impl<'a> Assignments<'a> {
         tables: bool,
         observer: &impl Observer,
     ) -> Result<Vec<u64>> {
-        if scheme == Scheme::Blocked {
-            return blocked::sweep(&mut self.blocks, self.counts, step, tables, observer);
+        if scheme == Scheme::Blocked || step.rates.is_some() {
+            return documents::sweep(&mut self.blocks, self.counts, step, scheme, tables, observer);
         }
         let n_topics = self.n_topics;
         let longest = self.lengths().max().unwrap_or(0);

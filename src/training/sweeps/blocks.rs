@@ -30,10 +30,18 @@ pub(in crate::training) struct Step<'a> {
     /// Word-major, up to the scale of each topic.
     pub(super) weights: &'a [f64],
     pub(super) scale: &'a [f64],
+    /// Rates x of the gamma laws of θ, where documents have exposures: weights are then divided by
+    /// x + e.
+    pub(super) rates: Option<&'a [f64]>,
     pub(super) key: Key,
 }
 
 impl<'a> Step<'a> {
+    /// The same step for documents of different exposures.
+    pub(in crate::training) fn with_rates(self, rates: Option<&'a [f64]>) -> Self {
+        Step { rates, ..self }
+    }
+
     /// The urn of a word.
     fn word(&self, word: usize) -> Word<'a> {
         let n_topics = self.a.len();

@@ -2,10 +2,10 @@
 //! share.
 
 mod assignments;
-mod blocked;
 mod blocks;
 mod darts;
 mod dense;
+mod documents;
 mod sparse;
 mod tables;
 mod tallies;

@@ -99,7 +99,7 @@ impl Topics {
 
     /// Topics as a sweep over the tokens needs them, with pseudo-counts `a`.
     pub(in crate::training) fn step<'a>(&'a self, a: &'a [f64], key: Key) -> Step<'a> {
-        Step { a, weights: &self.weights, scale: &self.scale, key }
+        Step { a, weights: &self.weights, scale: &self.scale, rates: None, key }
     }
 
     /// Draws the topic of no tokens whose gamma variates have all underflown.

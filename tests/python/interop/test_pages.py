@@ -27,7 +27,10 @@ def _module():
 
 pages = _module()
 # Packages that the pages about them import.
-_PACKAGES = {"coming-from.md": ("gensim", "tomotopy", "anndata")}
+_PACKAGES = {
+    "coming-from.md": ("gensim", "tomotopy", "anndata"),
+    "pycistopic.md": ("tomotopy", "pandas"),
+}
 
 
 def test_there_are_pages():

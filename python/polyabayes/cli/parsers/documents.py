@@ -27,6 +27,13 @@ _MODEL_FILES = (
 )
 
 
+def _exposure_option(parser: Parser) -> None:
+    text = "pfa: sizes of the documents, a column of the table or a file with one number a line; "
+    parser.add_argument(
+        "--exposure", metavar="FILE|COLUMN", help=text + "default: those of the corpus, else 1"
+    )
+
+
 def fit_options(parser: Parser) -> None:
     """Options of ``fit``."""
     parser.add_argument("model", choices=_MODELS, help="the kind of model")
@@ -35,6 +42,7 @@ def fit_options(parser: Parser) -> None:
         "-k", dest="n_components", type=int, required=True, metavar="K", help="number of topics"
     )
     parser.add_argument("-o", "--output", required=True, metavar="MODEL.safetensors")
+    _exposure_option(parser)
     _training_options(parser)
     text = "keep the state of the run there, and go on from it; default: none is kept"
     parser.add_argument("--checkpoint", metavar="DIR", help=text)
@@ -154,6 +162,7 @@ def score_options(parser: Parser) -> None:
     text = "one row a document; '-' is CSV on standard output; default: the total is printed"
     parser.add_argument("-o", "--output", metavar="SCORES.csv|SCORES.parquet", help=text)
     escape_option(parser.add_argument)
+    _exposure_option(parser)
 
 
 def compare_options(parser: Parser) -> None:
@@ -161,6 +170,7 @@ def compare_options(parser: Parser) -> None:
     parser.add_argument("models", nargs="+", metavar="MODEL", help=_MODEL_FILES)
     corpus_options(parser, "--on", dest="corpus", required=True)
     plot_option(parser, "the table")
+    _exposure_option(parser)
 
 
 def split_options(parser: Parser) -> None:

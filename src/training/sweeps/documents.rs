@@ -1,8 +1,10 @@
-//! The blocked sampler's pass over documents: θ given the topics of all tokens, then these given θ.
+//! A pass over the documents one by one: by the blocked sampler, θ given the topics of all tokens, then
+//! these given θ; and collapsed, where documents of different exposures have different urns.
 
 use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
+use super::assignments::Scheme;
 use super::blocks::{Block, Step};
 use super::tables;
 use crate::control::Observer;
@@ -17,6 +19,7 @@ pub(super) fn sweep(
     blocks: &mut [Block],
     counts: &CountMatrix,
     step: Step<'_>,
+    scheme: Scheme,
     tables: bool,
     observer: &impl Observer,
 ) -> Result<Vec<u64>> {
@@ -32,8 +35,12 @@ pub(super) fn sweep(
             let (own, after) = rest.split_at_mut(document.n_tokens() as usize);
             let mut rng = step.key.unit(doc_ix as u64).rng();
             let row = |word: u32| &step.weights[word as usize * n_topics..][..n_topics];
-            let cells = document.cells().map(|(word, n)| (row(word), n));
-            worker.draw(cells, step.scale, own, &mut rng);
+            let cells = || document.cells().map(|(word, n)| (row(word), n));
+            worker.set_scale(step, document.exposure());
+            match scheme {
+                Scheme::Blocked => worker.draw(cells(), own, &mut rng),
+                Scheme::Collapsed => worker.sweep(cells, own, &mut rng),
+            }
             if tables {
                 let drawn = worker.balls.drawn().iter().copied().enumerate();
                 tables::seat(drawn, step.a, &mut rng, &mut worker.n_tables);
@@ -52,6 +59,10 @@ struct Worker {
     sweeper: Sweeper,
     balls: Balls,
     theta: Vec<f64>,
+    /// What the weights of each topic are multiplied by in the present document.
+    scale: Vec<f64>,
+    /// The weights of its words.
+    weights: Vec<f64>,
     n_tables: Vec<u64>,
 }
 
@@ -61,20 +72,47 @@ impl Worker {
             sweeper: Sweeper::new(a.len()),
             balls: Balls::new(a),
             theta: vec![0.0; a.len()],
+            scale: vec![0.0; a.len()],
+            weights: Vec::new(),
             n_tables: vec![0; a.len()],
         }
+    }
+
+    /// The scale of every topic's weights at an exposure e: with θ_k ~ Gamma(a_k, rate x_k), tokens
+    /// have e φ_k / (x_k + e), of which e is the same for all topics.
+    fn set_scale(&mut self, step: Step<'_>, exposure: f64) {
+        self.scale.copy_from_slice(step.scale);
+        for (scale, rate) in self.scale.iter_mut().zip(step.rates.into_iter().flatten()) {
+            *scale /= rate + exposure;
+        }
+    }
+
+    /// Every token in turn given the others, θ integrated out.
+    fn sweep<'q, I: Iterator<Item = (&'q [f64], u32)>>(
+        &mut self,
+        cells: impl Fn() -> I,
+        topics: &mut [u16],
+        rng: &mut Rng,
+    ) {
+        self.balls.refill(topics);
+        self.weights.clear();
+        for (q, _) in cells() {
+            self.weights.extend(q.iter().zip(&self.scale).map(|(q, scale)| q * scale));
+        }
+        let rows = self.weights.chunks_exact(self.scale.len());
+        let cells = rows.zip(cells().map(|(_, count)| count));
+        self.sweeper.sweep(cells, topics, &mut self.balls, rng);
     }
 
     fn draw<'q>(
         &mut self,
         cells: impl Iterator<Item = (&'q [f64], u32)>,
-        scale: &[f64],
         topics: &mut [u16],
         rng: &mut Rng,
     ) {
         self.balls.refill(topics);
-        // θ_k ~ Gamma(a_k + n_k), in units of p_k, which is in the scale of the weights.
-        let laws = self.balls.totals().iter().zip(scale);
+        // θ_k ~ Gamma(a_k + n_k) in units that are in the scale of the weights: p_k, or 1/(x_k + e).
+        let laws = self.balls.totals().iter().zip(&self.scale);
         for (theta, (&shape, scale)) in self.theta.iter_mut().zip(laws) {
             *theta = gamma_law(shape).sample(rng) * scale;
         }

@@ -1,0 +1,140 @@
+"""Models of scHPF: hierarchical Poisson factorisation of single cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support import checks
+from polyabayes.data.counts import words_of
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.interop._arrays import attribute
+from polyabayes.models import PoissonFactorAnalysis
+
+__all__ = ["from_schpf", "schpf_exposure"]
+
+_PACKAGE = "scHPF"
+
+
+def from_schpf(
+    model: Any, *, vocabulary: Any = None, random_state: Any = None
+) -> PoissonFactorAnalysis:
+    """Take over a trained scHPF model, given the capacities of the cells.
+
+    scHPF's cell i has a capacity xi_i ~ Gamma(ap, rate bp) of its own, its weights are
+    theta_ik ~ Gamma(a, rate xi_i), its counts Poisson(sum_k theta_ik beta_gk). *Given* xi_i that is
+    a gamma-Poisson model whose cells have exposures proportional to 1 / xi_i, exactly:
+    ``shape`` a, ``topic_word`` the posterior mean of beta, and at exposure 1 the capacity of a
+    typical cell, xi_0 = ap / bp. :func:`schpf_exposure` gives xi_0 / E[xi_i]. Likelihoods are
+    therefore conditional on the capacities, or, without exposures, on all cells being typical; that
+    scHPF draws the capacities is left out, and so is the uncertainty of beta. An average of
+    likelihoods over draws of xi puts the former back.
+
+    Parameters
+    ----------
+    model : scHPF
+        Trained. Its joblib files are never read: they run code.
+    vocabulary : sequence of str of length n_genes, optional
+        The genes; scHPF does not keep their names.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Seed of ``transform`` and ``score``.
+
+    Returns
+    -------
+    PoissonFactorAnalysis
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If the model is not trained, or lacks an attribute.
+
+    References
+    ----------
+    H. M. Levitin et al. (2019). De novo gene signature identification from single-cell RNA-seq with
+    hierarchical Poisson factorization. Molecular Systems Biology 15.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> import polyabayes as pb
+    >>> trained = SimpleNamespace(  # what an scHPF object holds
+    ...     a=0.3, ap=1.0, bp=0.5, xi=SimpleNamespace(e_x=np.array([1.0, 4.0])),
+    ...     beta=SimpleNamespace(e_x=np.array([[2.0, 0.1], [0.1, 1.0], [0.5, 0.5]])),
+    ... )
+    >>> cells = pb.Corpus([[4, 0, 1], [0, 1, 0]], exposure=pb.interop.schpf_exposure(trained))
+    >>> pb.interop.from_schpf(trained).score_samples(cells).round(4).tolist()
+    [-5.5095, -3.0965]
+    """
+    weights = checks.matrix("beta.e_x", _mean(model, "beta").T)
+    shape = checks.positive_number("a", _scalar(model, "a"))
+    capacity = _typical_capacity(model)
+    words = words_of(vocabulary, weights.shape[1], "the scHPF model")
+    return PoissonFactorAnalysis.from_parameters(
+        topic_word=weights,
+        shape=shape,
+        # Scale p / (1 - p) = 1 / capacity.
+        probability=1.0 / (1.0 + capacity),
+        vocabulary=words,
+        random_state=random_state,
+    )
+
+
+def schpf_exposure(model: Any) -> NDArray[np.float64]:
+    """Exposures of the cells that an scHPF model was trained on, or that it was projected to.
+
+    Parameters
+    ----------
+    model : scHPF
+        Trained, or what its ``project`` returns for new cells.
+
+    Returns
+    -------
+    ndarray of shape (n_cells,)
+        xi_0 / E[xi_i], with xi_0 = ap / bp. The capacities were estimated from the counts of the
+        same cells: likelihoods given them are higher than those of a size that was measured.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If the model is not trained, or lacks an attribute.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> import polyabayes as pb
+    >>> trained = SimpleNamespace(ap=1.0, bp=0.5, xi=SimpleNamespace(e_x=np.array([1.0, 4.0])))
+    >>> pb.interop.schpf_exposure(trained).tolist()
+    [2.0, 0.5]
+    """
+    capacities = _mean(model, "xi")
+    capacities = checks.positive_vector("xi.e_x", capacities, capacities.size)
+    return _typical_capacity(model) / capacities
+
+
+def _typical_capacity(model: Any) -> float:
+    """The prior mean of the capacity of a cell."""
+    ap, bp = (checks.positive_number(name, _scalar(model, name)) for name in ("ap", "bp"))
+    return ap / bp
+
+
+def _scalar(model: Any, name: str) -> float:
+    value = attribute(model, name, _PACKAGE)
+    if value is None:
+        raise InvalidArgumentError(f"this {type(model).__name__} has no {name}: it is not trained")
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise InvalidTypeError(f"{name} of the scHPF model is no number: {value!r:.50}") from error
+
+
+def _mean(model: Any, name: str) -> NDArray[np.float64]:
+    """Posterior mean of a variational law, published as ``e_x``."""
+    law = attribute(model, name, _PACKAGE)
+    if law is None:
+        raise InvalidArgumentError(f"this {type(model).__name__} has no {name}: it is not trained")
+    # It may be in single precision.
+    return np.asarray(attribute(law, "e_x", _PACKAGE), dtype=np.float64)

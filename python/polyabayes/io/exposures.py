@@ -1,0 +1,36 @@
+"""Sizes of documents from text files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from polyabayes._support.files import checked_path, content_of, open_binary
+from polyabayes.exceptions import FileFormatError
+
+__all__ = ["resolve_exposure"]
+
+
+def resolve_exposure(exposure: Any) -> Any:
+    """The numbers of a text file, one a line; anything but a path comes back as it is.
+
+    Parameters
+    ----------
+    exposure : path, or numbers
+        The file may be gzipped.
+    """
+    if not isinstance(exposure, (str, os.PathLike)):
+        return exposure
+    path = checked_path(exposure, "exposure")
+    with open_binary(path) as stream, content_of(path):
+        lines = stream.read().decode("utf-8").split()
+    values = []
+    for number, line in enumerate(lines, 1):
+        try:
+            values.append(float(line))
+        except ValueError as error:
+            raise FileFormatError(
+                f"{path}, number {number}: {line!r:.50} is no size of a document; give one "
+                "number a line"
+            ) from error
+    return values

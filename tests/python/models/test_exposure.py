@@ -1,0 +1,308 @@
+"""Documents of known sizes: scores, training, files, the command line, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import sklearn
+from scipy import sparse, stats
+from sklearn.model_selection import cross_val_score
+
+import polyabayes as pb
+from polyabayes.cli import main
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError
+
+TOPICS = np.array([[0.5, 0.3, 0.2, 0.1], [0.1, 0.2, 0.7, 0.4]])
+COUNTS = np.array([[2, 0, 1, 3], [2, 0, 1, 3], [0, 4, 0, 0], [0, 0, 0, 0]])
+EXPOSURE = [0.25, 3.0, 1.0, 40.0]
+
+
+def model(probability=0.4, topic_word=TOPICS):
+    return pb.PoissonFactorAnalysis.from_parameters(
+        topic_word=topic_word, shape=[0.7, 1.3], probability=probability, random_state=0
+    )
+
+
+def planted(n_documents=300, seed=0):
+    """Documents of very different sizes, and the topics they were drawn from."""
+    rng = np.random.default_rng(seed)
+    topics = np.zeros((3, 30))
+    for k in range(3):
+        topics[k, 10 * k : 10 * (k + 1)] = 0.1
+    exposure = np.exp(rng.normal(0, 1.5, n_documents))
+    theta = rng.gamma(2.0, 5.0, (n_documents, 3))
+    return pb.Corpus(rng.poisson(exposure[:, None] * (theta @ topics)), exposure=exposure), theta
+
+
+def test_one_topic_is_a_negative_multinomial():
+    one = pb.PoissonFactorAnalysis.from_parameters(
+        topic_word=TOPICS[:1] / TOPICS[0].sum(), shape=0.7, probability=0.4
+    )
+    found = pb.log_likelihood(one, COUNTS, exposure=EXPOSURE).values
+    for counts, exposure, value in zip(COUNTS, EXPOSURE, found, strict=True):
+        scale = exposure * 0.4 / 0.6
+        expected = stats.nbinom.logpmf(counts.sum(), 0.7, 1 / (1 + scale))
+        expected += stats.multinomial.logpmf(counts, counts.sum(), TOPICS[0] / TOPICS[0].sum())
+        assert value == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("event", ["sequence", "counts"])
+@pytest.mark.parametrize("given_length", [False, True])
+def test_an_exposure_multiplies_the_odds(event, given_length):
+    asked = {"event": event, "given_length": given_length}
+    found = pb.log_likelihood(model(), COUNTS, "exact", exposure=EXPOSURE, **asked).values
+    for row, exposure in enumerate(EXPOSURE):
+        p = exposure * 0.4 / (0.6 + exposure * 0.4)
+        expected = pb.log_likelihood(model(p), COUNTS[row : row + 1], "exact", **asked).total
+        assert found[row] == pytest.approx(expected, rel=1e-12, abs=1e-12)
+        # The same rates again, by topics of other sizes.
+        scaled = pb.log_likelihood(
+            model(0.4, exposure * TOPICS), COUNTS[row : row + 1], "exact", **asked
+        )
+        assert found[row] == pytest.approx(scaled.total, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", ["auto", "smc", "annealed", "l2r"])
+def test_exposure_one_is_the_same_bits(method):
+    documents = [[9, 4, 7, 3], [5, 0, 8, 3]]
+    plain = pb.log_likelihood(model(), documents, method, random_state=1)
+    ones = pb.log_likelihood(model(), documents, method, exposure=1, random_state=1)
+    assert (ones.values == plain.values).all()
+    assert (model().transform(documents, exposure=[1.0, 1]) == model().transform(documents)).all()
+    fitted = [
+        pb.PoissonFactorAnalysis(2, max_iter=10, random_state=0).fit(documents, exposure=exposure)
+        for exposure in (None, 1.0)
+    ]
+    assert (fitted[0].components_ == fitted[1].components_).all()
+    assert (fitted[0].probability_ == fitted[1].probability_).all()
+
+
+def test_everything_that_scores_takes_exposures():
+    fitted, corpus = model(), pb.Corpus(COUNTS, exposure=EXPOSURE)
+    values = pb.log_likelihood(fitted, COUNTS, exposure=EXPOSURE).values
+    assert (pb.log_likelihood(fitted, corpus).values == values).all()
+    assert (fitted.score_samples(COUNTS, exposure=EXPOSURE) == values).all()
+    assert fitted.score(corpus) == values.sum() / COUNTS.sum()
+    assert fitted.perplexity(corpus) == np.exp(-fitted.score(COUNTS, exposure=EXPOSURE))
+    weights = fitted.transform(COUNTS, exposure=EXPOSURE)
+    assert (weights[0] > 2 * weights[1]).all()
+    found = pb.compare({"one": fitted, "two": model(0.5)}, COUNTS, exposure=EXPOSURE)
+    assert found.results["one"].values.sum() == pytest.approx(
+        pb.log_likelihood(fitted, corpus, event="sequence", random_state=0).total
+    )
+    by_argument = pb.completion_perplexity(fitted, COUNTS, exposure=EXPOSURE, random_state=0)
+    assert pb.completion_perplexity(fitted, corpus, random_state=0).value == by_argument.value
+    bounds = pb.bidirectional_bounds(
+        fitted, "annealed", n_documents=5, exposure=[0.1, 1, 2, 3, 9], random_state=0
+    )
+    exact = pb.log_likelihood(fitted, bounds.data, "exact").values
+    assert bounds.data.exposure.tolist() == [0.1, 1, 2, 3, 9]
+    assert (np.abs(bounds.lower - exact) < 4 * bounds.lower_std_errors + 1e-9).all()
+
+
+def test_completion_is_a_ratio_of_sums_over_what_else_might_have_been():
+    observed, held_out, exposure = [2, 0, 1, 0], [0, 1, 0, 1], 5.0
+    found = pb.log_completion(
+        model(), [observed], [held_out], "exact", event="counts", exposure=exposure
+    ).total
+    splits = [row for row in itertools.product(range(3), repeat=4) if sum(row) == 2]
+
+    def joint(rest):
+        total = np.add(observed, rest)
+        ways = np.prod([stats.binom.pmf(x, n, 0.5) for x, n in zip(rest, total, strict=True)])
+        value = pb.log_likelihood(model(), [total], "exact", exposure=exposure).total
+        return ways * np.exp(value)
+
+    expected = np.log(joint(held_out) / sum(joint(rest) for rest in splits))
+    assert found == pytest.approx(expected, rel=1e-10)
+
+
+def test_training_with_exposures_finds_what_training_without_cannot():
+    corpus, theta = planted()
+    settings = {"prior": "beta-gamma-gamma", "max_iter": 200, "random_state": 0}
+    with_sizes = pb.PoissonFactorAnalysis(3, **settings).fit(corpus)
+    without = pb.PoissonFactorAnalysis(3, **settings).fit(corpus.counts)
+    # theta is Gamma(2, scale 5): sizes that are not known make it look far more variable.
+    assert with_sizes.shape_ == pytest.approx(np.full(3, 2.0), rel=0.2)
+    scale = with_sizes.probability_ / (1 - with_sizes.probability_)
+    assert scale * with_sizes.shape_ == pytest.approx(np.full(3, 10.0), rel=0.1)
+    assert (without.shape_ < 1.0).all()
+    order = np.argmax(with_sizes.components_[:, ::10], axis=1)
+    found = with_sizes.transform(corpus)[:, np.argsort(order)]
+    assert np.corrcoef(found.ravel(), theta.ravel())[0, 1] > 0.8
+    test, _ = planted(100, seed=1)
+    assert with_sizes.score(test) > without.score(test.counts) + 0.02
+
+
+@pytest.mark.parametrize("prior", ["gap", "gamma", "beta-gamma", "beta-gamma-gamma"])
+@pytest.mark.parametrize("sampler", ["collapsed", "blocked"])
+def test_every_prior_and_sampler_learns_the_scale(prior, sampler):
+    corpus, _ = planted()
+    fixed = {"shape": 2.0, "probability": 5 / 6} if prior in ("gap", "gamma") else {}
+    fixed |= {"shape": 2.0} if prior == "beta-gamma" else {}
+    found = pb.PoissonFactorAnalysis(
+        3, prior=prior, sampler=sampler, max_iter=120, random_state=0, **fixed
+    ).fit(corpus)
+    means = found.shape_ * found.probability_ / (1 - found.probability_)
+    assert means == pytest.approx(np.full(3, 10.0), rel=0.15)
+    again = pb.PoissonFactorAnalysis(
+        3, prior=prior, sampler=sampler, max_iter=120, random_state=0, n_jobs=1, **fixed
+    ).fit(corpus)
+    assert (again.components_ == found.components_).all()
+
+
+def test_nmf_gives_weights_by_unit_of_exposure():
+    corpus, _ = planted(60)
+    nmf = pb.PoissonFactorAnalysis(3, prior="nmf", max_iter=30, random_state=0)
+    plain = nmf.fit(corpus.counts).transform(corpus.counts)
+    topics = nmf.components_
+    exposed = nmf.fit(corpus).transform(corpus)
+    assert (nmf.components_ == topics).all()
+    assert exposed == pytest.approx(plain / corpus.exposure[:, None], rel=1e-12)
+
+
+def test_a_run_in_parts_is_the_same_to_the_bit(tmp_path):
+    corpus, _ = planted(50)
+    whole = pb.PoissonFactorAnalysis(3, max_iter=20, random_state=0).fit(corpus)
+    settings = {"max_iter": 20, "random_state": 0, "checkpoint": tmp_path, "checkpoint_every": 7}
+    pb.PoissonFactorAnalysis(3, **settings).fit(corpus, callback=lambda m: m.n_iter_ >= 10)
+    resumed = pb.PoissonFactorAnalysis(3, **settings).fit(corpus)
+    assert (resumed.components_ == whole.components_).all()
+    assert (resumed.probability_ == whole.probability_).all()
+    with pytest.raises(InvalidArgumentError, match="corpus"):
+        pb.PoissonFactorAnalysis(3, **settings).fit(corpus.with_exposure(2.0))
+
+
+def test_scikit_learn_passes_exposures_on():
+    corpus, _ = planted(40)
+    with sklearn.config_context(enable_metadata_routing=True):
+        pfa = pb.PoissonFactorAnalysis(2, max_iter=10, random_state=0)
+        pfa.set_fit_request(exposure=True).set_score_request(exposure=True)
+        routed = cross_val_score(
+            pfa, corpus.counts, cv=2, params={"exposure": corpus.exposure}, error_score="raise"
+        )
+    own = cross_val_score(
+        pb.PoissonFactorAnalysis(2, max_iter=10, random_state=0), corpus, cv=2, error_score="raise"
+    )
+    assert routed == pytest.approx(own, rel=1e-12)
+    weights = pfa.fit_transform(corpus.counts, exposure=corpus.exposure)
+    assert (weights == pfa.transform(corpus)).all()
+
+
+def test_parts_of_a_corpus_keep_their_exposures():
+    corpus = pb.Corpus(COUNTS, vocabulary=list("abcd"), exposure=EXPOSURE)
+    assert corpus[[2, 0]].exposure.tolist() == [1.0, 0.25]
+    train, test = corpus.split(0.5, random_state=0)
+    assert sorted([*train.exposure, *test.exposure]) == sorted(EXPOSURE)
+    assert corpus.aligned_to(list("dcba"))[0].exposure.tolist() == EXPOSURE
+    observed, held_out = pb.split_tokens(corpus, random_state=0)
+    assert observed.exposure.tolist() == held_out.exposure.tolist() == EXPOSURE
+    assert corpus.with_exposure(None).exposure is None
+
+
+def test_files_hold_exposures_or_refuse_them(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    corpus = pb.Corpus(COUNTS, vocabulary=list("abcd"), exposure=EXPOSURE)
+    pb.write_corpus(corpus, tmp_path / "sizes.npz")
+    assert pb.read_corpus(tmp_path / "sizes.npz").exposure.tolist() == EXPOSURE
+    with pytest.raises(InvalidArgumentError, match="exposure"):
+        pb.write_corpus(corpus, tmp_path / "sizes.ldac")
+    wide = pandas.DataFrame(COUNTS, columns=list("abcd")).assign(depth=EXPOSURE)
+    wide.to_csv(tmp_path / "wide.csv", index=False)
+    read = pb.read_corpus(tmp_path / "wide.csv", exposure="depth")
+    assert read.exposure.tolist() == EXPOSURE
+    assert (read.counts.toarray() == COUNTS).all()
+    cells = sparse.coo_matrix(COUNTS[:3])
+    long = pandas.DataFrame({"document": cells.row, "word": cells.col, "count": cells.data})
+    long = long.assign(depth=np.array(EXPOSURE)[cells.row])
+    long.to_csv(tmp_path / "long.csv", index=False)
+    read = pb.read_corpus(tmp_path / "long.csv", exposure="depth")
+    assert read.exposure.tolist() == EXPOSURE[:3]
+    long.loc[0, "depth"] = 7.0
+    long.to_csv(tmp_path / "long.csv", index=False)
+    with pytest.raises(FileFormatError, match="different exposures"):
+        pb.read_corpus(tmp_path / "long.csv", exposure="depth")
+    (tmp_path / "sizes.txt").write_text("\n".join(map(str, EXPOSURE)))
+    read = pb.read_corpus(tmp_path / "sizes.npz", exposure=tmp_path / "sizes.txt")
+    assert read.exposure.tolist() == EXPOSURE
+    (tmp_path / "sizes.txt").write_text("1\n2\nthree\n4")
+    with pytest.raises(FileFormatError, match="number 3"):
+        pb.read_corpus(tmp_path / "sizes.npz", exposure=tmp_path / "sizes.txt")
+
+
+def test_cells_bring_their_sizes_from_a_column():
+    anndata = pytest.importorskip("anndata")
+    cells = anndata.AnnData(COUNTS.astype(float))
+    cells.obs["n_counts"] = EXPOSURE
+    assert pb.Corpus.from_anndata(cells, exposure="n_counts").exposure.tolist() == EXPOSURE
+    with pytest.raises(InvalidArgumentError, match="n_counts"):
+        pb.Corpus.from_anndata(cells, exposure="depth")
+
+
+def test_the_command_line_takes_a_file_or_a_column(tmp_path, capsys):
+    pandas = pytest.importorskip("pandas")
+    table, sizes = tmp_path / "cells.csv", tmp_path / "sizes.txt"
+    corpus, _ = planted(30)
+    frame = pandas.DataFrame(corpus.counts.toarray(), columns=[f"g{i}" for i in range(30)])
+    frame.assign(depth=corpus.exposure).to_csv(table, index=False)
+    sizes.write_text("\n".join(map(repr, corpus.exposure.tolist())))
+    fitted, scores = str(tmp_path / "pfa.safetensors"), str(tmp_path / "scores.csv")
+    fit = ["fit", "pfa", str(table), "-k", "2", "--max-iter", "10", "--seed", "0", "-o", fitted]
+    assert main([*fit, "--exposure", "depth"]) == 0
+    assert main(["score", fitted, str(table), "--exposure", "depth", "-o", scores]) == 0
+    found = pandas.read_csv(scores)
+    expected = pb.log_likelihood(pb.load(fitted), corpus, random_state=0).values
+    assert found["log_likelihood"].to_numpy() == pytest.approx(expected, rel=1e-9)
+    pb.write_corpus(pb.Corpus(corpus.counts, frame.columns), tmp_path / "plain.npz")
+    on = ["--on", str(tmp_path / "plain.npz"), "--exposure", str(sizes)]
+    assert main(["compare", fitted, *on]) == 0
+    capsys.readouterr()
+    lda = ["fit", "lda", str(table), "-k", "2", "-o", str(tmp_path / "lda.safetensors")]
+    assert main([*lda, "--exposure", "depth"]) == 2
+    assert "exposure" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
+def test_sizes_that_are_none_are_refused_and_the_document_named(bad):
+    exposure = [1.0, 2.0, bad, 1.0]
+    for call in (
+        lambda: pb.log_likelihood(model(), COUNTS, exposure=exposure),
+        lambda: pb.Corpus(COUNTS, exposure=exposure),
+        lambda: pb.PoissonFactorAnalysis(2).fit(COUNTS, exposure=exposure),
+        lambda: model().transform(COUNTS, exposure=exposure),
+    ):
+        with pytest.raises(InvalidArgumentError, match="document 2"):
+            call()
+
+
+def test_what_does_not_fit_is_refused():
+    for bad in ([1.0, 2.0], np.ones((4, 1))):
+        with pytest.raises(InvalidArgumentError, match="exposure"):
+            pb.log_likelihood(model(), COUNTS, exposure=bad)
+    first, second = pb.Corpus(COUNTS, exposure=EXPOSURE), pb.Corpus(COUNTS, exposure=2.0)
+    with pytest.raises(InvalidArgumentError, match="exposures of document 0"):
+        pb.log_completion(model(), first, second)
+
+
+def test_lda_refuses_exposures_and_leaves_those_of_a_corpus_alone():
+    lda = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.5, topic_word=TOPICS / TOPICS.sum(axis=1, keepdims=True), random_state=0
+    )
+    untrained = pb.LatentDirichletAllocation(2, max_iter=5, random_state=0)
+    for call in (
+        lambda: pb.log_likelihood(lda, COUNTS, exposure=EXPOSURE),
+        lambda: pb.compare({"lda": lda}, COUNTS, exposure=EXPOSURE),
+        lambda: lda.transform(COUNTS, exposure=EXPOSURE),
+        lambda: untrained.fit(COUNTS, exposure=EXPOSURE),
+        lambda: pb.bidirectional_bounds(lda, exposure=2.0),
+    ):
+        with pytest.raises(InvalidArgumentError, match="LDA takes the lengths"):
+            call()
+    corpus = pb.Corpus(COUNTS, exposure=EXPOSURE)
+    assert (pb.log_likelihood(lda, corpus).values == pb.log_likelihood(lda, COUNTS).values).all()
+    fits = [untrained.fit(documents).components_ for documents in (corpus, COUNTS)]
+    assert (fits[0] == fits[1]).all()
+    both = pb.compare({"lda": lda, "pfa": model()}, COUNTS, exposure=EXPOSURE)
+    assert both.given_length
