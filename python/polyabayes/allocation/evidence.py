@@ -206,11 +206,6 @@ class Evidence(Result):
 
     def _unsettled(self) -> str:
         """Why the rounds of tempering have not come to an end."""
-        if not self.round_trips:
-            return (
-                "no chain of tempering has gone from the prior to the posterior and back: all "
-                f"replicates may miss the same modes; raise {argument('n_samples')}"
-            )
         forward, backward = self.rounds[-1].sides
         moved = ""
         if self.n_rounds > 1:
@@ -218,7 +213,8 @@ class Evidence(Result):
             moved = f", the last round moved it by {last - before:+.2f}"
         return (
             f"tempering has not settled to the standard error asked for: its sides are "
-            f"{forward - backward:+.2f} nats apart{moved}, with {self.round_trips} round trips; "
+            f"{forward - backward:+.2f} nats apart{moved}, with {self.round_trips} round trips"
+            f"{'' if self.round_trips else ': all replicates may miss the same modes'}; "
             f"raise {argument('n_samples')}"
         )
 

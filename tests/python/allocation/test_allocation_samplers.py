@@ -128,14 +128,14 @@ def test_heavy_cells_move_where_hidden_nodes_are_summed_out_apart(tied: bool) ->
     error = math.hypot(reference.std_error, found.std_error)
     assert abs(found.value - reference.value) < 4 * error
     assert error < 0.5
-    assert found.round_trips > 10
+    assert found.converged and found.round_trips > 0
 
 
 def test_without_a_round_trip_tempering_has_not_converged() -> None:
     rng = np.random.default_rng(0)
     first, second = rng.dirichlet(np.full(12, 0.1), 6), rng.dirichlet(np.full(12, 0.1), 6)
     counts = rng.multinomial(600, (first.T @ second / 6).ravel()).reshape(12, 12)
-    with pytest.warns(UnreliableErrorWarning, match="no chain .* from the prior to the posterior"):
+    with pytest.warns(UnreliableErrorWarning, match="0 round trips: all replicates may miss"):
         found = AllocationModel.nmf(6).log_evidence(
             counts, "tempered", n_samples=16, target_std_error=1e3, random_state=0
         )
