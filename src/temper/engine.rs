@@ -89,12 +89,11 @@ pub fn temper<T: Target>(
         n_agreed += usize::from(agrees);
         n_scans *= 2;
         // All rounds together are twice as long as the last.
-        let goes_on = match options.max_scans {
-            Some(most) => n_scans <= most,
-            None => {
-                let costs_little = 2.0 * n_scans as f64 * scan_cost <= BUDGET;
-                n_agreed <= EXTRA_ROUNDS && (n_scans <= ANY_COST_SCANS || costs_little)
-            }
+        let goes_on = if let Some(most) = options.max_scans {
+            n_scans <= most
+        } else {
+            let costs_little = 2.0 * n_scans as f64 * scan_cost <= BUDGET;
+            n_agreed <= EXTRA_ROUNDS && (n_scans <= ANY_COST_SCANS || costs_little)
         };
         if outcome.converged || !goes_on {
             return Ok(outcome);

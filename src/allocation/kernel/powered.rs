@@ -151,17 +151,17 @@ impl PoweredMixture {
         held: &mut [Counts],
     ) -> Singles {
         let (mut most, scale) = ([f32::NEG_INFINITY; LANES], 1.0 / kappa);
-        for state in 0..self.sums.len() {
-            let (own, mut n, mut law) = (matching(states, state), held[state], self.sums[state]);
+        for (state, (held, sums)) in held.iter_mut().zip(&mut self.sums).enumerate() {
+            let (own, mut n, mut law) = (matching(states, state), *held, *sums);
             for lane in 0..LANES {
                 n[lane] += own[lane];
             }
-            held[state] = n;
+            *held = n;
             for lane in 0..LANES {
                 law[lane] += (1.0 - betas[lane]) * single::ln(1.0 + n[lane] as f32 * scale);
                 most[lane] = if law[lane] > most[lane] { law[lane] } else { most[lane] };
             }
-            self.sums[state] = law;
+            *sums = law;
         }
         most
     }
@@ -189,9 +189,9 @@ impl PoweredMixture {
             darts[lane] = (bits[lane] >> 40) as u32 as f32 * (1.0 / 16_777_216.0) * totals[lane];
         }
         let mut drawn = [0; LANES];
-        for state in 0..sums.len() {
+        for sums in sums {
             for lane in 0..LANES {
-                drawn[lane] += if sums[state][lane] <= darts[lane] { 1 } else { 0 };
+                drawn[lane] += u32::from(sums[lane] <= darts[lane]);
             }
         }
         drawn
