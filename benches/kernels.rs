@@ -1,7 +1,7 @@
 //! Instructions of every kernel, counted by valgrind: a table that a noisy machine cannot blur.
 //!
-//! `cargo bench` runs each kernel in a process of its own under callgrind; by its name, or as a test,
-//! a kernel runs without it.
+//! `cargo bench` runs each kernel in a process of its own under callgrind; by its name, or as a
+//! test, a kernel runs without it.
 
 use std::hint::black_box;
 use std::process::Command;

@@ -83,8 +83,9 @@ impl Estimate {
         Estimate { std_error: found.std_error.max(told), ..found }
     }
 
-    /// Whether the replicates tell too little for their standard error to be trusted: few of them are
-    /// effective, or their logs deviate by more than 1, so that the largest may still be missing.
+    /// Whether the replicates tell too little for their standard error to be trusted: few of them
+    /// are effective, or their logs deviate by more than 1, so that the largest may still be
+    /// missing.
     pub fn is_doubtful(&self) -> bool {
         let n_replicates = f64::from(self.n_replicates);
         let reliable_error = 1_f64.exp_m1().sqrt() / n_replicates.max(1.0).sqrt();
@@ -123,8 +124,8 @@ fn tail_error(ln_replicates: &[f64]) -> f64 {
     if variance.is_finite() { log_normal_error(variance, ln_replicates.len()) } else { 0.0 }
 }
 
-/// Standard error of ln of the mean of R log-normal replicates: √((exp s² - 1)/R), at most s, s² being
-/// the variance of their logs.
+/// Standard error of ln of the mean of R log-normal replicates: √((exp s² - 1)/R), at most s, s²
+/// being the variance of their logs.
 fn log_normal_error(variance: f64, n_replicates: usize) -> f64 {
     (variance.exp_m1() / n_replicates as f64).sqrt().min(variance.sqrt())
 }

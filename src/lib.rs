@@ -1,15 +1,15 @@
 //! How probable are count data under a model?
 //!
-//! One law, the Pólya [`urn`]: pseudo-counts, weights, and sweeps over the colours of tokens. Engines
-//! over targets of any kind: [`filter`] draws particles along a sequence of tokens, [`temper`] takes
-//! chains along a path of distributions, by annealing and by parallel tempering. Three subjects,
-//! which do not know of one another: [`document`] computes the likelihood of documents under topic
-//! models, [`allocation`] the evidence of count tensors under Bayesian networks, exactly or by
-//! sampling, with standard errors; [`training`] learns topic models.
+//! One law, the Pólya [`urn`]: pseudo-counts, weights, and sweeps over the colours of tokens.
+//! Engines over targets of any kind: [`filter`] draws particles along a sequence of tokens,
+//! [`temper`] takes chains along a path of distributions, by annealing and by parallel tempering.
+//! Three subjects, which do not know of one another: [`document`] computes the likelihood of
+//! documents under topic models, [`allocation`] the evidence of count tensors under Bayesian
+//! networks, exactly or by sampling, with standard errors; [`training`] learns topic models.
 //!
 //! Below them, [`math`] has special functions, draws and resampling schemes, [`counts`] holds the
-//! data, [`rng`] gives every unit of work its own stream, [`control`] reports progress and stops work.
-//! A room uses the rooms below it only. All logarithms are natural.
+//! data, [`rng`] gives every unit of work its own stream, [`control`] reports progress and stops
+//! work. A room uses the rooms below it only. All logarithms are natural.
 //!
 //! ```
 //! use polyabayes::{CountMatrix, Event, Method, Query, Settings, TopicModel, score};
@@ -43,8 +43,8 @@ pub use control::{Observer, Stop};
 pub use counts::CountMatrix;
 pub use document::{
     Bounds, Conditionals, Event, Form, MeanField, Method, Moments, Query, Sampler, Score, Settings,
-    Start, TopicModel, TracePoint, bidirectional, check_completion, check_score, completion, score,
-    transform,
+    Share, Start, TopicModel, TracePoint, bidirectional, check_completion, check_score, completion,
+    score, score_for_total, transform,
 };
 pub use error::{Error, Result};
 pub use estimate::Estimate;

@@ -60,8 +60,8 @@ fn the_bound_never_falls() {
 }
 
 /// Bounds of a document where the updates of γ have come to rest, from γ even and from γ of one
-/// topic each; every γ gives a bound:
-/// ln Γ(α_+)/Γ(γ_+) + Σ_k (ln Γ(γ_k)/Γ(α_k) + (α_k - γ_k) E ln θ_k) + Σ_w y_w ln Σ_k φ_kw exp E ln θ_k.
+/// topic each. Every γ gives a bound: ln Γ(α_+)/Γ(γ_+) + Σ_k (ln Γ(γ_k)/Γ(α_k) + (α_k - γ_k) x_k) +
+/// Σ_w y_w ln Σ_k φ_kw exp x_k, where x is the mean of ln θ.
 fn modes(model: &TopicModel, document: Document<'_>) -> Vec<f64> {
     let (alpha, n_tokens) = (model.urn().pseudo_counts(), document.n_tokens() as f64);
     let total: f64 = alpha.iter().sum();

@@ -46,8 +46,8 @@ fn close(found: f64, expected: f64) -> bool {
     (found - expected).abs() <= 1e-12 * expected.abs().max(1.0)
 }
 
-/// p(y), and E θ_k p(y), by adding up all splits of the counts over the topics: given one, topic k's
-/// counts are Poisson(e θ_k φ_kw) with θ_k integrated out.
+/// p(y), and E θ_k p(y), by adding up all splits of the counts over the topics: given one, topic
+/// k's counts are Poisson(e θ_k φ_kw) with θ_k integrated out.
 fn by_splits(counts: &[i64], exposure: f64) -> (f64, [f64; 3]) {
     let mut sums = (0.0, [0.0; 3]);
     add_splits(counts, exposure, &mut [[0; 4]; 3], 0, &mut sums);
@@ -164,20 +164,35 @@ fn every_estimator_is_near_the_exact_value_in_its_errors() {
         for (found, exact) in scores.into_iter().flatten().zip(&exact) {
             let error = found.estimate.ln_value - exact;
             assert!(error.abs() < 4.0 * found.estimate.std_error, "{sampler:?}: {error}");
-            assert!(found.estimate.std_error < 0.8, "{sampler:?}: {found:?}");
+            // Annealing from the prior of small shapes has rare large weights.
+            let most = if sampler == Sampler::Annealed(Start::Prior) { 1.0 } else { 0.3 };
+            assert!(found.estimate.std_error < most, "{sampler:?}: {found:?}");
         }
     }
-    // Biased, or without an error: near, all the same.
-    for (method, size, off) in [
-        (Method::Recursive, 1, 0.5),
-        (Method::Sample(Sampler::Harmonic), 2_000, 0.5),
-        (Method::Sample(Sampler::LeftToRight(Form::ProductOfMeans)), 200, 0.5),
+}
+
+#[test]
+fn biased_estimators_have_the_bias_of_the_scaled_model() {
+    let exposures = [0.1, 7.0, 3.0];
+    let rows: [&[i64]; 3] = [&[5, 2, 4, 3], &[5, 2, 4, 3], &[1, 9, 0, 2]];
+    for (method, size) in [
+        (Method::Recursive, 1),
+        (Method::Sample(Sampler::Harmonic), 2_000),
+        (Method::Sample(Sampler::LeftToRight(Form::ProductOfMeans)), 200),
     ] {
         let sizes =
             Settings { n_samples: Some(size), n_particles: Some(size), ..Settings::new(COUNTS) };
-        let scores = score(&model(), &documents, &Settings { method, ..sizes }, 3, &()).unwrap();
-        for (found, exact) in values(&scores).into_iter().zip(&exact) {
-            assert!((found - exact).abs() < off, "{method:?}: {found} {exact}");
+        let settings = Settings { method, ..sizes };
+        let found = score(&model(), &documents(&rows, &exposures), &settings, 3, &()).unwrap();
+        for ((row, exposure), found) in rows.iter().zip(exposures).zip(found.into_iter().flatten())
+        {
+            let documents = documents(&[row], &[1.0]);
+            let scaled = score(&scaled_model(exposure), &documents, &settings, 3, &()).unwrap();
+            let (found, scaled) = (found.estimate, scaled[0].as_ref().unwrap().estimate);
+            let off = (found.ln_value - scaled.ln_value).abs();
+            let error = found.std_error.hypot(scaled.std_error);
+            let slack = if method == Method::Recursive { 1e-12 } else { 4.0 * error };
+            assert!(off < slack, "{method:?} {exposure}: {found:?} {scaled:?}");
         }
     }
 }

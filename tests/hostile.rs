@@ -124,7 +124,8 @@ proptest! {
         prop_assume!(!table.is_empty());
         let matrix = CountMatrix::from_dense(&table).unwrap();
         let (offsets, words, counts) = compressed(&table);
-        prop_assert_eq!(&matrix, &CountMatrix::new(table[0].len(), &offsets, &words, &counts).unwrap());
+        let again = CountMatrix::new(table[0].len(), &offsets, &words, &counts).unwrap();
+        prop_assert_eq!(&matrix, &again);
         let total: i64 = table.iter().flatten().sum();
         prop_assert_eq!(matrix.n_tokens(), total as u64);
         let distinct = matrix.distinct().index;
@@ -132,7 +133,8 @@ proptest! {
             let document = matrix.document(i);
             for (word, &count) in (0..).zip(row) {
                 let place = document.words().iter().position(|&w| w == word);
-                prop_assert_eq!(place.map_or(0, |place| i64::from(document.counts()[place])), count);
+                let found = place.map_or(0, |place| i64::from(document.counts()[place]));
+                prop_assert_eq!(found, count);
             }
             for j in 0..i {
                 prop_assert_eq!(distinct[i] == distinct[j], table[i] == table[j]);
@@ -142,7 +144,11 @@ proptest! {
 
     /// One flaw at a time, each of which must be found.
     #[test]
-    fn a_matrix_with_a_flaw_is_refused(table in table(), flaw in 0usize..10, place in any::<prop::sample::Index>()) {
+    fn a_matrix_with_a_flaw_is_refused(
+        table in table(),
+        flaw in 0usize..10,
+        place in any::<prop::sample::Index>(),
+    ) {
         let (mut offsets, mut words, mut counts) = compressed(&table);
         prop_assume!(!words.is_empty());
         let n_words = table[0].len();
@@ -182,7 +188,11 @@ proptest! {
     }
 
     #[test]
-    fn a_tensor_with_a_flaw_is_refused(table in table(), flaw in 0usize..8, place in any::<prop::sample::Index>()) {
+    fn a_tensor_with_a_flaw_is_refused(
+        table in table(),
+        flaw in 0usize..8,
+        place in any::<prop::sample::Index>(),
+    ) {
         let (mut coordinates, mut counts) = cells(&table);
         prop_assume!(!counts.is_empty());
         let mut shape = vec![table.len(), table[0].len()];
@@ -231,7 +241,11 @@ proptest! {
     }
 
     #[test]
-    fn a_graph_with_a_flaw_is_refused((sizes, parents) in acyclic(), flaw in 0usize..7, place in any::<prop::sample::Index>()) {
+    fn a_graph_with_a_flaw_is_refused(
+        (sizes, parents) in acyclic(),
+        flaw in 0usize..7,
+        place in any::<prop::sample::Index>(),
+    ) {
         let (mut sizes, mut parents, mut axes) = (sizes, parents, vec![0]);
         let n = sizes.len();
         let node = place.index(n);

@@ -36,6 +36,7 @@ from .models import (
     load,
     sample_chains,
 )
+from .scale import Shards, read_shards, write_shards
 from .sizes import SizeChoice, WitnessSearch, choose_n_components, cross_validate
 from .versions import show_versions
 
@@ -58,6 +59,7 @@ __all__ = [
     "ParticleChain",
     "Perplexity",
     "PoissonFactorAnalysis",
+    "Shards",
     "SizeChoice",
     "TopicWeights",
     "Trace",
@@ -82,6 +84,7 @@ __all__ = [
     "posterior_over_models",
     "priors",
     "read_corpus",
+    "read_shards",
     "read_tensor",
     "results",
     "sample_chains",
@@ -90,5 +93,6 @@ __all__ = [
     "split_tokens",
     "topics",
     "write_corpus",
+    "write_shards",
     "write_tensor",
 ]

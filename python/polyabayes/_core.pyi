@@ -30,6 +30,7 @@ __all__ = [
     "is_doubtful",
     "panic",
     "score",
+    "score_for_total",
     "transform",
     "transform_nmf",
 ]
@@ -137,6 +138,10 @@ class Scores:
     @property
     def reached(self) -> NDArray[np.bool_]: ...
     @property
+    def corrections(self) -> _Floats: ...
+    @property
+    def variances(self) -> _Floats: ...
+    @property
     def trace(self) -> list[_Floats]: ...
     @property
     def interruption(self) -> BaseException | None: ...
@@ -195,6 +200,17 @@ def score(
     documents: Documents,
     settings: _ScoreSettings,
     *,
+    seed: int,
+    n_jobs: int,
+    progress: Callable[[int], None] | None = None,
+) -> Scores: ...
+def score_for_total(
+    model: Model,
+    documents: Documents,
+    settings: _ScoreSettings,
+    *,
+    sizes: _Integers | None,
+    number: int,
     seed: int,
     n_jobs: int,
     progress: Callable[[int], None] | None = None,

@@ -36,7 +36,8 @@ mod _core {
     use super::em::{EmResult, fit_em};
     #[pymodule_export]
     use super::scoring::{
-        Scores, bidirectional, check_completion, check_score, completion, score, transform,
+        Scores, bidirectional, check_completion, check_score, completion, score, score_for_total,
+        transform,
     };
     #[pymodule_export]
     use super::training::{FitResult, FitState, fit_lda, fit_nmf, fit_pfa, transform_nmf};

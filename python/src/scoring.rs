@@ -5,7 +5,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonl
 use polyabayes::document::estimators::mean_field::Order;
 use polyabayes::{
     Bounds, Conditionals, Estimate, Event, Form, MeanField, Method, Moments, Query, Sampler, Score,
-    Settings, Start,
+    Settings, Share, Start,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -115,6 +115,10 @@ pub(crate) struct Scores {
     sizes: Py<PyArray1<i64>>,
     /// Whether the target error was reached.
     reached: Py<PyArray1<bool>>,
+    /// What each document adds to the correction of a total, and the variance of ln p of one of its
+    /// runs; 0 where no total was wanted.
+    corrections: Py<PyArray1<f64>>,
+    variances: Py<PyArray1<f64>>,
     /// Samples, values and standard errors on the way, (3, D, T).
     trace: [Py<PyArray2<f64>>; 3],
     /// The exception that cut the work short.
@@ -127,6 +131,10 @@ impl Scores {
         let column = |of: fn(&Estimate) -> f64| {
             let values = scores.iter().map(|s| s.as_ref().map_or(f64::NAN, |s| of(&s.estimate)));
             PyArray1::from_iter(py, values).unbind()
+        };
+        let of_share = |of: fn(Share) -> f64| {
+            let shares = scores.iter().map(|s| s.as_ref().and_then(|s| s.share).map_or(0.0, of));
+            PyArray1::from_iter(py, shares).unbind()
         };
         let sizes = scores.iter().map(|score| score.as_ref().map_or(0, |s| s.size as i64));
         let reached = scores.iter().map(|score| score.as_ref().is_some_and(|s| s.reached));
@@ -143,6 +151,8 @@ impl Scores {
             std_errors: column(|estimate| estimate.std_error),
             n_effs: column(|estimate| estimate.n_eff),
             methods: methods.collect(),
+            corrections: of_share(|share| share.correction),
+            variances: of_share(|share| share.variance),
             sizes: PyArray1::from_iter(py, sizes).unbind(),
             reached: PyArray1::from_iter(py, reached).unbind(),
             trace: [
@@ -174,6 +184,33 @@ pub(crate) fn score(
     let settings = settings.to_core()?;
     let outcome = detach::run(py, n_jobs, progress, |watch| {
         polyabayes::score(&model.0, &documents.0, &settings, seed, watch)
+    })?;
+    Ok(Scores::new(py, outcome))
+}
+
+/// ln p of every document for the sake of their sum; `sizes` of runs, (D,), or those that pilots
+/// choose.
+#[pyfunction]
+#[pyo3(signature = (model, documents, settings, *, sizes, number, seed, n_jobs, progress = None))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn score_for_total(
+    py: Python<'_>,
+    model: &Model,
+    documents: &Documents,
+    settings: ScoreSettings,
+    sizes: Option<PyReadonlyArray1<'_, i64>>,
+    number: u64,
+    seed: u64,
+    n_jobs: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Scores> {
+    let settings = settings.to_core()?;
+    let sizes: Option<Vec<usize>> = sizes
+        .map(|sizes| PyResult::Ok(sizes.as_slice()?.iter().map(|&size| size as usize).collect()))
+        .transpose()?;
+    let outcome = detach::run(py, n_jobs, progress, |watch| {
+        let sizes = sizes.as_deref();
+        polyabayes::score_for_total(&model.0, &documents.0, &settings, sizes, number, seed, watch)
     })?;
     Ok(Scores::new(py, outcome))
 }

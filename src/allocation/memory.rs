@@ -19,7 +19,8 @@ pub(crate) struct Load {
     pub(crate) n_tokens: u64,
     /// Marginal counts of a particle or chain, four bytes each.
     pub(crate) n_marginals: usize,
-    /// Groups of hidden nodes: a chain holds the state of each of them, four bytes, for every token.
+    /// Groups of hidden nodes: a chain holds the state of each of them, four bytes, for every
+    /// token.
     pub(crate) n_cliques: usize,
     /// Particles.
     pub(crate) n_particles: usize,

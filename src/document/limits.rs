@@ -16,7 +16,8 @@ const MAX_REPLICATES: usize = 10_000;
 const MAX_BYTES: usize = 1 << 30;
 const MAX_BYTES_OF_TOKENS: f64 = (1u64 << 31) as f64;
 
-/// Refuses another vocabulary than the model's, exposures that it does not take, and settings outside their domains.
+/// Refuses another vocabulary than the model's, exposures that it does not take, and settings
+/// outside their domains.
 pub(super) fn check(
     model: &TopicModel,
     documents: &CountMatrix,

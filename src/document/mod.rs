@@ -1,9 +1,9 @@
 //! ln p(document | model), by exact algorithms and unbiased estimators over an urn.
 //!
 //! [`TopicModel`] is the thin front of a model: an urn and a closed-form factor. [`exact`] and
-//! [`estimators`] compute urn sums; [`Settings`] say which of them and with how much effort. [`score`]
-//! runs them over a corpus, [`completion`] over pairs of documents, [`bidirectional`] from both
-//! sides; [`transform`] infers topic weights.
+//! [`estimators`] compute urn sums; [`Settings`] say which of them and with how much effort.
+//! [`score`] runs them over a corpus, [`completion`] over pairs of documents, [`bidirectional`]
+//! from both sides; [`transform`] infers topic weights.
 
 mod bidirectional;
 mod completion;
@@ -16,6 +16,7 @@ mod sampling;
 mod scoring;
 mod settings;
 mod sizing;
+mod totals;
 mod transform;
 mod urn_sum;
 
@@ -29,6 +30,7 @@ pub use estimators::runs::Runs;
 pub use estimators::sampler::Sampler;
 pub use model::{Event, LengthLaw, Query, TopicModel};
 pub use result::{Score, TracePoint};
-pub use scoring::{check_score, score};
+pub use scoring::{check_score, score, score_for_total};
 pub use settings::{Method, Settings};
+pub use totals::Share;
 pub use transform::{Moments, transform};

@@ -48,7 +48,7 @@ enum Law {
     GammaPoisson { prior: GammaPrior, lengths: LengthLaw, theta_scale: Vec<f64> },
 }
 
-/// What the law of θ depends on, beside its shapes.
+/// Parameters of the law of θ, beside its shapes.
 #[derive(Debug, Clone, PartialEq)]
 struct GammaPrior {
     /// p_k.
@@ -233,8 +233,8 @@ impl TopicModel {
         }
     }
 
-    /// Turns the posterior variances of the balls x = a + n, whose posterior means are `means`, into
-    /// posterior standard deviations of the topic weights θ.
+    /// Turns the posterior variances of the balls x = a + n, whose posterior means are `means`,
+    /// into posterior standard deviations of the topic weights θ.
     ///
     /// Var θ = E Var[θ | x] + Var E[θ | x]; given x, θ is Dirichlet(x) for LDA, and
     /// Gamma(x_k, scale s_k) for gamma-Poisson.

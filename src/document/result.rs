@@ -1,6 +1,7 @@
 //! The estimate of a document.
 
 use super::settings::Method;
+use super::totals::Share;
 use crate::estimate::Estimate;
 
 /// The estimate of one document.
@@ -16,6 +17,8 @@ pub struct Score {
     pub reached: bool,
     /// Estimates from smaller samples, where the settings ask for them.
     pub trace: Vec<TracePoint>,
+    /// What the document adds to the correction of a total, where one is wanted and it is sampled.
+    pub share: Option<Share>,
 }
 
 /// An estimate from part of the samples.
@@ -30,7 +33,7 @@ pub struct TracePoint {
 impl Score {
     /// A value without replicates.
     pub(super) fn of(estimate: Estimate, method: Method) -> Self {
-        Score { estimate, method, size: 0, reached: true, trace: Vec::new() }
+        Score { estimate, method, size: 0, reached: true, trace: Vec::new(), share: None }
     }
 
     /// The score of the probability times exp(`ln_factor`).

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::limits::{check, check_budget, exact_plans};
 use super::settings::{Method, Settings};
 use super::urn_sum::ln_urn_sum;
-use super::{Score, TopicModel};
+use super::{Score, TopicModel, totals};
 use crate::control::{Observer, unless_stopped};
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result};
@@ -29,6 +29,59 @@ pub fn score(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Vec<Option<Score>>> {
+    let key = Key::new(seed, Purpose::Score);
+    score_each(model, documents, settings, observer, |row| {
+        score_document(model, documents.document(row), settings, key, observer)
+    })
+}
+
+/// Scores every document for the sake of the sum over a corpus: exactly where that is as cheap as
+/// sampling, else by short runs whose bias [`Share`](super::Share) tells.
+///
+/// `sizes` are the temperatures of each document's runs; without them, pilots choose. Streams of
+/// different `round`s are independent.
+///
+/// # Errors
+/// Those of [`score`]; another number of sizes.
+pub fn score_for_total(
+    model: &TopicModel,
+    documents: &CountMatrix,
+    settings: &Settings,
+    sizes: Option<&[usize]>,
+    round: u64,
+    seed: u64,
+    observer: &impl Observer,
+) -> Result<Vec<Option<Score>>> {
+    let (found, expected) = (sizes.map(<[usize]>::len), documents.n_documents());
+    if let Some(found) = found.filter(|&found| found != expected) {
+        return Err(Error::Length { name: "sizes", found, expected });
+    }
+    let key = Key::new(seed, Purpose::Score).unit(round);
+    score_each(model, documents, settings, observer, |row| {
+        observer.check_stop()?;
+        let document = documents.document(row);
+        let Some(urn) = model.local_urn(document) else {
+            return Ok(Score::of(Estimate::exact(f64::NEG_INFINITY), Method::Exact));
+        };
+        let budget = settings.budget.unwrap_or(f64::INFINITY).min(totals::exact_budget(&urn));
+        let exactly = Settings { budget: Some(budget), method: Method::Auto, ..*settings };
+        let mut rng = key.document(document).rng();
+        let plan = exact_plans([&urn], &exactly).map(|[plan]| plan);
+        if urn.n_tokens() == 0 || plan.is_some() {
+            return ln_urn_sum(&urn, plan, &exactly, &mut rng, observer);
+        }
+        totals::estimate(&urn, sizes.map(|sizes| sizes[row]), &mut rng, observer)
+    })
+}
+
+/// Scores the different documents by `of_row`, with the factors that their urn sums lack.
+fn score_each(
+    model: &TopicModel,
+    documents: &CountMatrix,
+    settings: &Settings,
+    observer: &impl Observer,
+    of_row: impl Fn(usize) -> Result<Score> + Sync,
+) -> Result<Vec<Option<Score>>> {
     let distinct = documents.distinct();
     check_distinct(model, documents, &distinct.representatives, settings)?;
     let mut multiplicity = vec![0u64; distinct.representatives.len()];
@@ -39,12 +92,11 @@ pub fn score(
         Err(Error::Stopped) => return Ok(vec![None; documents.n_documents()]),
         result => result?,
     };
-    let key = Key::new(seed, Purpose::Score);
     let scores = (distinct.representatives.par_iter().zip(&multiplicity))
         .with_max_len(1)
         .map(|(&row, &copies)| {
             let document = documents.document(row);
-            let scored = score_document(model, document, settings, key, observer).map(|score| {
+            let scored = of_row(row).map(|score| {
                 observer.advance(copies);
                 if score.estimate.ln_value == f64::NEG_INFINITY {
                     return score;

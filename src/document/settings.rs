@@ -66,8 +66,8 @@ impl Settings {
         }
     }
 
-    /// Draws, particles or temperatures of a replicate: as asked for, or the default; `None` where a
-    /// pilot chooses.
+    /// Draws, particles or temperatures of a replicate: as asked for, or the default; `None` where
+    /// a pilot chooses.
     pub(crate) fn size(&self, sampler: Sampler) -> Option<usize> {
         match sampler {
             Sampler::Smc | Sampler::SmcLookahead => self.n_particles,

@@ -62,7 +62,8 @@ impl<O: Observer> Sizing<'_, O> {
     /// Sampler and size of `auto`: annealing, unless the settings ask for particles.
     ///
     /// A first pilot finds a size; where that is far above the pilot's, a run of a fifth of it
-    /// measures the deviation again, nearer to where it counts, and stays as the smaller run beside.
+    /// measures the deviation again, nearer to where it counts, and stays as the smaller run
+    /// beside.
     pub(super) fn best(&self, rng: &mut Rng) -> Result<Choice> {
         let sampler = Sampler::Annealed(Start::MeanField);
         if let Some(n_particles) = self.settings.n_particles {

@@ -1,5 +1,5 @@
-//! Ancestors of the particles of a filter, before each of several resamplings: what a target keeps of
-//! its particles may then be moved when it is next read, and not with every resampling.
+//! Ancestors of the particles of a filter, before each of several resamplings: what a target keeps
+//! of its particles may then be moved when it is next read, and not with every resampling.
 
 use crate::math::Move;
 
@@ -7,7 +7,8 @@ use crate::math::Move;
 /// that are not settled; the others take one more step when they are read.
 const UNSETTLED: usize = 8;
 
-/// Ancestors in all generations that are in use: a generation lasts from one resampling to the next.
+/// Ancestors in all generations that are in use: a generation lasts from one resampling to the
+/// next.
 #[derive(Debug, Clone)]
 pub struct Ancestry {
     /// Generations; one without users gives its place to a later one.

@@ -12,8 +12,8 @@ const RANGE: std::ops::Range<f64> = 1e-100..1e100;
 /// When and how particles are resampled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Options {
-    /// Effective share of the particles of a run below which they are resampled: 0 never (sequential
-    /// importance sampling), 1 always.
+    /// Effective share of the particles of a run below which they are resampled: 0 never
+    /// (sequential importance sampling), 1 always.
     pub threshold: f64,
     /// The scheme.
     pub resampling: Resampling,
@@ -121,10 +121,10 @@ impl<B: Block> Population<B> {
 
     /// Relative variance V of the estimate Ẑ of a run, as far as its particles' descent tells it.
     ///
-    /// Ẑ² V is an unbiased estimate of the variance of Ẑ where all resamplings are multinomial (Lee &
-    /// Whiteley 2018, Theorem 1). 1 - V = (N/(N-1))^(n+1) (1 - Σ W²) after n resamplings of N
-    /// particles, W being the share of the weights of all that descend from one founder: 0 where one
-    /// founder is the ancestor of all.
+    /// Ẑ² V is an unbiased estimate of the variance of Ẑ where all resamplings are multinomial (Lee
+    /// & Whiteley 2018, Theorem 1). 1 - V = (N/(N-1))^(n+1) (1 - Σ W²) after n resamplings of N
+    /// particles, W being the share of the weights of all that descend from one founder: 0 where
+    /// one founder is the ancestor of all.
     pub fn relative_variance(&self, run: usize) -> f64 {
         let n = self.n_particles();
         let weights = B::flat(&self.weights[run * self.n_blocks..][..self.n_blocks]);
@@ -192,7 +192,8 @@ impl<B: Block> Population<B> {
 }
 
 impl Population<Lanes> {
-    /// Multiplies the weights of a run so that the largest is 1; returns ln of the factor taken out.
+    /// Multiplies the weights of a run so that the largest is 1; returns ln of the factor taken
+    /// out.
     pub fn rescale(&mut self, run: usize) -> f64 {
         let ln_factor = rescale(&mut self.weights[run * self.n_blocks..][..self.n_blocks]);
         self.runs[run].ln_scale += ln_factor;

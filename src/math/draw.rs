@@ -48,9 +48,9 @@ const WALK: f64 = 40.0;
 /// Bernoulli(a/(a+i)).
 ///
 /// Exact. Customers are walked through while tables are dense; then, after customer i, those up to
-/// and with j all join others with probability Π_{i<m<=j} m/(a+m) = E[B^(j-i)], B ~ Beta(i+1, a): the
-/// next table opens after a geometric number of customers, given B. Cost: about
-/// a (`WALK` + ln(n / (`WALK` a))) steps instead of n.
+/// and with j all join others with probability Π_{i<m<=j} m/(a+m) = E[B^(j-i)], B ~ Beta(i+1, a):
+/// the next table opens after a geometric number of customers, given B. Cost: about a (`WALK` +
+/// ln(n / (`WALK` a))) steps instead of n.
 pub fn crt<R: Rng + ?Sized>(n: u32, a: f64, rng: &mut R) -> u64 {
     // The float is below the end of u32 or saturates there.
     let walked = n.min((WALK * a.max(1.0)) as u32);

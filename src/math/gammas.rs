@@ -55,8 +55,8 @@ struct Proposal {
 
 impl Proposal {
     fn new(shape: f64) -> Self {
-        // A 1/shape that is whole but for rounding becomes that number: the excess is then less than
-        // rounding and taken for zero. Far beyond 2^62 no variate is above zero.
+        // A 1/shape that is whole but for rounding becomes that number: the excess is then less
+        // than rounding and taken for zero. Far beyond 2^62 no variate is above zero.
         let m = (shape.recip() * (1.0 - f64::EPSILON)).ceil().min((1u64 << 62) as f64);
         Proposal {
             shape,
@@ -98,7 +98,8 @@ impl Proposal {
         (x, is_open)
     }
 
-    /// The variates of p up to 1, and whether the uniforms `u` accept them where the squeeze has not.
+    /// The variates of p up to 1, and whether the uniforms `u` accept them where the squeeze has
+    /// not.
     #[inline(always)]
     fn bodies(self, p: Lanes, u: Lanes) -> (Lanes, [bool; LANES]) {
         let (x, mut accepted) = (self.power(p), [false; LANES]);
@@ -124,8 +125,8 @@ impl Proposal {
         (x, accepted)
     }
 
-    /// A number below [`SPARE`] times the probability of accepting x = p^m, negative where p is above
-    /// 1: e^-x >= 1 - x, and ln p >= e ln 2 with its binary exponent e.
+    /// A number below [`SPARE`] times the probability of accepting x = p^m, negative where p is
+    /// above 1: e^-x >= 1 - x, and ln p >= e ln 2 with its binary exponent e.
     #[inline(always)]
     fn squeeze(self, p: f64, x: f64) -> f64 {
         let below = SPARE - SPARE * x;

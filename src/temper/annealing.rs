@@ -34,7 +34,8 @@ pub trait Path<S: Stream> {
         observer: &impl Observer,
     ) -> Result<Self::Chains>;
 
-    /// Adds to `ln_values` what [`draw`](Path::draw) adds where it ends in the chains' present state.
+    /// Adds to `ln_values` what [`draw`](Path::draw) adds where it ends in the chains' present
+    /// state.
     fn weigh(&self, reference: &Self::Level, chains: Self::Chains, ln_values: &mut Lanes);
 
     /// Moves all chains by a kernel that leaves γ_β unchanged; backward, by its reversal.

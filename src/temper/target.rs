@@ -1,4 +1,4 @@
-//! What can be tempered: a path of distributions, and chains along it.
+//! Targets of tempering: a path of distributions, and chains along it.
 
 use crate::control::Observer;
 use crate::error::Result;

@@ -1,10 +1,10 @@
 //! Learning topic models: by Gibbs sampling on the urn, LDA also by variational EM, and
 //! factorisations without priors by multiplicative updates.
 //!
-//! The samplers integrate the topic weights of documents out: a token's topic is drawn from
-//! its document's urn given the topics φ, then φ and the other parameters given the topics of all tokens. The
-//! documents are independent given φ, so a sweep runs over them in parallel and without races,
-//! and its result cannot depend on the number of threads.
+//! The samplers integrate the topic weights of documents out: a token's topic is drawn from its
+//! document's urn given the topics φ, then φ and the other parameters given the topics of all
+//! tokens. The documents are independent given φ, so a sweep runs over them in parallel and without
+//! races, and its result cannot depend on the number of threads.
 
 mod em;
 mod lda;

@@ -114,8 +114,8 @@ impl<U: UniformLanes> Chains<U> {
         (POLL_EVERY / LANES / self.balls.len()).max(1)
     }
 
-    /// Chains of all tokens that start from one draw of their posterior and go on for some sweeps, so
-    /// that each is a draw of the posterior, and they hardly depend on each other.
+    /// Chains of all tokens that start from one draw of their posterior and go on for some sweeps,
+    /// so that each is a draw of the posterior, and they hardly depend on each other.
     ///
     /// # Errors
     /// As for [`sequence`](Chains::sequence).

@@ -10,8 +10,8 @@ use crate::rng::Rng;
 /// Topics per block of a draw: partial sums over a block have no serial dependence.
 const BLOCK: usize = 8;
 
-/// Draws per colour above which the draws of each colour are counted, by a binomial each, instead of
-/// drawn one by one.
+/// Draws per colour above which the draws of each colour are counted, by a binomial each, instead
+/// of drawn one by one.
 const COUNT_FROM: usize = 2;
 
 /// Draws colours; owns the buffers of a draw.

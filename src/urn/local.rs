@@ -58,12 +58,14 @@ impl LocalUrn {
         Self::of_rows(urn.pseudo_counts(), &rows)
     }
 
-    /// Does the same as [`new`](LocalUrn::new), from the weights and the count of each distinct word.
+    /// Does the same as [`new`](LocalUrn::new), from the weights and the count of each distinct
+    /// word.
     pub fn of_rows(a: &[f64], rows: &[(&[f64], u32)]) -> Option<Self> {
         Self::of_scaled_rows(a, rows, None)
     }
 
-    /// Does the same as [`of_rows`](LocalUrn::of_rows), the weights of each topic multiplied by its factor.
+    /// Does the same as [`of_rows`](LocalUrn::of_rows), the weights of each topic multiplied by its
+    /// factor.
     pub fn of_scaled_rows(
         a: &[f64],
         rows: &[(&[f64], u32)],
@@ -125,8 +127,8 @@ impl LocalUrn {
         self.a.len()
     }
 
-    /// Place of a topic of the whole urn among those of the document, which it may share with topics
-    /// of equal weights; `None` for topics that cannot produce any of its words.
+    /// Place of a topic of the whole urn among those of the document, which it may share with
+    /// topics of equal weights; `None` for topics that cannot produce any of its words.
     pub fn place(&self, topic: u32) -> Option<usize> {
         let place = *self.places.get(topic as usize)?;
         (place != NOWHERE).then_some(place as usize)

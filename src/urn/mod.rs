@@ -10,11 +10,12 @@
 //!
 //! is its likelihood under LDA and gamma-Poisson models up to a closed-form factor.
 //!
-//! The chains of a document ([`Chains`]) and those of an allocation model share the order of a sweep
-//! ([`Order`]) and the draw from cumulative weights in lanes ([`pick_lanes`](crate::math::pick_lanes)),
-//! but not the weights. A document's weight is one count times one q, all of them doubles in one row;
-//! an allocation's is a product over the margins of a network, of whole counts in scattered rows. A
-//! common loop would bring the conversions and the loop over margins into every draw of a document.
+//! The chains of a document ([`Chains`]) and those of an allocation model share the order of a
+//! sweep ([`Order`]) and the draw from cumulative weights in lanes
+//! ([`pick_lanes`](crate::math::pick_lanes)), but not the weights. A document's weight is one count
+//! times one q, all of them doubles in one row; an allocation's is a product over the margins of a
+//! network, of whole counts in scattered rows. A common loop would bring the conversions and the
+//! loop over margins into every draw of a document.
 
 mod balls;
 mod chains;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from copy import copy
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -40,11 +41,13 @@ class BlockScores(NamedTuple):
     methods: list[str]
     sizes: NDArray[np.int64]
     reached: NDArray[np.bool_]
+    corrections: NDArray[np.float64]
+    variances: NDArray[np.float64]
     trace: list[NDArray[np.float64]]
     interruption: BaseException | None = None
 
     @classmethod
-    def of(cls, scores: _core.Scores) -> BlockScores:
+    def of(cls, scores: _core.Scores | BlockScores) -> BlockScores:
         """The same arrays."""
         return cls(*(getattr(scores, name) for name in cls._fields))
 
@@ -58,6 +61,8 @@ class BlockScores(NamedTuple):
             methods=[""] * n_documents,
             sizes=np.zeros(n_documents, np.int64),
             reached=np.zeros(n_documents, np.bool_),
+            corrections=np.zeros(n_documents),
+            variances=np.zeros(n_documents),
             trace=[np.full((n_documents, 0), np.nan) for _ in range(_N_TRACED)],
         )
 
@@ -66,6 +71,7 @@ class BlockScores(NamedTuple):
         self.values[rows], self.std_errors[rows] = scores.values, scores.std_errors
         self.n_effs[rows], self.methods[rows] = scores.n_effs, scores.methods
         self.sizes[rows], self.reached[rows] = scores.sizes, scores.reached
+        self.corrections[rows], self.variances[rows] = scores.corrections, scores.variances
         n_points = max(self.trace[0].shape[1], scores.trace[0].shape[1])
         trace = self._widened(n_points)
         for mine, other in zip(trace, scores._widened(n_points), strict=True):
@@ -81,6 +87,8 @@ class BlockScores(NamedTuple):
             methods=[self.methods[row] for row in rows.tolist()],
             sizes=self.sizes[rows],
             reached=self.reached[rows],
+            corrections=self.corrections[rows],
+            variances=self.variances[rows],
             trace=[table[rows] for table in self.trace],
         )
 
@@ -114,11 +122,18 @@ class ScoringPlan:
 
     def __init__(self, parts: CoreParts, settings: Settings, seed: int, n_jobs: int) -> None:
         self._parts, self._settings, self._seed, self._n_jobs = parts, settings, seed, n_jobs
+        self._for_total = False
 
     @cached_property
     def model(self) -> _core.Model:
         """The model, made once in every process."""
         return self._parts.core_model()
+
+    def for_total(self) -> ScoringPlan:
+        """The same for the sake of a total: short runs, whose bias is told."""
+        other = copy(self)
+        other._for_total = True
+        return other
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "model"}
@@ -129,10 +144,21 @@ class ScoringPlan:
         check(self.model, *documents, self._settings)
 
     def score(
-        self, *documents: _core.Documents, progress: Callable[[int], None] | None = None
+        self,
+        *documents: _core.Documents,
+        sizes: NDArray[np.int64] | None = None,
+        number: int = 0,
+        progress: Callable[[int], None] | None = None,
     ) -> _core.Scores:
-        """Score documents, or held-out tokens given observed ones."""
+        """Score documents, or held-out tokens given observed ones.
+
+        `sizes` of the documents' runs, and the `number` of the round, are those of a total.
+        """
         function: Any = _core.score if len(documents) == 1 else _core.completion
+        of_total: dict[str, Any] = {}
+        if self._for_total:
+            sizes = None if sizes is None else np.require(sizes, np.int64, ["C", "A"])
+            function, of_total = _core.score_for_total, {"sizes": sizes, "number": number}
         scores: _core.Scores = function(
             self.model,
             *documents,
@@ -140,6 +166,7 @@ class ScoringPlan:
             seed=self._seed,
             n_jobs=self._n_jobs,
             progress=progress,
+            **of_total,
         )
         return scores
 
@@ -187,6 +214,9 @@ def score_in_blocks(
     corpora: list[Corpus],
     groups: NDArray[np.int64],
     progress: Callable[[int], None] | None,
+    *,
+    sizes: NDArray[np.int64] | None = None,
+    number: int = 0,
 ) -> BlockScores:
     """Score documents on the workers of an executor: to the bit what one process gives.
 
@@ -205,6 +235,8 @@ def score_in_blocks(
         Which of the different documents each one is, in order of first appearance.
     progress : callable, optional
         Told how many documents are done.
+    sizes, number
+        As in :meth:`ScoringPlan.score`.
     """
     first, copies = np.unique(groups, return_index=True, return_counts=True)[1:]
     lengths = np.sum([np.asarray(corpus.counts.sum(axis=1)).ravel() for corpus in corpora], axis=0)[
@@ -214,10 +246,11 @@ def score_in_blocks(
     scores = BlockScores.none(len(first))
     done = 0
 
-    def tasks() -> Iterator[tuple[tuple[_Rows, ...]]]:
+    def tasks() -> Iterator[tuple[Any, ...]]:
         for block in blocks:
             rows = first[block]
-            yield (tuple(_Rows.of(corpus, rows) for corpus in corpora),)
+            parts = tuple(_Rows.of(corpus, rows) for corpus in corpora)
+            yield parts, None if sizes is None else sizes[rows], number
 
     def describe(number: int) -> str:
         rows = first[blocks[number]]
@@ -236,8 +269,10 @@ def score_in_blocks(
     return scores.taken(groups)
 
 
-def _score_block(plan: ScoringPlan, rows: tuple[_Rows, ...]) -> BlockScores:
-    scores = plan.score(*(part.documents() for part in rows))
+def _score_block(
+    plan: ScoringPlan, rows: tuple[_Rows, ...], sizes: NDArray[np.int64] | None, number: int
+) -> BlockScores:
+    scores = plan.score(*(part.documents() for part in rows), sizes=sizes, number=number)
     if scores.interruption is not None:
         raise scores.interruption
     return BlockScores.of(scores)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from html import escape
@@ -26,6 +27,7 @@ from polyabayes.exceptions import (
     PolyabayesError,
     PolyabayesWarning,
     RefusedModelWarning,
+    WorkerError,
 )
 from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed, read_documents
 from polyabayes.likelihood.result import LogLikelihood, doubts
@@ -175,6 +177,9 @@ class Comparison(Result):
             variance = (deviations**2).sum() * (n - 1) / n
         # All tokens in one document: nothing is known of any other.
         std_error = float(np.sqrt(variance)) if np.isfinite(variance) and n > 1 else np.nan
+        # All documents share the error of what their values were corrected by.
+        first_error, second_error = (x.correction_std_error or 0.0 for x in (one, other))
+        std_error = float(np.hypot(std_error, np.hypot(first_error, second_error) / total))
         freedom = float(total**2 / (n_tokens**2).sum()) - 1
         return mean, std_error, max(freedom, 1.0)
 
@@ -266,6 +271,13 @@ class Comparison(Result):
         return f"<Comparison of {len(self.results)} models on {self.event}{given}>\n{self}"
 
 
+# Any error of a total will do: the least effort that corrected values take.
+_ANY_ERROR = 1e100
+
+# Rounds in which models are scored better, and how far below what is allowed they aim.
+_MOST_ROUNDS, _AIM = 3, 0.9
+
+
 def compare(
     models: Mapping[str, Any],
     documents: Any,
@@ -275,6 +287,7 @@ def compare(
     given_length: bool | None = None,
     exposure: Any = None,
     random_state: RandomState = None,
+    error_share: float | None = None,
     **scoring: Any,
 ) -> Comparison:
     """Compare models by the probability of the same event on the same documents.
@@ -297,6 +310,10 @@ def compare(
         depend on it. Default: those of the corpus, else 1.
     random_state : None, int, RandomState, Generator or SeedSequence
         One seed serves all models.
+    error_share : float, optional
+        Score only until the error of estimating each difference to the best model is at most this
+        share of its standard error for new documents, say 0.2: which is all that more effort
+        could take from the latter. The values then serve for sums, as with `total_std_error`.
     **scoring
         Further arguments of :func:`log_likelihood`: `executor`, `n_jobs`, `unseen` and others.
 
@@ -343,31 +360,48 @@ def compare(
         conditions_on_length(model, given_length)
     # A number is the seed that log_likelihood would be given; anything else is drawn from once.
     seed = random_state if isinstance(random_state, int) else draw_seed(random_state)
-    documents, n_unseen = _known_to_all(known, documents, scoring.get("unseen", "raise"))
+    corpus = read_documents(known.values(), documents)
+    known = {name: _named_by(corpus, model) for name, model in known.items()}
+    documents, n_unseen = _known_to_all(known, corpus, scoring.get("unseen", "raise"))
     if exposure is not None:
         # A comparison of LDA alone is told that it takes none.
         last = sorted(known.values(), key=lambda model: model._conditions_on_length)[:1]
         for model in last:
             documents = exposed(model, documents, exposure)
     results: dict[str, LogLikelihood] = {}
-    for name, model in known.items():
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", PolyabayesWarning)
-                results[name] = log_likelihood(
-                    model,
-                    documents,
-                    method,
-                    event=event,
-                    given_length=given_length,
-                    random_state=seed,
-                    **scoring,
-                )
-        except Interrupted as interruption:
-            results[name] = interruption.partial
-            raise Interrupted(f"while scoring {name!r}: {interruption}", results) from None
-        except PolyabayesError as error:
-            refused[name] = error
+    common: dict[str, Any] = {
+        "event": event,
+        "given_length": given_length,
+        "random_state": seed,
+        **scoring,
+    }
+
+    def score(targets: Mapping[str, dict[str, Any]]) -> None:
+        for name, of_total in targets.items():
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", PolyabayesWarning)
+                    results[name] = log_likelihood(
+                        known[name], documents, method, **common, **of_total
+                    )
+            except Interrupted as interruption:
+                results[name] = interruption.partial
+                raise Interrupted(f"while scoring {name!r}: {interruption}", results) from None
+            except WorkerError:
+                raise
+            except PolyabayesError as error:
+                refused[name] = error
+
+    if error_share is None:
+        score({name: {} for name in known})
+    else:
+        share = checks.share("error_share", error_share)
+        score({name: {"total_std_error": _ANY_ERROR} for name in known})
+        for _ in range(_MOST_ROUNDS):
+            wanted = _targets(_best_first(results), share)
+            if not wanted:
+                break
+            score({name: {"total_std_error": error} for name, error in wanted.items()})
     _check_enough(results, refused)
     for name, why in refused.items():
         warnings.warn(f"{name} is not compared: {why}", RefusedModelWarning, stacklevel=2)
@@ -383,19 +417,45 @@ def compare(
                 ImpossibleDocumentWarning,
                 stacklevel=2,
             )
+    return Comparison(
+        _best_first(results),
+        event,
+        given_length,
+        {name: str(why) for name, why in refused.items()},
+    )
+
+
+def _best_first(results: Mapping[str, LogLikelihood]) -> dict[str, LogLikelihood]:
+    """Those that score most of the documents, then by the total of what all of them score."""
     scored = {name: _scored(result) for name, result in results.items()}
+    if not scored:
+        return {}
     shared = reduce(np.logical_and, scored.values())
 
     def merit(name: str) -> tuple[int, float]:
         return int(scored[name].sum()), float(results[name].values[shared].sum())
 
-    best_first = sorted(results, key=merit, reverse=True)
-    return Comparison(
-        {name: results[name] for name in best_first},
-        event,
-        given_length,
-        {name: str(why) for name, why in refused.items()},
-    )
+    return {name: results[name] for name in sorted(results, key=merit, reverse=True)}
+
+
+def _targets(results: dict[str, LogLikelihood], share: float) -> dict[str, float]:
+    """Errors of totals to reach, of those models that are not known well enough."""
+    found: dict[str, float] = {}
+    if not results:
+        return found
+    comparison = Comparison(results, "", given_length=True, refused={})
+    best = comparison.best
+    for name, result in results.items():
+        std_error = comparison.difference(best, name)[1]
+        allowed = share * std_error * float(result.n_tokens.sum())
+        error = np.hypot(results[best].total_std_error, result.total_std_error)
+        if name == best or not allowed > 0 or error <= allowed:
+            continue
+        for one in (best, name):
+            target = _AIM * allowed / np.sqrt(2)
+            if results[one].total_std_error > target:
+                found[one] = min(found.get(one, np.inf), float(target))
+    return found
 
 
 def _check_enough(results: Mapping[str, Any], refused: Mapping[str, PolyabayesError]) -> None:
@@ -420,13 +480,25 @@ def _scored(result: LogLikelihood) -> NDArray[np.bool_]:
     return finite
 
 
+def _named_by(corpus: Corpus, model: Scorable) -> Scorable:
+    """The model with the words of the documents, whose columns are its own where it has no words.
+
+    Words that another model lacks can then be dropped for all.
+    """
+    nameless = getattr(model, "vocabulary_", corpus) is None
+    if not nameless or getattr(model, "n_features_in_", None) != corpus.n_words:
+        return model
+    named: Any = copy(model)
+    named.vocabulary_ = corpus.vocabulary
+    return named  # type: ignore[no-any-return]
+
+
 def _known_to_all(
-    models: Mapping[str, Scorable], documents: Any, unseen: str
+    models: Mapping[str, Scorable], corpus: Corpus, unseen: str
 ) -> tuple[Corpus, int]:
     """Documents without the words that some model lacks: every model must score the same tokens."""
     vocabularies = [getattr(model, "vocabulary_", None) for model in models.values()]
     words = [set(vocabulary.tolist()) for vocabulary in vocabularies if vocabulary is not None]
-    corpus = read_documents(models.values(), documents)
     if unseen != "drop" or not words or corpus.vocabulary is None:
         return corpus, 0
     common = reduce(set.__and__, words)

@@ -107,6 +107,10 @@ class LogLikelihood(Result):
     is_ratio : bool
         Whether the values are ratios of two estimates, as those of ``log_completion``: consistent,
         not unbiased.
+    correction_std_error : float or None
+        Standard error, in nats, that the removal of the bias of ln p brings to the total, where
+        an error of the total was asked for: the values are then those of short runs, each
+        corrected by its part of what all of them together are low by. They serve for sums.
     n_unseen_tokens : int
         Tokens dropped because the model does not know their words.
     ids : ndarray of str or None
@@ -143,6 +147,7 @@ class LogLikelihood(Result):
     ids: NDArray[Any] | None
     groups: NDArray[np.int64]
     is_ratio: bool = False
+    correction_std_error: float | None = None
 
     @property
     def is_unbiased(self) -> bool:
@@ -181,15 +186,16 @@ class LogLikelihood(Result):
         """
         errors = self._errors()
         per_group = np.bincount(self.groups, weights=errors)
-        return float(np.hypot(np.sqrt((per_group**2).sum()), self.log_bias.sum()))
+        beside = self.correction_std_error or 0.0
+        return float(np.hypot(np.hypot(np.sqrt((per_group**2).sum()), self.log_bias.sum()), beside))
 
     @property
     def log_bias(self) -> NDArray[np.float64]:
         """Bias of each value to second order, minus half the squared standard error (Jensen).
 
-        0 for ratios, whose two biases have opposite signs.
+        0 for ratios, whose two biases have opposite signs, and where it has been removed.
         """
-        if self.is_ratio:
+        if self.is_ratio or self.correction_std_error is not None:
             return np.zeros_like(self.values)
         bias: NDArray[np.float64] = -0.5 * self._errors() ** 2
         return bias
@@ -358,6 +364,7 @@ def collect(
     ids: NDArray[Any] | None,
     groups: NDArray[np.int64],
     is_ratio: bool = False,
+    correction_std_error: float | None = None,
 ) -> LogLikelihood:
     """Dress the scores of the compiled core."""
     return LogLikelihood(
@@ -377,6 +384,7 @@ def collect(
         ids=ids,
         groups=groups,
         is_ratio=is_ratio,
+        correction_std_error=correction_std_error,
     )
 
 

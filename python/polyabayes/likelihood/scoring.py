@@ -8,16 +8,19 @@ from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
-from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_in_blocks
-from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed
+from polyabayes.likelihood.blocks import BlockScores, ScoringPlan
+from polyabayes.likelihood.foreign import Scorable, as_scorable
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
+from polyabayes.likelihood.streams import documents_of
+from polyabayes.likelihood.totals import checked_target, score_to_target
 from polyabayes.scale.executors import check_executor, threads_of_task
 
 __all__ = ["EVENTS", "log_likelihood"]
@@ -34,6 +37,8 @@ def log_likelihood(
     n_particles: int | None = None,
     n_replicates: int | None = None,
     target_std_error: float | None = None,
+    total_std_error: float | None = None,
+    nats_per_token_std_error: float | None = None,
     event: str | None = None,
     given_length: bool | None = None,
     exposure: Any = None,
@@ -53,8 +58,9 @@ def log_likelihood(
     model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
         A model that is fitted or made by ``from_parameters``, or a fitted one of scikit-learn (or
         a Pipeline that ends in one), gensim, tomotopy or pycisTopic: see :mod:`polyabayes.interop`.
-    documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-        The documents. Equal documents are scored once.
+    documents : Corpus, Shards, sparse matrix, integer array or DataFrame
+        The documents, shape (n_documents, n_words). Equal documents are scored once. Those of
+        :class:`Shards <polyabayes.scale.Shards>` may be larger than memory: block by block.
     method : str, default="auto"
         ==============================  =========================================  =============
         method                          what it does                               cost
@@ -115,6 +121,13 @@ def log_likelihood(
         Sample size of each document at which pilots reach this standard error, or have spent
         `budget`. The estimate itself is made afresh and accepted whatever its error is, so that
         it stays unbiased; ``reached`` tells in which documents no pilot got there.
+    total_std_error, nats_per_token_std_error : float, optional
+        Standard error to reach in the sum over all documents, or in that sum by token: much
+        cheaper than good values of all documents, which are then for sums only. Sixteen short
+        annealing runs a document, whose bias of ln is removed by differences of larger means in
+        some documents (Rhee and Glynn 2015); where that is not enough, longer runs in the
+        documents that carry the error. Sizes depend on the whole corpus, and on no chunking.
+        With method "auto", no other size, and ``reached`` tells whether the total got there.
     event : {"sequence", "counts"}, optional
         The ordered tokens (default for LDA), or the bag of words with its multiplicity
         (default for gamma-Poisson).
@@ -178,6 +191,9 @@ def log_likelihood(
     I. Murray and R. Salakhutdinov (2009). Evaluating probabilities under high-dimensional latent
     variable models. NIPS.
 
+    C.-H. Rhee and P. W. Glynn (2015). Unbiased estimation with square root convergence for SDE
+    models. Operations Research 63.
+
     R. Neal (2001). Annealed importance sampling. Statistics and Computing 11.
 
     Examples
@@ -190,6 +206,14 @@ def log_likelihood(
     >>> result = pb.log_likelihood(model, [[1, 1, 1, 0]])
     >>> print(f"{result.total:.12f} {result.methods[0]}")
     -4.474050553487 exact
+
+    The total of a corpus, as exact as asked for:
+
+    >>> data = pb.datasets.make_lda_corpus(50, 100, 10, random_state=0)
+    >>> model = pb.LatentDirichletAllocation.from_parameters(0.5, data.topic_word)
+    >>> found = pb.log_likelihood(model, data.corpus, total_std_error=20.0, random_state=0)
+    >>> found.total_std_error < 20
+    True
     """
     model = as_scorable("model", model)
     event = model._default_event if event is None else checks.choice("event", event, EVENTS)
@@ -205,26 +229,41 @@ def log_likelihood(
         trace=trace,
         options=options,
     )
+    target = checked_target(
+        total_std_error,
+        nats_per_token_std_error,
+        {
+            "method": settings.method != "auto",
+            "n_samples": n_samples is not None,
+            "n_particles": n_particles is not None,
+            "n_replicates": n_replicates is not None,
+            "target_std_error": target_std_error is not None,
+            "trace": trace,
+        },
+    )
     n_threads = threads_of_task(check_executor(executor), n_jobs)
-    corpus, n_unseen = model._aligned(documents, "documents", unseen)
-    corpus = exposed(model, corpus, exposure)
+    corpus = documents_of(model, documents, unseen, exposure)
     plan = ScoringPlan(model._core_parts(), settings, draw_seed(random_state), n_threads)
-    core_documents = corpus._core_documents()
-    groups = core_documents.groups()
-    scores: _core.Scores | BlockScores
-    with progress_bar(progress, corpus.n_documents, "document") as update:
-        if executor is None:
-            scores = plan.score(core_documents, progress=update)
-        else:
-            plan.check(core_documents)
-            scores = score_in_blocks(executor, plan, [corpus], groups, update)
+    plan = plan if target is None else plan.for_total()
+
+    def score(sizes: NDArray[np.int64] | None, number: int) -> _core.Scores | BlockScores:
+        with progress_bar(progress, corpus.n_documents, "document") as update:
+            return corpus.score(plan, executor, update, sizes=sizes, number=number)
+
+    correction = None
+    if target is None:
+        scores = score(None, 0)
+    else:
+        wanted = target(int(corpus.n_tokens.sum()))
+        scores, correction = score_to_target(score, corpus.groups, corpus.n_tokens, wanted)
     result = collect(
         scores,
         settings,
-        n_tokens=corpus.counts.sum(axis=1),
-        n_unseen_tokens=n_unseen,
+        n_tokens=corpus.n_tokens,
+        n_unseen_tokens=corpus.n_unseen,
         ids=corpus.ids,
-        groups=groups,
+        groups=corpus.groups,
+        correction_std_error=correction,
     )
     if scores.interruption is not None:
         raise interrupted(scores.interruption, result)

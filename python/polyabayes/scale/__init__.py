@@ -1,5 +1,6 @@
-"""Work on many processes and machines: executors, and a shim for Ray, which has none."""
+"""Corpora larger than memory, and work on many processes and machines."""
 
 from polyabayes.scale.ray import RayExecutor
+from polyabayes.scale.shards import Shard, Shards, read_shards, write_shards
 
-__all__ = ["RayExecutor"]
+__all__ = ["RayExecutor", "Shard", "Shards", "read_shards", "write_shards"]

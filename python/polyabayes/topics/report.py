@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import warnings
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -17,8 +18,8 @@ from polyabayes._support import checks
 from polyabayes._support.files import checked_path, replacing
 from polyabayes._support.random import RandomState
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import InvalidArgumentError
-from polyabayes.likelihood.result import LogLikelihood
+from polyabayes.exceptions import InvalidArgumentError, PolyabayesWarning
+from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.topics.diagnostics import diagnostics, top_documents
 from polyabayes.topics.fitted import TopicModel, fitted_model, named_by, names, probabilities
@@ -106,9 +107,13 @@ def report(
     shown = min(checks.whole_number("n_documents", n_documents), corpus.n_documents)
     scores = None
     if fitted._has_likelihood():
-        scores = log_likelihood(
-            fitted, corpus, random_state=random_state, n_jobs=n_jobs, progress=progress
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PolyabayesWarning)
+            scores = log_likelihood(
+                fitted, corpus, random_state=random_state, n_jobs=n_jobs, progress=progress
+            )
+        for category, message in doubts(scores, "polyabayes.log_likelihood(model, documents, {})"):
+            warnings.warn(message, category, stacklevel=2)
     content = {
         "model": _about_model(fitted),
         "corpus": _about_corpus(corpus, n_unseen),

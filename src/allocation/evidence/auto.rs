@@ -1,4 +1,4 @@
-//! Which method finds the evidence where none is asked for.
+//! Choice of the method of the evidence where none is asked for.
 
 use super::samplers;
 use super::settings::{Method, Sampler, Settings};

@@ -37,8 +37,8 @@ pub enum Sampler {
 pub struct Settings {
     /// The method.
     pub method: Method,
-    /// Particles of a filter (1,000), or chains of an annealed population (16), in a replicate. Where
-    /// the method is chosen, they are particles.
+    /// Particles of a filter (1,000), or chains of an annealed population (16), in a replicate.
+    /// Where the method is chosen, they are particles.
     pub n_particles: Option<usize>,
     /// Temperatures of annealing (1,000); scans of the longest round of tempering (by their cost).
     pub n_samples: Option<usize>,
@@ -48,7 +48,7 @@ pub struct Settings {
     pub resample_below: f64,
     /// How a filter resamples.
     pub resampling: Resampling,
-    /// In which order a filter draws the tokens.
+    /// Order in which a filter draws the tokens.
     pub order: TokenOrder,
     /// Multiply-adds that an exact sum may take (1e9; 1e7 where it is only tried).
     pub budget: Option<f64>,

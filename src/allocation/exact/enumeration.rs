@@ -87,9 +87,9 @@ impl<'a, O: Observer> Enumeration<'a, O> {
         (n_left / a_token) as u64 + 1
     }
 
-    /// Joint states that tokens of the data take in allocations at least, and allocations that there
-    /// are at some time: they are told apart by every margin alone, in whose blocks tokens take all
-    /// joint states independently.
+    /// Joint states that tokens of the data take in allocations at least, and allocations that
+    /// there are at some time: they are told apart by every margin alone, in whose blocks tokens
+    /// take all joint states independently.
     fn least_work(&self) -> Result<(f64, f64)> {
         let orders = |values: &Vec<_>| ln_factorial(values.len() as u64);
         let ln_symmetries: f64 = self.symmetry.nodes.iter().map(orders).sum();
@@ -258,7 +258,8 @@ mod tests {
             let done = Enumeration::of_tokens(&problem, 1e9, &()).unwrap();
             let (least, _) = done.least_work().unwrap();
             assert!(least <= done.n_branches as f64, "{least} {}", done.n_branches);
-            // It is of use: within a factor of the permutations of two hidden values and of merging.
+            // It is of use: within a factor of the permutations of two hidden values and of
+            // merging.
             assert!(least > 0.02 * done.n_branches as f64, "{least} {}", done.n_branches);
         }
     }

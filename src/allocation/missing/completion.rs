@@ -97,8 +97,8 @@ fn ln_poisson(mean: f64) -> Result<Vec<f64>> {
     Ok(ln_shares)
 }
 
-/// Ratio of the means of two estimates from the same replicates, and its standard error: that of the
-/// delta method, and no less than that of the replicates' own ratios, were these independent of
+/// Ratio of the means of two estimates from the same replicates, and its standard error: that of
+/// the delta method, and no less than that of the replicates' own ratios, were these independent of
 /// their weights. It matters where one replicate has nearly all the weight.
 fn ratio(ln_parts: &[f64], ln_wholes: &[f64]) -> (f64, f64) {
     let ln_unit = ln_wholes.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -1,8 +1,8 @@
 //! Sums over the total of a tensor with cells that were not observed.
 //!
 //! The total T is free. The urn goes on after the observed tokens with tokens that may fall in any
-//! missing cell: the sum of its weights after m of them gives Pr(S_+ = T, X_observed) for T = T_o + m,
-//! so that one run serves all totals.
+//! missing cell: the sum of its weights after m of them gives Pr(S_+ = T, X_observed) for T = T_o +
+//! m, so that one run serves all totals.
 
 use super::incomplete::Incomplete;
 use crate::error::Result;
@@ -58,7 +58,8 @@ impl Incomplete {
         }
     }
 
-    /// Draws missing tokens one by one. `draw` draws one, and tells the weight of every cell before.
+    /// Draws missing tokens one by one. `draw` draws one, and tells the weight of every cell
+    /// before.
     ///
     /// Pr(T_o + m, X) = NB(T_o + m) (T_o + m)!/(Π X! m!) Z_m, where Z_m = Π Σ weights.
     pub(super) fn sums(

@@ -77,7 +77,7 @@ impl Width {
     }
 }
 
-/// Where a count is in memory, and the base count that it is added to.
+/// Place of a count in memory, and the base count that it is added to.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) base: f64,
@@ -101,7 +101,7 @@ impl Place {
 /// Marginal counts of one group of particles, as a token sees them.
 pub(crate) struct Group<'a> {
     pub(crate) words: &'a mut [Words],
-    /// Which group.
+    /// Number of the group.
     pub(crate) index: usize,
     /// Places of all pairs of a factor and a state.
     pub(crate) places: &'a [Place],
@@ -166,8 +166,8 @@ impl Particles {
         Ok(Particles { words, n_groups, blocks, block_of, classes, ancestry })
     }
 
-    /// Brings the blocks of a token up to date, and adds the places of all its pairs of a factor and
-    /// a state to `places`; `base` has the base count of every row.
+    /// Brings the blocks of a token up to date, and adds the places of all its pairs of a factor
+    /// and a state to `places`; `base` has the base count of every row.
     pub(crate) fn open(
         &mut self,
         plan: &Plan,
@@ -204,7 +204,7 @@ impl Particles {
         }
     }
 
-    /// Where a row of the problem, of a block that is up to date, is in memory.
+    /// Place in memory of a row of the problem, the block of which is up to date.
     pub(crate) fn place(&self, row: usize, base: f64) -> Place {
         let block = &self.blocks[self.block_of[row] as usize];
         let Width { n_bytes, mask } = self.classes[block.class].width;

@@ -1,13 +1,13 @@
-//! Particles that look ahead, along the counts that a Gibbs run expects of the tokens to come, and that
-//! do not rely on it.
+//! Particles that look ahead, along the counts that a Gibbs run expects of the tokens to come, and
+//! that do not rely on it.
 //!
-//! A guide is a target γ_t h_t after every token t, γ being the law of the allocations of the tokens so
-//! far. The plain guide has h = 1. The one that looks ahead has h_t = Π (Γ(α + S + F_t)/Γ(α + S))^power,
-//! F_t being λ times the marginal counts expected of the tokens after t: the urn of the network with
-//! pseudo-counts that know the future. Where the future is not what was expected, the weights of its
-//! particles have heavy tails. The particles therefore target the sum Σ c_t γ_t h_t over both guides, a
-//! token being drawn from all of it. When no token is left, every h is 1, and the sum is known: there is
-//! no bias, whatever the c are.
+//! A guide is a target γ_t h_t after every token t, γ being the law of the allocations of the
+//! tokens so far. The plain guide has h = 1. The one that looks ahead has h_t = Π (Γ(α + S +
+//! F_t)/Γ(α + S))^power, F_t being λ times the marginal counts expected of the tokens after t: the
+//! urn of the network with pseudo-counts that know the future. Where the future is not what was
+//! expected, the weights of its particles have heavy tails. The particles therefore target the sum
+//! Σ c_t γ_t h_t over both guides, a token being drawn from all of it. When no token is left, every
+//! h is 1, and the sum is known: there is no bias, whatever the c are.
 
 use rand::Rng;
 
@@ -26,24 +26,25 @@ use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 /// Particles of the pilot of each guide.
 const PILOT: usize = 128;
 
-/// Power of what a pilot finds in the share of its guide: short runs vary too much to be taken at their
-/// word.
+/// Power of what a pilot finds in the share of its guide: short runs vary too much to be taken at
+/// their word.
 const POWER: f64 = 0.1;
 
 /// Share below which a guide is not followed.
 const LEAST_SHARE: f64 = 0.1;
 
-/// Tokens up to which both guides are followed. With more of them their ratio leaves the range of double
-/// precision.
+/// Tokens up to which both guides are followed. With more of them their ratio leaves the range of
+/// double precision.
 const BOTH_UP_TO: u64 = 3_000;
 
-/// What is expected of a row is taken back when so much of it has come, or all.
+/// Share of a row's expected tokens after whose arrival they are no longer expected; or all of
+/// them.
 const LAG: f64 = 0.02;
 
 /// ln Ẑ of one run. Unbiased.
 ///
-/// Each guide has its share of the particles' weights as they would be on average if the pilots were
-/// right: c_t = share/Ẑ_t, Ẑ_t being the pilot's estimate of Σ γ_t h_t.
+/// Each guide has its share of the particles' weights as they would be on average if the pilots
+/// were right: c_t = share/Ẑ_t, Ẑ_t being the pilot's estimate of Σ γ_t h_t.
 ///
 /// # Errors
 /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
@@ -80,8 +81,8 @@ struct Guide<'a> {
     ln_growths: Vec<f64>,
 }
 
-/// Guides with shares by what their pilots found, without those that found next to nothing; or the best
-/// one alone.
+/// Guides with shares by what their pilots found, without those that found next to nothing; or the
+/// best one alone.
 fn shared(pilots: [(f64, Guide<'_>); 2], both: bool) -> Vec<Guide<'_>> {
     let best = pilots.iter().map(|(ln_value, _)| *ln_value).fold(f64::NEG_INFINITY, f64::max);
     let promise = |ln_value: f64| (POWER * (ln_value - best)).exp();
@@ -187,8 +188,8 @@ impl<'a, L: UniformLanes> Guided<'a, L> {
         })
     }
 
-    /// ln of what the law of allocations is multiplied by when no token is left, if the mass of each
-    /// guide starts at its share.
+    /// ln of what the law of allocations is multiplied by when no token is left, if the mass of
+    /// each guide starts at its share.
     fn ln_end(&self) -> f64 {
         let ln_ends = self.followed.iter().map(|guide| guide.ln_end(self.problem, &self.alphas));
         ln_ends.collect::<LogSum>().ln_sum()
@@ -258,7 +259,7 @@ struct Followed<'a> {
     to_come: Vec<f64>,
     places: Vec<Place>,
     ratios: Ratios,
-    /// What its weights are multiplied by, so that its share stays.
+    /// Factor of the guide's weights, so that its share stays.
     pace: f64,
     weights: Vec<Lanes>,
     sums: Vec<Lanes>,
@@ -342,11 +343,11 @@ impl<'a> Followed<'a> {
 struct Change {
     row: usize,
     power: i32,
-    /// What was expected.
+    /// Tokens expected before.
     before: f64,
 }
 
-/// Ratios of targets when what is expected of a token goes: Π (Γ(α + F_t + S)/Γ(α + F_{t-1} +
+/// Ratios of targets when the expectation of a token goes: Π (Γ(α + F_t + S)/Γ(α + F_{t-1} +
 /// S))^power over the rows that change, each tabulated for the counts S that there are.
 #[derive(Default)]
 struct Ratios {
@@ -354,10 +355,10 @@ struct Ratios {
     values: Vec<f64>,
 }
 
-/// Those of one row.
+/// Ratios of one row.
 struct Ratio {
     place: Place,
-    /// Where in the table the least count is.
+    /// Place of the least count in the table.
     start: usize,
     least: i32,
 }

@@ -5,7 +5,7 @@ use crate::allocation::model::problem::Problem;
 use crate::math::Move;
 use crate::rng::{LANES, Lanes};
 
-/// Which values of the hidden nodes the particles have used.
+/// Values of the hidden nodes that the particles have used.
 ///
 /// The values of a hidden node are exchangeable, but the expectations name them: particles would
 /// see one of K! equal modes. Allocations that differ by the names of a node's values are therefore
@@ -24,7 +24,7 @@ struct UsedNode {
     tokens: Vec<Lanes>,
     /// Share of every value in the responsibilities of the token.
     shares: Vec<f64>,
-    /// What the weight of a state with this value is to be multiplied by.
+    /// Factor of the weight of a state with each value.
     factors: Vec<Lanes>,
 }
 
@@ -111,7 +111,7 @@ impl UsedNode {
         for (value, factors) in self.factors.iter_mut().enumerate() {
             for lane in 0..LANES {
                 let opens = unused(value, lane);
-                // Where no value is unused, there is none to divide by the share of.
+                // The share of unused values is zero where there is none.
                 let name =
                     n_unused[lane] * self.shares[value] / (share_unused[lane] + (1.0 - opens));
                 factors[lane] = opens * name + (1.0 - opens);

@@ -1,4 +1,4 @@
-//! What a Gibbs run expects of the hidden values of every token.
+//! Expected hidden values of every token, by a Gibbs run.
 
 use rand::RngExt as _;
 
@@ -11,8 +11,9 @@ use crate::error::{Result, array_of};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 use crate::urn::Order;
 
-/// λ. The more is trusted, the lighter the tails of the proposals, and the more of the sum lies where
-/// no particle comes: errors are told too small. Less than this costs accuracy with many tokens.
+/// λ. The more is trusted, the lighter the tails of the proposals, and the more of the sum lies
+/// where no particle comes: errors are told too small. Less than this costs accuracy with many
+/// tokens.
 const TRUST: f64 = 0.05;
 
 /// Sweeps over which the chains anneal from independent tokens, and as many that are averaged.
@@ -21,8 +22,8 @@ const GIBBS_SWEEPS: usize = 120;
 /// Every so many sweeps are averaged.
 const THINNING: usize = 4;
 
-/// Nats of the law of allocations over which the weight of a chain falls to 1/e: chains that differ as
-/// draws of one posterior do all count, those that got stuck do not.
+/// Nats of the law of allocations over which the weight of a chain falls to 1/e: chains that differ
+/// as draws of one posterior do all count, those that got stuck do not.
 const SPREAD: f64 = 20.0;
 
 /// Share of a token's responsibilities that is spread evenly over all states: no state is ruled
@@ -160,7 +161,7 @@ impl Tallies {
         sums
     }
 
-    /// What each state of one chain is called in another, where hidden values may be renamed.
+    /// Names of the states of one chain in another, where hidden values may be renamed.
     fn names(&self, problem: &Problem, lane: usize, other: usize) -> Vec<usize> {
         let mut names: Vec<usize> = (0..problem.plan.n_states).collect();
         for &(node, stride, size) in problem.plan.cliques[0].digits() {
@@ -225,7 +226,8 @@ mod tests {
     use crate::allocation::model::network::{Network, Prior};
     use crate::counts::CountTensor;
 
-    /// Chains that differ by names alone average to any of them: two hidden nodes of 2 and 3 values.
+    /// Chains that differ by names alone average to any of them: two hidden nodes of 2 and 3
+    /// values.
     #[test]
     fn chains_are_averaged_under_the_names_of_one() {
         let parents = vec![vec![2], vec![3], vec![], vec![2]];

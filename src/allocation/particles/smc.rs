@@ -14,7 +14,7 @@ use crate::filter::{self, Block as _, Options, Population, Replicate, Target};
 use crate::math::{Move, Resampling, pick_lanes};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
-/// In which order the tokens are drawn. Unbiased for any; the variance depends on it.
+/// Order in which the tokens are drawn. Unbiased for any; the variance depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenOrder {
     /// Shuffled, anew for every replicate.
@@ -34,7 +34,7 @@ pub struct Filter {
     pub threshold: f64,
     /// How.
     pub resampling: Resampling,
-    /// In which order the tokens come.
+    /// Order of the tokens.
     pub order: TokenOrder,
 }
 
@@ -73,7 +73,7 @@ impl Filter {
     }
 }
 
-/// Which counts of the particles remain.
+/// Counts of the particles that remain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
     /// All.
@@ -242,7 +242,7 @@ mod tests {
     use crate::counts::CountTensor;
     use crate::rng::{Key, Purpose};
 
-    /// Where all resamplings are multinomial, the mean of Ẑ² (1 - V) is Z².
+    /// The mean of Ẑ² (1 - V) is Z² where all resamplings are multinomial.
     #[test]
     fn the_descent_of_the_particles_tells_the_variance() {
         let (sizes, prior) = (vec![2, 2, 2], Prior { concentration: 1.0, tables: None });

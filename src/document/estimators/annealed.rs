@@ -56,8 +56,7 @@ pub fn ln_urn_sums(
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let (path, betas) = (UrnPath::new(urn, start, observer)?, start.betas(n_temperatures));
-    in_lanes(n_runs, || Ok(vec![annealing::ln_sums(&path, &betas, rng, observer)?]))
+    UrnPath::new(urn, start, observer)?.ln_urn_sums(n_runs, n_temperatures, rng, observer)
 }
 
 /// ln Ẑ of `n_runs` chains that run the same path backwards, from topics of all tokens that are a
@@ -82,7 +81,7 @@ pub fn ln_urn_sums_reversed<S: Stream>(
 }
 
 /// Distributions from the start to the urn.
-struct UrnPath<'a> {
+pub(crate) struct UrnPath<'a> {
     urn: &'a LocalUrn,
     start: Start,
     /// m, where the start is the mean field.
@@ -92,7 +91,11 @@ struct UrnPath<'a> {
 }
 
 impl<'a> UrnPath<'a> {
-    fn new(urn: &'a LocalUrn, start: Start, observer: &impl Observer) -> Result<Self> {
+    /// Finds the start.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
+    pub(crate) fn new(urn: &'a LocalUrn, start: Start, observer: &impl Observer) -> Result<Self> {
         let mut path = UrnPath { urn, start, expected: Vec::new(), ln_q: Vec::new() };
         match start {
             Start::Prior => path.ln_q = urn.all_weights().iter().map(|q| q.ln()).collect(),
@@ -105,6 +108,21 @@ impl<'a> UrnPath<'a> {
             }
         }
         Ok(path)
+    }
+
+    /// ln Ẑ of independent chains through `n_temperatures` steps.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
+    pub(crate) fn ln_urn_sums(
+        &self,
+        n_runs: usize,
+        n_temperatures: usize,
+        rng: &mut impl Stream,
+        observer: &impl Observer,
+    ) -> Result<Vec<f64>> {
+        let betas = self.start.betas(n_temperatures);
+        in_lanes(n_runs, || Ok(vec![annealing::ln_sums(self, &betas, rng, observer)?]))
     }
 
     /// m and a of every topic.
@@ -135,7 +153,7 @@ impl<'a> UrnPath<'a> {
 }
 
 /// The urn at one β.
-struct Level<'a> {
+pub(crate) struct Level<'a> {
     base: Cow<'a, [f64]>,
     unit: f64,
     q: Cow<'a, [f64]>,

@@ -9,8 +9,8 @@ use crate::math::Cumulative;
 use crate::rng::Stream;
 use crate::urn::LocalUrn;
 
-/// Least second-order term: beyond it the expansion means nothing, and a topic that is possible must
-/// keep a responsibility.
+/// Least second-order term: beyond it the expansion means nothing, and a topic that is possible
+/// must keep a responsibility.
 const LARGEST_CORRECTION: f64 = -1.0;
 
 /// Products outside are carried on as logarithms.
@@ -28,8 +28,8 @@ pub struct MeanField {
     pub n_iterations: usize,
 }
 
-/// Update of the responsibilities g of a token, given x = a_k + Σ_{l' ≠ l} g_{l'}(k), the balls that
-/// the other tokens are expected to leave.
+/// Update of the responsibilities g of a token, given x = a_k + Σ_{l' ≠ l} g_{l'}(k), the balls
+/// that the other tokens are expected to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// g ∝ q x.

@@ -205,8 +205,8 @@ impl<T: Real> Lattice<T> {
 impl Rows {
     /// The rows of `d` totals for all levels up to `n_levels`, and the number of values they hold.
     ///
-    /// Let t_i = n_i + ... + n_d be the tail sums. Rows in lexicographic order of (t_1, ..., t_d) are
-    /// in graded order, and the rank of a row is Σ_i C(t_i + d - i, d - i + 1).
+    /// Let t_i = n_i + ... + n_d be the tail sums. Rows in lexicographic order of (t_1, ..., t_d)
+    /// are in graded order, and the rank of a row is Σ_i C(t_i + d - i, d - i + 1).
     fn new(d: usize, n_levels: usize) -> Result<(Self, usize)> {
         let n_rows = ln_binomial((n_levels + d) as f64, d as f64).exp().round() as usize;
         let name = "rows of totals of the topics";

@@ -18,7 +18,8 @@ pub struct LdaPrior {
     pub alpha: Vec<f64>,
     /// β, the same.
     pub beta: f64,
-    /// Whether α_k and β have exponential priors, whose means are the values above, and are learned.
+    /// Whether α_k and β have exponential priors, whose means are the values above, and are
+    /// learned.
     pub learned: bool,
 }
 

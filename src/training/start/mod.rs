@@ -2,11 +2,11 @@
 //!
 //! From uniform topics of tokens, a sampler of exactly K topics often ends in a mode in which one
 //! topic holds two themes and two topics share another theme; it leaves this mode only by chance.
-//! With more topics hardly any theme stays without one of its own. Then the pairs of topics are
-//! merged whose merger the density of the words likes best, until K are left (compare the split and merge
-//! EM of Ueda, Nakano, Ghahramani and Hinton 2000, "SMEM algorithm for mixture models", Neural
-//! Computation 12). All this comes before the first sweep of a chain: the chain starts elsewhere,
-//! and its law is the same.
+//! Hardly any theme stays without a topic of its own where there are more topics. Then the pairs of
+//! topics are merged whose merger the density of the words likes best, until K are left (compare
+//! the split and merge EM of Ueda, Nakano, Ghahramani and Hinton 2000, "SMEM algorithm for mixture
+//! models", Neural Computation 12). All this comes before the first sweep of a chain: the chain
+//! starts elsewhere, and its law is the same.
 
 mod merge;
 

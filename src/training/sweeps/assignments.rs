@@ -135,7 +135,7 @@ impl<'a> Assignments<'a> {
 
     /// One Gibbs sweep over all documents given the pseudo-counts and weights of `step`.
     ///
-    /// Where `tables` is set, also draws, and sums over documents, the number of tables
+    /// If `tables` is set, it also draws, and sums over documents, the number of tables
     /// CRT(n_dk, a_k) that seat the tokens of topic k (PFA notes, eq. 20 corrected).
     pub(in crate::training) fn sweep(
         &mut self,

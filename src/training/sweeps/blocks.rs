@@ -75,7 +75,8 @@ impl Block {
         Ok(Block { documents, word_starts, token_documents, topics })
     }
 
-    /// The place of every token in the order of documents and cells, counted from the block's first.
+    /// The place of every token in the order of documents and cells, counted from the block's
+    /// first.
     fn places<'a>(&'a self, counts: &'a CountMatrix) -> impl Iterator<Item = usize> + 'a {
         let mut next = Vec::with_capacity(self.documents.len());
         let mut start = 0;

@@ -1,7 +1,7 @@
 //! Darts thrown on weights that are summed in single precision.
 //!
-//! Weight k is in lane k mod [`LANES`] of line k / [`LANES`]. A dart meets the lanes in the order of
-//! [`in_order`], and in a lane one line after the other.
+//! Weight k is in lane k mod [`LANES`] of line k / [`LANES`]. A dart meets the lanes in the order
+//! of [`in_order`], and in a lane one line after the other.
 
 // Inlined into loops that are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
@@ -38,8 +38,8 @@ pub(super) fn in_order(n: usize) -> impl Iterator<Item = usize> + Clone {
     lanes.flat_map(move |lane| (lane..n).step_by(LANES))
 }
 
-/// The item on which a dart falls, its weights summed in double precision; `None` where no weight is
-/// positive. Rounding may carry the dart past all of them: then it is the last that is possible.
+/// The item on which a dart falls, its weights summed in double precision; `None` where no weight
+/// is positive. Rounding may carry the dart past all of them: then it is the last that is possible.
 pub(super) fn fall_exactly<T>(
     weights: impl Iterator<Item = (T, f64)> + Clone,
     u: f64,

@@ -20,8 +20,8 @@ struct Counts([u16; LANES]);
 
 /// 2 bytes a document and topic of a block; a draw costs a pass over all topics.
 ///
-/// Sums in single precision tell on which topic a dart falls, unless it falls so near to a limit that
-/// their rounding might matter: then the weights are summed again in double precision.
+/// Sums in single precision tell on which topic a dart falls, unless it falls so near to a limit
+/// that their rounding might matter: then the weights are summed again in double precision.
 pub(super) struct Dense {
     n_topics: usize,
     /// Lines of a document.
@@ -117,7 +117,8 @@ fn take_up(row: &mut Row, word: &Word<'_>) {
     weigh(word, |line, q, base| (row.q[line], row.base[line]) = (q, base));
 }
 
-/// The topics of some tokens of different documents, or [`OPEN`] where single precision cannot tell.
+/// The topics of some tokens of different documents, or [`OPEN`] where single precision cannot
+/// tell.
 ///
 /// A limit between topics has an error, in units of the total, of as many roundings as there are
 /// lines and 8 more: 4 for a weight, one for each line and each halving of the lanes. The dart has

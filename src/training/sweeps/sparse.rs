@@ -1,5 +1,5 @@
-//! A list of topics and counts for every document, and draws in single precision that come out as in
-//! double precision.
+//! A list of topics and counts for every document, and draws in single precision that come out as
+//! in double precision.
 
 // The loops are compiled for several instruction sets, with all their parts in them.
 #![allow(clippy::inline_always)]
@@ -15,9 +15,9 @@ const ALL_TOPICS: usize = 1 << 16;
 /// Topic of a place in a list that is not taken.
 const NONE: u16 = u16::MAX;
 
-/// 4 bytes a token of a block, and 96 for every 16 topics that a document may have, whole or begun; a
-/// draw costs a pass over the document's topics, and one over all topics where the pseudo-counts take
-/// it.
+/// 4 bytes a token of a block, and 96 for every 16 topics that a document may have, whole or begun;
+/// a draw costs a pass over the document's topics, and one over all topics where the pseudo-counts
+/// take it.
 ///
 /// A dart falls on the weights n q of the document's places first, then on the weights a q of all
 /// topics; where single precision leaves open on which, they are summed again in double precision.
@@ -217,7 +217,8 @@ impl Sparse {
         own.chain(in_order(self.n_topics).map(prior))
     }
 
-    /// Place or topic on which the dart falls, in double precision; `None` where all weights have underflown.
+    /// Place or topic on which the dart falls, in double precision; `None` where all weights have
+    /// underflown.
     #[cold]
     fn draw_exactly(&self, word: &Word<'_>, document: u32, u: f64) -> Option<Drawn> {
         fall_exactly(self.weights(word, document), u)
@@ -286,11 +287,11 @@ fn take_up(prior: &mut Prior, word: &Word<'_>) {
 
 /// Draws for some tokens of different documents, or [`Drawn::Open`].
 ///
-/// A limit has an error of as many roundings as there are lines summed up to it, and 9 more: 4 for a
-/// weight, 4 for the halvings of the lanes, one where the weights a q follow those of the document.
-/// The dart has 16 more: those of the total, of u and its product, and of up to 5 differences.
-/// Roundings of the document's sums are in units of the total, those of the lines of a q in units of
-/// their sum.
+/// A limit has an error of as many roundings as there are lines summed up to it, and 9 more: 4 for
+/// a weight, 4 for the halvings of the lanes, one where the weights a q follow those of the
+/// document. The dart has 16 more: those of the total, of u and its product, and of up to 5
+/// differences. Roundings of the document's sums are in units of the total, those of the lines of a
+/// q in units of their sum.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn propose(
     prior: &Prior,

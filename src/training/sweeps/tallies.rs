@@ -3,7 +3,7 @@
 /// Most tokens that are drawn side by side.
 pub(super) const BATCH: usize = 8;
 
-/// What the topics of the tokens of one word depend on, beside their documents.
+/// Weights of one word in the topics, and the pseudo-counts.
 #[derive(Clone, Copy)]
 pub(super) struct Word<'a> {
     /// Pseudo-counts.
@@ -40,12 +40,12 @@ pub(super) trait Tallies {
     /// Takes tokens out of their documents.
     fn remove(&mut self, tokens: Batch<'_>, topics: &[u16]);
 
-    /// Draws the topics of up to [`BATCH`] tokens of the word taken up, which have been removed from
-    /// their documents, and adds them again.
+    /// Draws the topics of up to [`BATCH`] tokens of the word taken up, which have been removed
+    /// from their documents, and adds them again.
     ///
-    /// A topic is drawn with probability proportional to (a_k + n_k) q_k; `uniforms` are the tokens'
-    /// numbers in [0, 1). First all counts are read, at last all are written: the processor works on
-    /// the tokens side by side only as long as none reads near where another has written.
+    /// A topic is drawn with probability proportional to (a_k + n_k) q_k; `uniforms` are the
+    /// tokens' numbers in [0, 1). First all counts are read, at last all are written: the processor
+    /// works on the tokens side by side only as long as none reads near where another has written.
     fn draw(
         &mut self,
         word: &Word<'_>,

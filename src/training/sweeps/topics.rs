@@ -40,8 +40,8 @@ impl Topics {
         Ok(Topics { weights, scale, n_tokens, prior, own_priors: None })
     }
 
-    /// Sets weights to gamma variates (or means) whose normalised columns are φ, scales so that they
-    /// are, and counts the tokens of each topic.
+    /// Sets weights to gamma variates (or means) whose normalised columns are φ, scales so that
+    /// they are, and counts the tokens of each topic.
     pub(in crate::training) fn update(
         &mut self,
         tokens: &Assignments<'_>,

@@ -572,3 +572,22 @@ def test_warnings_of_estimators_name_the_function_that_takes_the_argument(monkey
             scored(COUNTS)
         assert "use polyabayes.log_likelihood(model, X, n_samples=" in str(caught[0].message)
         assert caught[0].filename == __file__
+
+
+def test_words_are_dropped_for_models_without_words_too():
+    """The columns of a model without words are those of documents of its width."""
+    words = ["a", "b", "c", "d"]
+    topics = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
+    part = topics[:, 1:] / topics[:, 1:].sum(axis=1, keepdims=True)
+    make = pb.LatentDirichletAllocation.from_parameters
+    fewer = make(doc_topic_prior=0.5, topic_word=part, vocabulary=words[1:])
+    documents = pb.Corpus([[3, 1, 2, 0], [0, 2, 1, 5]], vocabulary=words)
+    nameless = make(doc_topic_prior=0.5, topic_word=topics)
+    named = make(doc_topic_prior=0.5, topic_word=topics, vocabulary=words)
+    found, wanted = (
+        pb.compare({"all": model, "fewer": fewer}, documents, unseen="drop")
+        for model in (nameless, named)
+    )
+    assert found.difference("all", "fewer") == wanted.difference("all", "fewer")
+    assert found.results["all"].n_tokens.tolist() == [3, 8]
+    assert nameless.vocabulary_ is None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -194,3 +196,14 @@ def test_bad_reports_leave_no_file(lda, tmp_path):
     with pytest.raises(errors.FileAccessError, match="cannot write"):
         pb.topics.report(lda, [[1] * 8], tmp_path / "nowhere" / "report.html")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_doubts_of_a_report_name_the_function_that_takes_more_samples(lda, tmp_path, monkeypatch):
+    module = importlib.import_module("polyabayes.topics.report")
+    scores = pb.log_likelihood(lda, [[1] * 8], "annealed", n_samples=5, random_state=0)
+    shaky = replace(scores, n_replicates=10**6)
+    monkeypatch.setattr(module, "log_likelihood", lambda *_, **__: shaky)
+    with pytest.warns(errors.UnreliableErrorWarning) as caught:
+        pb.topics.report(lda, [[1] * 8], tmp_path / "report.html")
+    assert "polyabayes.log_likelihood(model, documents, n_samples=" in str(caught[0].message)
+    assert caught[0].filename == __file__

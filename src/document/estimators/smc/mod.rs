@@ -237,7 +237,8 @@ impl<'a> Urns<'a> {
         }
     }
 
-    /// Draws each particle's colour where its dart fell; the reference particles follow their paths.
+    /// Draws each particle's colour where its dart fell; the reference particles follow their
+    /// paths.
     fn draw(&mut self, token: usize, population: &Population<f64>) {
         let balls = self.balls.chunks_exact_mut(self.n_topics);
         let used = self.used.chunks_exact_mut(self.n_topics).zip(&mut self.n_used);

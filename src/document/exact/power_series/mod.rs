@@ -11,8 +11,8 @@
 //! ```
 //!
 //! which is a product of functions of the words below w, taken by ranked zeta transforms
-//! (`convolution.rs`; Björklund, Husfeldt, Kaski and Koivisto 2007). Of the last word only one value
-//! is wanted, a sum. About N² Π (y_w + 1) / 2 multiply-adds, and K Π (y_w + 1) for C.
+//! (`convolution.rs`; Björklund, Husfeldt, Kaski and Koivisto 2007). Of the last word only one
+//! value is wanted, a sum. About N² Π (y_w + 1) / 2 multiply-adds, and K Π (y_w + 1) for C.
 //!
 //! The transforms have terms of both signs, whose sum is as small as Z(v). They stay small where
 //! all tokens are about as probable given the others: weights are divided by that probability under
@@ -43,8 +43,8 @@ const LN_RANGE: f64 = 600.0;
 /// Sweeps of the mean field behind the scale of the weights.
 const MEAN_FIELD_ITERATIONS: usize = 20;
 
-/// Cost of the series on one document; infinite where it does not apply, or where doubles would over-
-/// or underflow.
+/// Cost of the series on one document; infinite where it does not apply, or where doubles would
+/// over- or underflow.
 pub fn cost(urn: &LocalUrn) -> Cost {
     let least = urn.pseudo_counts().iter().copied().fold(f64::INFINITY, f64::min);
     let n_ones = urn.counts().iter().filter(|&&y| y == 1).count();

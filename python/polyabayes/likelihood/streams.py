@@ -1,0 +1,160 @@
+"""Documents to score: those of a corpus at once, those of shards block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes import _core
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import InvalidArgumentError, argument
+from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_in_blocks
+from polyabayes.likelihood.foreign import Scorable, exposed
+from polyabayes.scale.shards import Shards
+
+__all__ = ["Documents", "InMemory", "Sharded", "documents_of"]
+
+# Documents of shards that are in memory at a time.
+_BLOCK_DOCUMENTS = 20_000
+
+# Odd multipliers of SplitMix64, by which words and counts are mixed.
+_MIX = tuple(np.uint64(x) for x in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+
+
+class Documents:
+    """Documents over the vocabulary of a model.
+
+    Attributes
+    ----------
+    n_documents : int
+        Their number.
+    n_tokens : ndarray of int, shape (n_documents,)
+        Their lengths.
+    groups : ndarray of int, shape (n_documents,)
+        Which of the different documents each one is.
+    n_unseen : int
+        Tokens that were dropped.
+    ids : ndarray of str or None
+        Their names.
+    """
+
+    n_documents: int
+    n_tokens: NDArray[np.int64]
+    groups: NDArray[np.int64]
+    n_unseen: int = 0
+    ids: NDArray[Any] | None = None
+
+    def blocks(self) -> Iterator[Corpus]:
+        """The documents in order, some at a time."""
+        raise NotImplementedError
+
+    def score(
+        self,
+        plan: ScoringPlan,
+        executor: Executor | None,
+        progress: Callable[[int], None] | None,
+        *,
+        sizes: NDArray[np.int64] | None = None,
+        number: int = 0,
+    ) -> _core.Scores | BlockScores:
+        """Score all of them, block by block; `sizes` and `number` as :meth:`ScoringPlan.score`."""
+        found: list[_core.Scores | BlockScores] = []
+        done = 0
+        for block in self.blocks():
+            rows = slice(done, done + block.n_documents)
+            own: dict[str, Any] = {
+                "sizes": None if sizes is None else sizes[rows],
+                "number": number,
+            }
+            told = None if progress is None else _after(progress, done)
+            documents = block._core_documents()
+            if executor is None:
+                found.append(plan.score(documents, progress=told, **own))
+            else:
+                plan.check(documents)
+                groups = documents.groups()
+                found.append(score_in_blocks(executor, plan, [block], groups, told, **own))
+            done = rows.stop
+            if found[-1].interruption is not None:
+                break
+        if len(found) == 1 and done == self.n_documents:
+            return found[0]
+        scores, start = BlockScores.none(self.n_documents), 0
+        for part in found:
+            block_scores = BlockScores.of(part)
+            scores = scores.put(slice(start, start + len(part.values)), block_scores)
+            start += len(part.values)
+        return scores._replace(interruption=found[-1].interruption)
+
+
+class InMemory(Documents):
+    """The documents of a corpus."""
+
+    def __init__(self, model: Scorable, documents: Any, unseen: str, exposure: Any) -> None:
+        corpus, self.n_unseen = model._aligned(documents, "documents", unseen)
+        self._corpus = exposed(model, corpus, exposure)
+        self.n_documents, self.ids = self._corpus.n_documents, self._corpus.ids
+        self.n_tokens = _lengths(self._corpus)
+        self.groups = self._corpus._core_documents().groups()
+
+    def blocks(self) -> Iterator[Corpus]:
+        """All at once."""
+        yield self._corpus
+
+
+class Sharded(Documents):
+    """The documents of shards, of which a block is in memory; their lengths and groups are."""
+
+    def __init__(self, model: Scorable, shards: Shards, unseen: str, exposure: Any) -> None:
+        if exposure is not None:
+            raise InvalidArgumentError(f"{argument('exposure')} is for documents in memory")
+        self._model, self._shards, self._unseen = model, shards, unseen
+        self.n_documents = shards.n_documents
+        lengths, keys = [], []
+        for block in self._aligned():
+            lengths.append(_lengths(block))
+            keys.append(_keys(block))
+        self.n_tokens = np.concatenate(lengths)
+        self.groups = np.unique(np.concatenate(keys), return_inverse=True)[1].ravel()
+
+    def blocks(self) -> Iterator[Corpus]:
+        """Some thousand at a time."""
+        return self._aligned()
+
+    def _aligned(self) -> Iterator[Corpus]:
+        self.n_unseen = 0
+        for block in self._shards.blocks(_BLOCK_DOCUMENTS):
+            corpus, n_unseen = self._model._aligned(block, "documents", self._unseen)
+            self.n_unseen += n_unseen
+            yield corpus
+
+
+def documents_of(model: Scorable, documents: Any, unseen: str, exposure: Any) -> Documents:
+    """Documents to score, whatever they are in."""
+    if isinstance(documents, Shards):
+        return Sharded(model, documents, unseen, exposure)
+    return InMemory(model, documents, unseen, exposure)
+
+
+def _after(progress: Callable[[int], None], before: int) -> Callable[[int], None]:
+    return lambda done: progress(before + done)
+
+
+def _lengths(corpus: Corpus) -> NDArray[np.int64]:
+    return np.asarray(corpus.counts.sum(axis=1), dtype=np.int64).ravel()
+
+
+def _keys(corpus: Corpus) -> NDArray[np.uint64]:
+    """A number for each document, the same for equal ones; for others, but for one in 10^19."""
+    counts = corpus.counts
+    cells = counts.indices.astype(np.uint64) << np.uint64(32) | counts.data.astype(np.uint64)
+    for multiplier in _MIX:
+        cells = (cells ^ (cells >> np.uint64(29))) * multiplier
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(cells ^ (cells >> np.uint64(32)))])
+    # Differences of sums wrap around as the sums do.
+    keys: NDArray[np.uint64] = sums[counts.indptr[1:]] - sums[counts.indptr[:-1]]
+    return keys

@@ -1,0 +1,525 @@
+"""Corpora larger than memory: consecutive documents in folders of arrays that are mapped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polyabayes._support import checks
+from polyabayes._support.files import checked_path, reading, replacing
+from polyabayes.data import sources
+from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.exceptions import (
+    FileAccessError,
+    FileFormatError,
+    InvalidArgumentError,
+    MissingDependencyError,
+    argument,
+)
+
+__all__ = ["Shard", "Shards", "read_shards", "write_shards"]
+
+_FORMAT = "polyabayes shards 1"
+_MANIFEST = "manifest.json"
+_ARRAYS = ("indptr", "indices", "data")
+_TYPES = {"indptr": "<i8", "indices": "<u4", "data": "<u4"}
+
+# Documents of a block where whole corpora are read in parts, and cells that are copied at once.
+_BLOCK_DOCUMENTS = 10_000
+_BLOCK_CELLS = 2**22
+
+# Tokens of a shard where no number of shards is asked for: 0.2 GB of arrays at 1.5 tokens a cell.
+_TOKENS = 2**25
+
+
+class Shard(NamedTuple):
+    """Consecutive documents of a corpus.
+
+    Attributes
+    ----------
+    folder : Path
+        Where its arrays are.
+    first_document, first_token : int
+        Documents and tokens of the corpus before it.
+    n_documents, n_cells, n_tokens : int
+        Size.
+    digests : dict of str to str
+        SHA-256 of the file of each array.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polyabayes as pb
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=2)
+    ...     shards[1].corpus().n_tokens
+    3
+    """
+
+    folder: Path
+    first_document: int
+    first_token: int
+    n_documents: int
+    n_cells: int
+    n_tokens: int
+    n_words: int
+    digests: dict[str, str]
+
+    def array(self, name: str) -> NDArray[Any]:
+        """One of the three arrays of compressed sparse rows, mapped, not read.
+
+        Parameters
+        ----------
+        name : {"indptr", "indices", "data"}
+            Which one.
+
+        Returns
+        -------
+        ndarray
+            A memory map, for reading.
+
+        Raises
+        ------
+        FileAccessError, FileFormatError
+            If its file is missing or of another size than when it was written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import polyabayes as pb
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
+        ...     shards[0].array("data").tolist()
+        [2, 1, 3]
+        """
+        path = self.folder / f"{name}.npy"
+        with reading(path):
+            array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        size = self.n_documents + 1 if name == "indptr" else self.n_cells
+        if array.shape != (size,) or array.dtype != np.dtype(_TYPES[name]):
+            raise FileFormatError(f"{path} is not the file that was written: shape {array.shape}")
+        return array
+
+    def corpus(self) -> Corpus:
+        """The documents, in memory.
+
+        Returns
+        -------
+        Corpus
+            Without words and ids.
+
+        Raises
+        ------
+        FileAccessError, FileFormatError, InvalidCountsError
+            If a file is missing or damaged.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import polyabayes as pb
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
+        ...     shards[0].corpus()
+        <Corpus: 2 documents, 3 words, 6 tokens>
+        """
+        indptr, indices, data = (np.array(self.array(name), np.int64) for name in _ARRAYS)
+        return Corpus(sparse.csr_matrix((data, indices, indptr), (self.n_documents, self.n_words)))
+
+    def verify(self) -> None:
+        """Compare the files with the checksums of the manifest.
+
+        Raises
+        ------
+        FileAccessError, FileFormatError
+            If a file is missing, or is not the one that was written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import polyabayes as pb
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
+        ...     shards[0].verify()
+        """
+        for name, expected in self.digests.items():
+            path = self.folder / f"{name}.npy"
+            if _digest(path) != expected:
+                raise FileFormatError(f"{path} is damaged: its checksum is another; write it again")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Shards:
+    """A corpus in a folder, of which no more than a part is in memory.
+
+    Attributes
+    ----------
+    folder : Path
+        Where it is.
+    n_documents, n_words, n_tokens : int
+        Size of the corpus.
+    vocabulary : ndarray of str or None
+        The words.
+    shards : tuple of Shard
+        Its parts, in order.
+    longest : int
+        Tokens of the longest document.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polyabayes as pb
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=2)
+    ...     len(shards), shards.n_tokens
+    (2, 6)
+    """
+
+    folder: Path
+    n_documents: int
+    n_words: int
+    n_tokens: int
+    vocabulary: NDArray[np.object_] | None
+    shards: tuple[Shard, ...]
+    longest: int
+
+    def __len__(self) -> int:
+        return len(self.shards)
+
+    def __iter__(self) -> Iterator[Shard]:
+        return iter(self.shards)
+
+    def __getitem__(self, number: int) -> Shard:
+        return self.shards[number]
+
+    def blocks(self, n_documents: int = _BLOCK_DOCUMENTS) -> Iterator[Corpus]:
+        """Consecutive documents, a few in memory at a time.
+
+        Parameters
+        ----------
+        n_documents : int, default=10000
+            Documents of a block at most.
+
+        Yields
+        ------
+        Corpus
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import polyabayes as pb
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
+        ...     [block.n_tokens for block in shards.blocks(1)]
+        [3, 3]
+        """
+        for shard in self.shards:
+            indptr, indices, data = (shard.array(name) for name in _ARRAYS)
+            for start in range(0, shard.n_documents, n_documents):
+                stop = min(start + n_documents, shard.n_documents)
+                offsets = np.array(indptr[start : stop + 1], np.int64)
+                cells = slice(int(offsets[0]), int(offsets[-1]))
+                parts = (np.array(array[cells], np.int64) for array in (data, indices))
+                matrix = (*parts, offsets - offsets[0])
+                counts = sparse.csr_matrix(matrix, (stop - start, self.n_words))
+                yield Corpus(counts, self.vocabulary)
+
+    def verify(self) -> None:
+        """Compare all files with the checksums of the manifest.
+
+        Raises
+        ------
+        FileAccessError, FileFormatError
+            If one is missing, or is not the one that was written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import polyabayes as pb
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=2).verify()
+        """
+        for shard in self.shards:
+            shard.verify()
+
+    def __repr__(self) -> str:
+        return (
+            f"<Shards: {len(self.shards):,} of {self.n_documents:,} documents, {self.n_words:,} "
+            f"words, {self.n_tokens:,} tokens>"
+        )
+
+
+def write_shards(
+    corpus: Any,
+    folder: str | os.PathLike[str],
+    n_shards: int | None = None,
+    *,
+    layer: str | None = None,
+) -> Shards:
+    """Write a corpus, or a stream of its parts, as shards of about as many tokens.
+
+    A stream is read once, and copied on the disk once: no more than a block of it is in memory.
+
+    Parameters
+    ----------
+    corpus : Corpus, matrix, AnnData, path or iterable of Corpus or matrix
+        The documents; or blocks of them in order, over the same words; or a Parquet file with the
+        columns ``document``, ``word`` and ``count``, the rows of a document one after another.
+    folder : path-like
+        Where to write; made where it is missing. What it holds of shards is replaced.
+    n_shards : int, optional
+        How many; by default of 32 million tokens each.
+    layer : str, optional
+        Of an AnnData: the layer that holds the counts.
+
+    Returns
+    -------
+    Shards
+
+    Raises
+    ------
+    FileAccessError
+        If the folder cannot be written.
+    InvalidArgumentError, InvalidCountsError, InvalidTypeError
+        If there are no documents, blocks differ in their words, or counts are none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polyabayes as pb
+    >>> blocks = ([[2, 0, 1], [0, 3, 0]] for _ in range(3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pb.write_shards(blocks, folder, n_shards=2)
+    <Shards: 2 of 6 documents, 3 words, 18 tokens>
+    """
+    path = checked_path(folder, "folder")
+    wanted = None if n_shards is None else checks.whole_number("n_shards", n_shards)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        # Without a manifest, what is in the folder meanwhile is no corpus.
+        (path / _MANIFEST).unlink(missing_ok=True)
+    except OSError as error:
+        raise FileAccessError(f"cannot use {path}: {error.strerror or error}") from error
+    with tempfile.TemporaryDirectory(dir=path) as scratch:
+        spool = _Spool(Path(scratch))
+        for block in _blocks(corpus, layer):
+            spool.add(block)
+        return spool.write(path, wanted)
+
+
+def read_shards(folder: str | os.PathLike[str]) -> Shards:
+    """Open a folder that :func:`write_shards` wrote.
+
+    Parameters
+    ----------
+    folder : path-like
+        The folder. Its arrays are mapped when they are needed.
+
+    Returns
+    -------
+    Shards
+
+    Raises
+    ------
+    FileAccessError, FileFormatError
+        If there is no manifest, or it is damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polyabayes as pb
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder)
+    ...     pb.read_shards(folder)
+    <Shards: 1 of 2 documents, 3 words, 6 tokens>
+    """
+    path = checked_path(folder, "folder")
+    manifest = path / _MANIFEST
+    with reading(manifest):
+        content = json.loads(manifest.read_text(encoding="utf-8"))
+        if not isinstance(content, dict) or content.get("format") != _FORMAT:
+            raise FileFormatError(f"{manifest} is not of this version of polyabayes")
+        n_words, words = int(content["n_words"]), content["vocabulary"]
+        shards = tuple(
+            Shard(path / one.pop("name"), n_words=n_words, **one) for one in content["shards"]
+        )
+        vocabulary = None if words is None else np.array(words, dtype=object)
+        return Shards(
+            path,
+            sum(shard.n_documents for shard in shards),
+            n_words,
+            sum(shard.n_tokens for shard in shards),
+            vocabulary,
+            shards,
+            int(content["longest"]),
+        )
+
+
+def _blocks(corpus: Any, layer: str | None) -> Iterator[Corpus]:
+    """The documents, block by block."""
+    if sources.is_anndata(corpus):
+        for start in range(0, len(corpus), _BLOCK_DOCUMENTS):
+            yield Corpus.from_anndata(corpus[start : start + _BLOCK_DOCUMENTS], layer)
+        return
+    if layer is not None:
+        raise InvalidArgumentError(f"{argument('layer')} is for an AnnData")
+    if isinstance(corpus, (str, os.PathLike)):
+        yield from _parquet_blocks(checked_path(corpus, "corpus"))
+    elif isinstance(corpus, Iterator):
+        for block in corpus:
+            yield as_corpus(block, "a block of corpus")
+    else:
+        yield as_corpus(corpus, "corpus")
+
+
+def _parquet_blocks(path: Path) -> Iterator[Corpus]:
+    """Documents of a long table, whose words are found in a first pass."""
+    try:
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise MissingDependencyError(
+            "reading Parquet files needs pyarrow: pip install 'polyabayes[frames]'"
+        ) from error
+    with reading(path):
+        file = pq.ParquetFile(path)
+        distinct = (batch[0].unique().to_pylist() for batch in file.iter_batches(columns=["word"]))
+        words = sorted({str(word) for some in distinct for word in some})
+        column = {word: number for number, word in enumerate(words)}
+    vocabulary = np.array(words, dtype=object)
+    left: list[tuple[Any, int, int]] = []
+    with reading(path):
+        for batch in file.iter_batches(columns=["document", "word", "count"]):
+            names, counts = batch["document"].to_pylist(), batch["count"].to_pylist()
+            numbers = [column[str(word)] for word in batch["word"].to_pylist()]
+            left.extend(zip(names, numbers, counts, strict=True))
+            # The last document may go on in the next batch.
+            last, start = left[-1][0], len(left)
+            while start and left[start - 1][0] == last:
+                start -= 1
+            if start:
+                yield _long_block(left[:start], vocabulary)
+            left = left[start:]
+    if left:
+        yield _long_block(left, vocabulary)
+
+
+def _long_block(cells: list[tuple[Any, int, int]], vocabulary: NDArray[np.object_]) -> Corpus:
+    names = [name for name, _, _ in cells]
+    rows = np.cumsum([0, *(one != other for one, other in pairwise(names))])
+    columns, counts = (np.array([cell[ix] for cell in cells]) for ix in (1, 2))
+    shape = (int(rows[-1]) + 1, len(vocabulary))
+    return Corpus(sparse.csr_matrix((counts, (rows, columns)), shape), vocabulary)
+
+
+class _Spool:
+    """Rows of a corpus in files without heads, until it is known how to divide them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lengths: list[NDArray[np.int64]] = []
+        self._cells: list[NDArray[np.int64]] = []
+        self._n_words: int | None = None
+        self._vocabulary: NDArray[np.object_] | None = None
+
+    def add(self, block: Corpus) -> None:
+        """Append documents."""
+        if self._n_words is None:
+            self._n_words, self._vocabulary = block.n_words, block.vocabulary
+        first, other = self._vocabulary, block.vocabulary
+        same = first is None or other is None or np.array_equal(first, other)
+        if block.n_words != self._n_words or not same:
+            raise InvalidArgumentError(
+                "blocks of a corpus must have the same words, but one has "
+                f"{block.n_words:,} and the first {self._n_words:,}, or others"
+            )
+        if block.exposure is not None:
+            raise InvalidArgumentError("shards hold no exposures: give them when scoring")
+        counts = block.counts
+        self._lengths.append(np.asarray(counts.sum(axis=1), np.int64).ravel())
+        self._cells.append(np.diff(counts.indptr).astype(np.int64))
+        for name in _ARRAYS[1:]:
+            with (self._folder / name).open("ab") as stream:
+                getattr(counts, name).astype(_TYPES[name]).tofile(stream)
+
+    def write(self, path: Path, n_shards: int | None) -> Shards:
+        """Divide the documents, and write shards and manifest."""
+        if self._n_words is None:
+            raise InvalidArgumentError(f"{argument('corpus')} holds no documents")
+        lengths, cells = np.concatenate(self._lengths), np.concatenate(self._cells)
+        n_tokens = int(lengths.sum())
+        n_shards = max(1, round(n_tokens / _TOKENS)) if n_shards is None else n_shards
+        starts = _cut(lengths, n_shards)
+        offsets = np.concatenate([[0], np.cumsum(cells)])
+        tokens = np.concatenate([[0], np.cumsum(lengths)])
+        entries = []
+        for number, (start, stop) in enumerate(pairwise(starts)):
+            name = f"shard-{number:05d}"
+            folder = path / name
+            folder.mkdir(exist_ok=True)
+            self._write_rows(folder, offsets[start : stop + 1])
+            entry: dict[str, Any] = {
+                "name": name,
+                "first_document": start,
+                "first_token": int(tokens[start]),
+                "n_documents": stop - start,
+                "n_cells": int(offsets[stop] - offsets[start]),
+                "n_tokens": int(tokens[stop] - tokens[start]),
+                "digests": {array: _digest(folder / f"{array}.npy") for array in _ARRAYS},
+            }
+            entries.append(entry)
+        words = None if self._vocabulary is None else self._vocabulary.tolist()
+        manifest = {
+            "format": _FORMAT,
+            "n_words": self._n_words,
+            "longest": int(lengths.max(initial=0)),
+            "vocabulary": words,
+            "shards": entries,
+        }
+        with replacing(path / _MANIFEST) as stream:
+            stream.write(json.dumps(manifest, ensure_ascii=False).encode())
+        return read_shards(path)
+
+    def _write_rows(self, folder: Path, offsets: NDArray[np.int64]) -> None:
+        with replacing(folder / "indptr.npy") as stream:
+            np.save(stream, (offsets - offsets[0]).astype(_TYPES["indptr"]), allow_pickle=False)
+        first, last = int(offsets[0]), int(offsets[-1])
+        for name in _ARRAYS[1:]:
+            path, dtype = self._folder / name, np.dtype(_TYPES[name])
+            with replacing(folder / f"{name}.npy") as stream, path.open("rb") as source:
+                head = {"descr": dtype.str, "fortran_order": False, "shape": (last - first,)}
+                np.lib.format.write_array_header_1_0(stream, head)
+                source.seek(first * dtype.itemsize)
+                for start in range(first, last, _BLOCK_CELLS):
+                    n_cells = min(_BLOCK_CELLS, last - start)
+                    stream.write(source.read(n_cells * dtype.itemsize))
+
+
+def _cut(lengths: NDArray[np.int64], n_shards: int) -> list[int]:
+    """First documents of shards of about as many tokens, and the end; none is empty."""
+    n_shards = min(n_shards, len(lengths))
+    ends = np.cumsum(lengths + 1)
+    aims = ends[-1] * np.arange(1, n_shards) / n_shards
+    cuts = np.searchsorted(ends, aims) + 1
+    # Every shard has a document, also where one document is longer than a shard.
+    for number in range(len(cuts)):
+        least = number + 1 if number == 0 else cuts[number - 1] + 1
+        cuts[number] = min(max(cuts[number], least), len(lengths) - (n_shards - 1 - number))
+    return [0, *cuts.tolist(), len(lengths)]
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with reading(path), path.open("rb") as stream:
+        while part := stream.read(2**24):
+            digest.update(part)
+    return digest.hexdigest()

@@ -1,0 +1,100 @@
+"""Totals of corpora to a standard error that is asked for."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+from polyabayes.exceptions import InvalidArgumentError
+
+N_TOPICS, N_WORDS = 5, 60
+TOPICS = np.random.default_rng(3).dirichlet(np.full(N_WORDS, 0.4), N_TOPICS)
+MODEL = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=0.2, topic_word=TOPICS)
+# Long enough to be sampled, short enough for exact values.
+DATA = pb.datasets.make_lda_corpus(
+    30, document_length=60, topic_word=TOPICS, doc_topic_prior=0.2, random_state=1
+)
+
+
+@pytest.fixture(scope="module")
+def exact() -> float:
+    return pb.log_likelihood(MODEL, DATA.corpus, "exact", budget=1e10).total
+
+
+def test_totals_are_within_their_errors_and_these_within_the_target(exact: float) -> None:
+    z, errors = [], []
+    for seed in range(60):
+        found = pb.log_likelihood(MODEL, DATA.corpus, total_std_error=3.0, random_state=seed)
+        errors.append(found.total_std_error)
+        assert found.reached.all() == (found.total_std_error <= 3.0)
+        assert set(found.methods.tolist()) == {"annealed"}
+        assert (found.log_bias == 0).all()
+        z.append((found.total - exact) / found.total_std_error)
+    assert np.median(errors) <= 3.0
+    assert abs(np.mean(z)) < 4 / np.sqrt(len(z))
+    assert np.mean(np.abs(z) < 1.96) >= 0.88
+
+
+def test_more_effort_goes_where_the_error_is(exact: float) -> None:
+    loose = pb.log_likelihood(MODEL, DATA.corpus, total_std_error=100.0, random_state=0)
+    close = pb.log_likelihood(MODEL, DATA.corpus, total_std_error=0.5, random_state=0)
+    assert close.total_std_error < loose.total_std_error
+    assert (close.sizes >= loose.sizes).all()
+    assert close.sizes.sum() > 2 * loose.sizes.sum()
+    assert abs(close.total - exact) < 4 * close.total_std_error
+
+
+def test_bits_depend_on_neither_threads_nor_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    from polyabayes.likelihood import blocks
+
+    monkeypatch.setattr(blocks, "_TOKENS", (256, 2**16))
+    counts = DATA.corpus.counts[[*range(30), 3, 3]]
+    settings = {"nats_per_token_std_error": 0.001, "random_state": 4}
+    one = pb.log_likelihood(MODEL, counts, n_jobs=1, **settings)
+    two = pb.log_likelihood(MODEL, counts, n_jobs=2, **settings)
+    with ThreadPoolExecutor(2) as pool:
+        three = pb.log_likelihood(MODEL, counts, executor=pool, **settings)
+    for other in (two, three):
+        np.testing.assert_array_equal(other.values, one.values)
+        assert other.total_std_error == one.total_std_error
+    assert one.values[30] == one.values[3]
+    assert one.nats_per_token_std_error <= 0.001
+
+
+def test_what_is_cheap_is_exact() -> None:
+    short = pb.log_likelihood(MODEL, np.eye(N_WORDS, dtype=int)[:4], total_std_error=1.0)
+    assert set(short.methods.tolist()) == {"exact"}
+    assert short.total_std_error == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"total_std_error": 1.0, "nats_per_token_std_error": 0.1}, "one of them"),
+        (
+            {"total_std_error": 1.0, "n_samples": 3},
+            "n_samples means nothing beside total_std_error",
+        ),
+        ({"total_std_error": -1.0}, "positive"),
+        ({"nats_per_token_std_error": 0.1, "trace": True}, "trace means nothing"),
+    ],
+)
+def test_what_cannot_be_asked_for_together(arguments: dict[str, float], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        pb.log_likelihood(MODEL, DATA.corpus, **arguments)
+
+
+def test_a_comparison_stops_below_the_error_between_documents() -> None:
+    other = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=0.5, topic_word=TOPICS)
+    models = {"one": MODEL, "other": other}
+    found = pb.compare(models, DATA.corpus, error_share=0.3, random_state=0)
+    difference, std_error = found.difference("one", "other")
+    errors = [result.total_std_error for result in found.results.values()]
+    assert np.hypot(*errors) / DATA.corpus.n_tokens <= 0.3 * std_error
+    full = pb.compare(models, DATA.corpus, random_state=0)
+    expected, std_error_of_all = full.difference("one", "other")
+    assert abs(difference - expected) < 4 * 0.3 * std_error
+    assert std_error == pytest.approx(std_error_of_all, rel=0.5)

@@ -1,0 +1,151 @@
+"""Corpora on the disk: read as written, refused if damaged, scored as in memory."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import polyabayes as pb
+from polyabayes.exceptions import FileAccessError, FileFormatError, InvalidArgumentError
+
+DATA = pb.datasets.make_lda_corpus(40, 30, 4, document_length=20, random_state=0)
+COUNTS = sparse.csr_matrix(
+    np.concatenate(
+        [DATA.corpus.counts.toarray(), np.zeros((2, 30)), DATA.corpus.counts.toarray()[:3]]
+    ).astype(int)
+)
+CORPUS = pb.Corpus(COUNTS, vocabulary=[f"w{i}" for i in range(30)])
+
+
+def rows_of(shards: pb.Shards) -> np.ndarray:
+    return np.concatenate([shard.corpus().counts.toarray() for shard in shards])
+
+
+@pytest.mark.parametrize("n_shards", [1, 2, 7, 45, 1000])
+def test_documents_are_read_as_they_were_written(tmp_path: Path, n_shards: int) -> None:
+    shards = pb.write_shards(CORPUS, tmp_path, n_shards)
+    assert len(shards) == min(n_shards, 45)
+    np.testing.assert_array_equal(rows_of(shards), COUNTS.toarray())
+    again = pb.read_shards(tmp_path)
+    assert (again.n_documents, again.n_words, again.n_tokens) == (45, 30, CORPUS.n_tokens)
+    assert again.vocabulary.tolist() == CORPUS.vocabulary.tolist()
+    assert again.longest == COUNTS.sum(axis=1).max()
+    assert [shard.first_document for shard in again] == np.cumsum(
+        [0, *(shard.n_documents for shard in again)]
+    ).tolist()[:-1]
+    assert sum(block.n_documents for block in again.blocks(4)) == 45
+    again.verify()
+    assert not list(tmp_path.glob("tmp*"))
+
+
+def test_shards_have_about_as_many_tokens(tmp_path: Path) -> None:
+    shards = pb.write_shards(CORPUS, tmp_path, 5)
+    tokens = [shard.n_tokens for shard in shards]
+    assert max(tokens) - min(tokens) <= 3 * shards.longest
+
+
+def test_streams_tables_and_cells_make_the_same_shards(tmp_path: Path) -> None:
+    anndata = pytest.importorskip("anndata")
+    pd = pytest.importorskip("pandas")
+    expected = pb.write_shards(CORPUS, tmp_path / "corpus", 3)
+    streamed = pb.write_shards((CORPUS[i : i + 7] for i in range(0, 45, 7)), tmp_path / "stream", 3)
+    cells = anndata.AnnData(COUNTS.astype(np.float32))
+    from_cells = pb.write_shards(cells, tmp_path / "cells", 3)
+    for other in (streamed, from_cells):
+        for one, two in zip(expected, other, strict=True):
+            assert one.digests == two.digests
+    kept = pb.Corpus(COUNTS[:40], CORPUS.vocabulary)
+    table = sparse.coo_matrix(kept.counts)
+    order = np.argsort(table.row, kind="stable")
+    frame = pd.DataFrame(
+        {
+            "document": table.row[order],
+            "word": kept.vocabulary[table.col[order]],
+            "count": table.data[order],
+        }
+    )
+    frame.to_parquet(tmp_path / "long.parquet", row_group_size=50)
+    from_table = pb.write_shards(tmp_path / "long.parquet", tmp_path / "table", 2)
+    assert from_table.vocabulary.tolist() == sorted(frame["word"].unique())
+    aligned = pb.Corpus(kept.counts, kept.vocabulary).aligned_to(from_table.vocabulary)[0]
+    np.testing.assert_array_equal(rows_of(from_table), aligned.counts.toarray())
+
+
+def test_blocks_with_other_words_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="same words"):
+        pb.write_shards(iter([CORPUS, DATA.corpus.counts[:, :3]]), tmp_path)
+    with pytest.raises(FileAccessError):
+        pb.read_shards(tmp_path)
+    with pytest.raises(InvalidArgumentError, match="no documents"):
+        pb.write_shards(iter([]), tmp_path)
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    shards = pb.write_shards(CORPUS, tmp_path, 2)
+    path = shards[1].folder / "data.npy"
+    content = bytearray(path.read_bytes())
+    content[-4] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(FileFormatError, match="checksum"):
+        shards.verify()
+    path.write_bytes(content[:-8])
+    with pytest.raises(FileFormatError):
+        shards[1].corpus()
+    manifest = tmp_path / "manifest.json"
+    entries = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**entries, "format": "other"}))
+    with pytest.raises(FileFormatError, match="version"):
+        pb.read_shards(tmp_path)
+
+
+MODEL = pb.LatentDirichletAllocation.from_parameters(
+    doc_topic_prior=0.2,
+    topic_word=np.random.default_rng(0).dirichlet(np.full(30, 0.5), 6),
+    vocabulary=[f"w{i}" for i in range(30)],
+)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"method": "annealed", "n_samples": 300}, {"total_std_error": 100.0}],
+    ids=["annealed", "total"],
+)
+def test_scores_of_shards_are_those_of_memory(
+    tmp_path: Path, settings: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from polyabayes.likelihood import streams
+
+    monkeypatch.setattr(streams, "_BLOCK_DOCUMENTS", 8)
+    shards = pb.write_shards(CORPUS, tmp_path, 3)
+    alone = pb.log_likelihood(MODEL, CORPUS, random_state=2, **settings)
+    streamed = pb.log_likelihood(MODEL, shards, random_state=2, **settings)
+    with ThreadPoolExecutor(2) as pool:
+        spread = pb.log_likelihood(MODEL, shards, random_state=2, executor=pool, **settings)
+    for found in (streamed, spread):
+        for name in ("values", "std_errors", "sizes", "methods", "n_tokens"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(alone, name), name)
+        assert found.total_std_error == alone.total_std_error
+
+
+def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    block = sparse.random(2_000, 500, 0.02, "csr", rng=rng).tocsr()
+    block.data = np.ones_like(block.data)
+
+    def peak(n_blocks: int) -> int:
+        tracemalloc.start()
+        shards = pb.write_shards((block for _ in range(n_blocks)), tmp_path / str(n_blocks), 4)
+        for part in shards.blocks(2_000):
+            assert part.n_words == 500
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    # Beside some numbers a document, one block: of ten times the corpus not ten times the memory.
+    assert peak(30) < peak(3) + 30 * 2_000 * 100
