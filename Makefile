@@ -4,8 +4,10 @@ BIN := .venv/bin
 RUST := $(shell find src python/src -name '*.rs') Cargo.toml Cargo.lock python/Cargo.toml
 
 SECONDS ?= 60
+RECORD ?= target/record.json
+BASE ?= benches/records/base.json
 
-.PHONY: demo test check test-slow fuzz bench bench-estimators papers docs clean
+.PHONY: bench-compare bench-fill demo dist licences test check test-slow fuzz bench bench-estimators papers docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/built
@@ -43,6 +45,16 @@ bench: .venv/built
 	$(BIN)/python benches/memory.py
 	$(BIN)/python benches/interruption.py
 	$(BIN)/python benches/peers.py
+	$(BIN)/python benches/record.py run -o $(RECORD)
+
+# Times of one thread against an earlier record: make bench-compare BASE=benches/records/base.json
+bench-compare: .venv/built
+	$(BIN)/python benches/record.py run -o $(RECORD)
+	$(BIN)/python benches/record.py compare $(BASE) $(RECORD)
+
+# The tables of the pages from a record.
+bench-fill:
+	$(BIN)/python benches/record.py fill $(RECORD) docs/benchmarks.md
 
 # Every table and figure of the papers, in a small form; FULL=--full takes the published sizes.
 papers: .venv/built
@@ -70,6 +82,22 @@ docs: .venv/docs
 	$(BIN)/pip install --quiet --upgrade pip 'maturin>=1.8,<2'
 	. $(BIN)/activate && maturin develop --release --quiet --extras dev
 	touch $@
+
+# What a release uploads, checked and tried: source distribution, manylinux wheel, crate, licences.
+dist: .venv/made
+	$(BIN)/pip install --quiet ziglang twine abi3audit
+	rm -rf target/dist
+	. $(BIN)/activate && maturin sdist --quiet --out target/dist
+	. $(BIN)/activate && maturin build --release --quiet --zig --compatibility manylinux2014 \
+		--out target/dist
+	$(BIN)/twine check --strict target/dist/*
+	$(BIN)/abi3audit --strict target/dist/*.whl
+	$(BIN)/python packaging/try_wheel.py target/dist/*.whl
+	cargo package --quiet --package polyabayes
+
+# Licences of the crates in the wheel: cargo install cargo-bundle-licenses.
+licences:
+	cargo bundle-licenses --format yaml --output THIRDPARTY.yml
 
 clean:
 	rm -rf .venv target demo-output

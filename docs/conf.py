@@ -96,4 +96,5 @@ project_copyright = "the polyabayes developers; MIT licence"
 
 # Examples say in the text what a warning would repeat in the page.
 warnings.filterwarnings("ignore", category=polyabayes.exceptions.PolyabayesWarning)
-os.environ.setdefault("MPLBACKEND", "Agg")
+# Notebooks choose their own backend, which a setting from outside would take the pictures from.
+os.environ.pop("MPLBACKEND", None)

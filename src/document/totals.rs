@@ -5,7 +5,7 @@
 //! batches and the average of ln of the means of its halves, of which one or none is drawn with
 //! probability p_j and weighed by 1/p_j (McLeish 2011; Rhee and Glynn 2015, "Unbiased estimation
 //! with square root convergence for SDE models", Operations Research 63): the expectation of the sum is
-//! that of ln of the mean of 2^4 batches, with the cost of two.
+//! that of ln of the mean of 2^5 batches, with the cost of two.
 
 use rand::RngExt as _;
 
@@ -28,16 +28,16 @@ const MOST: usize = 5_000;
 
 /// Variance of ln Ẑ that a run is given its temperatures for: from about there on, the mean of some
 /// hundred runs misses a part of Z.
-const VARIANCE: f64 = 3.2;
+const VARIANCE: f64 = 2.0;
 
 /// Probability of the first difference, and ratio of each probability to the one before: near 2^-1.5,
 /// at which neither cost nor variance is decided by the last, and small enough a weight of the last
 /// for some hundred documents to have drawn it.
 const FIRST: f64 = 0.25;
-const RATIO: f64 = 0.45;
+const RATIO: f64 = 0.4;
 
 /// Number of differences.
-const LEVELS: u32 = 4;
+const LEVELS: u32 = 5;
 
 /// Multiply-adds that sampling takes for each token and topic, about: up to there exact is cheaper.
 const COST: f64 = 500.0;

@@ -210,7 +210,9 @@ def log_likelihood(
     The total of a corpus, as exact as asked for:
 
     >>> data = pb.datasets.make_lda_corpus(50, 100, 10, random_state=0)
-    >>> model = pb.LatentDirichletAllocation.from_parameters(0.5, data.topic_word)
+    >>> model = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.5, topic_word=data.topic_word
+    ... )
     >>> found = pb.log_likelihood(model, data.corpus, total_std_error=20.0, random_state=0)
     >>> found.total_std_error < 20
     True

@@ -26,8 +26,9 @@ _MOST_TEMPERATURES = 5_000
 _VARIANCE_OF_MEAN = 0.55
 
 # Share of the correction by which totals were still low on news articles under 50 topics, or less:
-# counted as error.
-_UNREMOVED = 0.15
+# counted as error. The correction is taken for at least a share of the runs' variances, which is
+# about its expectation: a round that happened to draw few differences is no surer for it.
+_UNREMOVED, _LEAST_CORRECTION = 0.35, 0.08
 
 Score = Callable[[NDArray[np.int64] | None, int], "_core.Scores | BlockScores"]
 
@@ -120,7 +121,8 @@ def _corrected(scores: BlockScores, groups: NDArray[np.int64], target: float) ->
     errors = np.where(np.isfinite(scores.values), scores.std_errors, 0.0)
     squared = float((np.bincount(groups, weights=errors) ** 2).sum())
     # A part of the bias is that of modes which no run has met.
-    noise += (_UNREMOVED * float(scores.corrections.sum())) ** 2
+    correction = max(abs(float(scores.corrections.sum())), _LEAST_CORRECTION * variances)
+    noise += (_UNREMOVED * correction) ** 2
     corrected = scores._replace(
         values=scores.values + share * scores.variances,
         reached=scores.reached & (squared + noise <= target**2),

@@ -38,6 +38,8 @@ __all__ = [
 _MOST_LABELS = 40
 # Letters of all labels that fit below a table side by side.
 _MOST_LETTERS = 40
+# Area of a node of a graph, in square points.
+_NODE_SIZE = 1600
 
 
 def plot_allocations(allocations: Allocations, bins: int = 50, ax: Axes | None = None) -> Axes:
@@ -348,15 +350,16 @@ def plot_graph(
             graph.nodes[node]["layer"] = layer
     places = nx.multipartite_layout(graph, subset_key="layer")
     colours = ["0.8" if node in shown else "white" for node in graph]
-    nx.draw_networkx(
-        graph,
-        places,
-        ax=ax,
-        node_color=colours,
-        edgecolors="black",
-        node_size=1600,
-        font_size=9,
-    )
+    drawn: dict[str, Any] = {"ax": ax, "node_size": _NODE_SIZE}
+    nx.draw_networkx_nodes(graph, places, node_color=colours, edgecolors="black", **drawn)
+    nx.draw_networkx_labels(graph, places, ax=ax, font_size=9)
+    layer_of = nx.get_node_attributes(graph, "layer")
+    # Arrows over more than one layer are bent, or they would pass behind the nodes between.
+    for parent, child in graph.edges:
+        bend = "arc3,rad=-0.35" if layer_of[child] - layer_of[parent] > 1 else "arc3"
+        nx.draw_networkx_edges(
+            graph, places, edgelist=[(parent, child)], connectionstyle=bend, **drawn
+        )
     sizes = {node: f"{size:,}" if size else "?" for node, size in model.sizes.items()}
     notes = [f"{node}: {size} values" for node, size in sizes.items()]
     notes += [f"one table: {', '.join(tie)}" for tie in model.tied]

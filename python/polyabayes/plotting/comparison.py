@@ -165,7 +165,7 @@ def _describe(ax: Axes, comparison: Comparison, level: float) -> None:
         loc="left",
         size="medium",
     )
-    band = ", pale: difference to the best on new documents" if len(comparison.results) > 1 else ""
+    band = "\npale: difference to the best on new documents" if len(comparison.results) > 1 else ""
     ax.set_xlabel(
         "nats per token (higher is better)\n"
         f"intervals of {100 * level:g} %; dark: error of the estimate{band}"

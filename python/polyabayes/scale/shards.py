@@ -210,9 +210,9 @@ class Shards:
         n_documents : int, default=10000
             Documents of a block at most.
 
-        Yields
-        ------
-        Corpus
+        Returns
+        -------
+        iterator of Corpus
 
         Examples
         --------

@@ -1,0 +1,226 @@
+"""Processor seconds of what users call: recorded as JSON, compared, and put into the pages.
+
+``record.py run -o RECORD.json`` measures every case on one thread, and takes in what criterion has
+measured before (``cargo bench``). ``record.py compare BASE.json NEW.json`` prints ratios.
+``record.py fill RECORD.json PAGE...`` writes tables between ``<!-- record: PREFIX -->`` and
+``<!-- end -->``, with machine and date: no figure there is written by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import polyabayes as pb
+
+ROOT = Path(__file__).resolve().parents[1]
+CRITERION = ROOT / "target" / "criterion"
+# Repetitions of a case, of which the median counts, and seconds after which no more are made.
+REPEATS, ENOUGH = 9, 5.0
+_BLOCK = re.compile(r"(<!-- record: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+Case = Callable[[], object]
+
+
+def documents() -> Iterator[tuple[str, Case]]:
+    """Scores of documents drawn from the model."""
+    for n_topics, length in ((5, 40), (50, 100), (50, 500)):
+        data = pb.datasets.make_lda_corpus(
+            20, 1000, n_topics, document_length=length, random_state=0
+        )
+        model = pb.LatentDirichletAllocation.from_parameters(
+            doc_topic_prior=data.doc_topic_prior, topic_word=data.topic_word
+        )
+        for method in ("auto", "annealed", "smc-lookahead"):
+            yield (
+                f"score-{method}: 20 documents, K = {n_topics}, {length} tokens",
+                lambda model=model, corpus=data.corpus, method=method: pb.log_likelihood(
+                    model, corpus, method, n_jobs=1, random_state=0
+                ),
+            )
+
+
+def training() -> Iterator[tuple[str, Case]]:
+    """Fits to documents of 100 tokens."""
+    corpus = pb.datasets.make_lda_corpus(1000, 2000, 20, random_state=0).corpus
+    options: dict[str, Any] = {"max_iter": 20, "n_jobs": 1, "random_state": 0}
+    fits = {
+        "LDA, Gibbs": pb.LatentDirichletAllocation(50, **options),
+        "LDA, EM": pb.LatentDirichletAllocation(50, fit_method="em", **options),
+        "PFA, beta-gamma-gamma": pb.PoissonFactorAnalysis(50, **options),
+        "NMF": pb.PoissonFactorAnalysis(50, prior="nmf", **options),
+    }
+    for name, model in fits.items():
+        yield f"fit: {name}, 100,000 tokens, K = 50, 20 sweeps", lambda m=model: m.fit(corpus)
+
+
+def evidence() -> Iterator[tuple[str, Case]]:
+    """Evidence of a table of 20 x 20."""
+    counts = np.random.default_rng(0).poisson(
+        np.outer(*np.random.default_rng(1).gamma(1, 1, (2, 20)))
+    )
+    model = pb.AllocationModel.nmf(4)
+    for method, options in {
+        "smc": {"n_particles": 1000},
+        "smc-lookahead": {"n_particles": 1000},
+        "tempered": {"n_samples": 256},
+        "vb": {},
+    }.items():
+        yield (
+            f"evidence-{method}: 20 x 20, {counts.sum()} tokens, K = 4",
+            lambda method=method, options=options: model.log_evidence(
+                counts, method, n_jobs=1, random_state=0, **options
+            ),
+        )
+
+
+def start_up() -> Iterator[tuple[str, Case]]:
+    """Processes, from their start to their end."""
+    programs = {
+        "polyabayes --version": ["-m", "polyabayes", "--version"],
+        "import polyabayes": ["-c", "import polyabayes"],
+        "first use of a model": ["-c", "import polyabayes; polyabayes.LatentDirichletAllocation"],
+    }
+    for name, program in programs.items():
+        yield (
+            f"start: {name}",
+            lambda program=program: subprocess.run(
+                [sys.executable, *program], check=True, stdout=subprocess.DEVNULL
+            ),
+        )
+
+
+def processor_seconds() -> float:
+    """Seconds of this process and of those that it has waited for."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def measured(case: Case) -> dict[str, float]:
+    """Median and quartiles of repetitions, the first of which is not counted."""
+    case()
+    seconds: list[float] = []
+    while len(seconds) < REPEATS and (len(seconds) < 3 or sum(seconds) < ENOUGH):
+        start = processor_seconds()
+        case()
+        seconds.append(processor_seconds() - start)
+    low, middle, high = np.quantile(seconds, [0.25, 0.5, 0.75])
+    return {"seconds": middle, "low": low, "high": high, "n": len(seconds)}
+
+
+def criterion() -> dict[str, dict[str, float]]:
+    """Medians of ``cargo bench``, where it has run."""
+    found = {}
+    for path in sorted(CRITERION.rglob("new/estimates.json")):
+        median = json.loads(path.read_text())["median"]
+        bounds = median["confidence_interval"]
+        name = path.parents[1].relative_to(CRITERION).as_posix()
+        found[f"kernel: {name}"] = {
+            "seconds": median["point_estimate"] * 1e-9,
+            "low": bounds["lower_bound"] * 1e-9,
+            "high": bounds["upper_bound"] * 1e-9,
+        }
+    return found
+
+
+def processor() -> str:
+    """Name of the processor, as far as the system tells it."""
+    cpuinfo = Path("/proc/cpuinfo")
+    names = re.findall(r"model name\s*: (.*)", cpuinfo.read_text()) if cpuinfo.exists() else []
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def run(output: Path) -> None:
+    """Measure everything; what the estimates say of themselves is not the question here."""
+    warnings.simplefilter("ignore", pb.exceptions.PolyabayesWarning)
+    cases = {}
+    for group in (start_up, documents, training, evidence):
+        for name, case in group():
+            cases[name] = measured(case)
+            print(f"{cases[name]['seconds']:10.4f} s  {name}", flush=True)
+    record = {
+        "machine": f"{processor()}, {os.cpu_count()} cores",
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "polyabayes": pb.__version__,
+        "date": time.strftime("%Y-%m-%d"),
+        "load": round(os.getloadavg()[0], 1),
+        "cases": cases | criterion(),
+    }
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps(record, indent=1) + "\n")
+
+
+def compare(base: Path, new: Path) -> None:
+    """Print the ratio of the times of every case that both records have."""
+    before, after = (json.loads(path.read_text()) for path in (base, new))
+    for name, record in (("base", before), ("new", after)):
+        print(f"{name:5} {record['date']}, {record['machine']}, load {record['load']}")
+    for name, found in after["cases"].items():
+        kept = before["cases"].get(name)
+        if kept is None:
+            print(f"{'new':>7}  {name}")
+            continue
+        apart = found["low"] > kept["high"] or found["high"] < kept["low"]
+        print(f"{found['seconds'] / kept['seconds']:7.2f}{'*' if apart else ' '} {name}")
+    print("* the middle halves of the times do not meet")
+
+
+def table(record: dict[str, Any], prefix: str) -> str:
+    """Rows of the cases that begin so."""
+    lines = ["| | processor time |", "|---|---|"]
+    for name, found in record["cases"].items():
+        if name.partition(":")[0].startswith(prefix):
+            value = found["seconds"]
+            shown = f"{value:.3g} s" if value >= 1 else f"{1e3 * value:.3g} ms"
+            lines.append(f"| {name.partition(': ')[0]}: {name.partition(': ')[2]} | {shown} |")
+    told = f"{record['date']}, {record['machine']}, load {record['load']}"
+    return "\n".join([*lines, "", f"{told}; polyabayes {record['polyabayes']}.", ""])
+
+
+def fill(record: Path, pages: list[Path]) -> None:
+    """Put tables between the marks of the pages."""
+    known = json.loads(record.read_text())
+    for page in pages:
+        text = page.read_text()
+        page.write_text(
+            _BLOCK.sub(lambda mark: f"{mark[1]}\n{table(known, mark[2])}\n{mark[3]}", text)
+        )
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    added = commands.add_parser("run")
+    added.add_argument("-o", "--output", type=Path, default=ROOT / "target" / "record.json")
+    added = commands.add_parser("compare")
+    added.add_argument("base", type=Path)
+    added.add_argument("new", type=Path)
+    added = commands.add_parser("fill")
+    added.add_argument("record", type=Path)
+    added.add_argument("pages", type=Path, nargs="+")
+    arguments = parser.parse_args()
+    if arguments.command == "run":
+        run(arguments.output)
+    elif arguments.command == "compare":
+        compare(arguments.base, arguments.new)
+    else:
+        fill(arguments.record, arguments.pages)
+
+
+if __name__ == "__main__":
+    main()
