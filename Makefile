@@ -7,7 +7,7 @@ SECONDS ?= 60
 RECORD ?= target/record.json
 BASE ?= benches/records/base.json
 
-.PHONY: bench-compare bench-fill demo dist licences test check test-slow fuzz bench bench-estimators papers docs clean
+.PHONY: bench-compare bench-fill demo dist licences test check test-slow fuzz audit bench bench-estimators papers docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/built
@@ -37,6 +37,10 @@ fuzz: .venv/built
 	PROPTEST_CASES=20000 cargo test --quiet --release --test hostile
 	$(BIN)/python fuzz/fuzz.py --seconds $(SECONDS) --seed $$(date +%s)
 	$(BIN)/python fuzz/faults.py --rounds $$(( $(SECONDS) / 10 )) --seed $$(date +%s)
+
+# Advisories, licences and sources of dependencies, and the core under Miri: what is installed runs.
+audit: .venv/built
+	$(BIN)/python fuzz/audit.py
 
 # Kernels by criterion, then the figures of docs/benchmarks.md, memory, and the peers.
 bench: .venv/built

@@ -284,7 +284,38 @@ class GraphText(Case):
         return "read"
 
 
+class ShardFolder(Case):
+    """A corpus on the disk: what is not as it was written is refused, at the latest by verify."""
+
+    def make(self) -> None:
+        self.shards = self.folder / "shards"
+        pb.write_shards(CORPUS, self.shards, 3)
+        files = sorted(path for path in self.shards.rglob("*") if path.is_file())
+        self.files = {path: path.read_bytes() for path in files}
+        self.path = files[0]
+
+    def change(self) -> tuple[Path, bytes]:
+        path = self.rng.choice(sorted(self.files))
+        change = self.rng.choice((changed_bytes, changed_fields))
+        self.changed = path, change(self.files[path], self.rng)
+        return self.changed
+
+    def read(self) -> str:
+        shards = pb.read_shards(self.shards)
+        read = [shard.corpus().counts for shard in shards]
+        shards.verify()
+        path, content = self.changed
+        is_text = path.suffix == ".json"
+        if content != self.files[path] and not is_text:
+            return "BAD the damage was not noticed"
+        return f"read {len(read)}"
+
+    def restore(self) -> None:
+        for path, content in self.files.items():
+            path.write_bytes(content)
+
+
 CORPORA: list[type[Case]] = [
     *(MatrixMarket, Ldac, PackedLdac, Vocabulary, Svmlight, Docword, LongCsv, WideCsv, Text),
-    *(Parquet, CorpusArchive, TensorArchive, Tns, Modes, FactorCsv, GraphText),
+    *(Parquet, CorpusArchive, TensorArchive, Tns, Modes, FactorCsv, GraphText, ShardFolder),
 ]

@@ -1,11 +1,12 @@
-"""Faults of the machine while work writes: full disks, folders that cannot be written, kill -9.
+"""Faults of the machine while work writes: full disks, closed folders, EIO, kill -9.
 
-    python fuzz/faults.py --rounds 50 [--seed 0]
+    python fuzz/faults.py --rounds 500 [--seed 0]
 
-Every round runs a training, a search or the writing of files in a child process, kills it at a
-random instant or takes the disk from it, and runs it again. It must end with the result of a run
-without faults, bit by bit, or with an error of ``polyabayes.exceptions``; a file that is there must
-be whole. Full disks need a small tmpfs, so the rights to mount one.
+Every round forks a process that trains, searches, chooses or writes files, kills it at a random
+instant or takes the disk from it, and lets another go on without faults. The end must be the result
+of a run without faults, bit by bit; the process with the fault may end with an error of
+``polyabayes.exceptions``, and every file that is there must be whole. Full disks and closed folders
+need a small tmpfs, so the rights to mount one; without them, files end at a limit of their size.
 """
 
 from __future__ import annotations
@@ -14,153 +15,293 @@ import argparse
 import hashlib
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
+import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-WORK = {
-    "lda": """
-pb.LatentDirichletAllocation(4, max_iter=60, burn_in=10, random_state=0, n_jobs=1,
-    checkpoint=where / "state", checkpoint_every=1).fit(corpus).save(where / "model.safetensors")
-""",
-    "pfa": """
-pb.PoissonFactorAnalysis(4, max_iter=60, burn_in=10, random_state=0, n_jobs=1,
-    checkpoint=where / "state", checkpoint_every=1).fit(corpus).save(where / "model.safetensors")
-""",
-    "search": """
-search = pb.WitnessSearch(pb.LatentDirichletAllocation(max_iter=30, n_jobs=1),
-    pb.priors.Poisson(4.0), scoring="bound", max_steps=6, random_state=0,
-    checkpoint=where / "state").fit(corpus)
-(where / "bounds").write_text(repr([search.bounds_["lower"].tolist(), search.best_]))
-search.model().save(where / "model.safetensors")
-""",
-    "writes": """
-for round in range(20):
-    pb.write_corpus(corpus, where / "corpus.npz")
-    pb.write_corpus(corpus, where / "corpus.mtx.gz")
-    pb.write_tensor(pb.CountTensor.from_corpus(corpus), where / "corpus.tns")
-""",
-}
-BEGIN = """
-import sys, warnings
-from pathlib import Path
+from fake_files import failing_files
+
 import polyabayes as pb
-warnings.simplefilter("ignore")
-where = Path(sys.argv[1])
-corpus = pb.datasets.make_lda_corpus(200, 60, 4, document_length=60, random_state=1).corpus
-print("ready", flush=True)
-try:
-"""
-END = """
-except pb.exceptions.PolyabayesError as error:
-    print("polyabayes error:", error, file=sys.stderr)
-    sys.exit(9)
-except OSError as error:
-    print("plain error:", error, file=sys.stderr)
-    sys.exit(8)
-"""
-# Results that are compared; the state of a search has times in it.
+
+CORPUS = pb.datasets.make_lda_corpus(60, 40, 3, document_length=30, random_state=1).corpus
+OPTIONS = {"random_state": 0, "n_jobs": 1}
+# Endings of a process: whole, an error of the package, an error of another kind, killed.
+WHOLE, REFUSED, WRONG = 0, 9, 8
+_LONGEST = 120.0
+# Where no disk of its own can be mounted.
+_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+# Results that are compared; the states of searches and choices have times in them.
 _COMPARED = ("model.safetensors", "bounds", "corpus.npz", "corpus.mtx.gz", "corpus.tns")
 
 
-def start(work: str, where: Path) -> subprocess.Popen[bytes]:
-    """Begin some work; returns once it is under way."""
-    body = "".join(f"    {line}\n" for line in WORK[work].strip().splitlines())
-    process = subprocess.Popen(
-        [sys.executable, "-c", BEGIN + body + END, str(where)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+def fit_lda(where: Path) -> None:
+    """Train by Gibbs sampling, a checkpoint every sweep."""
+    lda = pb.LatentDirichletAllocation(
+        3, max_iter=20, burn_in=5, checkpoint=where / "state", checkpoint_every=1, **OPTIONS
     )
-    assert process.stdout is not None
-    process.stdout.readline()
-    return process
+    lda.fit(CORPUS).save(where / "model.safetensors")
+
+
+def fit_pfa(where: Path) -> None:
+    """Train gamma-Poisson factors, a checkpoint every sweep."""
+    pfa = pb.PoissonFactorAnalysis(
+        3, max_iter=20, burn_in=5, checkpoint=where / "state", checkpoint_every=1, **OPTIONS
+    )
+    pfa.fit(CORPUS).save(where / "model.safetensors")
+
+
+def search(where: Path) -> None:
+    """Search the number of topics with bounds."""
+    found = pb.WitnessSearch(
+        pb.LatentDirichletAllocation(max_iter=10, n_jobs=1),
+        pb.priors.Poisson(4.0),
+        scoring="bound",
+        max_steps=4,
+        random_state=0,
+        checkpoint=where / "state",
+    ).fit(CORPUS)
+    write_text(where / "bounds", repr([found.bounds_["lower"].tolist(), found.best_]))
+    found.model().save(where / "model.safetensors")
+
+
+def choose(where: Path) -> None:
+    """Choose the number of topics by held-out likelihood."""
+    choice = pb.choose_n_components(
+        pb.LatentDirichletAllocation(max_iter=5, n_jobs=1),
+        CORPUS[:40],
+        [2, 4],
+        n_folds=2,
+        random_state=0,
+        checkpoint=where / "state",
+    )
+    scores = [{name: row[name] for name in row if name != "seconds"} for row in choice.rows]
+    write_text(where / "bounds", repr([choice.best, scores]))
+
+
+def writes(where: Path) -> None:
+    """Write the same files again and again."""
+    for _ in range(5):
+        pb.write_corpus(CORPUS, where / "corpus.npz")
+        pb.write_corpus(CORPUS, where / "corpus.mtx.gz")
+        pb.write_tensor(pb.CountTensor.from_corpus(CORPUS), where / "corpus.tns")
+
+
+def shards(where: Path) -> None:
+    """Write a corpus larger than memory, as it were, in shards."""
+    found = pb.write_shards(CORPUS, where / "shards", 3)
+    found.verify()
+    write_text(where / "bounds", repr([shard.corpus().counts.sum() for shard in found]))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a result of this script; it is whole or not there, as those of the package are."""
+    from polyabayes._support.files import replacing
+
+    with replacing(path) as stream:
+        stream.write(text.encode())
+
+
+WORK: dict[str, Callable[[Path], None]] = {
+    "lda": fit_lda,
+    "pfa": fit_pfa,
+    "search": search,
+    "choose": choose,
+    "writes": writes,
+    "shards": shards,
+}
+
+
+class Process:
+    """A fork that does some work in a folder, under a fault perhaps."""
+
+    def __init__(self, work: str, where: Path, fault: Callable[[], None] | None = None) -> None:
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._work(work, where, fault)
+
+    def _work(self, work: str, where: Path, fault: Callable[[], None] | None) -> None:
+        status = WRONG
+        try:
+            os.dup2(self.errors.fileno(), 2)
+            warnings.simplefilter("ignore")
+            if fault is not None:
+                fault()
+            WORK[work](where)
+            status = WHOLE
+        except pb.exceptions.InternalError:
+            traceback.print_exc()
+        except pb.exceptions.PolyabayesError as error:
+            sys.stderr.write(f"polyabayes error: {error}")
+            status = REFUSED
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+
+    def end(self) -> tuple[int, str]:
+        """Wait for the end: the status and what was written to standard error."""
+        last = time.monotonic() + _LONGEST
+        while True:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                break
+            if time.monotonic() > last:
+                os.kill(self.pid, signal.SIGKILL)
+            time.sleep(0.002)
+        self.errors.seek(0)
+        told = self.errors.read().decode(errors="replace")[-400:]
+        self.errors.close()
+        return os.waitstatus_to_exitcode(status), told
 
 
 def digest(where: Path) -> dict[str, str]:
     """Checksums of the results."""
     files = [where / name for name in _COMPARED if (where / name).exists()]
-    # The path of the checkpoint is no part of a model file, so that the bytes can be compared.
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 @contextmanager
-def small_disk(n_bytes: int) -> Iterator[Path | None]:
-    """A disk of so many bytes, where one can be mounted."""
-    folder = Path(tempfile.mkdtemp(prefix="polyabayes-disk-"))
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={n_bytes}", "tmpfs", str(folder)]
-    mounted = subprocess.run(mount, capture_output=True, check=False).returncode == 0
+def disk(n_bytes: int) -> Iterator[tuple[Path, Callable[[str], None] | None]]:
+    """A disk of so many bytes and what mounts it anew; a plain folder where none can be mounted."""
+    folder = Path(tempfile.mkdtemp(prefix="polyabayes-disk-", dir=_MEMORY))
+    options = ["mount", "-t", "tmpfs", "-o", f"size={n_bytes}", "tmpfs", str(folder)]
+    is_mounted = subprocess.run(options, capture_output=True, check=False).returncode == 0
+
+    def remount(option: str) -> None:
+        subprocess.run(["mount", "-o", f"remount,{option}", str(folder)], check=True)
+
     try:
-        yield folder if mounted else None
+        yield folder, remount if is_mounted else None
     finally:
-        if mounted:
+        if is_mounted:
             subprocess.run(["umount", "-l", str(folder)], check=False)
-        folder.rmdir()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def killed(work: str, expected: dict[str, str], seconds: float, rng: random.Random) -> str:
-    """Kill some work a few times at random instants, then let it end."""
-    where = Path(tempfile.mkdtemp(prefix="polyabayes-kill-"))
+@contextmanager
+def folder() -> Iterator[Path]:
+    """A folder that is removed in the end."""
+    where = Path(tempfile.mkdtemp(prefix="polyabayes-faults-", dir=_MEMORY))
     try:
-        for _ in range(rng.choice((1, 1, 2, 3))):
-            process = start(work, where)
-            time.sleep(rng.random() * seconds)
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-        process = start(work, where)
-        _, errors = process.communicate(timeout=600)
-        if process.returncode != 0:
-            return f"BAD after kill: {errors.decode(errors='replace')[-300:]}"
-        found = digest(where)
-        wrong = [name for name in expected if found.get(name) != expected[name]]
-        return f"BAD other bits in {', '.join(wrong)}" if wrong else "equal after kill -9"
+        yield where
     finally:
         shutil.rmtree(where)
 
 
-def filled(work: str, expected: dict[str, str], rng: random.Random) -> str:
-    """Run some work on a small disk, then with room."""
-    with small_disk(int(10 ** rng.uniform(3.6, 5.2))) as where:
-        if where is None:
-            return "no disk could be mounted"
-        process = start(work, where)
-        _, errors = process.communicate(timeout=600)
-        if process.returncode not in (0, 8, 9) or (work != "search" and process.returncode == 8):
-            return f"BAD on a full disk: {errors.decode(errors='replace')[-300:]}"
+class Round:
+    """Some work, what comes of it without faults, and how long that takes."""
+
+    def __init__(self, work: str) -> None:
+        self.work = work
+        with folder() as where:
+            begin = time.monotonic()
+            status, told = Process(work, where).end()
+            self.seconds = time.monotonic() - begin
+            if status != WHOLE:
+                sys.exit(f"{work} fails without faults: {told}")
+            self.expected = digest(where)
+
+    def killed(self, rng: random.Random) -> str:
+        """Kill it a few times at random instants, then let it end."""
+        with folder() as where:
+            for _ in range(rng.choice((1, 1, 2, 3))):
+                process = Process(self.work, where)
+                time.sleep(rng.random() * self.seconds)
+                os.kill(process.pid, signal.SIGKILL)
+                process.end()
+                if damage := self.damaged(where):
+                    return f"BAD files after kill -9: {damage}"
+            return self.gone_on(where, "kill -9")
+
+    def filled(self, rng: random.Random) -> str:
+        """Run it on a small disk, then with room."""
+        n_bytes = int(10 ** rng.uniform(3.6, 5.2))
+        with disk(n_bytes) as (where, remount):
+            what = "a full disk" if remount else "a limit of the size of files"
+            limit = None if remount else (lambda: limit_files(n_bytes // 4))
+            if bad := self.faulty(where, limit):
+                return bad
+            if remount:
+                remount("size=64m")
+            return self.gone_on(where, what)
+
+    def closed(self, rng: random.Random) -> str:
+        """Run it in a folder that turned read-only, then in the same when it can be written."""
+        with disk(1 << 26) as (where, remount):
+            if remount is None:
+                return "no disk could be mounted"
+            if rng.random() < 0.5:
+                process = Process(self.work, where)
+                time.sleep(rng.random() * self.seconds)
+                os.kill(process.pid, signal.SIGKILL)
+                process.end()
+            remount("ro")
+            bad = self.faulty(where, None, must_fail=not digest(where))
+            remount("rw")
+            return bad or self.gone_on(where, "a read-only folder")
+
+    def failing(self, rng: random.Random) -> str:
+        """Run it with files whose reads, writes or syncs fail now and then, then without."""
+        share, seed = 10 ** rng.uniform(-2.5, -0.5), rng.random()
+        with folder() as where:
+            if bad := self.faulty(where, lambda: failing_files(where, share, seed)):
+                return bad
+            return self.gone_on(where, "EIO")
+
+    def refused(self, _: random.Random) -> str:
+        """Run it where its files may not be replaced."""
+        with folder() as where:
+            for name in self.expected:
+                (where / name).write_bytes(b"mine")
+                (where / name).chmod(0o444)
+            status, told = Process(self.work, where).end()
+            kept = all((where / name).read_bytes() == b"mine" for name in self.expected)
+            if status != REFUSED or not kept:
+                return f"BAD with read-only files ({status}): {told}"
+            return "refused read-only files"
+
+    def faulty(
+        self, where: Path, fault: Callable[[], None] | None, *, must_fail: bool = False
+    ) -> str:
+        """Run it under a fault; empty where that ended as it may."""
+        status, told = Process(self.work, where, fault).end()
+        if status not in (WHOLE, REFUSED) or (must_fail and status != REFUSED):
+            return f"BAD end under a fault ({status}): {told}"
+        damage = self.damaged(where)
+        return f"BAD files under a fault: {damage}" if damage else ""
+
+    def damaged(self, where: Path) -> str:
+        """Files that are there, but not whole."""
         found = digest(where)
-        # Every file is whole but `bounds`, which this script writes and a kill may cut.
-        wrong = [n for n in found if n != "bounds" and found[n] != expected[n]]
-        if wrong:
-            return f"BAD files on a full disk: {', '.join(wrong)}"
-        subprocess.run(["mount", "-o", "remount,size=64m", str(where)], check=True)
-        process = start(work, where)
-        _, errors = process.communicate(timeout=600)
-        if process.returncode != 0 or digest(where) != expected:
-            return f"BAD after a full disk: {errors.decode(errors='replace')[-300:]}"
-        return "equal after a full disk"
+        return ", ".join(name for name in found if found[name] != self.expected[name])
+
+    def gone_on(self, where: Path, fault: str) -> str:
+        """Run it again without faults: equal bits, and nothing unfinished is left."""
+        status, told = Process(self.work, where).end()
+        if status != WHOLE:
+            return f"BAD after {fault} ({status}): {told}"
+        if digest(where) != self.expected:
+            return f"BAD other bits after {fault}"
+        return f"equal after {fault}"
 
 
-def forbidden(work: str, expected: dict[str, str]) -> str:
-    """Run some work where its files may not be replaced."""
-    where = Path(tempfile.mkdtemp(prefix="polyabayes-closed-"))
-    for name in expected:
-        (where / name).write_bytes(b"mine")
-        (where / name).chmod(0o444)
-    try:
-        process = start(work, where)
-        _, errors = process.communicate(timeout=600)
-        kept = all((where / n).read_bytes() == b"mine" for n in expected if n != "bounds")
-        if process.returncode not in (8, 9) or not kept:
-            return f"BAD with read-only files: {errors.decode(errors='replace')[-300:]}"
-        return "refused read-only files"
-    finally:
-        shutil.rmtree(where)
+def limit_files(n_bytes: int) -> None:
+    """No file of this process grows beyond so many bytes."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, resource.RLIM_INFINITY))
 
 
 def main() -> int:
@@ -169,34 +310,29 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    warnings.simplefilter("ignore")
     rng = random.Random(options.seed)
-    expected, seconds = {}, {}
-    for work in WORK:
-        where = Path(tempfile.mkdtemp(prefix="polyabayes-whole-"))
-        process = start(work, where)
-        begin = time.monotonic()
-        _, errors = process.communicate()
-        seconds[work] = time.monotonic() - begin
-        if process.returncode != 0:
-            sys.exit(errors.decode())
-        expected[work] = digest(where)
-        shutil.rmtree(where)
+    for work in WORK.values():
+        # Imports that work begins with are done once, not in every fork.
+        with folder() as where:
+            work(where)
+    rounds = [Round(work) for work in WORK]
     outcomes: Counter[str] = Counter()
-    for number in range(options.rounds):
-        work = rng.choice(sorted(WORK))
-        match number % 8:
-            case 0:
-                outcome = filled(work, expected[work], rng)
-            case 1:
-                outcome = forbidden(work, expected[work])
-            case _:
-                outcome = killed(work, expected[work], seconds[work], rng)
-        outcomes[f"{work}: {outcome}"] += 1
+    faults: list[Any] = [Round.killed, Round.filled, Round.closed, Round.failing, Round.refused]
+    for number in range(1, options.rounds + 1):
+        one = rng.choice(rounds)
+        fault = rng.choices(faults, (8, 3, 2, 3, 1))[0]
+        outcome = fault(one, rng)
+        outcomes[f"{one.work}: {outcome.split(': ')[0]}"] += 1
         if outcome.startswith("BAD"):
-            print(f"{work}: {outcome}", flush=True)
+            print(f"{one.work}: {outcome}", flush=True)
+        if number % 50 == 0:
+            print(f"{number} rounds", flush=True)
     for outcome, count in sorted(outcomes.items()):
         print(f"{count:>6}  {outcome}")
-    return 1 if any(": BAD" in outcome for outcome in outcomes) else 0
+    n_bad = sum(count for outcome, count in outcomes.items() if ": BAD" in outcome)
+    print(f"{outcomes.total()} rounds, {n_bad} bad")
+    return 1 if n_bad else 0
 
 
 if __name__ == "__main__":

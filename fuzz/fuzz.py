@@ -27,7 +27,7 @@ from typing import Any
 HERE = Path(__file__).parent
 LIMIT_BYTES = 3 << 30
 # Seconds of processor time that one file may take, and how many times that before it is killed.
-LONGEST, PATIENCE = 5.0, 4
+LONGEST, PATIENCE = 5.0, 15
 # Inputs between two reports of a child, and in the life of one.
 _REPORT, _LIFE = 500, 50_000
 

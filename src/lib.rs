@@ -13,6 +13,8 @@
 //! data, [`rng`] gives every unit of work its own stream, [`control`] reports progress and stops
 //! work. A room uses the rooms below it only. All logarithms are natural.
 
+#![forbid(unsafe_code)]
+
 pub mod allocation;
 pub mod control;
 pub mod counts;

@@ -368,3 +368,25 @@ fn imports_are_read_as_rust_reads_them() {
     assert_eq!(found.exports["J"].join("::"), "c::I");
     assert_eq!(found.exports["N"].join("::"), "c::N");
 }
+
+/// The compiler forbids it in the core and denies it in the binding, where nothing allows it again.
+#[test]
+fn neither_the_core_nor_the_binding_has_unsafe_code() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let core = fs::read_to_string(root.join("src/lib.rs")).unwrap();
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    assert!(core.contains("\n#![forbid(unsafe_code)]"));
+    assert!(manifest.contains("\nunsafe_code = \"deny\""));
+    for folder in ["src", "python/src"] {
+        let files = rust_files(&root.join(folder));
+        assert!(files.len() > 10, "{folder} has {} files", files.len());
+        for file in files {
+            let text = fs::read_to_string(&file).unwrap();
+            let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+            let others =
+                |line: &&str| line.contains("unsafe") && !line.contains("forbid(unsafe_code)");
+            let found = lines.filter(others).count();
+            assert_eq!(found, 0, "{}", file.display());
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::kernel::powers::{Level, Margins, ln_urn_rising};
+use super::kernel::risings::{Risings, ln_urn_rising};
 use super::kernel::tempered::Tempered;
 use super::model::problem::Problem;
 use crate::control::Observer;
@@ -14,7 +14,7 @@ use crate::temper::{Chains, Options, Outcome, Target, anneal, temper};
 /// Allocations of a problem, from independent uniform hidden values to the law.
 struct Allocations<'a> {
     problem: &'a Problem,
-    margins: Margins,
+    risings: Risings,
     alphas: Vec<f64>,
 }
 
@@ -34,7 +34,7 @@ impl<'a> Allocations<'a> {
     fn new(problem: &'a Problem, key: Key, observer: &impl Observer) -> Result<Self> {
         let alphas = problem.alphas();
         let with =
-            |kappa, alphas| Allocations { problem, margins: Margins::new(problem, kappa), alphas };
+            |kappa, alphas| Allocations { problem, risings: Risings::new(problem, kappa), alphas };
         let piles_up = problem.counts.iter().any(|&n| n > 1);
         if problem.plan.cliques.len() > 1 || !piles_up {
             return Ok(with(f64::INFINITY, alphas));
@@ -58,18 +58,18 @@ fn ln_reference(problem: &Problem, n_holding: &BTreeMap<i32, u64>, kappa: f64) -
 }
 
 impl Target for Allocations<'_> {
-    type Level = Level;
+    type Level = f64;
     type Chains<'a>
         = Tempered<'a>
     where
         Self: 'a;
 
-    fn level(&self, beta: f64) -> Level {
-        self.margins.level(beta)
+    fn level(&self, beta: f64) -> f64 {
+        beta
     }
 
     fn chains(&self, rng: &mut Rng, observer: &impl Observer) -> Result<Tempered<'_>> {
-        Tempered::new(self.problem, &self.margins, &self.alphas, rng, observer)
+        Tempered::new(self.problem, &self.risings, &self.alphas, rng, observer)
     }
 
     fn sweep_cost(&self) -> f64 {
@@ -78,10 +78,10 @@ impl Target for Allocations<'_> {
 }
 
 impl Chains for Tempered<'_> {
-    type Level = Level;
+    type Level = f64;
 
-    fn sweep(&mut self, levels: &[&Level; LANES], observer: &impl Observer) -> Result<()> {
-        Tempered::sweep(self, levels, observer)
+    fn sweep(&mut self, betas: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
+        Tempered::sweep(self, betas.map(|beta| *beta), observer)
     }
 
     fn values(&self) -> Lanes {
@@ -103,6 +103,19 @@ pub(crate) fn max_chains(problem: &Problem, n_ladders: usize) -> usize {
     (n_groups.max(1) * LANES).min(MOST_CHAINS)
 }
 
+/// Joint states of hidden nodes that are drawn together, at most.
+const JOINT_STATES: usize = 256;
+
+/// The problem with all hidden nodes in one clique, where they are in several and tokens pile up in
+/// cells: such tokens move together, and have urns as a reference.
+fn joined(problem: &Problem) -> Option<Problem> {
+    let is_apart = problem.plan.cliques.len() > 1 && problem.counts.iter().any(|&n| n > 1);
+    let plan = if is_apart { problem.plan.joined(JOINT_STATES)? } else { return None };
+    let mut joined = problem.clone();
+    joined.plan = plan;
+    Some(joined)
+}
+
 /// ln Z: allocations of all tokens, summed.
 ///
 /// # Errors
@@ -113,6 +126,8 @@ pub(crate) fn ln_sum(
     key: Key,
     observer: &impl Observer,
 ) -> Result<Outcome> {
+    let joined = joined(problem);
+    let problem = joined.as_ref().unwrap_or(problem);
     let target = Allocations::new(problem, key.unit(0), observer)?;
     temper(&target, options, key.unit(1), observer)
 }

@@ -10,6 +10,7 @@ pub mod lanes;
 pub mod log_concave;
 pub mod log_sum;
 pub mod resampling;
+pub mod single;
 pub mod special;
 
 pub use categorical::{pick, pick_lanes};

@@ -45,6 +45,9 @@ const LEAST_SCANS: usize = 128;
 /// Scans of a round that are run whatever they cost.
 const ANY_COST_SCANS: usize = 512;
 
+/// Rounds that are run for a round trip where all else agrees.
+const EXTRA_ROUNDS: usize = 1;
+
 /// Cost of all rounds, in draws of one number, beyond which no longer round is begun.
 const BUDGET: f64 = 4e10;
 
@@ -68,6 +71,7 @@ pub fn temper<T: Target>(
     let n_groups: usize = replicates.iter().map(Replicate::n_groups).sum();
     let scan_cost = n_groups as f64 * target.sweep_cost();
     let (mut outcome, mut n_scans) = (Outcome::default(), FIRST_SCANS);
+    let mut n_agreed = 0;
     loop {
         let run = |replicate: &mut Replicate<_>| replicate.round(target, n_scans, observer);
         match replicates.par_iter_mut().map(run).collect::<Result<Vec<_>>>() {
@@ -80,12 +84,16 @@ pub fn temper<T: Target>(
         }
         observer.advance(1);
         let enough = n_scans >= LEAST_SCANS.min(options.max_scans.unwrap_or(LEAST_SCANS));
-        outcome.converged = enough && outcome.std_error() <= options.target_std_error;
+        let agrees = enough && outcome.std_error() <= options.target_std_error;
+        outcome.converged = agrees && outcome.has_come_round();
+        n_agreed += usize::from(agrees);
         n_scans *= 2;
         // All rounds together are twice as long as the last.
-        let goes_on = match options.max_scans {
-            Some(most) => n_scans <= most,
-            None => n_scans <= ANY_COST_SCANS || 2.0 * n_scans as f64 * scan_cost <= BUDGET,
+        let goes_on = if let Some(most) = options.max_scans {
+            n_scans <= most
+        } else {
+            let costs_little = 2.0 * n_scans as f64 * scan_cost <= BUDGET;
+            n_agreed <= EXTRA_ROUNDS && (n_scans <= ANY_COST_SCANS || costs_little)
         };
         if outcome.converged || !goes_on {
             return Ok(outcome);

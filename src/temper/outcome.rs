@@ -3,6 +3,9 @@
 use super::replicate::Found;
 use crate::estimate::Estimate;
 
+/// Barrier below which the reference is as good as the target.
+const NO_BARRIER: f64 = 0.1;
+
 /// One round of all replicates: means over them unless said otherwise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Round {
@@ -41,7 +44,8 @@ pub struct Outcome {
     pub betas: Vec<f64>,
     /// Rejections of the swaps between them.
     pub rejections: Vec<f64>,
-    /// Whether sides, rounds and replicates agree within the standard error asked for.
+    /// Whether sides, rounds and replicates agree within the standard error asked for, and a chain has
+    /// made a round trip.
     pub converged: bool,
     /// Whether the observer ended the work.
     pub stopped: bool,
@@ -100,6 +104,13 @@ impl Outcome {
     /// Round trips of all chains in all rounds.
     pub fn n_trips(&self) -> u64 {
         self.rounds.iter().map(|round| round.n_trips).sum()
+    }
+
+    /// Whether chains have come from the reference to the target and back, or nothing lies between
+    /// the two: replicates that agree may all have missed the same modes.
+    pub(super) fn has_come_round(&self) -> bool {
+        let barrier = self.rounds.last().map_or(f64::NAN, |round| round.barrier);
+        self.n_trips() > 0 || barrier < NO_BARRIER
     }
 }
 

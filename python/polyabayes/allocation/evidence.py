@@ -135,7 +135,7 @@ class Evidence(Result):
         Rounds of ``"tempered"``, each twice as long as the one before; the last is the estimate.
     converged : bool
         Whether the sides, the rounds and the replicates of ``"tempered"`` agree within the standard
-        error asked for; True by any other method.
+        error asked for, and a chain has made a round trip; True by any other method.
 
     References
     ----------
@@ -213,7 +213,8 @@ class Evidence(Result):
             moved = f", the last round moved it by {last - before:+.2f}"
         return (
             f"tempering has not settled to the standard error asked for: its sides are "
-            f"{forward - backward:+.2f} nats apart{moved}, with {self.round_trips} round trips; "
+            f"{forward - backward:+.2f} nats apart{moved}, with {self.round_trips} round trips"
+            f"{'' if self.round_trips else ': all replicates may miss the same modes'}; "
             f"raise {argument('n_samples')}"
         )
 

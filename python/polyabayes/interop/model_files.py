@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,8 +29,8 @@ _STATE_OF_MALLET = b"#doc source pos typeindex type topic"
 _PICKLE = b"\x80"
 _JAVA = b"\xac\xed"
 # Time and memory that tomotopy has to load a file in a process of its own: some damaged ones never
-# end, or announce more than any machine has.
-_SECONDS, _SECONDS_A_BYTE = 20, 2e-7
+# end, or announce more than any machine has. A busy machine may take longer for the same work.
+_SECONDS, _SECONDS_A_BYTE, _PATIENCE = 4, 2e-7, 15
 _BYTES, _BYTES_A_BYTE = 4 << 30, 64
 _LOADING = """
 import sys, warnings
@@ -37,6 +38,7 @@ warnings.simplefilter("ignore")
 try:
     import resource
     resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[3]),) * 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[4]),) * 2)
 except (ImportError, ValueError):
     pass
 import numpy, tomotopy
@@ -216,15 +218,21 @@ def _load_tomotopy(path: Path) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "model.npz"
         n_bytes = path.stat().st_size
+        limit = int(_SECONDS + _SECONDS_A_BYTE * n_bytes)
+        limits = [_BYTES + _BYTES_A_BYTE * n_bytes, limit]
         places = [os.fspath(path.resolve()), os.fspath(place)]
-        call = [sys.executable, "-c", _LOADING, *places, f"{_BYTES + _BYTES_A_BYTE * n_bytes}"]
-        limit = _SECONDS + _SECONDS_A_BYTE * n_bytes
+        call = [sys.executable, "-c", _LOADING, *places, *map(str, limits)]
         try:
-            ended = subprocess.run(call, capture_output=True, timeout=limit, check=False)
-        except subprocess.TimeoutExpired as error:
+            ended = subprocess.run(
+                call, capture_output=True, timeout=_PATIENCE * limit, check=False
+            )
+            is_late = -ended.returncode in (signal.SIGKILL, getattr(signal, "SIGXCPU", 0))
+        except subprocess.TimeoutExpired:
+            is_late = True
+        if is_late:
             raise FileFormatError(
-                f"tomotopy did not load {path} in {limit:.0f} s: it is damaged or cut"
-            ) from error
+                f"tomotopy did not load {path} in {limit} s: it is damaged or cut"
+            )
         if ended.returncode:
             told = ended.stderr.decode(errors="replace").strip().splitlines()
             if any("No module named 'tomotopy'" in line for line in told):

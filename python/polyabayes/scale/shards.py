@@ -134,7 +134,10 @@ class Shard(NamedTuple):
         <Corpus: 2 documents, 3 words, 6 tokens>
         """
         indptr, indices, data = (np.array(self.array(name), np.int64) for name in _ARRAYS)
-        return Corpus(sparse.csr_matrix((data, indices, indptr), (self.n_documents, self.n_words)))
+        shape = (self.n_documents, self.n_words)
+        with reading(self.folder):
+            counts = sparse.csr_matrix((data, indices, indptr), shape)
+        return Corpus(counts)
 
     def verify(self) -> None:
         """Compare the files with the checksums of the manifest.

@@ -30,9 +30,6 @@ pub(crate) type States = [u32; LANES];
 /// Marginal counts of [`LANES`] particles or chains, as a token sees them: by the factors of a
 /// clique at its joint states.
 pub(crate) trait Token {
-    /// Whether counts are added to lane after lane, and never in all of them at once.
-    const LANE_BY_LANE: bool = false;
-
     /// Product of all factors of a clique in a state, in every lane.
     fn product(&self, clique: &Clique, state: usize) -> Lanes;
 
@@ -265,9 +262,9 @@ fn pick_below(clique: &Clique, sums: &[Lanes], separator: States, darts: Lanes) 
 }
 
 #[inline(always)]
-fn add_token<T: Token>(plan: &Plan, token: &mut T, states: &[States], x: i32) {
+fn add_token(plan: &Plan, token: &mut impl Token, states: &[States], x: i32) {
     for (clique, states) in plan.cliques.iter().zip(states) {
-        if T::LANE_BY_LANE || clique.n_states > LANES {
+        if clique.n_states > LANES {
             for (lane, &state) in states.iter().enumerate() {
                 add_clique(clique, token, state as usize, lane, x);
             }

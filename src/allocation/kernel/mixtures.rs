@@ -23,13 +23,7 @@ impl Mixture {
     /// None where states share rows.
     pub(crate) fn new(plan: &Plan) -> Option<Self> {
         let [clique] = &plan.cliques[..] else { return None };
-        let distinct = |rows: &[u32]| {
-            let mut rows = rows.to_vec();
-            rows.sort_unstable();
-            rows.windows(2).all(|pair| pair[0] < pair[1])
-        };
-        let apart = clique.factors.iter().all(|factor| !factor.tied && distinct(&factor.rows));
-        apart.then(|| Mixture {
+        clique.states_are_apart().then(|| Mixture {
             sizes: vec![[0.0; LANES]; clique.factors.len() * clique.n_states],
             moved: vec![[0; LANES]; clique.n_states],
         })

@@ -9,6 +9,7 @@
 #![allow(clippy::inline_always)]
 
 use super::counts::{Counts, Target};
+use super::powered::Path;
 use super::rounds::pairs;
 use crate::allocation::model::plan::{Clique, Factor};
 use crate::control::Observer;
@@ -69,13 +70,6 @@ pub(crate) struct Splits {
     terms: Vec<Term>,
     /// Factors of the pair that each lane is at: as many in the numerator as in the denominator.
     lines: Vec<Line>,
-}
-
-/// Places on the path π^β u^(1-β): β of every lane, and κ of the urns of u.
-#[derive(Clone, Copy)]
-pub(crate) struct Path<'a> {
-    pub(crate) betas: &'a Lanes,
-    pub(crate) kappa: f64,
 }
 
 /// A cell in memory: its tokens in every state, and the counts of all rows.

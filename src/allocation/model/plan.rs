@@ -65,6 +65,16 @@ impl Clique {
         self.factors[factor].earlier.iter().filter(hit).count() as u32
     }
 
+    /// Whether no two states share a row of counts.
+    pub(crate) fn states_are_apart(&self) -> bool {
+        let distinct = |rows: &[u32]| {
+            let mut rows = rows.to_vec();
+            rows.sort_unstable();
+            rows.windows(2).all(|pair| pair[0] < pair[1])
+        };
+        self.factors.iter().all(|factor| !factor.tied && distinct(&factor.rows))
+    }
+
     fn n_pairs(&self) -> usize {
         self.factors.len() * self.n_states
     }
@@ -148,6 +158,47 @@ impl Plan {
         plan.assign(margins, slots, &scopes);
         plan.connect();
         Ok(plan)
+    }
+
+    /// The plan that sums all hidden nodes out together, if they have at most `most` joint states.
+    pub(crate) fn joined(&self, most: usize) -> Option<Plan> {
+        let (mut digits, mut stride) = (Vec::new(), 1_usize);
+        for &(node, _, size) in self.cliques.iter().flat_map(Clique::inner) {
+            digits.push((node, stride, size));
+            stride = stride.checked_mul(size).filter(|&n| n <= most)?;
+        }
+        let mut clique = Clique {
+            nodes: digits.iter().map(|&(node, ..)| node).collect(),
+            n_inner: stride,
+            n_states: stride,
+            start: 0,
+            factors: Vec::new(),
+            n_above: self.cliques.iter().map(|part| part.n_above).sum(),
+            n_before: 0,
+            children: Vec::new(),
+            digits,
+            parent: None,
+        };
+        let all = self.cliques.iter().flat_map(|part| part.factors.iter().map(move |f| (part, f)));
+        let (above, below): (Vec<_>, Vec<_>) = all.partition(|(_, factor)| factor.exponent > 0);
+        // Slots of one margin stay in their order.
+        let slots: Vec<usize> = above.iter().chain(&below).map(|(_, factor)| factor.slot).collect();
+        for &(part, factor) in above.iter().chain(&below) {
+            let state_of = |state: usize| {
+                let digit = |&(node, stride, _): &(usize, usize, usize)| {
+                    clique.value(node, state).unwrap_or(0) * stride
+                };
+                part.digits.iter().map(digit).sum::<usize>()
+            };
+            let rows = (0..clique.n_states).map(|state| factor.rows[state_of(state)]).collect();
+            let place = |&earlier: &usize| {
+                slots.iter().position(|&slot| slot == part.factors[earlier].slot)
+            };
+            let earlier = factor.earlier.iter().filter_map(place).collect();
+            clique.factors.push(Factor { rows, earlier, ..factor.clone() });
+        }
+        let (n_states, n_pairs) = (clique.n_states, clique.n_pairs());
+        Some(Plan { cliques: vec![clique], roots: vec![0], n_states, n_pairs })
     }
 
     /// Gives every slot to the first clique that holds the scope of its margin.

@@ -1,11 +1,12 @@
 //! Mean-field responsibilities of a document's tokens, and importance sampling by them (ELTM 3.3).
 
 use rand::RngExt;
+use rand_distr::{Binomial, Distribution};
 
 use super::runs::Runs;
 use crate::control::Observer;
-use crate::error::{Error, Result, array_of};
-use crate::math::Cumulative;
+use crate::error::{Result, array_of};
+use crate::math::{Cumulative, ln_rising};
 use crate::rng::Stream;
 use crate::urn::LocalUrn;
 
@@ -16,8 +17,11 @@ const LARGEST_CORRECTION: f64 = -1.0;
 /// Products outside are carried on as logarithms.
 const RANGE: std::ops::Range<f64> = 1e-200..1e200;
 
-/// Tokens of a word between two looks at the observer.
-const POLL_EVERY: u32 = 1 << 20;
+/// Tokens of a word, for each topic, from which on they are drawn all at once.
+pub(in crate::document) const AT_ONCE: u32 = 64;
+
+/// Distinct words between two looks at the observer.
+const POLL_EVERY: usize = 1 << 12;
 
 /// How the responsibilities are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,10 +53,11 @@ impl MeanField {
 /// ln Ẑ of independent importance samples of some draws, at each of the sizes: the tokens' topics
 /// are drawn independently by their responsibilities.
 ///
-/// Unbiased. Cost: (iterations + samples) x tokens x topics.
+/// Unbiased. Cost: (iterations + samples) x distinct words x topics, and samples x tokens of words
+/// that have no more than 64 for each topic.
 ///
 /// # Errors
-/// [`Error::Stopped`] when the observer asks to stop.
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
 pub fn ln_urn_sums(
     urn: &LocalUrn,
     mean_field: MeanField,
@@ -72,11 +77,15 @@ pub fn ln_urn_sums(
             observer.check_stop()?;
             balls.copy_from_slice(urn.pseudo_counts());
             let (mut ln_weight, mut product) = (urn.ln_scale(), 1.0);
-            for (proposal, &count) in proposals.iter().zip(urn.counts()) {
-                for token in 1..=count {
-                    if token.is_multiple_of(POLL_EVERY) && observer.stopped() {
-                        return Err(Error::Stopped);
-                    }
+            for (cell, (proposal, &count)) in proposals.iter().zip(urn.counts()).enumerate() {
+                if cell % POLL_EVERY == POLL_EVERY - 1 {
+                    observer.check_stop()?;
+                }
+                if count / AT_ONCE >= n_topics as u32 {
+                    ln_weight += proposal.draw_all(count, &mut balls, rng);
+                    continue;
+                }
+                for _ in 0..count {
                     let topic = proposal.draw(rng);
                     product *= balls[topic] * proposal.ratios[topic];
                     balls[topic] += 1.0;
@@ -99,17 +108,42 @@ struct Proposal {
     total: f64,
     /// q / g.
     ratios: Vec<f64>,
+    /// Probability of each topic for a token that has none of those before it.
+    hazards: Vec<f64>,
 }
 
 impl Proposal {
     fn new(g: &[f64], q: &[f64]) -> Self {
         let mut cumulative = Cumulative::new(g.len());
         let total = cumulative.fill(g, &vec![1.0; g.len()]);
-        Proposal {
-            cumulative,
-            total,
-            ratios: q.iter().zip(g).map(|(q, g)| q * total / g).collect(),
+        let mut rest = 0.0;
+        let mut hazards: Vec<f64> = g
+            .iter()
+            .rev()
+            .map(|&g| {
+                rest += g;
+                if g > 0.0 { g / rest } else { 0.0 }
+            })
+            .collect();
+        hazards.reverse();
+        let ratios = q.iter().zip(g).map(|(q, g)| q * total / g).collect();
+        Proposal { cumulative, total, ratios, hazards }
+    }
+
+    /// Draws the topics of so many tokens by binomial laws, adds them to the balls, and gives the
+    /// ln of their weight.
+    fn draw_all(&self, count: u32, balls: &mut [f64], rng: &mut impl Stream) -> f64 {
+        let (mut left, mut ln_weight) = (u64::from(count), 0.0);
+        for ((&hazard, ratio), ball) in self.hazards.iter().zip(&self.ratios).zip(balls) {
+            // The last possible topic has a hazard of exactly 1, and takes the rest.
+            let n = Binomial::new(left, hazard).map_or(left, |law| law.sample(rng));
+            if n > 0 {
+                ln_weight += ln_rising(*ball, n) + n as f64 * ratio.ln();
+                *ball += n as f64;
+                left -= n;
+            }
         }
+        ln_weight
     }
 
     fn draw(&self, rng: &mut impl Stream) -> usize {
@@ -124,7 +158,8 @@ impl Proposal {
 /// The start looks at the pseudo-counts only. Cost: iterations x distinct words x topics.
 ///
 /// # Errors
-/// [`Error::Stopped`] when the observer asks to stop, [`Error::Memory`] where there is no room.
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop,
+/// [`Error::Memory`](crate::Error::Memory) where there is no room.
 pub fn responsibilities(
     urn: &LocalUrn,
     mean_field: MeanField,
@@ -208,6 +243,23 @@ mod tests {
     use super::*;
     use crate::counts::CountMatrix;
     use crate::urn::Urn;
+
+    #[test]
+    fn many_tokens_of_a_word_are_drawn_at_once_and_unbiased() {
+        let (a, q) = (vec![0.3, 0.8, 0.5], vec![0.5, 0.1, 0.4, 0.3, 0.6, 0.0]);
+        let counts = CountMatrix::from_dense(&[vec![3 * AT_ONCE as i64, 5]]).unwrap();
+        let urn = LocalUrn::new(&Urn::new(a, q).unwrap(), counts.document(0)).unwrap();
+        let exact = crate::document::exact::Plan::new(&urn).run(&urn, &()).unwrap();
+        let mut rng = crate::rng::Key::new(1, crate::rng::Purpose::Score).rng();
+        let runs = Runs { n: 40, sizes: &[2_000] };
+        let mean_field = MeanField { order: Order::Second, n_iterations: 20 };
+        let ln_values = ln_urn_sums(&urn, mean_field, runs, &mut rng, &()).unwrap();
+        let weights: Vec<f64> = ln_values.iter().map(|x| (x - exact).exp()).collect();
+        let mean = weights.iter().sum::<f64>() / 40.0;
+        let variance = weights.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (39.0 * 40.0);
+        assert!((mean - 1.0).abs() < 4.0 * variance.sqrt(), "{mean} +- {}", variance.sqrt());
+        assert!(variance.sqrt() < 0.05);
+    }
 
     #[test]
     fn is_a_fixed_point_of_its_rule() {

@@ -10,4 +10,5 @@ pub mod mean_field;
 pub mod recursive;
 pub(super) mod runs;
 pub(super) mod sampler;
+pub mod similar;
 pub mod smc;

@@ -3,9 +3,9 @@
 use super::annealed::{self, Start};
 use super::l2r::{self, Conditionals};
 use super::left_to_right::{self, Form};
-use super::mean_field::{self, MeanField};
+use super::mean_field::{self, AT_ONCE, MeanField};
 use super::runs::Runs;
-use super::{chib, direct, harmonic, smc};
+use super::{chib, direct, harmonic, similar, smc};
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::rng::{LANES, Rng};
@@ -63,7 +63,11 @@ impl Sampler {
         let distinct = extent.n_distinct as f64;
         match self {
             Sampler::Direct => distinct * k,
-            Sampler::MeanField(_) | Sampler::Smc | Sampler::SmcLookahead => 8.0 * n,
+            Sampler::MeanField(_) => {
+                // A binomial draw and its weight take as long as some sixteen tokens.
+                8.0 * n.min(distinct * k * f64::from(AT_ONCE + 16))
+            }
+            Sampler::Smc | Sampler::SmcLookahead => 8.0 * n,
             Sampler::Harmonic | Sampler::Annealed(_) => n * k,
             // All lanes go as far as the longest, both ways.
             Sampler::Chib => 4.0 * n * k,
@@ -132,7 +136,10 @@ impl Sampler {
             Sampler::L2r(conditionals) => l2r::ln_urn_sums(urn, conditionals, runs, rng, observer),
             Sampler::Smc => smc::ln_urn_sums(urn, false, n, size, rng, observer),
             Sampler::SmcLookahead => smc::ln_urn_sums(urn, true, n, size, rng, observer),
-            Sampler::Annealed(start) => annealed::ln_urn_sums(urn, start, n, size, rng, observer),
+            Sampler::Annealed(start) => match similar::spread(urn) {
+                Some(spread) => similar::ln_urn_sums(urn, spread, n, size, rng, observer),
+                None => annealed::ln_urn_sums(urn, start, n, size, rng, observer),
+            },
             Sampler::Chib => chib::ln_urn_sums(urn, n, size, rng, observer),
         }
     }

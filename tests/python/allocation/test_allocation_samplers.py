@@ -116,6 +116,33 @@ def test_tempering_finds_the_evidence_of_one_heavy_cell(n_topics: int) -> None:
         assert abs(found.value) < 4 * found.std_error < 1
 
 
+@pytest.mark.parametrize("tied", [False, True])
+def test_heavy_cells_move_where_hidden_nodes_are_summed_out_apart(tied: bool) -> None:
+    model = AllocationModel.hidden_markov(3, 2, tied=tied)
+    counts = np.zeros((2, 2, 2), np.int64)
+    counts[0, 1, 0], counts[1, 1, 1] = 300, 200
+    reference = model.log_evidence(
+        counts, "smc", n_particles=5000, given_total=True, random_state=0
+    )
+    found = model.log_evidence(counts, "tempered", n_samples=256, given_total=True, random_state=0)
+    error = math.hypot(reference.std_error, found.std_error)
+    assert abs(found.value - reference.value) < 4 * error
+    assert error < 0.5
+    assert found.converged
+    assert found.round_trips > 0
+
+
+def test_without_a_round_trip_tempering_has_not_converged() -> None:
+    rng = np.random.default_rng(0)
+    first, second = rng.dirichlet(np.full(12, 0.1), 6), rng.dirichlet(np.full(12, 0.1), 6)
+    counts = rng.multinomial(600, (first.T @ second / 6).ravel()).reshape(12, 12)
+    with pytest.warns(UnreliableErrorWarning, match="0 round trips: all replicates may miss"):
+        found = AllocationModel.nmf(6).log_evidence(
+            counts, "tempered", n_samples=16, target_std_error=1e3, random_state=0
+        )
+    assert (found.round_trips, found.converged) == (0, False)
+
+
 @pytest.mark.parametrize("n_topics", [2, 8])
 def test_annealing_finds_the_evidence_of_one_heavy_cell(n_topics: int) -> None:
     """A table of one cell has probability 1, however many tokens there are."""

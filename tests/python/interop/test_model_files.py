@@ -7,6 +7,7 @@ import io
 import os
 import pickle
 import warnings
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -197,3 +198,11 @@ def test_topics_that_no_memory_holds_are_refused(tmp_path):
         pb.interop.from_mallet(
             word_topic_counts=tmp_path / "counts.txt", doc_topic_prior=0.1, topic_word_prior=0.01
         )
+
+
+@pytest.mark.slow
+def test_a_file_that_tomotopy_never_ends_to_load():
+    pytest.importorskip("tomotopy")
+    found = Path(__file__).parents[2] / "vectors" / "hostile" / "endless.tomotopy.bin"
+    with pytest.raises(errors.FileFormatError, match=r"did not load .* in 4 s"):
+        pb.interop.read_model(found)

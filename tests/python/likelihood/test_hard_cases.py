@@ -150,3 +150,41 @@ def test_documents_of_billions_of_tokens_are_refused(method):
     topics = [[0.5, 0.5], [0.2, 0.8], [0.1, 0.9]]
     with pytest.raises(errors.BudgetExceededError):
         pb.log_likelihood(lda(0.5, topics), [[2**31, 2**31]], method)
+
+
+def one_word(prior, weights, n_tokens):
+    """ln of the sum over all topics of tokens of one word, by convolution over the topics."""
+    n = np.arange(1, n_tokens + 1)
+    terms = [
+        np.exp(np.r_[0.0, np.cumsum(np.log((a + n - 1) / n * q / max(weights)))])
+        for a, q in zip(prior, weights, strict=True)
+    ]
+    product = np.ones(1)
+    for other in terms[:-1]:
+        product = np.convolve(product, other)[: n_tokens + 1]
+    product = product @ terms[-1][::-1][: len(product)]
+    urns = np.log(product) - np.log((np.sum(prior) + n - 1) / n).sum()
+    return urns + n_tokens * np.log(max(weights))
+
+
+# Annealing was beyond five errors in half of them: single tokens wander between equal topics.
+@pytest.mark.parametrize("method", ["auto", "annealed"])
+@pytest.mark.parametrize("prior", [0.1, 1.0])
+@pytest.mark.parametrize("apart", [1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 1e-2])
+@pytest.mark.parametrize(
+    "where", [[0.0, 1.0, -0.7], pytest.param([1.0, 1.0, -1.0], marks=pytest.mark.slow)]
+)
+def test_errors_hold_where_topics_are_nearly_equal(method, prior, apart, where):
+    column = 0.5 * (1 + apart * np.array(where))
+    model = lda(prior, np.stack([column, 1 - column], axis=1))
+    found = pb.log_likelihood(model, [[10_000, 0]], method, random_state=0)
+    exact = one_word([prior] * 3, column, 10_000)
+    assert abs(found.values[0] - exact) < 4 * found.std_errors[0] + 1e-7
+    assert found.std_errors[0] < 0.05
+
+
+def test_a_word_of_very_many_tokens_takes_no_time():
+    found = pb.log_likelihood(lda(0.5), [[214_648, 0, 0]], "mean-field", random_state=0)
+    exact = one_word([0.5, 0.5], np.array(PHI)[:, 0], 214_648)
+    assert abs(found.values[0] - exact) < 4 * found.std_errors[0]
+    assert found.std_errors[0] < 0.2

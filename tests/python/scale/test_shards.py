@@ -149,3 +149,16 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
 
     # Beside some numbers a document, one block: of ten times the corpus not ten times the memory.
     assert peak(30) < peak(3) + 30 * 2_000 * 100
+
+
+@pytest.mark.parametrize(("place", "value"), [(0, 1), (-1, 10**9), (-1, -1)])
+def test_offsets_that_lead_elsewhere_are_errors_of_the_file(
+    tmp_path: Path, place: int, value: int
+) -> None:
+    shards = pb.write_shards(CORPUS, tmp_path, 1)
+    path = shards[0].folder / "indptr.npy"
+    offsets = np.load(path)
+    offsets[place] = value
+    np.save(path, offsets)
+    with pytest.raises((FileFormatError, InvalidArgumentError)):
+        pb.read_shards(tmp_path)[0].corpus()

@@ -14,7 +14,7 @@ import polyabayes as pb
 import polyabayes.exceptions as errors
 from polyabayes._support.storage import read_arrays, write_arrays
 from polyabayes.sizes.choice import criteria, grid
-from polyabayes.sizes.choice.fits import FoldFit
+from polyabayes.sizes.choice.fits import FoldFit, fit_and_score
 from polyabayes.sizes.choice.race import Race
 
 LDA = pb.LatentDirichletAllocation(max_iter=60, n_jobs=1)
@@ -102,9 +102,21 @@ def test_a_killed_choice_goes_on(corpus, choice, tmp_path, monkeypatch):
     monkeypatch.setattr(choose, "fit_and_score", lambda *a: again.append(a[3:5]) or plain(*a))
     resumed = pb.choose_n_components(LDA, corpus, SIZES, **options)
     assert values(resumed) == values(choice)
+    # Sums over stored topics have other bits where the file has them in another order.
+    figures = [
+        [[row[name] for name in row if name != "seconds"] for row in found.rows]
+        for found in (resumed, choice)
+    ]
+    np.testing.assert_array_equal(*figures)
     assert len(again) == sum(row["n_folds"] for row in choice.rows) - 1
     with pytest.raises(errors.InvalidArgumentError, match="another choice: its n_folds is 3"):
         pb.choose_n_components(LDA, corpus, SIZES, **{**options, "n_folds": 4})
+
+
+def test_topics_of_a_fit_are_in_the_order_of_their_file(corpus):
+    # Sums over them had other bits after they were read again.
+    fit = fit_and_score(LDA, corpus, np.arange(150) < 50, 3, 0, 1)
+    assert fit.topics.flags.c_contiguous
 
 
 def test_the_edge_is_said(corpus):

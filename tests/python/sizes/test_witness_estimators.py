@@ -335,8 +335,8 @@ def test_a_torn_prediction_is_made_again(tmp_path: Path) -> None:
     path = tmp_path / "predictions.jsonl"
     assert len(path.read_text().splitlines()) == 2
     path.write_text(path.read_text()[:-9])
-    assert search.fit(DATA.corpus).predictive_bounds(DATA.corpus[:4]) == here
-    assert search.fit(DATA.corpus).predictive_bounds(DATA.corpus[:4]) == here
+    assert tuple(search.fit(DATA.corpus).predictive_bounds(DATA.corpus[:4])) == tuple(here)
+    assert tuple(search.fit(DATA.corpus).predictive_bounds(DATA.corpus[:4])) == tuple(here)
     # Without the search, they are of models that are no more.
     (tmp_path / "search.jsonl").unlink()
     search.fit(DATA.corpus)
@@ -404,3 +404,18 @@ def test_evidence_finds_the_number_of_topics() -> None:
         ).fit(data.corpus)
         near += abs(search.best_ - truth) <= 1
     assert near >= 9
+
+
+def test_a_doubt_names_the_argument_of_the_search() -> None:
+    search = pb.WitnessSearch(
+        pb.LatentDirichletAllocation(max_iter=20),
+        pb.priors.Uniform(2, 2),
+        scoring="likelihood",
+        scoring_options={"method": "smc", "n_particles": 2},
+        random_state=0,
+    )
+    corpus = pb.datasets.make_lda_corpus(10, 40, 3, document_length=300, random_state=0).corpus
+    with pytest.warns(
+        pb.exceptions.UnreliableErrorWarning, match=r"scoring_options=dict\(n_particles=\d+\)"
+    ):
+        search.fit(corpus)

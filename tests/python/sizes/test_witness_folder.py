@@ -121,7 +121,7 @@ def test_a_damaged_model_is_scored_again(tmp_path: Path, damage: str) -> None:
         damaged = {"cut": content[:-40], "flip": flipped(content, 8 * 300), "empty": b""}
         path.write_bytes(damaged[damage])
     again = nested(checkpoint=tmp_path).fit(CORPUS)
-    assert again.predictive_bounds(CORPUS[:5]) == held_out
+    assert tuple(again.predictive_bounds(CORPUS[:5])) == tuple(held_out)
     assert_same_models(again, whole)
     assert path.read_bytes() == content
 
@@ -133,4 +133,5 @@ def test_damaged_predictions_are_made_again(tmp_path: Path) -> None:
     content = path.read_bytes()
     for bit in range(0, 8 * len(content), 97):
         path.write_bytes(flipped(content, bit))
-        assert nested(checkpoint=tmp_path).fit(CORPUS).predictive_bounds(CORPUS[:5]) == bounds
+        found = nested(checkpoint=tmp_path).fit(CORPUS).predictive_bounds(CORPUS[:5])
+        assert tuple(found) == tuple(bounds)

@@ -152,7 +152,8 @@ def _figures(fitted: Any, train: Corpus, looks: list[float]) -> NDArray[np.float
 def _frequent(fitted: Any, corpus: Corpus) -> NDArray[np.float32]:
     totals = np.asarray(corpus.counts.sum(axis=0)).ravel()
     columns = np.argsort(-totals, kind="stable")[:MATCHED_WORDS]
-    return probabilities(fitted)[:, columns].astype(np.float32)
+    # In the order of storage: sums over a fit that was read again have the same bits.
+    return np.ascontiguousarray(probabilities(fitted)[:, columns], dtype=np.float32)
 
 
 def write_fit(path: Path, fit: FoldFit) -> None:

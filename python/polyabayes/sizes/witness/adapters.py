@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
@@ -14,8 +15,13 @@ from sklearn.base import clone
 from polyabayes._support import checks
 from polyabayes._support.state_folder import StateFolder
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import FileAccessError, FileFormatError, InvalidArgumentError
-from polyabayes.likelihood.result import LogLikelihood
+from polyabayes.exceptions import (
+    FileAccessError,
+    FileFormatError,
+    InvalidArgumentError,
+    PolyabayesWarning,
+)
+from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitting import fingerprint
 from polyabayes.models.model_files import load
@@ -250,14 +256,18 @@ class NestedEstimator:
     def _likelihood(self, model: Any, documents: Any) -> Score:
         # The event whose probability the multinomial ceiling bounds.
         options = {"n_jobs": self._parameters.get("n_jobs"), **self._options}
-        result = log_likelihood(
-            model,
-            documents,
-            event="sequence",
-            given_length=True,
-            random_state=self._seed,
-            **options,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PolyabayesWarning)
+            result = log_likelihood(
+                model,
+                documents,
+                event="sequence",
+                given_length=True,
+                random_state=self._seed,
+                **options,
+            )
+        for category, message in doubts(result, "WitnessSearch(scoring_options=dict({}))"):
+            warnings.warn(message, category, stacklevel=2)
         return Score(result.total, result.total_std_error, degrees_of_freedom(result))
 
 

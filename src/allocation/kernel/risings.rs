@@ -1,0 +1,70 @@
+//! ln of rising factorials, from tables: the law π of allocations, and the urns of the reference u.
+
+use crate::allocation::model::problem::Problem;
+use crate::math::ln_rising;
+
+/// Counts that tables hold.
+const MAX_TABLE: usize = 4096;
+
+/// Factors of π and of u in ln.
+#[derive(Debug)]
+pub(crate) struct Risings {
+    alphas: Vec<f64>,
+    exponents: Vec<f64>,
+    n_table: usize,
+    /// e ln α(α+1)...(α+n-1), margin after margin.
+    of_rows: Vec<f64>,
+    /// κ; infinite where all states of all tokens are equally likely under u.
+    pub(crate) kappa: f64,
+    /// ln κ(κ+1)...(κ+n-1)/κ^n.
+    of_piles: Vec<f64>,
+}
+
+/// Partial sums, the first of them zero.
+fn sums(terms: impl Iterator<Item = f64>) -> impl Iterator<Item = f64> {
+    terms.scan(0.0, |sum, term| {
+        let before = *sum;
+        *sum += term;
+        Some(before)
+    })
+}
+
+impl Risings {
+    pub(crate) fn new(problem: &Problem, kappa: f64) -> Self {
+        let margins = || problem.margins.iter().map(|laid| &laid.margin);
+        let alphas: Vec<f64> = margins().map(|margin| margin.alpha).collect();
+        let exponents: Vec<f64> = margins().map(|margin| f64::from(margin.exponent)).collect();
+        let n_slots: usize = margins().map(|margin| margin.slots.len()).sum();
+        let n_table = (problem.total as usize + 1).saturating_mul(n_slots + 1).min(MAX_TABLE);
+        let of_margin = |(alpha, exponent): (&f64, &f64)| {
+            let (alpha, exponent) = (*alpha, *exponent);
+            sums((0..n_table).map(move |n| exponent * (alpha + n as f64).ln()))
+        };
+        let of_rows = alphas.iter().zip(&exponents).flat_map(of_margin).collect();
+        let of_piles = sums((0..n_table).map(|n| (n as f64 / kappa).ln_1p())).collect();
+        Risings { alphas, exponents, n_table, of_rows, kappa, of_piles }
+    }
+
+    /// e ln α(α+1)...(α+n-1) of a row with n tokens.
+    #[inline]
+    pub(crate) fn of_row(&self, margin: usize, n: i32) -> f64 {
+        match self.of_rows[margin * self.n_table..][..self.n_table].get(n as usize) {
+            Some(&ln) => ln,
+            None => self.exponents[margin] * ln_rising(self.alphas[margin], n as u64),
+        }
+    }
+
+    /// ln κ(κ+1)...(κ+n-1)/κ^n of a state that holds n tokens of a cell.
+    #[inline]
+    pub(crate) fn of_pile(&self, n: i32) -> f64 {
+        match self.of_piles.get(n as usize) {
+            Some(&ln) => ln,
+            None => ln_urn_rising(self.kappa, n as u64),
+        }
+    }
+}
+
+/// ln x(x+1)...(x+n-1)/x^n.
+pub(crate) fn ln_urn_rising(x: f64, n: u64) -> f64 {
+    if x.is_finite() { ln_rising(x, n) - n as f64 * x.ln() } else { 0.0 }
+}

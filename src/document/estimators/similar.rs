@@ -1,0 +1,133 @@
+//! Documents whose topics can hardly be told apart.
+//!
+//! Chains that move one token at a time do not mix there: balls wander between nearly equal topics
+//! for as many sweeps as there are tokens. The integral over the topic weights does not mind:
+//! Z = Γ(A + N)/Γ(A) E[Π_w (θ·q_w)^y_w], θ ~ Dirichlet(a), whose integrand is nearly flat.
+
+use rand::RngExt;
+
+use super::runs::Runs;
+use crate::control::Observer;
+use crate::error::Result;
+use crate::math::{dirichlet, ln_gamma_ratio, ln_rising};
+use crate::rng::Stream;
+use crate::urn::LocalUrn;
+
+/// Least weight of a word under any topic, relative to its largest, for topics to be similar.
+const LEAST_RATIO: f64 = 0.5;
+/// Largest range of the logarithm of the integrand.
+const MOST_SPREAD: f64 = 300.0;
+/// Draws of a replicate take about as long as an annealing of that size, within these limits.
+const DRAWS: std::ops::RangeInclusive<usize> = 2_000..=200_000;
+const OVERHEAD: usize = 16;
+const POLL_EVERY: usize = 1 << 10;
+
+/// Bound on the range of Σ y ln(θ·q) over all θ, where the topics are similar.
+pub fn spread(urn: &LocalUrn) -> Option<f64> {
+    let mut spread = 0.0;
+    for (q, count) in urn.cells() {
+        let least = q.iter().fold(1.0, |least, &x| f64::min(least, x));
+        if least < LEAST_RATIO {
+            return None;
+        }
+        spread -= f64::from(count) * least.ln();
+    }
+    (spread <= MOST_SPREAD && urn.n_topics() > 1).then_some(spread)
+}
+
+/// ln Ẑ of independent replicates of importance samples of θ.
+///
+/// Half of the draws are from the prior; the others lean towards one topic each, by as many
+/// pseudo-counts as the integrand can lean, so that weights are bounded where one topic is best.
+/// Unbiased. Cost: about `size` x tokens x topics.
+///
+/// # Errors
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
+pub fn ln_urn_sums(
+    urn: &LocalUrn,
+    spread: f64,
+    n_runs: usize,
+    size: usize,
+    rng: &mut impl Stream,
+    observer: &impl Observer,
+) -> Result<Vec<f64>> {
+    let a = urn.pseudo_counts();
+    let (n_topics, total) = (a.len(), a.iter().sum::<f64>());
+    let work = size.saturating_mul(urn.n_tokens() as usize) / (urn.n_distinct() + OVERHEAD);
+    let n_draws = work.clamp(*DRAWS.start(), *DRAWS.end());
+    let ln_constant = ln_rising(total, urn.n_tokens()) + urn.ln_scale();
+    // ln E[θ_k^spread] under the prior.
+    let ln_norms: Vec<f64> =
+        a.iter().map(|&a| ln_gamma_ratio(a, spread) - ln_gamma_ratio(total, spread)).collect();
+    let (mut shapes, mut theta) = (a.to_vec(), vec![0.0; n_topics]);
+    let runs = Runs { n: n_runs, sizes: &[n_draws] };
+    let mut ln_values = Vec::with_capacity(n_runs);
+    for _ in 0..n_runs {
+        let mut mean = runs.growing();
+        for draw in 0..n_draws {
+            if draw % POLL_EVERY == 0 {
+                observer.check_stop()?;
+            }
+            let leaning = (rng.random::<f64>() * 2.0 * n_topics as f64) as usize;
+            if leaning < n_topics {
+                shapes[leaning] += spread;
+            }
+            dirichlet(&shapes, &mut theta, rng);
+            shapes.copy_from_slice(a);
+            let ln_product: f64 = urn
+                .cells()
+                .map(|(q, count)| {
+                    let mixed: f64 = q.iter().zip(&theta).map(|(q, theta)| q * theta).sum();
+                    f64::from(count) * mixed.ln()
+                })
+                .sum();
+            let leanings = theta.iter().zip(&ln_norms);
+            let leant: f64 = leanings.map(|(theta, norm)| (spread * theta.ln() - norm).exp()).sum();
+            mean.push(ln_constant + ln_product - (0.5 + 0.5 * leant / n_topics as f64).ln());
+        }
+        ln_values.append(&mut mean.ln_means);
+    }
+    Ok(ln_values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counts::CountMatrix;
+    use crate::document::exact::Plan;
+    use crate::rng::{Key, Purpose};
+    use crate::urn::Urn;
+
+    #[test]
+    fn is_unbiased_where_topics_are_nearly_equal() {
+        for (epsilon, a, counts) in [
+            (1e-12, 0.1, vec![400, 0]),
+            (1e-6, 1.0, vec![300, 50]),
+            (1e-3, 0.1, vec![150, 250]),
+            (3e-2, 1.0, vec![400, 0]),
+            (0.3, 0.1, vec![200, 100]),
+        ] {
+            let counts = CountMatrix::from_dense(&[counts]).unwrap();
+            let q = vec![0.4, 0.4 * (1.0 + epsilon), 0.4 * (1.0 - 0.7 * epsilon), 0.3, 0.3, 0.3];
+            let urn = Urn::new(vec![a, 1.3 * a, 0.8 * a], q).unwrap();
+            let urn = LocalUrn::new(&urn, counts.document(0)).unwrap();
+            let exact = Plan::new(&urn).run(&urn, &()).unwrap();
+            let spread = spread(&urn).unwrap();
+            let mut rng = Key::new(1, Purpose::Score).rng();
+            let ln_values = ln_urn_sums(&urn, spread, 40, 50, &mut rng, &()).unwrap();
+            let weights: Vec<f64> = ln_values.iter().map(|x| (x - exact).exp()).collect();
+            let mean = weights.iter().sum::<f64>() / 40.0;
+            let variance = weights.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (39.0 * 40.0);
+            let error = variance.sqrt() + 1e-9;
+            assert!((mean - 1.0).abs() < 4.0 * error, "{epsilon}: {mean} +- {error}");
+            assert!(error < 0.02, "{epsilon}: {error}");
+        }
+    }
+
+    #[test]
+    fn topics_that_differ_are_left_to_the_chains() {
+        let counts = CountMatrix::from_dense(&[vec![2, 1]]).unwrap();
+        let urn = Urn::new(vec![0.5, 0.5], vec![0.6, 0.2, 0.4, 0.8]).unwrap();
+        assert!(spread(&LocalUrn::new(&urn, counts.document(0)).unwrap()).is_none());
+    }
+}
