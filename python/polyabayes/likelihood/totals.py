@@ -140,13 +140,16 @@ class _Allocation:
         hardness = scores.variances * scores.sizes
         # Each of m equal documents has the m-th part of the square of their m errors.
         self._weights = copies * _VARIANCE_OF_MEAN * hardness
+        self._hardness = hardness
         self._shape = copies * np.sqrt(hardness / np.maximum(n_tokens, 1))
         self._least = np.maximum(scores.sizes, 1).astype(np.float64)
         self._most = np.minimum(_MOST_GROWTH * self._least, _MOST_TEMPERATURES)
 
     def squared_error(self, sizes: NDArray[Any]) -> float:
         """Expected squared error of the total."""
-        return float((self._weights / np.maximum(sizes, 1)).sum())
+        temperatures = np.maximum(sizes, 1)
+        left = _UNREMOVED * _LEAST_CORRECTION * float((self._hardness / temperatures).sum())
+        return float((self._weights / temperatures).sum()) + left**2
 
     def sizes(self, target: float) -> NDArray[np.int64]:
         """Sizes at least as large as those before with which the total should reach the target."""
