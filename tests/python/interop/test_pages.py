@@ -6,10 +6,12 @@ import importlib.util
 import re
 import shlex
 from pathlib import Path
+from types import ModuleType
 
 import matplotlib as mpl
 import pytest
 
+import polyabayes as pb
 from polyabayes.cli.parsers import make_parser
 
 ROOT = Path(__file__).parents[3]
@@ -69,3 +71,22 @@ def test_commands_on_the_pages_exist():
     assert len(commands) > 10
     for line in commands:
         assert make_parser("0").parse_args(shlex.split(line)[1:]).command in line
+
+
+def test_every_public_name_is_in_the_reference():
+    listed = set()
+    for path in (ROOT / "docs" / "reference").glob("*.md"):
+        module = "polyabayes"
+        for line in path.read_text().splitlines():
+            if line.startswith(".. currentmodule:: "):
+                module = line.removeprefix(".. currentmodule:: ")
+            elif re.fullmatch(r"   \w+", line):
+                listed.add(f"{module}.{line.strip()}")
+    modules = [name for name in pb.__all__ if isinstance(getattr(pb, name), ModuleType)]
+    public = {f"polyabayes.{name}" for name in pb.__all__ if name not in modules}
+    for name in modules:
+        room = getattr(pb, name)
+        # Names that the package has, too, stand there.
+        own = [one for one in room.__all__ if one not in pb.__all__]
+        public |= {f"polyabayes.{name}.{one}" for one in own}
+    assert listed == public
