@@ -28,7 +28,7 @@ const MOST: usize = 5_000;
 
 /// Variance of ln Ẑ that a run is given its temperatures for: from about there on, the mean of some
 /// hundred runs misses a part of Z.
-const VARIANCE: f64 = 2.0;
+const VARIANCE: f64 = 1.6;
 
 /// Probability of the first difference, and ratio of each probability to the one before: near 2^-1.5,
 /// at which neither cost nor variance is decided by the last, and small enough a weight of the last

@@ -28,7 +28,7 @@ _VARIANCE_OF_MEAN = 0.55
 # Share of the correction by which totals were still low on news articles under 50 topics, or less:
 # counted as error. The correction is taken for at least a share of the runs' variances, which is
 # about its expectation: a round that happened to draw few differences is no surer for it.
-_UNREMOVED, _LEAST_CORRECTION = 0.35, 0.08
+_UNREMOVED, _LEAST_CORRECTION = 0.5, 0.1
 
 Score = Callable[[NDArray[np.int64] | None, int], "_core.Scores | BlockScores"]
 
