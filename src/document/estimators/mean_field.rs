@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn many_tokens_of_a_word_are_drawn_at_once_and_unbiased() {
         let (a, q) = (vec![0.3, 0.8, 0.5], vec![0.5, 0.1, 0.4, 0.3, 0.6, 0.0]);
-        let counts = CountMatrix::from_dense(&[vec![3 * AT_ONCE as i64, 5]]).unwrap();
+        let counts = CountMatrix::from_dense(&[vec![3 * i64::from(AT_ONCE), 5]]).unwrap();
         let urn = LocalUrn::new(&Urn::new(a, q).unwrap(), counts.document(0)).unwrap();
         let exact = crate::document::exact::Plan::new(&urn).run(&urn, &()).unwrap();
         let mut rng = crate::rng::Key::new(1, crate::rng::Purpose::Score).rng();
