@@ -1,7 +1,6 @@
 //! The estimate of a document.
 
 use super::settings::Method;
-use super::totals::Share;
 use crate::estimate::Estimate;
 
 /// The estimate of one document.
@@ -19,6 +18,15 @@ pub struct Score {
     pub trace: Vec<TracePoint>,
     /// What the document adds to the correction of a total, where one is wanted and it is sampled.
     pub share: Option<Share>,
+}
+
+/// What a document adds to the correction of a total.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Share {
+    /// Weighed difference, or 0 where none was drawn: its expectation is minus the bias of the value.
+    pub correction: f64,
+    /// Variance of ln Ẑ of one run.
+    pub variance: f64,
 }
 
 /// An estimate from part of the samples.

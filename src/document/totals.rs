@@ -9,9 +9,9 @@
 
 use rand::RngExt as _;
 
-use super::Score;
 use super::estimators::annealed::{Start, UrnPath};
 use super::estimators::sampler::Sampler;
+use super::result::{Score, Share};
 use super::settings::Method;
 use crate::control::Observer;
 use crate::error::Result;
@@ -41,15 +41,6 @@ const LEVELS: u32 = 5;
 
 /// Multiply-adds that sampling takes for each token and topic, about: up to there exact is cheaper.
 const COST: f64 = 500.0;
-
-/// What a document adds to the correction of a total.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Share {
-    /// Weighed difference, or 0 where none was drawn: its expectation is minus the bias of the value.
-    pub correction: f64,
-    /// Variance of ln Ẑ of one run.
-    pub variance: f64,
-}
 
 /// Multiply-adds up to which the document is computed exactly.
 pub(super) fn exact_budget(urn: &LocalUrn) -> f64 {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::blocks::{Block, Step, split_documents};
 use super::dense::{self, Dense};
-use super::documents;
+use super::documents::{self, Scheme};
 use super::sparse::Sparse;
 use super::tables;
 use super::tallies::Tallies;
@@ -28,15 +28,6 @@ const LEAST_BLOCK_TOKENS: usize = 1 << 12;
 
 /// Topics from which a draw passes over those of its document instead of all.
 const SPARSE_TOPICS: usize = 256;
-
-/// How a sweep draws the topics of a document's tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheme {
-    /// One after the other from the document's urn: the topic weights θ are integrated out.
-    Collapsed,
-    /// θ given the topics of all tokens, then all topics anew given θ.
-    Blocked,
-}
 
 /// The topic of every token.
 ///

@@ -4,7 +4,6 @@
 use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
-use super::assignments::Scheme;
 use super::blocks::{Block, Step};
 use super::tables;
 use crate::control::Observer;
@@ -13,6 +12,15 @@ use crate::error::Result;
 use crate::math::gamma_law;
 use crate::rng::Rng;
 use crate::urn::{Balls, Sweeper};
+
+/// How a sweep draws the topics of a document's tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// One after the other from the document's urn: the topic weights θ are integrated out.
+    Collapsed,
+    /// θ given the topics of all tokens, then all topics anew given θ.
+    Blocked,
+}
 
 /// Draws all documents; where `tables` is set, returns the tables of each topic, summed.
 pub(super) fn sweep(

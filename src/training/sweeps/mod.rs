@@ -14,5 +14,5 @@ mod tests;
 mod topics;
 
 pub(super) use assignments::Assignments;
-pub use assignments::Scheme;
+pub use documents::Scheme;
 pub(super) use topics::Topics;
