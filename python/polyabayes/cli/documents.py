@@ -56,7 +56,7 @@ def fit(arguments: argparse.Namespace) -> int:
         refuse_unwritable(output.parent, n_bytes)
         say(f"training on {size(corpus)}")
         start = time.perf_counter()
-        model.fit(corpus, exposure=_asked_for(corpus, arguments))
+        model.fit(corpus, **_asked_for(corpus, arguments))
     except Interrupted as interrupted:
         keep({output: interrupted.partial.save})
         say(f"interrupted: {interrupted}; {output} holds the model reached")
@@ -92,7 +92,7 @@ def score(arguments: argparse.Namespace) -> int:
     corpus = _read_for(model, arguments)
     try:
         result = pb.log_likelihood(
-            model, corpus, exposure=_asked_for(corpus, arguments), **given(arguments, SCORING)
+            model, corpus, **_asked_for(corpus, arguments), **given(arguments, SCORING)
         )
     except Interrupted as interrupted:
         if arguments.output is None:
@@ -120,7 +120,7 @@ def compare(arguments: argparse.Namespace) -> int:
     corpus = _read_for(next(iter(models.values())), arguments)
     say(f"comparing on {size(corpus)}")
     comparison = pb.compare(
-        models, corpus, exposure=_asked_for(corpus, arguments), **given(arguments, SCORING)
+        models, corpus, **_asked_for(corpus, arguments), **given(arguments, SCORING)
     )
     print(comparison)
     if plot is not None:
@@ -162,9 +162,9 @@ def read_as_wide(
     return pb.read_corpus(path, vocabulary=vocabulary, exposure=exposure)
 
 
-def _asked_for(corpus: pb.Corpus, arguments: argparse.Namespace) -> Any:
+def _asked_for(corpus: pb.Corpus, arguments: argparse.Namespace) -> dict[str, Any]:
     """Exposures that the user gave, which LDA refuses; others come with the corpus."""
-    return corpus.exposure if arguments.exposure is not None else None
+    return {} if arguments.exposure is None else {"exposure": corpus.exposure}
 
 
 def size(corpus: pb.Corpus) -> str:

@@ -29,6 +29,6 @@ class CoreParts(NamedTuple):
     def core_model(self) -> _core.Model:
         """The model as the compiled core reads it."""
         # Arrays that have travelled may not be aligned.
-        arrays = [np.require(array, np.float64, ["C", "A"]) for array in self.arrays]
+        arrays = [np.require(array, requirements=["C", "A"]) for array in self.arrays]
         model: _core.Model = getattr(_core.Model, self.kind)(*arrays)
         return model
