@@ -29,7 +29,10 @@ _FRACTIONS = (
     "weights, such as tf-idf and normalised or log-transformed values, have no likelihood: bring "
     "the counts that they were made of"
 )
-_VECTORISE = "count the words of raw text first, for example with polyabayes.read_corpus"
+_VECTORISE = (
+    "count the words of raw text first, for example with polyabayes.read_corpus, or give lists of "
+    "tokens to Corpus.from_documents"
+)
 
 
 def checked_counts(values: Any, name: str) -> CountMatrix:
@@ -196,7 +199,8 @@ def _dense(values: Any, name: str) -> NDArray[Any]:
         array = np.asarray(values)
     except ValueError as error:
         raise InvalidTypeError(
-            f"{name} cannot be made an array: {error}; give every document the same number of words"
+            f"{name} cannot be made an array of one count a document and word: the same number of "
+            "words for every document, or Corpus.from_documents for lists of tokens"
         ) from error
     if array.dtype.kind == "O" and array.ndim:
         try:

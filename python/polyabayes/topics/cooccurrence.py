@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import InvalidTypeError
 
 # Entries of the table of windows that are held at once.
 _BLOCK_ENTRIES = 4_000_000
@@ -66,6 +67,10 @@ def in_windows(texts: Iterable[Sequence[str]], words: Sequence[str], window: int
         n_entries = 0
 
     for text in texts:
+        if isinstance(text, str):
+            raise InvalidTypeError(
+                "texts must hold sequences of tokens, got a text: divide it into its words first"
+            )
         found = [(position, index[word]) for position, word in enumerate(text) if word in index]
         n_windows = max(1, len(text) - window + 1)
         if found:

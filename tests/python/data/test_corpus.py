@@ -171,7 +171,7 @@ def test_index_outside_of_a_sparse_matrix_is_refused():
             InvalidTypeError,
             "argument must be .* string.* number",
         ),
-        ([[1, 2], [3]], InvalidTypeError, "same number of words"),
+        ([[1, 2], [3]], InvalidTypeError, "Corpus.from_documents"),
         (np.array([["2020-01-01"]], dtype="M8[D]"), InvalidTypeError, "datetime64"),
         (object(), InvalidTypeError, "object"),
         (pd.DataFrame({"a": ["x"], "b": [1]}), InvalidTypeError, "'?x'?"),

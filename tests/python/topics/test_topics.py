@@ -207,3 +207,11 @@ def test_doubts_of_a_report_name_the_function_that_takes_more_samples(lda, tmp_p
         pb.topics.report(lda, [[1] * 8], tmp_path / "report.html")
     assert "polyabayes.log_likelihood(model, documents, n_samples=" in str(caught[0].message)
     assert caught[0].filename == __file__
+
+
+def test_texts_that_are_not_divided_into_words_are_refused() -> None:
+    counts = [[3, 1, 0], [2, 2, 0], [0, 1, 3]]
+    corpus = pb.Corpus(counts, vocabulary=["red", "green", "blue"])
+    lda = pb.LatentDirichletAllocation(2, max_iter=5, random_state=0).fit(corpus)
+    with pytest.raises(pb.exceptions.InvalidTypeError, match="divide it into its words"):
+        pb.topics.coherence(lda, measure="c_v", texts=["red green", "blue red"], n_words=2)

@@ -60,7 +60,7 @@ def corpus_options(parser: Parser, name: str = "corpus", **options: Any) -> None
 
 def vocabulary_option(parser: Parser) -> None:
     """The words of a corpus whose format has none."""
-    text = "the words, one a line; default: those of the corpus, if it has any"
+    text = "the words, one a line; default: those of the corpus, or of the model where it has none"
     parser.add_argument("--vocabulary", metavar="FILE", help=text)
 
 
