@@ -39,7 +39,7 @@ OPTIONS = {"random_state": 0, "n_jobs": 1}
 # Endings of a process: whole, an error of the package, an error of another kind, killed.
 WHOLE, REFUSED, WRONG = 0, 9, 8
 _LONGEST = 120.0
-# Where no disk of its own can be mounted.
+# The disk of runs for which none of their own can be mounted.
 _MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 # Results that are compared; the states of searches and choices have times in them.
 _COMPARED = ("model.safetensors", "bounds", "corpus.npz", "corpus.mtx.gz", "corpus.tns")

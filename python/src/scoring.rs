@@ -115,7 +115,7 @@ pub(crate) struct Scores {
     sizes: Py<PyArray1<i64>>,
     /// Whether the target error was reached.
     reached: Py<PyArray1<bool>>,
-    /// What each document adds to the correction of a total, and the variance of ln p of one of its
+    /// The part of each document in the correction of a total, and the variance of ln p of one of its
     /// runs; 0 where no total was wanted.
     corrections: Py<PyArray1<f64>>,
     variances: Py<PyArray1<f64>>,

@@ -22,7 +22,7 @@ use crate::urn::LocalUrn;
 /// and denominator are estimated independently. NaN where the observed tokens are impossible.
 ///
 /// # Errors
-/// What [`score`](super::score) refuses, and matrices that disagree in size or exposure.
+/// Errors of [`score`](super::score), and matrices that disagree in size or exposure.
 pub fn completion(
     model: &TopicModel,
     observed: &CountMatrix,

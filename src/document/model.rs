@@ -147,7 +147,7 @@ impl TopicModel {
         LocalUrn::of_scaled_rows(self.urn.pseudo_counts(), &rows, Some(&factors))
     }
 
-    /// By which factor an exposure multiplies the weights of each topic; `None` where it does not.
+    /// Factors by which an exposure multiplies the weights of each topic; `None` where it does not.
     pub fn topic_factors(&self, exposure: f64) -> Option<Vec<f64>> {
         match &self.law {
             Law::GammaPoisson { prior, .. } if !is_one(exposure) => Some(prior.factors(exposure)),

@@ -16,11 +16,11 @@ pub struct Score {
     pub reached: bool,
     /// Estimates from smaller samples, where the settings ask for them.
     pub trace: Vec<TracePoint>,
-    /// What the document adds to the correction of a total, where one is wanted and it is sampled.
+    /// The document's part in the correction of a total, where one is wanted and it is sampled.
     pub share: Option<Share>,
 }
 
-/// What a document adds to the correction of a total.
+/// Part of a document in the correction of a total.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share {
     /// Weighed difference, or 0 where none was drawn: its expectation is minus the bias of the value.

@@ -1,7 +1,7 @@
-//! Estimates of documents whose sum over a corpus is wanted: short runs, and the bias of ln removed.
+//! Estimates of documents whose sum over a corpus is wanted: short runs, and the bias of ln reduced.
 //!
 //! ln of the mean of n replicates is low, by the same amount however many documents there are, so that
-//! a total drifts. The bias is removed by the differences Δ_j between ln of the mean of 2^(j+1)
+//! a total drifts. The bias is reduced by the differences Δ_j between ln of the mean of 2^(j+1)
 //! batches and the average of ln of the means of its halves, of which one or none is drawn with
 //! probability p_j and weighed by 1/p_j (McLeish 2011; Rhee and Glynn 2015, "Unbiased estimation
 //! with square root convergence for SDE models", Operations Research 63): the expectation of the sum is

@@ -6,7 +6,7 @@ use crate::rng::{LANES, Lanes, Rng};
 
 /// A path from a reference distribution to a law.
 pub trait Target: Sync {
-    /// What a sweep at one inverse temperature needs, made once for all chains.
+    /// Tables of a sweep at one inverse temperature, made once for all chains.
     type Level: Send + Sync;
 
     /// Chains in lockstep.

@@ -149,7 +149,7 @@ def _token_pattern(texts: Iterable[str]) -> str:
         kind = unicodedata.category(character)[0]
         letters += re.escape(character) if kind == "L" else ""
         marks += re.escape(character) if kind == "P" else ""
-    # Without a letter there is no token; a class must not be empty.
+    # A class of characters must not be empty, and no token lacks a letter.
     letters = letters or "a"
     return f"[{letters}][{letters}{marks}]+[{letters}]"
 

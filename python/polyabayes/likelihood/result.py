@@ -108,7 +108,7 @@ class LogLikelihood(Result):
         Whether the values are ratios of two estimates, as those of ``log_completion``: consistent,
         not unbiased.
     correction_std_error : float or None
-        Standard error, in nats, that the removal of the bias of ln p brings to the total, where
+        Standard error, in nats, that the correction of the bias of ln p brings to the total, where
         an error of the total was asked for: the values are then those of short runs, each
         corrected by its part of what all of them together are low by. They serve for sums.
     n_unseen_tokens : int

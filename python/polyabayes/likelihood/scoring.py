@@ -124,7 +124,7 @@ def log_likelihood(
     total_std_error, nats_per_token_std_error : float, optional
         Standard error to reach in the sum over all documents, or in that sum by token: much
         cheaper than good values of all documents, which are then for sums only. Sixteen short
-        annealing runs a document, whose bias of ln is removed by differences of larger means in
+        annealing runs a document, whose bias of ln is reduced by differences of larger means in
         some documents (Rhee and Glynn 2015); where that is not enough, longer runs in the
         documents that carry the error. Sizes depend on the whole corpus, and on no chunking.
         With method "auto", no other size, and ``reached`` tells whether the total got there.

@@ -34,7 +34,7 @@ Score = Callable[[NDArray[np.int64] | None, int], "_core.Scores | BlockScores"]
 
 
 class CorrectedScores(NamedTuple):
-    """Scores without the bias of ln, the error that its removal brings, and the target.
+    """Scores with a smaller bias of ln, the error that its correction brings, and the target.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ def score_to_target(
 ) -> CorrectedScores:
     """Score until the total has this standard error: rounds from fresh streams.
 
-    The first round takes the shortest runs whose bias can be removed. Where that is not enough, the
+    The first round takes the shortest runs whose bias can be lessened. If that is not enough, the
     next gives document d temperatures proportional to ``m_d s_d / sqrt(n_d)``: m_d copies, s_d the
     standard deviation of its runs, n_d tokens (Neyman's allocation). Whether a round is enough is
     told by the spread of its runs, not by the corrections that it happened to draw: those that

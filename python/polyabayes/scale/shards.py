@@ -309,7 +309,7 @@ def write_shards(
     wanted = None if n_shards is None else checks.whole_number("n_shards", n_shards)
     try:
         path.mkdir(parents=True, exist_ok=True)
-        # Without a manifest, what is in the folder meanwhile is no corpus.
+        # The folder is no corpus while it has no manifest.
         (path / _MANIFEST).unlink(missing_ok=True)
     except OSError as error:
         raise FileAccessError(f"cannot use {path}: {error.strerror or error}") from error

@@ -320,7 +320,7 @@ impl Sampler for PfaSampler<'_> {
     fn expected_parameters(&self) -> Result<PfaParameters> {
         let n_documents = self.tokens.n_documents() as f64;
         let p = |k: usize| match self.prior.probability {
-            // Of no closed form where documents have exposures: then the draw itself.
+            // The mean has no closed form where documents have exposures: the draw stands for it.
             Some((first, second)) if self.exposures.is_none() => {
                 let successes = first + self.topics.n_tokens[k] as f64;
                 successes / (successes + second + n_documents * self.r[k])

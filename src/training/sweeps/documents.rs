@@ -67,7 +67,7 @@ struct Worker {
     sweeper: Sweeper,
     balls: Balls,
     theta: Vec<f64>,
-    /// What the weights of each topic are multiplied by in the present document.
+    /// Factors of the weights of each topic in the present document.
     scale: Vec<f64>,
     /// The weights of its words.
     weights: Vec<f64>,

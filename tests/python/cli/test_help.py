@@ -47,7 +47,7 @@ _OF_METHODS = {
     },
     "decompose": {"max_iter": MAX_ITER, "tol": TOL, "n_restarts": RESTARTS},
 }
-# What a search asks for by an option of its own name.
+# Parameters that a search asks for by an option of its own name.
 _OTHERWISE = {"prior", "sizes", "tied"}
 
 

@@ -282,7 +282,7 @@ def test_columns_of_one_name_in_parquet(tmp_path: Path, read: Callable[[Path], A
     pandas, path = pytest.importorskip("pandas"), tmp_path / "x.parquet"
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     table = arrow.Table.from_pandas(pandas.DataFrame([[1, 2]], columns=["one", "two"]))
-    # What pandas adds to the schema is damaged: the second field has the name of the first.
+    # The part of the schema that pandas adds is damaged: both fields have one name.
     about = table.schema.metadata[b"pandas"].replace(b'field_name": "two', b'field_name": "one')
     parquet.write_table(table.replace_schema_metadata({b"pandas": about}), path)
     with pytest.raises(FileFormatError, match="two columns that are called 'two'"):
