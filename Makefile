@@ -34,7 +34,7 @@ test-slow: .venv/built
 
 # Hostile arrays, files and faults of the machine: make fuzz SECONDS=600
 fuzz: .venv/built
-	PROPTEST_CASES=20000 cargo test --quiet --release --test hostile
+	PROPTEST_CASES=20000 cargo test --quiet --release --test core hostile::
 	$(BIN)/python fuzz/fuzz.py --seconds $(SECONDS) --seed $$(date +%s)
 	$(BIN)/python fuzz/faults.py --rounds $$(( $(SECONDS) / 10 )) --seed $$(date +%s)
 
