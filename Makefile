@@ -15,7 +15,7 @@ demo: .venv/built
 
 test: .venv/built
 	cargo test --quiet
-	$(BIN)/python -m pytest --quiet
+	$(BIN)/python -m pytest --quiet -n auto --dist worksteal
 
 check: .venv/built
 	cargo fmt --all --check
@@ -44,7 +44,7 @@ audit: .venv/built
 
 # Kernels by criterion, then the figures of docs/benchmarks.md, memory, and the peers.
 bench: .venv/built
-	cargo bench
+	cargo bench --package polyabayes-benches
 	$(BIN)/python benches/figures.py
 	$(BIN)/python benches/memory.py
 	$(BIN)/python benches/interruption.py
