@@ -1,12 +1,13 @@
 """Every estimator against the truth: bias, error and time, one table a regime.
 
-`python benches/estimators.py [regimes|calibration|priors|zipf|growth]`; without arguments all of
-them. One thread, processor time. The tables are kept in benches/records. The truth is exact, or
+`python benches/estimators.py [regimes|decision|calibration|priors|zipf|growth]`; without arguments
+all of them. One thread, processor time. The tables are kept in benches/records. The truth is exact, or
 annealing with 64 replicates of 1,000 temperatures, whose error is a fraction of what is measured.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 import warnings
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from recorded import Table, save
+from recorded import RECORDS, Table, save
 
 import polyabayes as pb
 
@@ -113,6 +114,27 @@ def regimes() -> Iterator[Table]:
             rms = np.sqrt((error**2).mean())
             table.add(label(method, settings), ms, error.mean(), rms, held(result, exact))
         yield table
+
+
+# The rows of the decision table: settings by label.
+DECISIONS = ["annealed", "smc-lookahead 20", "chib", "left-to-right-sequential 20", "mean-field"]
+DECISIONS += ["left-to-right-particle 20", "recursive", "direct", "harmonic"]
+
+
+def decision() -> Iterator[Table]:
+    """Times and errors of the methods one would choose between, from the records of the regimes."""
+    regimes = {
+        name: json.loads((RECORDS / f"regime-{name}.json").read_text())["rows"]
+        for name in ("short", "long", "blurred")
+    }
+    columns = {"method": "s"}
+    for told in ("100 tokens", "500 tokens", "100, blurred"):
+        columns |= {f"{told}: ms": ".3g", f"rms ({told})": ".2g", f"held ({told})": ".0%"}
+    table = Table("decision", f"{COMMAND} regimes decision", columns)
+    for method in DECISIONS:
+        rows = [next(row for row in found if row[0] == method) for found in regimes.values()]
+        table.add(method, *(row[column] for row in rows for column in (1, 3, 4)))
+    yield table
 
 
 def held(result: Any, exact: NDArray[np.float64]) -> float:
@@ -245,6 +267,7 @@ def main() -> int:
     warnings.simplefilter("ignore", pb.exceptions.UnreliableErrorWarning)
     parts = {
         "regimes": regimes,
+        "decision": decision,
         "calibration": calibration,
         "priors": priors,
         "zipf": zipf,
