@@ -1,8 +1,8 @@
 """Every estimator against the truth: bias, error and time, one table a regime.
 
 `python benches/estimators.py [regimes|decision|calibration|priors|zipf|growth]`; without arguments
-all of them. One thread, processor time. The tables are kept in benches/records. The truth is exact, or
-annealing with 64 replicates of 1,000 temperatures, whose error is a fraction of what is measured.
+all of them. One thread, processor time. The tables are kept in benches/records. The truth is exact,
+or annealing with 64 replicates of 1,000 temperatures, whose error is a fraction of what is measured.
 """
 
 from __future__ import annotations
