@@ -15,7 +15,7 @@ demo: .venv/built
 
 test: .venv/built
 	cargo test --quiet
-	$(BIN)/python -m pytest --quiet
+	$(BIN)/python -m pytest --quiet -n auto --dist worksteal
 
 check: .venv/built
 	cargo fmt --all --check
@@ -34,7 +34,7 @@ test-slow: .venv/built
 
 # Hostile arrays, files and faults of the machine: make fuzz SECONDS=600
 fuzz: .venv/built
-	PROPTEST_CASES=20000 cargo test --quiet --release --test hostile
+	PROPTEST_CASES=20000 cargo test --quiet --release --test core hostile::
 	$(BIN)/python fuzz/fuzz.py --seconds $(SECONDS) --seed $$(date +%s)
 	$(BIN)/python fuzz/faults.py --rounds $$(( $(SECONDS) / 10 )) --seed $$(date +%s)
 
@@ -44,7 +44,7 @@ audit: .venv/built
 
 # Kernels by criterion, then the tables of docs/benchmarks.md, kept in benches/records.
 bench: .venv/built
-	cargo bench --bench documents --bench training
+	cargo bench --package polyabayes-benches --bench documents --bench training
 	$(BIN)/python benches/record.py kernels
 	$(BIN)/python benches/record.py run -o $(RECORD)
 	$(BIN)/python benches/figures.py

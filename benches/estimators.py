@@ -2,7 +2,7 @@
 
 `python benches/estimators.py [regimes|decision|calibration|priors|zipf|growth]`; without arguments
 all of them. One thread, processor time. The tables are kept in benches/records. The truth is exact,
-or annealing with 64 replicates of 1,000 temperatures, whose error is a fraction of what is measured.
+or annealing with 64 replicates of 1,000 temperatures, of a fraction of the errors it measures.
 """
 
 from __future__ import annotations
