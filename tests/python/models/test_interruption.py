@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import signal
 import subprocess
 import sys
@@ -131,12 +132,15 @@ def alarm_after(seconds: float) -> Iterator[list[int]]:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, press)
+    # Python drops what is raised in a callback of its collector, and Hypothesis has such callbacks.
+    gc.disable()
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield pressed
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        gc.enable()
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")

@@ -12,12 +12,8 @@ use polyabayes::math::Resampling;
 use polyabayes::{Error, Estimate, Result};
 use serde_json::Value;
 
-#[path = "common/looks.rs"]
-mod looks;
-#[path = "common/networks.rs"]
-mod networks;
-use looks::Looks;
-use networks::{integers, network, nmf, read, shape, tensor};
+use crate::common::looks::Looks;
+use crate::common::networks::{integers, network, nmf, read, shape, tensor};
 
 struct Case {
     name: String,
