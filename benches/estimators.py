@@ -129,7 +129,7 @@ def decision() -> Iterator[Table]:
     }
     columns = {"method": "s"}
     for told in ("100 tokens", "500 tokens", "100, blurred"):
-        columns |= {f"{told}: ms": ".3g", f"rms ({told})": ".2g", f"held ({told})": ".0%"}
+        columns |= {f"{told}: ms": ".3g", f"{told}: rms": ".2f", f"{told}: held": ".0%"}
     table = Table("decision", f"{COMMAND} regimes decision", columns)
     for method in DECISIONS:
         rows = [next(row for row in found if row[0] == method) for found in regimes.values()]
