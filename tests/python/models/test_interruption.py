@@ -105,7 +105,7 @@ TABLE = np.arange(12).reshape(3, 4)
 PARTLY = np.ma.masked_array(TABLE, mask=np.eye(3, 4, dtype=bool))
 SHORT_CALLS: dict[str, Callable[[], Any]] = {
     "lookahead": lambda: NMF.log_evidence(TABLE, "smc", n_particles=2, n_replicates=2),
-    "annealed": lambda: NMF.log_evidence(TABLE, "annealed", n_replicates=2),
+    "tempered": lambda: NMF.log_evidence(TABLE, "tempered", n_replicates=2),
     "bound": lambda: NMF.log_evidence(TABLE, "vb"),
     "exact": lambda: NMF.log_evidence(TABLE // 4, "exact"),
     "vb": lambda: NMF.decompose(TABLE, "vb", n_restarts=1),
