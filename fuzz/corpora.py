@@ -141,7 +141,7 @@ class Docword(Case):
 
 
 class LongCsv(Case):
-    share = 2
+    share = 10
     suffix = ".csv"
 
     def make(self) -> None:
@@ -150,12 +150,32 @@ class LongCsv(Case):
 
 
 class WideCsv(Case):
-    share = 2
+    share = 10
     suffix = ".csv"
 
     def make(self) -> None:
         rows = [",".join(map(str, row)) for row in COUNTS]
         self.path.write_text("\n".join([",".join(WORDS), *rows]))
+
+
+class QuotedCsv(Case):
+    """Names in quotes, which hold separators, quotes and newlines."""
+
+    share = 10
+    suffix = ".csv"
+
+    def make(self) -> None:
+        rows = [f'"d ""{place}"",\n",{",".join(map(str, row))}' for place, row in enumerate(COUNTS)]
+        self.path.write_text("\n".join([f'"",{",".join(WORDS)}', *rows]))
+
+
+class TextCsv(Case):
+    """Texts in a column, which are counted."""
+
+    suffix = ".csv"
+
+    def make(self) -> None:
+        self.path.write_text('id,text,n\n1,the urn,2\n2,"an urn, of balls",3\n3,"the ""ball""",1\n')
 
 
 class Text(Case):
@@ -260,7 +280,7 @@ class Modes(Tns):
 
 
 class FactorCsv(Tns):
-    share = 1
+    share = 6
     suffix = ".csv"
 
 
@@ -317,5 +337,6 @@ class ShardFolder(Case):
 
 CORPORA: list[type[Case]] = [
     *(MatrixMarket, Ldac, PackedLdac, Vocabulary, Svmlight, Docword, LongCsv, WideCsv, Text),
+    *(QuotedCsv, TextCsv),
     *(Parquet, CorpusArchive, TensorArchive, Tns, Modes, FactorCsv, GraphText, ShardFolder),
 ]

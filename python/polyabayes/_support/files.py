@@ -79,6 +79,8 @@ def content_of(path: Path) -> Generator[None]:
     """Name the file when its content does not make a corpus or a tensor."""
     try:
         yield
+    except (FileFormatError, FileAccessError):
+        raise
     except (InvalidArgumentError, InvalidTypeError) as error:
         raise FileFormatError(f"{path}: {error}") from error
     except MemoryError as error:
@@ -125,29 +127,33 @@ def open_binary(path: Path) -> Generator[Any]:
             raw.close()
 
 
-def line_blocks(path: Path) -> Iterator[tuple[int, bytes]]:
+def line_blocks(
+    path: Path, n_bytes: int = _BLOCK_BYTES, *, keeps_blanks: bool = False
+) -> Iterator[tuple[int, bytes]]:
     """Blocks of whole lines, each with the number of its first line, counted from 1.
 
-    Blank lines at the end of the file are left out.
+    Blank space at the end of a block is left out, and blank lines at the end of the file, unless
+    `keeps_blanks`: then a block is as it stands in the file, but for its last newline.
     """
     line, pending, ended = 1, bytearray(), False
     with open_binary(path) as stream:
         while not ended:
             try:
                 with reading(path):
-                    piece = stream.read1(_BLOCK_BYTES)
+                    piece = stream.read1(n_bytes)
                     pending += piece
             except FileFormatError as error:
                 complete = line - 1 + pending.count(b"\n")
                 raise FileFormatError(f"{error} (after line {complete})") from error
             ended = not piece
-            if not ended and len(pending) < _BLOCK_BYTES:
+            if not ended and len(pending) < n_bytes:
                 continue
             if not ended and b"\n" not in pending:
                 if len(pending) > _LONGEST_LINE:
                     raise FileFormatError(f"{path}, line {line}: the line has no end in 1 GiB")
                 continue
-            body = bytes(pending if ended else pending[: pending.rfind(b"\n") + 1]).rstrip()
+            body = bytes(pending if ended else pending[: pending.rfind(b"\n") + 1])
+            body = body.removesuffix(b"\n") if keeps_blanks else body.rstrip()
             if body:
                 yield line, body
                 line += body.count(b"\n") + 1

@@ -13,6 +13,7 @@ from polyabayes.data.cells import checked_axes
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, InvalidTypeError
+from polyabayes.io.csv_counts import read_csv
 from polyabayes.io.docword import read_docword
 from polyabayes.io.exposures import resolve_exposure
 from polyabayes.io.factor_tables import (
@@ -25,7 +26,7 @@ from polyabayes.io.mallet import read_mallet
 from polyabayes.io.matrix_market import read_matrix_market, write_matrix_market
 from polyabayes.io.npz import read_npz, write_npz
 from polyabayes.io.svmlight import read_svmlight
-from polyabayes.io.tables import read_csv, read_parquet
+from polyabayes.io.tables import read_parquet
 from polyabayes.io.tensor_npz import read_tensor_npz, write_tensor_npz
 from polyabayes.io.text import read_text
 from polyabayes.io.tns import read_tns, write_tns
@@ -122,8 +123,8 @@ def read_corpus(
     **options
         Options of the format: ``n_words`` (ldac, svmlight), ``transpose`` (mtx),
         ``zero_based`` (svmlight), ``layout`` (csv, parquet, mallet), ``encoding``, ``stem`` and
-        those of scikit-learn's ``CountVectorizer`` (text, mallet), those of ``pandas.read_csv``
-        (csv).
+        those of scikit-learn's ``CountVectorizer`` (text, mallet), ``sep``, ``quotechar``,
+        ``encoding`` and ``skiprows`` (csv).
 
     Returns
     -------
@@ -233,8 +234,8 @@ def read_tensor(
         The format, where the name does not tell.
     **options
         Options of the format: ``shape`` (tns), the sizes of the axes where no file tells;
-        ``counts`` (csv, parquet), the column of counts if it is not called ``count``; those of
-        ``pandas.read_csv`` (csv).
+        ``counts`` (csv, parquet), the column of counts if it is not called ``count``; ``sep``,
+        ``quotechar``, ``encoding`` and ``skiprows`` (csv).
 
     Returns
     -------

@@ -4,26 +4,36 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+import re
+from array import array
+from collections.abc import Collection, Sequence
+from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from polyabayes._support.files import content_of, open_binary, reading, replacing
-from polyabayes.data.factors import row_place
+from polyabayes._support.files import content_of, replacing
 from polyabayes.data.tensor import CountTensor
-from polyabayes.exceptions import FileFormatError, InvalidArgumentError, InvalidCountsError
-from polyabayes.io.tables import check_options, load_pandas, read_parquet_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError
+from polyabayes.io.delimited import DelimitedFile, Dialect, label_order, number_of
+from polyabayes.io.tables import load_pandas, read_parquet_frame
 
 _COUNTS = "count"
+_MOST_SHOWN = 40
+# The longest is beyond any integer of 64 bits; one of thousands of digits takes long to read.
+_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*")
 
 
 def read_factor_csv(
-    path: Path, axes: Sequence[str] | None = None, *, counts: str | None = None, **options: Any
+    path: Path,
+    axes: Sequence[str] | None = None,
+    *,
+    counts: str | None = None,
+    sep: str = ",",
+    quotechar: str = '"',
+    encoding: str = "utf-8",
+    skiprows: int = 0,
 ) -> CountTensor:
     """Read a CSV file of factors, plain or gzipped.
 
@@ -38,8 +48,8 @@ def read_factor_csv(
     counts : str, optional
         The column of counts; otherwise the one called ``count``, if there is one that is not
         an axis, else each line counts once.
-    **options
-        Passed to ``pandas.read_csv``.
+    sep, quotechar, encoding, skiprows
+        As for :class:`Dialect`.
 
     Returns
     -------
@@ -47,20 +57,22 @@ def read_factor_csv(
         The counts.
     """
     pandas = load_pandas("CSV")
-    # As text, since neither "01" as a label nor a large count survives a guess of its type.
-    # Blank lines are kept so that rows can be told by their line.
-    settings = {"keep_default_na": False, "na_values": [""], "skip_blank_lines": False}
-    check_options(pandas.read_csv, options)
-    with open_binary(path) as stream, reading(path):
-        frame = pandas.read_csv(stream, **{**settings, **options, "dtype": str})
-    if not isinstance(frame.index, pandas.RangeIndex):
-        raise FileFormatError(f"{path}: the lines have more fields than the header names columns")
-    if not options:
-        frame.index = pandas.RangeIndex(2, 2 + len(frame), name="line")
+    file = DelimitedFile(path, Dialect(sep, quotechar, encoding, skiprows))
     with content_of(path):
-        frame = _without_blank_end(frame)
-        counts = _column_of_counts(frame, axes, counts)
-        return CountTensor.from_frame(_typed(frame, axes, counts), axes, counts)
+        counts = _column_of_counts(file.header, axes, counts)
+        wanted = [*axes, *filter(None, [counts])] if axes is not None else file.header
+        # A column that is not there is told by CountTensor, which then names all that are.
+        is_known = set(wanted) <= set(file.header)
+        lines, columns = _columns(file, wanted if is_known else file.header)
+        # Labels stay text, since neither "01" nor a large count survives a guess of its type.
+        frame = pandas.DataFrame(
+            {
+                name: _numbers(file, lines, texts, name) if name == counts else _levels(texts)
+                for name, texts in columns.items()
+            },
+            index=pandas.Index(lines, name="line"),
+        )
+        return CountTensor.from_frame(frame, axes, counts)
 
 
 def read_factor_parquet(
@@ -84,7 +96,7 @@ def read_factor_parquet(
     """
     frame = read_parquet_frame(path)
     with content_of(path):
-        return CountTensor.from_frame(frame, axes, _column_of_counts(frame, axes, counts))
+        return CountTensor.from_frame(frame, axes, _column_of_counts(frame.columns, axes, counts))
 
 
 def write_factor_csv(tensor: CountTensor, path: Path) -> None:
@@ -118,48 +130,68 @@ def write_factor_csv(tensor: CountTensor, path: Path) -> None:
         text.detach()
 
 
-def _without_blank_end(frame: pd.DataFrame) -> pd.DataFrame:
-    filled = np.flatnonzero(frame.notna().any(axis=1).to_numpy())
-    return frame.iloc[: filled[-1] + 1 if len(filled) else 0]
-
-
 def _column_of_counts(
-    frame: pd.DataFrame, axes: Sequence[str] | None, counts: str | None
+    columns: Collection[str], axes: Sequence[str] | None, counts: str | None
 ) -> str | None:
-    if counts is None and _COUNTS in frame.columns and _COUNTS not in (axes or ()):
+    if counts is None and _COUNTS in columns and _COUNTS not in (axes or ()):
         return _COUNTS
     return counts
 
 
-def _typed(frame: pd.DataFrame, axes: Sequence[str] | None, counts: str | None) -> pd.DataFrame:
-    """The columns wanted, counts as numbers and all others as categories."""
-    wanted = frame.columns if axes is None else {*axes, counts}
-    return frame.assign(
-        **{
-            name: _numbers(frame, name) if name == counts else _levels(frame[name])
-            for name in frame.columns
-            if name in wanted
-        }
-    )
+def _columns(file: DelimitedFile, wanted: list[str]) -> tuple[array[int], dict[str, list[str]]]:
+    """Lines of the records, and what they hold in the columns wanted; none may be empty.
+
+    Lines may be short where no such column is, and blank at the end of the file.
+    """
+    places = {name: file.header.index(name) for name in wanted}
+    lines, columns = array("q"), {name: list[str]() for name in wanted}
+    # Equal labels are one object.
+    known: dict[str, str] = {}
+    blank = None
+    for line, fields in file.records():
+        if not any(fields):
+            blank = blank or line
+            continue
+        if len(fields) > len(file.header):
+            raise file.refuse(
+                line, f"more fields than the header names columns, {len(file.header)}"
+            )
+        for name, place in places.items():
+            text = fields[place] if place < len(fields) and blank is None else ""
+            if not text:
+                raise FileFormatError(
+                    f"{file.path}: column {name!r} has no value at line {blank or line}"
+                )
+            columns[name].append(known.setdefault(text, text))
+        lines.append(line)
+    return lines, columns
 
 
-def _numbers(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
+def _numbers(file: DelimitedFile, lines: array[int], texts: list[str], name: str) -> Any:
+    """Counts as integers where all are, else as floats; CountTensor checks their values."""
+    values: list[float] = []
+    for line, text in zip(lines, texts, strict=True):
+        value = number_of(text)
+        if value is None or isnan(value):
+            raise FileFormatError(
+                f"{file.path}: column {name!r} holds {text[:_MOST_SHOWN]!r} at line {line}, not a "
+                "count"
+            )
+        values.append(value)
+    if all(_INTEGER.fullmatch(text) for text in texts):
+        whole = list(map(int, texts))
+        for kind in (np.int64, np.uint64):
+            if (
+                np.iinfo(kind).min
+                <= min(whole, default=0)
+                <= max(whole, default=0)
+                <= (np.iinfo(kind).max)
+            ):
+                return np.array(whole, dtype=kind)
+    return np.array(values)
+
+
+def _levels(texts: list[str]) -> Any:
     pandas = load_pandas("CSV")
-    numbers: pd.Series[Any] = pandas.to_numeric(frame[name], errors="coerce")
-    is_text = (numbers.isna() & frame[name].notna()).to_numpy()
-    if is_text.any():
-        position = int(np.argmax(is_text))
-        raise InvalidCountsError(
-            f"column {name!r} holds {frame[name].iloc[position]!r} at "
-            f"{row_place(frame)(position)}, not a count"
-        )
-    return numbers
-
-
-def _levels(column: pd.Series[Any]) -> pd.Series[Any]:
-    pandas = load_pandas("CSV")
-    labels = pandas.Series(sorted(column.dropna().unique()), dtype=object)
-    numbers = pandas.to_numeric(labels, errors="coerce")
-    if numbers.notna().all():
-        labels = labels.iloc[numbers.argsort(kind="stable")]
-    return column.astype(pandas.CategoricalDtype(labels))
+    labels = pandas.Index(label_order(set(texts)), dtype=object)
+    return pandas.Categorical(texts, categories=labels)

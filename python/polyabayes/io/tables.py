@@ -1,9 +1,7 @@
-"""Tables in CSV and Parquet files, wide (a row a document) or long (document, word, count)."""
+"""Tables in Parquet files, wide (a row a document) or long (document, word, count)."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,15 +18,14 @@ if TYPE_CHECKING:
 Layout = Literal["auto", "wide", "long"]
 
 
-def read_csv(
+def read_parquet(
     path: Path,
     vocabulary: Words | None = None,
     *,
     layout: Layout = "auto",
     exposure: str | None = None,
-    **options: Any,
 ) -> Corpus:
-    """Read a CSV file, plain or gzipped.
+    """Read a Parquet file.
 
     Parameters
     ----------
@@ -43,45 +40,11 @@ def read_csv(
     exposure : str, optional
         A further column that holds the known size of the document: the same in all lines of a
         document of a long table.
-    **options
-        Passed to ``pandas.read_csv``.
 
     Returns
     -------
     Corpus
         Documents in order of appearance; the words of a long table are sorted.
-    """
-    pandas = load_pandas("CSV")
-    check_options(pandas.read_csv, options)
-    with open_binary(path) as stream, reading(path):
-        frame = pandas.read_csv(stream, **{"keep_default_na": False, "na_values": [""], **options})
-    return _corpus(path, frame, vocabulary, layout, exposure)
-
-
-def read_parquet(
-    path: Path,
-    vocabulary: Words | None = None,
-    *,
-    layout: Layout = "auto",
-    exposure: str | None = None,
-) -> Corpus:
-    """Read a Parquet file.
-
-    Parameters
-    ----------
-    path : Path
-        The file, with a table as for :func:`read_csv`.
-    vocabulary : ndarray of str, shape (n_words,), optional
-        The words in the order wanted.
-    layout : {"auto", "wide", "long"}, default="auto"
-        As for :func:`read_csv`.
-    exposure : str, optional
-        As for :func:`read_csv`.
-
-    Returns
-    -------
-    Corpus
-        As for :func:`read_csv`.
     """
     return _corpus(path, read_parquet_frame(path), vocabulary, layout, exposure)
 
@@ -107,14 +70,6 @@ def load_pandas(kind: str) -> Any:
     except ImportError as error:
         raise _missing(kind, error) from error
     return pandas
-
-
-def check_options(reader: Callable[..., Any], options: dict[str, Any]) -> None:
-    """Refuse options that the reader of another package does not have."""
-    try:
-        inspect.signature(reader).bind(None, **options)
-    except TypeError as error:
-        raise InvalidArgumentError(f"an option of {reader.__name__}: {error}") from error
 
 
 def _missing(kind: str, error: ImportError) -> MissingDependencyError:
