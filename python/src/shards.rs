@@ -15,6 +15,8 @@ use crate::training::{FitSchedule, Flat, kept_sum};
 use crate::{detach, errors};
 
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
+/// Sweeps done, α and β, sweeps kept and their sum.
+type ChainState<'py> = (u64, Vec<f64>, u64, Option<PyReadonlyArray1<'py, f64>>);
 type Table<'py> = Bound<'py, PyArray2<f64>>;
 
 /// Words x topics, as they are in memory.
@@ -211,7 +213,7 @@ impl ShardedLda {
         learned: bool,
         schedule: FitSchedule,
         counts: PyReadonlyArray2<'_, u32>,
-        state: Option<(u64, Vec<f64>, u64, Option<PyReadonlyArray1<'_, f64>>)>,
+        state: Option<ChainState<'_>>,
     ) -> PyResult<Self> {
         let prior = LdaPrior { alpha: alpha.as_slice()?.to_vec(), beta, learned };
         let (n_topics, seed, n_jobs) = (prior.alpha.len(), schedule.seed, schedule.n_jobs);
