@@ -15,8 +15,9 @@ mod training;
 
 use pyo3::prelude::*;
 
-/// The compiled core of polyabayes.
-#[pymodule]
+/// The compiled core of polyabayes. Its objects are frozen, and the work shares nothing: a
+/// free-threaded interpreter needs no lock for it.
+#[pymodule(gil_used = false)]
 mod _core {
     use super::{Bound, PyModule, PyResult, errors};
 

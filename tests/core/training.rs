@@ -1,7 +1,6 @@
 //! Samplers against full enumeration of their posteriors, and the same bits on any threads.
 
-mod common;
-
+use crate::common;
 use std::collections::HashMap;
 
 use polyabayes::math::{ln_gamma, ln_rising};
