@@ -188,11 +188,11 @@ def sweep_time(fit: Callable[[int], Any]) -> float:
 def held_out() -> None:
     """Training and held-out nats a token of AP, and the figure that each library prints for it."""
     data = HeldOut(pb.read_corpus(DATA / "ap.ldac.gz", vocabulary=DATA / "ap.vocab"))
-    for max_iter in (200, 1000):
-        polyabayes_lda(data, max_iter)
     sklearn_lda(data, 50)
     if tomotopy is not None:
         tomotopy_lda(data, 1000)
+    for max_iter in (200, 1000):
+        polyabayes_lda(data, max_iter)
     save(data.table)
 
 
