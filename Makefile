@@ -7,7 +7,7 @@ SECONDS ?= 60
 RECORD ?= target/record.json
 BASE ?= benches/records/base.json
 
-.PHONY: bench-compare bench-fill demo dist licences test check test-slow fuzz audit bench bench-estimators papers docs clean
+.PHONY: bench-compare bench-fill demo dist licences semver test check test-slow fuzz audit bench bench-estimators papers docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/built
@@ -15,7 +15,7 @@ demo: .venv/built
 
 test: .venv/built
 	cargo test --quiet
-	$(BIN)/python -m pytest --quiet
+	$(BIN)/python -m pytest --quiet -n auto --dist worksteal
 
 check: .venv/built
 	cargo fmt --all --check
@@ -34,7 +34,7 @@ test-slow: .venv/built
 
 # Hostile arrays, files and faults of the machine: make fuzz SECONDS=600
 fuzz: .venv/built
-	PROPTEST_CASES=20000 cargo test --quiet --release --test hostile
+	PROPTEST_CASES=20000 cargo test --quiet --release --test core hostile::
 	$(BIN)/python fuzz/fuzz.py --seconds $(SECONDS) --seed $$(date +%s)
 	$(BIN)/python fuzz/faults.py --rounds $$(( $(SECONDS) / 10 )) --seed $$(date +%s)
 
@@ -42,23 +42,24 @@ fuzz: .venv/built
 audit: .venv/built
 	$(BIN)/python fuzz/audit.py
 
-# Kernels by criterion, then the figures of docs/benchmarks.md, memory, and the peers.
+# Kernels by criterion, then the tables of docs/benchmarks.md, kept in benches/records.
 bench: .venv/built
-	cargo bench
+	cargo bench --package polyabayes-benches --bench documents --bench training
+	$(BIN)/python benches/record.py kernels
+	$(BIN)/python benches/record.py run -o $(RECORD)
 	$(BIN)/python benches/figures.py
 	$(BIN)/python benches/memory.py
 	$(BIN)/python benches/interruption.py
 	$(BIN)/python benches/peers.py
-	$(BIN)/python benches/record.py run -o $(RECORD)
 
 # Times of one thread against an earlier record: make bench-compare BASE=benches/records/base.json
 bench-compare: .venv/built
 	$(BIN)/python benches/record.py run -o $(RECORD)
 	$(BIN)/python benches/record.py compare $(BASE) $(RECORD)
 
-# The tables of the pages from a record.
+# The tables of the pages from the records in benches/records.
 bench-fill:
-	$(BIN)/python benches/record.py fill $(RECORD) docs/benchmarks.md
+	$(BIN)/python benches/record.py fill
 
 # Every table and figure of the papers, in a small form; FULL=--full takes the published sizes.
 papers: .venv/built
@@ -94,14 +95,22 @@ dist: .venv/made
 	. $(BIN)/activate && maturin sdist --quiet --out target/dist
 	. $(BIN)/activate && maturin build --release --quiet --zig --compatibility manylinux2014 \
 		--out target/dist
+	. $(BIN)/activate && PYO3_CONFIG_FILE=$(CURDIR)/packaging/cp314t.cfg maturin build --release --quiet --zig \
+		--compatibility manylinux2014 --interpreter python3.14t --out target/dist
 	$(BIN)/twine check --strict target/dist/*
-	$(BIN)/abi3audit --strict target/dist/*.whl
+	$(BIN)/abi3audit --strict target/dist/*-abi3-*.whl
 	$(BIN)/python packaging/try_wheel.py target/dist/*.whl
 	cargo package --quiet --package polyabayes
 
-# Licences of the crates in the wheel: cargo install cargo-bundle-licenses.
+# What the crate's interface changed since a tag: cargo install cargo-semver-checks.
+semver:
+	cargo semver-checks --package polyabayes --baseline-rev $(BASE_TAG)
+
+# Licences of the crates in the wheel: cargo install cargo-bundle-licenses. What a crate does not ship
+# is kept from before.
 licences:
-	cargo bundle-licenses --format yaml --output THIRDPARTY.yml
+	cd python && cargo bundle-licenses --format yaml --prefer MIT --previous ../THIRDPARTY.yml \
+		--output ../THIRDPARTY.yml
 
 clean:
 	rm -rf .venv target demo-output

@@ -90,13 +90,8 @@ def table() -> None:
     settings: list[tuple[str, str, dict[str, Any]]] = [
         ("smc, 1,000 particles x 4", "smc", {}),
         ("smc-lookahead, 1,000 particles x 4", "smc-lookahead", {}),
-        ("annealed, 1,000 temperatures, 16 x 4 (defaults)", "annealed", {}),
-        (
-            "annealed, 2,000 temperatures, 16 x 2",
-            "annealed",
-            {"n_samples": 2000, "n_replicates": 2},
-        ),
-        ("annealed, 10,000 temperatures, 16 x 4", "annealed", {"n_samples": 10_000}),
+        ("tempered, 256 scans", "tempered", {"n_samples": 256}),
+        ("tempered, defaults", "tempered", {}),
         ("vb, 10 restarts", "vb", {}),
     ]
     for name, counts in cases.items():
@@ -198,8 +193,9 @@ def icews14() -> None:
     tensor = pb.read_tensor(DATA / "icews14.tns.gz")
     for rank in (5, 10, 20, 50):
         model = AllocationModel.cp(tensor.axes, rank)
-        for method, what in (("vb", "200 iterations, 2 restarts"), ("annealed", "16 x 2, N = 200")):
-            found = evidence(model, tensor, method, n_samples=200, n_replicates=2)
+        for method, what in (("vb", "10 restarts"), ("tempered", "64 scans x 2")):
+            options = {"n_samples": 64, "n_replicates": 2} if method == "tempered" else {}
+            found = evidence(model, tensor, method, **options)
             report(f"icews14, CP {rank}, {method}, {what}", found)
     return None
 
@@ -236,7 +232,7 @@ def coverage() -> None:
     """95 % intervals at default settings on small tables with exact values."""
     rng = np.random.default_rng(5)
     found: dict[str, list[tuple[float, float, bool]]] = {}
-    methods = ("smc", "smc-lookahead", "annealed")
+    methods = ("smc", "smc-lookahead", "tempered")
     n_tables = 0
     while n_tables < 200:
         shape, K = rng.integers(2, 6, 2), int(rng.integers(2, 4))
@@ -273,10 +269,10 @@ def medium() -> None:
         topics, words = rng.dirichlet(np.full(12, 0.2), 4), rng.dirichlet(np.full(12, 0.2), 4)
         counts = rng.multinomial(total, (topics.T @ words / 4).ravel()).reshape(12, 12)
         long = model.log_evidence(
-            counts, "annealed", n_samples=10_000, n_replicates=8, random_state=0
+            counts, "tempered", target_std_error=0.05, n_replicates=8, random_state=0
         )
-        report(f"12 x 12, K = 4, T = {total}: 10,000 temperatures, 16 x 8", repr(long))
-        for method in ("smc", "smc-lookahead", "annealed"):
+        report(f"12 x 12, K = 4, T = {total}: to 0.05 nats", repr(long))
+        for method in ("smc", "smc-lookahead", "tempered"):
             runs = [
                 model.log_evidence(counts, method, random_state=seed, n_jobs=1)
                 for seed in range(1, 31)

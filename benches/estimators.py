@@ -1,46 +1,44 @@
-"""Every estimator against the truth: bias, error, time and efficiency, one table a regime.
+"""Every estimator against the truth: bias, error and time, one table a regime.
 
-`python benches/estimators.py [regimes|calibration|priors|zipf|growth|speed]`; without
-arguments all of them. One thread. Efficiency is the mean squared error of ln p times the time:
-halving it halves the time to a given error. The truth is exact, or annealing with 64 replicates of
-1,000 temperatures, whose error is a fraction of what is measured.
+`python benches/estimators.py [regimes|decision|calibration|priors|zipf|growth]`; without arguments
+all of them. One thread, processor time. The tables are kept in benches/records. The truth is exact,
+or annealing with 64 replicates of 1,000 temperatures, of a fraction of the errors it measures.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from recorded import RECORDS, Table, save
 
 import polyabayes as pb
+
+COMMAND = "python benches/estimators.py"
 
 
 class Regime(NamedTuple):
     """Documents drawn from a random LDA model."""
 
+    name: str
     n_topics: int
     length: int
     topic_word_prior: float
     n_documents: int
 
-    def __str__(self) -> str:
-        kind = "distinct" if self.topic_word_prior < 0.1 else "blurred"
-        return f"K = {self.n_topics}, {self.length} tokens, {kind} topics"
-
 
 REGIMES = [
-    Regime(5, 50, 0.05, 200),
-    Regime(50, 30, 0.05, 100),
-    Regime(50, 100, 0.05, 60),
-    Regime(50, 500, 0.05, 20),
-    Regime(50, 100, 0.5, 60),
-    Regime(50, 500, 0.5, 10),
-    Regime(200, 300, 0.05, 15),
-    Regime(200, 1000, 0.05, 6),
+    Regime("few", 5, 50, 0.05, 200),
+    Regime("short", 50, 100, 0.05, 60),
+    Regime("long", 50, 500, 0.05, 20),
+    Regime("blurred", 50, 100, 0.5, 60),
+    Regime("long-blurred", 50, 500, 0.5, 10),
 ]
 
 # Settings by method; quadratic ones only where they end within seconds.
@@ -92,9 +90,9 @@ def truth(model: Any, corpus: pb.Corpus) -> NDArray[np.float64]:
 
 def timed(model: Any, corpus: pb.Corpus, method: str, **settings: Any) -> tuple[Any, float]:
     """The result, and milliseconds a document on one thread."""
-    start = time.perf_counter()
+    start = time.process_time()
     result = pb.log_likelihood(model, corpus, method, random_state=1, n_jobs=1, **settings)
-    return result, (time.perf_counter() - start) / corpus.n_documents * 1e3
+    return result, (time.process_time() - start) / corpus.n_documents * 1e3
 
 
 def label(method: str, settings: dict[str, Any]) -> str:
@@ -103,42 +101,55 @@ def label(method: str, settings: dict[str, Any]) -> str:
     return " ".join([method, *sizes, *(f"{name}={value}" for name, value in options.items())])
 
 
-def regimes() -> None:
+def regimes() -> Iterator[Table]:
     """16 replicates each, as users get them."""
+    columns = {"method": "s", "ms": ".3g", "bias": "+.3f", "rms": ".3f", "held": ".0%"}
     for regime in REGIMES:
         model, corpus = simulated(regime, 1)
         exact = truth(model, corpus)
-        print(f"\n{regime}, {regime.n_documents} documents")
-        print(
-            f"{'method':<36}{'ms':>9}{'bias':>9}{'rms':>9}{'cover':>7}{'ms nats²':>11}"
-            f"{'against lrs':>13}"
-        )
-        rows = []
+        table = Table(f"regime-{regime.name}", f"{COMMAND} regimes", columns)
         for method, settings in METHODS:
-            quadratic = method.startswith(("left", "l2r"))
-            if quadratic and regime.length * regime.n_topics > 25_000:
-                continue
             result, ms = timed(model, corpus, method, **settings)
             error = result.values - exact
-            lower, upper = result.interval(0.95)
-            covered = ((lower <= exact) & (exact <= upper)).mean()
-            rms = float(np.sqrt((error**2).mean()))
-            rows.append((method, settings, ms, error.mean(), rms, covered, rms**2 * ms))
-        gold = {row[0]: row[-1] for row in rows}.get("left-to-right-sequential", np.nan)
-        for method, settings, ms, bias, rms, covered, efficiency in rows:
-            ratio = gold / efficiency if efficiency else np.inf
-            print(
-                f"{label(method, settings):<36}{ms:>9.3f}{bias:>+9.3f}{rms:>9.3f}{covered:>7.0%}"
-                f"{efficiency:>11.2g}{ratio:>13.3g}"
-            )
+            rms = np.sqrt((error**2).mean())
+            table.add(label(method, settings), ms, error.mean(), rms, held(result, exact))
+        yield table
+
+
+# The rows of the decision table: settings by label.
+DECISIONS = ["annealed", "smc-lookahead 20", "chib", "left-to-right-sequential 20", "mean-field"]
+DECISIONS += ["left-to-right-particle 20", "recursive", "direct", "harmonic"]
+
+
+def decision() -> Iterator[Table]:
+    """Times and errors of the methods one would choose between, from the records of the regimes."""
+    regimes = {
+        name: json.loads((RECORDS / f"regime-{name}.json").read_text())["rows"]
+        for name in ("short", "long", "blurred")
+    }
+    columns = {"method": "s"}
+    for told in ("100 tokens", "500 tokens", "100, blurred"):
+        columns |= {f"{told}: ms": ".3g", f"rms ({told})": ".2g", f"held ({told})": ".0%"}
+    table = Table("decision", f"{COMMAND} regimes decision", columns)
+    for method in DECISIONS:
+        rows = [next(row for row in found if row[0] == method) for found in regimes.values()]
+        table.add(method, *(row[column] for row in rows for column in (1, 3, 4)))
+    yield table
+
+
+def held(result: Any, exact: NDArray[np.float64]) -> float:
+    """Share of the 95 % intervals that hold the truth."""
+    lower, upper = result.interval(0.95)
+    return float(((lower <= exact) & (exact <= upper)).mean())
 
 
 def _t(x: NDArray[np.float64]) -> float:
     return float(x.mean() / (x.std(ddof=1) / np.sqrt(len(x))))
 
 
-def calibration() -> None:
+def calibration() -> Iterator[Table]:
     """1,000 documents with exact values, K = 5: 40 tokens each, and gamma-Poisson lengths."""
+    columns = {"method": "s", "held": ".1%", "rms": ".4f", "p̂/p - 1": "+.1f", "total": "+.1f"}
     lda_data = pb.datasets.make_lda_corpus(
         1000, 500, 5, document_length=40, doc_topic_prior=0.2, random_state=5
     )
@@ -153,37 +164,30 @@ def calibration() -> None:
         topic_word=pfa_data.topic_word, shape=shape, probability=probability
     )
     for name, model, corpus in (
-        ("LDA", lda, lda_data.corpus),
-        ("gamma-Poisson", pfa, pfa_data.corpus),
+        ("lda", lda, lda_data.corpus),
+        ("gamma-poisson", pfa, pfa_data.corpus),
     ):
         exact = pb.log_likelihood(model, corpus, "exact", budget=1e11).values
-        print(f"\n{name}, 1,000 documents with exact values")
-        print(f"{'method':<36}{'cover':>7}{'rms':>9}{'p̂/p - 1 in errors':>20}{'total':>8}")
+        table = Table(f"calibration-{name}", f"{COMMAND} calibration", columns)
         for method, settings in METHODS:
             result = pb.log_likelihood(model, corpus, method, random_state=2, **settings)
-            lower, upper = result.interval(0.95)
-            covered = ((lower <= exact) & (exact <= upper)).mean()
             error = result.values - exact
             known = error != 0  # Exact ones say nothing of an estimator.
             t = _t(np.expm1(error[known])) if known.any() else 0.0
             of_total = error.sum() / result.total_std_error if result.total_std_error else 0.0
             rms = np.sqrt((error**2).mean())
-            print(
-                f"{label(method, settings):<36}{covered:>7.1%}{rms:>9.4f}{t:>+20.1f}"
-                f"{of_total:>+8.1f}"
-            )
+            table.add(label(method, settings), held(result, exact), rms, t, of_total)
+        yield table
 
 
-def priors() -> None:
+def priors() -> Iterator[Table]:
     """Held-out documents of Python's own documentation under priors that expect fewer topics."""
     train, test = pb.datasets.load_python_docs().split(test_size=0.2, random_state=0)
     lengths = np.asarray(test.counts.sum(axis=1)).ravel()
     documents = test[np.flatnonzero((lengths > 30) & (lengths < 150))]
-    print(f"\n{documents.n_documents} documents of 31 to 149 tokens, K = 4, two seeds")
-    print(
-        f"{'prior':<8}{'method':<16}{'cover':>7}{'off by 5 errors, unwarned':>27}"
-        f"{'rms':>8}{'total':>14}"
-    )
+    columns = {"prior": "", "method": "s", "held": ".1%", "off by 5 errors, unwarned": "d"}
+    columns |= {"rms": ".3f", "totals": "s"}
+    table = Table("priors", f"{COMMAND} priors", columns)
     for prior in (0.25, 0.05, 0.01, 0.001):
         model = pb.LatentDirichletAllocation(
             4, doc_topic_prior=prior, max_iter=60, burn_in=30, random_state=0
@@ -193,8 +197,7 @@ def priors() -> None:
             covered, far, squares, totals = [], 0, [], []
             for seed in (1, 2):
                 result = pb.log_likelihood(model, documents, method, random_state=seed)
-                lower, upper = result.interval(0.95)
-                covered.append((lower <= exact) & (exact <= upper))
+                covered.append(held(result, exact))
                 error = result.values - exact
                 trusted = result.n_effs >= 0.37 * result.n_replicates
                 far += int(((np.abs(error) > 5 * result.std_errors) & trusted).sum())
@@ -202,17 +205,15 @@ def priors() -> None:
                 totals.append(error.sum() / result.total_std_error)
             rms = np.sqrt(np.mean(squares))
             of_totals = ", ".join(f"{total:+.1f}" for total in totals)
-            print(
-                f"{prior:<8}{method:<16}{np.mean(covered):>7.1%}{far:>27}{rms:>8.3f}{of_totals:>14}"
-            )
+            table.add(prior, method, np.mean(covered), far, rms, of_totals)
+    yield table
 
 
-def zipf() -> None:
+def zipf() -> Iterator[Table]:
     """Words by Zipf's law, K = 50: tails of the errors in units of what is stated."""
-    print(
-        f"\n{'prior':<8}{'method':<18}{'ms':>8}{'bias':>9}{'stated':>9}{'rms':>8}{'cover':>7}"
-        f"{'z < -3':>8}{'z > 3':>7}"
-    )
+    columns = {"prior": "", "method": "s", "ms": ".3g", "bias": "+.4f", "stated bias": "+.4f"}
+    columns |= {"rms": ".3f", "held": ".1%", "below -3 errors": "d", "above 3": "d"}
+    table = Table("zipf", f"{COMMAND} zipf", columns)
     for prior in (0.1, 0.01):
         rng = np.random.default_rng(1)
         words = 1 / np.arange(1, 2001)
@@ -232,14 +233,13 @@ def zipf() -> None:
             covered = ((lower <= exact) & (exact <= upper))[known].mean()
             rms = np.sqrt((error**2).mean())
             z = error / std_errors
-            print(
-                f"{prior:<8}{method:<18}{ms:>8.1f}{error.mean():>+9.4f}"
-                f"{result.log_bias[known].mean():>+9.4f}{rms:>8.3f}{covered:>7.1%}"
-                f"{(z < -3).sum():>8}{(z > 3).sum():>7}"
-            )
+            stated = result.log_bias[known].mean()
+            tails = (z < -3).sum(), (z > 3).sum()
+            table.add(prior, method, ms, error.mean(), stated, rms, covered, *tails)
+    yield table
 
 
-def growth() -> None:
+def growth() -> Iterator[Table]:
     """Time against length, sizes fixed; the slope of log time on log length."""
     lengths = [100, 300, 1000, 3000, 10_000]
     settings: dict[str, dict[str, Any]] = {
@@ -249,39 +249,17 @@ def growth() -> None:
         "chib": {"n_samples": 50},
         "mean-field": {"n_samples": 200},
     }
-    print(f"\n{'ms a document, K = 20':<24}" + "".join(f"{n:>10,}" for n in lengths) + "     slope")
-    corpora = [simulated(Regime(20, length, 0.05, 4), 2) for length in lengths]
+    columns = {"method": "s"} | {f"{n:,} tokens": ".3g" for n in lengths} | {"slope": ".2f"}
+    table = Table("growth", f"{COMMAND} growth", columns)
+    corpora = [simulated(Regime("", 20, length, 0.05, 4), 2) for length in lengths]
     for method, sizes in settings.items():
         times = [
             min(timed(model, corpus, method, budget=1e14, **sizes)[1] for _ in range(5))
             for model, corpus in corpora
         ]
         slope = np.polyfit(np.log(lengths), np.log(times), 1)[0]
-        print(f"{method:<24}" + "".join(f"{ms:>10.2f}" for ms in times) + f"{slope:>10.2f}")
-
-
-def speed() -> None:
-    """Two estimators of the literature at the sizes at which their programs were measured."""
-    model, corpus = simulated(Regime(50, 100, 0.05, 40), 3)
-    replicates = {"n_particles": 10, "n_replicates": 16}
-    _, ms = timed(model, corpus, "left-to-right-sequential", **replicates)
-    per_second = 100 * 16 / (ms / 1e3)
-    print(f"\nleft-to-right-sequential, K = 50, 100 tokens, R = 10: {per_second:,.0f} tokens/s")
-    data = pb.datasets.make_lda_corpus(
-        200, 100, 5, document_length=50, doc_topic_prior=0.5, topic_word_prior=0.1, random_state=4
-    )
-    small = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=data.doc_topic_prior, topic_word=data.topic_word
-    )
-    exact = pb.log_likelihood(small, data.corpus, "exact").values
-    options: list[dict[str, Any]] = [{}, {"n_conditional_samples": 10}]
-    for option in options:
-        sizes = {"n_particles": 500, "n_replicates": 2, "options": option}
-        result, ms = timed(small, data.corpus, "l2r", **sizes)
-        rms = np.sqrt(((result.values - exact) ** 2).mean())
-        kind = "sampled" if option else "exact"
-        print(f"l2r, S = 1,000, K = 5, W = 100, 50 tokens, {kind} conditionals: ", end="")
-        print(f"{ms:.1f} ms a document, rms {rms:.4f} nats")
+        table.add(method, *times, slope)
+    yield table
 
 
 def main() -> int:
@@ -289,14 +267,15 @@ def main() -> int:
     warnings.simplefilter("ignore", pb.exceptions.UnreliableErrorWarning)
     parts = {
         "regimes": regimes,
+        "decision": decision,
         "calibration": calibration,
         "priors": priors,
         "zipf": zipf,
         "growth": growth,
-        "speed": speed,
     }
     for name in sys.argv[1:] or parts:
-        parts[name]()
+        for table in parts[name]():
+            save(table)
     return 0
 
 

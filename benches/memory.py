@@ -8,6 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from recorded import Table, save
+
 import polyabayes as pb
 
 N_DOCUMENTS, LENGTH, N_WORDS = 100_000, 200, 20_000
@@ -31,11 +33,7 @@ def train(path: Path, n_topics: int) -> None:
     loaded = most_held()
     settings = {"max_iter": SWEEPS, "burn_in": SWEEPS // 2, "random_state": 0}
     pb.LatentDirichletAllocation(n_topics, **settings).fit(corpus)
-    print(
-        f"{corpus.n_tokens:,} tokens, V={N_WORDS:,}, K={n_topics}: {most_held():.2f} GiB after "
-        f"{SWEEPS} sweeps, {loaded:.2f} of them with the corpus loaded",
-        flush=True,
-    )
+    print(corpus.n_tokens, n_topics, loaded, most_held())
 
 
 def main() -> int:
@@ -46,11 +44,18 @@ def main() -> int:
         else:
             train(Path(path), int(n_topics[0]))
         return 0
+    columns = {"tokens": ",d", "topics": ",d", "GiB, corpus loaded": ".2f", "GiB at most": ".2f"}
+    table = Table("memory", "python benches/memory.py", columns)
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder, "corpus.npz"))
         # Each step in a process of its own: what a process held once counts for ever.
         for step in (["generate", path], ["train", path, "200"], ["train", path, "1000"]):
-            subprocess.run([sys.executable, __file__, *step], check=True)
+            program = [sys.executable, __file__, *step]
+            done = subprocess.run(program, check=True, stdout=subprocess.PIPE, text=True)
+            if done.stdout:
+                n_tokens, n_topics, loaded, most = done.stdout.split()
+                table.add(int(n_tokens), int(n_topics), float(loaded), float(most))
+    save(table)
     return 0
 
 

@@ -1,5 +1,7 @@
 """Side by side with installed peers, in one run: speed, held-out fit, its error, and the time.
 
+`python benches/peers.py [sweeps|held-out|time]`; without arguments the first two, which are kept in
+benches/records: one thread and processor time of each. `time` trains on all cores for equal times.
 scikit-learn is always there, tomotopy joins in where it is installed. Every model is scored by
 `log_likelihood` on the same hold-out, beside the figure that its own library reports.
 """
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from recorded import Table, save
 from sklearn.decomposition import LatentDirichletAllocation as SklearnLDA
 
 import polyabayes as pb
@@ -26,6 +29,7 @@ except ImportError:
 
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE))
+COMMAND = "python benches/peers.py"
 K = 50
 SWEEPS = 50
 REPEATS = 3
@@ -36,12 +40,13 @@ class HeldOut:
 
     def __init__(self, corpus: pb.Corpus) -> None:
         self.train, self.test = corpus.split(test_size=0.2, random_state=0)
-        print(f"{'20 % held out, K=50':<30} {'training':>10}   {'nats a token':>20}   own figure")
+        columns = {"AP, K = 50": "s", "training, s": ".1f", "nats a token": ".4f", "±": ".4f"}
+        self.table = Table("peers", f"{COMMAND} held-out", columns | {"its own figure": "s"})
 
     def row(self, name: str, seconds: float, model: pb.LatentDirichletAllocation, own: str) -> None:
         result = pb.log_likelihood(model, self.test, random_state=0)
-        held_out = f"{result.nats_per_token:.4f} +- {result.nats_per_token_std_error:.4f}"
-        print(f"{name:<30} {seconds:>8.1f} s   {held_out:>20}   {own}", flush=True)
+        value, error = result.nats_per_token, result.nats_per_token_std_error
+        self.table.add(name, seconds, value, error, own)
 
 
 def normalised(topic_word: np.ndarray) -> np.ndarray:
@@ -49,15 +54,16 @@ def normalised(topic_word: np.ndarray) -> np.ndarray:
 
 
 def polyabayes_lda(data: HeldOut, max_iter: int) -> None:
-    start = time.perf_counter()
-    model = pb.LatentDirichletAllocation(K, max_iter=max_iter, random_state=0).fit(data.train)
-    data.row(f"polyabayes, {max_iter} sweeps", time.perf_counter() - start, model, "the same")
+    start = time.process_time()
+    model = pb.LatentDirichletAllocation(K, max_iter=max_iter, n_jobs=1, random_state=0)
+    model.fit(data.train)
+    data.row(f"polyabayes, {max_iter} sweeps", time.process_time() - start, model, "the same")
 
 
 def sklearn_lda(data: HeldOut, max_iter: int) -> None:
-    start = time.perf_counter()
-    lda = SklearnLDA(K, max_iter=max_iter, random_state=0, n_jobs=-1).fit(data.train.counts)
-    elapsed = time.perf_counter() - start
+    start = time.process_time()
+    lda = SklearnLDA(K, max_iter=max_iter, random_state=0).fit(data.train.counts)
+    elapsed = time.process_time() - start
     model = pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=lda.doc_topic_prior_, topic_word=normalised(lda.components_)
     )
@@ -89,9 +95,9 @@ def from_tomotopy(lda: Any, n_words: int) -> pb.LatentDirichletAllocation:
 
 def tomotopy_lda(data: HeldOut, max_iter: int) -> None:
     lda = tomotopy_model(data.train, K)
-    start = time.perf_counter()
-    lda.train(max_iter, workers=os.cpu_count() or 1)
-    elapsed = time.perf_counter() - start
+    start = time.process_time()
+    lda.train(max_iter, workers=1)
+    elapsed = time.process_time() - start
     model = from_tomotopy(lda, data.test.n_words)
     documents = [
         lda.make_doc(np.repeat(counts.indices, counts.data).astype(str).tolist())
@@ -102,20 +108,20 @@ def tomotopy_lda(data: HeldOut, max_iter: int) -> None:
     data.row(f"tomotopy, {max_iter} sweeps", elapsed, model, own)
 
 
-def sweep_seconds(estimator: Any, corpus: pb.Corpus, n_jobs: int = 1) -> float:
+def sweep_seconds(estimator: Any, corpus: pb.Corpus) -> float:
     """Time a sweep, all it takes to start included."""
-    estimator.set_params(max_iter=SWEEPS, burn_in=SWEEPS - 1, n_jobs=n_jobs, random_state=0)
-    start = time.perf_counter()
+    estimator.set_params(max_iter=SWEEPS, burn_in=SWEEPS - 1, n_jobs=1, random_state=0)
+    start = time.process_time()
     estimator.fit(corpus)
-    return (time.perf_counter() - start) / SWEEPS
+    return (time.process_time() - start) / SWEEPS
 
 
 def tomotopy_sweep_seconds(corpus: pb.Corpus, n_topics: int) -> float:
     lda = tomotopy_model(corpus, n_topics)
     lda.optim_interval = 0
-    start = time.perf_counter()
+    start = time.process_time()
     lda.train(SWEEPS, workers=1)
-    return (time.perf_counter() - start) / SWEEPS
+    return (time.process_time() - start) / SWEEPS
 
 
 def sweeps() -> None:
@@ -123,40 +129,19 @@ def sweeps() -> None:
     corpus = pb.datasets.make_lda_corpus(
         5000, 10_000, 20, document_length=150, random_state=1
     ).corpus
-    print(f"{'5,000 documents of 150 tokens, V=10,000':<42} {'million tokens/s':>17}   a sweep")
-    seconds = {}
-    for n_topics in (20, 100, 500, 1000):
+    columns = {"topics": ",d", "polyabayes": ".1f", "tomotopy": ".1f", "ratio": ".2f"}
+    table = Table("sweeps", f"{COMMAND} sweeps", columns)
+    for n_topics in (20, 100, 500):
         lda = pb.LatentDirichletAllocation(n_topics)
-        work: dict[str, Callable[[], float]] = {
-            "polyabayes, one thread": lambda lda=lda: sweep_seconds(lda, corpus),
-            "polyabayes, two threads": lambda lda=lda: sweep_seconds(lda, corpus, 2),
-        }
-        if n_topics == 100:
-            pfa = pb.PoissonFactorAnalysis(n_topics, prior="beta-gamma")
-            work["polyabayes, beta-gamma PFA"] = lambda pfa=pfa: sweep_seconds(pfa, corpus)
-        if tomotopy is not None and n_topics < 1000:
-            work["tomotopy, one thread"] = lambda k=n_topics: tomotopy_sweep_seconds(corpus, k)
-        times: dict[str, list[float]] = {name: [] for name in work}
+        ours, theirs = [], []
         for _ in range(REPEATS):
-            for name, measured in times.items():
-                measured.append(work[name]())
-        for name, measured in times.items():
-            seconds[name, n_topics] = least = min(measured)
-            speed = corpus.n_tokens / least / 1e6
-            row = f"{name}, K={n_topics}"
-            print(f"{row:<42} {speed:>17.1f}   {least * 1e3:.1f} ms", flush=True)
-        one = seconds["polyabayes, one thread", n_topics]
-        print(
-            f"  two threads against one: {one / seconds['polyabayes, two threads', n_topics]:.2f}"
-        )
-        if "tomotopy, one thread" in work:
-            ratio = seconds["tomotopy, one thread", n_topics] / one
-            print(f"  against tomotopy, one thread each: {ratio:.2f}")
-    one = seconds["polyabayes, one thread", 100]
-    growth = seconds["polyabayes, one thread", 1000] / one
-    print(f"  K=1000 against K=100: {growth:.2f} times as long")
-    pfa_ratio = seconds["polyabayes, beta-gamma PFA", 100] / one
-    print(f"  beta-gamma PFA against LDA, K=100: {pfa_ratio:.2f} times as long")
+            ours.append(sweep_seconds(lda, corpus))
+            if tomotopy is not None:
+                theirs.append(tomotopy_sweep_seconds(corpus, n_topics))
+        speed = corpus.n_tokens / min(ours) / 1e6
+        peer = corpus.n_tokens / min(theirs) / 1e6 if theirs else None
+        table.add(n_topics, speed, peer, speed / peer if peer else None)
+    save(table)
 
 
 def against_time(
@@ -200,28 +185,40 @@ def sweep_time(fit: Callable[[int], Any]) -> float:
     return (times[1] - times[0]) / 80
 
 
-def main() -> int:
-    sweeps()
-    if not DATA.is_dir():
-        print(f"no data in {DATA}: set POLYABAYES_DATA")
-        return 1
-    warnings.simplefilter("ignore")
+def held_out() -> None:
+    """Training and held-out nats a token of AP, and the figure that each library prints for it."""
     data = HeldOut(pb.read_corpus(DATA / "ap.ldac.gz", vocabulary=DATA / "ap.vocab"))
     for max_iter in (50, 200, 1000):
         polyabayes_lda(data, max_iter)
     for max_iter in (10, 50):
         sklearn_lda(data, max_iter)
-    if tomotopy is None:
-        print("tomotopy is not installed")
-    else:
+    if tomotopy is not None:
         tomotopy_lda(data, 1000)
+    save(data.table)
+
+
+def equal_times() -> None:
+    """AP and 20 Newsgroups after equal times of training."""
+    data = pb.read_corpus(DATA / "ap.ldac.gz", vocabulary=DATA / "ap.vocab")
+    train, test = data.split(test_size=0.2, random_state=0)
     for n_topics in (50, 100):
-        against_time(data.train, data.test, n_topics, (5, 10, 20, 40))
+        against_time(train, test, n_topics, (5, 10, 20, 40))
     news = pb.read_corpus(DATA / "20ng.ldac.gz", vocabulary=DATA / "20ng.vocab")
     train, test = news.split(test_size=500 / news.n_documents, random_state=0)
     print(f"20 Newsgroups, {train.n_tokens:,} tokens, 500 documents held out")
     for n_topics in (50, 100):
         against_time(train, test, n_topics, (5, 20, 60))
+
+
+def main() -> int:
+    """Run the parts that are named."""
+    warnings.simplefilter("ignore")
+    if not DATA.is_dir():
+        print(f"no data in {DATA}: set POLYABAYES_DATA")
+        return 1
+    parts = {"sweeps": sweeps, "held-out": held_out, "time": equal_times}
+    for name in sys.argv[1:] or ("sweeps", "held-out"):
+        parts[name]()
     return 0
 
 

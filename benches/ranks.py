@@ -30,11 +30,11 @@ DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE)) / "letter_bigrams.csv"
 def search_evidence(
     counts: Any, largest: int, concentration: float, **options: Any
 ) -> pb.WitnessSearch:
-    """Score all sizes of the factorisation word <- topic -> document by annealing."""
+    """Score all sizes of the factorisation word <- topic -> document by tempering."""
     return pb.WitnessSearch(
         pb.AllocationModel.nmf(None, concentration=concentration),
         pb.priors.Uniform(1, largest),
-        scoring_options={"method": "annealed", "given_total": True, **options},
+        scoring_options={"method": "tempered", "given_total": True, **options},
         random_state=0,
     ).fit(counts)
 
@@ -77,7 +77,7 @@ def known(n_corpora: int, largest: int, concentration: float) -> None:
             pb.WitnessSearch(lda, sizes, scoring=name, random_state=0).fit(corpus)
             for name in ("bound", "likelihood")
         ]
-        evidence = search_evidence(corpus, largest, concentration, n_samples=500, n_particles=8)
+        evidence = search_evidence(corpus, largest, concentration, n_samples=128)
         found = [search.best_ for search in (*nested, evidence)]
         near += np.abs(np.array(found) - truth) <= 1
         row = "  ".join(f"{size:10}" for size in found)

@@ -1,33 +1,30 @@
 """Processor seconds of what users call: recorded as JSON, compared, and put into the pages.
 
-``record.py run -o RECORD.json`` measures every case on one thread, and takes in what criterion has
-measured before (``cargo bench``). ``record.py compare BASE.json NEW.json`` prints ratios.
-``record.py fill RECORD.json PAGE...`` writes tables between ``<!-- record: PREFIX -->`` and
-``<!-- end -->``, with machine and date: no figure there is written by hand.
+``record.py run -o RECORD.json`` measures every case on one thread, ``record.py kernels`` counts the
+instructions of the kernels, ``record.py compare BASE.json NEW.json`` prints ratios. ``record.py
+fill`` writes the tables of ``benches/records`` between the marks ``<!-- record: NAME -->`` and
+``<!-- end -->`` of the pages, with machine and date: no figure there is written by hand.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import re
 import resource
 import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from recorded import RECORDS, Table, machine, page_table, provenance, save
 
 import polyabayes as pb
 
 ROOT = Path(__file__).resolve().parents[1]
-CRITERION = ROOT / "target" / "criterion"
 # Repetitions of a case, of which the median counts, and seconds after which no more are made.
 REPEATS, ENOUGH = 9, 5.0
 _BLOCK = re.compile(r"(<!-- record: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -121,28 +118,6 @@ def measured(case: Case) -> dict[str, float]:
     return {"seconds": middle, "low": low, "high": high, "n": len(seconds)}
 
 
-def criterion() -> dict[str, dict[str, float]]:
-    """Medians of ``cargo bench``, where it has run."""
-    found = {}
-    for path in sorted(CRITERION.rglob("new/estimates.json")):
-        median = json.loads(path.read_text())["median"]
-        bounds = median["confidence_interval"]
-        name = path.parents[1].relative_to(CRITERION).as_posix()
-        found[f"kernel: {name}"] = {
-            "seconds": median["point_estimate"] * 1e-9,
-            "low": bounds["lower_bound"] * 1e-9,
-            "high": bounds["upper_bound"] * 1e-9,
-        }
-    return found
-
-
-def processor() -> str:
-    """Name of the processor, as far as the system tells it."""
-    cpuinfo = Path("/proc/cpuinfo")
-    names = re.findall(r"model name\s*: (.*)", cpuinfo.read_text()) if cpuinfo.exists() else []
-    return names[0] if names else platform.processor() or platform.machine()
-
-
 def run(output: Path) -> None:
     """Measure everything; what the estimates say of themselves is not the question here."""
     warnings.simplefilter("ignore", pb.exceptions.PolyabayesWarning)
@@ -151,17 +126,26 @@ def run(output: Path) -> None:
         for name, case in group():
             cases[name] = measured(case)
             print(f"{cases[name]['seconds']:10.4f} s  {name}", flush=True)
-    record = {
-        "machine": f"{processor()}, {os.cpu_count()} cores",
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "polyabayes": pb.__version__,
-        "date": time.strftime("%Y-%m-%d"),
-        "load": round(os.getloadavg()[0], 1),
-        "cases": cases | criterion(),
-    }
+    record = machine() | {"cases": cases}
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(record, indent=1) + "\n")
+
+
+def kernels() -> None:
+    """Count the instructions of every kernel, which no load changes."""
+    columns = {"kernel": "s", "million instructions": ",.1f"}
+    table = Table("kernels", "python benches/record.py kernels", columns)
+    done = subprocess.run(
+        ["cargo", "bench", "--quiet", "--package", "polyabayes-benches", "--bench", "kernels"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    for line in done.stdout.splitlines():
+        name, _, count = line.partition("\t")
+        table.add(name, int(count) / 1e6)
+    save(table)
 
 
 def compare(base: Path, new: Path) -> None:
@@ -179,26 +163,37 @@ def compare(base: Path, new: Path) -> None:
     print("* the middle halves of the times do not meet")
 
 
-def table(record: dict[str, Any], prefix: str) -> str:
+def cases_table(record: dict[str, Any], prefix: str) -> str:
     """Rows of the cases that begin so."""
-    lines = ["| | processor time |", "|---|---|"]
+    lines = ["| | processor time |", "|---|---:|"]
     for name, found in record["cases"].items():
         if name.partition(":")[0].startswith(prefix):
             value = found["seconds"]
             shown = f"{value:.3g} s" if value >= 1 else f"{1e3 * value:.3g} ms"
             lines.append(f"| {name.partition(': ')[0]}: {name.partition(': ')[2]} | {shown} |")
-    told = f"{record['date']}, {record['machine']}, load {record['load']}"
-    return "\n".join([*lines, "", f"{told}; polyabayes {record['polyabayes']}.", ""])
+    return "\n".join([*lines, "", f"`make bench-compare`; {provenance(record)}", ""])
 
 
-def fill(record: Path, pages: list[Path]) -> None:
-    """Put tables between the marks of the pages."""
-    known = json.loads(record.read_text())
-    for page in pages:
+def filled(text: str, records: Path = RECORDS) -> str:
+    """A page with the tables of the records between its marks."""
+
+    def block(mark: re.Match[str]) -> str:
+        path = records / f"{mark[2]}.json"
+        if path.exists():
+            found = page_table(json.loads(path.read_text()))
+        else:
+            found = cases_table(json.loads((records / "base.json").read_text()), mark[2])
+        return f"{mark[1]}\n{found}\n{mark[3]}"
+
+    return _BLOCK.sub(block, text)
+
+
+def fill() -> None:
+    """Put the tables into all pages."""
+    for page in sorted((ROOT / "docs").rglob("*.md")):
         text = page.read_text()
-        page.write_text(
-            _BLOCK.sub(lambda mark: f"{mark[1]}\n{table(known, mark[2])}\n{mark[3]}", text)
-        )
+        if "<!-- record: " in text:
+            page.write_text(filled(text))
 
 
 def main() -> None:
@@ -210,16 +205,17 @@ def main() -> None:
     added = commands.add_parser("compare")
     added.add_argument("base", type=Path)
     added.add_argument("new", type=Path)
-    added = commands.add_parser("fill")
-    added.add_argument("record", type=Path)
-    added.add_argument("pages", type=Path, nargs="+")
+    commands.add_parser("kernels")
+    commands.add_parser("fill")
     arguments = parser.parse_args()
     if arguments.command == "run":
         run(arguments.output)
     elif arguments.command == "compare":
         compare(arguments.base, arguments.new)
+    elif arguments.command == "kernels":
+        kernels()
     else:
-        fill(arguments.record, arguments.pages)
+        fill()
 
 
 if __name__ == "__main__":

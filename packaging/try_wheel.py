@@ -12,11 +12,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-PYTHONS = ("python3.11", "python3.12", "python3.13", "python3.14", "python3.15")
+PYTHONS = ("python3.11", "python3.12", "python3.13", "python3.14", "python3.14t", "python3.15")
 
 # A score, an evidence, a fit, a file and a process: exact values where there are some.
 SMOKE = """
-import subprocess, sys, tempfile
+import importlib.metadata, subprocess, sys, sysconfig, tempfile
 from pathlib import Path
 import polyabayes as pb
 from polyabayes import _core
@@ -33,6 +33,9 @@ told = subprocess.run([Path(sys.executable).with_name("polyabayes"), "--version"
                       capture_output=True, text=True, check=True)
 assert told.stdout.split() == ["polyabayes", pb.__version__]
 assert "site-packages" in pb.__file__
+shipped = {file.name for file in importlib.metadata.files("polyabayes")}
+assert {"LICENSE", "THIRDPARTY.yml"} <= shipped
+assert not sysconfig.get_config_var("Py_GIL_DISABLED") or not sys._is_gil_enabled()
 print(sys.version.split()[0], Path(_core.__file__).name)
 """
 
@@ -62,10 +65,16 @@ def usable(python: str) -> bool:
     return subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0
 
 
+def fits(python: str, wheel: str) -> bool:
+    """Whether the wheel is made for this Python: a free-threaded one has its own."""
+    return python.endswith("t") == ("-cp314t-" in wheel)
+
+
 def main(wheels: list[str]) -> int:
-    """Try every wheel with every Python."""
+    """Try every wheel with every Python that it is made for."""
     found = [python for python in PYTHONS if usable(python)]
-    tried = [works(python, Path(wheel).resolve()) for python in found for wheel in wheels]
+    pairs = [(python, wheel) for python in found for wheel in wheels if fits(python, wheel)]
+    tried = [works(python, Path(wheel).resolve()) for python, wheel in pairs]
     return 0 if tried and all(tried) else 1
 
 

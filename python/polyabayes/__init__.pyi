@@ -37,7 +37,7 @@ from .models import (
     sample_chains,
 )
 from .scale import Shards, read_shards, write_shards
-from .sizes import SizeChoice, WitnessSearch, choose_n_components, cross_validate
+from .sizes import SizeChoice, WitnessSearch, choice_cost, choose_n_components, cross_validate
 from .versions import show_versions
 
 __version__: str
@@ -65,6 +65,7 @@ __all__ = [
     "Trace",
     "WitnessSearch",
     "bidirectional_bounds",
+    "choice_cost",
     "choose_n_components",
     "compare",
     "completion_perplexity",

@@ -14,23 +14,29 @@ __all__ = [
     "AllocationTempering",
     "Documents",
     "EmResult",
+    "FirstTopics",
     "FitResult",
     "FitState",
     "IncompleteAllocation",
     "Model",
     "Scores",
+    "ShardedLda",
+    "ShardedStart",
     "bidirectional",
     "check_completion",
     "check_score",
     "completion",
+    "count_part",
     "fit_em",
     "fit_lda",
     "fit_nmf",
     "fit_pfa",
     "is_doubtful",
+    "ln_urns_of_part",
     "panic",
     "score",
     "score_for_total",
+    "sweep_part",
     "transform",
     "transform_nmf",
 ]
@@ -114,6 +120,14 @@ class Documents:
         data: _Integers,
         exposure: _Floats | None = None,
     ) -> Documents: ...
+    @staticmethod
+    def narrow(
+        n_words: int,
+        indptr: _Integers,
+        indices: NDArray[np.uint32],
+        data: NDArray[np.uint32],
+    ) -> Documents: ...
+    def lengths(self) -> NDArray[np.uint64]: ...
     def groups(self) -> _Integers: ...
 
 @final
@@ -261,6 +275,76 @@ def fit_lda(
     state: FitState | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> FitResult: ...
+def sweep_part(
+    documents: Documents,
+    topics: NDArray[np.uint16],
+    weights: _Floats,
+    scale: _Floats,
+    a: _Floats,
+    totals: NDArray[np.uint32],
+    *,
+    documents_before: int,
+    longest: int,
+    seed: int,
+    run: int | None,
+    sweep: int,
+    tables: bool,
+    n_jobs: int,
+) -> NDArray[np.uint64]: ...
+def count_part(
+    documents: Documents, topics: NDArray[np.uint16], totals: NDArray[np.uint32]
+) -> None: ...
+def ln_urns_of_part(
+    documents: Documents, topics: NDArray[np.uint16], a: _Floats
+) -> tuple[int, int]: ...
+
+@final
+class FirstTopics:
+    def next(self, n_tokens: int) -> NDArray[np.uint16]: ...
+
+@final
+class ShardedStart:
+    def __new__(
+        cls, n_words: int, alpha: _Floats, beta: float, schedule: _FitSchedule, run: int
+    ) -> ShardedStart: ...
+    @property
+    def n_topics(self) -> int: ...
+    def first_topics(self) -> FirstTopics: ...
+    def weights(
+        self, counts: NDArray[np.uint32], sweep: int
+    ) -> tuple[_Floats, _Floats, _Floats]: ...
+    def merge(self, counts: NDArray[np.uint32]) -> NDArray[np.uint16]: ...
+    def pseudo_counts(self) -> _Floats: ...
+    def ln_joint(self, counts: NDArray[np.uint32], ln_urns: int) -> float: ...
+    def numbers_by_size(self, n_tokens: NDArray[np.uint64]) -> NDArray[np.uint16]: ...
+
+@final
+class ShardedLda:
+    def __new__(
+        cls,
+        n_words: int,
+        alpha: _Floats,
+        beta: float,
+        learned: bool,
+        schedule: _FitSchedule,
+        counts: NDArray[np.uint32],
+        state: tuple[int, list[float], int, _Floats | None] | None = None,
+    ) -> ShardedLda: ...
+    @property
+    def n_sweeps(self) -> int: ...
+    @property
+    def parameters(self) -> _Floats: ...
+    def kept(self) -> tuple[int, _Floats | None]: ...
+    def weights(self) -> tuple[_Floats, _Floats, _Floats]: ...
+    def advance(
+        self,
+        counts: NDArray[np.uint32],
+        n_tables: NDArray[np.uint64],
+        lengths: NDArray[np.uint32],
+    ) -> BaseException | None: ...
+    def mean(self, counts: NDArray[np.uint32]) -> tuple[_Floats, _Floats, float]: ...
+    def ln_joint(self, counts: NDArray[np.uint32], ln_urns: int, ln_lengths: int) -> float: ...
+
 def fit_em(
     documents: Documents,
     alpha: _Floats,

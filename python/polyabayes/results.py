@@ -8,12 +8,14 @@ from polyabayes.models.lda import LdaSample
 from polyabayes.models.pfa import PfaSample
 from polyabayes.models.topic_table import TopicTable
 from polyabayes.models.traces import BoundTrace, TrainingTrace
+from polyabayes.sizes.choice.cost import ChoiceCost
 from polyabayes.sizes.witness.results import PredictiveBounds
 from polyabayes.sizes.witness.search import SearchStep
 from polyabayes.sizes.witness.table import ResultTable
 
 __all__ = [
     "BoundTrace",
+    "ChoiceCost",
     "CorpusSummary",
     "Cost",
     "Graph",

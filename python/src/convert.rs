@@ -33,6 +33,26 @@ impl Documents {
         })
     }
 
+    /// The same from words and counts of 32 bits, without exposures.
+    #[staticmethod]
+    fn narrow(
+        py: Python<'_>,
+        n_words: usize,
+        indptr: PyReadonlyArray1<'_, i64>,
+        indices: PyReadonlyArray1<'_, u32>,
+        data: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Self> {
+        let (offsets, words, counts) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
+        detach::briefly(py, || {
+            CountMatrix::from_narrow(n_words, offsets, words, counts).map(Documents)
+        })
+    }
+
+    /// Tokens of each row, (D,).
+    fn lengths<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
+        PyArray1::from_iter(py, self.0.documents().map(polyabayes::counts::Document::n_tokens))
+    }
+
     /// For each row, which of the different documents it is, (D,).
     fn groups<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         PyArray1::from_iter(py, self.0.distinct().index.into_iter().map(|index| index as i64))

@@ -10,12 +10,14 @@ mod detach;
 mod em;
 mod errors;
 mod scoring;
+mod shards;
 mod training;
 
 use pyo3::prelude::*;
 
-/// The compiled core of polyabayes.
-#[pymodule]
+/// The compiled core of polyabayes. Its objects are frozen, and the work shares nothing: a
+/// free-threaded interpreter needs no lock for it.
+#[pymodule(gil_used = false)]
 mod _core {
     use super::{Bound, PyModule, PyResult, errors};
 
@@ -38,6 +40,10 @@ mod _core {
     use super::scoring::{
         Scores, bidirectional, check_completion, check_score, completion, score, score_for_total,
         transform,
+    };
+    #[pymodule_export]
+    use super::shards::{
+        PyFirstTopics, ShardedLda, ShardedStart, count_part, ln_urns_of_part, sweep_part,
     };
     #[pymodule_export]
     use super::training::{FitResult, FitState, fit_lda, fit_nmf, fit_pfa, transform_nmf};

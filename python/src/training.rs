@@ -2,8 +2,8 @@
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use polyabayes::training::{
-    Fit, LdaParameters, LdaPrior, LdaSampler, NmfParameters, NmfUpdates, PfaParameters, PfaPrior,
-    PfaSampler, Progress, Schedule, Scheme, Start, State, find_topics, fit, nmf_weights,
+    Fit, Kept, LdaParameters, LdaPrior, LdaSampler, NmfParameters, NmfUpdates, PfaParameters,
+    PfaPrior, PfaSampler, Progress, Schedule, Scheme, Start, State, find_topics, fit, nmf_weights,
 };
 use polyabayes::{CountMatrix, Error};
 use pyo3::prelude::*;
@@ -23,14 +23,14 @@ pub(crate) struct FitSchedule {
     burn_in: u64,
     warm_up: u64,
     thin: u64,
-    start_sweeps: u64,
+    pub(crate) start_sweeps: u64,
     n_init: u64,
-    seed: u64,
-    n_jobs: usize,
+    pub(crate) seed: u64,
+    pub(crate) n_jobs: usize,
 }
 
 impl FitSchedule {
-    fn to_core(&self) -> Schedule {
+    pub(crate) fn to_core(&self) -> Schedule {
         Schedule {
             max_iter: self.max_iter,
             burn_in: self.burn_in,
@@ -96,11 +96,11 @@ impl FitState {
         };
         let sum = sum.map(|sum| kept_sum(sum, n_words, n_topics)).transpose();
         let sum = sum.map_err(|error| errors::to_python(py, &error))?;
-        Ok(Progress { state, n_kept: self.n_kept, sum })
+        Ok(Progress { state, kept: Kept { n: self.n_kept, sum } })
     }
 
     fn of<P: Flat>(py: Python<'_>, progress: Progress<P>) -> Self {
-        let Progress { state, n_kept, sum } = progress;
+        let Progress { state, kept: Kept { n: n_kept, sum } } = progress;
         FitState {
             n_sweeps: state.n_sweeps,
             n_kept,
@@ -112,7 +112,11 @@ impl FitState {
 }
 
 /// The sum over kept sweeps from its array, checked: what a file holds may be anything.
-fn kept_sum<P: Flat>(flat: Vec<f64>, n_words: usize, n_topics: usize) -> polyabayes::Result<P> {
+pub(crate) fn kept_sum<P: Flat>(
+    flat: Vec<f64>,
+    n_words: usize,
+    n_topics: usize,
+) -> polyabayes::Result<P> {
     let (name, found) = ("sums of the state", flat.len());
     if let Some(index) = flat.iter().position(|&x| !(x.is_finite() && x >= 0.0)) {
         let (value, domain) = (flat[index], "finite and not negative");
@@ -123,7 +127,7 @@ fn kept_sum<P: Flat>(flat: Vec<f64>, n_words: usize, n_topics: usize) -> polyaba
 }
 
 /// Parameters as one array.
-trait Flat: Sized {
+pub(crate) trait Flat: Sized {
     fn into_flat(self) -> Vec<f64>;
 
     /// `None` where the array has another size.

@@ -4,8 +4,8 @@
 //! The urn's colour is a tuple of node values, and its weight a product of marginal counts; no
 //! computation holds more of an allocation than those.
 
-mod annealing;
 mod ascent;
+mod bidirectional;
 mod evidence;
 mod exact;
 mod kernel;
@@ -15,10 +15,10 @@ mod model;
 mod particles;
 mod tempering;
 
-pub use annealing::bidirectional::{Sandwich, sandwich};
 pub use ascent::decomposition::{
     Ascent, Decomposition, Limits, Sweeps, ascend, best_particle, gibbs,
 };
+pub use bidirectional::{Sandwich, sandwich};
 pub use evidence::{Evidence, Method, Sampler, Settings, evidence};
 pub use exact::allocations::{Allocations, allocations};
 pub use missing::ascent::{MissingAscent, ascend_missing};

@@ -3,16 +3,20 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use super::kernel::chains;
+use super::kernel::counts::States;
 use super::kernel::risings::{Risings, ln_urn_rising};
 use super::kernel::tempered::Tempered;
 use super::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::Result;
 use crate::rng::{Key, LANES, Lanes, Rng};
-use crate::temper::{Chains, Options, Outcome, Target, anneal, temper};
+use crate::temper::annealing::Path;
+use crate::temper::{self, Options, Outcome, Target, anneal, temper};
+use crate::urn::Order;
 
 /// Allocations of a problem, from independent uniform hidden values to the law.
-struct Allocations<'a> {
+pub(crate) struct Allocations<'a> {
     problem: &'a Problem,
     risings: Risings,
     alphas: Vec<f64>,
@@ -31,7 +35,10 @@ const WIDER: f64 = 10.0;
 impl<'a> Allocations<'a> {
     /// A path whose reference is, of those in its family, the nearest to where one annealing pass
     /// ends. Hidden nodes that are summed out apart have independent tokens as a reference.
-    fn new(problem: &'a Problem, key: Key, observer: &impl Observer) -> Result<Self> {
+    ///
+    /// # Errors
+    /// Those of the annealing pass.
+    pub(crate) fn new(problem: &'a Problem, key: Key, observer: &impl Observer) -> Result<Self> {
         let alphas = problem.alphas();
         let with =
             |kappa, alphas| Allocations { problem, risings: Risings::new(problem, kappa), alphas };
@@ -46,6 +53,15 @@ impl<'a> Allocations<'a> {
         let best = fits.max_by(|(one, _), (other, _)| one.total_cmp(other));
         let kappa = WIDER * best.map_or(FIRST_KAPPA, |(_, kappa)| kappa);
         Ok(with(kappa, first.alphas))
+    }
+
+    /// Chains of given states of all cliques, token after token.
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) for more tokens than memory holds.
+    pub(crate) fn chains_of(&self, states: &[States], rng: &mut Rng) -> Result<Tempered<'_>> {
+        let chains = chains::Chains::of_states(self.problem, states, rng)?;
+        Ok(Tempered::new(chains, self.problem, &self.risings, &self.alphas, rng))
     }
 }
 
@@ -69,7 +85,8 @@ impl Target for Allocations<'_> {
     }
 
     fn chains(&self, rng: &mut Rng, observer: &impl Observer) -> Result<Tempered<'_>> {
-        Tempered::new(self.problem, &self.risings, &self.alphas, rng, observer)
+        let chains = chains::Chains::uniform(self.problem, rng, observer)?;
+        Ok(Tempered::new(chains, self.problem, &self.risings, &self.alphas, rng))
     }
 
     fn sweep_cost(&self) -> f64 {
@@ -77,15 +94,58 @@ impl Target for Allocations<'_> {
     }
 }
 
-impl Chains for Tempered<'_> {
+impl temper::Chains for Tempered<'_> {
     type Level = f64;
 
     fn sweep(&mut self, betas: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
-        Tempered::sweep(self, betas.map(|beta| *beta), observer)
+        Tempered::sweep(self, betas.map(|beta| *beta), Order::Forward, observer)
     }
 
     fn values(&self) -> Lanes {
         Tempered::values(self)
+    }
+}
+
+impl<'a> Path<Rng> for &'a Allocations<'a> {
+    type Level = f64;
+    type Chains = Tempered<'a>;
+
+    fn level(&self, beta: f64) -> f64 {
+        beta
+    }
+
+    fn ln_factor(&self) -> f64 {
+        0.0
+    }
+
+    fn draw(
+        &self,
+        reference: &f64,
+        _: &mut Lanes,
+        rng: &mut Rng,
+        observer: &impl Observer,
+    ) -> Result<Tempered<'a>> {
+        let mut chains = self.chains(rng, observer)?;
+        chains.sweep([*reference; LANES], Order::Forward, observer)?;
+        Ok(chains)
+    }
+
+    // The reference sums to 1.
+    fn weigh(&self, _: &f64, _: Tempered<'a>, _: &mut Lanes) {}
+
+    fn sweep(
+        &self,
+        beta: &f64,
+        chains: &mut Tempered<'a>,
+        order: Order,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        chains.sweep([*beta; LANES], order, observer)
+    }
+
+    fn step(&self, before: f64, after: f64, chains: &Tempered<'a>, ln_values: &mut Lanes) {
+        let steps = chains.values().map(|value| (after - before) * value);
+        ln_values.iter_mut().zip(steps).for_each(|(ln_value, step)| *ln_value += step);
     }
 }
 
@@ -108,7 +168,7 @@ const JOINT_STATES: usize = 256;
 
 /// The problem with all hidden nodes in one clique, where they are in several and tokens pile up in
 /// cells: such tokens move together, and have urns as a reference.
-fn joined(problem: &Problem) -> Option<Problem> {
+pub(crate) fn joined(problem: &Problem) -> Option<Problem> {
     let is_apart = problem.plan.cliques.len() > 1 && problem.counts.iter().any(|&n| n > 1);
     let plan = if is_apart { problem.plan.joined(JOINT_STATES)? } else { return None };
     let mut joined = problem.clone();

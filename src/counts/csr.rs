@@ -51,6 +51,28 @@ impl CountMatrix {
     /// Offsets that are inconsistent, words out of range or out of order, counts that are not
     /// between 1 and 2^32 - 1, no words, or more than 2^32 words.
     pub fn new(n_words: usize, offsets: &[i64], words: &[i64], counts: &[i64]) -> Result<Self> {
+        Self::checked(n_words, offsets, words, counts)
+    }
+
+    /// The same from words and counts of 32 bits.
+    ///
+    /// # Errors
+    /// As for [`CountMatrix::new`].
+    pub fn from_narrow(
+        n_words: usize,
+        offsets: &[i64],
+        words: &[u32],
+        counts: &[u32],
+    ) -> Result<Self> {
+        Self::checked(n_words, offsets, words, counts)
+    }
+
+    fn checked<T: Copy + Into<i64>>(
+        n_words: usize,
+        offsets: &[i64],
+        words: &[T],
+        counts: &[T],
+    ) -> Result<Self> {
         if n_words == 0 {
             return Err(Error::Empty { name: "number of words" });
         }
@@ -71,11 +93,11 @@ impl CountMatrix {
         matrix.fill(words, counts)
     }
 
-    fn fill(mut self, words: &[i64], counts: &[i64]) -> Result<Self> {
+    fn fill<T: Copy + Into<i64>>(mut self, words: &[T], counts: &[T]) -> Result<Self> {
         for document in 0..self.n_documents() {
             let mut next = 0;
             for cell in self.cells(document) {
-                let (word, count) = (words[cell] as u64, counts[cell]);
+                let (word, count) = (words[cell].into() as u64, counts[cell].into());
                 if word >= self.n_words as u64 || word > u64::from(u32::MAX) {
                     return Err(Error::WordOutOfRange { document, word, n_words: self.n_words });
                 }

@@ -23,6 +23,21 @@ pub fn anneal<'a, T: Target>(
     Ok(chains)
 }
 
+/// Inverse temperatures of `n_steps` steps from the reference to the target that cross equal parts of
+/// the barrier, as one annealing pass finds it.
+///
+/// # Errors
+/// Those of the target.
+pub fn schedule<T: Target>(
+    target: &T,
+    n_steps: usize,
+    key: Key,
+    observer: &impl Observer,
+) -> Result<Vec<f64>> {
+    let mut chains = target.chains(&mut key.rng(), observer)?;
+    Ok(pilot(target, &mut chains, observer)?.ladder(n_steps + 1))
+}
+
 /// When tempering ends, and by how many replicates it is done.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Options {

@@ -15,7 +15,7 @@ pub enum TopicStep {
 /// A Gibbs sampler over the parameters of a topic model, or updates that go sweep by sweep alike.
 pub trait Sampler {
     /// Parameters that it estimates.
-    type Parameters;
+    type Parameters: Averaged;
 
     /// State from which, with the same seed, the sampler goes on as if nothing had happened.
     fn state(&self) -> State;
@@ -41,12 +41,61 @@ pub trait Sampler {
     /// # Errors
     /// [`Error::Memory`] where there is no room for them.
     fn expected_parameters(&self) -> Result<Self::Parameters>;
+}
 
-    /// Adds `other` to `sum`, element by element.
-    fn add(sum: &mut Self::Parameters, other: &Self::Parameters);
+/// Parameters of which a mean is taken.
+pub trait Averaged: Clone {
+    /// Adds `other`, element by element.
+    fn add(&mut self, other: &Self);
 
-    /// Multiplies every element of `sum` by `factor`.
-    fn scale(sum: &mut Self::Parameters, factor: f64);
+    /// Multiplies every element by `factor`.
+    fn scale(&mut self, factor: f64);
+}
+
+/// Sweeps that are averaged over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kept<P> {
+    /// Their number.
+    pub n: u64,
+    /// Sum of the expected parameters over them.
+    pub sum: Option<P>,
+}
+
+impl<P> Default for Kept<P> {
+    fn default() -> Self {
+        Kept { n: 0, sum: None }
+    }
+}
+
+impl<P: Averaged> Kept<P> {
+    /// Adds the parameters of a sweep.
+    pub(super) fn add(&mut self, parameters: P) {
+        match &mut self.sum {
+            Some(sum) => sum.add(&parameters),
+            None => self.sum = Some(parameters),
+        }
+        self.n += 1;
+    }
+
+    /// The mean, where a sweep was kept.
+    pub(super) fn mean(&self) -> Option<P> {
+        let mut mean = self.sum.clone()?;
+        mean.scale((self.n as f64).recip());
+        Some(mean)
+    }
+
+    /// Checks that there is a sum where sweeps were kept, and nowhere else.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.sum.is_some() == (self.n > 0) {
+            return Ok(());
+        }
+        Err(Error::Parameter {
+            name: "kept sweeps of the state",
+            index: 0,
+            value: self.n as f64,
+            domain: "positive where there is a sum of them, and nowhere else",
+        })
+    }
 }
 
 /// A sampler between two sweeps. Random numbers are keyed by the sweep: there is no generator to
@@ -79,9 +128,7 @@ pub struct Progress<P> {
     /// The sampler.
     pub state: State,
     /// Sweeps kept.
-    pub n_kept: u64,
-    /// Sum of the expected parameters over the kept sweeps.
-    pub sum: Option<P>,
+    pub kept: Kept<P>,
 }
 
 /// How long to sample, and what to keep.
@@ -102,13 +149,13 @@ pub struct Schedule {
 
 impl Schedule {
     /// How the sweep after `n_iter` others updates the topics.
-    fn step(&self, n_iter: u64) -> TopicStep {
+    pub(super) fn step(&self, n_iter: u64) -> TopicStep {
         let warm = n_iter < self.warm_up.min(self.burn_in);
         if warm { TopicStep::Mean } else { TopicStep::Draw }
     }
 
     /// Whether the sweep that makes `n_iter` in all is kept.
-    fn keeps(&self, n_iter: u64) -> bool {
+    pub(super) fn keeps(&self, n_iter: u64) -> bool {
         n_iter > self.burn_in && (n_iter - self.burn_in).is_multiple_of(self.thin)
     }
 }
@@ -137,26 +184,16 @@ pub fn fit<S: Sampler>(
     start: Option<Progress<S::Parameters>>,
     until: u64,
     observer: &impl Observer,
-) -> Result<Fit<S::Parameters>>
-where
-    S::Parameters: Clone,
-{
-    let (mut n_kept, mut sum) = (0, None);
+) -> Result<Fit<S::Parameters>> {
+    let mut kept = Kept::default();
     let mut n_iter = 0;
     if let Some(progress) = start {
         n_iter = progress.state.n_sweeps;
-        if progress.sum.is_some() != (progress.n_kept > 0) {
-            return Err(Error::Parameter {
-                name: "kept sweeps of the state",
-                index: 0,
-                value: progress.n_kept as f64,
-                domain: "positive where there is a sum of them, and nowhere else",
-            });
-        }
+        progress.kept.check()?;
         if n_iter > 0 {
             sampler.resume(&progress.state, schedule.step(n_iter - 1))?;
         }
-        (n_kept, sum) = (progress.n_kept, progress.sum);
+        kept = progress.kept;
     }
     while n_iter < until.min(schedule.max_iter) {
         match sampler.sweep(schedule.step(n_iter), observer) {
@@ -166,25 +203,16 @@ where
         n_iter += 1;
         observer.advance(1);
         if schedule.keeps(n_iter) {
-            let parameters = sampler.expected_parameters()?;
-            match &mut sum {
-                Some(sum) => S::add(sum, &parameters),
-                None => sum = Some(parameters),
-            }
-            n_kept += 1;
+            kept.add(sampler.expected_parameters()?);
         }
     }
-    let parameters = match &sum {
-        Some(sum) => {
-            let mut mean = sum.clone();
-            S::scale(&mut mean, (n_kept as f64).recip());
-            mean
-        }
+    let parameters = match kept.mean() {
+        Some(mean) => mean,
         None => sampler.expected_parameters()?,
     };
     let mut state = sampler.state();
     // A sweep that was cut short is not counted.
     state.n_sweeps = n_iter;
     let ln_joint = sampler.ln_joint();
-    Ok(Fit { parameters, progress: Progress { state, n_kept, sum }, ln_joint })
+    Ok(Fit { parameters, progress: Progress { state, kept }, ln_joint })
 }

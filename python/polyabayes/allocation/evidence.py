@@ -317,7 +317,7 @@ def _sampled(core: _core.Allocation, options: Options, run: Run) -> tuple[str, E
     total, unit = (None, "round") if is_tempered else (n_replicates, "replicate")
     with progress_bar(run.progress and show, total, unit) as update:
         used, found, tempering, interruption = core.evidence(
-            options.for_core(), seed=run.seed, n_jobs=run.n_jobs, progress=update
+            options, seed=run.seed, n_jobs=run.n_jobs, progress=update
         )
     estimate = Estimate.of(found).with_rounds(tempering)
     return used, estimate._replace(interruption=interruption)

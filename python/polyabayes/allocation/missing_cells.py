@@ -207,7 +207,7 @@ def _sampled(
     n_replicates, show = options.n_replicates or REPLICATES, options.method != "exact"
     with progress_bar(run.progress and show, n_replicates, "replicate") as update:
         used, found = core.complete(
-            options.for_core(),
+            options,
             max_total=max_total,
             seed=run.seed,
             n_jobs=run.n_jobs,

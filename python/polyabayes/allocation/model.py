@@ -267,11 +267,6 @@ class AllocationModel:
                                  Gibbs chains, in rounds of doubling length up to N
                                  sweeps, until both directions, the rounds and the
                                  replicates agree; any number of tokens
-            ``"annealed"``       annealed importance sampling from independent tokens  16 N T S
-                                 to the model's urn, populations of 16 collapsed
-                                 Gibbs chains, N temperatures, from modes of the
-                                 posterior where that finds more; unbiased; any
-                                 number of tokens
             ``"vb"``             variational Bayes: a lower bound without an error,    C S an
                                  the best of several restarts                          iteration
             ===================  ====================================================  =========
@@ -290,10 +285,8 @@ class AllocationModel:
         given_total : bool, default=False
             Condition on the total, which then needs no prior.
         n_samples : int, optional
-            N, the temperatures of ``"annealed"``: 1000. A replicate that starts from modes takes
-            about 2 N sweeps, half of them to look for modes. For ``"tempered"`` the sweeps of the
-            longest round: by default at least 512, and as many as some 4 x 10^10 weights of states
-            take.
+            N, the sweeps of the longest round of ``"tempered"``: by default at least 512, and as
+            many as some 4 x 10^10 weights of states take.
         n_particles : int, optional
             P, the particles of the filters: 1000; rounded up to a multiple of 16.
         n_replicates : int, optional
@@ -318,8 +311,7 @@ class AllocationModel:
             the particles below which they are resampled (0.5; 0 never, 1 always), and `order` of
             the tokens ("random", "sorted": cell after cell, or the numbers of the tensor's cells
             in another order), which has no bias, but a large effect on the error. Of
-            ``"annealed"``: `n_chains` (16). Of ``"vb"``: `max_iter` (1000), `tol` (1e-9) and
-            `n_restarts` (10).
+            ``"vb"``: `max_iter` (1000), `tol` (1e-9) and `n_restarts` (10).
 
         Returns
         -------
@@ -532,7 +524,8 @@ class AllocationModel:
         """How far annealing may be from the truth, on a tensor drawn from the model.
 
         The allocation of such a tensor is known, and annealing backwards from it is high in
-        expectation, as annealing forwards is low.
+        expectation, as annealing forwards is low: along the path of ``"tempered"``, whose
+        reference is drawn from.
 
         Parameters
         ----------
@@ -541,7 +534,8 @@ class AllocationModel:
         total : int
             Its total.
         n_samples, n_chains, n_replicates : int, default=1000, 16, 4
-            Temperatures, chains and replicates of ``"annealed"``, of either side.
+            Temperatures, and replicates of either side; chains of a replicate forwards, rounded up
+            to a multiple of 16. Backwards there are 16.
         random_state, n_jobs, progress
             As for :meth:`log_evidence`.
 
@@ -553,7 +547,7 @@ class AllocationModel:
         Raises
         ------
         BudgetExceededError
-            If the chains would take more than the memory of the machine.
+            If chains would take more than the memory of the machine.
         InvalidArgumentError, InvalidTypeError
             If an argument is bad, or nothing is hidden; before any work.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ MAX_ITER = 1000
 TOL = 1e-9
 
 _LARGEST = 10**9
-_COUNTS = ("n_particles", "n_samples", "n_replicates", "n_chains", "max_iter", "n_restarts")
+_COUNTS = ("n_particles", "n_samples", "n_replicates", "max_iter", "n_restarts")
 _RESAMPLING = ("systematic", "stratified", "residual", "multinomial")
 
 
@@ -41,7 +41,6 @@ METHODS = {
     "smc": Method(_FILTERING),
     "smc-lookahead": Method(_FILTERING),
     "tempered": Method(("n_samples", "n_replicates", "target_std_error"), is_unbiased=False),
-    "annealed": Method(("n_samples", "n_chains", "n_replicates")),
     "vb": Method(("max_iter", "tol", "n_restarts"), is_lower_bound=True, is_unbiased=False),
 }
 
@@ -75,7 +74,6 @@ class Options:
     n_samples: int | None = None
     n_replicates: int | None = None
     budget: float | None = None
-    n_chains: int | None = None
     max_iter: int | None = None
     tol: float | None = None
     n_restarts: int | None = None
@@ -106,10 +104,6 @@ class Options:
     def names(cls) -> tuple[str, ...]:
         """Names of all options."""
         return tuple(field.name for field in fields(cls) if field.name != "method")
-
-    def for_core(self) -> Options:
-        """The same as the compiled core reads them, where a population has particles or chains."""
-        return replace(self, n_particles=self.n_chains) if self.method == "annealed" else self
 
     def given(self) -> list[str]:
         """Names of the options that are not left to the method."""

@@ -37,6 +37,7 @@ SCORING = (
     *GENERAL,
 )
 
+COSTING = ("n_folds", "max_fits")
 CHOOSING = ("n_folds", "max_fits", "checkpoint", "random_state", "progress")
 SEARCHING = (
     "max_steps",

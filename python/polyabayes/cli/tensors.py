@@ -35,7 +35,12 @@ def evidence(arguments: argparse.Namespace) -> int:
     plot = checked_picture(arguments.plot)
     if plot is not None and arguments.tried is None:
         raise InvalidArgumentError("--plot draws evidence against size; add --try NODE=N..M")
-    tensor = read_for(network(arguments), arguments.tensor, arguments.axes)
+    smallest = {}
+    if arguments.tried is not None:
+        node, sizes = arguments.tried
+        known_nodes(network(arguments).graph, "--try", (node,))
+        smallest = {node: sizes[0]}
+    tensor = read_for(network(arguments, smallest), arguments.tensor, arguments.axes)
     options = given(arguments, EVIDENCE) | _observed(arguments, tensor)
     if arguments.predict is not None:
         return _predict_missing(arguments, tensor, options)
@@ -44,8 +49,6 @@ def evidence(arguments: argparse.Namespace) -> int:
         _announce(model, tensor)
         print(_evidence_summary(model.log_evidence(tensor, **options)))
         return 0
-    node, sizes = arguments.tried
-    known_nodes(network(arguments).graph, "--try", (node,))
     models = {str(size): network(arguments, {node: size}) for size in sizes}
     say(f"{node} from {sizes[0]} to {sizes[-1]}, {tensor}")
     if arguments.method == "vb":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polyabayes as pb
 from polyabayes.cli.documents import read_as_wide, size, untrained
-from polyabayes.cli.keywords import CHOOSING, TRAINING, given
+from polyabayes.cli.keywords import CHOOSING, COSTING, TRAINING, given
 from polyabayes.cli.messages import INTERRUPTED, say
 from polyabayes.cli.output import (
     check_table,
@@ -30,6 +30,8 @@ def choose(arguments: argparse.Namespace) -> int:
     model = untrained(arguments, tuple(name for name in TRAINING if name not in of_the_choice))
     corpus = pb.read_corpus(arguments.corpus, vocabulary=arguments.vocabulary)
     say(f"choosing on {size(corpus)}")
+    cost = pb.choice_cost(model, corpus, arguments.sizes, **given(arguments, COSTING))
+    say(str(cost))
     status = 0
     try:
         choice = pb.choose_n_components(

@@ -175,7 +175,7 @@ class EvaluationSchedule:
     def __init__(
         self,
         every: Any,
-        take: Callable[[_core.FitResult], None],
+        take: Callable[[Any], None],
         evaluate: Callable[[], tuple[float, float]] | None,
         callback: Callable[[], Any] | None,
     ) -> None:
@@ -183,8 +183,8 @@ class EvaluationSchedule:
         self.take, self._evaluate, self._callback = take, evaluate, callback
         self._rows: list[tuple[float, ...]] = []
 
-    def look(self, result: _core.FitResult, seconds: float) -> bool:
-        """Look at the run; whether it shall end."""
+    def look(self, result: Any, seconds: float) -> bool:
+        """Look at the result of a run, of the core or on shards; whether it shall end."""
         held_out = (np.nan, np.nan)
         if self._evaluate is not None or self._callback is not None:
             self.take(result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -23,9 +24,13 @@ from polyabayes.exceptions import (
 )
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
+from polyabayes.models import sharded
 from polyabayes.models.em import TOLERANCE, first_prior, fit_em, start_from
 from polyabayes.models.fitting import EvaluationSchedule, all_or_nothing, fingerprint
+from polyabayes.models.sharded_run import ShardedResult, ShardedState, run_sharded
 from polyabayes.models.topic_model import PreviousState, TopicModel
+from polyabayes.scale.executors import check_executor, threads_of_task
+from polyabayes.scale.shards import Shards
 
 __all__ = ["LatentDirichletAllocation"]
 
@@ -244,12 +249,20 @@ class LatentDirichletAllocation(TopicModel):
         eval_corpus: Any = None,
         eval_every: int = 10,
         callback: Callable[[Self], Any] | None = None,
+        executor: Executor | None = None,
     ) -> Self:
         """Train the model by its `fit_method`.
 
+        Documents may be :class:`Shards <polyabayes.scale.Shards>`, larger than memory: Gibbs
+        sampling holds some million of their tokens at a time. The model is the one of the same
+        documents in memory, bit for bit, for any number of shards and of workers. The topics of the
+        tokens are in files: in `checkpoint`, or without one in a folder beside the shards that is
+        removed at the end. With `checkpoint`, the same call goes on after a kill from the last
+        sweep, whatever `checkpoint_every` says, on any workers.
+
         Parameters
         ----------
-        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+        X : Corpus, Shards, sparse matrix, integer array or DataFrame, (n_documents, n_words)
             The documents.
         y : ignored
             Present for scikit-learn.
@@ -265,6 +278,10 @@ class LatentDirichletAllocation(TopicModel):
             Gibbs only: called with the model as it would be returned then; training ends early
             where it returns True. An exception from it ends training and passes on; the model
             stays usable.
+        executor : concurrent.futures.Executor, optional
+            Shards only: where their tokens are drawn, on one thread a task unless `n_jobs` says
+            otherwise. Shards and `checkpoint` must be on storage that all workers share. Default:
+            this process.
 
         Returns
         -------
@@ -273,9 +290,14 @@ class LatentDirichletAllocation(TopicModel):
         Raises
         ------
         FileAccessError, FileFormatError, InvalidArgumentError
-            If `checkpoint` is of another run, or unreadable; before any work.
+            If `checkpoint` is of another run, or unreadable; before any work. If shards are damaged
+            or changed, or what they need cannot be written.
         InvalidArgumentError, InvalidTypeError, NotFittedError
-            If an option means nothing to the `fit_method`, or `init` cannot be grown from.
+            If an option means nothing to the `fit_method` or the documents, or `init` cannot be
+            grown from.
+        WorkerError
+            If a worker died, and its engine did not run its tasks again: the same call with a new
+            executor goes on from `checkpoint`.
         Interrupted
             On Ctrl-C: a KeyboardInterrupt, raised when what was reached has been stored in the
             model, which is usable. Before the first sweep it is a plain KeyboardInterrupt, which
@@ -298,11 +320,22 @@ class LatentDirichletAllocation(TopicModel):
         True
         """
         method = checks.choice("fit_method", self.fit_method, ("gibbs", "em"))
+        check_executor(executor)
+        if executor is not None and not isinstance(X, Shards):
+            raise InvalidArgumentError(
+                f"{argument('executor')} is for documents that write_shards wrote: those in memory "
+                f"are trained on by the threads of {argument('n_jobs')}"
+            )
         if method == "gibbs":
             self._refuse_unused(method)
             with all_or_nothing(self):
                 for name in ("bound_", "_bound_is_of"):
                     self.__dict__.pop(name, None)
+                if isinstance(X, Shards):
+                    if exposure is not None:
+                        raise InvalidArgumentError(f"{argument('exposure')} is not for LDA")
+                    looks = self._looks(self._take_sharded, eval_corpus, eval_every, callback)
+                    return self._fit_shards(X, looks, executor)
                 return super().fit(
                     X,
                     y,
@@ -311,8 +344,8 @@ class LatentDirichletAllocation(TopicModel):
                     eval_every=eval_every,
                     callback=callback,
                 )
-        looks = {"eval_corpus": (eval_corpus, None), "callback": (callback, None)}
-        self._refuse_unused(method, eval_every=(eval_every, 10), **looks)
+        of_looks = {"eval_corpus": (eval_corpus, None), "callback": (callback, None)}
+        self._refuse_unused(method, eval_every=(eval_every, 10), **of_looks)
         with all_or_nothing(self):
             return self._fit_em(X, exposure)
 
@@ -335,7 +368,35 @@ class LatentDirichletAllocation(TopicModel):
                     "leave it out"
                 )
 
+    def _fit_shards(
+        self, shards: Shards, looks: EvaluationSchedule, executor: Executor | None
+    ) -> Self:
+        n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
+        schedule, priors = self._schedule(), self._priors(n_components)
+        checks.whole_number("checkpoint_every", self.checkpoint_every)
+        if not shards.n_tokens:
+            raise InvalidArgumentError(f"{argument('X')} holds no tokens: every document is empty")
+        identity = self._identity(sharded.fingerprint(shards), schedule, priors._asdict())
+        n_jobs = threads_of_task(executor, self.n_jobs)
+        with sharded.state_folder(shards, self.checkpoint) as folder:
+            chain = sharded.ShardedChain(
+                shards, folder, priors, schedule, identity, executor, n_jobs
+            )
+            with chain.ready():
+                self.vocabulary_, self.seed_ = shards.vocabulary, schedule.seed
+                self.n_features_in_ = shards.n_words
+                self.__dict__.pop("feature_names_in_", None)
+                ended = run_sharded(chain, schedule, looks, progress=self.progress)
+        return self._conclude(ended[0], looks, ended[1])
+
+    def _take_sharded(self, result: ShardedResult) -> None:
+        self._take_counted(result.state.counts, None, result)
+
     def _fit_em(self, X: Any, exposure: Any) -> Self:
+        if isinstance(X, Shards):
+            raise InvalidArgumentError(
+                f"shards are trained on by Gibbs sampling only: leave out {argument('fit_method')}"
+            )
         corpus = exposed(self, as_corpus(X, "X"), exposure)
         n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
         max_iter = checks.whole_number("max_iter", self.max_iter, 1, _MOST_ITERATIONS)
@@ -541,15 +602,16 @@ class LatentDirichletAllocation(TopicModel):
         corpus: Corpus,  # noqa: ARG002
         n_components: int,
     ) -> partial[_core.FitResult]:
+        return partial(_core.fit_lda, **self._priors(n_components)._asdict())
+
+    def _priors(self, n_components: int) -> sharded.Priors:
         alpha = 5.0 / n_components if self.doc_topic_prior is None else self.doc_topic_prior
         beta = 0.1 if self.topic_word_prior is None else self.topic_word_prior
         if not isinstance(self.learn_priors, bool):
             raise InvalidTypeError(f"learn_priors must be a bool, got {self.learn_priors!r}")
-        return partial(
-            _core.fit_lda,
-            alpha=checks.positive_vector("doc_topic_prior", alpha, n_components),
-            beta=checks.positive_number("topic_word_prior", beta),
-            learned=self.learn_priors,
+        alpha = checks.positive_vector("doc_topic_prior", alpha, n_components)
+        return sharded.Priors(
+            alpha, checks.positive_number("topic_word_prior", beta), self.learn_priors
         )
 
     def _before(self) -> PreviousState:
@@ -558,11 +620,11 @@ class LatentDirichletAllocation(TopicModel):
         priors = np.ascontiguousarray((self.components_ * tokens[:, np.newaxis]).T)
         return PreviousState(np.maximum(priors, _LEAST_PRIOR, out=priors), self.topic_counts_)
 
-    def _take_parameters(self, result: _core.FitResult) -> None:
+    def _take_parameters(self, result: _core.FitResult | ShardedResult) -> None:
         self.doc_topic_prior_, beta = result.others
         self.topic_word_prior_ = float(beta[0])
 
-    def _topic_prior(self, state: _core.FitState) -> float:
+    def _topic_prior(self, state: _core.FitState | ShardedState) -> float:
         return float(state.parameters[-1])
 
     def _learned_state(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
+from polyabayes.models.sharded_run import ShardedResult, ShardedState
 from polyabayes.models.topic_model import PreviousState, TopicModel, row_normalised
 
 __all__ = ["PoissonFactorAnalysis"]
@@ -456,10 +457,10 @@ class PoissonFactorAnalysis(TopicModel):
         self.topic_counts_ = result.others[0]
         self.n_iter_ = result.state.n_sweeps
 
-    def _take_parameters(self, result: _core.FitResult) -> None:
+    def _take_parameters(self, result: _core.FitResult | ShardedResult) -> None:
         self.shape_, self.probability_ = result.others
 
-    def _topic_prior(self, state: _core.FitState) -> float:  # noqa: ARG002
+    def _topic_prior(self, state: _core.FitState | ShardedState) -> float:  # noqa: ARG002
         return _positive_or("topic_word_prior", self.topic_word_prior, 0.1)
 
     def _learned_state(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from polyabayes import _core
@@ -38,8 +39,10 @@ from polyabayes.models.fitting import (
     start_sweeps,
     topic_word_counts,
 )
+from polyabayes.models.sharded_run import ShardedResult, ShardedState
 from polyabayes.models.topic_table import TopicTable, topic_table
 from polyabayes.models.traces import BoundTrace, TrainingTrace
+from polyabayes.scale.shards import Shards
 
 # The first sweeps set the topics to their mean: on AP this saves a quarter of the sweeps.
 _WARM_UP = 30
@@ -166,6 +169,11 @@ class TopicModel(FittedModel):
         eval_every: int,
         callback: Callable[[Self], Any] | None,
     ) -> Self:
+        if isinstance(X, Shards):
+            raise InvalidArgumentError(
+                f"{type(self).__name__} is trained on documents in memory: of the models, only "
+                "LatentDirichletAllocation by Gibbs sampling takes shards"
+            )
         corpus = exposed(self, as_corpus(X, "X"), exposure)
         n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
         schedule = self._schedule()
@@ -176,16 +184,27 @@ class TopicModel(FittedModel):
         validate_data(self, X, reset=True, skip_check_array=True)
         checkpoint = None
         if self.checkpoint is not None:
-            checkpoint = Checkpoint(self.checkpoint, self._identity(corpus, schedule, train))
+            identity = self._identity(fingerprint(corpus), schedule, train.keywords)
+            checkpoint = Checkpoint(self.checkpoint, identity)
         self.vocabulary_, self.seed_ = corpus.vocabulary, schedule.seed
+        take = partial(self._take, corpus, None)
+        looks = self._looks(take, eval_corpus, eval_every, callback)
+        return self._sample(corpus, train, schedule, looks, checkpoint, every)
+
+    def _looks(
+        self,
+        take: Callable[[Any], None],
+        eval_corpus: Any,
+        eval_every: int,
+        callback: Callable[[Self], Any] | None,
+    ) -> EvaluationSchedule:
+        """Looks at a run, by the arguments of ``fit``; `take` stores what a run has come to."""
         evaluate = None
         if eval_corpus is not None:
             self._check_evaluation()
-            held_out = as_corpus(eval_corpus, "eval_corpus")
-            evaluate = partial(self._evaluate, held_out)
+            evaluate = partial(self._evaluate, as_corpus(eval_corpus, "eval_corpus"))
         ask = None if callback is None else partial(callback, self)
-        looks = EvaluationSchedule(eval_every, partial(self._take, corpus, None), evaluate, ask)
-        return self._sample(corpus, train, schedule, looks, checkpoint, every)
+        return EvaluationSchedule(eval_every, take, evaluate, ask)
 
     @property
     def n_active_(self) -> int:
@@ -255,6 +274,15 @@ class TopicModel(FittedModel):
             checkpoint_every,
             progress=self.progress,
         )
+        return self._conclude(result, looks, interruption)
+
+    def _conclude(
+        self,
+        result: _core.FitResult | ShardedResult,
+        looks: EvaluationSchedule,
+        interruption: BaseException | None,
+    ) -> Self:
+        """Take over what a run came to; raise what ended it."""
         try:
             looks.take(result)
         except KeyboardInterrupt as error:
@@ -269,10 +297,20 @@ class TopicModel(FittedModel):
 
     def _take(self, corpus: Corpus, before: PreviousState | None, result: _core.FitResult) -> None:
         """Store what a run has come to; `before` is what it started from, if there was anything."""
+        n_topics = result.word_topic.shape[1]
+        counts = topic_word_counts(corpus, result.state.assignments, n_topics)
+        self._take_counted(counts, before, result)
+
+    def _take_counted(
+        self,
+        counts: sparse.csr_array,
+        before: PreviousState | None,
+        result: _core.FitResult | ShardedResult,
+    ) -> None:
+        """Store what a run has come to, given the tokens of each topic and word."""
         self._take_parameters(result)
         self.components_ = row_normalised(result.word_topic)
         state = result.state
-        counts = topic_word_counts(corpus, state.assignments, len(self.components_))
         prior = self._topic_prior(state) if before is None else before.topic_priors
         self._last = LastState(counts, prior, state.parameters)
         self.topic_counts_ = counts.sum(axis=1)
@@ -306,16 +344,18 @@ class TopicModel(FittedModel):
         return result.nats_per_token, result.nats_per_token_std_error
 
     def _identity(
-        self, corpus: Corpus, schedule: Schedule, train: partial[_core.FitResult]
+        self, corpus: str, schedule: Schedule, parameters: dict[str, Any]
     ) -> dict[str, Any]:
-        """Properties that two runs must share for one to resume the other."""
-        parameters = {name: _plain(value) for name, value in train.keywords.items()}
+        """Properties that two runs must share for one to resume the other.
+
+        `corpus` is the fingerprint of the documents, `parameters` are the sampler's.
+        """
         kept = {name: getattr(schedule, name) for name in _KEPT_OF_SCHEDULE}
         return {
             "model": type(self).__name__,
             "version of polyabayes": metadata.version("polyabayes"),
-            "corpus": fingerprint(corpus),
-            **parameters,
+            "corpus": corpus,
+            **{name: _plain(value) for name, value in parameters.items()},
             **kept,
         }
 
@@ -347,11 +387,11 @@ class TopicModel(FittedModel):
         """Check the parameters; give the sampler, which lacks documents, schedule and progress."""
         raise NotImplementedError
 
-    def _take_parameters(self, result: _core.FitResult) -> None:
+    def _take_parameters(self, result: _core.FitResult | ShardedResult) -> None:
         """Store what training learned beside the topics."""
         raise NotImplementedError
 
-    def _topic_prior(self, state: _core.FitState) -> float:
+    def _topic_prior(self, state: _core.FitState | ShardedState) -> float:
         """Dirichlet parameter of the topics in that state."""
         raise NotImplementedError
 

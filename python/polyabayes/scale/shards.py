@@ -32,7 +32,8 @@ __all__ = ["Shard", "Shards", "read_shards", "write_shards"]
 
 _FORMAT = "polyabayes shards 1"
 _MANIFEST = "manifest.json"
-_ARRAYS = ("indptr", "indices", "data")
+# Arrays of compressed sparse rows, one file each.
+ARRAYS = ("indptr", "indices", "data")
 _TYPES = {"indptr": "<i8", "indices": "<u4", "data": "<u4"}
 
 # Documents of a block where whole corpora are read in parts, and cells that are copied at once.
@@ -133,7 +134,7 @@ class Shard(NamedTuple):
         ...     shards[0].corpus()
         <Corpus: 2 documents, 3 words, 6 tokens>
         """
-        indptr, indices, data = (np.array(self.array(name), np.int64) for name in _ARRAYS)
+        indptr, indices, data = (np.array(self.array(name), np.int64) for name in ARRAYS)
         shape = (self.n_documents, self.n_words)
         with reading(self.folder):
             counts = sparse.csr_matrix((data, indices, indptr), shape)
@@ -227,7 +228,7 @@ class Shards:
         [3, 3]
         """
         for shard in self.shards:
-            indptr, indices, data = (shard.array(name) for name in _ARRAYS)
+            indptr, indices, data = (shard.array(name) for name in ARRAYS)
             for start in range(0, shard.n_documents, n_documents):
                 stop = min(start + n_documents, shard.n_documents)
                 offsets = np.array(indptr[start : stop + 1], np.int64)
@@ -450,7 +451,7 @@ class _Spool:
         counts = block.counts
         self._lengths.append(np.asarray(counts.sum(axis=1), np.int64).ravel())
         self._cells.append(np.diff(counts.indptr).astype(np.int64))
-        for name in _ARRAYS[1:]:
+        for name in ARRAYS[1:]:
             with (self._folder / name).open("ab") as stream:
                 getattr(counts, name).astype(_TYPES[name]).tofile(stream)
 
@@ -461,7 +462,7 @@ class _Spool:
         lengths, cells = np.concatenate(self._lengths), np.concatenate(self._cells)
         n_tokens = int(lengths.sum())
         n_shards = max(1, round(n_tokens / _TOKENS)) if n_shards is None else n_shards
-        starts = _cut(lengths, n_shards)
+        starts = even_cuts(lengths, n_shards)
         offsets = np.concatenate([[0], np.cumsum(cells)])
         tokens = np.concatenate([[0], np.cumsum(lengths)])
         entries = []
@@ -477,7 +478,7 @@ class _Spool:
                 "n_documents": stop - start,
                 "n_cells": int(offsets[stop] - offsets[start]),
                 "n_tokens": int(tokens[stop] - tokens[start]),
-                "digests": {array: _digest(folder / f"{array}.npy") for array in _ARRAYS},
+                "digests": {array: _digest(folder / f"{array}.npy") for array in ARRAYS},
             }
             entries.append(entry)
         words = None if self._vocabulary is None else self._vocabulary.tolist()
@@ -496,7 +497,7 @@ class _Spool:
         with replacing(folder / "indptr.npy") as stream:
             np.save(stream, (offsets - offsets[0]).astype(_TYPES["indptr"]), allow_pickle=False)
         first, last = int(offsets[0]), int(offsets[-1])
-        for name in _ARRAYS[1:]:
+        for name in ARRAYS[1:]:
             path, dtype = self._folder / name, np.dtype(_TYPES[name])
             with replacing(folder / f"{name}.npy") as stream, path.open("rb") as source:
                 head = {"descr": dtype.str, "fortran_order": False, "shape": (last - first,)}
@@ -507,7 +508,7 @@ class _Spool:
                     stream.write(source.read(n_cells * dtype.itemsize))
 
 
-def _cut(lengths: NDArray[np.int64], n_shards: int) -> list[int]:
+def even_cuts(lengths: NDArray[np.int64], n_shards: int) -> list[int]:
     """First documents of shards of about as many tokens, and the end; none is empty."""
     n_shards = min(n_shards, len(lengths))
     ends = np.cumsum(lengths + 1)

@@ -1,11 +1,13 @@
 """How many: search over unknown sizes, and priors of sizes."""
 
-from polyabayes.sizes.choice import SizeChoice, choose_n_components
+from polyabayes.sizes.choice import ChoiceCost, SizeChoice, choice_cost, choose_n_components
 from polyabayes.sizes.witness import WitnessSearch, cross_validate
 
 __all__ = [
+    "ChoiceCost",
     "SizeChoice",
     "WitnessSearch",
+    "choice_cost",
     "choose_n_components",
     "cross_validate",
 ]

@@ -6,13 +6,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// Methods of the evidence, by name.
-const METHODS: [(&str, Method); 6] = [
+const METHODS: [(&str, Method); 5] = [
     ("auto", Method::Auto),
     ("exact", Method::Exact),
     ("smc", Method::Sample(Sampler::Smc)),
     ("smc-lookahead", Method::Sample(Sampler::SmcLookahead)),
     ("tempered", Method::Sample(Sampler::Tempered)),
-    ("annealed", Method::Sample(Sampler::Annealed)),
 ];
 
 /// The name of a method of the evidence.

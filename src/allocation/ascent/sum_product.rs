@@ -95,12 +95,6 @@ impl<'a> SumProduct<'a> {
         }
     }
 
-    /// The probability of every state of a clique.
-    pub(crate) fn beliefs(&self, clique: usize) -> &[f64] {
-        let clique = &self.plan().cliques[clique];
-        &self.beliefs[clique.start..][..clique.n_states]
-    }
-
     /// Probability of each state of a clique's separator.
     fn above(&self, index: usize) -> Vec<f64> {
         let n_separators = self.messages[index].len();

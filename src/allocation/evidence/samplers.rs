@@ -3,7 +3,6 @@
 use rayon::prelude::*;
 
 use super::settings::{Sampler, Settings};
-use crate::allocation::annealing::chains::Annealing;
 use crate::allocation::memory::Load;
 use crate::allocation::model::problem::Problem;
 use crate::allocation::particles::lookahead;
@@ -39,7 +38,6 @@ pub(super) fn ln_sum(
             let outcome = replicates.tempered()?;
             return Ok((outcome.estimate(), Some(outcome)));
         }
-        Sampler::Annealed => (replicates.annealed()?, settings.n_chains()),
     };
     // Particles and chains run in whole groups.
     let n_draws = n_draws.div_ceil(LANES) * LANES;
@@ -61,7 +59,6 @@ fn check_memory(problem: &Problem, sampler: Sampler, settings: &Settings) -> Res
             let n_marginals = 3 * load.n_marginals;
             return Load { n_marginals, n_chains, ..load }.check(1);
         }
-        Sampler::Annealed => Annealing::load(problem, settings.n_chains()),
     };
     load.check(settings.n_replicates())
 }
@@ -112,13 +109,5 @@ impl<O: Observer> Replicates<'_, O> {
             max_chains: tempering::max_chains(self.problem, n_replicates),
         };
         tempering::ln_sum(self.problem, &options, self.key, self.observer)
-    }
-
-    fn annealed(&self) -> Result<Vec<Run>> {
-        let n_groups = self.settings.n_chains().div_ceil(LANES);
-        let n_temperatures = self.settings.n_temperatures();
-        let key = self.key.unit(0);
-        let annealing = Annealing::new(self.problem, n_temperatures, key, self.observer)?;
-        self.all(|key| Ok((annealing.ln_sum(n_groups, key, self.observer)?, 0.0)))
     }
 }

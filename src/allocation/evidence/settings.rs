@@ -2,7 +2,6 @@
 
 use crate::allocation::particles::smc::{Filter, TokenOrder};
 use crate::math::Resampling;
-use crate::rng::LANES;
 
 /// How the allocations are summed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,8 +24,6 @@ pub enum Sampler {
     SmcLookahead,
     /// Parallel tempering of Gibbs chains.
     Tempered,
-    /// Annealed populations of Gibbs chains.
-    Annealed,
 }
 
 /// A method and its options. `None` leaves an option to the method.
@@ -37,10 +34,9 @@ pub enum Sampler {
 pub struct Settings {
     /// The method.
     pub method: Method,
-    /// Particles of a filter (1,000), or chains of an annealed population (16), in a replicate.
-    /// Where the method is chosen, they are particles.
+    /// Particles of a filter in a replicate (1,000).
     pub n_particles: Option<usize>,
-    /// Temperatures of annealing (1,000); scans of the longest round of tempering (by their cost).
+    /// Scans of the longest round of tempering (by their cost).
     pub n_samples: Option<usize>,
     /// Independent replicates of a sampler (4).
     pub n_replicates: Option<usize>,
@@ -87,16 +83,6 @@ impl Settings {
         self.n_replicates.unwrap_or(4)
     }
 
-    /// Chains of an annealed population.
-    pub(crate) fn n_chains(&self) -> usize {
-        self.n_particles.unwrap_or(LANES)
-    }
-
-    /// Temperatures of annealing.
-    pub(crate) fn n_temperatures(&self) -> usize {
-        self.n_samples.unwrap_or(1000)
-    }
-
     /// Standard error at which tempering ends.
     pub(crate) fn target_std_error(&self) -> f64 {
         self.target_std_error.unwrap_or(0.5)
@@ -128,7 +114,6 @@ impl Sampler {
                 settings.n_samples.is_none() && settings.target_std_error.is_none()
             }
             Sampler::Tempered => !settings.chooses_filter() && settings.n_particles.is_none(),
-            Sampler::Annealed => !settings.chooses_filter() && settings.target_std_error.is_none(),
         }
     }
 }

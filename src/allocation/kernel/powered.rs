@@ -15,6 +15,7 @@ use crate::allocation::model::problem::{MarginLayout, Problem};
 use crate::math::elementary::{exp, ln};
 use crate::math::single;
 use crate::rng::{LANES, Lanes, Uniforms};
+use crate::urn::Order;
 
 /// ln of products in single precision that are still normal numbers.
 const LN_RANGE: f64 = 80.0;
@@ -276,6 +277,7 @@ pub(crate) fn redraw(
     clique: &Clique,
     bases: &[u32],
     tokens: &mut [States],
+    order: Order,
     path: Path<'_>,
     counts: &mut [Counts],
     held: &mut [Counts],
@@ -288,7 +290,9 @@ pub(crate) fn redraw(
             mixture.rows[state * n_factors + factor] = clique.row(factor, state, bases) as u32;
         }
     }
-    for states in tokens {
+    let n = tokens.len();
+    for step in 0..n {
+        let states = &mut tokens[order.nth(step, n)];
         let mut most = if mixture.is_wide {
             mixture.weigh::<true>(states, counts);
             mixture.power::<true>(&betas)

@@ -40,22 +40,17 @@ pub(crate) struct Tempered<'a> {
 
 impl<'a> Tempered<'a> {
     /// Chains that have not been swept.
-    ///
-    /// # Errors
-    /// [`Error::Memory`] for more tokens than memory holds; [`Error::Stopped`] when the observer
-    /// asks to stop.
     pub(crate) fn new(
+        chains: Chains<'a, Uniforms>,
         problem: &'a Problem,
         risings: &'a Risings,
         alphas: &'a [f64],
-        rng: &mut Rng,
-        observer: &impl Observer,
-    ) -> Result<Self> {
-        let chains = Chains::uniform(problem, rng, observer)?;
+        rng: &Rng,
+    ) -> Self {
         let ln_uniform = -ln_independent(problem, &vec![1.0; problem.n_rows]);
         let n_states = problem.plan.n_states as f64;
         let ln_urn = |&n: &u64| ln_urn_rising(risings.kappa * n_states, n);
-        Ok(Tempered {
+        Tempered {
             chains,
             mixture: PoweredMixture::new(problem),
             problem,
@@ -66,25 +61,39 @@ impl<'a> Tempered<'a> {
             betas: [0.0; LANES],
             held: Vec::new(),
             rng: rng.clone(),
-        })
+        }
     }
 
-    /// One Gibbs sweep over all tokens, at a β for every lane.
+    /// One Gibbs sweep over all tokens, at a β for every lane; backwards, its reversal. At β = 0
+    /// chains are drawn afresh.
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
-    pub(crate) fn sweep(&mut self, betas: Lanes, observer: &impl Observer) -> Result<()> {
+    pub(crate) fn sweep(
+        &mut self,
+        betas: Lanes,
+        order: Order,
+        observer: &impl Observer,
+    ) -> Result<()> {
         self.betas = betas;
         self.ln_references = [self.ln_constant; LANES];
-        self.sweep_light(observer)?;
-        self.sweep_heavy(observer)
+        if order == Order::Backward {
+            self.sweep_heavy(order, observer)?;
+        }
+        self.sweep_light(order, observer)?;
+        if order == Order::Forward {
+            self.sweep_heavy(order, observer)?;
+        }
+        Ok(())
     }
 
     /// Redraws the tokens of light cells.
-    fn sweep_light(&mut self, observer: &impl Observer) -> Result<()> {
+    fn sweep_light(&mut self, order: Order, observer: &impl Observer) -> Result<()> {
         let (part, mut n_drawn) = (self.chains.tokens_between_polls(), 0);
         let n_cliques = self.problem.plan.cliques.len();
-        for cell in 0..self.problem.n_cells() {
+        let n_cells = self.problem.n_cells();
+        for step in 0..n_cells {
+            let cell = order.nth(step, n_cells);
             let Place::States(start) = self.chains.places[cell] else { continue };
             let n_tokens = self.problem.counts[cell] as usize;
             if n_drawn == 0 || n_drawn > part {
@@ -104,7 +113,7 @@ impl<'a> Tempered<'a> {
                     self.refresh(cell, tokens.clone(), lane);
                 }
             }
-            self.redraw(cell, tokens);
+            self.redraw(cell, tokens, order);
             for held in &self.held {
                 add_risings(&mut self.ln_references, self.risings, held);
             }
@@ -113,20 +122,22 @@ impl<'a> Tempered<'a> {
     }
 
     /// Gibbs draws of the tokens of one cell.
-    fn redraw(&mut self, cell: usize, tokens: Range<usize>) {
+    fn redraw(&mut self, cell: usize, tokens: Range<usize>, order: Order) {
         let (plan, chains) = (&self.problem.plan, &mut self.chains);
         let path = Path { betas: &self.betas, kappa: self.risings.kappa };
         let (bases, tokens) = (self.problem.bases(cell as u32), &mut chains.states[tokens]);
         if let Some(mixture) = &mut self.mixture {
             let (clique, rows) = (&plan.cliques[0], &mut chains.rows);
             let uniforms = &mut chains.uniforms;
-            redraw(mixture, clique, bases, tokens, path, rows, &mut self.held, uniforms);
+            redraw(mixture, clique, bases, tokens, order, path, rows, &mut self.held, uniforms);
             return;
         }
         let target = Target { base: self.alphas, unit: 1.0 };
         let rows = Rows { counts: &mut chains.rows, bases, target };
         let mut token = PoweredRows { rows, held: &mut self.held, path };
-        for states in tokens.chunks_exact_mut(plan.cliques.len()) {
+        let (n_cliques, n_tokens) = (plan.cliques.len(), tokens.len() / plan.cliques.len());
+        for step in 0..n_tokens {
+            let states = &mut tokens[order.nth(step, n_tokens) * n_cliques..][..n_cliques];
             counts::add(plan, &mut token, states, -1);
             counts::weigh(plan, &token, &mut chains.sums);
             counts::pick(plan, &chains.sums, &mut chains.uniforms, states);
@@ -157,10 +168,12 @@ impl<'a> Tempered<'a> {
     }
 
     /// Redraws the tokens of heavy cells, in pairs of states.
-    fn sweep_heavy(&mut self, observer: &impl Observer) -> Result<()> {
+    fn sweep_heavy(&mut self, order: Order, observer: &impl Observer) -> Result<()> {
         let n_states = self.problem.plan.n_states;
         let path = Path { betas: &self.betas, kappa: self.risings.kappa };
-        for index in 0..self.chains.heavy.len() {
+        let n_heavy = self.chains.heavy.len();
+        for step in 0..n_heavy {
+            let index = order.nth(step, n_heavy);
             let mut cell = Cell {
                 clique: &self.problem.plan.cliques[0],
                 bases: self.problem.bases(self.chains.heavy[index]),
@@ -175,7 +188,7 @@ impl<'a> Tempered<'a> {
                 let (splits, uniforms) = (&mut self.chains.splits, &mut self.chains.uniforms);
                 let [dart, ..] = uniforms.next();
                 let round = (dart * n_rounds(n_states) as f64) as usize;
-                splits.draw(&mut cell, round, Order::Forward, Some(path), uniforms, observer)?;
+                splits.draw(&mut cell, round, order, Some(path), uniforms, observer)?;
             }
             for lane in (0..LANES).filter(|&lane| self.betas[lane] == 0.0) {
                 draw_cell(&mut cell, lane, self.risings.kappa, &mut self.rng);
@@ -255,6 +268,70 @@ fn draw_cell(cell: &mut Cell<'_>, lane: usize, kappa: f64, rng: &mut Rng) {
         cell.piles[state][lane] = drawn;
         for factor in 0..cell.clique.factors.len() {
             cell.rows[cell.clique.row(factor, state, cell.bases)][lane] += moved;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allocation::model::network::{Network, Prior};
+    use crate::counts::CountTensor;
+    use crate::rng::{Key, Purpose};
+
+    /// Two light cells of one token and a heavy cell between them, in a row and a column each. The
+    /// state of the first token before a sweep and what the others are after it, and the other way
+    /// round.
+    fn agreements(order: Order, n_sweeps: usize) -> [[f64; LANES]; 4] {
+        let prior = Prior { concentration: 0.5, tables: None };
+        let parents = vec![vec![2], vec![2], vec![]];
+        let network = Network::new(vec![2, 2, 2], parents, vec![0, 1], &[], prior).unwrap();
+        let data = CountTensor::new(vec![2, 2], &[0, 0, 0, 1, 1, 1], &[1, 17, 1]).unwrap();
+        let problem = Problem::new(&network, &data, None).unwrap();
+        let risings = Risings::new(&problem, 5.0);
+        let (alphas, mut rng) = (problem.alphas(), Key::new(5, Purpose::Score).rng());
+        let chains = Chains::uniform(&problem, &mut rng, &()).unwrap();
+        assert_eq!(chains.heavy, [1]);
+        let mut chains = Tempered::new(chains, &problem, &risings, &alphas, &rng);
+        let mut sums = [[0.0; LANES]; 4];
+        for sweep in 0..n_sweeps {
+            let before = (chains.chains.states.clone(), chains.chains.piles[1]);
+            chains.sweep([0.7; LANES], order, &()).unwrap();
+            let after = (&chains.chains.states, &chains.chains.piles[1]);
+            for lane in (0..LANES).filter(|_| 10 * sweep > n_sweeps) {
+                let same = |x: &States, y: &States| f64::from(u8::from(x[lane] == y[lane]));
+                let held = |x: &States, n: &Counts| f64::from(x[lane]) * f64::from(n[lane]);
+                sums[0][lane] += same(&before.0[1], &after.0[0]);
+                sums[1][lane] += same(&before.0[0], &after.0[1]);
+                sums[2][lane] += held(&after.0[0], &before.1);
+                sums[3][lane] += held(&before.0[0], after.1);
+            }
+        }
+        sums.map(|sums| sums.map(|sum| sum / (0.9 * n_sweeps as f64)))
+    }
+
+    fn mean(x: &Lanes) -> (f64, f64) {
+        let n = LANES as f64;
+        let mean = x.iter().sum::<f64>() / n;
+        let squares: f64 = x.iter().map(|x| (x - mean).powi(2)).sum();
+        (mean, squares / (n * (n - 1.0)))
+    }
+
+    /// Draws after a draw of γ_β: backwards, pairs of draws come with the same probability in the
+    /// opposite order.
+    #[test]
+    fn backward_sweeps_are_the_reversal_of_forward_sweeps() {
+        let forward = agreements(Order::Forward, 40_000);
+        let backward = agreements(Order::Backward, 40_000);
+        for (one, reversed) in [(0, 1), (1, 0), (2, 3), (3, 2)] {
+            let ((x, x_variance), (y, y_variance)) =
+                (mean(&forward[one]), mean(&backward[reversed]));
+            let error = (x_variance + y_variance).sqrt();
+            assert!((x - y).abs() < 4.0 * error, "{one}: {x} {y} {error}");
+            // A sweep that is not reversed would be seen.
+            let (other, variance) = mean(&backward[one]);
+            let error = (x_variance + variance).sqrt();
+            assert!((x - other).abs() > 6.0 * error, "{one}: {x} {other} {error}");
         }
     }
 }

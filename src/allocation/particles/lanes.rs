@@ -218,13 +218,6 @@ impl Particles {
         self.ancestry.resample(moves);
     }
 
-    /// Marginal counts of one particle.
-    pub(crate) fn counts_of(mut self, problem: &Problem, particle: usize) -> Vec<f64> {
-        (0..self.blocks.len()).for_each(|block| self.update(block));
-        let counts = |row| self.place(row, 0.0).counts(&self.words, particle / LANES);
-        (0..problem.n_rows).map(|row| f64::from(counts(row)[particle % LANES])).collect()
-    }
-
     /// Marginal counts of the particle whose allocation is most probable, and ln of its law.
     pub(crate) fn best(mut self, problem: &Problem) -> (Vec<f64>, f64) {
         (0..self.blocks.len()).for_each(|block| self.update(block));

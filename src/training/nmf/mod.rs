@@ -8,7 +8,7 @@ use crate::error::{Error, Result, array_of, check_all};
 use crate::math::{dirichlet, dot, ln_factorial};
 use crate::rng::{Key, Purpose};
 use crate::training::limits::{check_assignments, check_n_topics};
-use crate::training::schedule::{Sampler, State, TopicStep};
+use crate::training::schedule::{Averaged, Sampler, State, TopicStep};
 use crate::training::start::{count_documents, count_words};
 
 /// Rows per unit of parallel work; fixed, so that sums do not depend on the threads.
@@ -193,14 +193,16 @@ impl Sampler for NmfUpdates<'_> {
         let n_tokens = column_sums(&self.theta, self.n_topics);
         Ok(NmfParameters { phi: self.phi.clone(), n_tokens })
     }
+}
 
-    fn add(sum: &mut NmfParameters, other: &NmfParameters) {
-        sum.phi.iter_mut().zip(&other.phi).for_each(|(sum, x)| *sum += x);
-        sum.n_tokens.iter_mut().zip(&other.n_tokens).for_each(|(sum, x)| *sum += x);
+impl Averaged for NmfParameters {
+    fn add(&mut self, other: &Self) {
+        self.phi.iter_mut().zip(&other.phi).for_each(|(sum, x)| *sum += x);
+        self.n_tokens.iter_mut().zip(&other.n_tokens).for_each(|(sum, x)| *sum += x);
     }
 
-    fn scale(sum: &mut NmfParameters, factor: f64) {
-        sum.phi.iter_mut().chain(&mut sum.n_tokens).for_each(|x| *x *= factor);
+    fn scale(&mut self, factor: f64) {
+        self.phi.iter_mut().chain(&mut self.n_tokens).for_each(|x| *x *= factor);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::error::{Error, Result, check_all, check_drawn, check_positive};
 use crate::math::{gamma_law, ln_beta_variate, log_concave};
 use crate::rng::{Key, Purpose};
 use crate::training::limits::check_n_topics;
-use crate::training::schedule::{Sampler, State, TopicStep};
+use crate::training::schedule::{Averaged, Sampler, State, TopicStep};
 use crate::training::sweeps::{Assignments, Scheme, Topics};
 
 use exposures::{Exposures, Tally, softplus};
@@ -279,7 +279,8 @@ impl Sampler for PfaSampler<'_> {
     }
 
     fn ln_joint(&self) -> f64 {
-        let mut ln_value = self.tokens.ln_urns(&self.r) + self.topics.ln_words(&self.tokens);
+        let mut ln_value =
+            self.tokens.ln_urns(&self.r).value() + self.topics.ln_words(&self.tokens);
         let n_documents = self.tokens.n_documents() as f64;
         let tallies = self
             .exposures
@@ -333,16 +334,19 @@ impl Sampler for PfaSampler<'_> {
             p: (0..self.r.len()).map(p).collect(),
         })
     }
+}
 
-    fn add(sum: &mut PfaParameters, other: &PfaParameters) {
-        let arrays = [(&mut sum.phi, &other.phi), (&mut sum.r, &other.r), (&mut sum.p, &other.p)];
+impl Averaged for PfaParameters {
+    fn add(&mut self, other: &Self) {
+        let arrays =
+            [(&mut self.phi, &other.phi), (&mut self.r, &other.r), (&mut self.p, &other.p)];
         for (sum, other) in arrays {
             sum.iter_mut().zip(other).for_each(|(sum, x)| *sum += x);
         }
     }
 
-    fn scale(sum: &mut PfaParameters, factor: f64) {
-        for array in [&mut sum.phi, &mut sum.r, &mut sum.p] {
+    fn scale(&mut self, factor: f64) {
+        for array in [&mut self.phi, &mut self.r, &mut self.p] {
             array.iter_mut().for_each(|x| *x *= factor);
         }
     }

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::control::Observer;
 use crate::error::Result;
 use crate::math::ln_rising;
-use crate::training::sweeps::Assignments;
+use crate::training::sweeps::WordCounts;
 
 /// Units of a nat: sums of whole numbers do not depend on the threads.
 const UNITS: f64 = (1u64 << 20) as f64;
@@ -21,16 +21,16 @@ const MOST_KEPT: usize = 1 << 14;
 const LEAST_WORDS: usize = 256;
 
 /// Topics that are merged step by step.
-pub(super) struct Merger<'a> {
-    tokens: &'a Assignments<'a>,
+pub(super) struct Merger<'a, C> {
+    tokens: &'a C,
     /// Tokens of each topic that is left.
     n_tokens: Vec<u64>,
     /// The topic that each has become.
     merged: Vec<usize>,
 }
 
-impl<'a> Merger<'a> {
-    pub(super) fn new(tokens: &'a Assignments<'a>, n_tokens: &[u64]) -> Self {
+impl<'a, C: WordCounts> Merger<'a, C> {
+    pub(super) fn new(tokens: &'a C, n_tokens: &[u64]) -> Self {
         let merged = (0..n_tokens.len()).collect();
         Merger { tokens, n_tokens: n_tokens.to_vec(), merged }
     }
@@ -40,11 +40,9 @@ impl<'a> Merger<'a> {
         self.n_tokens.len()
     }
 
-    /// The topic of every token after all mergers.
-    pub(super) fn topics(&self) -> Vec<u16> {
-        let mut topics = self.tokens.topics();
-        topics.iter_mut().for_each(|topic| *topic = self.merged[usize::from(*topic)] as u16);
-        topics
+    /// The topic that each of the first topics has become after all mergers.
+    pub(super) fn numbers(&self) -> Vec<u16> {
+        self.merged.iter().map(|&topic| topic as u16).collect()
     }
 
     /// Merges up to `n` pairs of topics, no topic twice: those that gain most, or lose least, of
@@ -173,6 +171,7 @@ mod tests {
     use super::*;
     use crate::counts::CountMatrix;
     use crate::rng::{Key, Purpose};
+    use crate::training::sweeps::Assignments;
 
     #[test]
     fn a_gain_is_the_change_of_the_density_of_the_words() {
@@ -216,6 +215,8 @@ mod tests {
         assert_eq!(merger.n_topics(), 4);
         let (first, second) = (merger.merged[best.0], merger.merged[best.1]);
         assert_eq!(first, second);
-        assert_eq!(merger.n_tokens, totals(&by_word(&merger.topics()))[..4]);
+        let numbers = merger.numbers();
+        let after: Vec<u16> = before.iter().map(|&topic| numbers[usize::from(topic)]).collect();
+        assert_eq!(merger.n_tokens, totals(&by_word(&after))[..4]);
     }
 }

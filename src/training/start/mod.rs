@@ -9,33 +9,19 @@
 //! starts elsewhere, and its law is the same.
 
 mod merge;
+mod sharded;
+mod wide;
 
 use std::ops::AddAssign;
 
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
-use crate::error::{Error, Result, check_positive};
-use crate::rng::{Key, Purpose};
-use crate::training::limits::check_n_topics;
-use crate::training::schedule::TopicStep;
-use crate::training::sweeps::{Assignments, Scheme, Topics};
-use crate::urn::MAX_TOPICS;
+use crate::error::{Error, Result};
+use crate::training::sweeps::{Assignments, Scheme};
 
-use merge::Merger;
-
-/// Topics at first, for each topic asked for.
-const WIDTH: f64 = 1.5;
-
-/// Most topics at first: all pairs of them are compared.
-const MOST_TOPICS: usize = 2048;
-
-/// One in so many of the surplus topics is merged at a time.
-const MERGERS_SHARE: usize = 4;
-
-/// Bounds of the Dirichlet parameters of a start. Below the first, tokens keep the topics that they
-/// have by chance; above the second in sum over the topics, documents do not tell topics apart.
-const LEAST_PRIOR: f64 = 0.01;
-const MOST_PRIOR_SUM: f64 = 5.0;
+pub use sharded::{FirstTopics, ShardedStart};
+pub(super) use wide::start_key;
+use wide::{Priors, WideStart, ln_words, numbers_by_size};
 
 /// How to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,21 +50,15 @@ pub fn find_topics(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Vec<u16>> {
-    check_n_topics(alpha.len())?;
-    check_positive("doc_topic_prior", alpha)?;
-    check_positive("topic_word_prior", &[beta])?;
+    let priors = Priors::of(alpha, beta)?;
     if start.n_starts == 0 {
         return Err(Error::Empty { name: "n_init" });
     }
-    let n_topics = alpha.len() as f64;
-    let most = (MOST_PRIOR_SUM / n_topics).max(LEAST_PRIOR);
-    let mean = alpha.iter().sum::<f64>() / n_topics;
-    let priors = Priors { a: mean.clamp(LEAST_PRIOR, most), beta: beta.max(LEAST_PRIOR) };
-    let key = Key::new(seed, Purpose::Initialise);
     let (mut best, mut best_value) = (Vec::new(), f64::NEG_INFINITY);
     for run in 0..start.n_starts {
-        let topics =
-            merged(counts, alpha.len(), priors, start.n_sweeps, key.unit(1 + run), observer)?;
+        let wide =
+            WideStart::new(counts.n_words(), alpha.len(), priors, start.n_sweeps, seed, run)?;
+        let topics = merged(counts, wide, start.n_sweeps, observer)?;
         let value =
             if start.n_starts > 1 { ln_joint(counts, alpha.len(), priors, &topics)? } else { 0.0 };
         if value > best_value {
@@ -88,50 +68,30 @@ pub fn find_topics(
             break;
         }
     }
-    match_sizes(&mut best, alpha);
+    let mut n_tokens = vec![0u64; alpha.len()];
+    best.iter().for_each(|&topic| n_tokens[usize::from(topic)] += 1);
+    renumber(&mut best, &numbers_by_size(&n_tokens, alpha));
     Ok(best)
-}
-
-/// Dirichlet parameters of a start, the same for all topics and words.
-#[derive(Clone, Copy)]
-struct Priors {
-    a: f64,
-    beta: f64,
 }
 
 /// One start: uniform topics of tokens, sweeps of many topics, mergers.
 fn merged(
     counts: &CountMatrix,
-    n_topics: usize,
-    priors: Priors,
+    mut wide: WideStart,
     n_sweeps: u64,
-    key: Key,
     observer: &impl Observer,
 ) -> Result<Vec<u16>> {
-    let wide = ((WIDTH * n_topics as f64).ceil() as usize).min(MOST_TOPICS.min(MAX_TOPICS));
-    let n_wide = if n_topics > 1 && n_sweeps > 0 { wide.max(n_topics) } else { n_topics };
-    let mut tokens = Assignments::new(counts, n_wide, key.unit(0))?;
-    let mut topics = Topics::new(counts.n_words(), n_wide, priors.beta)?;
-    let a = vec![priors.a; n_wide];
+    let mut tokens = Assignments::new(counts, wide.n_topics(), wide.initial_key())?;
     for sweep in 1..=n_sweeps {
-        let key = key.unit(sweep);
-        topics.update(&tokens, TopicStep::Mean, key);
-        match tokens.sweep(topics.step(&a, key), Scheme::Collapsed, false, observer) {
+        match tokens.sweep(wide.step(&tokens, sweep), Scheme::Collapsed, false, observer) {
             Err(Error::Stopped) => break,
             result => result?,
         };
     }
-    topics.update(&tokens, TopicStep::Mean, key);
-    let mut merger = Merger::new(&tokens, &topics.n_tokens);
-    while merger.n_topics() > n_topics {
-        let surplus = merger.n_topics() - n_topics;
-        // The best merger depends on the mergers before.
-        match merger.merge(surplus.div_ceil(MERGERS_SHARE), priors.beta, observer) {
-            Err(Error::Stopped) => merger.fold(n_topics),
-            result => result?,
-        }
-    }
-    Ok(merger.topics())
+    let numbers = wide.merge(&tokens, observer)?;
+    let mut topics = tokens.topics();
+    renumber(&mut topics, &numbers);
+    Ok(topics)
 }
 
 /// ln p(words, topics of all tokens), up to a constant.
@@ -142,27 +102,12 @@ fn ln_joint(
     assignments: &[u16],
 ) -> Result<f64> {
     let tokens = Assignments::restored(counts, n_topics, assignments)?;
-    let mut topics = Topics::new(counts.n_words(), n_topics, priors.beta)?;
-    topics.update(&tokens, TopicStep::Mean, Key::new(0, Purpose::Initialise));
-    Ok(tokens.ln_urns(&vec![priors.a; n_topics]) + topics.ln_words(&tokens))
+    Ok(tokens.ln_urns(&vec![priors.a; n_topics]).value() + ln_words(&tokens, n_topics, priors)?)
 }
 
-/// Renumbers topics so that the largest has the largest parameter, and so on.
-fn match_sizes(topics: &mut [u16], alpha: &[f64]) {
-    if alpha.windows(2).all(|pair| pair[0].to_bits() == pair[1].to_bits()) {
-        return;
-    }
-    let mut n_tokens = vec![0u64; alpha.len()];
-    topics.iter().for_each(|&topic| n_tokens[usize::from(topic)] += 1);
-    let mut by_size: Vec<usize> = (0..alpha.len()).collect();
-    by_size.sort_by_key(|&topic| std::cmp::Reverse(n_tokens[topic]));
-    let mut by_parameter: Vec<usize> = (0..alpha.len()).collect();
-    by_parameter.sort_by(|&i, &j| alpha[j].total_cmp(&alpha[i]));
-    let mut number = vec![0u16; alpha.len()];
-    for (from, to) in by_size.into_iter().zip(by_parameter) {
-        number[from] = to as u16;
-    }
-    topics.iter_mut().for_each(|topic| *topic = number[usize::from(*topic)]);
+/// Gives topics other numbers.
+fn renumber(topics: &mut [u16], numbers: &[u16]) {
+    topics.iter_mut().for_each(|topic| *topic = numbers[usize::from(*topic)]);
 }
 
 /// Adds the tokens of each topic in each document to `rows`, documents x topics.

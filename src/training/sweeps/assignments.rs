@@ -11,10 +11,11 @@ use super::documents::{self, Scheme};
 use super::sparse::Sparse;
 use super::tables;
 use super::tallies::Tallies;
+use super::word_counts::WordCounts;
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Result, array_of};
-use crate::math::ln_rising;
+use crate::math::{ExactSum, ln_rising};
 use crate::rng::Key;
 use crate::training::limits::check_assignments;
 use crate::urn::Balls;
@@ -29,11 +30,29 @@ const LEAST_BLOCK_TOKENS: usize = 1 << 12;
 /// Topics from which a draw passes over those of its document instead of all.
 const SPARSE_TOPICS: usize = 256;
 
+/// The part of a corpus that a matrix holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::training) struct Place {
+    /// Documents of the corpus before it.
+    pub(in crate::training) documents_before: usize,
+    /// Tokens of the longest document of the corpus.
+    pub(in crate::training) longest: u64,
+}
+
+impl Place {
+    /// The place of a matrix that holds the whole corpus.
+    fn whole(counts: &CountMatrix) -> Self {
+        let longest = counts.documents().map(Document::n_tokens).max().unwrap_or(0);
+        Place { documents_before: 0, longest }
+    }
+}
+
 /// The topic of every token.
 ///
 /// Takes 6 bytes a token, and 8 a word and block.
 pub(in crate::training) struct Assignments<'a> {
     counts: &'a CountMatrix,
+    place: Place,
     n_topics: usize,
     blocks: Vec<Block>,
 }
@@ -58,15 +77,26 @@ impl<'a> Assignments<'a> {
         n_topics: usize,
         topics: &[u16],
     ) -> Result<Self> {
+        Self::part(counts, Place::whole(counts), n_topics, topics)
+    }
+
+    /// The topics of an earlier run, of a part of a corpus.
+    pub(in crate::training) fn part(
+        counts: &'a CountMatrix,
+        place: Place,
+        n_topics: usize,
+        topics: &[u16],
+    ) -> Result<Self> {
         let n_tokens = counts.n_tokens() as usize;
         let n_threads = rayon::current_num_threads();
         // Every block has an index by word, which must not outgrow its tokens.
         let most = n_tokens / LEAST_BLOCK_TOKENS.max(counts.n_words() / 2);
         let n_blocks = n_tokens.div_ceil(BLOCK_TOKENS).next_multiple_of(n_threads);
         let documents = split_documents(counts, n_blocks.min(most).max(1));
-        let blocks = documents.into_par_iter().map(|documents| Block::new(counts, documents));
+        let new = |documents| Block::new(counts, documents, place.documents_before);
+        let blocks = documents.into_par_iter().map(new);
         let blocks = blocks.collect::<Result<_>>()?;
-        let mut assignments = Assignments { counts, n_topics, blocks };
+        let mut assignments = Assignments { counts, place, n_topics, blocks };
         assignments.restore(topics)?;
         Ok(assignments)
     }
@@ -75,48 +105,39 @@ impl<'a> Assignments<'a> {
         self.counts.n_documents()
     }
 
-    pub(in crate::training) fn n_words(&self) -> usize {
-        self.counts.n_words()
-    }
-
     /// The topics in the order of documents and cells.
     pub(in crate::training) fn topics(&self) -> Vec<u16> {
         let mut topics = vec![0; self.counts.n_tokens() as usize];
-        let mut rest = &mut topics[..];
-        for block in &self.blocks {
-            let (own, after) = rest.split_at_mut(block.n_tokens());
-            block.read_topics(self.counts, own);
-            rest = after;
-        }
+        self.read_topics(&mut topics);
         topics
+    }
+
+    /// Writes the topics in the order of documents and cells.
+    pub(in crate::training) fn read_topics(&self, mut out: &mut [u16]) {
+        let parts: Vec<_> = (self.blocks.iter())
+            .map(|block| (block, out.split_off_mut(..block.n_tokens()).unwrap_or_default()))
+            .collect();
+        parts.into_par_iter().for_each(|(block, own)| block.read_topics(self.counts, own));
     }
 
     /// Takes up the topics of an earlier run.
     pub(in crate::training) fn restore(&mut self, topics: &[u16]) -> Result<()> {
         check_assignments(self.counts, self.n_topics, topics)?;
-        let mut rest = topics;
-        for block in &mut self.blocks {
-            let (own, after) = rest.split_at(block.n_tokens());
-            block.write_topics(self.counts, own);
-            rest = after;
-        }
+        let (counts, mut rest) = (self.counts, topics);
+        let parts: Vec<_> = (self.blocks.iter_mut())
+            .map(|block| {
+                let (own, after) = rest.split_at(block.n_tokens());
+                rest = after;
+                (block, own)
+            })
+            .collect();
+        parts.into_par_iter().for_each(|(block, own)| block.write_topics(counts, own));
         Ok(())
     }
 
     /// Σ_d Σ_k ln (a_k)_{n_dk}: the urns of all documents, without the words.
-    pub(in crate::training) fn ln_urns(&self, a: &[f64]) -> f64 {
-        let mut balls = Balls::new(a);
-        let topics = self.topics();
-        let mut rest = &topics[..];
-        let mut ln_value = 0.0;
-        for length in self.lengths() {
-            let (own, after) = rest.split_at(length as usize);
-            balls.refill(own);
-            let drawn = balls.drawn().iter().zip(a).filter(|(n, _)| **n > 0);
-            ln_value += drawn.map(|(&n, &a)| ln_rising(a, u64::from(n))).sum::<f64>();
-            rest = after;
-        }
-        ln_value
+    pub(in crate::training) fn ln_urns(&self, a: &[f64]) -> ExactSum {
+        ln_urns(self.counts, &self.topics(), a)
     }
 
     /// Lengths of the documents.
@@ -139,8 +160,7 @@ impl<'a> Assignments<'a> {
             return documents::sweep(&mut self.blocks, self.counts, step, scheme, tables, observer);
         }
         let n_topics = self.n_topics;
-        let longest = self.lengths().max().unwrap_or(0);
-        if n_topics >= SPARSE_TOPICS || longest > dense::MAX_COUNT {
+        if n_topics >= SPARSE_TOPICS || self.place.longest > dense::MAX_COUNT {
             self.sweep_blocks(step, tables, || Sparse::new(n_topics), observer)
         } else {
             self.sweep_blocks(step, tables, || Dense::new(n_topics), observer)
@@ -163,7 +183,7 @@ impl<'a> Assignments<'a> {
                 if tables {
                     let key = step.key.unit(u64::MAX);
                     for (document, doc_ix) in block.documents.clone().enumerate() {
-                        let mut rng = key.unit(doc_ix as u64).rng();
+                        let mut rng = block.document_key(key, doc_ix).rng();
                         tables::seat(tallies.counts(document), step.a, &mut rng, &mut n_tables);
                     }
                 }
@@ -173,16 +193,35 @@ impl<'a> Assignments<'a> {
             .try_reduce(|| vec![0; n_topics], |sum, other| Ok(tables::sum(sum, other)))
     }
 
-    /// Sets `out`, words x topics, to the tokens of these words in each topic.
-    pub(in crate::training) fn count_words(&self, words: Range<usize>, out: &mut [u32]) {
-        out.fill(0);
+    /// Adds the tokens of these words in each topic to `out`, words x topics.
+    pub(in crate::training) fn add_words(&self, words: &Range<usize>, out: &mut [u32]) {
         for block in &self.blocks {
             block.count_words(words.clone(), out, self.n_topics);
         }
     }
+}
 
-    /// Sets `out` to the number of tokens of `word` in each topic.
-    pub(in crate::training) fn count_word(&self, word: usize, out: &mut [u32]) {
-        self.count_words(word..word + 1, out);
+impl WordCounts for Assignments<'_> {
+    fn n_words(&self) -> usize {
+        self.counts.n_words()
     }
+
+    fn count_words(&self, words: Range<usize>, out: &mut [u32]) {
+        out.fill(0);
+        self.add_words(&words, out);
+    }
+}
+
+/// Σ_d Σ_k ln (a_k)_{n_dk}, from the topics of all tokens, cell after cell, document after document.
+pub(in crate::training) fn ln_urns(counts: &CountMatrix, topics: &[u16], a: &[f64]) -> ExactSum {
+    let mut balls = Balls::new(a);
+    let mut rest = topics;
+    let of_document = |document: Document<'_>| {
+        let (own, after) = rest.split_at(document.n_tokens() as usize);
+        rest = after;
+        balls.refill(own);
+        let drawn = balls.drawn().iter().zip(a).filter(|(n, _)| **n > 0);
+        drawn.map(|(&n, &a)| ln_rising(a, u64::from(n))).sum::<f64>()
+    };
+    counts.documents().map(of_document).sum()
 }

@@ -16,6 +16,8 @@ use crate::rng::Key;
 /// Consecutive documents and the topics of their tokens, in the order of the words.
 pub(super) struct Block {
     pub(super) documents: Range<usize>,
+    /// Documents of the corpus before the matrix at hand.
+    documents_before: usize,
     /// First token of each word, and the end.
     word_starts: Vec<usize>,
     /// Document of each token, counted from the block's first.
@@ -37,6 +39,16 @@ pub(in crate::training) struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
+    /// Urns of documents without exposures.
+    pub(in crate::training) fn new(
+        a: &'a [f64],
+        weights: &'a [f64],
+        scale: &'a [f64],
+        key: Key,
+    ) -> Self {
+        Step { a, weights, scale, rates: None, key }
+    }
+
     /// The same step for documents of different exposures.
     pub(in crate::training) fn with_rates(self, rates: Option<&'a [f64]>) -> Self {
         Step { rates, ..self }
@@ -51,8 +63,12 @@ impl<'a> Step<'a> {
 }
 
 impl Block {
-    /// All tokens in topic 0.
-    pub(super) fn new(counts: &CountMatrix, documents: Range<usize>) -> Result<Self> {
+    /// All tokens in topic 0; `documents_before` are those of the corpus before `counts`.
+    pub(super) fn new(
+        counts: &CountMatrix,
+        documents: Range<usize>,
+        documents_before: usize,
+    ) -> Result<Self> {
         let cells = || documents.clone().map(|doc_ix| counts.document(doc_ix).cells());
         let mut word_starts = vec![0; counts.n_words() + 1];
         for (word, count) in cells().flatten() {
@@ -72,7 +88,12 @@ impl Block {
                 *next += count as usize;
             }
         }
-        Ok(Block { documents, word_starts, token_documents, topics })
+        Ok(Block { documents, documents_before, word_starts, token_documents, topics })
+    }
+
+    /// The key of a document's own stream under `key`.
+    pub(super) fn document_key(&self, key: Key, doc_ix: usize) -> Key {
+        key.unit((self.documents_before + doc_ix) as u64)
     }
 
     /// The place of every token in the order of documents and cells, counted from the block's
@@ -140,7 +161,7 @@ impl Block {
             tallies.take_up(&urn);
             let tokens = Tokens {
                 key: step.key.unit(word as u64),
-                first_document: self.documents.start,
+                first_document: self.documents_before + self.documents.start,
                 first: tokens.start,
                 documents: &self.token_documents[tokens.clone()],
                 topics: &mut self.topics[tokens],
@@ -154,6 +175,7 @@ impl Block {
 /// The tokens of one word.
 struct Tokens<'a> {
     key: Key,
+    /// Number of the block's first document in the corpus.
     first_document: usize,
     /// Number of the first token.
     first: usize,

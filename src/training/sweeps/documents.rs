@@ -41,7 +41,7 @@ pub(super) fn sweep(
             observer.check_stop()?;
             let document = counts.document(doc_ix);
             let (own, after) = rest.split_at_mut(document.n_tokens() as usize);
-            let mut rng = step.key.unit(doc_ix as u64).rng();
+            let mut rng = block.document_key(step.key, doc_ix).rng();
             let row = |word: u32| &step.weights[word as usize * n_topics..][..n_topics];
             let cells = || document.cells().map(|(word, n)| (row(word), n));
             worker.set_scale(step, document.exposure());

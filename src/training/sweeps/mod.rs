@@ -12,7 +12,10 @@ mod tallies;
 #[cfg(test)]
 mod tests;
 mod topics;
+mod word_counts;
 
-pub(super) use assignments::Assignments;
+pub(super) use assignments::{Assignments, Place, ln_urns};
+pub(super) use blocks::Step;
 pub use documents::Scheme;
 pub(super) use topics::Topics;
+pub(super) use word_counts::{Gathered, WordCounts};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
-use super::assignments::Assignments;
 use super::blocks::Step;
+use super::word_counts::WordCounts;
 use crate::error::{Result, array_of};
 use crate::math::{crt, dirichlet, fill_gammas, gamma_law, ln_beta_variate, ln_rising};
 use crate::rng::Key;
@@ -44,7 +44,7 @@ impl Topics {
     /// they are, and counts the tokens of each topic.
     pub(in crate::training) fn update(
         &mut self,
-        tokens: &Assignments<'_>,
+        tokens: &impl WordCounts,
         step: TopicStep,
         key: Key,
     ) {
@@ -99,7 +99,7 @@ impl Topics {
 
     /// Topics as a sweep over the tokens needs them, with pseudo-counts `a`.
     pub(in crate::training) fn step<'a>(&'a self, a: &'a [f64], key: Key) -> Step<'a> {
-        Step { a, weights: &self.weights, scale: &self.scale, rates: None, key }
+        Step::new(a, &self.weights, &self.scale, key)
     }
 
     /// Draws the topic of no tokens whose gamma variates have all underflown.
@@ -123,7 +123,7 @@ impl Topics {
     /// q_k ~ Beta(V β, n_k): φ is integrated out, and must be drawn next.
     pub(in crate::training) fn update_prior(
         &mut self,
-        tokens: &Assignments<'_>,
+        tokens: &impl WordCounts,
         rate: f64,
         key: Key,
     ) {
@@ -160,7 +160,7 @@ impl Topics {
     }
 
     /// Σ_k [Σ_w ln (β_kw)_{n_kw} - ln (Σ_w β_kw)_{n_k}]: the words given the topics of all tokens.
-    pub(in crate::training) fn ln_words(&self, tokens: &Assignments<'_>) -> f64 {
+    pub(in crate::training) fn ln_words(&self, tokens: &impl WordCounts) -> f64 {
         let mut counts = vec![0; self.n_tokens.len()];
         let mut totals = vec![0.0; counts.len()];
         let mut ln_value = 0.0;
@@ -179,7 +179,7 @@ impl Topics {
     }
 
     /// E[φ | topics of all tokens] = (β_kw + n_kw) / (Σ_w β_kw + n_k), word-major.
-    pub(in crate::training) fn expected(&self, tokens: &Assignments<'_>) -> Result<Vec<f64>> {
+    pub(in crate::training) fn expected(&self, tokens: &impl WordCounts) -> Result<Vec<f64>> {
         let n_topics = self.n_tokens.len();
         let mut counts = Topics::new(tokens.n_words(), n_topics, self.prior)?;
         counts.own_priors.clone_from(&self.own_priors);

@@ -78,7 +78,7 @@ def test_saturated_graph_has_a_closed_form() -> None:
     terms = gammaln(alpha + counts) - gammaln(alpha) - gammaln(counts + 1)
     expected = a * math.log(b) - (a + total) * math.log(b + 1) + terms.sum()
     for text in ("i -> j", "j -> i"):
-        for method in ("exact", "annealed", "auto"):
+        for method in ("exact", "tempered", "auto"):
             found = AllocationModel(text, concentration=a, axes=["i", "j"]).log_evidence(
                 counts, method, random_state=0
             )
@@ -154,7 +154,7 @@ def test_data_may_be_tensors_corpora_and_bare_matrices() -> None:
 def test_empty_tensor_has_the_probability_of_its_total() -> None:
     empty = CountTensor.from_coo(np.empty((0, 2), int), [], ["doc", "word"], [2, 3])
     model = AllocationModel.nmf(2, concentration=1.5, rate=0.5)
-    for method in ("auto", "exact", "smc", "smc-lookahead", "annealed", "vb"):
+    for method in ("auto", "exact", "smc", "smc-lookahead", "tempered", "vb"):
         evidence = model.log_evidence(empty, method)
         assert evidence.value == pytest.approx(1.5 * math.log(0.5 / 1.5), abs=1e-12)
     without = AllocationModel.nmf(2)

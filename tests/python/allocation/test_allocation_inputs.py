@@ -118,16 +118,16 @@ def test_frames_and_ties_of_different_shapes_are_refused() -> None:
         ({"method": "mcmc"}, "method must be one of 'auto', 'exact'"),
         ({"method": "exact", "n_particles": 5}, "method 'exact' takes no n_particles.*budget"),
         (
-            {"method": "annealed", "order": "sorted"},
-            "method 'annealed' takes no order, which is of 'auto', 'smc', 'smc-lookahead'; its",
+            {"method": "tempered", "order": "sorted"},
+            "method 'tempered' takes no order, which is of 'auto', 'smc', 'smc-lookahead'; its",
         ),
         (
             {"n_samples": 5, "order": "sorted"},
-            "neither of which takes all .* `n_samples` is of 'auto', 'tempered', 'annealed'",
+            "neither of which takes all .* `n_samples` is of 'auto', 'tempered'",
         ),
         ({"n_particles": 0}, "n_particles must be"),
-        ({"n_chains": 8}, "method 'auto' takes no n_chains, which is of 'annealed'"),
-        ({"method": "annealed", "n_particles": 8}, "takes no n_particles, which is of 'auto'"),
+        ({"n_chains": 8}, "no method has an option 'n_chains'"),
+        ({"method": "tempered", "n_particles": 8}, "takes no n_particles, which is of 'auto'"),
         ({"method": "vb", "n_samples": 8}, "takes no n_samples, .* max_iter, tol, n_restarts"),
         ({"particles": 8}, "no method has an option 'particles'; the options are n_particles"),
         ({"n_replicates": 1.5}, "n_replicates must be an int"),
@@ -176,7 +176,7 @@ def test_too_much_work_is_refused() -> None:
     with pytest.raises(BudgetExceededError, match="raise budget, or use method='tempered'"):
         AllocationModel.nmf(4).log_evidence(wide, "exact", budget=1e4)
     huge = [[9 * 10**11, 10**11], [10**11, 9 * 10**11]]
-    for method in ("auto", "smc", "smc-lookahead", "tempered", "annealed"):
+    for method in ("auto", "smc", "smc-lookahead", "tempered"):
         with pytest.raises(BudgetExceededError, match="2,000,000,000,000 tokens"):
             AllocationModel.nmf(2).log_evidence(huge, method)
     # Two states of each token, with 3 factors and 10 marginal counts.
@@ -198,15 +198,6 @@ def test_tables_that_are_too_large_are_no_matter_of_a_budget() -> None:
     for call in (model.cost, model.log_evidence, model.decompose, model.allocations):
         with pytest.raises(BudgetExceededError, match=f"{told}.*give smaller sizes"):
             call(TABLE)
-
-
-def test_annealing_from_modes_holds_several_populations() -> None:
-    model = AllocationModel.nmf(2)
-    huge = [[9 * 10**11, 10**11], [10**11, 9 * 10**11]]
-    with pytest.raises(BudgetExceededError, match="tokens, 64 chains and 10 marginal counts"):
-        model.log_evidence(huge, "annealed", n_chains=16)
-    with pytest.raises(BudgetExceededError, match="1,000 tokens, 1,000,000,000 chains"):
-        model.bidirectional_bounds({"doc": 20, "word": 20}, 1_000, n_chains=10**9)
 
 
 def test_variational_methods_need_no_tokens() -> None:
@@ -233,7 +224,7 @@ def test_more_tokens_than_samplers_count_are_refused() -> None:
         core.evidence(Options("smc", 16, n_replicates=1), seed=0, n_jobs=1)
 
 
-@pytest.mark.parametrize("method", ["smc", "smc-lookahead", "tempered", "annealed"])
+@pytest.mark.parametrize("method", ["smc", "smc-lookahead", "tempered"])
 def test_one_replicate_has_no_error(method: str) -> None:
     with pytest.warns(UnreliableErrorWarning, match="one replicate does not say"):
         found = AllocationModel.nmf(2).log_evidence([[5, 4], [3, 2]], method, n_replicates=1)

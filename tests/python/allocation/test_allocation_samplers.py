@@ -18,7 +18,7 @@ from polyabayes.exceptions import (
 )
 
 DEEP = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
-METHODS = ("exact", "smc", "smc-lookahead", "tempered", "annealed", "auto")
+METHODS = ("exact", "smc", "smc-lookahead", "tempered", "auto")
 
 
 READY = {
@@ -47,7 +47,7 @@ def test_probabilities_of_all_tensors_sum_to_one(name: str) -> None:
     assert np.exp(values).sum() == pytest.approx(1, abs=1e-12)
 
 
-@pytest.mark.parametrize("method", ["smc", "smc-lookahead", "annealed"])
+@pytest.mark.parametrize("method", ["smc", "smc-lookahead"])
 @pytest.mark.parametrize("name", [name for name in READY if name != "complete"])
 def test_samplers_agree_with_exact_values(name: str, method: str) -> None:
     if (name, method) == ("hidden_markov", "smc-lookahead"):
@@ -55,8 +55,7 @@ def test_samplers_agree_with_exact_values(name: str, method: str) -> None:
     model, shape = READY[name]
     counts = np.random.default_rng(1).poisson(8 / math.prod(shape), shape)
     exact = model.log_evidence(counts, "exact")
-    options = {"n_samples": 200} if method == "annealed" else {}
-    found = model.log_evidence(counts, method, n_replicates=64, random_state=0, **options)
+    found = model.log_evidence(counts, method, n_replicates=64, random_state=0)
     assert abs(found.value - exact.value) < 4 * found.std_error
     assert 0 < found.std_error < 0.1
     assert (found.method, found.n_replicates, found.is_unbiased) == (method, 64, True)
@@ -143,16 +142,6 @@ def test_without_a_round_trip_tempering_has_not_converged() -> None:
     assert (found.round_trips, found.converged) == (0, False)
 
 
-@pytest.mark.parametrize("n_topics", [2, 8])
-def test_annealing_finds_the_evidence_of_one_heavy_cell(n_topics: int) -> None:
-    """A table of one cell has probability 1, however many tokens there are."""
-    for seed in range(5):
-        found = AllocationModel.nmf(n_topics).log_evidence(
-            [[500]], "annealed", given_total=True, random_state=seed
-        )
-        assert abs(found.value) < 4 * found.std_error < 0.5
-
-
 def test_looking_ahead_over_many_tokens_stays_in_range() -> None:
     """Guides of ten thousand tokens differ by more than double precision holds."""
     for counts in ([[16_000]], [[8_000, 8_000]]):
@@ -182,11 +171,11 @@ def test_weights_that_are_no_numbers_are_refused() -> None:
             call()
 
 
-def test_annealing_finds_the_evidence_of_a_few_heavy_cells() -> None:
+def test_tempering_finds_the_evidence_of_a_few_heavy_cells() -> None:
     counts, model = [[500, 3], [100, 200]], AllocationModel.nmf(3)
     exact = model.log_evidence(counts, "smc", n_particles=20_000, random_state=0)
     assert exact.std_error < 0.01
-    found = model.log_evidence(counts, "annealed", n_samples=2_000, random_state=0)
+    found = model.log_evidence(counts, "tempered", random_state=0)
     assert abs(found.value - exact.value) < 4 * found.std_error < 2
 
 
@@ -202,12 +191,10 @@ def test_bound_is_below_exact_values(name: str) -> None:
     assert bound.interval() == (bound.value, math.inf)
 
 
-@pytest.mark.parametrize("method", ["smc", "smc-lookahead", "tempered", "annealed", "vb"])
+@pytest.mark.parametrize("method", ["smc", "smc-lookahead", "tempered", "vb"])
 def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method: str) -> None:
     def value(seed: Any, n_jobs: int | None) -> float:
         sizes: dict[str, Any] = {"n_replicates": 3}
-        if method == "annealed":
-            sizes["n_samples"] = 50
         if method == "tempered":
             sizes |= {"n_samples": 32, "target_std_error": 100.0}
         if method == "vb":

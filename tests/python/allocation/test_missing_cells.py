@@ -280,7 +280,7 @@ def test_bad_input_is_refused_before_any_work() -> None:
         np.ma.array(SEEN, mask=~OBSERVED),
         observed=OBSERVED,
     )
-    for method in ("annealed", "smc-lookahead"):
+    for method in ("tempered", "smc-lookahead"):
         refused(InvalidArgumentError, "needs all cells observed", SEEN, method, observed=OBSERVED)
     refused(InvalidArgumentError, "must be one of", SEEN, "gibbs", observed=OBSERVED)
     refused(InvalidArgumentError, "give the model one", X3, model=AllocationModel.nmf(2))

@@ -34,9 +34,7 @@ def _close_figures() -> Iterator[None]:
 
 
 def evidence(value: float, std_error: float = 0.0, n_replicates: int = 0) -> Evidence:
-    return Evidence(
-        value, std_error, "annealed", False, 0.0, 3, True, False, n_replicates, 3.0, 0.0
-    )
+    return Evidence(value, std_error, "smc", False, 0.0, 3, True, False, n_replicates, 3.0, 0.0)
 
 
 def test_posterior_is_bayes_rule() -> None:
@@ -151,7 +149,7 @@ def chain(**options: Any) -> pb.ParticleChain:
 def test_particle_chain_has_the_exact_posterior_of_rank() -> None:
     """With estimates of one small particle filter, whose error is about half a nat."""
     weights = {1: 30.0, 2: 1.0, 3: 1.0}
-    found = chain(ranks=weights, method="smc", n_particles=16, n_steps=4000)
+    found = chain(ranks=weights, method="smc", n_particles=16, n_steps=1500)
     exact = special.softmax(np.array(list(EXACT.values())) + np.log(list(weights.values())))
     estimates = found.rank_probabilities(burn_in=200)
     for rank in (1, 2, 3):
@@ -163,8 +161,8 @@ def test_particle_chain_has_the_exact_posterior_of_rank() -> None:
 
 def test_particle_chain_has_the_exact_posterior_of_concentration() -> None:
     prior = stats.gamma(2.0)
-    found = chain(ranks=[2], method="exact", concentration_prior=prior, step=1.0, n_steps=3000)
-    grid = np.exp(np.linspace(-6, 3.5, 200))
+    found = chain(ranks=[2], method="exact", concentration_prior=prior, step=1.0, n_steps=1000)
+    grid = np.exp(np.linspace(-6, 3.5, 100))
     ln_density = np.array(
         [
             AllocationModel.nmf(2, concentration=a)

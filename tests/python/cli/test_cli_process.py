@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
+from polyabayes import cli
 
 ENVIRONMENT = {**os.environ, "MPLBACKEND": "Agg"}
 
@@ -118,14 +119,28 @@ def test_from_the_shell(folder: Path, tmp_path: Path) -> None:
         ("score half.safetensors test.npz -o -", "half.safetensors is not a whole safetensors"),
     ],
 )
-def test_a_mistake_is_one_line_and_no_traceback(folder: Path, arguments: str, message: str) -> None:
+def test_a_mistake_is_one_line_and_no_traceback(
+    folder: Path,
+    arguments: str,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     (folder / "bad.ldac").write_text("1 0:1\n1 x:1\n")
     whole = (folder / "lda.safetensors").read_bytes()
     (folder / "half.safetensors").write_bytes(whole[: len(whole) // 2])
-    done = shell(*arguments.split(), cwd=folder)
-    assert_one_error_line(done.returncode, done.stderr.decode(), message)
-    assert done.stdout == b""
+    monkeypatch.chdir(folder)
+    status = cli.main(arguments.split())
+    printed, error = capfd.readouterr()
+    assert_one_error_line(status, error, message)
+    assert printed == ""
     assert not (folder / "m.safetensors").exists()
+
+
+def test_a_mistake_ends_a_process_as_it_ends_a_call(folder: Path) -> None:
+    done = shell("score", "lda.safetensors", "test.npz", "-o", "nowhere/s.csv", cwd=folder)
+    assert_one_error_line(done.returncode, done.stderr.decode(), "cannot write to the folder")
+    assert done.stdout == b""
 
 
 def interrupted(arguments: str, pattern: bytes) -> tuple[int, str]:

@@ -190,6 +190,8 @@ def test_a_tensor_without_names_takes_those_of_the_graph(
     assert cli.main(["decompose", graph, "t.tns", "--size", "r=2", "-o", "out"]) == 0
     assert (tmp_path / "out" / "k.csv").exists()
     capsys.readouterr()
+    assert cli.main(["evidence", graph, "t.tns", "--try", "r=2..3"]) == 0
+    assert f"{expected.value:,.4f}" in capsys.readouterr().out
     assert cli.main(["evidence", "i <- r -> j", "t.tns", "--size", "r=2"]) == 2
     assert "3 axes without names, but the graph has 2 nodes" in capsys.readouterr().err
     # Names that the graph has stand as they are.

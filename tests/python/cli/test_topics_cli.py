@@ -23,8 +23,9 @@ def test_the_number_of_topics_is_chosen(corpus, tmp_path, capsys):
     table = tmp_path / "sizes.csv"
     options = ["--sizes", "1,3,8", "--folds", "2", "--max-iter", "40", "--seed", "0", "--jobs", "1"]
     assert main(["choose", "lda", corpus, *options, "-o", str(table)]) == 0
-    shown = capsys.readouterr().out
-    assert shown.startswith("best by held-out: 3")
+    shown = capsys.readouterr()
+    assert shown.err.splitlines()[1].startswith("polyabayes: about 6 fits, ")
+    assert shown.out.startswith("best by held-out: 3")
     rows = list(csv.DictReader(table.read_text().splitlines()))
     assert [row["size"] for row in rows] == ["1", "3", "8"]
     assert main(["choose", "lda", corpus, "--sizes", "1,x"]) == 2

@@ -67,7 +67,7 @@ def evidence_cases() -> Iterator[tuple[str, Case]]:
         "auto": {},
         "smc": {"particles": 16},
         "smc-lookahead": {"particles": 16},
-        "annealed": {"particles": 8, "samples": 20},
+        "tempered": {"samples": 16},
         "vb": {"samples": 50, "replicates": 4},
     }
     for (name, (model, shape)), (method, size) in itertools.product(READY.items(), sizes.items()):
@@ -95,7 +95,7 @@ def evidence_cases() -> Iterator[tuple[str, Case]]:
         yield f"nmf {name}", lambda a=arguments: evidence(nmf(), table((3, 4), 12), **a)
     yield (
         "nmf of many tokens",
-        lambda: evidence(nmf(), table((3, 4), 400), "annealed", particles=8, samples=20),
+        lambda: evidence(nmf(), table((3, 4), 400), "tempered", samples=16),
     )
     for name in ("nmf", "cp", "hidden markov"):
         model, shape = READY[name]

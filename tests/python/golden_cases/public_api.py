@@ -136,8 +136,7 @@ def evidence(
     if method == "vb":
         sizes = {"max_iter": samples, "n_restarts": replicates}
     else:
-        chains = "n_chains" if method == "annealed" else "n_particles"
-        sizes = {chains: particles, "n_samples": samples, "n_replicates": replicates}
+        sizes = {"n_particles": particles, "n_samples": samples, "n_replicates": replicates}
     return evidence_fields(model.log_evidence(data, method, random_state=2, **sizes, **arguments))
 
 

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 import polyabayes as pb
 import polyabayes.exceptions as errors
 from polyabayes._support.storage import read_arrays, write_arrays
-from polyabayes.sizes.choice import criteria, grid
+from polyabayes.sizes.choice import cost, criteria, grid
 from polyabayes.sizes.choice.fits import FoldFit, fit_and_score
 from polyabayes.sizes.choice.race import Race
 
@@ -253,3 +253,39 @@ def test_the_picture_shows_every_size(choice):
         figure.canvas.draw()
     with pytest.raises(errors.InvalidTypeError, match="must be a SizeChoice"):
         pb.plotting.plot_choice(3)
+
+
+def test_the_cost_goes_on_from_short_fits_to_all_sweeps(corpus, monkeypatch):
+    """By a clock that stands: a second to begin, and a quarter of one a topic and sweep."""
+
+    def timed(model, _train, size, n_sweeps):
+        return 1 + 0.25 * size * n_sweeps, model
+
+    monkeypatch.setattr(cost, "_timed_fit", timed)
+    monkeypatch.setattr(cost, "log_likelihood", lambda *_arguments, **_options: None)
+    monkeypatch.setattr(cost.time, "perf_counter", lambda: 0.0)
+    told = pb.choice_cost(LDA, corpus, [2, 8], n_folds=3)
+    assert (told.n_fits, told.sizes, told.seconds_per_fit) == (6, (2, 8), (31.0, 121.0))
+    assert told.seconds == pytest.approx(3 * (31 + 121))
+    assert str(told) == (
+        "about 6 fits, 31 s each with 2 topics and 2 minutes with 8: "
+        "some 8 minutes one after another"
+    )
+
+
+def test_the_cost_is_told_of_every_model(corpus):
+    told = pb.choice_cost(pb.PoissonFactorAnalysis(max_iter=20, n_jobs=1), corpus, [4])
+    assert told.n_fits == 5
+    assert told.seconds > 0
+
+
+def test_the_cost_of_sizes_that_are_found_is_that_of_a_usual_search(corpus):
+    told = pb.choice_cost(LDA, corpus, n_folds=3, max_fits=20)
+    assert (told.n_fits, told.sizes) == (20, (2, 32))
+
+
+def test_the_cost_refuses_what_the_choice_refuses(corpus):
+    with pytest.raises(errors.InvalidTypeError, match="model must be a"):
+        pb.choice_cost("lda", corpus)
+    with pytest.raises(errors.InvalidArgumentError, match="sizes is empty"):
+        pb.choice_cost(LDA, corpus, [])

@@ -111,9 +111,9 @@ def test_the_ceiling_is_the_probability_by_the_frequencies_themselves() -> None:
 
 
 def test_errors_of_the_evidence_are_carried_into_the_bounds() -> None:
-    """All nine by annealing, against their exact values, by Student's law of the replicates."""
+    """All nine by filters, against their exact values, by Student's law of the replicates."""
     prior = priors.Product(priors.Uniform(1, 3), priors.Uniform(1, 3))
-    options = {"method": "annealed", "n_samples": 40, "n_chains": 16, "n_replicates": 8}
+    options = {"method": "smc", "n_particles": 16, "n_replicates": 8}
     noisy = WitnessSearch(COCLUSTERING, prior, scoring_options=options, random_state=4).fit(LINKS)
     exact = WitnessSearch(COCLUSTERING, prior, random_state=0).fit(LINKS)
     truth = exact.bounds_["lower"][-1]

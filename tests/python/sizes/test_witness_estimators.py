@@ -395,10 +395,9 @@ def test_evidence_finds_the_number_of_topics() -> None:
             pb.AllocationModel.nmf(None, concentration=20.0),
             priors.Uniform(1, 9),
             scoring_options={
-                "method": "annealed",
+                "method": "tempered",
                 "given_total": True,
-                "n_samples": 500,
-                "n_particles": 8,
+                "n_samples": 128,
             },
             random_state=0,
         ).fit(data.corpus)

@@ -145,7 +145,7 @@ def test_processes_give_the_same(tmp_path: Path) -> None:
 
 def test_evidence_in_processes_is_the_same_to_the_bit() -> None:
     counts = pb.CountTensor.from_dense([[3, 0, 1], [1, 2, 4]], ["doc", "word"])
-    options = {"method": "annealed", "n_samples": 20, "n_chains": 4, "n_jobs": 1}
+    options = {"method": "tempered", "n_samples": 128, "n_jobs": 1}
     search = WitnessSearch(
         pb.AllocationModel.nmf(None), priors.Uniform(1, 4), scoring_options=options, random_state=0
     )

@@ -136,7 +136,7 @@ def evidence_options(parser: Parser) -> None:
     add = parser.add_argument
     add(
         "--method",
-        help="exact, smc, smc-lookahead, tempered, annealed, vb or auto; default: auto",
+        help="exact, smc, smc-lookahead, tempered, vb or auto; default: auto",
     )
     add("--given-total", action="store_true", default=None, help="condition on the total")
     add("--particles", dest="n_particles", type=int, metavar="N", help="smc: per replicate")
@@ -145,9 +145,8 @@ def evidence_options(parser: Parser) -> None:
         dest="n_samples",
         type=int,
         metavar="N",
-        help="annealed: temperatures; tempered: scans",
+        help="tempered: scans of the longest round",
     )
-    add("--chains", dest="n_chains", type=int, metavar="N", help="annealed: per replicate")
     add(
         "--replicates",
         dest="n_replicates",

@@ -31,6 +31,7 @@ from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 from polyabayes.models.fitting import fingerprint
 from polyabayes.scale.executors import Workers, check_executor, sharing
 from polyabayes.sizes.choice import grid
+from polyabayes.sizes.choice.cost import ChoiceCost, measured_cost
 from polyabayes.sizes.choice.fits import (
     MATCHED_WORDS,
     FoldFit,
@@ -42,7 +43,7 @@ from polyabayes.sizes.choice.fits import (
 from polyabayes.sizes.choice.race import Race
 from polyabayes.sizes.choice.result import SizeChoice, choice_by_evidence, choice_by_fits
 
-__all__ = ["choose_n_components"]
+__all__ = ["choice_cost", "choose_n_components"]
 
 _CRITERIA = ("held-out", "evidence")
 # A size is dropped where it is as good as the best with less than this probability.
@@ -98,7 +99,8 @@ def choose_n_components(
         Folds of the documents.
     max_fits : int, default=200
         Fits after which the choice ends with what is known. A run by held-out likelihood takes
-        `n_folds` fits a size, less those of dropped sizes: about 30 to 60 by default.
+        `n_folds` fits a size, less those of dropped sizes: about 30 to 60 by default. What they
+        will take is told by :func:`choice_cost` before they start.
     random_state : None, int, RandomState, Generator or SeedSequence
         Equal seeds give equal choices, for any executor and any number of threads.
     executor : concurrent.futures.Executor, optional
@@ -149,6 +151,65 @@ def choose_n_components(
         return _by_evidence(model, data, sizes, random_state, progress, options)
     if options:
         raise InvalidTypeError(f"unknown options of held-out choice: {', '.join(options)}")
+    corpus, given, n_folds = _checked(model, data, sizes, n_folds, max_fits)
+    seed = draw_seed(random_state)
+    plan = _Plan(model, corpus, _folds(corpus.n_documents, n_folds, seed), n_folds, seed, max_fits)
+    store = None if checkpoint is None else _Store(checkpoint, plan, model)
+    with progress_bar(progress, max_fits, "fit") as update:
+        return _Chooser(plan, given, executor, store, update).run()
+
+
+def choice_cost(
+    model: Any,
+    data: Any,
+    sizes: Iterable[Any] | None = None,
+    *,
+    n_folds: int = 5,
+    max_fits: int = 200,
+) -> ChoiceCost:
+    """Tell what a choice by held-out likelihood will take, before it starts.
+
+    Short fits of the smallest and the largest size are timed here, a few sweeps each and the
+    scores of 20 documents; print the result.
+
+    Parameters
+    ----------
+    model, data, sizes, n_folds, max_fits
+        As of :func:`choose_n_components`.
+
+    Returns
+    -------
+    ChoiceCost
+        Number of fits, seconds of each at both ends, seconds of all one after another.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If an argument is bad; before any work.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> corpus = pb.datasets.make_lda_corpus(60, 30, 3, random_state=0).corpus
+    >>> cost = pb.choice_cost(pb.LatentDirichletAllocation(), corpus, [2, 4, 8])
+    >>> cost.n_fits, cost.sizes
+    (15, (2, 8))
+    """
+    corpus, given, n_folds = _checked(model, data, sizes, n_folds, max_fits)
+    return measured_cost(
+        model,
+        corpus,
+        given or _first_sizes(corpus),
+        found=given is None,
+        n_folds=n_folds,
+        max_fits=max_fits,
+    )
+
+
+def _checked(
+    model: Any, data: Any, sizes: Any, n_folds: int, max_fits: int
+) -> tuple[Corpus, list[int] | None, int]:
+    """The arguments of a choice by held-out likelihood, or an error."""
     if not isinstance(model, (LatentDirichletAllocation, PoissonFactorAnalysis)):
         raise InvalidTypeError(
             "model must be a LatentDirichletAllocation, a PoissonFactorAnalysis or an "
@@ -160,11 +221,15 @@ def choose_n_components(
     given = None if sizes is None else _checked_sizes(sizes)
     n_folds = checks.whole_number("n_folds", n_folds, 2, corpus.n_documents)
     checks.whole_number("max_fits", max_fits, n_folds)
-    seed = draw_seed(random_state)
-    plan = _Plan(model, corpus, _folds(corpus.n_documents, n_folds, seed), n_folds, seed, max_fits)
-    store = None if checkpoint is None else _Store(checkpoint, plan, model)
-    with progress_bar(progress, max_fits, "fit") as update:
-        return _Chooser(plan, given, executor, store, update).run()
+    return corpus, given, n_folds
+
+
+def _most_size(corpus: Corpus) -> int:
+    return min(_MOST_SIZE, corpus.n_tokens)
+
+
+def _first_sizes(corpus: Corpus) -> list[int]:
+    return [size for size in grid.START if size <= _most_size(corpus)]
 
 
 class _Plan(NamedTuple):
@@ -265,8 +330,8 @@ class _Chooser:
             return self._race()
 
     def _race(self) -> SizeChoice:
-        most = min(_MOST_SIZE, self._plan.corpus.n_tokens)
-        wanted = self._given or [size for size in grid.START if size <= most]
+        most = _most_size(self._plan.corpus)
+        wanted = self._given or _first_sizes(self._plan.corpus)
         try:
             while wanted:
                 self._stage(wanted)

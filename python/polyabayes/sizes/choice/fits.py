@@ -23,7 +23,7 @@ from polyabayes.topics.fitted import probabilities, shares
 MATCHED_WORDS = 1_000
 _TOP_WORDS = 10
 # Replicates of the scores: their error is a hundredth of that between documents even so.
-_REPLICATES = 4
+REPLICATES = 4
 # Sweeps whose p(w | z) enters the harmonic mean.
 _HARMONIC_LOOKS = 20
 
@@ -95,7 +95,7 @@ def fit_and_score(
             test,
             event="sequence",
             given_length=True,
-            n_replicates=_REPLICATES,
+            n_replicates=REPLICATES,
             random_state=seed,
             n_jobs=fitted.n_jobs,
         )

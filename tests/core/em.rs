@@ -1,7 +1,6 @@
 //! Variational EM: the bound is a bound, it rises, and growing a model does not lower it.
 
-mod common;
-
+use crate::common;
 use polyabayes::counts::Document;
 use polyabayes::math::{digamma, ln_gamma};
 use polyabayes::training::{EmFit, EmSettings, EmStart, Start, fit_em};

@@ -1,7 +1,6 @@
 //! Samplers against full enumeration of their posteriors, and the same bits on any threads.
 
-mod common;
-
+use crate::common;
 use std::collections::HashMap;
 
 use polyabayes::math::{ln_gamma, ln_rising};
@@ -283,7 +282,7 @@ fn any_number_of_threads_gives_the_same_bits() {
         })
     };
     let one = run(1);
-    assert_eq!(one.0.progress.n_kept, 2);
+    assert_eq!(one.0.progress.kept.n, 2);
     for n_threads in [2, 8] {
         assert!(run(n_threads) == one);
     }
@@ -434,7 +433,7 @@ fn a_stopped_fit_keeps_what_it_has() {
     stop.raise();
     let schedule = Schedule { max_iter: 10, burn_in: 5, warm_up: 0, thin: 1 };
     let fitted = fit(&mut sampler, schedule, None, u64::MAX, &stop).unwrap();
-    assert_eq!((fitted.progress.state.n_sweeps, fitted.progress.n_kept), (0, 0));
+    assert_eq!((fitted.progress.state.n_sweeps, fitted.progress.kept.n), (0, 0));
     for topic in 0..2 {
         let sum: f64 = fitted.parameters.phi.iter().skip(topic).step_by(2).sum();
         assert!((sum - 1.0).abs() < 1e-12);

@@ -1,7 +1,6 @@
 //! Estimators against exact values: unbiased, with errors that can be trusted, the same bits.
 
-mod common;
-
+use crate::common;
 use polyabayes::document::estimators::mean_field::Order;
 use polyabayes::document::{Conditionals, MeanField, Start, estimators::smc, exact::Plan};
 use polyabayes::rng::{Key, Purpose};

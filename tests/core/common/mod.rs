@@ -1,5 +1,7 @@
-#![allow(dead_code)]
 //! Cases with exact values (see `tests/vectors/generate.py`), and models to draw from.
+
+pub(crate) mod looks;
+pub(crate) mod networks;
 
 use polyabayes::rng::{Key, Purpose, Rng};
 use polyabayes::{CountMatrix, TopicModel};

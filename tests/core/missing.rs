@@ -9,12 +9,8 @@ use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
 use serde_json::Value;
 
-#[path = "common/looks.rs"]
-mod looks;
-#[path = "common/networks.rs"]
-mod networks;
-use looks::Looks;
-use networks::{lists, network, nmf, read, shape, tensor};
+use crate::common::looks::Looks;
+use crate::common::networks::{lists, network, nmf, read, shape, tensor};
 
 const BUDGET: f64 = 1e9;
 

@@ -1,8 +1,6 @@
 //! Documents of known sizes: against sums over all splits of their counts, and against the models
 //! whose odds p/(1-p) are multiplied by the exposure.
 
-mod common;
-
 use polyabayes::document::estimators::mean_field::Order;
 use polyabayes::math::{ln_factorial, ln_rising};
 use polyabayes::{

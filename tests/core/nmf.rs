@@ -1,7 +1,6 @@
 //! Non-negative matrix factorisation against what its mathematics says.
 
-mod common;
-
+use crate::common;
 use polyabayes::math::ln_factorial;
 use polyabayes::training::{NmfUpdates, Sampler, Schedule, TopicStep, fit, nmf_weights};
 use polyabayes::{CountMatrix, Error, Stop};

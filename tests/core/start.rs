@@ -1,7 +1,5 @@
 //! Starts with more topics than asked for: they find the topics that a plain start misses.
 
-mod common;
-
 use polyabayes::math::dirichlet;
 use polyabayes::rng::{Key, Purpose};
 use polyabayes::training::{

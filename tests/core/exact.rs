@@ -1,7 +1,6 @@
 //! Exact likelihoods: against exact rational arithmetic, against each other, against identities.
 
-mod common;
-
+use crate::common;
 use polyabayes::control::Stop;
 use polyabayes::document::exact::{Algorithm, Plan, box_recursion, lattice, power_series};
 use polyabayes::rng::Rng;

@@ -5,7 +5,7 @@
 use polyabayes::allocation::{Method, Network, Prior, Problem, Settings, evidence};
 use polyabayes::counts::CountTensor;
 use polyabayes::training::{
-    LdaPrior, LdaSampler, PfaPrior, PfaSampler, Progress, Schedule, State, fit,
+    Kept, LdaPrior, LdaSampler, PfaPrior, PfaSampler, Progress, Schedule, State, fit,
 };
 use polyabayes::{CountMatrix, Error, TopicModel};
 use proptest::collection::vec;
@@ -335,12 +335,12 @@ proptest! {
         let (phi, prior) = if is_pfa {
             let prior = PfaPrior { topic_word: 0.1, probability: Some((1.0, 1.0)), shape: None };
             let sampler = PfaSampler::new(&documents, prior, vec![0.5; 2], vec![0.5; 2], 0);
-            let start = Some(Progress { state, n_kept, sum: None });
+            let start = Some(Progress { state, kept: Kept { n: n_kept, sum: None } });
             let fitted = fit(&mut sampler.unwrap(), schedule, start, 6, &());
             (fitted.map(|fit| fit.parameters.phi), "gamma")
         } else {
             let prior = LdaPrior { alpha: vec![0.5; 2], beta: 0.1, learned: true };
-            let start = Some(Progress { state, n_kept, sum: None });
+            let start = Some(Progress { state, kept: Kept { n: n_kept, sum: None } });
             let sampler = LdaSampler::new(&documents, prior, 0);
             let fitted = fit(&mut sampler.unwrap(), schedule, start, 6, &());
             (fitted.map(|fit| fit.parameters.phi), "Dirichlet")

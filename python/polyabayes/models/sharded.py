@@ -1,0 +1,430 @@
+"""Gibbs sampling of LDA on shards: the chain of memory, bit for bit, on any number of workers.
+
+Given phi and alpha, documents are independent: tasks draw the topics of their shards' tokens and
+give back counts of words by topic, whole numbers whose sums are exact in any order. All else is
+drawn here. The state of the chain is written after every sweep, before the next one begins, so that
+no shard is ever ahead of it by more than one sweep.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes import _core
+from polyabayes._support.files import replacing
+from polyabayes._support.state_folder import StateFolder, refuse_other
+from polyabayes._support.storage import read_arrays, write_arrays
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    FileAccessError,
+    FileFormatError,
+    InvalidArgumentError,
+    argument,
+)
+from polyabayes.models.fitting import Schedule
+from polyabayes.scale import shard_sweeps
+from polyabayes.scale.executors import Workers, n_workers, sharing
+from polyabayes.scale.shard_sweeps import ShardTraining, SweepOrder
+from polyabayes.scale.shards import Shards, even_cuts
+
+_STATE = "shards.safetensors"
+
+# Tasks of a sweep for each worker, and in all where it is not known how many there are.
+_TASKS_PER_WORKER = 2
+_UNKNOWN_TASKS = 32
+
+_MOST_COUNTED = 2**32 - 1
+
+Counts = NDArray[np.uint32]
+
+
+class Priors(NamedTuple):
+    """Priors of LDA, checked: `learned` are those whose means these are."""
+
+    alpha: NDArray[np.float64]
+    beta: float
+    learned: bool
+
+
+class BestStart(NamedTuple):
+    """The best of the starts so far.
+
+    Attributes
+    ----------
+    run : int
+        Its number.
+    value : float
+        ln of its joint density.
+    counts : ndarray of uint32, shape (n_words, n_components)
+        Tokens of every word in each topic.
+    """
+
+    run: int
+    value: float
+    counts: Counts
+
+
+class ShardedChain:
+    """A chain of LDA over shards, and where it is written down.
+
+    Parameters
+    ----------
+    shards : Shards
+        The corpus.
+    folder : Path
+        For the state, on storage that all workers share.
+    priors, schedule
+        As the compiled core takes them.
+    identity : dict
+        What a run must agree on to go on from the state, by the names that a message uses.
+    executor : Executor or None
+        Where tasks run; None for this process.
+    n_jobs : int
+        Threads of a task.
+    """
+
+    def __init__(
+        self,
+        shards: Shards,
+        folder: Path,
+        priors: Priors,
+        schedule: Schedule,
+        identity: dict[str, Any],
+        executor: Executor | None,
+        n_jobs: int,
+    ) -> None:
+        if shards.longest > _MOST_COUNTED:
+            raise BudgetExceededError(f"a document has {shards.longest:,} tokens: divide it")
+        self._shards, self._priors, self._schedule = shards, priors, schedule
+        self._executor, self._identity = executor, identity
+        text = json.dumps(identity, sort_keys=True, default=str)
+        name = hashlib.sha256(text.encode()).hexdigest()[:12]
+        self._path = StateFolder(folder, "training").make(_STATE)
+        self._training = ShardTraining(
+            shards.shards, folder.resolve(), name, shards.longest, schedule.seed, n_jobs
+        )
+        self._groups = _groups(shards, executor)
+        self._lengths = np.zeros(0, np.uint32)
+        self._workers: Workers | None = None
+        self._chain: _core.ShardedLda | None = None
+        self._counts: Counts = np.zeros((0, 0), np.uint32)
+
+    @contextmanager
+    def ready(self) -> Iterator[int]:
+        """Bring the chain to where it was written down, or to its start; give the sweeps done."""
+        with self._sent(self._training):
+            found = dict(self._numbered(shard_sweeps.inspect_shards, self._priors.learned))
+        inspected = [found[number] for number in range(len(self._groups))]
+        stamps = tuple(stamp for group in inspected for stamp, _ in group)
+        self._training = self._training._replace(stamps=stamps)
+        if self._priors.learned:
+            self._lengths = np.concatenate([lengths for group in inspected for _, lengths in group])
+        with self._sent(self._training):
+            self._take_up()
+            yield self.n_sweeps
+
+    @property
+    def n_sweeps(self) -> int:
+        """Sweeps done."""
+        return self._sampler.n_sweeps
+
+    @property
+    def parameters(self) -> NDArray[np.float64]:
+        """Alpha and beta of the current state."""
+        return self._sampler.parameters
+
+    @property
+    def counts(self) -> Counts:
+        """Tokens of every word in each topic, in the current state, (n_words, n_components)."""
+        return self._counts
+
+    def sweep(self) -> None:
+        """One sweep over all tokens and parameters."""
+        n_sweeps = self.n_sweeps
+        weights, scale, a = self._sampler.weights()
+        states = _of_chain(n_sweeps), _of_chain(n_sweeps + 1)
+        counts, n_tables = self._swept(states, None, n_sweeps + 1, (weights, scale, a))
+        del weights
+        interruption = self._sampler.advance(counts, n_tables, self._lengths)
+        self._counts = counts
+        self._write_chain()
+        if interruption is not None:
+            raise interruption
+
+    def mean(self) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        """Posterior means of phi (n_words, n_components), alpha and beta."""
+        return self._sampler.mean(self._counts)
+
+    def ln_joint(self) -> float:
+        """Ln of the joint density of the current state."""
+        alpha = self.parameters[:-1].copy()
+        return self._sampler.ln_joint(self._counts, *self._ln_urns(_of_chain(self.n_sweeps), alpha))
+
+    @property
+    def _sampler(self) -> _core.ShardedLda:
+        assert self._chain is not None
+        return self._chain
+
+    @contextmanager
+    def _sent(self, training: ShardTraining) -> Iterator[None]:
+        """Give the workers what all tasks need."""
+        if self._executor is None:
+            yield
+            return
+        with sharing(self._executor, training) as workers:
+            self._workers = workers
+            try:
+                yield
+            finally:
+                self._workers = None
+
+    def _numbered(self, function: Callable[..., Any], *arguments: Any) -> Iterator[tuple[int, Any]]:
+        """Results of ``function(training, shards, *arguments)`` for all groups of shards."""
+        tasks = ((group, *arguments) for group in self._groups)
+        if self._workers is None:
+            return enumerate(function(self._training, *task) for task in tasks)
+        return self._workers.run(function, tasks, self._describe)
+
+    def _run(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
+        """The results alone, in the order in which tasks end."""
+        return (result for _, result in self._numbered(function, *arguments))
+
+    def _describe(self, number: int) -> str:
+        group = self._groups[number]
+        return f"shards {group[0]:,} to {group[-1]:,}"
+
+    def _swept(
+        self, states: tuple[str, str], run: int | None, sweep: int, phi: tuple[Any, Any, Any]
+    ) -> tuple[Counts, NDArray[np.uint64]]:
+        """Draw the topics of all tokens: their counts, and the tables of each topic."""
+        weights, scale, a = phi
+        path = self._training.folder / f"weights.{self._training.name}.{states[1]}.npy"
+        with replacing(path) as stream:
+            np.save(stream, weights, allow_pickle=False)
+        tables = self._priors.learned and run is None
+        order = SweepOrder(*states, run, sweep, path, scale, a, tables)
+        totals, n_tables = np.zeros(weights.shape, np.uint32), np.zeros(len(a), np.uint64)
+        for counts, of_group in self._run(shard_sweeps.sweep_shards, order):
+            totals += counts
+            n_tables += of_group
+        path.unlink(missing_ok=True)
+        return self._checked(totals), n_tables
+
+    def _counted(self, state: str, n_topics: int) -> Counts:
+        totals = np.zeros((self._shards.n_words, n_topics), np.uint32)
+        for counts in self._run(shard_sweeps.count_topics, state, n_topics):
+            totals += counts
+        return self._checked(totals)
+
+    def _checked(self, totals: Counts) -> Counts:
+        """The counts, whose sum tells whether one of them has overflown."""
+        if int(totals.sum(dtype=np.uint64)) != self._shards.n_tokens:
+            raise BudgetExceededError(
+                f"a word has more than {_MOST_COUNTED:,} tokens in one topic: leave the most "
+                f"frequent words out, or take a larger {argument('n_components')}"
+            )
+        return totals
+
+    def _ln_urns(self, state: str, a: NDArray[np.float64]) -> tuple[int, int]:
+        found = list(self._run(shard_sweeps.ln_urns, state, a))
+        return sum(urns for urns, _ in found), sum(lengths for _, lengths in found)
+
+    def _renumber(self, before: str, after: str, numbers: NDArray[np.uint16]) -> None:
+        for _ in self._run(shard_sweeps.renumber_topics, before, after, numbers):
+            pass
+
+    def _take_up(self) -> None:
+        """Go on from the state, or find the topics to start from."""
+        header, arrays = self._read()
+        if header is None or header["phase"] == "start":
+            counts, state = self._start(header, arrays), None
+        else:
+            counts = arrays["counts"]
+            kept = header["n_kept"], arrays.get("kept_sum")
+            state = (header["sweep"], arrays["parameters"].tolist(), *kept)
+            if header["sweep"] > self._schedule.max_iter:
+                raise InvalidArgumentError(
+                    f"the checkpoint has {header['sweep']:,} sweeps, max_iter is "
+                    f"{self._schedule.max_iter:,}"
+                )
+        alpha, beta, learned = self._priors
+        self._chain = _core.ShardedLda(
+            self._shards.n_words, alpha, beta, learned, self._schedule, counts, state
+        )
+        self._counts = counts
+        if state is None:
+            self._write_chain()
+
+    def _start(self, header: dict[str, Any] | None, arrays: dict[str, NDArray[Any]]) -> Counts:
+        """Find the topics of all tokens from which to train: the counts of the best start."""
+        run, sweep, counts, best = 0, 0, None, None
+        if header is not None:
+            run, sweep, counts = header["run"], header["sweep"], arrays["counts"]
+            if "best" in arrays:
+                best = BestStart(header["best_run"], header["best_value"], arrays["best"])
+        for number in range(run, self._schedule.n_init):
+            start = self._new_start(number)
+            if counts is None:
+                counts, sweep = self._first_topics(start, number), 0
+                self._write_start(number, sweep, counts, best)
+            counts = self._sweep_start(start, number, sweep, counts, best)
+            best = self._merged(start, number, counts, best)
+            counts = None
+        assert best is not None
+        numbers = start.numbers_by_size(best.counts.sum(axis=0, dtype=np.uint64))
+        self._renumber(_of_start(best.run), _of_chain(0), numbers)
+        return _renumbered(best.counts, numbers, best.counts.shape[1])
+
+    def _new_start(self, run: int) -> _core.ShardedStart:
+        alpha, beta, _ = self._priors
+        return _core.ShardedStart(self._shards.n_words, alpha, beta, self._schedule, run)
+
+    def _first_topics(self, start: _core.ShardedStart, run: int) -> Counts:
+        """Draw uniform topics, one token after the other."""
+        topics, state = start.first_topics(), _of_start(run, 0)
+        for shard in self._shards:
+            drawn = (topics.next(n) for n in shard_sweeps.sizes_of_parts(shard.n_tokens))
+            shard_sweeps.write_topics(self._training, shard, state, drawn)
+        return self._counted(state, start.n_topics)
+
+    def _sweep_start(
+        self,
+        start: _core.ShardedStart,
+        run: int,
+        done: int,
+        counts: Counts,
+        best: BestStart | None,
+    ) -> Counts:
+        for sweep in range(done + 1, self._schedule.start_sweeps + 1):
+            states = _of_start(run, sweep - 1), _of_start(run, sweep)
+            counts = self._swept(states, run, sweep, start.weights(counts, sweep))[0]
+            self._write_start(run, sweep, counts, best)
+        return counts
+
+    def _merged(
+        self, start: _core.ShardedStart, run: int, counts: Counts, best: BestStart | None
+    ) -> BestStart:
+        """Merge the topics of a start; the better one of it and the best so far."""
+        numbers = start.merge(counts)
+        self._renumber(_of_start(run, self._schedule.start_sweeps), _of_start(run), numbers)
+        merged = _renumbered(counts, numbers, len(self._priors.alpha))
+        value = 0.0
+        if self._schedule.n_init > 1:
+            urns, _ = self._ln_urns(_of_start(run), start.pseudo_counts())
+            value = start.ln_joint(merged, urns)
+        new = BestStart(run, value, merged)
+        return new if best is None or new.value > best.value else best
+
+    def _read(self) -> tuple[dict[str, Any] | None, dict[str, NDArray[Any]]]:
+        """The state, if there is one; refuse that of another run and name the difference."""
+        if not self._path.exists():
+            return None, {}
+        header, arrays = read_arrays(self._path)
+        for name, expected in self._identity.items():
+            refuse_other(self._path, "run", name, header.get(name), expected)
+        names = {"phase", "run", "sweep", "n_kept"}
+        if not names <= header.keys() or not {"counts"} <= arrays.keys():
+            raise FileFormatError(f"{self._path} does not hold a whole state: delete it")
+        return header, arrays
+
+    def _write_start(self, run: int, sweep: int, counts: Counts, best: BestStart | None) -> None:
+        header: dict[str, Any] = {"phase": "start", "run": run, "sweep": sweep, "n_kept": 0}
+        arrays: dict[str, NDArray[Any]] = {"counts": counts}
+        states = {_of_start(run, sweep)}
+        if best is not None:
+            header |= {"best_run": best.run, "best_value": best.value}
+            arrays["best"] = best.counts
+            states.add(_of_start(best.run))
+        self._write(header, arrays, states)
+
+    def _write_chain(self) -> None:
+        n_kept, kept_sum = self._sampler.kept()
+        header = {"phase": "chain", "run": 0, "sweep": self.n_sweeps, "n_kept": n_kept}
+        arrays: dict[str, NDArray[Any]] = {
+            "counts": self._counts,
+            "parameters": self.parameters,
+        }
+        if kept_sum is not None:
+            arrays["kept_sum"] = kept_sum
+        self._write(header, arrays, {_of_chain(self.n_sweeps)})
+
+    def _write(
+        self, header: dict[str, Any], arrays: dict[str, NDArray[Any]], states: set[str]
+    ) -> None:
+        """Replace the state; then topics of tokens in other states than these are not needed."""
+        write_arrays(self._path, {**self._identity, **header}, arrays)
+        prefix, suffix = f".{self._training.name}.", ".topics"
+        try:
+            for path in self._training.folder.glob(f"shard-*{prefix}*{suffix}"):
+                if path.name.partition(prefix)[2].removesuffix(suffix) not in states:
+                    path.unlink(missing_ok=True)
+        except OSError as error:
+            raise FileAccessError(
+                f"cannot remove old files of {self._training.folder}: {error.strerror or error}"
+            ) from error
+
+
+@contextmanager
+def state_folder(shards: Shards, checkpoint: Any) -> Iterator[Path]:
+    """The folder of `checkpoint`; without one, a folder beside the shards that is removed again."""
+    if checkpoint is not None:
+        yield StateFolder(checkpoint, "training").path
+        return
+    try:
+        folder = tempfile.TemporaryDirectory(
+            prefix="training-", dir=shards.folder, ignore_cleanup_errors=True
+        )
+    except OSError as error:
+        raise FileAccessError(
+            f"cannot write beside the shards in {shards.folder} ({error.strerror or error}): give "
+            f"a folder as {argument('checkpoint')}"
+        ) from error
+    with folder as path:
+        yield Path(path)
+
+
+def fingerprint(shards: Shards) -> str:
+    """Hash of the counts and of the words, and of how they are divided."""
+    words = None if shards.vocabulary is None else shards.vocabulary.tolist()
+    digest = hashlib.sha256(json.dumps([shards.n_words, words], ensure_ascii=False).encode())
+    for shard in shards:
+        digest.update(json.dumps([shard.n_documents, shard.digests], sort_keys=True).encode())
+    return digest.hexdigest()[:16]
+
+
+def _groups(shards: Shards, executor: Executor | None) -> list[tuple[int, ...]]:
+    """Consecutive shards of about as many tokens, a group for each task."""
+    n_groups = 1
+    if executor is not None:
+        workers = n_workers(executor)
+        n_groups = _UNKNOWN_TASKS if workers is None else _TASKS_PER_WORKER * workers
+    cuts = even_cuts(np.array([shard.n_tokens for shard in shards]), n_groups)
+    return [tuple(range(*pair)) for pair in pairwise(cuts)]
+
+
+def _renumbered(counts: Counts, numbers: NDArray[np.uint16], n_topics: int) -> Counts:
+    """The counts of topics that get these numbers."""
+    renumbered = np.zeros((len(counts), n_topics), np.uint32)
+    for topic, number in enumerate(numbers):
+        renumbered[:, number] += counts[:, topic]
+    return renumbered
+
+
+def _of_chain(n_sweeps: int) -> str:
+    return f"sweep-{n_sweeps}"
+
+
+def _of_start(run: int, sweep: int | None = None) -> str:
+    """State of a start: after a sweep, or at its end, where topics are merged."""
+    return f"start-{run}" if sweep is None else f"start-{run}-{sweep}"

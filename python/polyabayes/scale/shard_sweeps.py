@@ -1,0 +1,345 @@
+"""Gibbs sweeps over the shards of a corpus: the work that is done where the shards are.
+
+The topics of a shard's tokens are in a file for each sweep, which takes its name only when it is
+whole and on the disk. A task that finds the file of its sweep counts it instead of drawing it
+again: tasks may be run twice, whoever was killed when.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes import _core
+from polyabayes._support.files import reading, replacing
+from polyabayes.exceptions import FileAccessError, FileFormatError
+from polyabayes.scale.shards import ARRAYS, Shard
+
+__all__ = [
+    "ShardTraining",
+    "Stamp",
+    "SweepOrder",
+    "count_topics",
+    "inspect_shards",
+    "ln_urns",
+    "renumber_topics",
+    "sizes_of_parts",
+    "sweep_shards",
+    "topics_path",
+    "write_topics",
+]
+
+# Cells of a shard that a thread has in memory at a time.
+_CELLS = 2**20
+# Topics that are read or written at once.
+_TOPICS = 2**22
+_CHECKSUM_BYTES = 4
+
+Topics = NDArray[np.uint16]
+Counts = NDArray[np.uint32]
+# Size and time of change of each file of a shard.
+Stamp = tuple[tuple[int, int], ...]
+
+
+class ShardTraining(NamedTuple):
+    """What all tasks of a run need to know.
+
+    Attributes
+    ----------
+    shards : tuple of Shard
+        The corpus.
+    folder : Path
+        Where the topics of tokens are.
+    name : str
+        Part of the names of files: no other run has it.
+    longest : int
+        Tokens of the longest document.
+    seed, n_jobs : int
+        Seed of the chain; threads of a task.
+    stamps : tuple of Stamp
+        The files of each shard as they were at the start; empty before.
+    """
+
+    shards: tuple[Shard, ...]
+    folder: Path
+    name: str
+    longest: int
+    seed: int
+    n_jobs: int
+    stamps: tuple[Stamp, ...] = ()
+
+
+class SweepOrder(NamedTuple):
+    """One sweep over all tokens.
+
+    Attributes
+    ----------
+    before, after : str
+        States that it leads from and to.
+    run : int or None
+        Which start it belongs to; None for the chain.
+    sweep : int
+        Its number there, from 1.
+    weights : Path
+        File of phi up to the scale of each topic, (n_words, n_components).
+    scale, a : ndarray of shape (n_components,)
+        The scales, and the pseudo-counts of documents.
+    tables : bool
+        Whether to draw the tables that learned pseudo-counts need.
+    """
+
+    before: str
+    after: str
+    run: int | None
+    sweep: int
+    weights: Path
+    scale: NDArray[np.float64]
+    a: NDArray[np.float64]
+    tables: bool
+
+
+def topics_path(training: ShardTraining, shard: Shard, state: str) -> Path:
+    """File of the topics of a shard's tokens in a state of the chain."""
+    return training.folder / f"{shard.folder.name}.{training.name}.{state}.topics"
+
+
+def inspect_shards(
+    training: ShardTraining, numbers: Iterable[int], lengths: bool
+) -> list[tuple[Stamp, NDArray[np.uint32]]]:
+    """Verify shards; give the stamps of their files and, if asked for, the lengths of documents."""
+    if not training.folder.is_dir():
+        raise FileAccessError(
+            f"{training.folder} is not there for a worker: the folders of the shards and of the "
+            "checkpoint must be on storage that all workers share, under the same path"
+        )
+    found = []
+    for number in numbers:
+        shard = training.shards[number]
+        stamp = _stamp(shard)
+        shard.verify()
+        blocks = _blocks(shard, _CELLS) if lengths else iter(())
+        of_documents = [block.documents.lengths().astype(np.uint32) for block in blocks]
+        found.append((stamp, np.concatenate([np.zeros(0, np.uint32), *of_documents])))
+    return found
+
+
+def count_topics(
+    training: ShardTraining, numbers: Iterable[int], state: str, n_topics: int
+) -> Counts:
+    """Tokens of every word in each topic, over some shards."""
+    totals = np.zeros((training.shards[0].n_words, n_topics), np.uint32)
+    for number in numbers:
+        _count(training, _unchanged(training, number), state, totals)
+    return totals
+
+
+def sweep_shards(
+    training: ShardTraining, numbers: Iterable[int], order: SweepOrder
+) -> tuple[Counts, NDArray[np.uint64]]:
+    """Draw the topics of the tokens of some shards; give their counts, and the tables of topics."""
+    with reading(order.weights):
+        weights = np.load(order.weights, mmap_mode="r", allow_pickle=False)
+    totals, n_tables = np.zeros(weights.shape, np.uint32), np.zeros(len(order.a), np.uint64)
+    for number in numbers:
+        shard = _unchanged(training, number)
+        if topics_path(training, shard, order.after).exists():
+            n_tables += _count(training, shard, order.after, totals)
+        else:
+            n_tables += _sweep(training, shard, order, weights, totals)
+    return totals, n_tables
+
+
+def renumber_topics(
+    training: ShardTraining, numbers: Iterable[int], before: str, after: str, renumbered: Topics
+) -> None:
+    """Give the topics of a state other numbers in another."""
+    for number in numbers:
+        shard = training.shards[number]
+        if topics_path(training, shard, after).exists():
+            continue
+        with _TopicsReader(topics_path(training, shard, before), shard, len(renumbered)) as topics:
+            parts = (renumbered[topics.read(n)] for n in sizes_of_parts(shard.n_tokens))
+            write_topics(training, shard, after, parts)
+
+
+def ln_urns(
+    training: ShardTraining, numbers: Iterable[int], state: str, a: NDArray[np.float64]
+) -> tuple[int, int]:
+    """Exact sums over documents of ln of their urns, and of their lengths' rising factorials."""
+    urns = lengths = 0
+    a = np.array(a)  # What came with the task need not be aligned.
+    for number in numbers:
+        shard = _unchanged(training, number)
+        with _TopicsReader(topics_path(training, shard, state), shard, len(a)) as topics:
+            for block in _blocks(shard, _CELLS):
+                found = _core.ln_urns_of_part(block.documents, topics.read(block.n_tokens), a)
+                urns, lengths = urns + found[0], lengths + found[1]
+    return urns, lengths
+
+
+def write_topics(
+    training: ShardTraining,
+    shard: Shard,
+    state: str,
+    parts: Iterable[Topics],
+    tables: NDArray[np.uint64] | None = None,
+) -> None:
+    """Write the topics of a shard's tokens, part by part, or nothing; then their checksum.
+
+    The tables of topics come last: they may be filled while the parts are made.
+    """
+    with replacing(topics_path(training, shard, state)) as stream:
+        head = {"descr": "<u2", "fortran_order": False, "shape": (shard.n_tokens,)}
+        np.lib.format.write_array_header_1_0(stream, head)
+        checksum = 0
+        for part in parts:
+            content = np.ascontiguousarray(part, "<u2").data
+            checksum = zlib.crc32(content, checksum)
+            stream.write(content)
+        stream.write(checksum.to_bytes(_CHECKSUM_BYTES, "little"))
+        np.save(stream, np.zeros(0, "<u8") if tables is None else tables, allow_pickle=False)
+
+
+def sizes_of_parts(n_tokens: int) -> Iterator[int]:
+    """Tokens of parts of a shard."""
+    for start in range(0, n_tokens, _TOPICS):
+        yield min(_TOPICS, n_tokens - start)
+
+
+class _Block(NamedTuple):
+    """Consecutive documents of a shard, in memory."""
+
+    documents: _core.Documents
+    documents_before: int
+    n_tokens: int
+
+
+def _blocks(shard: Shard, n_cells: int) -> Iterator[_Block]:
+    """The documents of a shard, of about so many cells at a time."""
+    indptr, indices, data = (np.asarray(shard.array(name)) for name in ARRAYS)
+    start = 0
+    while start < shard.n_documents:
+        stop = int(np.searchsorted(indptr, indptr[start] + n_cells, "right")) - 1
+        stop = min(max(stop, start + 1), shard.n_documents)
+        cells = slice(int(indptr[start]), int(indptr[stop]))
+        offsets = indptr[start : stop + 1] - indptr[start]
+        documents = _core.Documents.narrow(shard.n_words, offsets, indices[cells], data[cells])
+        n_tokens = int(data[cells].sum(dtype=np.int64))
+        yield _Block(documents, shard.first_document + start, n_tokens)
+        start = stop
+
+
+def _sweep(
+    training: ShardTraining,
+    shard: Shard,
+    order: SweepOrder,
+    weights: NDArray[np.float64],
+    totals: Counts,
+) -> NDArray[np.uint64]:
+    """Draw the topics of a shard's tokens and add them to `totals`; give the tables."""
+    # What came with the task need not be aligned.
+    scale, a = np.array(order.scale), np.array(order.a)
+    n_tables = np.zeros(len(a), np.uint64)
+
+    def drawn(before: _TopicsReader) -> Iterator[Topics]:
+        for block in _blocks(shard, _CELLS * training.n_jobs):
+            topics = before.read(block.n_tokens)
+            found = _core.sweep_part(
+                block.documents,
+                topics,
+                weights,
+                scale,
+                a,
+                totals,
+                documents_before=block.documents_before,
+                longest=training.longest,
+                seed=training.seed,
+                run=order.run,
+                sweep=order.sweep,
+                tables=order.tables,
+                n_jobs=training.n_jobs,
+            )
+            np.add(n_tables, found, out=n_tables)
+            yield topics
+
+    with _TopicsReader(topics_path(training, shard, order.before), shard, len(order.a)) as before:
+        write_topics(training, shard, order.after, drawn(before), n_tables)
+    return n_tables
+
+
+def _count(training: ShardTraining, shard: Shard, state: str, totals: Counts) -> NDArray[np.uint64]:
+    """Add the topics of a shard's tokens to `totals`; give the tables."""
+    n_topics = totals.shape[1]
+    with _TopicsReader(topics_path(training, shard, state), shard, n_topics) as topics:
+        for block in _blocks(shard, _CELLS):
+            _core.count_part(block.documents, topics.read(block.n_tokens), totals)
+    return topics.tables
+
+
+class _TopicsReader:
+    """The topics of a shard's tokens from their file, some at a time."""
+
+    def __init__(self, path: Path, shard: Shard, n_topics: int) -> None:
+        n_tokens = shard.n_tokens
+        self._path, self._left, self._n_topics = path, n_tokens, n_topics
+        self._checksum = 0
+        with reading(path), path.open("rb") as stream:
+            version = np.lib.format.read_magic(stream)
+            shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+            if version != (1, 0) or shape != (n_tokens,) or dtype != np.dtype("<u2"):
+                raise _damaged(path)
+            start = stream.tell()
+            stream.seek(start + 2 * n_tokens)
+            self._expected = int.from_bytes(stream.read(_CHECKSUM_BYTES), "little")
+            self.tables: NDArray[np.uint64] = np.load(stream, allow_pickle=False)
+        with reading(path):
+            self._stream = path.open("rb")
+            self._stream.seek(start)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stream.close()
+
+    def read(self, n_tokens: int) -> Topics:
+        """Topics of the next tokens; after the last ones, all are compared with their checksum."""
+        topics = np.empty(n_tokens, np.uint16)
+        with reading(self._path):
+            n_bytes = self._stream.readinto(topics.data)
+        self._checksum = zlib.crc32(topics.data, self._checksum)
+        self._left -= n_tokens
+        is_other = self._left == 0 and self._checksum != self._expected
+        if n_bytes != topics.nbytes or is_other or topics.max(initial=0) >= self._n_topics:
+            raise _damaged(self._path)
+        return topics
+
+
+def _damaged(path: Path) -> FileFormatError:
+    return FileFormatError(
+        f"{path} is damaged, or of other shards: delete the folder {path.parent}, and start again"
+    )
+
+
+def _stamp(shard: Shard) -> Stamp:
+    """Size and time of change of the files of a shard."""
+    paths = [shard.folder / f"{name}.npy" for name in ARRAYS]
+    with reading(shard.folder):
+        found = [path.stat() for path in paths]
+    return tuple((status.st_size, status.st_mtime_ns) for status in found)
+
+
+def _unchanged(training: ShardTraining, number: int) -> Shard:
+    """A shard; refused where its files are not those that training began with."""
+    shard = training.shards[number]
+    if _stamp(shard) != training.stamps[number]:
+        raise FileFormatError(
+            f"{shard.folder} was changed while a model was trained on it: write the shards again "
+            "as they were, and go on from the checkpoint"
+        )
+    return shard

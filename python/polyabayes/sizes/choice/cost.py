@@ -1,0 +1,125 @@
+"""The time that a choice by held-out likelihood will take, from short fits."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import PolyabayesWarning
+from polyabayes.likelihood.scoring import log_likelihood
+from polyabayes.sizes.choice.fits import REPLICATES
+
+# Sweeps of the two fits whose times tell a start from a sweep.
+_SHORT, _LONGER = 2, 8
+# Documents that are scored to time a score.
+_SCORED = 20
+# Found sizes: the starting grid for some folds, and sizes between the best ones for all of them.
+_SIZES_FOUND = 9
+
+
+class ChoiceCost(NamedTuple):
+    """Work that a choice is expected to take.
+
+    Attributes
+    ----------
+    n_fits : int
+        Fits: at most so many for given sizes (those clearly behind are dropped early), about so
+        many where sizes are found.
+    sizes : tuple of int
+        The smallest and the largest size that were timed.
+    seconds_per_fit : tuple of float
+        Training and scores of one fold at those sizes.
+    seconds : float
+        All fits one after another, each on the threads of the model.
+
+    Examples
+    --------
+    >>> from polyabayes.results import ChoiceCost
+    >>> print(ChoiceCost(45, (2, 32), (0.8, 3.2), 72.0))
+    about 45 fits, 0.8 s each with 2 topics and 3.2 s with 32: some 72 s one after another
+    """
+
+    n_fits: int
+    sizes: tuple[int, int]
+    seconds_per_fit: tuple[float, float]
+    seconds: float
+
+    def __str__(self) -> str:
+        low, high = self.seconds_per_fit
+        return (
+            f"about {self.n_fits} fits, {_duration(low)} each with {self.sizes[0]} topics and "
+            f"{_duration(high)} with {self.sizes[1]}: "
+            f"some {_duration(self.seconds)} one after another"
+        )
+
+
+def measured_cost(
+    model: Any, corpus: Corpus, sizes: list[int], *, found: bool, n_folds: int, max_fits: int
+) -> ChoiceCost:
+    """Time short fits at the ends of the sizes and tell what all of them will take.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation or PoissonFactorAnalysis
+        As given to the choice.
+    corpus : Corpus
+        All documents.
+    sizes : list of int
+        Given, or those that the search begins with; increasing.
+    found : bool
+        Whether further sizes will be looked for.
+    n_folds, max_fits : int
+        As given to the choice.
+    """
+    low, high = sizes[0], sizes[-1]
+    held_out = np.arange(corpus.n_documents) % n_folds == 0
+    train, test = corpus[~held_out], corpus[held_out]
+    ends = [_seconds(model, train, test, size) for size in (low, high)]
+    # Between the ends a fit takes a power of its size.
+    power = 0.0 if low == high else np.log(ends[1] / ends[0]) / np.log(high / low)
+    each = ends[0] * (np.array(sizes, dtype=np.float64) / low) ** power
+    n_fits = min(max_fits, n_folds * (_SIZES_FOUND if found else len(sizes)))
+    return ChoiceCost(n_fits, (low, high), (ends[0], ends[1]), float(n_fits * each.mean()))
+
+
+def _seconds(model: Any, train: Corpus, test: Corpus, size: int) -> float:
+    """Expected time of a fit of all sweeps and its scores."""
+    n_sweeps: int = model.max_iter
+    short, longer = min(_SHORT, n_sweeps), min(_LONGER, n_sweeps)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PolyabayesWarning)
+        first, _ = _timed_fit(model, train, size, short)
+        second, fitted = _timed_fit(model, train, size, longer)
+        some = test[: min(_SCORED, test.n_documents)]
+        began = time.perf_counter()
+        log_likelihood(
+            fitted,
+            some,
+            event="sequence",
+            given_length=True,
+            n_replicates=REPLICATES,
+            random_state=0,
+            n_jobs=model.n_jobs,
+        )
+        scores = (time.perf_counter() - began) * test.n_documents / some.n_documents
+    sweep = max(second - first, 0.0) / max(longer - short, 1)
+    seconds: float = second + sweep * (n_sweeps - longer) + scores
+    return seconds
+
+
+def _timed_fit(model: Any, train: Corpus, size: int, n_sweeps: int) -> tuple[float, Any]:
+    fitted = clone(model).set_params(n_components=size, random_state=0, max_iter=n_sweeps)
+    began = time.perf_counter()
+    fitted.fit(train)
+    return time.perf_counter() - began, fitted
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

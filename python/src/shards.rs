@@ -1,0 +1,308 @@
+//! Training on parts of a corpus: what is drawn once for all of them, and a part within a sweep.
+
+use numpy::{
+    PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray1,
+    PyReadwriteArray2,
+};
+use polyabayes::math::ExactSum;
+use polyabayes::training::{
+    self, FirstTopics, Kept, LdaParameters, LdaPrior, Part, Sweep, TopicWeights,
+};
+use pyo3::prelude::*;
+
+use crate::convert::Documents;
+use crate::training::{FitSchedule, Flat, kept_sum};
+use crate::{detach, errors};
+
+type Floats<'py> = Bound<'py, PyArray1<f64>>;
+/// Sweeps done, α and β, sweeps kept and their sum.
+type ChainState<'py> = (u64, Vec<f64>, u64, Option<PyReadonlyArray1<'py, f64>>);
+type Table<'py> = Bound<'py, PyArray2<f64>>;
+
+/// Words x topics, as they are in memory.
+fn table<'py>(py: Python<'py>, values: &[f64], n_topics: usize) -> PyResult<Table<'py>> {
+    PyArray1::from_slice(py, values).reshape([values.len() / n_topics, n_topics])
+}
+
+/// Draws the topics of all tokens of a part anew and adds them to `totals`, (V, K): the tables of
+/// each topic, (K,). `sweep` is the number of a sweep of the chain, with `run` of a start.
+#[pyfunction]
+#[pyo3(signature = (documents, topics, weights, scale, a, totals, *, documents_before, longest,
+                    seed, run, sweep, tables, n_jobs))]
+#[expect(clippy::too_many_arguments, reason = "a part, its place and its sweep, by name")]
+pub(crate) fn sweep_part<'py>(
+    py: Python<'py>,
+    documents: &Documents,
+    mut topics: PyReadwriteArray1<'py, u16>,
+    weights: PyReadonlyArray2<'py, f64>,
+    scale: PyReadonlyArray1<'py, f64>,
+    a: PyReadonlyArray1<'py, f64>,
+    mut totals: PyReadwriteArray2<'py, u32>,
+    documents_before: usize,
+    longest: u64,
+    seed: u64,
+    run: Option<u64>,
+    sweep: u64,
+    tables: bool,
+    n_jobs: usize,
+) -> PyResult<Bound<'py, PyArray1<u64>>> {
+    let part = Part { counts: &documents.0, documents_before, longest };
+    let (weights, scale, a) = (weights.as_slice()?, scale.as_slice()?, a.as_slice()?);
+    let weights = TopicWeights { a, weights, scale };
+    let sweep = match run {
+        Some(run) => Sweep::Start { run, sweep },
+        None => Sweep::Chain { sweep },
+    };
+    let (topics, totals) = (topics.as_slice_mut()?, totals.as_slice_mut()?);
+    let outcome = detach::run(py, n_jobs, None, |watch| {
+        training::sweep_part(part, topics, weights, (seed, sweep), tables, totals, watch)
+    })?;
+    Ok(PyArray1::from_vec(py, outcome.uninterrupted()?))
+}
+
+/// Adds the tokens of a part to `totals`, (V, K).
+#[pyfunction]
+pub(crate) fn count_part(
+    py: Python<'_>,
+    documents: &Documents,
+    topics: PyReadonlyArray1<'_, u16>,
+    mut totals: PyReadwriteArray2<'_, u32>,
+) -> PyResult<()> {
+    let n_topics = totals.as_array().ncols();
+    let (topics, totals) = (topics.as_slice()?, totals.as_slice_mut()?);
+    detach::briefly(py, || training::count_part(&documents.0, topics, n_topics, totals))
+}
+
+/// Sums over the documents of a part of ln of their urns and of ln of the rising factorials of their
+/// lengths, in units of which the sums over all parts are exact.
+#[pyfunction]
+pub(crate) fn ln_urns_of_part(
+    py: Python<'_>,
+    documents: &Documents,
+    topics: PyReadonlyArray1<'_, u16>,
+    a: PyReadonlyArray1<'_, f64>,
+) -> PyResult<(i128, i128)> {
+    let (topics, a) = (topics.as_slice()?, a.as_slice()?);
+    let (urns, lengths) =
+        detach::briefly(py, || training::ln_urns_of_part(&documents.0, topics, a))?;
+    Ok((urns.parts(), lengths.parts()))
+}
+
+/// Uniform topics of tokens, one after the other.
+#[pyclass(module = "polyabayes._core", name = "FirstTopics")]
+pub(crate) struct PyFirstTopics(FirstTopics);
+
+#[pymethods]
+impl PyFirstTopics {
+    /// Those of the next tokens.
+    fn next<'py>(&mut self, py: Python<'py>, n_tokens: usize) -> Bound<'py, PyArray1<u16>> {
+        let mut topics = vec![0; n_tokens];
+        self.0.fill(&mut topics);
+        PyArray1::from_vec(py, topics)
+    }
+}
+
+/// The part of a start that belongs to no document. Counts are those of all parts in sum, (V, K).
+#[pyclass(module = "polyabayes._core")]
+pub(crate) struct ShardedStart {
+    inner: training::ShardedStart,
+    n_jobs: usize,
+}
+
+#[pymethods]
+impl ShardedStart {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        n_words: usize,
+        alpha: PyReadonlyArray1<'_, f64>,
+        beta: f64,
+        schedule: FitSchedule,
+        run: u64,
+    ) -> PyResult<Self> {
+        let alpha = alpha.as_slice()?.to_vec();
+        let (n_sweeps, seed, n_jobs) = (schedule.start_sweeps, schedule.seed, schedule.n_jobs);
+        let new = || training::ShardedStart::new(n_words, alpha, beta, n_sweeps, seed, run);
+        Ok(ShardedStart { inner: detach::briefly(py, new)?, n_jobs })
+    }
+
+    /// Topics at first.
+    #[getter]
+    fn n_topics(&self) -> usize {
+        self.inner.n_topics()
+    }
+
+    fn first_topics(&self) -> PyFirstTopics {
+        PyFirstTopics(self.inner.first_topics())
+    }
+
+    /// φ up to the scale of each topic (V, K), the scales and the pseudo-counts for a sweep.
+    fn weights<'py>(
+        &mut self,
+        py: Python<'py>,
+        counts: PyReadonlyArray2<'py, u32>,
+        sweep: u64,
+    ) -> PyResult<(Table<'py>, Floats<'py>, Floats<'py>)> {
+        let (inner, counts) = (&mut self.inner, counts.as_slice()?);
+        let prepare = |_: &detach::Watch| inner.prepare(counts, sweep);
+        detach::run(py, self.n_jobs, None, prepare)?.uninterrupted()?;
+        let (weights, scale, a) = self.inner.weights();
+        let floats = |values| PyArray1::from_slice(py, values);
+        Ok((table(py, weights, a.len())?, floats(scale), floats(a)))
+    }
+
+    /// The number that each topic has after all mergers.
+    fn merge<'py>(
+        &mut self,
+        py: Python<'py>,
+        counts: PyReadonlyArray2<'py, u32>,
+    ) -> PyResult<Bound<'py, PyArray1<u16>>> {
+        let (inner, counts) = (&mut self.inner, counts.as_slice()?);
+        let outcome = detach::run(py, self.n_jobs, None, |watch| inner.merge(counts, watch))?;
+        Ok(PyArray1::from_vec(py, outcome.uninterrupted()?))
+    }
+
+    /// Pseudo-counts of documents after the mergers.
+    fn pseudo_counts<'py>(&self, py: Python<'py>) -> Floats<'py> {
+        PyArray1::from_vec(py, self.inner.pseudo_counts())
+    }
+
+    /// ln of the joint density after the mergers, up to a constant.
+    fn ln_joint(
+        &self,
+        py: Python<'_>,
+        counts: PyReadonlyArray2<'_, u32>,
+        ln_urns: i128,
+    ) -> PyResult<f64> {
+        let (counts, ln_urns) = (counts.as_slice()?, ExactSum::from_parts(ln_urns));
+        let work = |_: &detach::Watch| self.inner.ln_joint(counts, ln_urns);
+        detach::run(py, self.n_jobs, None, work)?.uninterrupted()
+    }
+
+    /// New numbers of topics with so many tokens each, the largest where its prior is largest.
+    fn numbers_by_size<'py>(
+        &self,
+        py: Python<'py>,
+        n_tokens: PyReadonlyArray1<'py, u64>,
+    ) -> PyResult<Bound<'py, PyArray1<u16>>> {
+        let n_tokens = n_tokens.as_slice()?;
+        let numbers = detach::briefly(py, || self.inner.numbers_by_size(n_tokens))?;
+        Ok(PyArray1::from_vec(py, numbers))
+    }
+}
+
+/// The part of a chain of LDA that belongs to no document. Counts are those of all parts in sum,
+/// (V, K).
+#[pyclass(module = "polyabayes._core")]
+pub(crate) struct ShardedLda {
+    inner: training::ShardedLda,
+    n_jobs: usize,
+}
+
+#[pymethods]
+impl ShardedLda {
+    /// `state`: the number of sweeps, the parameters, the number of kept sweeps and their sum.
+    #[new]
+    #[pyo3(signature = (n_words, alpha, beta, learned, schedule, counts, state = None))]
+    #[expect(clippy::too_many_arguments, reason = "the model's priors, by name")]
+    fn new(
+        py: Python<'_>,
+        n_words: usize,
+        alpha: PyReadonlyArray1<'_, f64>,
+        beta: f64,
+        learned: bool,
+        schedule: FitSchedule,
+        counts: PyReadonlyArray2<'_, u32>,
+        state: Option<ChainState<'_>>,
+    ) -> PyResult<Self> {
+        let prior = LdaPrior { alpha: alpha.as_slice()?.to_vec(), beta, learned };
+        let (n_topics, seed, n_jobs) = (prior.alpha.len(), schedule.seed, schedule.n_jobs);
+        let counts = counts.as_slice()?;
+        let mut before = None;
+        if let Some((n_sweeps, parameters, n, sum)) = state {
+            let sum = sum.map(|sum| sum.as_slice().map(<[f64]>::to_vec)).transpose()?;
+            let sum = sum.map(|sum| kept_sum(sum, n_words, n_topics)).transpose();
+            let sum = sum.map_err(|error| errors::to_python(py, &error))?;
+            before = Some((n_sweeps, parameters, Kept { n, sum }));
+        }
+        let outcome = detach::run(py, n_jobs, None, |_| {
+            let schedule = schedule.to_core();
+            let chain = training::ShardedLda::new(n_words, prior, schedule, seed, counts)?;
+            match before {
+                Some((n, parameters, kept)) => chain.resumed(n, &parameters, kept, counts),
+                None => Ok(chain),
+            }
+        })?;
+        Ok(ShardedLda { inner: outcome.uninterrupted()?, n_jobs })
+    }
+
+    #[getter]
+    fn n_sweeps(&self) -> u64 {
+        self.inner.n_sweeps()
+    }
+
+    /// α and β.
+    #[getter]
+    fn parameters<'py>(&self, py: Python<'py>) -> Floats<'py> {
+        PyArray1::from_vec(py, self.inner.parameters())
+    }
+
+    /// Number of kept sweeps, and the sum of their parameters, flat.
+    fn kept<'py>(&self, py: Python<'py>) -> (u64, Option<Floats<'py>>) {
+        let kept = self.inner.kept();
+        let sum = kept.sum.as_ref().map(|sum| PyArray1::from_vec(py, sum.clone().into_flat()));
+        (kept.n, sum)
+    }
+
+    /// φ up to the scale of each topic (V, K), the scales and α, for the next sweep.
+    fn weights<'py>(&self, py: Python<'py>) -> PyResult<(Table<'py>, Floats<'py>, Floats<'py>)> {
+        let (weights, scale) = self.inner.weights();
+        let floats = |values| PyArray1::from_slice(py, values);
+        Ok((table(py, weights, scale.len())?, floats(scale), floats(self.inner.alpha())))
+    }
+
+    /// Takes up a sweep over all tokens; gives the exception, if any, that came meanwhile.
+    fn advance(
+        &mut self,
+        py: Python<'_>,
+        counts: PyReadonlyArray2<'_, u32>,
+        n_tables: PyReadonlyArray1<'_, u64>,
+        lengths: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Option<Py<PyAny>>> {
+        let (counts, n_tables, lengths) =
+            (counts.as_slice()?, n_tables.as_slice()?, lengths.as_slice()?);
+        let inner = &mut self.inner;
+        let advance = |_: &detach::Watch| inner.advance(counts, n_tables, lengths);
+        Ok(detach::run(py, self.n_jobs, None, advance)?.into_parts(py).1)
+    }
+
+    /// Posterior means: φ (V, K), α and β.
+    fn mean<'py>(
+        &self,
+        py: Python<'py>,
+        counts: PyReadonlyArray2<'py, u32>,
+    ) -> PyResult<(Table<'py>, Floats<'py>, f64)> {
+        let counts = counts.as_slice()?;
+        let mean = |_: &detach::Watch| self.inner.mean(counts);
+        let (mean, _) = detach::run(py, self.n_jobs, None, mean)?.into_parts(py);
+        let LdaParameters { phi, alpha, beta } = mean;
+        let n_topics = alpha.len();
+        let phi = PyArray1::from_vec(py, phi);
+        let phi = phi.reshape([phi.len()? / n_topics, n_topics])?;
+        Ok((phi, PyArray1::from_vec(py, alpha), beta))
+    }
+
+    /// ln of the joint density, from the sums over all parts.
+    fn ln_joint(
+        &self,
+        py: Python<'_>,
+        counts: PyReadonlyArray2<'_, u32>,
+        ln_urns: i128,
+        ln_lengths: i128,
+    ) -> PyResult<f64> {
+        let counts = counts.as_slice()?;
+        let sums = [ln_urns, ln_lengths].map(ExactSum::from_parts);
+        let work = |_: &detach::Watch| self.inner.ln_joint(counts, sums[0], sums[1]);
+        detach::run(py, self.n_jobs, None, work)?.uninterrupted()
+    }
+}

@@ -1,0 +1,169 @@
+//! The parameters of LDA that belong to no document, and their draws given the topics of all tokens.
+
+use rand_distr::Distribution as _;
+
+use crate::error::{Result, check_drawn, check_positive};
+use crate::math::{ExactSum, gamma_law, ln_beta_variate, ln_rising};
+use crate::rng::{Key, Purpose};
+use crate::training::limits::{LEAST_PRIOR, check_n_topics};
+use crate::training::schedule::{Averaged, TopicStep};
+use crate::training::sweeps::{Step, Topics, WordCounts};
+
+/// Priors of LDA: θ_d ~ Dirichlet(α), φ_k ~ Dirichlet(β).
+#[derive(Debug, Clone, PartialEq)]
+pub struct LdaPrior {
+    /// α, one value a topic: where it starts, or its fixed value.
+    pub alpha: Vec<f64>,
+    /// β, the same.
+    pub beta: f64,
+    /// Whether α_k and β have exponential priors, whose means are the values above, and are
+    /// learned.
+    pub learned: bool,
+}
+
+/// Parameters of LDA.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LdaParameters {
+    /// φ, word-major.
+    pub phi: Vec<f64>,
+    /// α.
+    pub alpha: Vec<f64>,
+    /// β.
+    pub beta: f64,
+}
+
+impl Averaged for LdaParameters {
+    fn add(&mut self, other: &Self) {
+        self.phi.iter_mut().zip(&other.phi).for_each(|(sum, x)| *sum += x);
+        self.alpha.iter_mut().zip(&other.alpha).for_each(|(sum, x)| *sum += x);
+        self.beta += other.beta;
+    }
+
+    fn scale(&mut self, factor: f64) {
+        self.phi.iter_mut().chain(&mut self.alpha).for_each(|x| *x *= factor);
+        self.beta *= factor;
+    }
+}
+
+/// α, β and φ between two sweeps over the tokens, wherever the tokens are.
+pub(super) struct Globals {
+    pub(super) topics: Topics,
+    pub(super) prior: LdaPrior,
+    pub(super) alpha: Vec<f64>,
+    pub(super) seed: u64,
+    pub(super) n_sweeps: u64,
+}
+
+impl Globals {
+    /// Parameters at their prior values; φ is not set.
+    pub(super) fn new(n_words: usize, prior: LdaPrior, seed: u64) -> Result<Self> {
+        check_n_topics(prior.alpha.len())?;
+        check_positive("Dirichlet prior of topics", &prior.alpha)?;
+        check_positive("Dirichlet prior of words", &[prior.beta])?;
+        let topics = Topics::new(n_words, prior.alpha.len(), prior.beta)?;
+        let alpha = prior.alpha.clone();
+        Ok(Globals { topics, prior, alpha, seed, n_sweeps: 0 })
+    }
+
+    /// α, then β.
+    pub(super) fn parameters(&self) -> Vec<f64> {
+        [&self.alpha[..], &[self.topics.prior]].concat()
+    }
+
+    /// Takes up α and β after `n_sweeps` sweeps, not φ.
+    pub(super) fn restore(&mut self, n_sweeps: u64, parameters: &[f64]) -> Result<()> {
+        check_drawn("Dirichlet priors of the state", parameters)?;
+        let n_topics = self.alpha.len();
+        self.n_sweeps = n_sweeps;
+        self.alpha.copy_from_slice(&parameters[..n_topics]);
+        self.topics.prior = parameters[n_topics];
+        Ok(())
+    }
+
+    /// φ and α for the next sweep over the tokens, the number of which is `n_sweeps`.
+    pub(super) fn step(&self) -> Step<'_> {
+        self.topics.step(&self.alpha, sweep_key(self.seed, self.n_sweeps))
+    }
+
+    /// Draws α, β and φ after a sweep: `lengths` are those of all documents, in order, of which only
+    /// a learned α makes use.
+    pub(super) fn update(
+        &mut self,
+        tokens: &impl WordCounts,
+        lengths: impl Iterator<Item = u64>,
+        n_tables: &[u64],
+        step: TopicStep,
+    ) {
+        if self.prior.learned {
+            self.update_alpha(lengths, n_tables);
+            if self.topics.own_priors.is_none() {
+                let key = self.parameters_key().unit(u64::MAX - 2);
+                self.topics.update_prior(tokens, self.prior.beta.recip(), key);
+            }
+        }
+        self.update_topics(tokens, step);
+    }
+
+    /// Draws φ, or sets it to its mean.
+    pub(super) fn update_topics(&mut self, tokens: &impl WordCounts, step: TopicStep) {
+        let key = self.parameters_key();
+        self.topics.update(tokens, step, key);
+    }
+
+    /// α_k ~ Gamma(1 + Σ_d l_dk, rate - Σ_d ln q_d), with the tables l_dk ~ CRT(n_dk, α_k) and
+    /// q_d ~ Beta(α_+, N_d): θ is integrated out.
+    fn update_alpha(&mut self, lengths: impl Iterator<Item = u64>, n_tables: &[u64]) {
+        let mut rng = self.parameters_key().unit(u64::MAX - 1).rng();
+        let total: f64 = self.alpha.iter().sum();
+        let lengths = lengths.filter(|&n| n > 0);
+        let ln_q: f64 = lengths.map(|n| ln_beta_variate(total, n as f64, &mut rng).0).sum();
+        for (k, alpha) in self.alpha.iter_mut().enumerate() {
+            let rate = self.prior.alpha[k].recip() - ln_q;
+            let drawn = gamma_law(1.0 + n_tables[k] as f64).sample(&mut rng) / rate;
+            *alpha = drawn.max(LEAST_PRIOR);
+        }
+    }
+
+    /// ln of the joint density, from Σ_d of the urns of documents and of ln (α_+)_{N_d}.
+    pub(super) fn ln_joint(
+        &self,
+        tokens: &impl WordCounts,
+        ln_urns: ExactSum,
+        ln_lengths: ExactSum,
+    ) -> f64 {
+        let mut ln_value = ln_urns.value() - ln_lengths.value() + self.topics.ln_words(tokens);
+        if self.prior.learned {
+            let drawn = self.alpha.iter().zip(&self.prior.alpha);
+            ln_value -= drawn.map(|(alpha, mean)| alpha / mean).sum::<f64>();
+            ln_value -= self.topics.prior / self.prior.beta;
+        }
+        ln_value
+    }
+
+    /// E[φ | topics of all tokens], α and β.
+    pub(super) fn expected(&self, tokens: &impl WordCounts) -> Result<LdaParameters> {
+        Ok(LdaParameters {
+            phi: self.topics.expected(tokens)?,
+            alpha: self.alpha.clone(),
+            beta: self.topics.prior,
+        })
+    }
+
+    fn parameters_key(&self) -> Key {
+        Key::new(self.seed, Purpose::Parameters).unit(self.n_sweeps)
+    }
+}
+
+/// The key of the topics of tokens in a sweep.
+pub(in crate::training) fn sweep_key(seed: u64, n_sweeps: u64) -> Key {
+    Key::new(seed, Purpose::Assign).unit(n_sweeps)
+}
+
+/// Σ_d ln (α_+)_{N_d}: what documents of these lengths have in common.
+pub(in crate::training) fn ln_lengths(
+    alpha: &[f64],
+    lengths: impl Iterator<Item = u64>,
+) -> ExactSum {
+    let alpha_sum: f64 = alpha.iter().sum();
+    lengths.map(|n| ln_rising(alpha_sum, n)).sum()
+}

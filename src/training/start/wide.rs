@@ -1,0 +1,147 @@
+//! The part of a start that belongs to no document: topics at first, and how they are merged.
+
+use super::merge::Merger;
+use crate::control::Observer;
+use crate::error::{Error, Result, check_positive};
+use crate::rng::{Key, Purpose};
+use crate::training::limits::check_n_topics;
+use crate::training::schedule::TopicStep;
+use crate::training::sweeps::{Step, Topics, WordCounts};
+use crate::urn::MAX_TOPICS;
+
+/// Topics at first, for each topic asked for.
+const WIDTH: f64 = 1.5;
+
+/// Most topics at first: all pairs of them are compared.
+const MOST_TOPICS: usize = 2048;
+
+/// One in so many of the surplus topics is merged at a time.
+const MERGERS_SHARE: usize = 4;
+
+/// Bounds of the Dirichlet parameters of a start. Below the first, tokens keep the topics that they
+/// have by chance; above the second in sum over the topics, documents do not tell topics apart.
+const LEAST_PRIOR: f64 = 0.01;
+const MOST_PRIOR_SUM: f64 = 5.0;
+
+/// Dirichlet parameters of a start, the same for all topics and words.
+#[derive(Clone, Copy)]
+pub(super) struct Priors {
+    pub(super) a: f64,
+    beta: f64,
+}
+
+impl Priors {
+    /// Those that come near the Dirichlet parameters of a model.
+    pub(super) fn of(alpha: &[f64], beta: f64) -> Result<Self> {
+        check_n_topics(alpha.len())?;
+        check_positive("doc_topic_prior", alpha)?;
+        check_positive("topic_word_prior", &[beta])?;
+        let n_topics = alpha.len() as f64;
+        let most = (MOST_PRIOR_SUM / n_topics).max(LEAST_PRIOR);
+        let mean = alpha.iter().sum::<f64>() / n_topics;
+        Ok(Priors { a: mean.clamp(LEAST_PRIOR, most), beta: beta.max(LEAST_PRIOR) })
+    }
+}
+
+/// More topics than asked for, wherever the tokens are.
+pub(super) struct WideStart {
+    n_topics: usize,
+    priors: Priors,
+    key: Key,
+    topics: Topics,
+    a: Vec<f64>,
+}
+
+impl WideStart {
+    /// The start of number `run`, of so many sweeps, for a model of `n_topics`.
+    pub(super) fn new(
+        n_words: usize,
+        n_topics: usize,
+        priors: Priors,
+        n_sweeps: u64,
+        seed: u64,
+        run: u64,
+    ) -> Result<Self> {
+        let wide = ((WIDTH * n_topics as f64).ceil() as usize).min(MOST_TOPICS.min(MAX_TOPICS));
+        let n_wide = if n_topics > 1 && n_sweeps > 0 { wide.max(n_topics) } else { n_topics };
+        let topics = Topics::new(n_words, n_wide, priors.beta)?;
+        let key = run_key(seed, run);
+        Ok(WideStart { n_topics, priors, key, topics, a: vec![priors.a; n_wide] })
+    }
+
+    /// Topics at first.
+    pub(super) fn n_topics(&self) -> usize {
+        self.a.len()
+    }
+
+    /// The key of the first topics of tokens, which are uniform.
+    pub(super) fn initial_key(&self) -> Key {
+        self.key.unit(0)
+    }
+
+    /// φ at its mean for a sweep over the tokens, counted from 1.
+    pub(super) fn step(&mut self, tokens: &impl WordCounts, sweep: u64) -> Step<'_> {
+        let key = self.key.unit(sweep);
+        self.topics.update(tokens, TopicStep::Mean, key);
+        self.topics.step(&self.a, key)
+    }
+
+    /// Merges topics until as many are left as were asked for: the number that each of those at first
+    /// has then.
+    pub(super) fn merge(
+        &mut self,
+        tokens: &impl WordCounts,
+        observer: &impl Observer,
+    ) -> Result<Vec<u16>> {
+        self.topics.update(tokens, TopicStep::Mean, self.key);
+        let mut merger = Merger::new(tokens, &self.topics.n_tokens);
+        while merger.n_topics() > self.n_topics {
+            let surplus = merger.n_topics() - self.n_topics;
+            // The best merger depends on the mergers before.
+            match merger.merge(surplus.div_ceil(MERGERS_SHARE), self.priors.beta, observer) {
+                Err(Error::Stopped) => merger.fold(self.n_topics),
+                result => result?,
+            }
+        }
+        Ok(merger.numbers())
+    }
+
+    /// φ up to the scale of each topic, the scales, and the pseudo-counts of documents.
+    pub(super) fn weights(&self) -> (&[f64], &[f64], &[f64]) {
+        (&self.topics.weights, &self.topics.scale, &self.a)
+    }
+}
+
+/// The key of one start.
+fn run_key(seed: u64, run: u64) -> Key {
+    Key::new(seed, Purpose::Initialise).unit(1 + run)
+}
+
+/// The key of the topics of tokens in a sweep of a start.
+pub(in crate::training) fn start_key(seed: u64, run: u64, sweep: u64) -> Key {
+    run_key(seed, run).unit(sweep)
+}
+
+/// ln p(words | topics of all tokens) after the mergers.
+pub(super) fn ln_words(tokens: &impl WordCounts, n_topics: usize, priors: Priors) -> Result<f64> {
+    let mut topics = Topics::new(tokens.n_words(), n_topics, priors.beta)?;
+    topics.update(tokens, TopicStep::Mean, Key::new(0, Purpose::Initialise));
+    Ok(topics.ln_words(tokens))
+}
+
+/// New numbers of topics with so many tokens each, by which the largest has the largest parameter,
+/// and so on.
+pub(super) fn numbers_by_size(n_tokens: &[u64], alpha: &[f64]) -> Vec<u16> {
+    if alpha.windows(2).all(|pair| pair[0].to_bits() == pair[1].to_bits()) {
+        return (0..alpha.len()).map(|topic| topic as u16).collect();
+    }
+    let mut by_size: Vec<usize> = (0..alpha.len()).collect();
+    by_size.sort_by_key(|&topic| std::cmp::Reverse(n_tokens[topic]));
+    let mut by_parameter: Vec<usize> = (0..alpha.len()).collect();
+    by_parameter.sort_by(|&i, &j| alpha[j].total_cmp(&alpha[i]));
+    let mut numbers = vec![0u16; alpha.len()];
+    for (from, to) in by_size.into_iter().zip(by_parameter) {
+        numbers[from] = to as u16;
+    }
+    numbers
+}

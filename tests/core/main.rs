@@ -1,0 +1,18 @@
+//! Tests of the core's public face, in one binary: one link, and its tests share the processors.
+
+mod common;
+
+mod allocation;
+mod calibration;
+mod em;
+mod enumeration;
+mod estimators;
+mod exact;
+mod exposure;
+mod hostile;
+mod long_documents;
+mod missing;
+mod nmf;
+mod rooms;
+mod start;
+mod training;
