@@ -324,6 +324,24 @@ def test_long_documents_have_the_value_of_a_sum_over_the_one_word_that_both_topi
     assert 0 < result.std_errors[0] < 20
 
 
+@pytest.mark.parametrize(
+    ("third", "share", "a", "counts"),
+    [
+        (0.05, 1e-6, 0.1, [200, 200]),
+        (0.05, 0.2, 0.1, [200, 200]),
+        (0.5, 0.2, 1.0, [300, 250]),
+        (0.6, 0.1, 0.1, [500, 500]),
+    ],
+)
+def test_errors_hold_where_some_topics_are_nearly_equal(third, share, a, counts):
+    topics = np.array([[0.7, 0.3], [0.7 * (1 - share), 1 - 0.7 * (1 - share)], [third, 1 - third]])
+    model = lda([a, 1.3 * a, 0.8 * a], topics)
+    exact = pb.log_likelihood(model, [counts], "exact", budget=1e12).total
+    for seed in range(4):
+        found = pb.log_likelihood(model, [counts], "annealed", random_state=seed)
+        assert abs(found.total - exact) < 4 * found.total_std_error < 0.2
+
+
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("method", ["smc-lookahead", "direct", "exact"])
 def test_interrupts_keep_the_documents_done(method, monkeypatch):
