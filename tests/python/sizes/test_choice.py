@@ -210,6 +210,8 @@ def test_the_grid_widens_and_refines():
     assert grid.finer([2, 4, 8, 16], {8}, 8, 1.2) == [6, 11]
     assert grid.finer([7, 8, 9], {8}, 8, 1.2) == []
     assert grid.finer([2, 4, 8, 16], {2, 4, 8}, 8, 1.2) == [3, 6, 11]
+    # The recommended size is the smallest close one: below it a smaller one may be as good.
+    assert grid.finer([2, 4, 8, 16], {8, 16}, 16, 1.2) == [6, 11]
 
 
 def test_other_criteria_are_those_of_their_definitions():

@@ -30,7 +30,9 @@ def wider(tried: Sequence[int], close: Collection[int], least: int, most: int) -
 
 
 def finer(tried: Sequence[int], close: Collection[int], best: int, ratio: float) -> list[int]:
-    """Geometric midpoints of the gaps beside the best size and between close ones.
+    """Geometric midpoints of the gaps where a better or a smaller equally good size may lie.
+
+    These are the gaps beside the best size, between close ones, and below the smallest close one.
 
     Parameters
     ----------
@@ -44,8 +46,9 @@ def finer(tried: Sequence[int], close: Collection[int], best: int, ratio: float)
         Neighbours within this ratio, or a step of 1, are near enough.
     """
     found = []
+    smallest = min(close, default=best)
     for low, high in pairwise(tried):
-        beside = best in (low, high) or (low in close and high in close)
+        beside = best in (low, high) or high == smallest or (low in close and high in close)
         if beside and high > low + 1 and high / low > ratio:
             middle = round(math.sqrt(low * high))
             found.append(min(max(middle, low + 1), high - 1))
