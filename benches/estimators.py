@@ -127,13 +127,14 @@ def decision() -> Iterator[Table]:
         name: json.loads((RECORDS / f"regime-{name}.json").read_text())["rows"]
         for name in ("short", "long", "blurred")
     }
-    columns = {"method": "s"}
-    for told in ("100 tokens", "500 tokens", "100, blurred"):
-        columns |= {f"{told}: ms": ".3g", f"rms ({told})": ".2g", f"held ({told})": ".0%"}
+    columns = {"method": "s", "ms": ".3g", "rms": ".2f", "held": ".0%"}
+    columns |= {"500 tokens: ms": ".3g", "500 tokens: rms": ".2f", "blurred: rms": ".2f"}
     table = Table("decision", f"{COMMAND} regimes decision", columns)
     for method in DECISIONS:
-        rows = [next(row for row in found if row[0] == method) for found in regimes.values()]
-        table.add(method, *(row[column] for row in rows for column in (1, 3, 4)))
+        short, long, blurred = (
+            next(row for row in found if row[0] == method) for found in regimes.values()
+        )
+        table.add(method, short[1], *short[3:], long[1], long[3], blurred[3])
     yield table
 
 

@@ -60,7 +60,6 @@ def main() -> int:
     warnings.simplefilter("ignore", pb.exceptions.PolyabayesWarning)
     measure("20-tokens", planted(5, 20, 3, 0), 3)
     measure("500-tokens", planted(20, 500, 7, 0), 7)
-    measure("2000-tokens", planted(26, 2000, 8, 0), 8)
     return 0
 
 

@@ -188,12 +188,16 @@ def filled(text: str, records: Path = RECORDS) -> str:
     return _BLOCK.sub(block, text)
 
 
+def pages() -> list[Path]:
+    """Pages with tables of records."""
+    found = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [page for page in found if "<!-- record: " in page.read_text(encoding="utf-8")]
+
+
 def fill() -> None:
     """Put the tables into all pages."""
-    for page in sorted((ROOT / "docs").rglob("*.md")):
-        text = page.read_text()
-        if "<!-- record: " in text:
-            page.write_text(filled(text))
+    for page in pages():
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def main() -> None:

@@ -38,6 +38,8 @@ templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["polyabayes.css"]
 nitpicky = False
+# Quotes and ellipses only: two hyphens are an option, no dash.
+smartquotes_action = "qe"
 suppress_warnings = ["config.cache"]
 
 # Reference.

@@ -20,7 +20,8 @@ use crate::error::Result;
 /// A sequence of unnormalised distributions, and particles that are drawn along it.
 pub trait Target: Replicate {
     /// Draws a token in every particle of every run, and multiplies the particles' weights by the
-    /// token's, given the tokens before it.
+    /// token's, given the tokens before it. A target that has an observer may leave the step
+    /// unfinished where that asks to stop: [`run`] then hands nothing on.
     fn extend(
         &mut self,
         token: usize,
@@ -44,10 +45,11 @@ pub fn run<T: Target>(
         observer.check_stop()?;
         if token > 0 {
             population.resample(target, rng);
+            observer.check_stop()?;
         }
         target.extend(token, population, rng);
     }
-    Ok(())
+    observer.check_stop()
 }
 
 #[cfg(test)]

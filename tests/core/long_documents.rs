@@ -1,5 +1,6 @@
 //! Long documents: priced before any work, and left within a second when asked to.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use polyabayes::document::Sampler;
@@ -83,6 +84,36 @@ fn long_documents_stop_soon_after_they_are_asked_to() {
         if method != Method::Recursive {
             assert!(found[0].is_none(), "{method:?}: {found:?}");
         }
+    }
+}
+
+/// Counts how often it is asked.
+#[derive(Default)]
+struct Counter(AtomicUsize);
+
+impl Observer for Counter {
+    fn stopped(&self) -> bool {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        false
+    }
+}
+
+#[test]
+fn filters_of_many_particles_look_for_a_stop_within_a_step() {
+    let n_particles = 1 << 17;
+    for sampler in [Sampler::Smc, Sampler::SmcLookahead] {
+        let settings = Settings {
+            method: Method::Sample(sampler),
+            budget: Some(1e300),
+            n_particles: Some(n_particles),
+            n_samples: Some(1),
+            ..Settings::new(QUERY)
+        };
+        let looks = Counter::default();
+        score(&model(), &document(1), &settings, 0, &looks).unwrap();
+        // Two tokens, each weighed and drawn.
+        let looks = looks.0.into_inner();
+        assert!(looks >= 4 * (n_particles >> 12), "{sampler:?}: {looks}");
     }
 }
 

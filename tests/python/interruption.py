@@ -5,7 +5,7 @@ from __future__ import annotations
 import _thread
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import ModuleType
 from typing import Any
 
@@ -13,15 +13,18 @@ import pytest
 
 
 @contextmanager
-def interrupted_after(seconds: float) -> Iterator[None]:
-    """Ctrl-C so long after the start of the block."""
-    timer = threading.Timer(seconds, _thread.interrupt_main)
-    timer.start()
-    try:
+def interrupted_when_done(
+    least: int, monkeypatch: pytest.MonkeyPatch, module: ModuleType
+) -> Iterator[None]:
+    """Ctrl-C as soon as the work of `module` has so many units done, however long that takes."""
+
+    def update(done: int) -> None:
+        if done >= least:
+            _thread.interrupt_main()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "progress_bar", lambda *_: nullcontext(update))
         yield
-    finally:
-        timer.cancel()
-        timer.join()
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 pub mod annealed;
 pub mod chib;
 pub mod direct;
+pub mod fitted;
 pub mod harmonic;
 pub mod l2r;
 pub mod left_to_right;

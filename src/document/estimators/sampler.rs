@@ -5,7 +5,7 @@ use super::l2r::{self, Conditionals};
 use super::left_to_right::{self, Form};
 use super::mean_field::{self, AT_ONCE, MeanField};
 use super::runs::Runs;
-use super::{chib, direct, harmonic, similar, smc};
+use super::{chib, direct, fitted, harmonic, similar, smc};
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::rng::{LANES, Rng};
@@ -136,10 +136,15 @@ impl Sampler {
             Sampler::L2r(conditionals) => l2r::ln_urn_sums(urn, conditionals, runs, rng, observer),
             Sampler::Smc => smc::ln_urn_sums(urn, false, n, size, rng, observer),
             Sampler::SmcLookahead => smc::ln_urn_sums(urn, true, n, size, rng, observer),
-            Sampler::Annealed(start) => match similar::spread(urn) {
-                Some(spread) => similar::ln_urn_sums(urn, spread, n, size, rng, observer),
-                None => annealed::ln_urn_sums(urn, start, n, size, rng, observer),
-            },
+            Sampler::Annealed(start) => {
+                if let Some(mixture) = fitted::Mixture::fit(urn, rng, observer)? {
+                    mixture.ln_urn_sums(urn, n, size, rng, observer)
+                } else if let Some(spread) = similar::spread(urn) {
+                    similar::ln_urn_sums(urn, spread, n, size, rng, observer)
+                } else {
+                    annealed::ln_urn_sums(urn, start, n, size, rng, observer)
+                }
+            }
             Sampler::Chib => chib::ln_urn_sums(urn, n, size, rng, observer),
         }
     }

@@ -35,6 +35,35 @@ pub fn spread(urn: &LocalUrn) -> Option<f64> {
     (spread <= MOST_SPREAD && urn.n_topics() > 1).then_some(spread)
 }
 
+/// Whether two topics have weights within a factor of two of each other for every word.
+pub(super) fn has_similar_topics(urn: &LocalUrn) -> bool {
+    let n_topics = urn.n_topics();
+    (1..n_topics).any(|second| {
+        (0..second).any(|first| {
+            urn.cells().all(|(q, _)| {
+                let (x, y) = (q[first], q[second]);
+                x.min(y) >= LEAST_RATIO * x.max(y)
+            })
+        })
+    })
+}
+
+/// Draws of a replicate that take about as long as an annealing of this size; a draw itself takes
+/// as long as so many distinct words.
+pub(super) fn n_draws(urn: &LocalUrn, size: usize, overhead: usize) -> usize {
+    let work = size.saturating_mul(urn.n_tokens() as usize) / (urn.n_distinct() + overhead);
+    work.clamp(*DRAWS.start(), *DRAWS.end())
+}
+
+/// ln of the integrand at topic weights.
+pub(super) fn ln_product(urn: &LocalUrn, theta: &[f64]) -> f64 {
+    let cells = urn.cells().map(|(q, count)| {
+        let mixed: f64 = q.iter().zip(theta).map(|(q, theta)| q * theta).sum();
+        f64::from(count) * mixed.ln()
+    });
+    cells.sum()
+}
+
 /// ln Ẑ of independent replicates of importance samples of θ.
 ///
 /// Half of the draws are from the prior; the others lean towards one topic each, by as many
@@ -53,8 +82,7 @@ pub fn ln_urn_sums(
 ) -> Result<Vec<f64>> {
     let a = urn.pseudo_counts();
     let (n_topics, total) = (a.len(), a.iter().sum::<f64>());
-    let work = size.saturating_mul(urn.n_tokens() as usize) / (urn.n_distinct() + OVERHEAD);
-    let n_draws = work.clamp(*DRAWS.start(), *DRAWS.end());
+    let n_draws = n_draws(urn, size, OVERHEAD);
     let ln_constant = ln_rising(total, urn.n_tokens()) + urn.ln_scale();
     // ln E[θ_k^spread] under the prior.
     let ln_norms: Vec<f64> =
@@ -74,13 +102,7 @@ pub fn ln_urn_sums(
             }
             dirichlet(&shapes, &mut theta, rng);
             shapes.copy_from_slice(a);
-            let ln_product: f64 = urn
-                .cells()
-                .map(|(q, count)| {
-                    let mixed: f64 = q.iter().zip(&theta).map(|(q, theta)| q * theta).sum();
-                    f64::from(count) * mixed.ln()
-                })
-                .sum();
+            let ln_product = ln_product(urn, &theta);
             let leanings = theta.iter().zip(&ln_norms);
             let leant: f64 = leanings.map(|(theta, norm)| (spread * theta.ln() - norm).exp()).sum();
             mean.push(ln_constant + ln_product - (0.5 + 0.5 * leant / n_topics as f64).ln());

@@ -19,7 +19,7 @@ use rand::{Rng, RngExt};
 use lookahead::Lookahead;
 
 use crate::control::Observer;
-use crate::error::{Result, array_of, room_for};
+use crate::error::{Result, room_for};
 use crate::filter::{self, Options, Population, Replicate, Target};
 use crate::math::{Cumulative, LogSum, Move, Resampling, ln_gamma_ratio, ln_rising};
 use crate::urn::LocalUrn;
@@ -66,6 +66,9 @@ pub fn ln_urn_sums_conditional(
     filter(urn, lookahead, population, paths, rng, observer)
 }
 
+/// Particles between two looks at the observer.
+const POLL_EVERY: usize = 1 << 12;
+
 /// Name of the arrays over all particles.
 const PARTICLES: &str = "topics of all particles";
 
@@ -79,7 +82,7 @@ fn filter(
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
     let guess = if lookahead { Lookahead::new(urn, observer)? } else { Lookahead::none(urn) };
-    let mut target = Urns::new(urn, &guess, paths, &population)?;
+    let mut target = Urns::new(urn, &guess, paths, &population, observer)?;
     let n_tokens = target.tokens.len();
     filter::run(&mut target, &mut population, n_tokens, rng, observer)?;
     // Particles of equal weight are put right for the raised pseudo-counts.
@@ -88,7 +91,7 @@ fn filter(
 }
 
 /// The urns of the particles of all runs, one run after the other.
-struct Urns<'a> {
+struct Urns<'a, O> {
     urn: &'a LocalUrn,
     guess: &'a Lookahead,
     n_topics: usize,
@@ -115,6 +118,8 @@ struct Urns<'a> {
     sums: Vec<f64>,
     cumulative: Cumulative,
     changes: Vec<Change>,
+    /// A step over many particles ends early, and unfinished, where this asks to stop.
+    observer: &'a O,
 }
 
 /// How the step changes one topic's factor of h.
@@ -129,7 +134,7 @@ struct Change {
     ratios: Vec<f64>,
 }
 
-impl Replicate for Urns<'_> {
+impl<O: Observer> Replicate for Urns<'_, O> {
     type Block = f64;
 
     fn replicate(&mut self, run: usize, _: &[f64], moves: &[Move]) {
@@ -144,7 +149,7 @@ impl Replicate for Urns<'_> {
     }
 }
 
-impl Target for Urns<'_> {
+impl<O: Observer> Target for Urns<'_, O> {
     fn extend(&mut self, step: usize, population: &mut Population<f64>, rng: &mut impl Rng) {
         let (cell, token) = self.tokens[step];
         self.look_ahead(cell);
@@ -158,12 +163,13 @@ impl Target for Urns<'_> {
     }
 }
 
-impl<'a> Urns<'a> {
+impl<'a, O: Observer> Urns<'a, O> {
     fn new(
         urn: &'a LocalUrn,
         guess: &'a Lookahead,
         paths: &'a [Vec<u16>],
         population: &Population<f64>,
+        observer: &'a O,
     ) -> Result<Self> {
         let n_topics = urn.n_topics();
         let n = population.weights().len();
@@ -196,13 +202,14 @@ impl<'a> Urns<'a> {
             expected,
             pending,
             paths,
-            balls: array_of(PARTICLES, n * n_topics, 0)?,
-            used: array_of(PARTICLES, n * n_topics, 0)?,
+            balls: filled(n * n_topics, 0, observer)?,
+            used: filled(n * n_topics, 0, observer)?,
             n_used: vec![0; n],
             cumulative: Cumulative::new(n_topics),
             darts: vec![0.0; n],
-            sums: array_of(PARTICLES, n * n_topics, 0.0)?,
+            sums: filled(n * n_topics, 0.0, observer)?,
             changes: Vec::new(),
+            observer,
         })
     }
 
@@ -222,7 +229,10 @@ impl<'a> Urns<'a> {
         let sums = self.sums.chunks_exact_mut(self.n_topics);
         let below_fresh = fresh.next_down();
         let particles = balls.zip(used).zip(sums).zip(weights).zip(&mut self.darts);
-        for ((((balls, (used, &n_used)), sums), weight), dart) in particles {
+        for (n, ((((balls, (used, &n_used)), sums), weight), dart)) in particles.enumerate() {
+            if n % POLL_EVERY == 0 && self.observer.stopped() {
+                return;
+            }
             let mut seen = 0.0;
             for (sum, &k) in sums.iter_mut().zip(&used[..usize::from(n_used)]) {
                 seen += f64::from(balls[usize::from(k)]) * q[usize::from(k)];
@@ -249,6 +259,9 @@ impl<'a> Urns<'a> {
             let reference = place.map(|place| (place, usize::from(self.paths[run][token])));
             let particles = particles.by_ref().take(self.n_particles).enumerate();
             for (particle, (((balls, (used, n_used)), sums), &dart)) in particles {
+                if particle % POLL_EVERY == 0 && self.observer.stopped() {
+                    return;
+                }
                 let end = usize::from(*n_used);
                 let topic = match reference {
                     Some((place, topic)) if place == particle => topic,
@@ -274,6 +287,9 @@ impl<'a> Urns<'a> {
         let support = &self.guess.support[cell];
         self.changes.resize_with(support.len(), Change::default);
         for (change, &(topic, g)) in self.changes.iter_mut().zip(support) {
+            if self.observer.stopped() {
+                return;
+            }
             let a = self.guess.pseudo_counts[topic];
             change.topic = topic;
             change.before = self.expected[topic];
@@ -313,6 +329,17 @@ impl<'a> Urns<'a> {
         });
         ln_weights.collect::<LogSum>().ln_mean()
     }
+}
+
+/// Copies of a value for all particles. Several threads that touch new memory at once take seconds
+/// for a gigabyte, so it is filled piece by piece.
+fn filled<T: Copy>(n: usize, value: T, observer: &impl Observer) -> Result<Vec<T>> {
+    let mut array = room_for(PARTICLES, n)?;
+    while array.len() < n {
+        observer.check_stop()?;
+        array.resize(n.min(array.len() + POLL_EVERY * 64), value);
+    }
+    Ok(array)
 }
 
 impl Change {

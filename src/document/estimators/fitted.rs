@@ -1,0 +1,269 @@
+//! Importance sampling of topic weights from a mixture that is fitted to their posterior.
+//!
+//! A document of many tokens and few distinct words says little about topics whose weights for
+//! these words are near each other or near mixtures of each other: its posterior is a long ridge,
+//! along which chains that move one token at a time wander for as many sweeps as there are tokens,
+//! and estimates that agree with one another may all be wrong. Over the topic weights
+//! Z = Γ(A + N)/Γ(A) E[Π_w (θ·q_w)^y_w], θ ~ Dirichlet(a), the logarithm of the integrand is
+//! concave, so that a few rounds of population Monte Carlo (Cappé, Guillin, Marin & Robert 2004)
+//! find the ridge: Dirichlet(a + c) laws whose pseudo-counts c are expected topics of the tokens at
+//! draws of the round before. The prior stays in the mixture, which bounds the weights. The fit is
+//! apart from the draws that are averaged: these are unbiased for any mixture.
+
+use rand::RngExt;
+
+use super::runs::Runs;
+use super::similar;
+use crate::control::Observer;
+use crate::error::Result;
+use crate::math::{LogSum, dirichlet, ln_gamma_ratio, ln_rising};
+use crate::rng::Stream;
+use crate::urn::LocalUrn;
+
+/// Least tokens of a document, and of a distinct word on average, where no two topics are similar.
+const LEAST_TOKENS: u64 = 64;
+const LEAST_REPEATS: u64 = 8;
+/// Most topics of a document: a mixture of this many laws does not cover more dimensions.
+const MOST_TOPICS: usize = 32;
+const ROUNDS: usize = 4;
+/// Draws of a round, and the laws fitted to them.
+const DRAWS: usize = 2_000;
+const LAWS: usize = 64;
+/// Laws of the mixture that are the prior.
+const PRIORS: usize = 16;
+/// Tokens of the first laws, each of which leans towards one topic.
+const LEAN: f64 = 5.0;
+/// Share of the expected tokens in the fitted laws, which are wider than the posterior by that.
+const TRUST: f64 = 0.5;
+/// Least effective draws of a last round for the mixture to be taken.
+const LEAST_EFFECTIVE: f64 = 60.0;
+/// Factor between the powers of the weights that are tried.
+const COOLING: f64 = 0.7;
+const LEAST_POWER: f64 = 1e-4;
+/// Distinct words that cost as much as a draw and the densities of the laws at it.
+const OVERHEAD: usize = 2 * (PRIORS + LAWS);
+const POLL_EVERY: usize = 1 << 8;
+
+/// Equally likely laws Dirichlet(a + c) of the topic weights.
+pub struct Mixture {
+    /// c of each law, one after the other.
+    pseudo_counts: Vec<f64>,
+    /// ln E[Π θ^c] of each law under Dirichlet(a).
+    ln_norms: Vec<f64>,
+}
+
+/// Draws of topic weights, and the logarithms of their importance weights.
+struct Draws {
+    theta: Vec<f64>,
+    ln_weights: Vec<f64>,
+}
+
+/// Whether chains over the tokens may be slow: many tokens of few words, or two similar topics.
+fn is_hard(urn: &LocalUrn) -> bool {
+    let n_tokens = urn.n_tokens();
+    let has_repeats = n_tokens >= LEAST_REPEATS * urn.n_distinct() as u64;
+    (2..=MOST_TOPICS).contains(&urn.n_topics())
+        && n_tokens >= LEAST_TOKENS
+        && (has_repeats || similar::has_similar_topics(urn))
+}
+
+impl Mixture {
+    /// A mixture for a document on which chains may be slow, if one fits its posterior.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
+    pub fn fit(
+        urn: &LocalUrn,
+        rng: &mut impl Stream,
+        observer: &impl Observer,
+    ) -> Result<Option<Self>> {
+        if !is_hard(urn) {
+            return Ok(None);
+        }
+        let k = urn.n_topics();
+        let leaning = (0..k * k).map(|i| if i / k == i % k { LEAN } else { 0.0 });
+        let mut mixture =
+            Mixture::new(urn, std::iter::repeat_n(0.0, 2 * k).chain(leaning).collect());
+        for _ in 0..ROUNDS {
+            let draws = mixture.draws(urn, DRAWS, rng, observer)?;
+            mixture = Mixture::around(urn, &draws, rng);
+        }
+        let draws = mixture.draws(urn, DRAWS, rng, observer)?;
+        Ok((n_effective(&draws.ln_weights, 1.0) >= LEAST_EFFECTIVE).then_some(mixture))
+    }
+
+    /// ln Ẑ of independent replicates. Unbiased. Cost: about `size` x tokens x topics.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
+    pub fn ln_urn_sums(
+        &self,
+        urn: &LocalUrn,
+        n_runs: usize,
+        size: usize,
+        rng: &mut impl Stream,
+        observer: &impl Observer,
+    ) -> Result<Vec<f64>> {
+        let n_draws = similar::n_draws(urn, size, OVERHEAD);
+        let total = urn.pseudo_counts().iter().sum::<f64>();
+        let ln_constant = ln_rising(total, urn.n_tokens()) + urn.ln_scale();
+        let runs = Runs { n: n_runs, sizes: &[n_draws] };
+        let mut ln_values = Vec::with_capacity(n_runs);
+        for _ in 0..n_runs {
+            let mut mean = runs.growing();
+            let draws = self.draws(urn, n_draws, rng, observer)?;
+            draws.ln_weights.iter().for_each(|ln_weight| mean.push(ln_constant + ln_weight));
+            ln_values.append(&mut mean.ln_means);
+        }
+        Ok(ln_values)
+    }
+
+    fn new(urn: &LocalUrn, pseudo_counts: Vec<f64>) -> Self {
+        let a = urn.pseudo_counts();
+        let total = a.iter().sum::<f64>();
+        let ln_norms = pseudo_counts
+            .chunks_exact(a.len())
+            .map(|law| {
+                let each = law.iter().zip(a).map(|(&c, &a)| ln_gamma_ratio(a, c));
+                each.sum::<f64>() - ln_gamma_ratio(total, law.iter().sum())
+            })
+            .collect();
+        Mixture { pseudo_counts, ln_norms }
+    }
+
+    /// The prior, and laws around draws that are chosen by their weights; the weights are raised to
+    /// a power at which enough draws are effective, and the laws are the wider the less that is.
+    fn around(urn: &LocalUrn, draws: &Draws, rng: &mut impl Stream) -> Self {
+        let k = urn.n_topics();
+        let mut power = 1.0;
+        while power > LEAST_POWER && n_effective(&draws.ln_weights, power) < LAWS as f64 {
+            power *= COOLING;
+        }
+        let top = draws.ln_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let weights: Vec<f64> =
+            draws.ln_weights.iter().map(|ln_weight| (power * (ln_weight - top)).exp()).collect();
+        let step = weights.iter().sum::<f64>() / LAWS as f64;
+        let mut next = step * rng.random::<f64>();
+        let mut passed = 0.0;
+        let mut pseudo_counts = vec![0.0; PRIORS * k];
+        for (weight, theta) in weights.iter().zip(draws.theta.chunks_exact(k)) {
+            passed += weight;
+            while next < passed {
+                next += step;
+                let expected = expected_tokens(urn, theta);
+                pseudo_counts.extend(expected.iter().map(|n| TRUST * power * n));
+            }
+        }
+        Mixture::new(urn, pseudo_counts)
+    }
+
+    /// Independent draws of the mixture.
+    fn draws(
+        &self,
+        urn: &LocalUrn,
+        n_draws: usize,
+        rng: &mut impl Stream,
+        observer: &impl Observer,
+    ) -> Result<Draws> {
+        let k = urn.n_topics();
+        let (mut shapes, mut ln_theta) = (vec![0.0; k], vec![0.0; k]);
+        let mut draws = Draws { theta: vec![0.0; n_draws * k], ln_weights: Vec::new() };
+        for (draw, theta) in draws.theta.chunks_exact_mut(k).enumerate() {
+            if draw % POLL_EVERY == 0 {
+                observer.check_stop()?;
+            }
+            let law = (rng.random::<f64>() * self.ln_norms.len() as f64) as usize;
+            let law = &self.pseudo_counts[law * k..][..k];
+            for (shape, (a, c)) in shapes.iter_mut().zip(urn.pseudo_counts().iter().zip(law)) {
+                *shape = a + c;
+            }
+            dirichlet(&shapes, theta, rng);
+            for (ln, theta) in ln_theta.iter_mut().zip(theta.iter()) {
+                *ln = theta.ln();
+            }
+            draws.ln_weights.push(similar::ln_product(urn, theta) - self.ln_density(&ln_theta));
+        }
+        Ok(draws)
+    }
+
+    /// ln of the density at topic weights, relative to that of Dirichlet(a).
+    fn ln_density(&self, ln_theta: &[f64]) -> f64 {
+        let laws = self.pseudo_counts.chunks_exact(ln_theta.len()).zip(&self.ln_norms);
+        let ln_laws = laws.map(|(law, ln_norm)| {
+            let terms = law.iter().zip(ln_theta);
+            // Weights that are 0 as floats have no say where a law does not lean on them.
+            terms.map(|(&c, ln)| if c > 0.0 { c * ln } else { 0.0 }).sum::<f64>() - ln_norm
+        });
+        ln_laws.collect::<LogSum>().ln_mean()
+    }
+}
+
+/// Expected tokens of each topic, given the topic weights.
+fn expected_tokens(urn: &LocalUrn, theta: &[f64]) -> Vec<f64> {
+    let mut expected = vec![0.0; theta.len()];
+    for (q, count) in urn.cells() {
+        let mixed: f64 = q.iter().zip(theta).map(|(q, theta)| q * theta).sum();
+        let share = f64::from(count) / mixed;
+        for (sum, (q, theta)) in expected.iter_mut().zip(q.iter().zip(theta)) {
+            *sum += share * q * theta;
+        }
+    }
+    expected
+}
+
+/// Effective number of draws whose weights are raised to a power.
+fn n_effective(ln_weights: &[f64], power: f64) -> f64 {
+    let top = ln_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let (sum, squares) = ln_weights.iter().fold((0.0, 0.0), |(sum, squares), ln_weight| {
+        let weight = (power * (ln_weight - top)).exp();
+        (sum + weight, squares + weight * weight)
+    });
+    sum * sum / squares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counts::CountMatrix;
+    use crate::document::exact::Plan;
+    use crate::rng::{Key, Purpose};
+    use crate::urn::Urn;
+
+    /// The urn of a document of two words: two topics that differ by a share, and a third.
+    fn urn(a: f64, share: f64, third: f64, counts: Vec<i64>) -> LocalUrn {
+        let counts = CountMatrix::from_dense(&[counts]).unwrap();
+        let second = 0.7 * (1.0 - share);
+        let q = vec![0.7, second, third, 0.3, 1.0 - second, 1.0 - third];
+        let urn = Urn::new(vec![a, 1.3 * a, 0.8 * a], q).unwrap();
+        LocalUrn::new(&urn, counts.document(0)).unwrap()
+    }
+
+    #[test]
+    fn is_unbiased_where_some_topics_are_nearly_equal() {
+        for share in [1e-6, 1e-2, 0.2] {
+            for (third, a) in [(0.05, 0.1), (0.05, 1.0), (0.5, 0.1), (0.5, 1.0)] {
+                for counts in [vec![60, 40], vec![200, 200]] {
+                    let urn = urn(a, share, third, counts);
+                    let exact = Plan::new(&urn).run(&urn, &()).unwrap();
+                    let mut rng = Key::new(1, Purpose::Score).rng();
+                    let mixture = Mixture::fit(&urn, &mut rng, &()).unwrap().unwrap();
+                    let ln_values = mixture.ln_urn_sums(&urn, 40, 50, &mut rng, &()).unwrap();
+                    let weights: Vec<f64> = ln_values.iter().map(|x| (x - exact).exp()).collect();
+                    let mean = weights.iter().sum::<f64>() / 40.0;
+                    let squares = weights.iter().map(|w| (w - mean).powi(2)).sum::<f64>();
+                    let error = (squares / (39.0 * 40.0)).sqrt();
+                    let case = (share, third, a);
+                    assert!((mean - 1.0).abs() < 4.0 * error, "{case:?}: {mean} +- {error}");
+                    assert!(error < 0.03, "{case:?}: {error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn documents_of_few_tokens_are_left_to_the_chains() {
+        let mut rng = Key::new(1, Purpose::Score).rng();
+        let urn = urn(0.1, 0.2, 0.05, vec![20, 12]);
+        assert!(Mixture::fit(&urn, &mut rng, &()).unwrap().is_none());
+    }
+}
