@@ -92,7 +92,7 @@ docs: .venv/docs
 dist: .venv/made
 	$(BIN)/pip install --quiet ziglang twine abi3audit
 	rm -rf target/dist
-	. $(BIN)/activate && maturin sdist --quiet --out target/dist
+	. $(BIN)/activate && maturin sdist --out target/dist
 	. $(BIN)/activate && maturin build --release --quiet --zig --compatibility manylinux2014 \
 		--out target/dist
 	. $(BIN)/activate && PYO3_CONFIG_FILE=$(CURDIR)/packaging/cp314t.cfg maturin build --release --quiet --zig \

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.decomposition import NMF
 from sklearn.decomposition import LatentDirichletAllocation as SklearnLDA
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import silhouette_score
 
 import polyabayes as pb
@@ -279,7 +280,8 @@ def tables(n_repeats: int, _only: str | None) -> None:
 
 def main() -> None:
     """Print the tables."""
-    warnings.simplefilter("ignore", PolyabayesWarning)
+    for kind in (PolyabayesWarning, ConvergenceWarning):
+        warnings.simplefilter("ignore", kind)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part", nargs="?", choices=["topics", "tables"])
     parser.add_argument("--repeats", type=int, default=1, help="corpora of every regime")

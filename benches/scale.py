@@ -3,11 +3,13 @@
     python benches/scale.py totals AP.ldac.gz AP.vocab [--repetitions 40]
     python benches/scale.py workers
     python benches/scale.py stream [--documents 200000]
+    python benches/scale.py training [--documents 50000] [--components 50]
 
 `totals` trains LDA with 50 topics without 300 documents, scores those by default and with
 ``nats_per_token_std_error=0.001``, and compares. `workers` scores 600 simulated documents by one
 and by two processes. `stream` writes and scores short documents as shards, and prints the peak of
-memory.
+memory. `training` fits LDA to simulated documents of 100 tokens, in memory and on 1, 4 and 16
+shards, on one thread, and on one and two workers: seconds a sweep, bytes sent, peak of memory.
 """
 
 from __future__ import annotations
@@ -98,6 +100,72 @@ def stream(n_documents: int) -> None:
     print(f"{found.nats_per_token:.4f} +- {found.nats_per_token_std_error:.4f} nats a token")
 
 
+# Words of the vocabulary, tokens of a document, sweeps of the two fits that are timed.
+N_WORDS, LENGTH, N_SWEEPS = 10_000, 100, (2, 8)
+
+
+def documents_of(n_documents: int) -> Iterator[sparse.csr_matrix]:
+    """Simulated documents over words of Zipf's law, block by block."""
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(0.02 * N_WORDS / np.arange(10, 10 + N_WORDS), 50)
+    below = topics.cumsum(axis=1)
+    for _ in range(n_documents // 1_000):
+        rows = []
+        for weights in rng.dirichlet(np.full(50, 0.1), 1_000):
+            n_of_topic = rng.multinomial(LENGTH, weights)
+            draws = [
+                np.searchsorted(below[k], rng.random(n) * below[k, -1])
+                for k, n in enumerate(n_of_topic)
+                if n
+            ]
+            rows.append(np.bincount(np.concatenate(draws), minlength=N_WORDS))
+        yield sparse.csr_matrix(np.array(rows))
+
+
+def sweep_seconds(
+    documents: Any, n_components: int, executor: Any = None, clock: Any = time.process_time
+) -> float:
+    """Seconds of one sweep: a longer fit less a shorter one, so that all else cancels."""
+    taken = []
+    for n_sweeps in N_SWEEPS:
+        model = pb.LatentDirichletAllocation(
+            n_components, max_iter=n_sweeps, burn_in=0, thin=1_000, n_jobs=1, random_state=0
+        )
+        start = clock()
+        workers = {} if executor is None else {"executor": executor}
+        model.fit(documents, eval_every=1_000, **workers)
+        taken.append(clock() - start)
+    return (taken[1] - taken[0]) / (N_SWEEPS[1] - N_SWEEPS[0])
+
+
+def training(n_documents: int, n_components: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        folders = {n: f"{folder}/{n}" for n in (1, 4, 16)}
+        shards = {
+            n: pb.write_shards(documents_of(n_documents), path, n) for n, path in folders.items()
+        }
+        n_tokens = shards[1].n_tokens
+        base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        for n, some in shards.items():
+            taken = sweep_seconds(some, n_components)
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+            print(
+                f"{n} shards here: {taken:.2f} s of CPU a sweep, "
+                f"{1e9 * taken / n_tokens:.0f} ns a token; peak of memory {peak:.2f} GiB, "
+                f"{base:.2f} before"
+            )
+        for n_workers in (1, 2):
+            with ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn")) as pool:
+                list(pool.map(abs, range(n_workers)))
+                taken = sweep_seconds(shards[4], n_components, pool, time.perf_counter)
+            print(f"4 shards on {n_workers} workers: {taken:.2f} s a sweep")
+        blocks = [block.counts for block in shards[1].blocks()]
+        taken = sweep_seconds(pb.Corpus(sparse.vstack(blocks, "csr")), n_components)
+        print(f"in memory: {taken:.2f} s of CPU a sweep, {1e9 * taken / n_tokens:.0f} ns a token")
+        sent = 4 * N_WORDS * n_components
+        print(f"{n_tokens:,} tokens; {sent / 2**20:.1f} MiB of counts come from each task")
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -108,11 +176,16 @@ def main() -> None:
     of_totals.add_argument("--repetitions", type=int, default=40)
     commands.add_parser("workers")
     commands.add_parser("stream").add_argument("--documents", type=int, default=200_000)
+    of_training = commands.add_parser("training")
+    of_training.add_argument("--documents", type=int, default=50_000)
+    of_training.add_argument("--components", type=int, default=50)
     chosen = parser.parse_args()
     if chosen.command == "totals":
         totals(chosen.corpus, chosen.vocabulary, chosen.repetitions)
     elif chosen.command == "workers":
         workers()
+    elif chosen.command == "training":
+        training(chosen.documents, chosen.components)
     else:
         stream(chosen.documents)
 

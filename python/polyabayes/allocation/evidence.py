@@ -133,6 +133,9 @@ class Evidence(Result):
         :class:`MissingCells`); ``-inf`` where none was left out.
     rounds : tuple of Round
         Rounds of ``"tempered"``, each twice as long as the one before; the last is the estimate.
+    betas, rejections : tuple of float
+        Ladder of the first replicate in the last round of ``"tempered"``: inverse temperatures from
+        0 to 1, and the probabilities that swaps of neighbours are rejected, one fewer.
     converged : bool
         Whether the sides, the rounds and the replicates of ``"tempered"`` agree within the standard
         error asked for, and a chain has made a round trip; True by any other method.
@@ -162,6 +165,8 @@ class Evidence(Result):
     log_remainder: float = -np.inf
     rounds: tuple[Round, ...] = ()
     converged: bool = True
+    betas: tuple[float, ...] = ()
+    rejections: tuple[float, ...] = ()
 
     @property
     def n_rounds(self) -> int:
@@ -259,7 +264,8 @@ class Evidence(Result):
         return self.value - half_width, self.value + half_width
 
     def _columns(self) -> dict[str, Any]:
-        names = [field.name for field in fields(self) if field.name != "rounds"]
+        by_row = ("rounds", "betas", "rejections")
+        names = [field.name for field in fields(self) if field.name not in by_row]
         return {name: [getattr(self, name)] for name in (*names, "n_rounds", "round_trips")}
 
     def __repr__(self) -> str:
@@ -285,6 +291,8 @@ class Estimate(NamedTuple):
     n_replicates: int
     rounds: tuple[Round, ...] = ()
     converged: bool = True
+    betas: tuple[float, ...] = ()
+    rejections: tuple[float, ...] = ()
     interruption: BaseException | None = None
 
     @classmethod
@@ -301,7 +309,12 @@ class Estimate(NamedTuple):
             Round(n_scans, tuple(values), sides, n_trips, barrier)
             for n_scans, values, sides, n_trips, barrier in tempering.rounds
         )
-        return self._replace(rounds=rounds, converged=tempering.converged)
+        return self._replace(
+            rounds=rounds,
+            converged=tempering.converged,
+            betas=tuple(tempering.betas),
+            rejections=tuple(tempering.rejections),
+        )
 
 
 def _sampled(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
@@ -375,6 +388,8 @@ def find_evidence(
         seconds=time.perf_counter() - start,
         rounds=tuple(one.scaled(ln_factor) for one in estimate.rounds),
         converged=estimate.converged,
+        betas=estimate.betas,
+        rejections=estimate.rejections,
     )
     if isinstance(estimate.interruption, KeyboardInterrupt) and evidence.rounds:
         raise Interrupted(f"stopped after {evidence.n_rounds} rounds of tempering", evidence)

@@ -22,6 +22,7 @@ from polyabayes.allocation.posterior import ModelPosterior
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.plotting.axes import axes_or_new
+from polyabayes.plotting.rounds import draw_rounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,7 +92,7 @@ def plot_allocations(allocations: Allocations, bins: int = 50, ax: Axes | None =
 
 
 def plot_evidence(
-    evidences: Mapping[int, Evidence],
+    evidences: Mapping[int, Evidence] | Evidence,
     level: float = 0.95,
     *,
     xlabel: str = "rank",
@@ -99,14 +100,17 @@ def plot_evidence(
 ) -> Axes:
     """Draw evidence against rank, with intervals; lower bounds are arrows upwards.
 
+    One evidence by tempering is drawn round by round: the replicates, both sides, and in a corner
+    the probability that neighbours on the ladder reject a swap.
+
     Parameters
     ----------
-    evidences : mapping of int to Evidence
-        Evidence by rank, or by any other number.
+    evidences : mapping of int to Evidence, or Evidence
+        Evidence by rank, or by any other number; or one by ``"tempered"``.
     level : float, default=0.95
         Probability that an interval holds the true value.
     xlabel : str, default="rank"
-        What the number is.
+        What the number is; not of one evidence.
     ax : matplotlib Axes, optional
         Where to draw; None makes a figure.
 
@@ -131,9 +135,19 @@ def plot_evidence(
     >>> by_rank = {K: pb.AllocationModel.nmf(K).log_evidence(counts) for K in (1, 2, 3)}
     >>> plotting.plot_evidence(by_rank).get_xlabel()
     'rank'
+    >>> one = nmf.log_evidence(counts, "tempered", random_state=0)
+    >>> plotting.plot_evidence(one).get_xlabel()
+    'sweeps of a round'
     """
-    _check_evidences(evidences)
     checks.share("level", level)
+    if isinstance(evidences, Evidence):
+        if not evidences.rounds:
+            raise InvalidTypeError(
+                "evidences must map numbers to Evidence; of one alone, method='tempered' has "
+                f"rounds to draw, got {evidences!r}"
+            )
+        return draw_rounds(evidences, level, axes_or_new(ax, 6.4, 4.0))
+    _check_evidences(evidences)
     ax = axes_or_new(ax, 6.4, 4.0)
     ranks = sorted(evidences)
     values = np.array([evidences[rank].value for rank in ranks])

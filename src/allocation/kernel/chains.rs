@@ -14,7 +14,7 @@ use crate::urn::Order;
 const HEAVY: u64 = 16;
 
 /// A round of pairs for so many states: a sweep leaves none of them out for long.
-pub(super) const STATES_A_ROUND: usize = 3;
+const STATES_A_ROUND: usize = 3;
 
 /// States of tokens that are weighed between two polls of the observer: some tens of milliseconds.
 const STATES_BETWEEN_POLLS: usize = 1 << 20;

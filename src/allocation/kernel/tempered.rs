@@ -7,7 +7,7 @@ use std::ops::Range;
 use rand::RngExt as _;
 use rand_distr::{Binomial, Distribution as _};
 
-use super::chains::{Chains, Place, STATES_A_ROUND};
+use super::chains::{Chains, Place};
 use super::counts::{self, Counts, Rows, States, Target};
 use super::law::ln_independent;
 use super::powered::{Path, PoweredMixture, PoweredRows, redraw};
@@ -20,6 +20,10 @@ use crate::error::{Error, Result};
 use crate::math::ln_beta_variate;
 use crate::rng::{LANES, Lanes, Rng, UniformLanes as _, Uniforms};
 use crate::urn::Order;
+
+/// Rounds of pairs of a heavy cell in a sweep, for so many states: more where heavy cells are few,
+/// fewer where the others move the tokens' names as well, and sweeps bring more in the same time.
+const STATES_A_ROUND: [usize; 2] = [3, 16];
 
 /// Chains that are swept at a β of their own.
 pub(crate) struct Tempered<'a> {
@@ -172,6 +176,9 @@ impl<'a> Tempered<'a> {
         let n_states = self.problem.plan.n_states;
         let path = Path { betas: &self.betas, kappa: self.risings.kappa };
         let n_heavy = self.chains.heavy.len();
+        let [most, least] = STATES_A_ROUND.map(|n| n_states.div_ceil(n));
+        // All heavy cells together have as many as it takes for each state to meet each other.
+        let n_rounds_a_cell = n_rounds(n_states).div_ceil(n_heavy.max(1)).clamp(least, most);
         for step in 0..n_heavy {
             let index = order.nth(step, n_heavy);
             let mut cell = Cell {
@@ -181,7 +188,7 @@ impl<'a> Tempered<'a> {
                 piles: &mut self.chains.piles[index * n_states..][..n_states],
                 rows: &mut self.chains.rows,
             };
-            for _ in 0..n_states.div_ceil(STATES_A_ROUND) {
+            for _ in 0..n_rounds_a_cell {
                 if observer.stopped() {
                     return Err(Error::Stopped);
                 }

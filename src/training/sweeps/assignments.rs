@@ -87,18 +87,25 @@ impl<'a> Assignments<'a> {
         n_topics: usize,
         topics: &[u16],
     ) -> Result<Self> {
-        let n_tokens = counts.n_tokens() as usize;
+        check_assignments(counts, n_topics, topics)?;
+        let n_tokens = topics.len();
         let n_threads = rayon::current_num_threads();
         // Every block has an index by word, which must not outgrow its tokens.
         let most = n_tokens / LEAST_BLOCK_TOKENS.max(counts.n_words() / 2);
         let n_blocks = n_tokens.div_ceil(BLOCK_TOKENS).next_multiple_of(n_threads);
         let documents = split_documents(counts, n_blocks.min(most).max(1));
-        let new = |documents| Block::new(counts, documents, place.documents_before);
-        let blocks = documents.into_par_iter().map(new);
-        let blocks = blocks.collect::<Result<_>>()?;
-        let mut assignments = Assignments { counts, place, n_topics, blocks };
-        assignments.restore(topics)?;
-        Ok(assignments)
+        let mut rest = topics;
+        let parts: Vec<_> = (documents.into_iter())
+            .map(|documents| {
+                let n_tokens = documents.clone().map(|doc_ix| counts.document(doc_ix).n_tokens());
+                let (own, after) = rest.split_at(n_tokens.sum::<u64>() as usize);
+                rest = after;
+                (documents, own)
+            })
+            .collect();
+        let new = |(documents, own)| Block::new(counts, documents, place.documents_before, own);
+        let blocks = parts.into_par_iter().map(new).collect::<Result<_>>()?;
+        Ok(Assignments { counts, place, n_topics, blocks })
     }
 
     pub(in crate::training) fn n_documents(&self) -> usize {

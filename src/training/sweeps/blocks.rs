@@ -63,11 +63,13 @@ impl<'a> Step<'a> {
 }
 
 impl Block {
-    /// All tokens in topic 0; `documents_before` are those of the corpus before `counts`.
+    /// Documents and the topics of their tokens, in the order of documents and cells;
+    /// `documents_before` are those of the corpus before `counts`.
     pub(super) fn new(
         counts: &CountMatrix,
         documents: Range<usize>,
         documents_before: usize,
+        topics: &[u16],
     ) -> Result<Self> {
         let cells = || documents.clone().map(|doc_ix| counts.document(doc_ix).cells());
         let mut word_starts = vec![0; counts.n_words() + 1];
@@ -79,16 +81,19 @@ impl Block {
         }
         let n_tokens = word_starts[counts.n_words()];
         let mut token_documents = array_of("documents of all tokens", n_tokens, 0)?;
-        let topics = array_of("topics of all tokens", n_tokens, 0)?;
-        let mut next = word_starts.clone();
+        let mut by_word = array_of("topics of all tokens", n_tokens, 0)?;
+        let (mut next, mut topics) = (word_starts.clone(), topics.iter());
         for (document, cells) in (0..).zip(cells()) {
             for (word, count) in cells {
                 let next = &mut next[word as usize];
-                token_documents[*next..*next + count as usize].fill(document);
+                // Most runs are of one token or two: too short for a call to copy memory.
+                for (token, &topic) in (*next..*next + count as usize).zip(&mut topics) {
+                    (token_documents[token], by_word[token]) = (document, topic);
+                }
                 *next += count as usize;
             }
         }
-        Ok(Block { documents, documents_before, word_starts, token_documents, topics })
+        Ok(Block { documents, documents_before, word_starts, token_documents, topics: by_word })
     }
 
     /// The key of a document's own stream under `key`.
