@@ -35,6 +35,7 @@ __all__ = [
     "RefusedModelWarning",
     "ScoreError",
     "ScoreWarning",
+    "TargetWarning",
     "UnreliableErrorWarning",
     "WorkerError",
 ]
@@ -197,6 +198,10 @@ class RefusedModelWarning(PolyabayesWarning):
 
 class ScoreWarning(PolyabayesWarning):
     """A configuration could not be scored; the search goes on, its prior mass stays unexplored."""
+
+
+class TargetWarning(PolyabayesWarning):
+    """A total did not reach the standard error that was asked for; its own is stated with it."""
 
 
 class UnreliableErrorWarning(PolyabayesWarning):

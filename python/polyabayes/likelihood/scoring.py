@@ -14,7 +14,12 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    TargetWarning,
+    argument,
+)
 from polyabayes.likelihood.blocks import BlockScores, ScoringPlan
 from polyabayes.likelihood.foreign import Scorable, as_scorable
 from polyabayes.likelihood.methods import check_settings
@@ -127,7 +132,8 @@ def log_likelihood(
         annealing runs a document, whose bias of ln is reduced by differences of larger means in
         some documents (Rhee and Glynn 2015); where that is not enough, longer runs in the
         documents that carry the error. Sizes depend on the whole corpus, and on no chunking.
-        With method "auto", no other size, and ``reached`` tells whether the total got there.
+        With method "auto", no other size, and ``reached`` tells whether the total got there; a
+        TargetWarning says where it did not.
     event : {"sequence", "counts"}, optional
         The ordered tokens (default for LDA), or the bag of words with its multiplicity
         (default for gamma-Poisson).
@@ -252,7 +258,7 @@ def log_likelihood(
         with progress_bar(progress, corpus.n_documents, "document") as update:
             return corpus.score(plan, executor, update, sizes=sizes, number=number)
 
-    correction = None
+    correction, wanted = None, np.inf
     if target is None:
         scores = score(None, 0)
     else:
@@ -271,6 +277,14 @@ def log_likelihood(
         raise interrupted(scores.interruption, result)
     for category, message in doubts(result):
         warnings.warn(message, category, stacklevel=2)
+    if result.total_std_error > wanted:
+        warnings.warn(
+            f"the total has a standard error of {result.total_std_error:.3g} nats, not the "
+            f"{wanted:.3g} asked for: ask for less, or score documents one by one with "
+            f"{argument('target_std_error')}",
+            TargetWarning,
+            stacklevel=2,
+        )
     return result
 
 

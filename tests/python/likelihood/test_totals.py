@@ -9,6 +9,7 @@ import pytest
 
 import polyabayes as pb
 from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.likelihood import totals
 
 N_TOPICS, N_WORDS = 5, 60
 TOPICS = np.random.default_rng(3).dirichlet(np.full(N_WORDS, 0.4), N_TOPICS)
@@ -24,6 +25,7 @@ def exact() -> float:
     return pb.log_likelihood(MODEL, DATA.corpus, "exact", budget=1e10).total
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.TargetWarning")
 def test_totals_are_within_their_errors_and_these_within_the_target(exact: float) -> None:
     z, errors = [], []
     for seed in range(40):
@@ -45,6 +47,14 @@ def test_more_effort_goes_where_the_error_is(exact: float) -> None:
     assert (close.sizes >= loose.sizes).all()
     assert close.sizes.sum() > 2 * loose.sizes.sum()
     assert abs(close.total - exact) < 4 * close.total_std_error
+
+
+def test_a_target_that_is_missed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(totals, "_MOST_ROUNDS", 1)
+    with pytest.warns(pb.exceptions.TargetWarning, match=r"not the 0\.01 asked for"):
+        found = pb.log_likelihood(MODEL, DATA.corpus, total_std_error=0.01, random_state=0)
+    assert not found.reached.any()
+    assert found.total_std_error > 0.01
 
 
 def test_bits_depend_on_neither_threads_nor_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
