@@ -15,7 +15,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 # Tests of the core that end within minutes under an interpreter, by the rooms that index most.
-_MIRI = ("counts::", "urn::", "math::categorical", "math::cumulative", "rng::")
+_MIRI = ("counts::", "urn::", "math::categorical", "rng::")
+# Hostile arrays and exact values, under a checker of memory.
+_RUNNER = "target.x86_64-unknown-linux-gnu.runner=['valgrind', '--quiet', '--error-exitcode=9']"
+_VALGRIND = ["--config", _RUNNER, "--test", "core", "--", "hostile::", "exact::"]
 _REQUIREMENTS = ["numpy", "scipy", "scikit-learn", "safetensors"]
 
 
@@ -63,6 +66,7 @@ def main() -> int:
             [*pip_audit, "--no-deps", "--disable-pip", "-r", str(requirements)],
         ),
         _run("Miri", [*miri, "--version"], [*miri, "test", "--lib", "--", *_MIRI]),
+        _run("valgrind", ["valgrind", "--version"], ["cargo", "test", "--release", *_VALGRIND]),
     ]
     return 0 if all(clean) else 1
 

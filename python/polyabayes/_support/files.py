@@ -75,6 +75,17 @@ def reading(path: Path) -> Generator[None]:
 
 
 @contextmanager
+def writing(path: Path) -> Generator[None]:
+    """Turn what the system raises about a file that is written into FileAccessError."""
+    try:
+        yield
+    except FileAccessError:
+        raise
+    except OSError as error:
+        raise FileAccessError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+@contextmanager
 def content_of(path: Path) -> Generator[None]:
     """Name the file when its content does not make a corpus or a tensor."""
     try:
@@ -180,27 +191,24 @@ def replacing(path: Path) -> Generator[Any]:
     """
     unfinished: Path | None = None
     try:
-        target = Path(os.path.realpath(path))
-        mode = _mode_to_keep(path, target)
-        hidden = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-        with hidden.open("xb") as raw:
-            unfinished = hidden
-            if path.suffix == ".gz":
-                with gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed:
-                    yield packed
-            else:
-                yield raw
-            raw.flush()
-            os.fsync(raw.fileno())
-        if mode is not None:
-            hidden.chmod(mode)
-        hidden.replace(target)
-        unfinished = None
-        _sync_folder(target.parent)
-    except OSError as error:
-        if isinstance(error, FileAccessError):
-            raise
-        raise FileAccessError(f"cannot write {path}: {error.strerror or error}") from error
+        with writing(path):
+            target = Path(os.path.realpath(path))
+            mode = _mode_to_keep(path, target)
+            hidden = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+            with hidden.open("xb") as raw:
+                unfinished = hidden
+                if path.suffix == ".gz":
+                    with gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed:
+                        yield packed
+                else:
+                    yield raw
+                raw.flush()
+                os.fsync(raw.fileno())
+            if mode is not None:
+                hidden.chmod(mode)
+            hidden.replace(target)
+            unfinished = None
+            _sync_folder(target.parent)
     finally:
         if unfinished is not None:
             with suppress(OSError):

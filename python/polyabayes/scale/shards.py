@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support import checks
-from polyabayes._support.files import checked_path, reading, replacing
+from polyabayes._support.files import checked_path, reading, replacing, writing
 from polyabayes.data import sources
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import (
-    FileAccessError,
     FileFormatError,
     InvalidArgumentError,
     MissingDependencyError,
@@ -308,17 +307,17 @@ def write_shards(
     """
     path = checked_path(folder, "folder")
     wanted = None if n_shards is None else checks.whole_number("n_shards", n_shards)
-    try:
+    with writing(path):
         path.mkdir(parents=True, exist_ok=True)
         # The folder is no corpus while it has no manifest.
         (path / _MANIFEST).unlink(missing_ok=True)
-    except OSError as error:
-        raise FileAccessError(f"cannot use {path}: {error.strerror or error}") from error
-    with tempfile.TemporaryDirectory(dir=path) as scratch:
-        spool = _Spool(Path(scratch))
+        scratch = tempfile.TemporaryDirectory(dir=path)
+    with scratch as name:
+        spool = _Spool(Path(name))
         for block in _blocks(corpus, layer):
             spool.add(block)
-        return spool.write(path, wanted)
+        with writing(path):
+            return spool.write(path, wanted)
 
 
 def read_shards(folder: str | os.PathLike[str]) -> Shards:
@@ -452,7 +451,8 @@ class _Spool:
         self._lengths.append(np.asarray(counts.sum(axis=1), np.int64).ravel())
         self._cells.append(np.diff(counts.indptr).astype(np.int64))
         for name in ARRAYS[1:]:
-            with (self._folder / name).open("ab") as stream:
+            path = self._folder / name
+            with writing(path), path.open("ab") as stream:
                 getattr(counts, name).astype(_TYPES[name]).tofile(stream)
 
     def write(self, path: Path, n_shards: int | None) -> Shards:

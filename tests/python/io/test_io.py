@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import sys
 from types import SimpleNamespace
 
@@ -270,3 +271,21 @@ def test_what_cannot_be_written(tmp_path, corpus, write):
             write_corpus(corpus, tmp_path / name)
     with pytest.raises(InvalidArgumentError, match=r"word 1 .*write \.npz"):
         write_corpus(Corpus(DENSE, ["a", "b\nc", "d"]), tmp_path / "x.ldac")
+
+
+def test_files_are_on_the_disk_before_they_take_their_name(tmp_path, monkeypatch):
+    events = []
+    plain = {"fsync": os.fsync, "replace": os.replace}
+
+    def recorded(name):
+        def call(*arguments, **options):
+            events.append(name)
+            return plain[name](*arguments, **options)
+
+        return call
+
+    for name in plain:
+        monkeypatch.setattr(os, name, recorded(name))
+    write_corpus(Corpus([[1, 2]]), tmp_path / "x.npz")
+    # The content, the name, the folder that holds the name.
+    assert events == ["fsync", "replace", "fsync"]

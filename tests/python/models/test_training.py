@@ -131,6 +131,22 @@ def test_a_damaged_checkpoint_is_refused(tmp_path, data):
         pb.LatentDirichletAllocation(4, checkpoint=tmp_path).fit(data.corpus)
 
 
+def test_one_flipped_bit_of_a_checkpoint_is_refused(tmp_path, data):
+    file = tmp_path / "checkpoint.safetensors"
+    model = pb.LatentDirichletAllocation(4, max_iter=2, random_state=0, checkpoint=tmp_path)
+    model.fit(data.corpus)
+    content = file.read_bytes()
+    for bit in np.linspace(0, 8 * len(content) - 1, 23).astype(int):
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(changed)
+        with pytest.raises(errors.FileFormatError):
+            model.fit(data.corpus)
+        assert file.read_bytes() == changed
+    file.write_bytes(content)
+    model.fit(data.corpus)
+
+
 def test_the_checkpoint_of_another_prior_is_told_by_one_number(tmp_path, data):
     prior = np.full(40, 0.5)
     settings = {"max_iter": 2, "random_state": 0, "checkpoint": tmp_path}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -84,6 +87,27 @@ def test_blocks_with_other_words_are_refused(tmp_path: Path) -> None:
         pb.read_shards(tmp_path)
     with pytest.raises(InvalidArgumentError, match="no documents"):
         pb.write_shards(iter([]), tmp_path)
+
+
+def test_disks_that_fail_are_errors_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows are kept aside before they are divided: the disk may fail there, too."""
+    plain_open = Path.open
+
+    def failing(path: Path, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+        if mode == "ab":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return plain_open(path, mode, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", failing)
+    with pytest.raises(FileAccessError, match=r"cannot write .*Input/output error"):
+        pb.write_shards(CORPUS, tmp_path, 2)
+    assert not list(tmp_path.iterdir())
+    monkeypatch.undo()
+    (tmp_path / "file").touch()
+    with pytest.raises(FileAccessError, match="cannot write"):
+        pb.write_shards(CORPUS, tmp_path / "file", 2)
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
