@@ -18,7 +18,6 @@ use crate::counts::CountTensor;
 use crate::error::{Error, Result, array_of};
 use crate::math::{digamma, ln_gamma, ln_gamma_ratio};
 use crate::rng::{Key, LANES, Purpose, Rng};
-use crate::urn::Order;
 
 /// Least value of α + S - 1, which is clipped where the mode of a table lies on its border: every
 /// cell of the data must stay possible.
@@ -326,7 +325,7 @@ pub fn gibbs(
     let mut best = None;
     chains.anneal(sweeps.burn_in, || observer.advance(1), observer)?;
     for _ in 0..sweeps.n_kept {
-        chains.sweep(model, Order::Forward, observer)?;
+        chains.sweep(model, observer)?;
         let ln_laws = ln_law(&problem, model, chains.rows());
         let most_probable = || (0..LANES).max_by(|&x, &y| ln_laws[x].total_cmp(&ln_laws[y]));
         let lane = *best.get_or_insert_with(|| most_probable().unwrap_or(0));

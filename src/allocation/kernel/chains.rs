@@ -172,27 +172,16 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
-    pub(crate) fn sweep(
-        &mut self,
-        target: Target<'_>,
-        order: Order,
-        observer: &impl Observer,
-    ) -> Result<()> {
-        if order == Order::Backward {
-            self.sweep_heavy(target, order, observer)?;
-        }
+    pub(crate) fn sweep(&mut self, target: Target<'_>, observer: &impl Observer) -> Result<()> {
         match self.mixture.take() {
             Some(mut mixture) => {
-                let swept = self.sweep_mixture(&mut mixture, target, order, observer);
+                let swept = self.sweep_mixture(&mut mixture, target, observer);
                 self.mixture = Some(mixture);
                 swept?;
             }
-            None => self.sweep_light(target, order, observer)?,
+            None => self.sweep_light(target, observer)?,
         }
-        if order == Order::Forward {
-            self.sweep_heavy(target, order, observer)?;
-        }
-        Ok(())
+        self.sweep_heavy(target, observer)
     }
 
     /// Sweeps that go in equal steps from independent tokens to the law of allocations; `swept` is
@@ -210,23 +199,17 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         for sweep in 0..n_sweeps {
             let beta = sweep as f64 / n_sweeps as f64;
             let base = between(&average, &alphas, beta);
-            self.sweep(Target { base: &base, unit: beta }, Order::Forward, observer)?;
+            self.sweep(Target { base: &base, unit: beta }, observer)?;
             swept();
         }
         Ok(())
     }
 
     /// Redraws the tokens of heavy cells, in pairs of states. The rounds of pairs are drawn at
-    /// random: backwards, they come with the same probability in the opposite order.
-    fn sweep_heavy(
-        &mut self,
-        target: Target<'_>,
-        order: Order,
-        observer: &impl Observer,
-    ) -> Result<()> {
-        let (n, n_states) = (self.heavy.len(), self.problem.plan.n_states);
-        for step in 0..n {
-            let index = order.nth(step, n);
+    /// random.
+    fn sweep_heavy(&mut self, target: Target<'_>, observer: &impl Observer) -> Result<()> {
+        let n_states = self.problem.plan.n_states;
+        for index in 0..self.heavy.len() {
             let mut cell = Cell {
                 clique: &self.problem.plan.cliques[0],
                 bases: self.problem.bases(self.heavy[index]),
@@ -240,29 +223,30 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
                 }
                 let [dart, ..] = self.uniforms.next();
                 let round = (dart * n_rounds(n_states) as f64) as usize;
-                self.splits.draw(&mut cell, round, order, None, &mut self.uniforms, observer)?;
+                self.splits.draw(
+                    &mut cell,
+                    round,
+                    Order::Forward,
+                    None,
+                    &mut self.uniforms,
+                    observer,
+                )?;
             }
         }
         Ok(())
     }
 
     /// Redraws the tokens of light cells.
-    fn sweep_light(
-        &mut self,
-        target: Target<'_>,
-        order: Order,
-        observer: &impl Observer,
-    ) -> Result<()> {
+    fn sweep_light(&mut self, target: Target<'_>, observer: &impl Observer) -> Result<()> {
         let (n, part) = (self.light.len(), self.tokens_between_polls());
         for start in (0..n).step_by(part) {
             if observer.stopped() {
                 return Err(Error::Stopped);
             }
-            let steps = start..(start + part).min(n);
             counts::sweep(
                 &self.problem.plan,
                 self.problem.all_bases(),
-                steps.map(|step| order.nth(step, n)),
+                start..(start + part).min(n),
                 &self.light,
                 target,
                 &mut self.rows,
@@ -279,12 +263,9 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         &mut self,
         mixture: &mut Mixture,
         target: Target<'_>,
-        order: Order,
         observer: &impl Observer,
     ) -> Result<()> {
-        let n = self.places.len();
-        for step in 0..n {
-            let cell = order.nth(step, n);
+        for cell in 0..self.places.len() {
             let Place::States(start) = self.places[cell] else { continue };
             if observer.stopped() {
                 return Err(Error::Stopped);
@@ -295,7 +276,6 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
                 &self.problem.plan.cliques[0],
                 self.problem.bases(cell as u32),
                 &mut self.states[start..][..n_tokens],
-                order,
                 target,
                 &mut self.rows,
                 &mut self.sums,
@@ -353,18 +333,16 @@ mod tests {
         assert!(problem.margins.iter().any(|laid| laid.margin.exponent == -2));
         let alphas = problem.alphas();
         let target = Target { base: &alphas, unit: 0.7 };
-        for order in [Order::Forward, Order::Backward] {
-            let rng = || Key::new(3, Purpose::Score).rng();
-            let mut mixture = Chains::uniform(&problem, &mut rng(), &()).unwrap();
-            let mut any = Chains::uniform(&problem, &mut rng(), &()).unwrap();
-            assert!(any.mixture.take().is_some());
-            for _ in 0..50 {
-                mixture.sweep(target, order, &()).unwrap();
-                any.sweep(target, order, &()).unwrap();
-                assert_eq!(mixture.states, any.states);
-                assert_eq!(mixture.piles, any.piles);
-                assert_eq!(mixture.rows(), any.rows());
-            }
+        let rng = || Key::new(3, Purpose::Score).rng();
+        let mut mixture = Chains::uniform(&problem, &mut rng(), &()).unwrap();
+        let mut any = Chains::uniform(&problem, &mut rng(), &()).unwrap();
+        assert!(any.mixture.take().is_some());
+        for _ in 0..50 {
+            mixture.sweep(target, &()).unwrap();
+            any.sweep(target, &()).unwrap();
+            assert_eq!(mixture.states, any.states);
+            assert_eq!(mixture.piles, any.piles);
+            assert_eq!(mixture.rows(), any.rows());
         }
     }
 }

@@ -9,7 +9,6 @@ use super::counts::{Counts, States, Target};
 use crate::allocation::model::plan::{Clique, Plan};
 use crate::math::pick_lanes;
 use crate::rng::{LANES, Lanes, UniformLanes};
-use crate::urn::Order;
 
 /// Buffers of the draws.
 pub(crate) struct Mixture {
@@ -118,16 +117,13 @@ pub(crate) fn redraw(
     clique: &Clique,
     bases: &[u32],
     tokens: &mut [States],
-    order: Order,
     target: Target<'_>,
     rows: &mut [Counts],
     sums: &mut [Lanes],
     uniforms: &mut impl UniformLanes,
 ) {
     mixture.load(clique, bases, target, rows);
-    let n = tokens.len();
-    for step in 0..n {
-        let states = &mut tokens[order.nth(step, n)];
+    for states in tokens {
         mixture.weigh(clique, target.unit, states, sums);
         *states = pick_lanes(sums, uniforms.next());
         mixture.add(clique, target.unit, states);

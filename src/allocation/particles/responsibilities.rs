@@ -9,7 +9,6 @@ use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Result, array_of};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
-use crate::urn::Order;
 
 /// λ. The more is trusted, the lighter the tails of the proposals, and the more of the sum lies
 /// where no particle comes: errors are told too small. Less than this costs accuracy with many
@@ -126,7 +125,7 @@ impl Tallies {
         let mut counts = array_of("responsibilities of chains", n_counts, [0.0; LANES])?;
         let mut ln_laws = [0.0; LANES];
         for sweep in 0..GIBBS_SWEEPS {
-            chains.sweep(model, Order::Forward, observer)?;
+            chains.sweep(model, observer)?;
             if sweep % THINNING > 0 {
                 continue;
             }
