@@ -104,6 +104,15 @@ def shards(where: Path) -> None:
     write_text(where / "bounds", repr([shard.corpus().counts.sum() for shard in found]))
 
 
+def fit_shards(where: Path) -> None:
+    """Train on shards, whose every sweep is a checkpoint."""
+    found = pb.write_shards(CORPUS, where / "shards", 3)
+    lda = pb.LatentDirichletAllocation(
+        3, max_iter=20, burn_in=5, learn_priors=True, checkpoint=where / "state", **OPTIONS
+    )
+    lda.fit(found).save(where / "model.safetensors")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a result of this script; it is whole or not there, as those of the package are."""
     from polyabayes._support.files import replacing
@@ -119,6 +128,7 @@ WORK: dict[str, Callable[[Path], None]] = {
     "choose": choose,
     "writes": writes,
     "shards": shards,
+    "training on shards": fit_shards,
 }
 
 

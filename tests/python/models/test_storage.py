@@ -392,3 +392,36 @@ def test_states_that_no_training_was_in_are_refused(model, change, tmp_path):
     rewrite(tmp_path / "checkpoint.safetensors", change)
     with pytest.raises(errors.PolyabayesError):
         model.set_params(max_iter=6).fit(COUNTS)
+
+
+# Files of a user in a folder that is given as a checkpoint, with names near those of states.
+BESIDE = (
+    "notes.txt",
+    ".lda.safetensors.mine",
+    "choice.safetensors.bak",
+    "size-2-fold-0.safetensors.old",
+    "shard-00000.mine.sweep-1.topics",
+    f".model.safetensors.{'0' * 32}",
+)
+
+
+@pytest.mark.parametrize("work", ["train", "shards", "choose", "search"])
+def test_work_removes_nothing_that_it_did_not_write(work, tmp_path):
+    folder, corpus = tmp_path / "state", pb.Corpus(COUNTS)
+    folder.mkdir()
+    for name in BESIDE:
+        (folder / name).write_text(name)
+    model = LDA(2, max_iter=4, random_state=0, n_jobs=1)
+    if work == "train":
+        model.set_params(checkpoint=folder, checkpoint_every=1).fit(corpus)
+    elif work == "shards":
+        shards = pb.write_shards(corpus, tmp_path / "shards", 2)
+        model.set_params(checkpoint=folder).fit(shards)
+    elif work == "choose":
+        pb.choose_n_components(model, corpus, [1, 2], n_folds=2, checkpoint=folder)
+    else:
+        pb.WitnessSearch(
+            model, pb.priors.Poisson(2.0), scoring="bound", max_steps=2, checkpoint=folder
+        ).fit(corpus)
+    assert len(list(folder.iterdir())) > len(BESIDE)
+    assert all((folder / name).read_text() == name for name in BESIDE)
