@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from polyabayes import _core
 from polyabayes._support.files import reading, replacing
 from polyabayes.exceptions import FileAccessError, FileFormatError
-from polyabayes.scale.shards import ARRAYS, Shard
+from polyabayes.scale.shards import ARRAYS, HEADERS, Shard
 
 __all__ = [
     "ShardTraining",
@@ -142,7 +142,7 @@ def sweep_shards(
     training: ShardTraining, numbers: Iterable[int], order: SweepOrder
 ) -> tuple[Counts, NDArray[np.uint64]]:
     """Draw the topics of the tokens of some shards; give their counts, and the tables of topics."""
-    with reading(order.weights):
+    with reading(order.weights), HEADERS:
         weights = np.load(order.weights, mmap_mode="r", allow_pickle=False)
     totals, n_tables = np.zeros(weights.shape, np.uint32), np.zeros(len(order.a), np.uint64)
     for number in numbers:
@@ -288,7 +288,7 @@ class _TopicsReader:
         n_tokens = shard.n_tokens
         self._path, self._left, self._n_topics = path, n_tokens, n_topics
         self._checksum = 0
-        with reading(path), path.open("rb") as stream:
+        with reading(path), HEADERS, path.open("rb") as stream:
             version = np.lib.format.read_magic(stream)
             shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
             if version != (1, 0) or shape != (n_tokens,) or dtype != np.dtype("<u2"):

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -34,6 +35,9 @@ _MANIFEST = "manifest.json"
 # Arrays of compressed sparse rows, one file each.
 ARRAYS = ("indptr", "indices", "data")
 _TYPES = {"indptr": "<i8", "indices": "<u4", "data": "<u4"}
+
+# Headers of .npy files are Python literals; Python 3.11 fails where two threads parse such at once.
+HEADERS = threading.Lock()
 
 # Documents of a block where whole corpora are read in parts, and cells that are copied at once.
 _BLOCK_DOCUMENTS = 10_000
@@ -104,7 +108,7 @@ class Shard(NamedTuple):
         [2, 1, 3]
         """
         path = self.folder / f"{name}.npy"
-        with reading(path):
+        with reading(path), HEADERS:
             array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
         size = self.n_documents + 1 if name == "indptr" else self.n_cells
         if array.shape != (size,) or array.dtype != np.dtype(_TYPES[name]):

@@ -186,3 +186,11 @@ def test_offsets_that_lead_elsewhere_are_errors_of_the_file(
     np.save(path, offsets)
     with pytest.raises((FileFormatError, InvalidArgumentError)):
         pb.read_shards(tmp_path)[0].corpus()
+
+
+def test_many_threads_open_shards_at_once(tmp_path):
+    """The parser of literals in Python 3.11 is not safe in threads: it raised SystemError."""
+    shard = pb.write_shards([[2, 0, 1], [0, 3, 0]], tmp_path / "shards", n_shards=1)[0]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: int(shard.array("data").sum()), range(2_000)))
+    assert found == [6] * 2_000
