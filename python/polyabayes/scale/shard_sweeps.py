@@ -172,7 +172,7 @@ def ln_urns(
 ) -> tuple[int, int]:
     """Exact sums over documents of ln of their urns, and of their lengths' rising factorials."""
     urns = lengths = 0
-    a = np.array(a)  # What came with the task need not be aligned.
+    a = np.array(a)  # An array that came with the task may be unaligned; its copy is not.
     for number in numbers:
         shard = _unchanged(training, number)
         with _TopicsReader(topics_path(training, shard, state), shard, len(a)) as topics:
@@ -242,7 +242,7 @@ def _sweep(
     totals: Counts,
 ) -> NDArray[np.uint64]:
     """Draw the topics of a shard's tokens and add them to `totals`; give the tables."""
-    # What came with the task need not be aligned.
+    # Arrays that came with the task may be unaligned; their copies are not.
     scale, a = np.array(order.scale), np.array(order.a)
     n_tables = np.zeros(len(a), np.uint64)
 

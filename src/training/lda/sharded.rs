@@ -8,8 +8,8 @@ use crate::training::sweeps::Gathered;
 
 /// The part of a Gibbs sampler of LDA that belongs to no document.
 ///
-/// With the topics of tokens drawn by [`sweep_part`](crate::training::sweep_part), part by part of the
-/// corpus, it is the chain of [`LdaSampler`](super::LdaSampler), bit for bit. Counts are words x topics,
+/// The chain is that of [`LdaSampler`](super::LdaSampler), bit for bit, where
+/// [`sweep_part`](crate::training::sweep_part) draws the topics of tokens, part by part. Counts are words x topics,
 /// those of all parts in sum.
 pub struct ShardedLda {
     globals: Globals,

@@ -11,8 +11,8 @@ use crate::training::sweeps::Gathered;
 
 /// The part of one start that belongs to no document.
 ///
-/// With the topics of tokens drawn by [`sweep_part`](crate::training::sweep_part), part by part of the
-/// corpus, it comes to the topics of [`find_topics`](super::find_topics). Counts are words x topics,
+/// The topics are those of [`find_topics`](super::find_topics), where
+/// [`sweep_part`](crate::training::sweep_part) draws the topics of tokens, part by part. Counts are words x topics,
 /// those of all parts in sum.
 pub struct ShardedStart {
     wide: WideStart,
