@@ -203,13 +203,15 @@ def note(
 
 def summary(found: dict[str, list[tuple[int, int, float]]]) -> None:
     """A line a rival."""
-    print(f"\n{'':<26} {'within 1':>9} {'within 10 %':>12} {'ln ratio':>9} {'seconds':>8}")
+    print(
+        f"\n{'':<26} {'exact':>6} {'within 1':>9} {'within 10 %':>12} {'ln ratio':>9} {'seconds':>8}"
+    )
     for rival, rows in found.items():
         truth, size, seconds = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
         gap = np.abs(size - truth)
         tenth = (gap <= np.maximum(1, truth / 10)).mean()
         print(
-            f"{rival:<26} {(gap <= 1).mean():>9.0%} {tenth:>12.0%}"
+            f"{rival:<26} {(gap == 0).mean():>6.0%} {(gap <= 1).mean():>9.0%} {tenth:>12.0%}"
             f" {np.log(size / truth).mean():>+9.2f} {seconds.mean():>8.1f}"
         )
 

@@ -27,7 +27,7 @@ from polyabayes.cli.output import (
     write_table,
 )
 from polyabayes.exceptions import InvalidArgumentError
-from polyabayes.io.tns import default_axes
+from polyabayes.io.tensors.tns import default_axes
 
 
 def evidence(arguments: argparse.Namespace) -> int:

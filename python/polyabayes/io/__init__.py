@@ -13,23 +13,23 @@ from polyabayes.data.cells import checked_axes
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, InvalidTypeError
-from polyabayes.io.csv_counts import read_csv
 from polyabayes.io.docword import read_docword
 from polyabayes.io.exposures import resolve_exposure
-from polyabayes.io.factor_tables import (
-    read_factor_csv,
-    read_factor_parquet,
-    write_factor_csv,
-)
 from polyabayes.io.ldac import read_ldac, write_ldac
 from polyabayes.io.mallet import read_mallet
 from polyabayes.io.matrix_market import read_matrix_market, write_matrix_market
 from polyabayes.io.npz import read_npz, write_npz
 from polyabayes.io.svmlight import read_svmlight
-from polyabayes.io.tables import read_parquet
-from polyabayes.io.tensor_npz import read_tensor_npz, write_tensor_npz
+from polyabayes.io.tabular.csv_counts import read_csv
+from polyabayes.io.tabular.factor_tables import (
+    read_factor_csv,
+    read_factor_parquet,
+    write_factor_csv,
+)
+from polyabayes.io.tabular.parquet import read_parquet
+from polyabayes.io.tensors.npz import read_tensor_npz, write_tensor_npz
+from polyabayes.io.tensors.tns import read_tns, write_tns
 from polyabayes.io.text import read_text
-from polyabayes.io.tns import read_tns, write_tns
 from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary
 
 __all__ = ["read_corpus", "read_tensor", "write_corpus", "write_tensor"]

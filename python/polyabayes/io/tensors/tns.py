@@ -14,7 +14,7 @@ from polyabayes.data.cells import MAX_TOTAL, Integers, checked_sizes
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import is_number, parse_integer_lines
-from polyabayes.io.modes import modes_path, read_modes, write_modes
+from polyabayes.io.tensors.modes import modes_path, read_modes, write_modes
 
 Shape = tuple[int, ...]
 

@@ -16,8 +16,8 @@ import numpy as np
 from polyabayes._support.files import content_of, replacing
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.io.delimited import DelimitedFile, Dialect, label_order, number_of
-from polyabayes.io.tables import load_pandas, read_parquet_frame
+from polyabayes.io.tabular.delimited import DelimitedFile, Dialect, label_order, number_of
+from polyabayes.io.tabular.parquet import load_pandas, read_parquet_frame
 
 _COUNTS = "count"
 _MOST_SHOWN = 40

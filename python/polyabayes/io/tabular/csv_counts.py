@@ -21,7 +21,6 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.data.frames import LONG_COLUMNS, counted_texts, texts_of
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.io.delimited import DelimitedFile, Dialect, Record, label_order, number_of
 from polyabayes.io.integers import (
     count_mistake,
     fields_per_line,
@@ -29,7 +28,8 @@ from polyabayes.io.integers import (
     parse_fields,
     whole_count,
 )
-from polyabayes.io.tables import load_pandas
+from polyabayes.io.tabular.delimited import DelimitedFile, Dialect, Record, label_order, number_of
+from polyabayes.io.tabular.parquet import load_pandas
 from polyabayes.io.vocabularies import with_vocabulary
 
 Layout = Literal["auto", "wide", "long"]

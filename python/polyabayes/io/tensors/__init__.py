@@ -1,0 +1,1 @@
+"""Count tensors: coordinate lists with the names of their modes, and .npz files."""
