@@ -204,7 +204,8 @@ def note(
 def summary(found: dict[str, list[tuple[int, int, float]]]) -> None:
     """A line a rival."""
     print(
-        f"\n{'':<26} {'exact':>6} {'within 1':>9} {'within 10 %':>12} {'ln ratio':>9} {'seconds':>8}"
+        f"\n{'':<26} {'exact':>6} {'within 1':>9} {'within 10 %':>12}"
+        f" {'ln ratio':>9} {'seconds':>8}"
     )
     for rival, rows in found.items():
         truth, size, seconds = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
