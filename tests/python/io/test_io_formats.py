@@ -38,7 +38,9 @@ def dense(corpus: Corpus) -> list[list[int]]:
 # other formats
 
 
-@pytest.mark.parametrize("content", [DOCWORD, DOCWORD.rstrip(), gzip.compress(DOCWORD.encode())])
+@pytest.mark.parametrize(
+    "content", [DOCWORD, DOCWORD.rstrip(), gzip.compress(DOCWORD.encode(), mtime=0)]
+)
 @pytest.mark.parametrize("block_bytes", [1 << 24, 10])
 def test_docword(write, monkeypatch, content, block_bytes):
     monkeypatch.setattr(files, "_BLOCK_BYTES", block_bytes)

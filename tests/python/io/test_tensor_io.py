@@ -104,7 +104,9 @@ def test_many_cells_are_written_in_pieces(tmp_path):
 # FROSTT
 
 
-@pytest.mark.parametrize("content", [TNS, TNS.replace("\n", "\r\n"), gzip.compress(TNS.encode())])
+@pytest.mark.parametrize(
+    "content", [TNS, TNS.replace("\n", "\r\n"), gzip.compress(TNS.encode(), mtime=0)]
+)
 @pytest.mark.parametrize("block_bytes", [1 << 24, 10])
 def test_tns(write, monkeypatch, content, block_bytes):
     monkeypatch.setattr(files, "_BLOCK_BYTES", block_bytes)
