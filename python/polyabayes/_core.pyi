@@ -10,6 +10,7 @@ __all__ = [
     "Allocation",
     "AllocationCompletion",
     "AllocationDecomposition",
+    "AllocationDraws",
     "AllocationEstimate",
     "AllocationTempering",
     "Documents",
@@ -432,6 +433,24 @@ class AllocationTempering:
     @property
     def converged(self) -> bool: ...
 
+@final
+class AllocationDraws:
+    @property
+    def tempering(self) -> AllocationTempering | None: ...
+    @property
+    def estimate(self) -> AllocationEstimate | None: ...
+    @property
+    def hidden(self) -> list[int]: ...
+    @property
+    def replicates(self) -> list[int]: ...
+    @property
+    def ln_laws(self) -> list[float]: ...
+    @property
+    def counts(self) -> list[_Floats]: ...
+    def allocation(
+        self, draw: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]: ...
+
 def is_doubtful(std_error: float, n_eff: float, n_replicates: int) -> bool: ...
 
 @final
@@ -469,6 +488,15 @@ class Allocation:
         progress: Callable[[int], None] | None = None,
     ) -> tuple[str, AllocationEstimate, AllocationTempering | None, BaseException | None]: ...
     def allocations(self, budget: float) -> tuple[_Floats, _Floats, NDArray[np.int64]]: ...
+    def draws(
+        self,
+        options: _EvidenceOptions,
+        *,
+        n_draws: int,
+        seed: int,
+        n_jobs: int,
+        progress: Callable[[int], None] | None = None,
+    ) -> tuple[AllocationDraws, BaseException | None]: ...
     def best_particle(
         self,
         options: _EvidenceOptions,

@@ -27,8 +27,8 @@ mod _core {
     use super::allocation::model::Allocation;
     #[pymodule_export]
     use super::allocation::results::{
-        AllocationCompletion, AllocationDecomposition, AllocationEstimate, AllocationTempering,
-        is_doubtful,
+        AllocationCompletion, AllocationDecomposition, AllocationDraws, AllocationEstimate,
+        AllocationTempering, is_doubtful,
     };
     #[pymodule_export]
     use super::convert::panic;
