@@ -13,6 +13,7 @@ mod memory;
 mod missing;
 mod model;
 mod particles;
+mod posterior;
 mod tempering;
 
 pub use ascent::decomposition::{
@@ -27,3 +28,4 @@ pub use missing::incomplete::Incomplete;
 pub use model::network::{Network, Prior};
 pub use model::problem::Problem;
 pub use particles::smc::{Filter, TokenOrder};
+pub use posterior::{Draw, Posterior, posterior};

@@ -6,13 +6,13 @@ use std::ops::RangeInclusive;
 use super::kernel::chains;
 use super::kernel::counts::States;
 use super::kernel::risings::{Risings, ln_urn_rising};
-use super::kernel::tempered::Tempered;
+use super::kernel::tempered::{Allocated, Tempered};
 use super::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::Result;
 use crate::rng::{Key, LANES, Lanes, Rng};
 use crate::temper::annealing::Path;
-use crate::temper::{self, Options, Outcome, Target, anneal, temper};
+use crate::temper::{self, Options, Outcome, Target, anneal, temper_and_draw};
 use crate::urn::Order;
 
 /// Allocations of a problem, from independent uniform hidden values to the law.
@@ -96,6 +96,7 @@ impl Target for Allocations<'_> {
 
 impl temper::Chains for Tempered<'_> {
     type Level = f64;
+    type State = Allocated;
 
     fn sweep(&mut self, betas: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
         Tempered::sweep(self, betas.map(|beta| *beta), Order::Forward, observer)
@@ -103,6 +104,10 @@ impl temper::Chains for Tempered<'_> {
 
     fn values(&self) -> Lanes {
         Tempered::values(self)
+    }
+
+    fn state(&self, lane: usize) -> Allocated {
+        Tempered::state(self, lane)
     }
 }
 
@@ -176,20 +181,21 @@ pub(crate) fn joined(problem: &Problem) -> Option<Problem> {
     Some(joined)
 }
 
-/// ln Z: allocations of all tokens, summed.
+/// ln Z: allocations of all tokens, summed; and up to `n_kept` draws from them by each replicate.
 ///
 /// # Errors
-/// Those of [`temper`].
+/// Those of [`temper_and_draw`].
 pub(crate) fn ln_sum(
     problem: &Problem,
     options: &Options,
+    n_kept: usize,
     key: Key,
     observer: &impl Observer,
-) -> Result<Outcome> {
+) -> Result<(Outcome, Vec<Vec<Allocated>>)> {
     let joined = joined(problem);
     let problem = joined.as_ref().unwrap_or(problem);
     let target = Allocations::new(problem, key.unit(0), observer)?;
-    temper(&target, options, key.unit(1), observer)
+    temper_and_draw(&target, options, n_kept, key.unit(1), observer)
 }
 
 #[cfg(test)]
@@ -244,7 +250,7 @@ mod tests {
             };
             for seed in 0..3 {
                 let key = Key::new(seed, Purpose::Score);
-                let found = ln_sum(problem, &options, key, &()).unwrap();
+                let found = ln_sum(problem, &options, 0, key, &()).unwrap().0;
                 let (gap, error) = (found.ln_value() - exact, found.std_error());
                 assert!(gap.abs() < 4.0 * error, "{index}, {seed}: {gap} {error}");
                 assert!(error < 0.2, "{index}, {seed}: {error}");

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::outcome::Outcome;
 use super::replicate::{Replicate, pilot};
-use super::target::Target;
+use super::target::{Chains, Target};
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::rng::Key;
@@ -66,6 +66,9 @@ const EXTRA_ROUNDS: usize = 1;
 /// Cost of all rounds, in draws of one number, beyond which no longer round is begun.
 const BUDGET: f64 = 4e10;
 
+/// States of chains at γ_1, replicate after replicate.
+pub type Draws<'a, T> = Vec<Vec<<<T as Target>::Chains<'a> as Chains>::State>>;
+
 /// ln of the normalising constant of γ_1 over that of γ_0.
 ///
 /// A stop after the first round keeps the last round that all replicates have finished.
@@ -78,6 +81,21 @@ pub fn temper<T: Target>(
     key: Key,
     observer: &impl Observer,
 ) -> Result<Outcome> {
+    temper_and_draw(target, options, 0, key, observer).map(|(outcome, _)| outcome)
+}
+
+/// [`temper`], and draws of γ_1: up to `n_kept` states of each replicate, at equal distances over its
+/// last round.
+///
+/// # Errors
+/// Those of [`temper`].
+pub fn temper_and_draw<'a, T: Target>(
+    target: &'a T,
+    options: &Options,
+    n_kept: usize,
+    key: Key,
+    observer: &impl Observer,
+) -> Result<(Outcome, Draws<'a, T>)> {
     let start = |replicate: usize| {
         Replicate::new(target, key.unit(replicate as u64), options.max_chains, observer)
     };
@@ -88,12 +106,12 @@ pub fn temper<T: Target>(
     let (mut outcome, mut n_scans) = (Outcome::default(), FIRST_SCANS);
     let mut n_agreed = 0;
     loop {
-        let run = |replicate: &mut Replicate<_>| replicate.round(target, n_scans, observer);
+        let run = |replicate: &mut Replicate<_>| replicate.round(target, n_scans, n_kept, observer);
         match replicates.par_iter_mut().map(run).collect::<Result<Vec<_>>>() {
             Ok(found) => outcome.add(&found, n_scans),
             Err(Error::Stopped) if !outcome.rounds.is_empty() => {
                 outcome.stopped = true;
-                return Ok(outcome);
+                break;
             }
             Err(error) => return Err(error),
         }
@@ -111,14 +129,14 @@ pub fn temper<T: Target>(
             n_agreed <= EXTRA_ROUNDS && (n_scans <= ANY_COST_SCANS || costs_little)
         };
         if outcome.converged || !goes_on {
-            return Ok(outcome);
+            break;
         }
     }
+    Ok((outcome, replicates.into_iter().map(Replicate::into_kept).collect()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::target::Chains;
     use super::*;
     use crate::control::Stop;
     use crate::rng::{LANES, Lanes, Purpose, Rng, Stream as _, UniformLanes as _, Uniforms};
@@ -164,6 +182,7 @@ mod tests {
 
     impl Chains for Walkers<'_> {
         type Level = f64;
+        type State = usize;
 
         fn sweep(&mut self, levels: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
             if observer.stopped() {
@@ -187,6 +206,10 @@ mod tests {
 
         fn values(&self) -> Lanes {
             self.states.map(|state| self.values[state])
+        }
+
+        fn state(&self, lane: usize) -> usize {
+            self.states[lane]
         }
     }
 
@@ -212,6 +235,27 @@ mod tests {
             squares += ((found.ln_value() - target.ln_ratio()) / error).powi(2);
         }
         assert!(squares / 40.0 < 4.0, "{squares}");
+    }
+
+    #[test]
+    fn draws_have_the_probabilities_of_the_target() {
+        let target = Valley::new();
+        let asked = Options { n_replicates: 20, ..options(4096) };
+        let key = Key::new(3, Purpose::Score);
+        let (found, draws) = temper_and_draw(&target, &asked, 300, key, &()).unwrap();
+        assert_eq!(found, temper(&target, &asked, key, &()).unwrap());
+        let weights = target.0.iter().map(|value| value.exp());
+        let (above, all) = (weights.clone().skip(20).sum::<f64>(), weights.sum::<f64>());
+        let share = |states: &Vec<usize>| {
+            assert_eq!(states.len(), 300);
+            states.iter().filter(|&&state| state >= 20).count() as f64 / 300.0
+        };
+        let shares: Vec<f64> = draws.iter().map(share).collect();
+        let mean = shares.iter().sum::<f64>() / 20.0;
+        let squares: f64 = shares.iter().map(|share| (share - mean).powi(2)).sum();
+        let error = (squares / (20.0 * 19.0)).sqrt();
+        assert!((mean - above / all).abs() < 4.0 * error, "{mean} {} {error}", above / all);
+        assert!(error < 0.05, "{error}");
     }
 
     #[test]

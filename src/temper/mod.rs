@@ -18,6 +18,6 @@ mod outcome;
 mod replicate;
 mod target;
 
-pub use engine::{Options, anneal, schedule, temper};
+pub use engine::{Draws, Options, anneal, schedule, temper, temper_and_draw};
 pub use outcome::{Outcome, Round};
 pub use target::{Chains, Target};

@@ -33,7 +33,7 @@ enum Trip {
 }
 
 /// A ladder of chains.
-pub(super) struct Replicate<C> {
+pub(super) struct Replicate<C: Chains> {
     groups: Vec<C>,
     betas: Vec<f64>,
     /// Chain at every rung.
@@ -42,6 +42,8 @@ pub(super) struct Replicate<C> {
     /// Scans so far: their parity says which pairs swap.
     n_scans: usize,
     rng: Rng,
+    /// States at the target that were kept of the last round.
+    kept: Vec<C::State>,
 }
 
 /// Findings of one round of one ladder.
@@ -85,6 +87,7 @@ impl<C: Chains> Replicate<C> {
             trips: vec![Trip::None; n],
             n_scans: 0,
             rng: key.unit(0).rng(),
+            kept: Vec::new(),
         };
         replicate.anneal(target, observer)?;
         Ok(replicate)
@@ -122,7 +125,13 @@ impl<C: Chains> Replicate<C> {
         }
     }
 
-    /// A round of scans, after which the rungs are respaced.
+    /// The states that were kept of the last round.
+    pub(super) fn into_kept(self) -> Vec<C::State> {
+        self.kept
+    }
+
+    /// A round of scans, after which the rungs are respaced. States at the target are kept of
+    /// `n_kept` scans at equal distances, or of all where there are fewer.
     ///
     /// # Errors
     /// Those of the sweeps.
@@ -130,6 +139,7 @@ impl<C: Chains> Replicate<C> {
         &mut self,
         target: &T,
         n_scans: usize,
+        n_kept: usize,
         observer: &impl Observer,
     ) -> Result<Found>
     where
@@ -141,8 +151,13 @@ impl<C: Chains> Replicate<C> {
         let n = betas.len();
         let mut values = vec![Vec::with_capacity(n_scans); n];
         let (mut rejections, mut n_trips) = (vec![0.0; n - 1], 0);
-        for _ in 0..n_scans {
+        let mut kept = Vec::with_capacity(n_kept.min(n_scans));
+        for scan in 0..n_scans {
             self.sweep(&levels, target.sweep_cost(), observer)?;
+            if (scan + 1) * n_kept.min(n_scans) / n_scans > kept.len() {
+                let chain = self.chains[n - 1];
+                kept.push(self.groups[chain / LANES].state(chain % LANES));
+            }
             let of_groups: Vec<Lanes> = self.groups.iter().map(Chains::values).collect();
             let of_chains = of_groups.as_flattened();
             for (values, &chain) in values.iter_mut().zip(&self.chains) {
@@ -159,6 +174,7 @@ impl<C: Chains> Replicate<C> {
         }
         let barrier = Barrier::new(&betas, &rejections);
         self.betas = barrier.ladder(n);
+        self.kept = kept;
         Ok(Found { steps, barrier: barrier.total(), n_trips, betas, rejections })
     }
 

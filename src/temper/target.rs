@@ -33,6 +33,9 @@ pub trait Chains: Send {
     /// Level of the [`Target`].
     type Level: Send + Sync;
 
+    /// State of one chain, to be looked at when tempering has ended.
+    type State: Send;
+
     /// Moves every chain by a kernel that leaves γ_β unchanged, at a level for every lane. At β = 0
     /// the chain is drawn afresh.
     ///
@@ -42,4 +45,7 @@ pub trait Chains: Send {
 
     /// V of every chain: ln γ_1 - ln γ_0.
     fn values(&self) -> Lanes;
+
+    /// The present state of the chain in a lane.
+    fn state(&self, lane: usize) -> Self::State;
 }

@@ -3,13 +3,15 @@
 use numpy::{PyArray1, PyReadonlyArray1};
 use polyabayes::allocation::{
     Allocations, Limits, Network, Prior, Problem, Sweeps, allocations, ascend, best_particle,
-    evidence, gibbs, sandwich,
+    evidence, gibbs, posterior, sandwich,
 };
 use polyabayes::counts::CountTensor;
 use pyo3::prelude::*;
 
 use super::options::{EvidenceOptions, ascent, method_name};
-use super::results::{AllocationDecomposition, AllocationEstimate, AllocationTempering};
+use super::results::{
+    AllocationDecomposition, AllocationDraws, AllocationEstimate, AllocationTempering,
+};
 use crate::detach;
 
 /// ln of probabilities, multiplicities and numbers of parameters.
@@ -124,6 +126,26 @@ impl Allocation {
         let reals = |values| PyArray1::from_vec(py, values).unbind();
         let n_parameters = PyArray1::from_vec(py, n_parameters).unbind();
         Ok((reals(ln_probabilities), reals(multiplicities), n_parameters))
+    }
+
+    /// Allocations from the posterior, of the last round of tempering: `n_draws` or a few more, and
+    /// the exception that cut it short.
+    #[pyo3(signature = (options, *, n_draws, seed, n_jobs, progress = None))]
+    fn draws(
+        &self,
+        py: Python<'_>,
+        options: EvidenceOptions,
+        n_draws: usize,
+        seed: u64,
+        n_jobs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(AllocationDraws, Option<Py<PyAny>>)> {
+        let settings = options.to_core()?;
+        let outcome = detach::run(py, n_jobs, progress, |watch| {
+            let found = posterior(&self.problem, &settings, n_draws, seed, watch)?;
+            Ok(AllocationDraws::new(found, &self.network, &self.data))
+        })?;
+        Ok(outcome.into_parts(py))
     }
 
     /// Family counts of the most probable particle of one run.

@@ -1,9 +1,11 @@
 //! Results of the evidence, decompositions and missing cells, as Python gets them.
 
-use numpy::PyArray1;
+use numpy::{PyArray1, PyArray2};
 use polyabayes::Estimate;
-use polyabayes::allocation::{Completion, Decomposition};
+use polyabayes::allocation::{Completion, Decomposition, Draw, Network, Posterior};
+use polyabayes::counts::CountTensor;
 use polyabayes::temper::{Outcome, Round};
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
 /// ln of a probability, and how well it is known.
@@ -41,6 +43,9 @@ pub(crate) struct AllocationTempering {
 /// Scans, estimates of the replicates, both sides, round trips, barrier.
 type RoundRow = (usize, Vec<f64>, (f64, f64), u64, f64);
 
+/// Cells, numbers of tokens, hidden values.
+type Groups = (Py<PyArray1<u32>>, Py<PyArray1<u32>>, Py<PyArray1<u32>>);
+
 impl AllocationTempering {
     pub(super) fn new(outcome: Outcome) -> Self {
         AllocationTempering { outcome }
@@ -74,6 +79,76 @@ impl AllocationTempering {
     #[getter]
     fn converged(&self) -> bool {
         self.outcome.converged
+    }
+}
+
+/// Allocations drawn from their posterior.
+#[pyclass(frozen, module = "polyabayes._core")]
+pub(crate) struct AllocationDraws {
+    posterior: Posterior,
+    /// Counts of all tables, draw after draw.
+    counts: Vec<Vec<Vec<f64>>>,
+}
+
+impl AllocationDraws {
+    pub(super) fn new(posterior: Posterior, network: &Network, data: &CountTensor) -> Self {
+        let of_draw = |draw: &Draw| draw.counts(network, data, &posterior.hidden);
+        let counts = posterior.draws.iter().map(of_draw).collect();
+        AllocationDraws { posterior, counts }
+    }
+}
+
+#[pymethods]
+impl AllocationDraws {
+    /// Rounds of the tempering; None where nothing is hidden.
+    #[getter]
+    fn tempering(&self) -> Option<AllocationTempering> {
+        self.posterior.tempering.clone().map(AllocationTempering::new)
+    }
+
+    /// ln Pr(X | T) and how well it is known; None where nothing is hidden.
+    #[getter]
+    fn estimate(&self) -> Option<AllocationEstimate> {
+        self.posterior.tempering.as_ref().map(|outcome| outcome.estimate().into())
+    }
+
+    /// Hidden nodes, by number.
+    #[getter]
+    fn hidden(&self) -> Vec<usize> {
+        self.posterior.hidden.clone()
+    }
+
+    /// Replicate that every draw comes from.
+    #[getter]
+    fn replicates(&self) -> Vec<usize> {
+        self.posterior.draws.iter().map(|draw| draw.replicate).collect()
+    }
+
+    /// ln Pr(X, S | T) of every draw.
+    #[getter]
+    fn ln_laws(&self) -> Vec<f64> {
+        self.posterior.draws.iter().map(|draw| draw.ln_law).collect()
+    }
+
+    /// Counts of every table, flat, (child, parents...), of every draw.
+    #[getter]
+    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyArray2<f64>>>> {
+        let n_tables = self.counts.first().map_or(0, Vec::len);
+        let table = |table: usize| {
+            let rows: Vec<Vec<f64>> = self.counts.iter().map(|draw| draw[table].clone()).collect();
+            Ok(PyArray2::from_vec2(py, &rows)?)
+        };
+        (0..n_tables).map(table).collect()
+    }
+
+    /// Cells and numbers of the groups of equal tokens of a draw, and the values of their hidden
+    /// nodes, group after group.
+    fn allocation(&self, py: Python<'_>, draw: usize) -> PyResult<Groups> {
+        let found = self.posterior.draws.get(draw);
+        let draw = found.ok_or_else(|| PyIndexError::new_err(format!("draw {draw}")))?;
+        let (cells, numbers): (Vec<u32>, Vec<u32>) = draw.groups.iter().copied().unzip();
+        let array = |values| PyArray1::from_vec(py, values).unbind();
+        Ok((array(cells), array(numbers), array(draw.values.clone())))
     }
 }
 

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::settings::{Sampler, Settings};
+use crate::allocation::kernel::tempered::Allocated;
 use crate::allocation::memory::Load;
 use crate::allocation::model::problem::Problem;
 use crate::allocation::particles::lookahead;
@@ -35,7 +36,7 @@ pub(super) fn ln_sum(
         Sampler::Smc => (replicates.smc()?, settings.filter().n_particles),
         Sampler::SmcLookahead => (replicates.lookahead()?, settings.filter().n_particles),
         Sampler::Tempered => {
-            let outcome = replicates.tempered()?;
+            let (outcome, _) = tempered(problem, settings, 0, seed, observer)?;
             return Ok((outcome.estimate(), Some(outcome)));
         }
     };
@@ -99,15 +100,26 @@ impl<O: Observer> Replicates<'_, O> {
             Ok((lookahead::ln_sum(problem, &expected, &filter, &mut rng, self.observer)?, 0.0))
         })
     }
+}
 
-    fn tempered(&self) -> Result<Outcome> {
-        let n_replicates = self.settings.n_replicates();
-        let options = Options {
-            n_replicates,
-            target_std_error: self.settings.target_std_error(),
-            max_scans: self.settings.n_samples,
-            max_chains: tempering::max_chains(self.problem, n_replicates),
-        };
-        tempering::ln_sum(self.problem, &options, self.key, self.observer)
-    }
+/// Tempering, and up to `n_kept` draws from the posterior by each replicate.
+///
+/// # Errors
+/// [`Error::SamplerMemory`]; those of [`tempering::ln_sum`].
+pub(crate) fn tempered(
+    problem: &Problem,
+    settings: &Settings,
+    n_kept: usize,
+    seed: u64,
+    observer: &impl Observer,
+) -> Result<(Outcome, Vec<Vec<Allocated>>)> {
+    check_memory(problem, Sampler::Tempered, settings)?;
+    let n_replicates = settings.n_replicates();
+    let options = Options {
+        n_replicates,
+        target_std_error: settings.target_std_error(),
+        max_scans: settings.n_samples,
+        max_chains: tempering::max_chains(problem, n_replicates),
+    };
+    tempering::ln_sum(problem, &options, n_kept, Key::new(seed, Purpose::Score), observer)
 }

@@ -25,6 +25,16 @@ use crate::urn::Order;
 /// fewer where the others move the tokens' names as well, and sweeps bring more in the same time.
 const STATES_A_ROUND: [usize; 2] = [3, 16];
 
+/// An allocation: groups of tokens of one cell that share the states of all cliques.
+pub(crate) struct Allocated {
+    /// ln π.
+    pub(crate) ln_law: f64,
+    /// Cell and number of tokens of each group.
+    pub(crate) groups: Vec<(u32, u32)>,
+    /// States of all cliques, group after group.
+    pub(crate) states: Vec<u32>,
+}
+
 /// Chains that are swept at a β of their own.
 pub(crate) struct Tempered<'a> {
     chains: Chains<'a, Uniforms>,
@@ -226,9 +236,28 @@ impl<'a> Tempered<'a> {
         n_holding
     }
 
+    /// The allocation in a lane.
+    pub(crate) fn state(&self, lane: usize) -> Allocated {
+        let Chains { light, states, heavy, piles, .. } = &self.chains;
+        let plan = &self.problem.plan;
+        let mut groups: Vec<(u32, u32)> = light.iter().map(|&cell| (cell, 1)).collect();
+        let mut states: Vec<u32> = states.iter().map(|states| states[lane]).collect();
+        for (&cell, piles) in heavy.iter().zip(piles.chunks_exact(plan.n_states)) {
+            for (state, pile) in (0..).zip(piles).filter(|(_, pile)| pile[lane] > 0) {
+                groups.push((cell, pile[lane] as u32));
+                states.push(state);
+            }
+        }
+        Allocated { ln_law: self.ln_laws([0.0; LANES])[lane], groups, states }
+    }
+
     /// V = ln π - ln u of every lane.
     pub(crate) fn values(&self) -> Lanes {
-        let mut values = self.ln_references.map(|ln_reference| -ln_reference);
+        self.ln_laws(self.ln_references.map(|ln_reference| -ln_reference))
+    }
+
+    /// `values` with ln π added.
+    fn ln_laws(&self, mut values: Lanes) -> Lanes {
         for (margin, laid) in self.problem.margins.iter().enumerate() {
             for counts in &self.chains.rows[laid.rows()] {
                 for lane in 0..LANES {

@@ -1,0 +1,220 @@
+//! Draws from the posterior of allocations, by tempering: chains that change modes.
+
+use super::evidence::{Settings, tempered};
+use super::kernel::tempered::Allocated;
+use super::model::network::{Margin, Network};
+use super::model::plan::Plan;
+use super::model::problem::Problem;
+use super::tempering::joined;
+use crate::control::Observer;
+use crate::counts::CountTensor;
+use crate::error::Result;
+use crate::temper::Outcome;
+
+/// Allocations drawn from their posterior, given the data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Posterior {
+    /// Rounds of the tempering that drew them; none where nothing is hidden.
+    pub tempering: Option<Outcome>,
+    /// Hidden nodes, in the order of their values in a [`Draw`].
+    pub hidden: Vec<usize>,
+    /// Draws, replicate after replicate.
+    pub draws: Vec<Draw>,
+}
+
+/// One allocation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draw {
+    /// Replicate that it comes from: draws of one are from the same ladder, and correlated.
+    pub replicate: usize,
+    /// ln Pr(X, S | T) of the allocation of all tokens.
+    pub ln_law: f64,
+    /// Groups of tokens: a cell of the data and the number of tokens in it.
+    pub groups: Vec<(u32, u32)>,
+    /// Values of the hidden nodes, group after group.
+    pub values: Vec<u32>,
+}
+
+impl Draw {
+    /// Counts of all tables, (child, parents...) in row-major order, tied nodes together.
+    pub fn counts(&self, network: &Network, data: &CountTensor, hidden: &[usize]) -> Vec<Vec<f64>> {
+        let families = network.families();
+        let whole = |family: &Margin| vec![0.0; family.shape.iter().product()];
+        let mut counts: Vec<Vec<f64>> = families.iter().map(whole).collect();
+        let cells: Vec<&[u32]> = data.cells().map(|(cell, _)| cell).collect();
+        let mut token = vec![0; network.sizes().len()];
+        for (nth, &(cell, n)) in self.groups.iter().enumerate() {
+            for (&node, &value) in network.axes().iter().zip(cells[cell as usize]) {
+                token[node] = value as usize;
+            }
+            for (&node, &value) in hidden.iter().zip(&self.values[nth * hidden.len()..]) {
+                token[node] = value as usize;
+            }
+            for (family, counts) in families.iter().zip(&mut counts) {
+                for slot in &family.slots {
+                    let places = slot.iter().zip(&family.shape);
+                    let place = places.fold(0, |place, (&node, size)| place * size + token[node]);
+                    counts[place] += f64::from(n);
+                }
+            }
+        }
+        counts
+    }
+}
+
+/// Draws `n_draws` allocations, or more by less than there are replicates, from the last round of a
+/// tempering with these settings.
+///
+/// # Errors
+/// Those of [`evidence`](super::evidence()) by tempering.
+pub fn posterior(
+    problem: &Problem,
+    settings: &Settings,
+    n_draws: usize,
+    seed: u64,
+    observer: &impl Observer,
+) -> Result<Posterior> {
+    let hidden =
+        problem.plan.cliques.iter().flat_map(|clique| clique.nodes.iter().copied()).collect();
+    let constant = problem.ln_visible + problem.ln_arrangements;
+    if problem.n_states() == 0 || problem.n_tokens() == 0 {
+        let groups = (0..).zip(&problem.counts).map(|(cell, &n)| (cell, n as u32)).collect();
+        let draw = Draw { replicate: 0, ln_law: constant, groups, values: Vec::new() };
+        let draws = vec![draw; n_draws];
+        return Ok(Posterior { tempering: None, hidden, draws });
+    }
+    problem.check_range()?;
+    let n_kept = n_draws.div_ceil(settings.n_replicates());
+    let (outcome, states) = tempered(problem, settings, n_kept, seed, observer)?;
+    let joined = joined(problem);
+    let plan = &joined.as_ref().unwrap_or(problem).plan;
+    let draw = |replicate: usize, allocated: Allocated| Draw {
+        replicate,
+        ln_law: allocated.ln_law + constant,
+        values: values(plan, &allocated.states),
+        groups: allocated.groups,
+    };
+    let of_replicate = |(replicate, states): (usize, Vec<Allocated>)| {
+        states.into_iter().map(move |state| draw(replicate, state))
+    };
+    let draws = states.into_iter().enumerate().flat_map(of_replicate).collect();
+    Ok(Posterior { tempering: Some(outcome.raised(constant)), hidden, draws })
+}
+
+/// Values of all hidden nodes, given states of all cliques, group after group.
+fn values(plan: &Plan, states: &[u32]) -> Vec<u32> {
+    let of_group = |states: &[u32]| {
+        let cliques = plan.cliques.iter().zip(states);
+        let digits = cliques.flat_map(|(clique, &state)| {
+            let value = move |&(_, stride, size): &(usize, usize, usize)| {
+                (state as usize / stride % size) as u32
+            };
+            clique.inner().iter().map(value)
+        });
+        digits.collect::<Vec<u32>>()
+    };
+    states.chunks_exact(plan.cliques.len()).flat_map(of_group).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allocation::evidence::{Method, Sampler};
+    use crate::allocation::model::network::Prior;
+    use crate::math::{ln_factorial, ln_rising};
+
+    /// ln of the law of an allocation of all tokens, by the counts of its tables.
+    fn ln_law(network: &Network, counts: &[Vec<f64>]) -> f64 {
+        let of_table = |(family, counts): (&Margin, &Vec<f64>)| {
+            let n_parents = counts.len() / family.shape[0];
+            let risings: f64 = counts.iter().map(|&n| ln_rising(family.alpha, n as u64)).sum();
+            let whole = family.alpha * family.shape[0] as f64;
+            let of_parent = |parent: usize| {
+                let n: f64 = counts.iter().skip(parent).step_by(n_parents).sum();
+                ln_rising(whole, n as u64)
+            };
+            risings - (0..n_parents).map(of_parent).sum::<f64>()
+        };
+        network.families().iter().zip(counts).map(of_table).sum()
+    }
+
+    /// A table of 5 tokens, and one with 17 tokens in a cell, whose tokens move together.
+    fn tables() -> [CountTensor; 2] {
+        let cells = [0, 0, 0, 1, 1, 1];
+        [[3, 1, 1], [17, 1, 2]].map(|counts| CountTensor::new(vec![2, 2], &cells, &counts).unwrap())
+    }
+
+    /// All ways to give the groups of tokens of each cell their hidden values, with the ln of how
+    /// many allocations of tokens each of them is.
+    fn all_draws(data: &CountTensor, n_hidden: usize) -> Vec<(Draw, f64)> {
+        let n_states = 1 << n_hidden;
+        let mut all =
+            vec![(Draw { replicate: 0, ln_law: 0.0, groups: vec![], values: vec![] }, 0.0)];
+        for (cell, &count) in (0..).zip(data.counts()) {
+            for state in 0..n_states {
+                let is_last = state + 1 == n_states;
+                let mut next = Vec::new();
+                for (draw, ln_ways) in &all {
+                    let of_cell = draw.groups.iter().filter(|group| group.0 == cell);
+                    let left = count as u32 - of_cell.map(|group| group.1).sum::<u32>();
+                    for n in if is_last { left..=left } else { 0..=left } {
+                        let mut draw = draw.clone();
+                        draw.groups.push((cell, n));
+                        draw.values.extend((0..n_hidden).map(|node| state >> node & 1));
+                        let [all, these, others] =
+                            [left, n, left - n].map(|n| ln_factorial(u64::from(n)));
+                        let ways = all - these - others;
+                        next.push((draw, ln_ways + ways));
+                    }
+                }
+                all = next;
+            }
+        }
+        all
+    }
+
+    fn squares(counts: &[Vec<f64>]) -> f64 {
+        counts.iter().flatten().map(|n| n * n).sum()
+    }
+
+    #[test]
+    fn draws_have_the_probabilities_of_allocations() {
+        let networks: [&[&[usize]]; 3] =
+            [&[&[2], &[2], &[]], &[&[2], &[3], &[], &[2]], &[&[], &[3], &[0], &[2]]];
+        for (index, parents) in networks.into_iter().enumerate() {
+            let (n_nodes, parents) = (parents.len(), parents.iter().map(|of| of.to_vec()));
+            let prior = Prior { concentration: 1.0, tables: None };
+            let network =
+                Network::new(vec![2; n_nodes], parents.collect(), vec![0, 1], &[], prior).unwrap();
+            let hidden: Vec<usize> = (2..n_nodes).collect();
+            for data in tables() {
+                let problem = Problem::new(&network, &data, None).unwrap();
+                let mut settings = Settings::new(Method::Sample(Sampler::Tempered));
+                (settings.n_replicates, settings.n_samples) = (Some(8), Some(1024));
+                settings.target_std_error = Some(1e-9);
+                let found = posterior(&problem, &settings, 8 * 512, 1, &()).unwrap();
+                assert_eq!(found.draws.len(), 8 * 512);
+                let constant = problem.ln_arrangements;
+                let mut means = [0.0; 8];
+                for draw in &found.draws {
+                    let counts = draw.counts(&network, &data, &found.hidden);
+                    assert!((ln_law(&network, &counts) + constant - draw.ln_law).abs() < 1e-9);
+                    means[draw.replicate] += squares(&counts) / 512.0;
+                }
+                let (mut total, mut weighted) = (0.0, 0.0);
+                for (draw, ln_ways) in all_draws(&data, hidden.len()) {
+                    let counts = draw.counts(&network, &data, &hidden);
+                    let weight = (ln_law(&network, &counts) + ln_ways).exp();
+                    total += weight;
+                    weighted += weight * squares(&counts);
+                }
+                let exact = weighted / total;
+                let mean = means.iter().sum::<f64>() / 8.0;
+                let spread: f64 = means.iter().map(|x| (x - mean).powi(2)).sum();
+                let error = (spread / 56.0).sqrt();
+                assert!((mean - exact).abs() < 4.0 * error, "{index}: {mean} {exact} {error}");
+                assert!(error < 0.02 * exact, "{index}: {error} of {exact}");
+            }
+        }
+    }
+}
