@@ -596,19 +596,22 @@ class AllocationModel:
         ----------
         data : CountTensor, Corpus, array or sparse matrix
             As for :meth:`log_evidence`.
-        method : {"vb", "em", "dual-em", "icm", "gibbs", "smc"}, default="vb"
+        method : {"vb", "em", "dual-em", "icm", "ml", "gibbs", "smc"}, default="vb"
             Variational Bayes, whose bound never decreases; expectation maximisation over the
-            tables; over the allocation (dual); iterated conditional modes of both; averages of
-            collapsed Gibbs sampling; the most probable particle of a filter.
+            tables; over the allocation (dual); iterated conditional modes of both; largest
+            likelihood, which asks nothing of the prior; averages of collapsed Gibbs sampling; the
+            most probable particle of a filter.
         observed : array of bool, shape of the data, or "nan", optional
-            As for :meth:`log_evidence`. With missing cells, which need a `rate`, ``"vb"`` and
-            ``"em"``: tables and counts are those of all cells, and predict the missing ones.
+            As for :meth:`log_evidence`. With missing cells, which need a `rate`, ``"vb"``,
+            ``"em"`` and ``"ml"``: tables and counts are those of all cells, and predict the
+            missing ones.
         max_iter : int, optional
             Iterations, or sweeps of ``"gibbs"``: 1000.
         tol : float, optional
             Relative gain of the objective at which iterations end, 1e-9.
         n_restarts : int, optional
-            Random starts, the best of which is kept: 10. Not of ``"gibbs"`` and ``"smc"``.
+            Random starts, the best of which is kept: 10. Every second one begins with a climb of
+            100 iterations towards the largest likelihood. Not of ``"gibbs"`` and ``"smc"``.
         elimination_order, random_state, n_jobs, progress
             As for :meth:`log_evidence`.
         **options
