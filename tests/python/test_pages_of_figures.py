@@ -17,8 +17,8 @@ import record  # noqa: E402
 PAGES = record.pages()
 WRITTEN = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 
-# Tables of a record, and outputs of programs, which tests of their own compare.
-_MADE = re.compile(r"<!-- record: .*?<!-- end -->|^```.*?^```", re.DOTALL | re.MULTILINE)
+# Tables of a record or of a run, and outputs of programs, which tests of their own compare.
+_MADE = re.compile(r"<!-- (?:record|papers): .*?<!-- end -->|^```.*?^```", re.DOTALL | re.MULTILINE)
 _FIGURE = re.compile(r"[+-]?\d[\d,.]*(e[+-]?\d+)?\s*(%|s|ms|ns|nats|GiB|MB|times)?")
 
 

@@ -11,6 +11,7 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.allocation.decomposition import Decomposition, Floats
+from polyabayes.allocation.draws import DRAWS, draw_posterior
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import incomplete
 from polyabayes.allocation.options import DECOMPOSITIONS, MAX_ITER, RESTARTS, TOL, Options, Run
@@ -86,6 +87,15 @@ def find_decomposition(
             f"{argument('method', 'vb')}, {argument('method', 'em')} or {argument('method', 'ml')}"
         )
     options = options.checked(methods=DECOMPOSITIONS)
+    if method == "tempered":
+        return draw_posterior(
+            layout,
+            options,
+            DRAWS,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            progress=progress,
+        ).decomposition()
     tensor, rate = layout.tensor, layout.rate()
     run = Run(draw_seed(random_state), checks.n_threads(n_jobs), bool(progress))
     start = time.perf_counter()

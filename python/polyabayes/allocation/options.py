@@ -55,6 +55,7 @@ DECOMPOSITIONS = {
     "ml": Method(_ASCENT),
     "gibbs": Method(("max_iter", "burn_in")),
     "smc": Method(("n_particles",)),
+    "tempered": METHODS["tempered"],
 }
 
 
