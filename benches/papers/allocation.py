@@ -153,7 +153,7 @@ def confusion(size: Size) -> Iterator[Row]:
     n_draws = size.pick(1, 15, 1)
     for a, true, draw in itertools.product(concentrations, drawn_of, range(n_draws)):
         counts = planted(true, a, size.pick(100, 1_000), 100 * draw + true)
-        for method, options in methods(size, 1_000, 20).items():
+        for method, options in methods(size, 1_000, 20, 128).items():
             values = [
                 Model.cp(["i", "j", "k"], rank, concentration=a)
                 .log_evidence(counts, method, given_total=True, random_state=0, **options)
@@ -335,7 +335,7 @@ FIGURES = [
         "fig10-ranks",
         "Ranks named for tensors of rank 1 to 8",
         confusion,
-        middle="one tensor of ranks 3, 5 and 7, a = 10 alone; tempering stops at 2 nats",
+        middle="one tensor of ranks 3, 5 and 7, a = 10; tempering of 2 replicates of 128 sweeps",
     ),
     Figure("bam", "fig10-times", "Seconds by side", times, "side", "seconds", "method", log="xy"),
     Figure(
@@ -356,7 +356,7 @@ FIGURES = [
         "Letter bigrams",
         figure15,
         panel="model",
-        middle="nine ranks; tempering of 2 replicates of up to 256 sweeps",
+        middle="nine ranks; tempering of 2 replicates of 256 sweeps",
         **EVIDENCE,
     ),
     Figure("bam", "fig16", "Sparsity and loss of letter bigrams", figure16),
