@@ -44,7 +44,10 @@ impl Part<'_> {
     /// The blocks with the topics of their tokens, each from its order of words.
     fn blocks(&self, n_topics: usize, topics: &[u16]) -> Result<Vec<Block>> {
         check_length("topics of all tokens", topics.len(), self.token_documents.len())?;
-        if let Some(index) = topics.iter().position(|&topic| usize::from(topic) >= n_topics) {
+        // A maximum takes no branch a token; the place of a wrong topic is looked for in the error.
+        if topics.iter().max().is_some_and(|&topic| usize::from(topic) >= n_topics) {
+            let index = topics.iter().position(|&topic| usize::from(topic) >= n_topics);
+            let index = index.unwrap_or_default();
             let (value, domain) = (f64::from(topics[index]), "below the number of topics");
             return Err(Error::Parameter { name: "topics of all tokens", index, value, domain });
         }
