@@ -1,10 +1,14 @@
 //! ln of rising factorials, from tables: the law π of allocations, and the urns of the reference u.
 
+// Inlined into kernels that are compiled for several instruction sets.
+#![allow(clippy::inline_always)]
+
+use super::splits::{Change, add_rising};
 use crate::allocation::model::problem::Problem;
 use crate::math::ln_rising;
 
 /// Counts that tables hold.
-const MAX_TABLE: usize = 4096;
+const MAX_TABLE: usize = 1 << 20;
 
 /// Factors of π and of u in ln.
 #[derive(Debug)]
@@ -14,6 +18,8 @@ pub(crate) struct Risings {
     n_table: usize,
     /// e ln α(α+1)...(α+n-1), margin after margin.
     of_rows: Vec<f64>,
+    /// Margin of every slot.
+    margins: Vec<usize>,
     /// κ; infinite where all states of all tokens are equally likely under u.
     pub(crate) kappa: f64,
     /// ln κ(κ+1)...(κ+n-1)/κ^n.
@@ -36,13 +42,24 @@ impl Risings {
         let exponents: Vec<f64> = margins().map(|margin| f64::from(margin.exponent)).collect();
         let n_slots: usize = margins().map(|margin| margin.slots.len()).sum();
         let n_table = (problem.total as usize + 1).saturating_mul(n_slots + 1).min(MAX_TABLE);
+        let slots = margins().enumerate();
+        let margins_of_slots =
+            slots.flat_map(|(index, margin)| std::iter::repeat_n(index, margin.slots.len()));
         let of_margin = |(alpha, exponent): (&f64, &f64)| {
             let (alpha, exponent) = (*alpha, *exponent);
             sums((0..n_table).map(move |n| exponent * (alpha + n as f64).ln()))
         };
         let of_rows = alphas.iter().zip(&exponents).flat_map(of_margin).collect();
         let of_piles = sums((0..n_table).map(|n| (n as f64 / kappa).ln_1p())).collect();
-        Risings { alphas, exponents, n_table, of_rows, kappa, of_piles }
+        Risings {
+            alphas,
+            exponents,
+            n_table,
+            of_rows,
+            margins: margins_of_slots.collect(),
+            kappa,
+            of_piles,
+        }
     }
 
     /// e ln α(α+1)...(α+n-1) of a row with n tokens.
@@ -51,6 +68,51 @@ impl Risings {
         match self.of_rows[margin * self.n_table..][..self.n_table].get(n as usize) {
             Some(&ln) => ln,
             None => self.exponents[margin] * ln_rising(self.alphas[margin], n as u64),
+        }
+    }
+
+    /// The same of a row that changes with the tokens in the first of two states, for all divisions
+    /// of the tokens, added to `ln_laws`: up to a constant where tables do not reach.
+    #[inline(always)]
+    pub(crate) fn add_row(&self, change: &Change, start: i32, ln_laws: &mut [f64]) {
+        let margin = self.margins[change.slot];
+        let table = &self.of_rows[margin * self.n_table..][..self.n_table];
+        let (n, start) = (ln_laws.len(), start as usize);
+        match change.by {
+            1 if start + n <= table.len() => {
+                let terms = &table[start..][..n];
+                for nth in 0..n {
+                    ln_laws[nth] += terms[nth];
+                }
+            }
+            -1 if start < table.len() => {
+                let terms = &table[start + 1 - n..][..n];
+                for nth in 0..n {
+                    ln_laws[nth] += terms[n - 1 - nth];
+                }
+            }
+            _ => add_rising(self.alphas[margin], 1.0, change, start as i32, ln_laws),
+        }
+    }
+
+    /// Takes ln of the law of divisions to the power β, that of the reference being the rest.
+    #[inline(always)]
+    pub(crate) fn power(&self, beta: f64, ln_laws: &mut [f64]) {
+        let n = ln_laws.len();
+        if !self.kappa.is_finite() {
+            for ln_law in ln_laws {
+                *ln_law *= beta;
+            }
+        } else if let Some(piles) = self.of_piles.get(..n) {
+            for nth in 0..n {
+                let urns = piles[nth] + piles[n - 1 - nth];
+                ln_laws[nth] = urns + beta * (ln_laws[nth] - urns);
+            }
+        } else {
+            for (first, ln_law) in ln_laws.iter_mut().enumerate() {
+                let urns = self.of_pile(first as i32) + self.of_pile((n - 1 - first) as i32);
+                *ln_law = urns + beta * (*ln_law - urns);
+            }
         }
     }
 
