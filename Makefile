@@ -61,9 +61,14 @@ bench-compare: .venv/built
 bench-fill:
 	$(BIN)/python benches/record.py fill
 
-# Every table and figure of the papers, in a small form; FULL=--full takes the published sizes.
+# Every table and figure of the papers, in a small form; SIZE=middle makes those of the pages anew.
 papers: .venv/built
-	$(BIN)/python -m benches.papers $(FULL) -o docs/papers
+ifeq ($(SIZE),)
+	$(BIN)/python -m benches.papers --no-pictures -o docs/papers/small
+else
+	$(BIN)/python -m benches.papers --size $(SIZE) -o docs/papers
+	$(BIN)/python -m benches.papers.pages
+endif
 
 # Every estimator against the truth; ten minutes on one thread.
 bench-estimators: .venv/built

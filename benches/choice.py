@@ -6,7 +6,8 @@
 few and many topics and documents, short and long ones, topics apart and alike, equal and unequal
 weights. `tables`: count tables of known rank. One line a corpus and rival; then, for every rival,
 the share within 1 of the truth, within a tenth of it (and always within 1), the mean of
-ln(chosen / true), and seconds. Where no size is named, the rival is wrong.
+ln(chosen / true), and processor seconds. Where no size is named, the rival is wrong. All regimes
+together are kept in benches/records.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tomotopy
 from numpy.typing import NDArray
+from recorded import Table, save
 from scipy.optimize import linear_sum_assignment
 from sklearn.decomposition import NMF
 from sklearn.decomposition import LatentDirichletAllocation as SklearnLDA
@@ -85,9 +87,9 @@ def grid(largest: int) -> list[int]:
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """What `work` gives, and its seconds."""
-    start = time.perf_counter()
-    return work(), time.perf_counter() - start
+    """What `work` gives, and its processor seconds."""
+    start = time.process_time()
+    return work(), time.process_time() - start
 
 
 def by_scikit_learn(corpus: pb.Corpus, sizes: list[int]) -> int:
@@ -145,7 +147,7 @@ def of_fits(corpus: pb.Corpus, sizes: list[int]) -> dict[str, tuple[int, float]]
             lambda k: -float(np.mean(pb.topics.coherence(models[k], corpus, "umass"))),
             training,
         ),
-        "stability": (
+        "stability over seeds": (
             lambda k: -float(np.mean(pb.topics.stability([models[k], others[k]]))),
             training + again,
         ),
@@ -171,19 +173,21 @@ def topics(n_repeats: int, only: str | None) -> None:
                     pb.LatentDirichletAllocation(learn_priors=True), corpus, random_state=0
                 )
             )
-            note(found, name, "choose_n_components", regime.n_topics, choice.best, seconds)
-            note(found, name, "  recommended", regime.n_topics, choice.recommended, seconds)
+            note(found, name, "`best`", regime.n_topics, choice.best, seconds)
+            note(found, name, "`recommended`", regime.n_topics, choice.recommended, seconds)
             covers = regime.n_topics in choice.equally_good or choice.best == regime.n_topics
             print(f"{'':<10} equally good {choice.equally_good}: truth {'in' if covers else 'out'}")
             for rival, work in {
-                "scikit-learn perplexity": by_scikit_learn,
-                "tomotopy HDP": by_hdp,
+                "scikit-learn, perplexity of held-out documents": by_scikit_learn,
+                "tomotopy, HDP": by_hdp,
             }.items():
                 size, seconds = timed(lambda work=work, c=corpus, s=sizes: work(c, s))
                 note(found, name, rival, regime.n_topics, size, seconds)
             for rival, (size, seconds) in of_fits(corpus, sizes).items():
                 note(found, name, rival, regime.n_topics, size, seconds)
-    summary(found)
+    table = summary("topics", found)
+    if only is None:
+        save(table)
 
 
 def note(
@@ -201,20 +205,18 @@ def note(
     )
 
 
-def summary(found: dict[str, list[tuple[int, int, float]]]) -> None:
+def summary(kind: str, found: dict[str, list[tuple[int, int, float]]]) -> Table:
     """A line a rival."""
-    print(
-        f"\n{'':<26} {'exact':>6} {'within 1':>9} {'within 10 %':>12}"
-        f" {'ln ratio':>9} {'seconds':>8}"
-    )
+    columns = {kind: "s", "exact": "s", "within 1": "s", "within a tenth, or 1": "s"}
+    columns |= {"mean of ln(chosen / true)": "+.2f", "seconds": ".0f"}
+    table = Table(f"choice-{kind}", f"python benches/choice.py {kind}", columns)
     for rival, rows in found.items():
         truth, size, seconds = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
         gap = np.abs(size - truth)
-        tenth = (gap <= np.maximum(1, truth / 10)).mean()
-        print(
-            f"{rival:<26} {(gap == 0).mean():>6.0%} {(gap <= 1).mean():>9.0%} {tenth:>12.0%}"
-            f" {np.log(size / truth).mean():>+9.2f} {seconds.mean():>8.1f}"
-        )
+        hits = [gap == 0, gap <= 1, gap <= np.maximum(1, truth / 10)]
+        counts = [f"{hit.sum()} of {len(rows)}" for hit in hits]
+        table.add(rival, *counts, np.log(size / truth).mean(), seconds.mean())
+    return table
 
 
 def masked_loss(counts: Counts, rank: int, seed: int) -> float:
@@ -267,18 +269,18 @@ def tables(n_repeats: int, _only: str | None) -> None:
                     )
                 )
                 name = f"T = {total}"
-                note(found, name, "choose_n_components", rank, choice.best, seconds)
+                note(found, name, "`choose_n_components`, by evidence", rank, choice.best, seconds)
                 size, seconds = timed(
                     lambda counts=counts: min(
                         sizes, key=lambda k: sum(masked_loss(counts, k, s) for s in range(4))
                     )
                 )
-                note(found, name, "imputation", rank, size, seconds)
+                note(found, name, "imputation of held-out cells", rank, size, seconds)
                 size, seconds = timed(
                     lambda counts=counts: max(sizes[1:], key=lambda k: silhouette(counts, k))
                 )
-                note(found, name, "silhouette (NMFk)", rank, size, seconds)
-    summary(found)
+                note(found, name, "silhouette over starts (NMFk)", rank, size, seconds)
+    save(summary("tables", found))
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+from recorded import Table, save
 
 import polyabayes as pb
 
@@ -114,9 +115,11 @@ def main() -> int:
         "direct": lambda: pb.log_likelihood(lda, corpus, "direct", n_samples=10**6, budget=1e15),
     }
     forever |= long_documents() | evidence() | loops(lda, corpus)
+    columns = {"work": "s", f"seconds from Ctrl-C to its end, the most of {N_RUNS}": ".2f"}
+    table = Table("interruption", "python benches/interruption.py", columns)
     for name, work in forever.items():
-        times = [seconds_to_stop(work, 0.5 + 0.3 * run) for run in range(N_RUNS)]
-        print(f"{name}: {max(times):.2f} s at most of {N_RUNS} runs", flush=True)
+        table.add(name, max(seconds_to_stop(work, 0.5 + 0.3 * run) for run in range(N_RUNS)))
+    save(table)
     return 0
 
 

@@ -2,8 +2,8 @@
 
 `python benches/peers.py [sweeps|held-out|time]`; without arguments the first two, which are kept in
 benches/records: one thread and processor time of each. `time` trains on all cores for equal times.
-scikit-learn is always there, tomotopy joins in where it is installed. Every model is scored by
-`log_likelihood` on the same hold-out, beside the figure that its own library reports.
+scikit-learn is always there, gensim and tomotopy join in where they are installed. Every model is
+scored by `log_likelihood` on the same hold-out, beside the figure that its own library reports.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ from sklearn.decomposition import LatentDirichletAllocation as SklearnLDA
 import polyabayes as pb
 
 try:
+    import gensim
+except ImportError:
+    gensim = None
+try:
     import tomotopy
 except ImportError:
     tomotopy = None
@@ -39,7 +43,8 @@ class HeldOut:
     """A split corpus, and the table of those trained on it."""
 
     def __init__(self, corpus: pb.Corpus) -> None:
-        self.train, self.test = corpus.split(test_size=0.2, random_state=0)
+        self.split = corpus.split(test_size=0.2, random_state=0)
+        self.train, self.test = self.split
         columns = {"AP, K = 50": "s", "training, s": ".1f", "nats a token": ".4f", "±": ".4f"}
         self.table = Table("peers", f"{COMMAND} held-out", columns | {"its own figure": "s"})
 
@@ -71,6 +76,22 @@ def sklearn_lda(data: HeldOut, max_iter: int) -> None:
     half = -np.log(lda.perplexity(data.test.counts[: data.test.n_documents // 2]))
     own = f"{whole:.2f}; on half of the documents {half:.2f}"
     data.row(f"scikit-learn, {max_iter} iterations", elapsed, model, own)
+
+
+def gensim_lda(data: HeldOut, passes: int) -> None:
+    train, test = (gensim.matutils.Sparse2Corpus(corpus.counts.T) for corpus in data.split)
+    start = time.process_time()
+    lda = gensim.models.LdaModel(
+        train, K, dict(enumerate(map(str, range(data.test.n_words)))), passes=passes, random_state=0
+    )
+    elapsed = time.process_time() - start
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=lda.alpha.astype(float),
+        topic_word=normalised(lda.get_topics().astype(float)),
+    )
+    bound = lda.log_perplexity(list(test))
+    own = f"{bound:.2f}; perplexity {2**-bound:,.0f}, 2 to that power"
+    data.row(f"gensim, {passes} passes", elapsed, model, own)
 
 
 def tomotopy_model(corpus: pb.Corpus, n_topics: int, seed: int = 0, **settings: float) -> Any:
@@ -189,6 +210,8 @@ def held_out() -> None:
     """Training and held-out nats a token of AP, and the figure that each library prints for it."""
     data = HeldOut(pb.read_corpus(DATA / "ap.ldac.gz", vocabulary=DATA / "ap.vocab"))
     sklearn_lda(data, 50)
+    if gensim is not None:
+        gensim_lda(data, 20)
     if tomotopy is not None:
         tomotopy_lda(data, 1000)
     for max_iter in (200, 1000):

@@ -78,7 +78,9 @@ def page_table(record: dict[str, Any]) -> str:
 
 
 def provenance(record: dict[str, Any]) -> str:
-    """When and on which machine a record was made."""
+    """When and on which machine a record was made, or the note of one made in several parts."""
+    if "note" in record:
+        return str(record["note"])
     return (
         f"{record['date']}, {record['machine']}, load {record['load']}; "
         f"polyabayes {record['polyabayes']}."

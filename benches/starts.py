@@ -1,8 +1,9 @@
 """Training that does not get stuck: every seed near the best, on simulated and on real documents.
 
 Simulated documents have a known truth: the share of seeds within 0.01 nats a token of the best, and
-how well their topics are recovered. Real ones: held-out nats a token over seeds, one start against
-several, fixed priors against learned ones, beside tomotopy after the same time.
+how well their topics are recovered. Real ones: held-out nats a token over seeds, fixed priors
+against learned ones, beside tomotopy after the same processor time. `python benches/starts.py
+[planted|real]`; both are kept in benches/records, one thread and processor time of each.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from typing import Any
 
 import numpy as np
 from peers import DATA, from_tomotopy, tomotopy, tomotopy_model
+from recorded import Table, save
 from scipy.optimize import linear_sum_assignment
 
 import polyabayes as pb
 
+COMMAND = "python benches/starts.py"
 SEEDS = 20
-REAL_SEEDS = 10
+REAL_SEEDS = 3
 NEAR = 0.01
 N_TEST = 300
 
@@ -31,11 +34,8 @@ PLANTED: dict[str, tuple[type, Options]] = {
     "PFA": (pb.PoissonFactorAnalysis, {}),
     "NMF": (pb.PoissonFactorAnalysis, {"prior": "nmf"}),
 }
-REAL: dict[str, Options] = {
-    "one start": {},
-    "two starts": {"n_init": 2},
-    "learned priors": {"learn_priors": True},
-}
+REAL: dict[str, Options] = {"fixed priors": {}, "learned priors": {"learn_priors": True}}
+CORPORA = {"ap": "AP", "reuters": "Reuters", "20ng": "20 Newsgroups", "nips12": "NIPS"}
 
 
 def nats(model: Any, test: pb.Corpus) -> float:
@@ -48,6 +48,7 @@ def nats(model: Any, test: pb.Corpus) -> float:
         n_replicates=8,
         event="sequence",
         given_length=True,
+        n_jobs=1,
         random_state=0,
     )
     return float(result.nats_per_token)
@@ -61,6 +62,7 @@ def recovery(found: np.ndarray, true: np.ndarray) -> float:
 
 
 def planted() -> None:
+    """Every kind of training on documents with 8 known topics."""
     data = pb.datasets.make_lda_corpus(
         n_documents=2000,
         n_words=500,
@@ -70,62 +72,80 @@ def planted() -> None:
         random_state=0,
     )
     train, test = data.corpus.split(test_size=0.2, random_state=0)
-    print(f"documents of the demo, 8 topics, {SEEDS} seeds")
-    print(f"{'':<28} {'near the best':>14} {'worst behind':>13} {'recovery':>20} {'a fit':>8}")
+    columns = {f"8 topics, {SEEDS} seeds": "s", "near the best": "d", "worst behind": ".4f"}
+    columns |= {"least cosine": ".3f", "largest cosine": ".3f", "a fit, s": ".2f"}
+    table = Table("starts-planted", f"{COMMAND} planted", columns)
     for name, (kind, options) in PLANTED.items():
         scores, cosines, seconds = [], [], []
         for seed in range(SEEDS):
-            start = time.perf_counter()
-            model = kind(8, random_state=seed, **options).fit(train)
-            seconds.append(time.perf_counter() - start)
+            start = time.process_time()
+            model = kind(8, n_jobs=1, random_state=seed, **options).fit(train)
+            seconds.append(time.process_time() - start)
             cosines.append(recovery(model.components_, data.topic_word))
             scored = name != "NMF"
             scores.append(nats(model, test) if scored else cosines[-1])
         behind = max(scores) - np.array(scores)
-        print(
-            f"{name:<28} {(behind < NEAR).sum():>11}/{SEEDS} {behind.max():>13.4f} "
-            f"{min(cosines):>8.3f} to {max(cosines):.3f} {np.median(seconds):>6.2f} s",
-            flush=True,
-        )
+        near = int((behind < NEAR).sum())
+        table.add(name, near, behind.max(), min(cosines), max(cosines), np.median(seconds))
+    save(table)
 
 
-def real(name: str, n_topics: int) -> None:
+def trained_by_tomotopy(train: pb.Corpus, n_topics: int, seed: int, seconds: float) -> Any:
+    """Its model after at least so much processor time, as one of ours."""
+    peer = tomotopy_model(train, n_topics, seed)
+    start = time.process_time()
+    while time.process_time() - start < seconds:
+        peer.train(5, workers=1)
+    return from_tomotopy(peer, train.n_words)
+
+
+def real_row(table: Table, name: str, n_topics: int) -> None:
+    """One corpus and number of topics: mean of the seeds, and the least and the most of them."""
     corpus = pb.read_corpus(DATA / f"{name}.ldac.gz", vocabulary=DATA / f"{name}.vocab")
     train, test = corpus.split(test_size=0.2, random_state=0)
     test = pb.Corpus(test.counts[:N_TEST])
-    spread: dict[str, list[float]] = {}
-    seconds: dict[str, list[float]] = {}
+    found: dict[str, list[float]] = {kind: [] for kind in (*REAL, "tomotopy")}
+    seconds: list[float] = []
     for seed in range(REAL_SEEDS):
         for kind, options in REAL.items():
-            start = time.perf_counter()
-            model = pb.LatentDirichletAllocation(n_topics, random_state=seed, **options).fit(train)
-            seconds.setdefault(kind, []).append(time.perf_counter() - start)
-            spread.setdefault(kind, []).append(nats(model, test))
+            lda = pb.LatentDirichletAllocation(n_topics, n_jobs=1, random_state=seed, **options)
+            start = time.process_time()
+            lda.fit(train)
+            if kind == "fixed priors":
+                seconds.append(time.process_time() - start)
+            found[kind].append(nats(lda, test))
         if tomotopy is not None:
-            peer = tomotopy_model(train, n_topics, seed)
-            start = time.perf_counter()
-            while time.perf_counter() - start < seconds["one start"][-1]:
-                peer.train(10)
-            seconds.setdefault("tomotopy", []).append(time.perf_counter() - start)
-            spread.setdefault("tomotopy", []).append(nats(from_tomotopy(peer, test.n_words), test))
-    print(f"{name}, K={n_topics}, {train.n_tokens:,} tokens, {REAL_SEEDS} seeds")
-    for kind, values in spread.items():
-        print(
-            f"{kind:<28} {np.mean(values):.4f} ({min(values):.4f} to {max(values):.4f}) "
-            f"{np.median(seconds[kind]):>6.1f} s",
-            flush=True,
-        )
+            found["tomotopy"].append(
+                nats(trained_by_tomotopy(train, n_topics, seed, seconds[-1]), test)
+            )
+    spread = [
+        f"{np.mean(values):.4f} ({min(values):.4f} to {max(values):.4f})" if values else None
+        for values in found.values()
+    ]
+    table.add(CORPORA[name], n_topics, np.median(seconds), *spread)
+
+
+def real() -> None:
+    """Held-out nats a token of four corpora."""
+    columns = {"corpus": "s", "topics": "d", "a fit, s": ".0f"}
+    columns |= dict.fromkeys((*REAL, "tomotopy"), "s")
+    table = Table("starts", f"{COMMAND} real", columns)
+    for n_topics in (50, 20, 100):
+        for name in CORPORA:
+            real_row(table, name, n_topics)
+            table.rows.sort(key=lambda row: list(CORPORA.values()).index(row[0]) * 1000 + row[1])
+            save(table)
 
 
 def main() -> int:
+    """Run the parts that are named."""
     warnings.simplefilter("ignore")
-    planted()
     if not DATA.is_dir():
         print(f"no data in {DATA}: set POLYABAYES_DATA")
         return 1
-    for name in ("ap", "reuters", "20ng", "nips12"):
-        for n_topics in (20, 50, 100):
-            real(name, n_topics)
+    parts = {"planted": planted, "real": real}
+    for name in sys.argv[1:] or parts:
+        parts[name]()
     return 0
 
 

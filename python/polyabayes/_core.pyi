@@ -21,7 +21,7 @@ __all__ = [
     "IncompleteAllocation",
     "Model",
     "Scores",
-    "ShardedLda",
+    "ShardedChain",
     "ShardedStart",
     "bidirectional",
     "check_completion",
@@ -44,6 +44,7 @@ __all__ = [
 
 _Floats = NDArray[np.float64]
 _Integers = NDArray[np.int64]
+_ChainState = tuple[int, list[float], int, _Floats | None]
 
 class _ScoreSettings(Protocol):
     @property
@@ -289,6 +290,7 @@ def sweep_part(
     seed: int,
     run: int | None,
     sweep: int,
+    blocked: bool,
     tables: bool,
     n_jobs: int,
 ) -> NDArray[np.uint64]: ...
@@ -320,21 +322,36 @@ class ShardedStart:
     def numbers_by_size(self, n_tokens: NDArray[np.uint64]) -> NDArray[np.uint16]: ...
 
 @final
-class ShardedLda:
-    def __new__(
-        cls,
+class ShardedChain:
+    @staticmethod
+    def lda(
         n_words: int,
         alpha: _Floats,
         beta: float,
         learned: bool,
         schedule: _FitSchedule,
         counts: NDArray[np.uint32],
-        state: tuple[int, list[float], int, _Floats | None] | None = None,
-    ) -> ShardedLda: ...
+        state: _ChainState | None = None,
+    ) -> ShardedChain: ...
+    @staticmethod
+    def pfa(
+        n_words: int,
+        n_documents: int,
+        shape: _Floats,
+        probability: _Floats,
+        topic_word_prior: float,
+        probability_prior: tuple[float, float] | None,
+        shape_prior: tuple[float, float] | None,
+        schedule: _FitSchedule,
+        counts: NDArray[np.uint32],
+        state: _ChainState | None = None,
+    ) -> ShardedChain: ...
     @property
     def n_sweeps(self) -> int: ...
     @property
     def parameters(self) -> _Floats: ...
+    @property
+    def pseudo_counts(self) -> _Floats: ...
     def kept(self) -> tuple[int, _Floats | None]: ...
     def weights(self) -> tuple[_Floats, _Floats, _Floats]: ...
     def advance(
@@ -343,7 +360,7 @@ class ShardedLda:
         n_tables: NDArray[np.uint64],
         lengths: NDArray[np.uint32],
     ) -> BaseException | None: ...
-    def mean(self, counts: NDArray[np.uint32]) -> tuple[_Floats, _Floats, float]: ...
+    def mean(self, counts: NDArray[np.uint32]) -> tuple[_Floats, list[_Floats]]: ...
     def ln_joint(self, counts: NDArray[np.uint32], ln_urns: int, ln_lengths: int) -> float: ...
 
 def fit_em(

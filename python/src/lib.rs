@@ -43,7 +43,7 @@ mod _core {
     };
     #[pymodule_export]
     use super::shards::{
-        PyFirstTopics, ShardedLda, ShardedStart, count_part, ln_urns_of_part, sweep_part,
+        PyFirstTopics, ShardedChain, ShardedStart, count_part, ln_urns_of_part, sweep_part,
     };
     #[pymodule_export]
     use super::training::{FitResult, FitState, fit_lda, fit_nmf, fit_pfa, transform_nmf};

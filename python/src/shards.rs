@@ -4,18 +4,20 @@ use numpy::{
     PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray1,
     PyReadwriteArray2,
 };
+use polyabayes::Result;
 use polyabayes::math::ExactSum;
 use polyabayes::training::{
-    self, FirstTopics, Kept, LdaParameters, LdaPrior, Part, Sweep, TopicWeights,
+    self, FirstTopics, Globals, Kept, LdaGlobals, LdaPrior, Part, PfaGlobals, PfaPrior, Scheme,
+    Sweep, Swept, TopicWeights,
 };
 use pyo3::prelude::*;
 
 use crate::convert::Documents;
-use crate::training::{FitSchedule, Flat, kept_sum};
+use crate::training::{FitSchedule, Flat, Means, kept_sum};
 use crate::{detach, errors};
 
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
-/// Sweeps done, α and β, sweeps kept and their sum.
+/// Sweeps done, the parameters beside φ, sweeps kept and their sum.
 type ChainState<'py> = (u64, Vec<f64>, u64, Option<PyReadonlyArray1<'py, f64>>);
 type Table<'py> = Bound<'py, PyArray2<f64>>;
 
@@ -25,10 +27,11 @@ fn table<'py>(py: Python<'py>, values: &[f64], n_topics: usize) -> PyResult<Tabl
 }
 
 /// Draws the topics of all tokens of a part anew and adds them to `totals`, (V, K): the tables of
-/// each topic, (K,). `sweep` is the number of a sweep of the chain, with `run` of a start.
+/// each topic, (K,). `sweep` is the number of a sweep of the chain, with `run` of a start; `blocked`
+/// tells how the chain draws.
 #[pyfunction]
 #[pyo3(signature = (documents, topics, weights, scale, a, totals, *, documents_before, longest,
-                    seed, run, sweep, tables, n_jobs))]
+                    seed, run, sweep, blocked, tables, n_jobs))]
 #[expect(clippy::too_many_arguments, reason = "a part, its place and its sweep, by name")]
 pub(crate) fn sweep_part<'py>(
     py: Python<'py>,
@@ -43,15 +46,17 @@ pub(crate) fn sweep_part<'py>(
     seed: u64,
     run: Option<u64>,
     sweep: u64,
+    blocked: bool,
     tables: bool,
     n_jobs: usize,
 ) -> PyResult<Bound<'py, PyArray1<u64>>> {
     let part = Part { counts: &documents.0, documents_before, longest };
     let (weights, scale, a) = (weights.as_slice()?, scale.as_slice()?, a.as_slice()?);
     let weights = TopicWeights { a, weights, scale };
+    let scheme = if blocked { Scheme::Blocked } else { Scheme::Collapsed };
     let sweep = match run {
         Some(run) => Sweep::Start { run, sweep },
-        None => Sweep::Chain { sweep },
+        None => Sweep::Chain { sweep, scheme },
     };
     let (topics, totals) = (topics.as_slice_mut()?, totals.as_slice_mut()?);
     let outcome = detach::run(py, n_jobs, None, |watch| {
@@ -191,21 +196,70 @@ impl ShardedStart {
     }
 }
 
-/// The part of a chain of LDA that belongs to no document. Counts are those of all parts in sum,
-/// (V, K).
+/// A chain of any model, φ and the other parameters as arrays.
+trait Chain: Send + Sync {
+    fn n_sweeps(&self) -> u64;
+    fn parameters(&self) -> Vec<f64>;
+    fn pseudo_counts(&self) -> &[f64];
+    fn kept(&self) -> (u64, Option<Vec<f64>>);
+    fn weights(&self) -> (&[f64], &[f64]);
+    fn advance(&mut self, counts: &[u32], swept: Swept<'_>) -> Result<()>;
+    fn mean(&self, counts: &[u32]) -> Result<Means>;
+    fn ln_joint(&self, counts: &[u32], ln_urns: ExactSum, ln_lengths: ExactSum) -> Result<f64>;
+}
+
+impl<G> Chain for training::ShardedChain<G>
+where
+    G: Globals<Parameters: Flat + Send + Sync> + Send + Sync,
+{
+    fn n_sweeps(&self) -> u64 {
+        self.n_sweeps()
+    }
+
+    fn parameters(&self) -> Vec<f64> {
+        self.parameters()
+    }
+
+    fn pseudo_counts(&self) -> &[f64] {
+        self.pseudo_counts()
+    }
+
+    fn kept(&self) -> (u64, Option<Vec<f64>>) {
+        let kept = self.kept();
+        (kept.n, kept.sum.clone().map(Flat::into_flat))
+    }
+
+    fn weights(&self) -> (&[f64], &[f64]) {
+        self.weights()
+    }
+
+    fn advance(&mut self, counts: &[u32], swept: Swept<'_>) -> Result<()> {
+        self.advance(counts, swept)
+    }
+
+    fn mean(&self, counts: &[u32]) -> Result<Means> {
+        Ok(self.mean(counts)?.into_arrays())
+    }
+
+    fn ln_joint(&self, counts: &[u32], ln_urns: ExactSum, ln_lengths: ExactSum) -> Result<f64> {
+        self.ln_joint(counts, ln_urns, ln_lengths)
+    }
+}
+
+/// The part of a chain that belongs to no document. Counts are those of all parts in sum, (V, K).
 #[pyclass(module = "polyabayes._core")]
-pub(crate) struct ShardedLda {
-    inner: training::ShardedLda,
+pub(crate) struct ShardedChain {
+    inner: Box<dyn Chain>,
     n_jobs: usize,
 }
 
 #[pymethods]
-impl ShardedLda {
-    /// `state`: the number of sweeps, the parameters, the number of kept sweeps and their sum.
-    #[new]
+impl ShardedChain {
+    /// LDA; `state` is the number of sweeps, the parameters, the number of kept sweeps and their sum.
+    #[staticmethod]
     #[pyo3(signature = (n_words, alpha, beta, learned, schedule, counts, state = None))]
     #[expect(clippy::too_many_arguments, reason = "the model's priors, by name")]
-    fn new(
+    fn lda(
         py: Python<'_>,
         n_words: usize,
         alpha: PyReadonlyArray1<'_, f64>,
@@ -216,24 +270,38 @@ impl ShardedLda {
         state: Option<ChainState<'_>>,
     ) -> PyResult<Self> {
         let prior = LdaPrior { alpha: alpha.as_slice()?.to_vec(), beta, learned };
-        let (n_topics, seed, n_jobs) = (prior.alpha.len(), schedule.seed, schedule.n_jobs);
-        let counts = counts.as_slice()?;
-        let mut before = None;
-        if let Some((n_sweeps, parameters, n, sum)) = state {
-            let sum = sum.map(|sum| sum.as_slice().map(<[f64]>::to_vec)).transpose()?;
-            let sum = sum.map(|sum| kept_sum(sum, n_words, n_topics)).transpose();
-            let sum = sum.map_err(|error| errors::to_python(py, &error))?;
-            before = Some((n_sweeps, parameters, Kept { n, sum }));
-        }
-        let outcome = detach::run(py, n_jobs, None, |_| {
-            let schedule = schedule.to_core();
-            let chain = training::ShardedLda::new(n_words, prior, schedule, seed, counts)?;
-            match before {
-                Some((n, parameters, kept)) => chain.resumed(n, &parameters, kept, counts),
-                None => Ok(chain),
-            }
-        })?;
-        Ok(ShardedLda { inner: outcome.uninterrupted()?, n_jobs })
+        let globals = LdaGlobals::new(n_words, prior, schedule.seed);
+        let globals = globals.map_err(|error| errors::to_python(py, &error))?;
+        Self::of(py, globals, n_words, &schedule, counts, state)
+    }
+
+    /// Poisson factor analysis of so many documents; priors that are None keep their parameter fixed.
+    #[staticmethod]
+    #[pyo3(signature = (n_words, n_documents, shape, probability, topic_word_prior,
+                        probability_prior, shape_prior, schedule, counts, state = None))]
+    #[expect(clippy::too_many_arguments, reason = "the model's parameters and priors, by name")]
+    fn pfa(
+        py: Python<'_>,
+        n_words: usize,
+        n_documents: usize,
+        shape: PyReadonlyArray1<'_, f64>,
+        probability: PyReadonlyArray1<'_, f64>,
+        topic_word_prior: f64,
+        probability_prior: Option<(f64, f64)>,
+        shape_prior: Option<(f64, f64)>,
+        schedule: FitSchedule,
+        counts: PyReadonlyArray2<'_, u32>,
+        state: Option<ChainState<'_>>,
+    ) -> PyResult<Self> {
+        let prior = PfaPrior {
+            topic_word: topic_word_prior,
+            probability: probability_prior,
+            shape: shape_prior,
+        };
+        let (r, p) = (shape.as_slice()?.to_vec(), probability.as_slice()?.to_vec());
+        let globals = PfaGlobals::new(n_words, n_documents, prior, r, p, schedule.seed);
+        let globals = globals.map_err(|error| errors::to_python(py, &error))?;
+        Self::of(py, globals, n_words, &schedule, counts, state)
     }
 
     #[getter]
@@ -241,24 +309,29 @@ impl ShardedLda {
         self.inner.n_sweeps()
     }
 
-    /// α and β.
+    /// Parameters beside φ, one array after the other: α and β; r, p and ln(1 - p).
     #[getter]
     fn parameters<'py>(&self, py: Python<'py>) -> Floats<'py> {
         PyArray1::from_vec(py, self.inner.parameters())
     }
 
-    /// Number of kept sweeps, and the sum of their parameters, flat.
-    fn kept<'py>(&self, py: Python<'py>) -> (u64, Option<Floats<'py>>) {
-        let kept = self.inner.kept();
-        let sum = kept.sum.as_ref().map(|sum| PyArray1::from_vec(py, sum.clone().into_flat()));
-        (kept.n, sum)
+    /// Pseudo-counts of documents: α, or r.
+    #[getter]
+    fn pseudo_counts<'py>(&self, py: Python<'py>) -> Floats<'py> {
+        PyArray1::from_slice(py, self.inner.pseudo_counts())
     }
 
-    /// φ up to the scale of each topic (V, K), the scales and α, for the next sweep.
+    /// Number of kept sweeps, and the sum of their parameters, flat.
+    fn kept<'py>(&self, py: Python<'py>) -> (u64, Option<Floats<'py>>) {
+        let (n, sum) = self.inner.kept();
+        (n, sum.map(|sum| PyArray1::from_vec(py, sum)))
+    }
+
+    /// φ up to the scale of each topic (V, K), the scales and the pseudo-counts, for the next sweep.
     fn weights<'py>(&self, py: Python<'py>) -> PyResult<(Table<'py>, Floats<'py>, Floats<'py>)> {
         let (weights, scale) = self.inner.weights();
-        let floats = |values| PyArray1::from_slice(py, values);
-        Ok((table(py, weights, scale.len())?, floats(scale), floats(self.inner.alpha())))
+        let scales = PyArray1::from_slice(py, scale);
+        Ok((table(py, weights, scale.len())?, scales, self.pseudo_counts(py)))
     }
 
     /// Takes up a sweep over all tokens; gives the exception, if any, that came meanwhile.
@@ -269,27 +342,26 @@ impl ShardedLda {
         n_tables: PyReadonlyArray1<'_, u64>,
         lengths: PyReadonlyArray1<'_, u32>,
     ) -> PyResult<Option<Py<PyAny>>> {
-        let (counts, n_tables, lengths) =
-            (counts.as_slice()?, n_tables.as_slice()?, lengths.as_slice()?);
+        let counts = counts.as_slice()?;
+        let swept = Swept { n_tables: n_tables.as_slice()?, lengths: lengths.as_slice()? };
         let inner = &mut self.inner;
-        let advance = |_: &detach::Watch| inner.advance(counts, n_tables, lengths);
+        let advance = |_: &detach::Watch| inner.advance(counts, swept);
         Ok(detach::run(py, self.n_jobs, None, advance)?.into_parts(py).1)
     }
 
-    /// Posterior means: φ (V, K), α and β.
+    /// Posterior means: φ (V, K), and α and β (1,), or r and p.
     fn mean<'py>(
         &self,
         py: Python<'py>,
         counts: PyReadonlyArray2<'py, u32>,
-    ) -> PyResult<(Table<'py>, Floats<'py>, f64)> {
+    ) -> PyResult<(Table<'py>, [Floats<'py>; 2])> {
         let counts = counts.as_slice()?;
         let mean = |_: &detach::Watch| self.inner.mean(counts);
-        let (mean, _) = detach::run(py, self.n_jobs, None, mean)?.into_parts(py);
-        let LdaParameters { phi, alpha, beta } = mean;
-        let n_topics = alpha.len();
+        let ((phi, others), _) = detach::run(py, self.n_jobs, None, mean)?.into_parts(py);
+        let n_topics = self.inner.pseudo_counts().len();
         let phi = PyArray1::from_vec(py, phi);
         let phi = phi.reshape([phi.len()? / n_topics, n_topics])?;
-        Ok((phi, PyArray1::from_vec(py, alpha), beta))
+        Ok((phi, others.map(|values| PyArray1::from_vec(py, values))))
     }
 
     /// ln of the joint density, from the sums over all parts.
@@ -304,5 +376,38 @@ impl ShardedLda {
         let sums = [ln_urns, ln_lengths].map(ExactSum::from_parts);
         let work = |_: &detach::Watch| self.inner.ln_joint(counts, sums[0], sums[1]);
         detach::run(py, self.n_jobs, None, work)?.uninterrupted()
+    }
+}
+
+impl ShardedChain {
+    /// The chain of these parameters, from its start or from a state.
+    fn of<G>(
+        py: Python<'_>,
+        globals: G,
+        n_words: usize,
+        schedule: &FitSchedule,
+        counts: PyReadonlyArray2<'_, u32>,
+        state: Option<ChainState<'_>>,
+    ) -> PyResult<Self>
+    where
+        G: Globals<Parameters: Flat + Send + Sync> + Send + Sync + 'static,
+    {
+        let (counts, n_topics) = (counts.as_slice()?, globals.pseudo_counts().len());
+        let mut before = None;
+        if let Some((n_sweeps, parameters, n, sum)) = state {
+            let sum = sum.map(|sum| sum.as_slice().map(<[f64]>::to_vec)).transpose()?;
+            let sum = sum.map(|sum| kept_sum(sum, n_words, n_topics)).transpose();
+            let sum = sum.map_err(|error| errors::to_python(py, &error))?;
+            before = Some((n_sweeps, parameters, Kept { n, sum }));
+        }
+        let outcome = detach::run(py, schedule.n_jobs, None, |_| {
+            let chain = training::ShardedChain::new(globals, schedule.to_core(), counts)?;
+            match before {
+                Some((n, parameters, kept)) => chain.resumed(n, &parameters, kept, counts),
+                None => Ok(chain),
+            }
+        })?;
+        let inner = Box::new(outcome.uninterrupted()?);
+        Ok(ShardedChain { inner, n_jobs: schedule.n_jobs })
     }
 }

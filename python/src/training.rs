@@ -126,17 +126,26 @@ pub(crate) fn kept_sum<P: Flat>(
     P::from_flat(flat, n_words, n_topics).ok_or(Error::Length { name, found, expected })
 }
 
-/// Parameters as one array.
+/// φ, word-major, and the other parameters.
+pub(crate) type Means = (Vec<f64>, [Vec<f64>; 2]);
+
+/// Parameters as arrays.
 pub(crate) trait Flat: Sized {
-    fn into_flat(self) -> Vec<f64>;
+    fn into_arrays(self) -> Means;
+
+    /// One array, each of them after the other.
+    fn into_flat(self) -> Vec<f64> {
+        let (phi, [first, second]) = self.into_arrays();
+        [phi, first, second].concat()
+    }
 
     /// `None` where the array has another size.
     fn from_flat(flat: Vec<f64>, n_words: usize, n_topics: usize) -> Option<Self>;
 }
 
 impl Flat for LdaParameters {
-    fn into_flat(self) -> Vec<f64> {
-        [self.phi, self.alpha, vec![self.beta]].concat()
+    fn into_arrays(self) -> Means {
+        (self.phi, [self.alpha, vec![self.beta]])
     }
 
     fn from_flat(mut flat: Vec<f64>, n_words: usize, n_topics: usize) -> Option<Self> {
@@ -150,8 +159,8 @@ impl Flat for LdaParameters {
 }
 
 impl Flat for PfaParameters {
-    fn into_flat(self) -> Vec<f64> {
-        [self.phi, self.r, self.p].concat()
+    fn into_arrays(self) -> Means {
+        (self.phi, [self.r, self.p])
     }
 
     fn from_flat(mut flat: Vec<f64>, n_words: usize, n_topics: usize) -> Option<Self> {
@@ -165,8 +174,8 @@ impl Flat for PfaParameters {
 }
 
 impl Flat for NmfParameters {
-    fn into_flat(self) -> Vec<f64> {
-        [self.phi, self.n_tokens].concat()
+    fn into_arrays(self) -> Means {
+        (self.phi, [self.n_tokens, vec![]])
     }
 
     fn from_flat(mut flat: Vec<f64>, n_words: usize, n_topics: usize) -> Option<Self> {
@@ -199,11 +208,10 @@ impl FitResult {
         py: Python<'_>,
         outcome: detach::Outcome<Fit<P>>,
         n_words: usize,
-        arrays: impl FnOnce(P) -> (Vec<f64>, [Vec<f64>; 2]),
     ) -> PyResult<Self> {
         let (fit, interruption) = outcome.into_parts(py);
         let Fit { parameters, progress, ln_joint } = fit;
-        let (phi, others) = arrays(parameters);
+        let (phi, others) = parameters.into_arrays();
         let n_topics = phi.len() / n_words;
         Ok(FitResult {
             word_topic: PyArray1::from_vec(py, phi).reshape([n_words, n_topics])?.unbind(),
@@ -248,9 +256,7 @@ pub(crate) fn fit_lda(
         }
         fit(&mut sampler, schedule.to_core(), start, until, watch)
     })?;
-    FitResult::new(py, outcome, n_words, |LdaParameters { phi, alpha, beta }| {
-        (phi, [alpha, vec![beta]])
-    })
+    FitResult::new(py, outcome, n_words)
 }
 
 /// Gibbs sampling of Poisson factor analysis; priors that are None keep their parameter fixed.
@@ -291,7 +297,7 @@ pub(crate) fn fit_pfa(
         }
         fit(&mut sampler, schedule.to_core(), start, until, watch)
     })?;
-    FitResult::new(py, outcome, n_words, |PfaParameters { phi, r, p }| (phi, [r, p]))
+    FitResult::new(py, outcome, n_words)
 }
 
 /// Multiplicative updates of non-negative matrix factorisation; nothing is averaged.
@@ -318,9 +324,7 @@ pub(crate) fn fit_nmf(
         let schedule = Schedule { burn_in: u64::MAX, ..schedule.to_core() };
         fit(&mut updates, schedule, start, until, watch)
     })?;
-    FitResult::new(py, outcome, n_words, |NmfParameters { phi, n_tokens }| {
-        (phi, [n_tokens, vec![]])
-    })
+    FitResult::new(py, outcome, n_words)
 }
 
 /// Topic weights of documents under the topics of an NMF (V, K).

@@ -230,7 +230,7 @@ mod tests {
             let key = Key::new(seed, Purpose::Score);
             let found = temper(&target, &options(1024), key, &()).unwrap();
             let error = found.std_error();
-            assert!(error < 0.2, "{error}");
+            assert!(error < 0.3, "{error}");
             assert!(found.n_trips() > 20, "{}", found.n_trips());
             assert_eq!(found.n_free(), 9);
             let gap = (found.ln_value() - target.ln_ratio()) / error;

@@ -13,14 +13,16 @@ mod nmf;
 mod parts;
 mod pfa;
 mod schedule;
+mod sharded;
 mod start;
 mod sweeps;
 
 pub use em::{EmFit, EmSettings, EmStart, fit_em};
-pub use lda::{LdaParameters, LdaPrior, LdaSampler, ShardedLda};
+pub use lda::{LdaGlobals, LdaParameters, LdaPrior, LdaSampler};
 pub use nmf::{NmfParameters, NmfUpdates, nmf_weights};
 pub use parts::{Part, Sweep, TopicWeights, count_part, ln_urns_of_part, sweep_part};
-pub use pfa::{PfaParameters, PfaPrior, PfaSampler};
+pub use pfa::{PfaGlobals, PfaParameters, PfaPrior, PfaSampler};
 pub use schedule::{Averaged, Fit, Kept, Progress, Sampler, Schedule, State, TopicStep, fit};
+pub use sharded::{Globals, ShardedChain, Swept};
 pub use start::{FirstTopics, ShardedStart, Start, find_topics};
 pub use sweeps::Scheme;

@@ -3,10 +3,10 @@
 
 use rayon::prelude::*;
 
-use super::lda::{ln_lengths, sweep_key};
+use super::lda::ln_lengths;
 use super::limits::check_assignments;
 use super::start::start_key;
-use super::sweeps::{Assignments, Place, Scheme, Step, ln_urns};
+use super::sweeps::{Assignments, Place, Scheme, Step, ln_urns, sweep_key};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result};
@@ -47,6 +47,8 @@ pub enum Sweep {
     Chain {
         /// Number of the sweep.
         sweep: u64,
+        /// How it draws the topics of a document's tokens.
+        scheme: Scheme,
     },
 }
 
@@ -54,16 +56,23 @@ impl Sweep {
     fn key(self, seed: u64) -> Key {
         match self {
             Sweep::Start { run, sweep } => start_key(seed, run, sweep),
-            Sweep::Chain { sweep } => sweep_key(seed, sweep),
+            Sweep::Chain { sweep, .. } => sweep_key(seed, sweep),
+        }
+    }
+
+    fn scheme(self) -> Scheme {
+        match self {
+            Sweep::Start { .. } => Scheme::Collapsed,
+            Sweep::Chain { scheme, .. } => scheme,
         }
     }
 }
 
-/// Topics of words as [`ShardedLda`](super::ShardedLda) and [`ShardedStart`](super::ShardedStart) give
-/// them.
+/// Topics of words as [`ShardedChain`](super::ShardedChain) and [`ShardedStart`](super::ShardedStart)
+/// give them.
 #[derive(Clone, Copy)]
 pub struct TopicWeights<'a> {
-    /// Pseudo-counts of documents, α.
+    /// Pseudo-counts of documents: α, or r.
     pub a: &'a [f64],
     /// φ up to the scale of each topic, word-major.
     pub weights: &'a [f64],
@@ -92,7 +101,7 @@ pub fn sweep_part(
     check_length("scales of topics", scale.len(), n_topics)?;
     let mut tokens = Assignments::part(part.counts, part.place(), n_topics, topics)?;
     let step = Step::new(a, weights, scale, sweep.key(seed));
-    let n_tables = tokens.sweep(step, Scheme::Collapsed, tables, observer)?;
+    let n_tables = tokens.sweep(step, sweep.scheme(), tables, observer)?;
     add_words(&tokens, part.counts.n_words(), n_topics, totals)?;
     tokens.read_topics(topics);
     Ok(n_tables)

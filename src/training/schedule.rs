@@ -110,16 +110,14 @@ pub struct State {
     pub parameters: Vec<f64>,
 }
 
-impl State {
-    /// Checks that the state has that many parameters beside the topics of all tokens, and that
-    /// all of them are numbers.
-    pub(super) fn check_parameters(&self, expected: usize) -> Result<()> {
-        let (name, found) = ("parameters of the state", self.parameters.len());
-        if found != expected {
-            return Err(Error::Length { name, found, expected });
-        }
-        check_all(name, &self.parameters, "finite", f64::is_finite)
+/// Checks that a state has that many parameters beside the topics of all tokens, and that all of them
+/// are numbers.
+pub(super) fn check_parameters(parameters: &[f64], expected: usize) -> Result<()> {
+    let (name, found) = ("parameters of the state", parameters.len());
+    if found != expected {
+        return Err(Error::Length { name, found, expected });
     }
+    check_all(name, parameters, "finite", f64::is_finite)
 }
 
 /// Progress of a run: all it takes to go on.

@@ -15,6 +15,18 @@ sys.path.insert(0, str(ROOT / "benches"))
 import record  # noqa: E402
 
 PAGES = record.pages()
+WRITTEN = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+
+# Tables of a record or of a run, and outputs of programs, which tests of their own compare.
+_MADE = re.compile(r"<!-- (?:record|papers): .*?<!-- end -->|^```.*?^```", re.DOTALL | re.MULTILINE)
+_FIGURE = re.compile(r"[+-]?\d[\d,.]*(e[+-]?\d+)?\s*(%|s|ms|ns|nats|GiB|MB|times)?")
+
+
+def rows_with_figures(text: str) -> list[str]:
+    """Rows of tables outside the records that have a cell with nothing but a figure."""
+    rows = [line for line in _MADE.sub("", text).splitlines() if line.startswith("|")]
+    cells = {row: [cell.strip() for cell in row.strip("|").split("|")] for row in rows}
+    return [row for row in rows if any(map(_FIGURE.fullmatch, cells[row]))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -38,4 +50,18 @@ def test_every_record_is_on_a_page():
 
 def test_an_edited_figure_is_put_back():
     text = next(page for page in PAGES if page.name == "benchmarks.md").read_text(encoding="utf-8")
-    assert record.filled(text.replace("| start: ", "| begin: ")) == text
+    edited = text.replace("| import polyabayes |", "| import nothing |")
+    assert edited != text
+    assert record.filled(edited) == text
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_table_of_figures_is_written_by_hand(page):
+    assert rows_with_figures(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_table_written_by_hand_is_found():
+    by_hand = "| in memory | 80 ns |\n"
+    made = f"<!-- record: x -->\n{by_hand}<!-- end -->\n```text\n{by_hand}```\n"
+    assert rows_with_figures(made + "| `auto` | up to 30 tokens |\n") == []
+    assert rows_with_figures(made + by_hand) == [by_hand.strip()]

@@ -1,6 +1,7 @@
 """Counts of tensors under Bayesian networks: evidence, decompositions, missing cells."""
 
 from polyabayes.allocation.decomposition import Decomposition, n_effective_parameters
+from polyabayes.allocation.draws import PosteriorDraws
 from polyabayes.allocation.evidence import Evidence
 from polyabayes.allocation.histogram import Allocations
 from polyabayes.allocation.missing_cells import MissingCells
@@ -16,6 +17,7 @@ __all__ = [
     "MissingCells",
     "ModelPosterior",
     "ParticleChain",
+    "PosteriorDraws",
     "n_effective_parameters",
     "particle_mcmc",
     "posterior_over_models",

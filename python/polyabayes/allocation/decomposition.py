@@ -40,15 +40,15 @@ class Decomposition:
     ----------
     tables : dict of str to ndarray, shape (size of the node, sizes of its parents)
         Conditional probabilities of every node given its parents, posterior means given the
-        expected counts, (α + E S) / Σ (α + E S); they sum to 1 over the first axis. Tied nodes
-        have one table.
+        expected counts, (α + E S) / Σ (α + E S), or shares of these counts alone for ``"ml"``; they
+        sum to 1 over the first axis. Tied nodes have one table.
     expected_counts : dict of str to ndarray, shapes as those of `tables`
         Expected number of tokens of every value of a node and its parents; of all tied nodes
         together.
     families : dict of str to tuple of str
         The node and its parents: the axes of its table.
     intensity : float
-        Posterior mean of λ, the expected total.
+        Posterior mean of λ, the expected total; for ``"ml"`` the total itself.
     trace : ndarray of shape (n_iterations,)
         The objective by iteration, in nats, given the total (unless cells are missing: it is then
         of the observed cells, whatever the total): for ``"vb"`` the bound, which never decreases;

@@ -379,16 +379,38 @@ def find_evidence(
     is_bound = METHODS[options.method].is_lower_bound
     start = time.perf_counter()
     used, estimate = _bound(core, options, run) if is_bound else _sampled(core, options, run)
+    evidence = as_evidence(
+        layout, used, estimate, given_total=bool(given_total), ln_total=ln_total, start=start
+    )
+    if isinstance(estimate.interruption, KeyboardInterrupt) and evidence.rounds:
+        raise Interrupted(f"stopped after {evidence.n_rounds} rounds of tempering", evidence)
+    if estimate.interruption is not None:
+        raise estimate.interruption
+    if evidence.doubt:
+        warnings.warn(evidence.doubt, UnreliableErrorWarning, stacklevel=3)
+    return evidence
+
+
+def as_evidence(
+    layout: Layout,
+    method: str,
+    estimate: Estimate,
+    *,
+    given_total: bool,
+    ln_total: float,
+    start: float,
+) -> Evidence:
+    """The result of a method that began at `start`, from its estimate given the total."""
     ln_factor = 0.0 if given_total else ln_total
-    evidence = Evidence(
+    return Evidence(
         value=estimate.ln_value + ln_factor,
         std_error=estimate.std_error,
-        method=used,
-        given_total=bool(given_total),
+        method=method,
+        given_total=given_total,
         log_probability_of_total=ln_total,
-        n_tokens=n_tokens,
-        is_unbiased=METHODS[used].is_unbiased,
-        is_lower_bound=is_bound,
+        n_tokens=layout.tensor.total,
+        is_unbiased=METHODS[method].is_unbiased,
+        is_lower_bound=METHODS[method].is_lower_bound,
         n_replicates=estimate.n_replicates,
         n_eff=estimate.n_eff,
         seconds=time.perf_counter() - start,
@@ -398,10 +420,3 @@ def find_evidence(
         rejections=estimate.rejections,
         n_free=estimate.n_free,
     )
-    if isinstance(estimate.interruption, KeyboardInterrupt) and evidence.rounds:
-        raise Interrupted(f"stopped after {evidence.n_rounds} rounds of tempering", evidence)
-    if estimate.interruption is not None:
-        raise estimate.interruption
-    if evidence.doubt:
-        warnings.warn(evidence.doubt, UnreliableErrorWarning, stacklevel=3)
-    return evidence

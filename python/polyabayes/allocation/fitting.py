@@ -11,6 +11,7 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.allocation.decomposition import Decomposition, Floats
+from polyabayes.allocation.draws import DRAWS, draw_posterior
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import incomplete
 from polyabayes.allocation.options import DECOMPOSITIONS, MAX_ITER, RESTARTS, TOL, Options, Run
@@ -56,9 +57,17 @@ def _smc(core: _core.Allocation, options: Options, run: Run) -> _core.Allocation
 
 
 # The other methods draw or choose whole tokens, of which missing cells have no known number.
-_WITH_MISSING = ("vb", "em")
+_WITH_MISSING = ("vb", "em", "ml")
 
 _SAMPLED = {"gibbs": _gibbs, "smc": _smc}
+
+
+def _normalised(table: Floats) -> Floats:
+    """Conditional probabilities: even where no value has a weight."""
+    total = table.sum(axis=0)
+    found = np.full_like(table, 1 / len(table))
+    np.divide(table, total, out=found, where=total > 0)
+    return found
 
 
 def find_decomposition(
@@ -75,9 +84,18 @@ def find_decomposition(
     if len(missing) and method not in _WITH_MISSING:
         raise InvalidArgumentError(
             f"{argument('method', method)} needs all cells observed; use "
-            f"{argument('method', 'vb')} or {argument('method', 'em')}"
+            f"{argument('method', 'vb')}, {argument('method', 'em')} or {argument('method', 'ml')}"
         )
     options = options.checked(methods=DECOMPOSITIONS)
+    if method == "tempered":
+        return draw_posterior(
+            layout,
+            options,
+            DRAWS,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            progress=progress,
+        ).decomposition()
     tensor, rate = layout.tensor, layout.rate()
     run = Run(draw_seed(random_state), checks.n_threads(n_jobs), bool(progress))
     start = time.perf_counter()
@@ -91,12 +109,16 @@ def find_decomposition(
     counts: dict[str, Floats] = {}
     for flat, table in zip(found.counts, layout.tables, strict=True):
         counts.update(dict.fromkeys(table, flat.reshape(layout.shape(table[0]))))
-    posterior = {node: layout.alpha(node) + counts[node] for node in layout.sizes}
+    is_likelihood = method == "ml"
+    concentration = 0.0 if is_likelihood else layout.model.concentration
     return Decomposition(
-        tables={node: table / table.sum(axis=0) for node, table in posterior.items()},
+        tables={
+            node: _normalised(counts[node] + (0.0 if is_likelihood else layout.alpha(node)))
+            for node in layout.sizes
+        },
         expected_counts={node: counts[node] for node in layout.sizes},
         families={node: layout.model.graph.family(node) for node in layout.sizes},
-        intensity=float((layout.model.concentration + total) / (rate + 1)),
+        intensity=float((concentration + total) / (1 if is_likelihood else rate + 1)),
         trace=found.trace,
         value=found.ln_value,
         has_converged=found.converged,

@@ -11,6 +11,7 @@ from polyabayes._support.random import RandomState
 from polyabayes._support.tables import columns_of, html_table
 from polyabayes.allocation.bidirectional import find_bounds
 from polyabayes.allocation.decomposition import Decomposition, n_effective_parameters
+from polyabayes.allocation.draws import DRAWS, PosteriorDraws, draw_posterior
 from polyabayes.allocation.evidence import Evidence, find_evidence
 from polyabayes.allocation.fitting import find_decomposition
 from polyabayes.allocation.graphs import ready_made
@@ -38,6 +39,7 @@ __all__ = [
     "Decomposition",
     "Evidence",
     "MissingCells",
+    "PosteriorDraws",
     "n_effective_parameters",
 ]
 
@@ -596,24 +598,30 @@ class AllocationModel:
         ----------
         data : CountTensor, Corpus, array or sparse matrix
             As for :meth:`log_evidence`.
-        method : {"vb", "em", "dual-em", "icm", "gibbs", "smc"}, default="vb"
+        method : {"vb", "em", "dual-em", "icm", "ml", "gibbs", "smc", "tempered"}, default="vb"
             Variational Bayes, whose bound never decreases; expectation maximisation over the
-            tables; over the allocation (dual); iterated conditional modes of both; averages of
-            collapsed Gibbs sampling; the most probable particle of a filter.
+            tables; over the allocation (dual); iterated conditional modes of both; largest
+            likelihood, which asks nothing of the prior; averages of collapsed Gibbs sampling in
+            one mode; the most probable particle of a filter; posterior means over all modes that
+            parallel tempering visits, as :meth:`sample_posterior` draws them.
         observed : array of bool, shape of the data, or "nan", optional
-            As for :meth:`log_evidence`. With missing cells, which need a `rate`, ``"vb"`` and
-            ``"em"``: tables and counts are those of all cells, and predict the missing ones.
+            As for :meth:`log_evidence`. With missing cells, which need a `rate`, ``"vb"``,
+            ``"em"`` and ``"ml"``: tables and counts are those of all cells, and predict the
+            missing ones.
         max_iter : int, optional
             Iterations, or sweeps of ``"gibbs"``: 1000.
         tol : float, optional
             Relative gain of the objective at which iterations end, 1e-9.
         n_restarts : int, optional
-            Random starts, the best of which is kept: 10. Not of ``"gibbs"`` and ``"smc"``.
+            Random starts, the best of which is kept: 10. Every second one begins with a climb of
+            100 iterations towards the largest likelihood. Not of ``"gibbs"``, ``"smc"`` and
+            ``"tempered"``.
         elimination_order, random_state, n_jobs, progress
             As for :meth:`log_evidence`.
         **options
             `burn_in`: sweeps of ``"gibbs"`` that are not averaged over, by default half of them.
-            `n_particles` of ``"smc"``: 1000.
+            `n_particles` of ``"smc"``: 1000. `n_samples`, `n_replicates` and `target_std_error` of
+            ``"tempered"``, as for :meth:`log_evidence`.
 
         Returns
         -------
@@ -649,6 +657,67 @@ class AllocationModel:
                     **options,
                 }
             ),
+            random_state=random_state,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+
+    def sample_posterior(
+        self,
+        data: Any,
+        n_draws: int = DRAWS,
+        *,
+        elimination_order: Sequence[str] | None = None,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+        **options: Any,
+    ) -> PosteriorDraws:
+        """Draw allocations from their posterior, by chains that change modes.
+
+        Parallel tempering as for :meth:`log_evidence`; the draws are states at β = 1 of its last
+        round, evenly spaced.
+
+        Parameters
+        ----------
+        data : CountTensor, Corpus, array or sparse matrix
+            As for :meth:`log_evidence`; all cells are observed.
+        n_draws : int, default=400
+            Draws of all chains together, each of which has as many: a few more than asked for,
+            or fewer where the last round has fewer scans than a chain is to give.
+        elimination_order, random_state, n_jobs, progress
+            As for :meth:`log_evidence`.
+        **options
+            `n_samples`, `n_replicates` and `target_std_error`, as for :meth:`log_evidence` by
+            ``"tempered"``.
+
+        Returns
+        -------
+        PosteriorDraws
+            Counts of all tables by draw, draws of the tables, the evidence.
+
+        Raises
+        ------
+        BudgetExceededError
+            If chains or draws would take too much memory.
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            If an argument is bad, or model and data do not fit; before any work.
+
+        References
+        ----------
+        S. Syed, A. Bouchard-Côté, G. Deligiannidis, A. Doucet (2022). Non-reversible parallel
+        tempering: a scalable highly parallel MCMC scheme. JRSS B 84.
+
+        Examples
+        --------
+        >>> draws = AllocationModel.nmf(2).sample_posterior([[4, 3, 0], [0, 0, 3]], random_state=0)
+        >>> draws.counts["topic"].sum(axis=1).tolist() == [10.0] * 400
+        True
+        """
+        return draw_posterior(
+            lay_out(self, data, elimination_order),
+            Options.of({"method": "tempered", **options}),
+            n_draws,
             random_state=random_state,
             n_jobs=n_jobs,
             progress=progress,

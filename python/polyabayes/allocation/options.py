@@ -52,8 +52,10 @@ DECOMPOSITIONS = {
     "em": Method(_ASCENT),
     "dual-em": Method(_ASCENT),
     "icm": Method(_ASCENT),
+    "ml": Method(_ASCENT),
     "gibbs": Method(("max_iter", "burn_in")),
     "smc": Method(("n_particles",)),
+    "tempered": METHODS["tempered"],
 }
 
 

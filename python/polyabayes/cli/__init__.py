@@ -32,6 +32,7 @@ _COMMANDS = {
     "split": "documents",
     "choose": "topics",
     "topics": "topics",
+    "plot": "topics",
     "search": "search",
     "evidence": "tensors",
     "decompose": "tensors",

@@ -59,11 +59,14 @@ def checked_folder(path: str) -> Path:
 
 
 def checked_picture(path: str | None) -> Path | None:
-    """Path of a picture to draw, if there shall be one."""
-    if path is None:
-        return None
+    """Path of a picture to draw beside the output, if there shall be one."""
+    return None if path is None else picture_file(path, "--plot")
+
+
+def picture_file(path: str, purpose: str) -> Path:
+    """Path of a picture to draw."""
     file = checked_file(path, _PICTURE_SUFFIXES)
-    need("matplotlib", "plot", "--plot")
+    need("matplotlib", "plot", purpose)
     return file
 
 

@@ -1,4 +1,4 @@
-"""Commands about topics: how many there are, and what they hold."""
+"""Commands about topics: how many there are, what they hold, and pictures of them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from polyabayes.cli.output import (
     check_table,
     checked_file,
     checked_picture,
+    picture_file,
     save_picture,
     write_table,
 )
-from polyabayes.exceptions import Interrupted
+from polyabayes.exceptions import Interrupted, InvalidArgumentError
+from polyabayes.io.vocabularies import resolve_vocabulary
 
 _HTML = ".html"
 
@@ -94,4 +96,25 @@ def topics(arguments: argparse.Namespace) -> int:
     for topic in order:
         words = " ".join(found.words[topic])
         print(f"{topic:>5}  {found.tokens[topic] / total:6.1%}  {words}")
+    return 0
+
+
+def plot(arguments: argparse.Namespace) -> int:
+    """Draw topics of a saved model."""
+    picture = picture_file(arguments.output, "plot")
+    wants_documents = arguments.what == "weights"
+    if wants_documents != (arguments.corpus is not None):
+        needs = "needs documents: give" if wants_documents else "has no use for"
+        raise InvalidArgumentError(f"a picture of {arguments.what} {needs} --on CORPUS")
+    model = pb.interop.read_model(arguments.model)
+    if wants_documents:
+        corpus = read_as_wide(model.n_features_in_, arguments.corpus, arguments.vocabulary)
+        ax = pb.plotting.plot_topic_weights(model, documents=corpus)
+    elif arguments.what == "similarity":
+        ax = pb.plotting.plot_topic_similarity(model)
+    else:
+        words = resolve_vocabulary(arguments.vocabulary)
+        ax = pb.plotting.plot_topics(model, vocabulary=words, **given(arguments, ("n_words",)))
+    save_picture(ax, picture)
+    say(f"wrote {picture}")
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -15,13 +14,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from polyabayes._support import checks
+from polyabayes._support.arviz import import_arviz, inference_data
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
     InvalidTypeError,
-    MissingDependencyError,
 )
 from polyabayes.models.topic_model import TopicModel
 from polyabayes.scale.executors import check_executor, sharing
@@ -112,7 +111,7 @@ class Chains:
         >>> bool((chains.summary()["ess_bulk"] > 0).any())
         True
         """
-        arviz = _arviz("summary")
+        arviz = import_arviz("summary")
         import pandas as pd
 
         rows = {name: _diagnosed(arviz, draws) for name, draws in self._scalars().items()}
@@ -143,13 +142,10 @@ class Chains:
         >>> data.posterior.sizes["chain"]
         2
         """
-        arviz = _arviz("to_inference_data")
         posterior = dict(self.draws)
-        groups = {"sample_stats": {"lp": posterior.pop("log_joint")}, "posterior": posterior}
+        log_joint = posterior.pop("log_joint")
         dims = {name: ["rank"] for name, draws in posterior.items() if draws.ndim == 3}
-        if int(arviz.__version__.split(".")[0]) >= 1:
-            return arviz.from_dict(groups, dims=dims)
-        return arviz.from_dict(**groups, dims=dims)
+        return inference_data(posterior, log_joint, dims)
 
     def _scalars(self) -> dict[str, NDArray[np.float64]]:
         """One array of shape (n_chains, n_draws) a number."""
@@ -319,17 +315,3 @@ def _diagnosed(arviz: ModuleType, draws: NDArray[np.float64]) -> dict[str, float
         "r_hat": partial(arviz.rhat, method="rank"),
     }
     return row | {name: float(of(draws)) if moved else np.nan for name, of in measures.items()}
-
-
-def _arviz(what: str) -> ModuleType:
-    try:
-        # Releases before 1.0 announce it at every import.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)
-            import arviz
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"{what} needs ArviZ: pip install 'polyabayes[diagnostics]'"
-        ) from error
-    module: ModuleType = arviz
-    return module

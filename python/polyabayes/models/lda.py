@@ -24,12 +24,11 @@ from polyabayes.exceptions import (
 )
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
-from polyabayes.models import sharded
 from polyabayes.models.em import TOLERANCE, first_prior, fit_em, start_from
-from polyabayes.models.fitting import EvaluationSchedule, all_or_nothing, fingerprint
-from polyabayes.models.sharded_run import ShardedResult, ShardedState, run_sharded
-from polyabayes.models.topic_model import PreviousState, TopicModel
-from polyabayes.scale.executors import check_executor, threads_of_task
+from polyabayes.models.fitting import EvaluationSchedule, Schedule, all_or_nothing, fingerprint
+from polyabayes.models.sharded import ShardedModel
+from polyabayes.models.sharded_run import ShardedResult, ShardedState
+from polyabayes.models.topic_model import PreviousState, TopicModel, check_executor_for
 from polyabayes.scale.shards import Shards
 
 __all__ = ["LatentDirichletAllocation"]
@@ -320,22 +319,11 @@ class LatentDirichletAllocation(TopicModel):
         True
         """
         method = checks.choice("fit_method", self.fit_method, ("gibbs", "em"))
-        check_executor(executor)
-        if executor is not None and not isinstance(X, Shards):
-            raise InvalidArgumentError(
-                f"{argument('executor')} is for documents that write_shards wrote: those in memory "
-                f"are trained on by the threads of {argument('n_jobs')}"
-            )
         if method == "gibbs":
             self._refuse_unused(method)
             with all_or_nothing(self):
                 for name in ("bound_", "_bound_is_of"):
                     self.__dict__.pop(name, None)
-                if isinstance(X, Shards):
-                    if exposure is not None:
-                        raise InvalidArgumentError(f"{argument('exposure')} is not for LDA")
-                    looks = self._looks(self._take_sharded, eval_corpus, eval_every, callback)
-                    return self._fit_shards(X, looks, executor)
                 return super().fit(
                     X,
                     y,
@@ -343,7 +331,9 @@ class LatentDirichletAllocation(TopicModel):
                     eval_corpus=eval_corpus,
                     eval_every=eval_every,
                     callback=callback,
+                    executor=executor,
                 )
+        check_executor_for(X, executor)
         of_looks = {"eval_corpus": (eval_corpus, None), "callback": (callback, None)}
         self._refuse_unused(method, eval_every=(eval_every, 10), **of_looks)
         with all_or_nothing(self):
@@ -367,30 +357,6 @@ class LatentDirichletAllocation(TopicModel):
                     f"{argument(name)} means nothing to {argument('fit_method', method)}: "
                     "leave it out"
                 )
-
-    def _fit_shards(
-        self, shards: Shards, looks: EvaluationSchedule, executor: Executor | None
-    ) -> Self:
-        n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
-        schedule, priors = self._schedule(), self._priors(n_components)
-        checks.whole_number("checkpoint_every", self.checkpoint_every)
-        if not shards.n_tokens:
-            raise InvalidArgumentError(f"{argument('X')} holds no tokens: every document is empty")
-        identity = self._identity(sharded.fingerprint(shards), schedule, priors._asdict())
-        n_jobs = threads_of_task(executor, self.n_jobs)
-        with sharded.state_folder(shards, self.checkpoint) as folder:
-            chain = sharded.ShardedChain(
-                shards, folder, priors, schedule, identity, executor, n_jobs
-            )
-            with chain.ready():
-                self.vocabulary_, self.seed_ = shards.vocabulary, schedule.seed
-                self.n_features_in_ = shards.n_words
-                self.__dict__.pop("feature_names_in_", None)
-                ended = run_sharded(chain, schedule, looks, progress=self.progress)
-        return self._conclude(ended[0], looks, ended[1])
-
-    def _take_sharded(self, result: ShardedResult) -> None:
-        self._take_counted(result.state.counts, None, result)
 
     def _fit_em(self, X: Any, exposure: Any) -> Self:
         if isinstance(X, Shards):
@@ -602,17 +568,25 @@ class LatentDirichletAllocation(TopicModel):
         corpus: Corpus,  # noqa: ARG002
         n_components: int,
     ) -> partial[_core.FitResult]:
-        return partial(_core.fit_lda, **self._priors(n_components)._asdict())
+        return partial(_core.fit_lda, **self._priors(n_components))
 
-    def _priors(self, n_components: int) -> sharded.Priors:
+    def _training_on_shards(
+        self, shards: Shards, n_components: int, schedule: Schedule
+    ) -> tuple[ShardedModel, dict[str, Any]]:
+        priors = self._priors(n_components)
+        alpha, beta, learned = priors.values()
+        new = partial(_core.ShardedChain.lda, shards.n_words, schedule=schedule, **priors)
+        return ShardedModel(alpha, beta, False, learned, learned, new), priors
+
+    def _priors(self, n_components: int) -> dict[str, Any]:
+        """Alpha, beta, and whether these are the means of priors and learned."""
         alpha = 5.0 / n_components if self.doc_topic_prior is None else self.doc_topic_prior
         beta = 0.1 if self.topic_word_prior is None else self.topic_word_prior
         if not isinstance(self.learn_priors, bool):
             raise InvalidTypeError(f"learn_priors must be a bool, got {self.learn_priors!r}")
         alpha = checks.positive_vector("doc_topic_prior", alpha, n_components)
-        return sharded.Priors(
-            alpha, checks.positive_number("topic_word_prior", beta), self.learn_priors
-        )
+        beta = checks.positive_number("topic_word_prior", beta)
+        return {"alpha": alpha, "beta": beta, "learned": self.learn_priors}
 
     def _before(self) -> PreviousState:
         """The topics so far as a Dirichlet prior."""

@@ -16,8 +16,11 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
+from polyabayes.models.fitting import Schedule
+from polyabayes.models.sharded import ShardedModel
 from polyabayes.models.sharded_run import ShardedResult, ShardedState
 from polyabayes.models.topic_model import PreviousState, TopicModel, row_normalised
+from polyabayes.scale.shards import Shards
 
 __all__ = ["PoissonFactorAnalysis"]
 
@@ -429,23 +432,44 @@ class PoissonFactorAnalysis(TopicModel):
         sampler = checks.choice("sampler", self.sampler, SAMPLERS)
         if prior == "nmf":
             return partial(_core.fit_nmf, n_topics=n_components)
+        size = corpus.n_documents if corpus.exposure is None else float(corpus.exposure.sum())
+        priors = self._priors(n_components, corpus.n_tokens / size)
+        return partial(_core.fit_pfa, **priors, blocked=sampler == "blocked")
+
+    def _training_on_shards(
+        self, shards: Shards, n_components: int, schedule: Schedule
+    ) -> tuple[ShardedModel, dict[str, Any]]:
+        prior = checks.choice("prior", self.prior, PRIORS)
+        blocked = checks.choice("sampler", self.sampler, SAMPLERS) == "blocked"
+        if prior == "nmf":
+            raise InvalidArgumentError(
+                "prior='nmf' is for documents in memory: it has topic weights for each document "
+                "where the other priors have topics of tokens, which shards keep"
+            )
+        priors = self._priors(n_components, shards.n_tokens / shards.n_documents)
+        sizes = shards.n_words, shards.n_documents
+        new = partial(_core.ShardedChain.pfa, *sizes, schedule=schedule, **priors)
+        tables = priors["shape_prior"] is not None
+        model = ShardedModel(
+            priors["shape"], priors["topic_word_prior"], blocked, tables, False, new
+        )
+        return model, {**priors, "blocked": blocked}
+
+    def _priors(self, n_components: int, rate: float) -> dict[str, Any]:
+        """Where r and p start, and the priors; documents have so many tokens at exposure 1."""
         r = checks.positive_vector("shape", self.shape, n_components)
         if self.probability is None:
-            size = corpus.n_documents if corpus.exposure is None else float(corpus.exposure.sum())
-            rate = corpus.n_tokens / size
             p = np.full(n_components, rate / (rate + r.sum()))
         else:
             p = _probabilities(self.probability, n_components)
-        learns_p, learns_r = _learned(prior)
-        return partial(
-            _core.fit_pfa,
-            shape=r,
-            probability=p,
-            topic_word_prior=_positive_or("topic_word_prior", self.topic_word_prior, 0.1),
-            probability_prior=self._probability_prior(n_components) if learns_p else None,
-            shape_prior=self._shape_prior() if learns_r else None,
-            blocked=sampler == "blocked",
-        )
+        learns_p, learns_r = _learned(self.prior)
+        return {
+            "shape": r,
+            "probability": p,
+            "topic_word_prior": _positive_or("topic_word_prior", self.topic_word_prior, 0.1),
+            "probability_prior": self._probability_prior(n_components) if learns_p else None,
+            "shape_prior": self._shape_prior() if learns_r else None,
+        }
 
     def _take(self, corpus: Corpus, before: PreviousState | None, result: _core.FitResult) -> None:
         if self.prior != "nmf":

@@ -1,9 +1,9 @@
-"""Gibbs sampling of LDA on shards: the chain of memory, bit for bit, on any number of workers.
+"""Gibbs sampling on shards: the chain of memory, bit for bit, on any number of workers.
 
-Given phi and alpha, documents are independent: tasks draw the topics of their shards' tokens and
-give back counts of words by topic, whole numbers whose sums are exact in any order. All else is
-drawn here. The state of the chain is written after every sweep, before the next one begins, so that
-no shard is ever ahead of it by more than one sweep.
+Given phi and the pseudo-counts of documents, these are independent: tasks draw the topics of their
+shards' tokens and give back counts of words by topic, whole numbers whose sums are exact in any
+order. All else is drawn here. The state of the chain is written after every sweep, before the next
+one begins, so that no shard is ever ahead of it by more than one sweep.
 """
 
 from __future__ import annotations
@@ -49,12 +49,29 @@ _MOST_COUNTED = 2**32 - 1
 Counts = NDArray[np.uint32]
 
 
-class Priors(NamedTuple):
-    """Priors of LDA, checked: `learned` are those whose means these are."""
+class ShardedModel(NamedTuple):
+    """A model to train on shards.
+
+    Attributes
+    ----------
+    alpha : ndarray of shape (n_components,)
+        Pseudo-counts of documents from which to start.
+    beta : float
+        Dirichlet parameter of the topics from which to start.
+    blocked : bool
+        Whether topics are drawn given weights of their document, which are drawn first.
+    tables, lengths : bool
+        Whether the parameters need tables of topics, and lengths of documents.
+    chain : callable
+        Gives the chain for ``counts`` of words by topic, and for a ``state`` of it or None.
+    """
 
     alpha: NDArray[np.float64]
     beta: float
-    learned: bool
+    blocked: bool
+    tables: bool
+    lengths: bool
+    chain: Callable[..., _core.ShardedChain]
 
 
 class BestStart(NamedTuple):
@@ -76,7 +93,7 @@ class BestStart(NamedTuple):
 
 
 class ShardedChain:
-    """A chain of LDA over shards, and where it is written down.
+    """A chain over shards, and where it is written down.
 
     Parameters
     ----------
@@ -84,8 +101,10 @@ class ShardedChain:
         The corpus.
     folder : Path
         For the state, on storage that all workers share.
-    priors, schedule
-        As the compiled core takes them.
+    model : ShardedModel
+        What is trained.
+    schedule : Schedule
+        How long to sample, and what to keep.
     identity : dict
         What a run must agree on to go on from the state, by the names that a message uses.
     executor : Executor or None
@@ -98,7 +117,7 @@ class ShardedChain:
         self,
         shards: Shards,
         folder: Path,
-        priors: Priors,
+        model: ShardedModel,
         schedule: Schedule,
         identity: dict[str, Any],
         executor: Executor | None,
@@ -106,7 +125,7 @@ class ShardedChain:
     ) -> None:
         if shards.longest > _MOST_COUNTED:
             raise BudgetExceededError(f"a document has {shards.longest:,} tokens: divide it")
-        self._shards, self._priors, self._schedule = shards, priors, schedule
+        self._shards, self._model, self._schedule = shards, model, schedule
         self._executor, self._identity = executor, identity
         text = json.dumps(identity, sort_keys=True, default=str)
         name = hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -117,18 +136,18 @@ class ShardedChain:
         self._groups = _groups(shards, executor)
         self._lengths = np.zeros(0, np.uint32)
         self._workers: Workers | None = None
-        self._chain: _core.ShardedLda | None = None
+        self._chain: _core.ShardedChain | None = None
         self._counts: Counts = np.zeros((0, 0), np.uint32)
 
     @contextmanager
     def ready(self) -> Iterator[int]:
         """Bring the chain to where it was written down, or to its start; give the sweeps done."""
         with self._sent(self._training):
-            found = dict(self._numbered(shard_sweeps.inspect_shards, self._priors.learned))
+            found = dict(self._numbered(shard_sweeps.inspect_shards, self._model.lengths))
         inspected = [found[number] for number in range(len(self._groups))]
         stamps = tuple(stamp for group in inspected for stamp, _ in group)
         self._training = self._training._replace(stamps=stamps)
-        if self._priors.learned:
+        if self._model.lengths:
             self._lengths = np.concatenate([lengths for group in inspected for _, lengths in group])
         with self._sent(self._training):
             self._take_up()
@@ -141,7 +160,7 @@ class ShardedChain:
 
     @property
     def parameters(self) -> NDArray[np.float64]:
-        """Alpha and beta of the current state."""
+        """Parameters of the current state beside phi."""
         return self._sampler.parameters
 
     @property
@@ -162,17 +181,17 @@ class ShardedChain:
         if interruption is not None:
             raise interruption
 
-    def mean(self) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        """Posterior means of phi (n_words, n_components), alpha and beta."""
+    def mean(self) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
+        """Posterior means of phi (n_words, n_components), and of the other parameters."""
         return self._sampler.mean(self._counts)
 
     def ln_joint(self) -> float:
         """Ln of the joint density of the current state."""
-        alpha = self.parameters[:-1].copy()
-        return self._sampler.ln_joint(self._counts, *self._ln_urns(_of_chain(self.n_sweeps), alpha))
+        sums = self._ln_urns(_of_chain(self.n_sweeps), self._sampler.pseudo_counts)
+        return self._sampler.ln_joint(self._counts, *sums)
 
     @property
-    def _sampler(self) -> _core.ShardedLda:
+    def _sampler(self) -> _core.ShardedChain:
         assert self._chain is not None
         return self._chain
 
@@ -212,8 +231,8 @@ class ShardedChain:
         path = self._training.folder / f"weights.{self._training.name}.{states[1]}.npy"
         with replacing(path) as stream:
             np.save(stream, weights, allow_pickle=False)
-        tables = self._priors.learned and run is None
-        order = SweepOrder(*states, run, sweep, path, scale, a, tables)
+        tables = self._model.tables and run is None
+        order = SweepOrder(*states, run, sweep, path, scale, a, self._model.blocked, tables)
         totals, n_tables = np.zeros(weights.shape, np.uint32), np.zeros(len(a), np.uint64)
         for counts, of_group in self._run(shard_sweeps.sweep_shards, order):
             totals += counts
@@ -258,10 +277,7 @@ class ShardedChain:
                     f"the checkpoint has {header['sweep']:,} sweeps, max_iter is "
                     f"{self._schedule.max_iter:,}"
                 )
-        alpha, beta, learned = self._priors
-        self._chain = _core.ShardedLda(
-            self._shards.n_words, alpha, beta, learned, self._schedule, counts, state
-        )
+        self._chain = self._model.chain(counts=counts, state=state)
         self._counts = counts
         if state is None:
             self._write_chain()
@@ -287,7 +303,7 @@ class ShardedChain:
         return _renumbered(best.counts, numbers, best.counts.shape[1])
 
     def _new_start(self, run: int) -> _core.ShardedStart:
-        alpha, beta, _ = self._priors
+        alpha, beta = self._model.alpha, self._model.beta
         return _core.ShardedStart(self._shards.n_words, alpha, beta, self._schedule, run)
 
     def _first_topics(self, start: _core.ShardedStart, run: int) -> Counts:
@@ -318,7 +334,7 @@ class ShardedChain:
         """Merge the topics of a start; the better one of it and the best so far."""
         numbers = start.merge(counts)
         self._renumber(_of_start(run, self._schedule.start_sweeps), _of_start(run), numbers)
-        merged = _renumbered(counts, numbers, len(self._priors.alpha))
+        merged = _renumbered(counts, numbers, len(self._model.alpha))
         value = 0.0
         if self._schedule.n_init > 1:
             urns, _ = self._ln_urns(_of_start(run), start.pseudo_counts())

@@ -24,7 +24,7 @@ class ShardedState(NamedTuple):
     n_sweeps : int
         Sweeps done.
     parameters : ndarray
-        alpha and beta.
+        Those of the sampler beside phi, as the compiled core orders them.
     counts : csr_array of shape (n_components, n_words)
         Tokens of each topic and word.
     """
@@ -38,7 +38,7 @@ class ShardedResult(NamedTuple):
     """What a run has come to, by the names of a result of the compiled core."""
 
     word_topic: NDArray[np.float64]
-    others: tuple[NDArray[np.float64], NDArray[np.float64]]
+    others: list[NDArray[np.float64]]
     ln_joint: float
     state: ShardedState
 
@@ -73,7 +73,7 @@ def run_sharded(
 
 
 def _result(chain: ShardedChain, ln_joint: float) -> ShardedResult:
-    phi, alpha, beta = chain.mean()
+    phi, others = chain.mean()
     counts = sparse.csr_array(sparse.csr_matrix(chain.counts.T, dtype=np.int64))
     state = ShardedState(chain.n_sweeps, chain.parameters, counts)
-    return ShardedResult(phi, (alpha, np.array([beta])), ln_joint, state)
+    return ShardedResult(phi, others, ln_joint, state)

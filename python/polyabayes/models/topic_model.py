@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from concurrent.futures import Executor
 from functools import partial
 from importlib import metadata
 from typing import Any, ClassVar, NamedTuple, Self
@@ -27,6 +28,7 @@ from polyabayes.exceptions import (
 )
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.likelihood.scoring import log_likelihood
+from polyabayes.models import sharded
 from polyabayes.models.fitted_model import FittedModel
 from polyabayes.models.fitting import (
     Checkpoint,
@@ -39,9 +41,11 @@ from polyabayes.models.fitting import (
     start_sweeps,
     topic_word_counts,
 )
-from polyabayes.models.sharded_run import ShardedResult, ShardedState
+from polyabayes.models.sharded import ShardedModel
+from polyabayes.models.sharded_run import ShardedResult, ShardedState, run_sharded
 from polyabayes.models.topic_table import TopicTable, topic_table
 from polyabayes.models.traces import BoundTrace, TrainingTrace
+from polyabayes.scale.executors import check_executor, threads_of_task
 from polyabayes.scale.shards import Shards
 
 # The first sweeps set the topics to their mean: on AP this saves a quarter of the sweeps.
@@ -102,17 +106,25 @@ class TopicModel(FittedModel):
         eval_corpus: Any = None,
         eval_every: int = 10,
         callback: Callable[[Self], Any] | None = None,
+        executor: Executor | None = None,
     ) -> Self:
-        """Train the model by Gibbs sampling.
+        """Train the model: by Gibbs sampling, NMF by multiplicative updates.
 
         Memory at its peak, beside the corpus: about 70 bytes a distinct word of a document, 6 a
         further token of it, and 40 a topic and word of the vocabulary; there is no array of
         documents x topics. Topics to which the system grants no memory are refused before any
         work.
 
+        Documents may be :class:`Shards <polyabayes.scale.Shards>`, larger than memory: Gibbs
+        sampling holds some million of their tokens at a time. The model is the one of the same
+        documents in memory, bit for bit, for any number of shards and of workers. The topics of the
+        tokens are in files: in `checkpoint`, or without one in a folder beside the shards that is
+        removed at the end. With `checkpoint`, the same call goes on after a kill from the last
+        sweep, whatever `checkpoint_every` says, on any workers.
+
         Parameters
         ----------
-        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+        X : Corpus, Shards, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
             The documents.
         y : ignored
             Present for scikit-learn.
@@ -128,6 +140,10 @@ class TopicModel(FittedModel):
             Called with the model as it would be returned then; training ends early where it
             returns True. An exception from it ends training and passes on; the model stays
             usable.
+        executor : concurrent.futures.Executor, optional
+            Shards only: where their tokens are drawn, on one thread a task unless `n_jobs` says
+            otherwise. Shards and `checkpoint` must be on storage that all workers share. Default:
+            this process.
 
         Returns
         -------
@@ -137,7 +153,14 @@ class TopicModel(FittedModel):
         ------
         BudgetExceededError, FileAccessError, FileFormatError, InvalidArgumentError
             If there is no memory for the topics, or if `checkpoint` is of another run, or
-            unreadable; before any work.
+            unreadable; before any work. If shards are damaged or changed, or what they need cannot
+            be written.
+        InvalidArgumentError
+            If shards are trained on with exposures, which they do not hold, or by NMF, which has no
+            topics of tokens to keep beside them.
+        WorkerError
+            If a worker died, and its engine did not run its tasks again: the same call with a new
+            executor goes on from `checkpoint`.
         Interrupted
             On Ctrl-C: a KeyboardInterrupt, raised when the state reached has been stored in the
             model, which is usable. Before the first sweep it is a plain KeyboardInterrupt, which
@@ -158,8 +181,42 @@ class TopicModel(FittedModel):
         >>> len(pfa.trace_.to_frame())
         2
         """
+        check_executor_for(X, executor)
         with all_or_nothing(self):
+            if isinstance(X, Shards):
+                if exposure is not None:
+                    raise InvalidArgumentError(
+                        f"{argument('exposure')} is for documents in memory: shards hold no sizes "
+                        "of their documents"
+                    )
+                looks = self._looks(self._take_sharded, eval_corpus, eval_every, callback)
+                return self._fit_shards(X, looks, executor)
             return self._fit(X, exposure, eval_corpus, eval_every, callback)
+
+    def _fit_shards(
+        self, shards: Shards, looks: EvaluationSchedule, executor: Executor | None
+    ) -> Self:
+        n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
+        schedule = self._schedule()
+        checks.whole_number("checkpoint_every", self.checkpoint_every)
+        if not shards.n_tokens:
+            raise InvalidArgumentError(f"{argument('X')} holds no tokens: every document is empty")
+        model, parameters = self._training_on_shards(shards, n_components, schedule)
+        identity = self._identity(sharded.fingerprint(shards), schedule, parameters)
+        n_jobs = threads_of_task(executor, self.n_jobs)
+        with sharded.state_folder(shards, self.checkpoint) as folder:
+            chain = sharded.ShardedChain(
+                shards, folder, model, schedule, identity, executor, n_jobs
+            )
+            with chain.ready():
+                self.vocabulary_, self.seed_ = shards.vocabulary, schedule.seed
+                self.n_features_in_ = shards.n_words
+                self.__dict__.pop("feature_names_in_", None)
+                ended = run_sharded(chain, schedule, looks, progress=self.progress)
+        return self._conclude(ended[0], looks, ended[1])
+
+    def _take_sharded(self, result: ShardedResult) -> None:
+        self._take_counted(result.state.counts, None, result)
 
     def _fit(
         self,
@@ -169,11 +226,6 @@ class TopicModel(FittedModel):
         eval_every: int,
         callback: Callable[[Self], Any] | None,
     ) -> Self:
-        if isinstance(X, Shards):
-            raise InvalidArgumentError(
-                f"{type(self).__name__} is trained on documents in memory: of the models, only "
-                "LatentDirichletAllocation by Gibbs sampling takes shards"
-            )
         corpus = exposed(self, as_corpus(X, "X"), exposure)
         n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
         schedule = self._schedule()
@@ -387,6 +439,12 @@ class TopicModel(FittedModel):
         """Check the parameters; give the sampler, which lacks documents, schedule and progress."""
         raise NotImplementedError
 
+    def _training_on_shards(
+        self, shards: Shards, n_components: int, schedule: Schedule
+    ) -> tuple[ShardedModel, dict[str, Any]]:
+        """Check the parameters; give what is trained on shards, and what tells it from others."""
+        raise NotImplementedError
+
     def _take_parameters(self, result: _core.FitResult | ShardedResult) -> None:
         """Store what training learned beside the topics."""
         raise NotImplementedError
@@ -398,6 +456,16 @@ class TopicModel(FittedModel):
     def _learned_state(self) -> dict[str, Any]:
         """Learned parameters of the last state, so that the numbers of topics do not matter."""
         raise NotImplementedError
+
+
+def check_executor_for(documents: Any, executor: Any) -> None:
+    """Refuse what is no executor, and one where there are no shards."""
+    check_executor(executor)
+    if executor is not None and not isinstance(documents, Shards):
+        raise InvalidArgumentError(
+            f"{argument('executor')} is for documents that write_shards wrote: those in memory "
+            f"are trained on by the threads of {argument('n_jobs')}"
+        )
 
 
 def _plain(value: Any) -> Any:

@@ -89,6 +89,8 @@ class SweepOrder(NamedTuple):
         File of phi up to the scale of each topic, (n_words, n_components).
     scale, a : ndarray of shape (n_components,)
         The scales, and the pseudo-counts of documents.
+    blocked : bool
+        Whether topics are drawn given weights of their document, which are drawn first.
     tables : bool
         Whether to draw the tables that learned pseudo-counts need.
     """
@@ -100,6 +102,7 @@ class SweepOrder(NamedTuple):
     weights: Path
     scale: NDArray[np.float64]
     a: NDArray[np.float64]
+    blocked: bool
     tables: bool
 
 
@@ -261,6 +264,7 @@ def _sweep(
                 seed=training.seed,
                 run=order.run,
                 sweep=order.sweep,
+                blocked=order.blocked,
                 tables=order.tables,
                 n_jobs=training.n_jobs,
             )

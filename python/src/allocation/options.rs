@@ -26,6 +26,7 @@ pub(super) fn ascent(method: &str) -> PyResult<Ascent> {
         "em" => Ok(Ascent::Em),
         "dual-em" => Ok(Ascent::DualEm),
         "icm" => Ok(Ascent::Icm),
+        "ml" => Ok(Ascent::Likelihood),
         other => Err(PyValueError::new_err(format!("method {other:?}"))),
     }
 }

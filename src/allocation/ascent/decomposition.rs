@@ -34,15 +34,43 @@ pub enum Ascent {
     DualEm,
     /// Most probable allocation and tables (iterated conditional modes): ascends ln p(S, θ | T).
     Icm,
+    /// Expected allocation, tables of the largest likelihood, whatever their prior: ascends
+    /// ln p(X | θ, T).
+    Likelihood,
 }
 
 impl Ascent {
     pub(crate) fn expects_allocation(self) -> bool {
-        matches!(self, Ascent::Variational | Ascent::Em)
+        matches!(self, Ascent::Variational | Ascent::Em | Ascent::Likelihood)
     }
 
     fn expects_tables(self) -> bool {
         matches!(self, Ascent::Variational | Ascent::DualEm)
+    }
+}
+
+/// Where an ascent begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// Tables that are even up to noise.
+    Noise,
+    /// The same, after some iterations towards the largest likelihood: small concentrations empty
+    /// cells of tables before these have taken shape.
+    Likelihood,
+}
+
+impl Start {
+    /// Iterations towards the largest likelihood.
+    const N_STEPS: usize = 100;
+
+    /// The starts take turns: tables with few tokens are better found from noise, large tensors
+    /// after a climb.
+    pub(crate) fn of(restart: usize) -> Self {
+        if restart.is_multiple_of(2) { Start::Noise } else { Start::Likelihood }
+    }
+
+    pub(crate) fn n_steps(self, ascent: Ascent) -> usize {
+        if self == Start::Noise || ascent == Ascent::Likelihood { 0 } else { Start::N_STEPS }
     }
 }
 
@@ -152,18 +180,19 @@ impl Tables {
             };
             return self.alphas().zip(counts.iter().zip(&self.group_of)).map(row).collect();
         }
+        let excess = |alpha: f64| if ascent == Ascent::Likelihood { 0.0 } else { alpha - 1.0 };
         let clipped: Vec<f64> =
-            self.alphas().zip(counts).map(|(alpha, n)| (alpha + n - 1.0).max(LEAST)).collect();
+            self.alphas().zip(counts).map(|(alpha, n)| (excess(alpha) + n).max(LEAST)).collect();
         let sums = self.group_sums(&clipped);
         let totals: Vec<f64> = (self.groups.iter().zip(sums))
-            .map(|((alpha, _, without), sum)| sum + without * (alpha - 1.0).max(LEAST))
+            .map(|((alpha, _, without), sum)| sum + without * excess(*alpha).max(LEAST))
             .collect();
         let row = |(x, &group): (&f64, &u32)| x / totals[group as usize];
         clipped.iter().zip(&self.group_of).map(row).collect()
     }
 
     /// ln Π (α)_S / (Σ α)_S over all tables.
-    pub(crate) fn ln_marginal(&self, counts: &[f64]) -> f64 {
+    fn ln_marginal(&self, counts: &[f64]) -> f64 {
         let cells = self.alphas().zip(counts).filter(|(_, n)| **n > 0.0);
         let ln_cells: f64 = cells.map(|(alpha, &n)| ln_gamma_ratio(alpha, n)).sum();
         let groups = self.groups.iter().zip(self.group_sums(counts)).filter(|(_, n)| *n > 0.0);
@@ -171,7 +200,7 @@ impl Tables {
     }
 
     /// ln of the density of the tables: Dirichlet, without zeros where α < 1 makes it infinite.
-    pub(crate) fn ln_density(&self, weights: &[f64]) -> f64 {
+    fn ln_density(&self, weights: &[f64]) -> f64 {
         let rows = self.alphas().zip(weights).filter(|(_, weight)| **weight > 0.0);
         let ln_rows: f64 = rows.map(|(alpha, weight)| (alpha - 1.0) * weight.ln()).sum();
         let constant =
@@ -182,6 +211,7 @@ impl Tables {
     fn ascend(
         &self,
         ascent: Ascent,
+        start: Start,
         limits: Limits,
         rng: &mut Rng,
         observer: &impl Observer,
@@ -190,38 +220,56 @@ impl Tables {
         let mut counts = array_of("expected counts", self.problem.n_rows(), 0.0)?;
         // Responsibilities from tables that are even up to noise.
         let mut weights: Vec<f64> = (0..counts.len()).map(|_| 0.5 + rng.random::<f64>()).collect();
-        let constant = self.ln_constant;
+        for _ in 0..start.n_steps(ascent) {
+            observer.check_stop()?;
+            self.step(Ascent::Likelihood, &mut sum_product, &mut weights, &mut counts);
+        }
         let mut trace: Vec<f64> = Vec::new();
         for _ in 0..limits.max_iter {
             observer.check_stop()?;
-            let objective = if ascent.expects_allocation() {
-                let ln_weight = sum_product.expect(&weights, &mut counts);
-                let used: f64 = (weights.iter().zip(&counts))
-                    .filter(|(_, n)| **n > 0.0)
-                    .map(|(weight, n)| n * weight.ln())
-                    .sum();
-                ln_weight - used
-            } else {
-                sum_product.mode(&weights, &mut counts)
-            };
-            weights = self.weights(ascent, &counts);
-            let objective = objective
-                + match ascent {
-                    Ascent::Variational | Ascent::DualEm => self.ln_marginal(&counts),
-                    Ascent::Em | Ascent::Icm => {
-                        let used = weights.iter().zip(&counts).filter(|(_, n)| **n > 0.0);
-                        used.map(|(weight, n)| n * weight.ln()).sum::<f64>()
-                            + self.ln_density(&weights)
-                    }
-                };
-            let gain = trace.last().map_or(f64::INFINITY, |last| objective + constant - last);
-            trace.push(objective + constant);
-            if gain < limits.tolerance * (objective + constant).abs() {
+            let objective =
+                self.ln_constant + self.step(ascent, &mut sum_product, &mut weights, &mut counts);
+            let gain = trace.last().map_or(f64::INFINITY, |last| objective - last);
+            trace.push(objective);
+            if gain < limits.tolerance * objective.abs() {
                 return Ok((counts, trace, true));
             }
         }
         Ok((counts, trace, false))
     }
+
+    /// One iteration: the counts that the weights expect, and the weights that follow from them.
+    /// Returns the objective.
+    fn step(
+        &self,
+        ascent: Ascent,
+        sum_product: &mut SumProduct<'_>,
+        weights: &mut Vec<f64>,
+        counts: &mut [f64],
+    ) -> f64 {
+        let of_allocation = if ascent.expects_allocation() {
+            sum_product.expect(weights, counts) - ln_used(weights, counts)
+        } else {
+            sum_product.mode(weights, counts)
+        };
+        *weights = self.weights(ascent, counts);
+        of_allocation + self.ln_tables(ascent, weights, counts)
+    }
+
+    /// Share of the tables in the objective, given counts and the weights that follow from them.
+    pub(crate) fn ln_tables(&self, ascent: Ascent, weights: &[f64], counts: &[f64]) -> f64 {
+        match ascent {
+            Ascent::Variational | Ascent::DualEm => self.ln_marginal(counts),
+            Ascent::Em | Ascent::Icm => ln_used(weights, counts) + self.ln_density(weights),
+            Ascent::Likelihood => ln_used(weights, counts),
+        }
+    }
+}
+
+/// Σ of counts times ln of the weights, over rows with counts.
+pub(crate) fn ln_used(weights: &[f64], counts: &[f64]) -> f64 {
+    let used = weights.iter().zip(counts).filter(|(_, n)| **n > 0.0);
+    used.map(|(weight, n)| n * weight.ln()).sum()
 }
 
 /// Counts of all tables, whole, from those of the rows of a problem that has all families first.
@@ -275,7 +323,8 @@ pub fn ascend(
     let key = Key::new(seed, Purpose::Initialise);
     let run = |restart: usize| {
         let mut rng = key.unit(restart as u64).rng();
-        tables.ascend(ascent, limits, &mut rng, observer).inspect(|_| observer.advance(1))
+        let start = Start::of(restart);
+        tables.ascend(ascent, start, limits, &mut rng, observer).inspect(|_| observer.advance(1))
     };
     let runs: Result<Vec<_>> = (0..limits.n_restarts).into_par_iter().map(run).collect();
     let best =

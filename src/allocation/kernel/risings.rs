@@ -3,9 +3,10 @@
 // Inlined into kernels that are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
 
-use super::splits::{Change, add_rising};
+use super::splits::{Change, Divisions, add_rising};
 use crate::allocation::model::problem::Problem;
 use crate::math::ln_rising;
+use crate::rng::Lanes;
 
 /// Counts that tables hold.
 const MAX_TABLE: usize = 1 << 20;
@@ -71,57 +72,66 @@ impl Risings {
         }
     }
 
-    /// The same of a row that changes with the tokens in the first of two states, for all divisions
-    /// of the tokens, added to `ln_laws`: up to a constant where tables do not reach.
-    #[inline(always)]
-    pub(crate) fn add_row(&self, change: &Change, start: i32, ln_laws: &mut [f64]) {
-        let margin = self.margins[change.slot];
-        let table = &self.of_rows[margin * self.n_table..][..self.n_table];
-        let (n, start) = (ln_laws.len(), start as usize);
-        match change.by {
-            1 if start + n <= table.len() => {
-                let terms = &table[start..][..n];
-                for nth in 0..n {
-                    ln_laws[nth] += terms[nth];
-                }
-            }
-            -1 if start < table.len() => {
-                let terms = &table[start + 1 - n..][..n];
-                for nth in 0..n {
-                    ln_laws[nth] += terms[n - 1 - nth];
-                }
-            }
-            _ => add_rising(self.alphas[margin], 1.0, change, start as i32, ln_laws),
-        }
-    }
-
-    /// Takes ln of the law of divisions to the power β, that of the reference being the rest.
-    #[inline(always)]
-    pub(crate) fn power(&self, beta: f64, ln_laws: &mut [f64]) {
-        let n = ln_laws.len();
-        if !self.kappa.is_finite() {
-            for ln_law in ln_laws {
-                *ln_law *= beta;
-            }
-        } else if let Some(piles) = self.of_piles.get(..n) {
-            for nth in 0..n {
-                let urns = piles[nth] + piles[n - 1 - nth];
-                ln_laws[nth] = urns + beta * (ln_laws[nth] - urns);
-            }
-        } else {
-            for (first, ln_law) in ln_laws.iter_mut().enumerate() {
-                let urns = self.of_pile(first as i32) + self.of_pile((n - 1 - first) as i32);
-                *ln_law = urns + beta * (*ln_law - urns);
-            }
-        }
-    }
-
     /// ln κ(κ+1)...(κ+n-1)/κ^n of a state that holds n tokens of a cell.
     #[inline]
     pub(crate) fn of_pile(&self, n: i32) -> f64 {
         match self.of_piles.get(n as usize) {
             Some(&ln) => ln,
             None => ln_urn_rising(self.kappa, n as u64),
+        }
+    }
+}
+
+/// Divisions of a cell's tokens on the path π^β u^(1-β), at a β for every lane.
+pub(crate) struct PoweredDivisions<'a> {
+    pub(crate) risings: &'a Risings,
+    pub(crate) betas: &'a Lanes,
+}
+
+impl Divisions for PoweredDivisions<'_> {
+    #[inline(always)]
+    fn add_row(&self, change: &Change, start: i32, ln_laws: &mut [f64]) {
+        let Risings { alphas, margins, of_rows, n_table, .. } = self.risings;
+        let margin = margins[change.slot];
+        let table = &of_rows[margin * n_table..][..*n_table];
+        let (n, first) = (ln_laws.len(), start as usize);
+        match change.by {
+            1 if first + n <= table.len() => {
+                let terms = &table[first..][..n];
+                for (ln_law, term) in ln_laws.iter_mut().zip(terms) {
+                    *ln_law += term;
+                }
+            }
+            -1 if first < table.len() => {
+                let terms = &table[first + 1 - n..][..n];
+                for (ln_law, term) in ln_laws.iter_mut().zip(terms.iter().rev()) {
+                    *ln_law += term;
+                }
+            }
+            _ => add_rising(alphas[margin], 1.0, change, start, ln_laws),
+        }
+    }
+
+    #[inline(always)]
+    fn place(&self, lane: usize, ln_laws: &mut [f64]) {
+        let (beta, n) = (self.betas[lane], ln_laws.len());
+        if self.risings.kappa.is_infinite() {
+            for ln_law in ln_laws {
+                *ln_law *= beta;
+            }
+        } else if let Some(piles) = self.risings.of_piles.get(..n) {
+            for (ln_law, (one, other)) in
+                ln_laws.iter_mut().zip(piles.iter().zip(piles.iter().rev()))
+            {
+                let urns = one + other;
+                *ln_law = urns + beta * (*ln_law - urns);
+            }
+        } else {
+            for (first, ln_law) in ln_laws.iter_mut().enumerate() {
+                let piles = [first, n - 1 - first].map(|n| self.risings.of_pile(n as i32));
+                let urns = piles[0] + piles[1];
+                *ln_law = urns + beta * (*ln_law - urns);
+            }
         }
     }
 }

@@ -132,12 +132,12 @@ impl Splits {
         for (index, factor) in cell.clique.factors.iter().enumerate() {
             for (state, by) in states.into_iter().zip([1, -1]) {
                 let row = cell.clique.row(index, state, cell.bases);
-                match self.changes[start..].iter_mut().find(|change| change.row == row) {
-                    Some(change) => change.by += by,
-                    None => {
-                        let (exponent, slot) = (factor.exponent, factor.slot);
-                        self.changes.push(Change { row, by, exponent, slot });
-                    }
+                let same = self.changes[start..].iter_mut().find(|change| change.row == row);
+                if let Some(same) = same {
+                    same.by += by;
+                } else {
+                    let (exponent, slot) = (factor.exponent, factor.slot);
+                    self.changes.push(Change { row, by, exponent, slot });
                 }
             }
         }
@@ -166,9 +166,11 @@ impl Splits {
         let n = self.ln_laws.len();
         let laws = &mut self.ln_laws[..];
         let (factorials, mut most) = (&self.ln_factorials[..n], f64::NEG_INFINITY);
-        for first in 0..n {
-            laws[first] -= factorials[first] + factorials[n - 1 - first];
-            most = if laws[first] > most { laws[first] } else { most };
+        for (law, (one, other)) in
+            laws.iter_mut().zip(factorials.iter().zip(factorials.iter().rev()))
+        {
+            *law -= one + other;
+            most = if *law > most { *law } else { most };
         }
         for law in laws.iter_mut() {
             *law = exp(*law - most);
@@ -197,7 +199,7 @@ fn divide(
 ) {
     let ([first, second], changes) = (splits.pairs[pair].states, splits.range(pair));
     let darts = uniforms.next();
-    for lane in 0..LANES {
+    for (lane, dart) in darts.into_iter().enumerate() {
         let (now, others) = (cell.piles[first][lane], cell.piles[second][lane]);
         if now + others == 0 {
             continue;
@@ -210,7 +212,7 @@ fn divide(
             }
         }
         law.place(lane, &mut splits.ln_laws);
-        let moved = splits.pick(darts[lane]) - now;
+        let moved = splits.pick(dart) - now;
         if moved == 0 {
             continue;
         }

@@ -11,9 +11,9 @@ use super::chains::{Chains, Place};
 use super::counts::{self, Counts, Rows, States, Target};
 use super::law::ln_independent;
 use super::powered::{Path, PoweredMixture, PoweredRows, redraw};
-use super::risings::{Risings, ln_urn_rising};
+use super::risings::{PoweredDivisions, Risings, ln_urn_rising};
 use super::rounds::n_rounds;
-use super::splits::{Cell, Change, Divisions};
+use super::splits::Cell;
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result};
@@ -262,24 +262,6 @@ impl<'a> Tempered<'a> {
             }
         }
         values
-    }
-}
-
-/// Divisions of a cell's tokens on the path, at a β for every lane.
-struct PoweredDivisions<'a> {
-    risings: &'a Risings,
-    betas: &'a Lanes,
-}
-
-impl Divisions for PoweredDivisions<'_> {
-    #[inline(always)]
-    fn add_row(&self, change: &Change, start: i32, ln_laws: &mut [f64]) {
-        self.risings.add_row(change, start, ln_laws);
-    }
-
-    #[inline(always)]
-    fn place(&self, lane: usize, ln_laws: &mut [f64]) {
-        self.risings.power(self.betas[lane], ln_laws);
     }
 }
 

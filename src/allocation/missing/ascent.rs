@@ -7,9 +7,13 @@
 //! ln Pr(X_observed) >= a ln b - (a + T̄) ln(b + 1) + ln Γ(a + T̄)/Γ(a) + Σ ln B(α + S̄)/B(α)
 //!     + Σ_observed [X H(Φ) - ln X!] + Σ_missing [μ - μ ln μ].
 //!
-//! EM: given the tables the intensity has the law Gamma(a + T_o, b + ρ_o), where ρ_o is the
-//! probability of the observed cells, and μ = p (a + T_o)/(b + ρ_o) in a missing cell of probability
-//! p. It ascends
+//! Largest likelihood: λ = T_o/ρ_o and μ = λ p, where ρ_o is the probability of the observed cells
+//! and p that of a missing one. It ascends
+//!
+//! ln p(X_observed | λ, θ) = T_o ln λ - T_o + Σ_observed [X ln p - ln X!].
+//!
+//! EM: given the tables the intensity has the law Gamma(a + T_o, b + ρ_o), and
+//! μ = p (a + T_o)/(b + ρ_o). It ascends
 //!
 //! ln p(X_observed, θ) = a ln b - (a + T_o) ln(b + ρ_o) + ln Γ(a + T_o)/Γ(a)
 //!     + Σ_observed [X ln p - ln X!] + ln p(θ).
@@ -17,7 +21,9 @@
 use rayon::prelude::*;
 
 use super::incomplete::check_missing;
-use crate::allocation::ascent::decomposition::{Ascent, Decomposition, Limits, Tables};
+use crate::allocation::ascent::decomposition::{
+    Ascent, Decomposition, Limits, Start, Tables, ln_used,
+};
 use crate::allocation::ascent::sum_product::SumProduct;
 use crate::allocation::model::network::Network;
 use crate::allocation::model::problem::Cells;
@@ -71,7 +77,9 @@ pub fn ascend_missing(
     let key = Key::new(seed, Purpose::Initialise);
     let run = |restart: usize| {
         let mut rng = key.unit(restart as u64).rng();
-        climb.ascend(limits, &mut rng, observer).inspect(|_| observer.advance(1))
+        climb
+            .ascend(Start::of(restart), limits, &mut rng, observer)
+            .inspect(|_| observer.advance(1))
     };
     let runs: Result<Vec<_>> = (0..limits.n_restarts).into_par_iter().map(run).collect();
     let better = |best: State, run: State| {
@@ -94,6 +102,7 @@ struct State {
     converged: bool,
 }
 
+#[derive(Clone, Copy)]
 struct Climb<'a> {
     tables: &'a Tables,
     ascent: Ascent,
@@ -102,7 +111,13 @@ struct Climb<'a> {
 }
 
 impl Climb<'_> {
-    fn ascend(&self, limits: Limits, rng: &mut Rng, observer: &impl Observer) -> Result<State> {
+    fn ascend(
+        &self,
+        start: Start,
+        limits: Limits,
+        rng: &mut Rng,
+        observer: &impl Observer,
+    ) -> Result<State> {
         let problem = &self.tables.problem;
         let mut sum_product = SumProduct::new(problem);
         let mut weights = self.tables.noisy(rng);
@@ -111,18 +126,15 @@ impl Climb<'_> {
             expected: vec![0.0; problem.missing.len()],
             ..Default::default()
         };
+        let first = Climb { ascent: Ascent::Likelihood, ..*self };
+        for _ in 0..start.n_steps(self.ascent) {
+            observer.check_stop()?;
+            first.step(&mut sum_product, &mut weights, &mut found);
+        }
         let constant = problem.ln_arrangements - ln_factorial(problem.total);
         for _ in 0..limits.max_iter {
             observer.check_stop()?;
-            let ln_weight = sum_product.expect(&weights, &mut found.counts);
-            let ln_missing = self.complete(&mut sum_product, &weights, &mut found);
-            let used = ln_used(&weights, &found.counts);
-            weights = self.tables.weights(self.ascent, &found.counts);
-            let ln_tables = match self.ascent {
-                Ascent::Em => ln_used(&weights, &found.counts) + self.tables.ln_density(&weights),
-                _ => self.tables.ln_marginal(&found.counts),
-            };
-            let objective = ln_weight - used + ln_missing + ln_tables + constant;
+            let objective = constant + self.step(&mut sum_product, &mut weights, &mut found);
             let gain = found.trace.last().map_or(f64::INFINITY, |last| objective - last);
             found.trace.push(objective);
             if gain < limits.tolerance * objective.abs() {
@@ -131,6 +143,21 @@ impl Climb<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// One iteration: the counts that the weights expect, and the weights that follow from them.
+    /// Returns the objective.
+    fn step(
+        &self,
+        sum_product: &mut SumProduct<'_>,
+        weights: &mut Vec<f64>,
+        found: &mut State,
+    ) -> f64 {
+        let ln_weight = sum_product.expect(weights, &mut found.counts);
+        let ln_missing = self.complete(sum_product, weights, found);
+        let ln_allocation = ln_weight - ln_used(weights, &found.counts) + ln_missing;
+        *weights = self.tables.weights(self.ascent, &found.counts);
+        ln_allocation + self.tables.ln_tables(self.ascent, weights, &found.counts)
     }
 
     /// Adds what is expected of the missing cells to the counts. Returns what the intensity and the
@@ -151,6 +178,8 @@ impl Climb<'_> {
             Ascent::Em => {
                 ((self.concentration + observed) / (self.rate + observed_share(weight))).ln()
             }
+            Ascent::Likelihood if observed == 0.0 => f64::NEG_INFINITY,
+            Ascent::Likelihood => (observed / observed_share(weight)).ln(),
             _ => self.ln_intensity(weight),
         };
         for (cell, expected) in cells.zip(&mut found.expected) {
@@ -160,6 +189,10 @@ impl Climb<'_> {
         }
         if self.ascent == Ascent::Em {
             return self.ln_total(observed, observed_share(weight));
+        }
+        if self.ascent == Ascent::Likelihood {
+            let ln_largest = observed * (ln_intensity - 1.0);
+            return if observed > 0.0 { ln_largest } else { 0.0 };
         }
         let missing: f64 = found.expected.iter().sum();
         self.ln_total(observed + missing, 1.0) + missing * (1.0 - ln_intensity)
@@ -194,10 +227,4 @@ impl Climb<'_> {
 /// Share of the intensity that the observed cells have, the missing ones having `weight` of it.
 fn observed_share(weight: f64) -> f64 {
     (1.0 - weight).max(0.0)
-}
-
-/// Σ of counts times ln of the weights, over rows with counts.
-fn ln_used(weights: &[f64], counts: &[f64]) -> f64 {
-    let used = weights.iter().zip(counts).filter(|(_, n)| **n > 0.0);
-    used.map(|(weight, n)| n * weight.ln()).sum()
 }

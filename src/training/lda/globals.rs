@@ -6,8 +6,9 @@ use crate::error::{Result, check_drawn, check_positive};
 use crate::math::{ExactSum, gamma_law, ln_beta_variate, ln_rising};
 use crate::rng::{Key, Purpose};
 use crate::training::limits::{LEAST_PRIOR, check_n_topics};
-use crate::training::schedule::{Averaged, TopicStep};
-use crate::training::sweeps::{Step, Topics, WordCounts};
+use crate::training::schedule::{Averaged, TopicStep, check_parameters};
+use crate::training::sharded::{Globals, Swept};
+use crate::training::sweeps::{Step, Topics, WordCounts, sweep_key};
 
 /// Priors of LDA: θ_d ~ Dirichlet(α), φ_k ~ Dirichlet(β).
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +47,7 @@ impl Averaged for LdaParameters {
 }
 
 /// α, β and φ between two sweeps over the tokens, wherever the tokens are.
-pub(super) struct Globals {
+pub struct LdaGlobals {
     pub(super) topics: Topics,
     pub(super) prior: LdaPrior,
     pub(super) alpha: Vec<f64>,
@@ -54,30 +55,18 @@ pub(super) struct Globals {
     pub(super) n_sweeps: u64,
 }
 
-impl Globals {
+impl LdaGlobals {
     /// Parameters at their prior values; φ is not set.
-    pub(super) fn new(n_words: usize, prior: LdaPrior, seed: u64) -> Result<Self> {
+    ///
+    /// # Errors
+    /// No topics or more than 65,535; priors that are not positive.
+    pub fn new(n_words: usize, prior: LdaPrior, seed: u64) -> Result<Self> {
         check_n_topics(prior.alpha.len())?;
         check_positive("Dirichlet prior of topics", &prior.alpha)?;
         check_positive("Dirichlet prior of words", &[prior.beta])?;
         let topics = Topics::new(n_words, prior.alpha.len(), prior.beta)?;
         let alpha = prior.alpha.clone();
-        Ok(Globals { topics, prior, alpha, seed, n_sweeps: 0 })
-    }
-
-    /// α, then β.
-    pub(super) fn parameters(&self) -> Vec<f64> {
-        [&self.alpha[..], &[self.topics.prior]].concat()
-    }
-
-    /// Takes up α and β after `n_sweeps` sweeps, not φ.
-    pub(super) fn restore(&mut self, n_sweeps: u64, parameters: &[f64]) -> Result<()> {
-        check_drawn("Dirichlet priors of the state", parameters)?;
-        let n_topics = self.alpha.len();
-        self.n_sweeps = n_sweeps;
-        self.alpha.copy_from_slice(&parameters[..n_topics]);
-        self.topics.prior = parameters[n_topics];
-        Ok(())
+        Ok(LdaGlobals { topics, prior, alpha, seed, n_sweeps: 0 })
     }
 
     /// φ and α for the next sweep over the tokens, the number of which is `n_sweeps`.
@@ -87,7 +76,7 @@ impl Globals {
 
     /// Draws α, β and φ after a sweep: `lengths` are those of all documents, in order, of which only
     /// a learned α makes use.
-    pub(super) fn update(
+    pub(super) fn draw(
         &mut self,
         tokens: &impl WordCounts,
         lengths: impl Iterator<Item = u64>,
@@ -104,12 +93,6 @@ impl Globals {
         self.update_topics(tokens, step);
     }
 
-    /// Draws φ, or sets it to its mean.
-    pub(super) fn update_topics(&mut self, tokens: &impl WordCounts, step: TopicStep) {
-        let key = self.parameters_key();
-        self.topics.update(tokens, step, key);
-    }
-
     /// α_k ~ Gamma(1 + Σ_d l_dk, rate - Σ_d ln q_d), with the tables l_dk ~ CRT(n_dk, α_k) and
     /// q_d ~ Beta(α_+, N_d): θ is integrated out.
     fn update_alpha(&mut self, lengths: impl Iterator<Item = u64>, n_tables: &[u64]) {
@@ -124,13 +107,53 @@ impl Globals {
         }
     }
 
-    /// ln of the joint density, from Σ_d of the urns of documents and of ln (α_+)_{N_d}.
-    pub(super) fn ln_joint(
-        &self,
-        tokens: &impl WordCounts,
-        ln_urns: ExactSum,
-        ln_lengths: ExactSum,
-    ) -> f64 {
+    fn parameters_key(&self) -> Key {
+        Key::new(self.seed, Purpose::Parameters).unit(self.n_sweeps)
+    }
+}
+
+impl Globals for LdaGlobals {
+    type Parameters = LdaParameters;
+
+    fn topics(&self) -> &Topics {
+        &self.topics
+    }
+
+    fn pseudo_counts(&self) -> &[f64] {
+        &self.alpha
+    }
+
+    fn n_sweeps(&self) -> u64 {
+        self.n_sweeps
+    }
+
+    /// α, then β.
+    fn parameters(&self) -> Vec<f64> {
+        [&self.alpha[..], &[self.topics.prior]].concat()
+    }
+
+    fn restore(&mut self, n_sweeps: u64, parameters: &[f64]) -> Result<()> {
+        let n_topics = self.alpha.len();
+        check_parameters(parameters, n_topics + 1)?;
+        check_drawn("Dirichlet priors of the state", parameters)?;
+        self.n_sweeps = n_sweeps;
+        self.alpha.copy_from_slice(&parameters[..n_topics]);
+        self.topics.prior = parameters[n_topics];
+        Ok(())
+    }
+
+    fn update_topics(&mut self, tokens: &impl WordCounts, step: TopicStep) {
+        let key = self.parameters_key();
+        self.topics.update(tokens, step, key);
+    }
+
+    fn update(&mut self, tokens: &impl WordCounts, swept: Swept<'_>, step: TopicStep) {
+        self.n_sweeps += 1;
+        let lengths = swept.lengths.iter().map(|&n| u64::from(n));
+        self.draw(tokens, lengths, swept.n_tables, step);
+    }
+
+    fn ln_joint(&self, tokens: &impl WordCounts, ln_urns: ExactSum, ln_lengths: ExactSum) -> f64 {
         let mut ln_value = ln_urns.value() - ln_lengths.value() + self.topics.ln_words(tokens);
         if self.prior.learned {
             let drawn = self.alpha.iter().zip(&self.prior.alpha);
@@ -140,23 +163,13 @@ impl Globals {
         ln_value
     }
 
-    /// E[φ | topics of all tokens], α and β.
-    pub(super) fn expected(&self, tokens: &impl WordCounts) -> Result<LdaParameters> {
+    fn expected(&self, tokens: &impl WordCounts) -> Result<LdaParameters> {
         Ok(LdaParameters {
             phi: self.topics.expected(tokens)?,
             alpha: self.alpha.clone(),
             beta: self.topics.prior,
         })
     }
-
-    fn parameters_key(&self) -> Key {
-        Key::new(self.seed, Purpose::Parameters).unit(self.n_sweeps)
-    }
-}
-
-/// The key of the topics of tokens in a sweep.
-pub(in crate::training) fn sweep_key(seed: u64, n_sweeps: u64) -> Key {
-    Key::new(seed, Purpose::Assign).unit(n_sweeps)
 }
 
 /// Σ_d ln (α_+)_{N_d}: what documents of these lengths have in common.

@@ -1,7 +1,6 @@
 //! Latent Dirichlet allocation.
 
 mod globals;
-mod sharded;
 
 use crate::control::Observer;
 use crate::counts::CountMatrix;
@@ -9,17 +8,16 @@ use crate::error::{Error, Result, check_positive};
 use crate::rng::{Key, Purpose};
 use crate::training::limits::check_n_topics;
 use crate::training::schedule::{Sampler, State, TopicStep};
+use crate::training::sharded::Globals;
 use crate::training::sweeps::{Assignments, Scheme};
 
-use globals::Globals;
-pub use globals::{LdaParameters, LdaPrior};
-pub(super) use globals::{ln_lengths, sweep_key};
-pub use sharded::ShardedLda;
+pub(super) use globals::ln_lengths;
+pub use globals::{LdaGlobals, LdaParameters, LdaPrior};
 
 /// Partially collapsed Gibbs sampler of LDA: topics of tokens by the urn given φ, then φ.
 pub struct LdaSampler<'a> {
     tokens: Assignments<'a>,
-    globals: Globals,
+    globals: LdaGlobals,
 }
 
 impl<'a> LdaSampler<'a> {
@@ -30,7 +28,7 @@ impl<'a> LdaSampler<'a> {
     pub fn new(counts: &'a CountMatrix, prior: LdaPrior, seed: u64) -> Result<Self> {
         let n_topics = prior.alpha.len();
         check_n_topics(n_topics)?;
-        let globals = Globals::new(counts.n_words(), prior, seed)?;
+        let globals = LdaGlobals::new(counts.n_words(), prior, seed)?;
         let tokens = Assignments::new(counts, n_topics, Key::new(seed, Purpose::Initialise))?;
         let mut sampler = LdaSampler { tokens, globals };
         sampler.update_topics(TopicStep::Mean);
@@ -98,7 +96,6 @@ impl Sampler for LdaSampler<'_> {
     }
 
     fn resume(&mut self, state: &State, step: TopicStep) -> Result<()> {
-        state.check_parameters(self.alpha().len() + 1)?;
         self.tokens.restore(&state.assignments)?;
         self.globals.restore(state.n_sweeps, &state.parameters)?;
         self.update_topics(step);
@@ -115,7 +112,7 @@ impl Sampler for LdaSampler<'_> {
         globals.n_sweeps += 1;
         let learned = globals.prior.learned;
         let n_tables = self.tokens.sweep(globals.step(), Scheme::Collapsed, learned, observer)?;
-        globals.update(&self.tokens, self.tokens.lengths(), &n_tables, step);
+        globals.draw(&self.tokens, self.tokens.lengths(), &n_tables, step);
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use crate::error::{Error, Result, array_of, check_all};
 use crate::math::{dirichlet, dot, ln_factorial};
 use crate::rng::{Key, Purpose};
 use crate::training::limits::{check_assignments, check_n_topics};
-use crate::training::schedule::{Averaged, Sampler, State, TopicStep};
+use crate::training::schedule::{Averaged, Sampler, State, TopicStep, check_parameters};
 use crate::training::start::{count_documents, count_words};
 
 /// Rows per unit of parallel work; fixed, so that sums do not depend on the threads.
@@ -154,7 +154,7 @@ impl Sampler for NmfUpdates<'_> {
     }
 
     fn resume(&mut self, state: &State, _: TopicStep) -> Result<()> {
-        state.check_parameters(self.phi.len() + self.theta.len())?;
+        check_parameters(&state.parameters, self.phi.len() + self.theta.len())?;
         check_all("weights of the state", &state.parameters, "not negative", |x| x >= 0.0)?;
         let (phi, theta) = state.parameters.split_at(self.phi.len());
         self.phi.copy_from_slice(phi);

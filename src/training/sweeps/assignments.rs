@@ -108,10 +108,6 @@ impl<'a> Assignments<'a> {
         Ok(Assignments { counts, place, n_topics, blocks })
     }
 
-    pub(in crate::training) fn n_documents(&self) -> usize {
-        self.counts.n_documents()
-    }
-
     /// The topics in the order of documents and cells.
     pub(in crate::training) fn topics(&self) -> Vec<u16> {
         let mut topics = vec![0; self.counts.n_tokens() as usize];

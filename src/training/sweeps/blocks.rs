@@ -11,7 +11,7 @@ use super::tallies::{BATCH, Batch, Tallies, Word};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Result, array_of};
-use crate::rng::Key;
+use crate::rng::{Key, Purpose};
 
 /// Consecutive documents and the topics of their tokens, in the order of the words.
 pub(super) struct Block {
@@ -217,6 +217,11 @@ impl Tokens<'_> {
             }
         }
     }
+}
+
+/// The key of the topics of tokens in a sweep of a chain.
+pub(in crate::training) fn sweep_key(seed: u64, n_sweeps: u64) -> Key {
+    Key::new(seed, Purpose::Assign).unit(n_sweeps)
 }
 
 /// Splits documents into at most `n_blocks` runs of about as many tokens.

@@ -15,7 +15,7 @@ mod topics;
 mod word_counts;
 
 pub(super) use assignments::{Assignments, Place, ln_urns};
-pub(super) use blocks::Step;
+pub(super) use blocks::{Step, sweep_key};
 pub use documents::Scheme;
 pub(super) use topics::Topics;
 pub(super) use word_counts::{Gathered, WordCounts};

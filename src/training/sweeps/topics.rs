@@ -20,7 +20,7 @@ const CHUNK_WEIGHTS: usize = 1 << 14;
 const VANISHED: f64 = 1e-280;
 
 /// Word-major topics, and the number of tokens of each.
-pub(in crate::training) struct Topics {
+pub struct Topics {
     /// φ_kw up to the scale of each topic, `n_words` x `n_topics`.
     pub(in crate::training) weights: Vec<f64>,
     /// Factor of the weights of each topic.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// Counts of words by topic, of which some rows are asked for at a time.
-pub(in crate::training) trait WordCounts: Sync {
+pub trait WordCounts: Sync {
     /// Size of the vocabulary.
     fn n_words(&self) -> usize;
 

@@ -19,7 +19,7 @@ from polyabayes.exceptions import (
 )
 
 DEEP = np.array([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
-CLIMBING = ("vb", "em", "dual-em", "icm")
+CLIMBING = ("vb", "em", "dual-em", "icm", "ml")
 CUBE = CountTensor.from_coo(
     [[0, 1, 1], [1, 0, 2], [2, 2, 0], [2, 1, 1]], [3, 2, 1, 4], ["i", "j", "k"], [3, 3, 3]
 )
@@ -71,9 +71,10 @@ def test_tables_are_posterior_means_of_counts_that_add_up(name: str, method: str
         counts = found.expected_counts[node]
         assert counts.sum() == pytest.approx(n_tied * CUBE.total, rel=1e-9)
         assert (counts >= 0).all()
-        alpha = n_tied / counts.size
-        mean = (alpha + counts) / (alpha + counts).sum(axis=0)
-        np.testing.assert_allclose(table, mean, rtol=1e-12)
+        alpha = 0 if method == "ml" else n_tied / counts.size
+        weights = alpha + counts
+        weights[:, weights.sum(axis=0) == 0] = 1.0
+        np.testing.assert_allclose(table, weights / weights.sum(axis=0), rtol=1e-12)
     assert found.intensity == CUBE.total  # the rate is 1 / T
     marginal = found.expected_counts["i"].reshape(3, -1).sum(axis=1)
     if not model.tied:
@@ -96,6 +97,40 @@ def test_bound_is_that_of_the_evidence() -> None:
     assert found.value + found.log_probability_of_total == pytest.approx(bound.value, abs=1e-12)
     assert found.is_lower_bound
     assert found.value < model.log_evidence(DEEP, "exact", given_total=True).value
+
+
+def test_largest_likelihood_of_as_many_groups_as_rows_is_that_of_the_shares() -> None:
+    found = AllocationModel.nmf(3).decompose(DEEP, "ml", random_state=0)
+    counts = DEEP[DEEP > 0]
+    arrangements = math.lgamma(DEEP.sum() + 1) - sum(math.lgamma(n + 1) for n in counts)
+    largest = arrangements + (counts * np.log(counts / DEEP.sum())).sum()
+    assert largest - 1e-4 < found.value < largest + 1e-9
+    np.testing.assert_allclose(found.reconstruction(), DEEP, atol=1e-3)
+
+
+def test_largest_likelihood_asks_nothing_of_the_prior() -> None:
+    one, other = (
+        AllocationModel.nmf(2, concentration=a, rate=b).decompose(DEEP, "ml", random_state=0)
+        for a, b in ((1e-3, 0.1), (50.0, 3.0))
+    )
+    assert one.value == other.value
+    assert one.intensity == other.intensity == DEEP.sum()
+    np.testing.assert_array_equal(one.tables["word"], other.tables["word"])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_good_modes_of_a_planted_tensor_are_found(seed: int) -> None:
+    """At least as likely as the truth; and what the others explain is as near as the truth."""
+    rng, shape, R = np.random.default_rng(seed), (15, 12, 10), 6
+    axes = [rng.dirichlet([0.2] * n, R) for n in shape]
+    truth = 5000 * np.einsum("r,ri,rj,rk->ijk", rng.dirichlet([2] * R), *axes)
+    counts = rng.multinomial(5000, truth.ravel() / 5000).reshape(shape)
+    seen = counts > 0
+    kl = (counts[seen] * np.log(counts[seen] / truth[seen])).sum()
+    model = AllocationModel.cp(["i", "j", "k"], R)
+    assert model.decompose(counts, "ml", random_state=seed).kl_error < kl
+    for method in ("vb", "em"):
+        assert model.decompose(counts, method, random_state=seed).kl_error < 1.25 * kl
 
 
 def test_gibbs_averages_to_the_posterior_of_a_rank_that_is_known() -> None:

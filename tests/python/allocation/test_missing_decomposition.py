@@ -44,6 +44,18 @@ def test_the_bound_is_that_of_the_evidence() -> None:
     assert (np.diff(found.trace) > -1e-9).all()
 
 
+def test_largest_likelihood_of_one_group_fills_a_gap_by_its_row_and_column() -> None:
+    table = np.ma.masked_equal([[-1, 30], [20, 60]], -1)
+    model = AllocationModel.nmf(1, rate=0.1)
+    found = model.decompose(table, "ml", random_state=0, max_iter=5000, tol=1e-14)
+    assert found.missing_counts == pytest.approx([10], rel=1e-5)
+    assert found.intensity == pytest.approx(120, rel=1e-5)
+    # The three cells are met: Poisson laws at their own counts.
+    largest = sum(stats.poisson.logpmf(n, n) for n in (30, 20, 60))
+    assert found.value == pytest.approx(largest, abs=1e-6)
+    assert (np.diff(found.trace) > -1e-9).all()
+
+
 @pytest.mark.parametrize("method", ["vb", "em"])
 def test_tables_predict_the_missing_cells(method: str) -> None:
     found = NMF.decompose(TABLE, method, observed=OBSERVED, random_state=0)
@@ -175,4 +187,4 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "--predict needs --missing" in capsys.readouterr().err
     assert run(*missing, "--method", "gibbs") == 2
     line = capsys.readouterr().err.splitlines()[-1]
-    assert line.endswith("needs all cells observed; use --method vb or --method em")
+    assert line.endswith("needs all cells observed; use --method vb, --method em or --method ml")

@@ -55,3 +55,32 @@ def test_scores_are_printed_where_no_file_is_named(corpus, tmp_path, capsys):
     capsys.readouterr()
     assert main(["score", model, corpus, "--seed", "0"]) == 0
     assert "nats per token" in capsys.readouterr().out
+
+
+def test_topics_of_a_saved_model_are_drawn(corpus, tmp_path, capsys):
+    model = str(tmp_path / "lda.safetensors")
+    fit = ["fit", "lda", corpus, "-k", "2", "-o", model, "--max-iter", "20", "--seed", "0"]
+    assert main(fit) == 0
+    words = tmp_path / "words.txt"
+    words.write_text("".join(f"other{column}\n" for column in range(40)))
+    asked = {
+        "topics.svg": ["topics", model, "--words", "3"],
+        "renamed.svg": ["topics", model, "--vocabulary", str(words)],
+        "similarity.png": ["similarity", model],
+        "weights.pdf": ["weights", model, "--on", corpus],
+    }
+    for name, arguments in asked.items():
+        assert main(["plot", *arguments, "-o", str(tmp_path / name)]) == 0
+    assert (tmp_path / "similarity.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "weights.pdf").read_bytes().startswith(b"%PDF")
+    assert "<!-- other" in (tmp_path / "renamed.svg").read_text()
+    assert "<!-- other" not in (tmp_path / "topics.svg").read_text()
+    capsys.readouterr()
+    picture = str(tmp_path / "never.png")
+    assert main(["plot", "weights", model, "-o", picture]) == 2
+    assert "needs documents: give --on CORPUS" in capsys.readouterr().err
+    assert main(["plot", "topics", model, "--on", corpus, "-o", picture]) == 2
+    assert "has no use for --on CORPUS" in capsys.readouterr().err
+    assert main(["plot", "topics", model, "-o", str(tmp_path / "topics.txt")]) == 2
+    assert "must end in .png or .pdf or .svg" in capsys.readouterr().err
+    assert not (tmp_path / "never.png").exists()

@@ -166,6 +166,7 @@ def decomposition_cases() -> Iterator[tuple[str, Case]]:
         "em": {"iterations": 30, "n_restarts": 3},
         "dual-em": {"iterations": 30, "n_restarts": 3},
         "icm": {"iterations": 30, "n_restarts": 3},
+        "ml": {"iterations": 30, "n_restarts": 3},
         "gibbs": {"iterations": 30, "burn_in": 10},
         "smc": {"particles": 16},
     }

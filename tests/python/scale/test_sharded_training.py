@@ -53,13 +53,30 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 
+PFA_MODELS: dict[str, dict[str, Any]] = {
+    "gap": {"prior": "gap", "shape": 0.5},
+    "gamma": {"prior": "gamma", "probability": 0.6, "n_init": 2},
+    "beta-gamma": {"prior": "beta-gamma", "shape": [0.5, 0.25, 2.0, 0.1]},
+    "beta-gamma-gamma": {"shape_mean": 0.5},
+    "blocked": {"sampler": "blocked"},
+    "blocked gamma": {"prior": "gamma", "sampler": "blocked", "burn_in": 1},
+}
+
+
 def lda(kind: str, **options: Any) -> pb.LatentDirichletAllocation:
     return pb.LatentDirichletAllocation(4, **{**SETTINGS, **MODELS[kind], **options})
 
 
+def new_model(kind: str, **options: Any) -> Any:
+    """LDA or Poisson factor analysis."""
+    if kind in MODELS:
+        return lda(kind, **options)
+    return pb.PoissonFactorAnalysis(4, **{**SETTINGS, **PFA_MODELS[kind], **options})
+
+
 @cache
-def in_memory(kind: str) -> pb.LatentDirichletAllocation:
-    return lda(kind).fit(CORPUS, eval_corpus=CORPUS[:5], eval_every=4)
+def in_memory(kind: str) -> Any:
+    return new_model(kind).fit(CORPUS, eval_corpus=CORPUS[:5], eval_every=4)
 
 
 @pytest.fixture(autouse=True)
@@ -70,9 +87,11 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def assert_same(found: Any, expected: Any) -> None:
-    for name in ("components_", "doc_topic_prior_", "topic_counts_", "vocabulary_"):
+    is_lda = isinstance(expected, pb.LatentDirichletAllocation)
+    learned = ("doc_topic_prior_", "topic_word_prior_") if is_lda else ("shape_", "probability_")
+    for name in ("components_", "topic_counts_", "vocabulary_", *learned):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
-    for name in ("topic_word_prior_", "n_iter_", "seed_", "n_features_in_", "n_active_"):
+    for name in ("n_iter_", "seed_", "n_features_in_", "n_active_"):
         assert getattr(found, name) == getattr(expected, name), name
     for name in ("n_iter", "log_joint", "held_out"):
         np.testing.assert_array_equal(
@@ -83,11 +102,11 @@ def assert_same(found: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("n_shards", [1, 2, 5])
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("kind", [*MODELS, *PFA_MODELS])
 def test_shards_give_the_bits_of_memory(tmp_path: Path, kind: str, n_shards: int) -> None:
     shards = pb.write_shards(CORPUS, tmp_path, n_shards)
     assert len(shards) == n_shards
-    model = lda(kind).fit(shards, eval_corpus=CORPUS[:5], eval_every=4)
+    model = new_model(kind).fit(shards, eval_corpus=CORPUS[:5], eval_every=4)
     assert_same(model, in_memory(kind))
     # Nothing is left beside the shards.
     assert len(list(tmp_path.iterdir())) == n_shards + 1
@@ -138,12 +157,13 @@ def processes(request: pytest.FixtureRequest) -> Iterator[ProcessPoolExecutor]:
 
 
 @pytest.mark.parametrize("n_shards", [1, 2, 5])
-@pytest.mark.parametrize("kind", ["learned", "fixed"])
+@pytest.mark.parametrize("kind", ["learned", "fixed", "beta-gamma-gamma", "blocked"])
 def test_processes_give_the_bits_of_memory(
     tmp_path: Path, processes: Executor, kind: str, n_shards: int
 ) -> None:
     shards = pb.write_shards(CORPUS, tmp_path, n_shards)
-    model = lda(kind).fit(shards, eval_corpus=CORPUS[:5], eval_every=4, executor=processes)
+    held_out = {"eval_corpus": CORPUS[:5], "eval_every": 4}
+    model = new_model(kind).fit(shards, executor=processes, **held_out)
     assert_same(model, in_memory(kind))
 
 
@@ -185,11 +205,12 @@ def disk_full(path: Path) -> None:
 
 @pytest.mark.parametrize("n_files", [1, 5, 8, 18, 29, 50])
 @pytest.mark.parametrize("how", [interrupt, disk_full])
+@pytest.mark.parametrize("kind", ["starts", "beta-gamma-gamma"])
 def test_what_was_broken_off_goes_on_to_the_same_bits(
-    tmp_path: Path, how: Any, n_files: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, kind: str, how: Any, n_files: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shards = pb.write_shards(CORPUS, tmp_path / "shards", 3)
-    model = lda("starts", checkpoint=tmp_path / "state")
+    model = new_model(kind, checkpoint=tmp_path / "state")
     held_out = {"eval_corpus": CORPUS[:5], "eval_every": 4}
     with monkeypatch.context() as patch:
         patch.setattr(shard_sweeps, "replacing", StopAfter(n_files, how))
@@ -199,23 +220,27 @@ def test_what_was_broken_off_goes_on_to_the_same_bits(
         assert 0 < model.n_iter_ < 14
         np.testing.assert_allclose(model.components_.sum(axis=1), 1)
     with ThreadPoolExecutor(2) as pool:
-        again = lda("starts", checkpoint=tmp_path / "state").fit(
+        again = new_model(kind, checkpoint=tmp_path / "state").fit(
             pb.read_shards(tmp_path / "shards"), executor=pool, **held_out
         )
-    np.testing.assert_array_equal(again.components_, in_memory("starts").components_)
-    assert again.trace_.log_joint[-1] == in_memory("starts").trace_.log_joint[-1]
+    np.testing.assert_array_equal(again.components_, in_memory(kind).components_)
+    np.testing.assert_array_equal(again.last_sample_[1], in_memory(kind).last_sample_[1])
+    assert again.trace_.log_joint[-1] == in_memory(kind).trace_.log_joint[-1]
     # One state is kept: of each shard, and of the chain.
     assert len(list((tmp_path / "state").iterdir())) == 4
 
 
 SCRIPT = """
-    import multiprocessing, os, signal, sys
+    import json, multiprocessing, os, signal, sys
     from concurrent.futures import ProcessPoolExecutor
     import numpy as np
     import polyabayes as pb
     from polyabayes.scale import shard_sweeps
 
     folder, n_workers, kill_worker = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "worker"
+    classes = {
+        "learned": pb.LatentDirichletAllocation, "beta-gamma-gamma": pb.PoissonFactorAnalysis
+    }
 
     def watch(model):
         print(model.n_iter_, flush=True)
@@ -223,10 +248,10 @@ SCRIPT = """
             os.kill(next(iter(pool._processes)), signal.SIGKILL)
 
     if __name__ == "__main__":
-        model = pb.LatentDirichletAllocation(
-            4, max_iter=14, burn_in=8, thin=2, random_state=3, learn_priors=True,
-            checkpoint=folder + "/state",
+        model = classes[sys.argv[4]](
+            4, max_iter=14, burn_in=8, thin=2, random_state=3, checkpoint=folder + "/state",
         )
+        model.set_params(**json.loads(sys.argv[5]))
         with ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn")) as pool:
             shards = pb.read_shards(folder + "/shards")
             model.fit(shards, executor=pool, callback=watch, eval_every=1)
@@ -234,12 +259,13 @@ SCRIPT = """
 """
 
 
-def start(tmp_path: Path, n_workers: int, killed: str) -> subprocess.Popen[str]:
+def start(tmp_path: Path, n_workers: int, killed: str, kind: str) -> subprocess.Popen[str]:
     script = tmp_path / "train.py"
     script.write_text(textwrap.dedent(SCRIPT))
+    options = json.dumps((MODELS | PFA_MODELS)[kind])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     return subprocess.Popen(
-        [sys.executable, str(script), str(tmp_path), str(n_workers), killed],
+        [sys.executable, str(script), str(tmp_path), str(n_workers), killed, kind, options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -250,9 +276,10 @@ def start(tmp_path: Path, n_workers: int, killed: str) -> subprocess.Popen[str]:
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups")
 @pytest.mark.parametrize("killed", ["driver", "worker"])
-def test_killed_processes_go_on_to_the_same_bits(tmp_path: Path, killed: str) -> None:
+@pytest.mark.parametrize("kind", ["learned", "beta-gamma-gamma"])
+def test_killed_processes_go_on_to_the_same_bits(tmp_path: Path, kind: str, killed: str) -> None:
     pb.write_shards(CORPUS, tmp_path / "shards", 5)
-    first = start(tmp_path, 2, killed)
+    first = start(tmp_path, 2, killed, kind)
     assert first.stdout is not None
     if killed == "driver":
         for line in first.stdout:
@@ -267,13 +294,13 @@ def test_killed_processes_go_on_to_the_same_bits(tmp_path: Path, killed: str) ->
         assert first.returncode != 0
         assert WorkerError.__name__ in errors
     assert not (tmp_path / "components.npy").exists()
-    second = start(tmp_path, 1, "nobody")
+    second = start(tmp_path, 1, "nobody", kind)
     output, errors = second.communicate(timeout=120)
     assert second.returncode == 0, errors
     # Sweeps before the kill are not done again.
     assert int(output.split()[0]) > 3
     found = np.load(tmp_path / "components.npy")
-    np.testing.assert_array_equal(found, in_memory("learned").components_)
+    np.testing.assert_array_equal(found, in_memory(kind).components_)
 
 
 def test_longer_runs_go_on_from_the_state(tmp_path: Path) -> None:
@@ -293,6 +320,11 @@ def test_states_of_other_runs_are_refused(tmp_path: Path) -> None:
     lda("fixed", checkpoint=tmp_path / "state").fit(shards)
     with pytest.raises(InvalidArgumentError, match="seed"):
         lda("fixed", random_state=4, checkpoint=tmp_path / "state").fit(shards)
+    with pytest.raises(InvalidArgumentError, match="its model is"):
+        new_model("gap", checkpoint=tmp_path / "state").fit(shards)
+    new_model("gap", checkpoint=tmp_path / "other state").fit(shards)
+    with pytest.raises(InvalidArgumentError, match="shape"):
+        new_model("gap", shape=0.6, checkpoint=tmp_path / "other state").fit(shards)
     others = pb.Corpus(CORPUS.counts, [f"other{i}" for i in range(N_WORDS)])
     for corpus, n_shards in ((others, 2), (CORPUS, 3), (CORPUS[:-2], 2)):
         shards = pb.write_shards(corpus, tmp_path / "others", n_shards)
@@ -334,8 +366,12 @@ def test_what_shards_cannot_do_is_said(tmp_path: Path) -> None:
     shards = pb.write_shards(CORPUS, tmp_path / "shards", 2)
     with pytest.raises(InvalidArgumentError, match="Gibbs sampling only"):
         pb.LatentDirichletAllocation(4, fit_method="em").fit(shards)
-    with pytest.raises(InvalidArgumentError, match="only LatentDirichletAllocation"):
-        pb.PoissonFactorAnalysis(4).fit(shards)
+    with pytest.raises(InvalidArgumentError, match="topic weights for each document"):
+        pb.PoissonFactorAnalysis(4, prior="nmf").fit(shards)
+    with pytest.raises(InvalidArgumentError, match="shards hold no sizes"):
+        pb.PoissonFactorAnalysis(4).fit(shards, exposure=2.0)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(InvalidArgumentError, match="write_shards"):
+        pb.PoissonFactorAnalysis(4).fit(CORPUS, executor=pool)
     with pytest.raises(InvalidArgumentError, match="exposure"):
         lda("fixed").fit(shards, exposure=2.0)
     with ThreadPoolExecutor(1) as pool, pytest.raises(InvalidArgumentError, match="write_shards"):

@@ -6,6 +6,7 @@ from polyabayes.cli.parsers.documents import (
     choose_options,
     compare_options,
     fit_options,
+    plot_options,
     score_options,
     scoring_options,
     split_options,
@@ -33,6 +34,7 @@ EXAMPLES = {
     "compare": "compare lda.safetensors pfa.safetensors --on test.npz --plot models.png",
     "choose": "choose lda train.npz --sizes 2,5,10 --plot choice.png --seed 0",
     "topics": "topics lda.safetensors train.npz -o topics.html",
+    "plot": "plot topics lda.safetensors -o topics.png",
     "search": "search train.npz --prior poisson:5 --max-steps 4 -o bounds.csv --seed 0",
     "evidence": "evidence 'i <- r -> j' counts.tns --size r=2",
     "decompose": "decompose 'i <- r -> j' counts.tns --size r=2 -o tables",
@@ -71,6 +73,7 @@ def make_parser(version: str) -> Parser:
     split_options(command("split", "hold documents out"))
     choose_options(command("choose", "the number of topics, with its uncertainty"))
     topics_options(command("topics", "what the topics of a model hold"))
+    plot_options(command("plot", "pictures of a saved model"))
     search_options(command("search", "bounds on what LDA, or a network, of every size can do"))
     network = network_options()
     evidence_options(command("evidence", "evidence of a count tensor under a network", network))

@@ -123,6 +123,18 @@ def topics_options(parser: Parser) -> None:
     )
 
 
+def plot_options(parser: Parser) -> None:
+    """Options of ``plot``."""
+    text = "most probable words, likeness of topics, or shares of the tokens of --on CORPUS"
+    parser.add_argument("what", choices=("topics", "similarity", "weights"), help=text)
+    parser.add_argument("model", metavar="MODEL", help=_MODEL_FILES)
+    parser.add_argument("-o", "--output", required=True, metavar="FILE.png|.pdf|.svg")
+    corpus_options(parser, "--on", dest="corpus")
+    parser.add_argument(
+        "--words", dest="n_words", type=int, metavar="N", help="of a topic; default: 8"
+    )
+
+
 def scoring_options() -> Parser:
     """How documents are scored."""
     parser = Parser(add_help=False)

@@ -204,7 +204,7 @@ def _missing_options(add: Callable[..., Any]) -> None:
 def decompose_options(parser: Parser) -> None:
     """Options of ``decompose``."""
     add = parser.add_argument
-    add("--method", help="vb, em, dual-em, icm, gibbs or smc; default: vb")
+    add("--method", help="vb, em, dual-em, icm, ml, gibbs, smc or tempered; default: vb")
     text = "a folder for one CSV file a table"
     add("-o", "--output", required=True, metavar="FOLDER", help=text)
     add("--max-iter", type=int, metavar="N", help="iterations or sweeps; default: 1000")

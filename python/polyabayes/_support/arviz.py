@@ -1,0 +1,39 @@
+"""ArviZ, which reads draws and tells how far they can be trusted."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from polyabayes.exceptions import MissingDependencyError
+
+__all__ = ["import_arviz", "inference_data"]
+
+
+def import_arviz(what: str) -> ModuleType:
+    """The module, or what to install for `what` to work."""
+    try:
+        # Releases before 1.0 announce it at every import.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            import arviz
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{what} needs ArviZ: pip install 'polyabayes[diagnostics]'"
+        ) from error
+    module: ModuleType = arviz
+    return module
+
+
+def inference_data(
+    posterior: Mapping[str, Any], log_joint: Any, dims: Mapping[str, Sequence[str]]
+) -> Any:
+    """Draws by (chain, draw, ...) and their log joint densities as ArviZ's own container."""
+    arviz = import_arviz("to_inference_data")
+    groups = {"sample_stats": {"lp": log_joint}, "posterior": dict(posterior)}
+    names = {name: list(axes) for name, axes in dims.items()}
+    if int(arviz.__version__.split(".")[0]) >= 1:
+        return arviz.from_dict(groups, dims=names)
+    return arviz.from_dict(**groups, dims=names)

@@ -1,0 +1,366 @@
+"""Draws from the posterior of allocations, by chains that change modes."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes import _core
+from polyabayes._support import checks
+from polyabayes._support.arviz import inference_data
+from polyabayes._support.progress import progress_bar
+from polyabayes._support.random import RandomState, draw_seed, random_generator
+from polyabayes._support.results import Result
+from polyabayes.allocation.alignment import Numbering
+from polyabayes.allocation.decomposition import Decomposition
+from polyabayes.allocation.evidence import Estimate, Evidence, as_evidence
+from polyabayes.allocation.layout import Layout
+from polyabayes.allocation.options import METHODS, Options
+from polyabayes.data.tensor import CountTensor
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    InvalidArgumentError,
+    UnreliableErrorWarning,
+    argument,
+)
+
+__all__ = ["DRAWS", "PosteriorDraws", "draw_posterior"]
+
+Floats = NDArray[np.float64]
+
+# Draws by default, of all chains together.
+DRAWS = 400
+
+# Bytes that the counts of all draws may take.
+_MOST_BYTES = 2**32
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PosteriorDraws(Result):
+    """Allocations of a count tensor to hidden values, drawn from their posterior.
+
+    The draws come from the states of parallel tempering at the posterior: chains that go back to
+    the prior and return change modes. Draws of one chain are correlated.
+
+    Hidden values have other numbers in every draw; here they are numbered as in the most probable
+    draw, as nearly as an assignment gets. What depends on no numbers, as `fitted_counts`, needs no
+    such thing.
+
+    Attributes
+    ----------
+    counts : dict of str to ndarray, shape (n_draws, size of the node, sizes of its parents)
+        Tokens of every value of a node and its parents; of all tied nodes together.
+    log_joint : ndarray of shape (n_draws,)
+        ln Pr(X, S | T) of every draw, in nats.
+    chain : ndarray of int, shape (n_draws,)
+        The ladder that each draw comes from; all have as many.
+    evidence : Evidence
+        What the same chains tell of the evidence.
+    alphas : dict of str to float
+        Dirichlet parameter of every cell of a node's table.
+    families : dict of str to tuple of str
+        The node and its parents: the axes of its table.
+    intensity : float
+        Posterior mean of λ, the expected total.
+    tensor : CountTensor
+        The data.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> model = pb.AllocationModel.nmf(2)
+    >>> draws = model.sample_posterior([[4, 3, 0], [0, 0, 3], [0, 0, 3]], random_state=0)
+    >>> draws.counts["word"].shape, len(draws)
+    ((400, 3, 2), 400)
+    """
+
+    counts: dict[str, Floats]
+    log_joint: Floats
+    chain: NDArray[np.int64]
+    evidence: Evidence
+    alphas: dict[str, float]
+    families: dict[str, tuple[str, ...]]
+    intensity: float
+    tensor: CountTensor
+    _core: _core.AllocationDraws
+    _numbers: list[dict[str, NDArray[np.intp]]]
+    _hidden: tuple[str, ...]
+    _seed: int
+
+    def __len__(self) -> int:
+        return len(self.log_joint)
+
+    def tables(self, random_state: RandomState = None) -> dict[str, Floats]:
+        """Draws of the conditional tables, one for each allocation: Dirichlet(α + counts).
+
+        Parameters
+        ----------
+        random_state : None, int, RandomState, Generator or SeedSequence
+            By default, equal draws at every call.
+
+        Returns
+        -------
+        dict of str to ndarray, shapes as those of `counts`
+            Probabilities, which sum to 1 over the second axis. Tied nodes have one table.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> model = pb.AllocationModel.nmf(2)
+        >>> draws = model.sample_posterior([[4, 3, 0], [0, 0, 3], [0, 0, 3]], random_state=0)
+        >>> draws.tables()["word"].sum(axis=1).round(12).max()
+        np.float64(1.0)
+        """
+        generator = random_generator(self._seed if random_state is None else random_state)
+        found: dict[int, Floats] = {}
+        for node, counts in self.counts.items():
+            if id(counts) not in found:
+                found[id(counts)] = _dirichlet(generator, self.alphas[node] + counts)
+        return {node: found[id(counts)] for node, counts in self.counts.items()}
+
+    @cached_property
+    def _fits(self) -> Floats:
+        """Expected counts of the non-zero cells under a draw of the tables, draw after draw."""
+        tables = self.tables()
+        return np.array(
+            [
+                self._explained({node: table[i] for node, table in tables.items()}, i).fitted_counts
+                for i in range(len(self))
+            ]
+        )
+
+    @property
+    def fitted_counts(self) -> Floats:
+        """Posterior mean of the expected counts of the data's non-zero cells, shape (n_cells,)."""
+        found: Floats = self._fits.mean(axis=0)
+        return found
+
+    @property
+    def fitted_std(self) -> Floats:
+        """Their posterior standard deviation, the total being the posterior mean."""
+        found: Floats = self._fits.std(axis=0)
+        return found
+
+    def decomposition(self) -> Decomposition:
+        """Posterior means of the tables, under the numbers of the most probable draw.
+
+        Returns
+        -------
+        Decomposition
+            Its trace is `log_joint`, its value the mean of it.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> model = pb.AllocationModel.nmf(2)
+        >>> draws = model.sample_posterior([[4, 3, 0], [0, 0, 3], [0, 0, 3]], random_state=0)
+        >>> draws.decomposition().tables["word"].shape
+        (3, 2)
+        """
+        found = self._explained({})
+        means = {node: self.alphas[node] + counts for node, counts in found.expected_counts.items()}
+        tables = {node: table / table.sum(axis=0) for node, table in means.items()}
+        return replace(found, tables=tables)
+
+    def allocation(self, draw: int) -> tuple[NDArray[np.int64], Floats, dict[str, Any]]:
+        """The hidden values of all tokens in a draw, those that share cell and values together.
+
+        Parameters
+        ----------
+        draw : int
+            Number of the draw.
+
+        Returns
+        -------
+        cells : ndarray of int, shape (n_groups,)
+            Cell of each group: a row of ``tensor.coordinates``.
+        numbers : ndarray of int, shape (n_groups,)
+            Its tokens.
+        values : dict of str to ndarray of int, shape (n_groups,)
+            The value of every hidden node.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such draw.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> model = pb.AllocationModel.nmf(2)
+        >>> draws = model.sample_posterior([[4, 3, 0], [0, 0, 3], [0, 0, 3]], random_state=0)
+        >>> cells, numbers, values = draws.allocation(0)
+        >>> numbers.sum(), list(values)
+        (np.int64(13), ['topic'])
+        """
+        if not 0 <= checks.whole_number("draw", draw, 0) < len(self):
+            raise InvalidArgumentError(f"draw {draw} is none of {len(self)}", argument="draw")
+        cells, numbers, flat = self._core.allocation(draw)
+        by_group = flat.reshape(len(cells), len(self._hidden))
+        values = {
+            node: np.argsort(self._numbers[draw][node])[by_group[:, column]]
+            for column, node in enumerate(self._hidden)
+        }
+        return cells.astype(np.int64), numbers.astype(np.int64), values
+
+    def to_inference_data(self) -> Any:
+        """The draws as ArviZ takes them.
+
+        Returns
+        -------
+        arviz.InferenceData, or xarray.DataTree from ArviZ 1.0 on
+            A ``posterior`` group with a draw of every table, dimensions (chain, draw) and the
+            nodes; ``log_joint`` is ``lp`` of ``sample_stats``.
+
+        Raises
+        ------
+        MissingDependencyError
+            If ArviZ is not installed.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> model = pb.AllocationModel.nmf(2)
+        >>> draws = model.sample_posterior([[4, 3, 0], [0, 0, 3], [0, 0, 3]], random_state=0)
+        >>> draws.to_inference_data().posterior.sizes["topic"]
+        2
+        """
+        n_chains = len(np.unique(self.chain))
+
+        def by_chain(draws: Floats) -> Floats:
+            return draws.reshape(n_chains, -1, *draws.shape[1:])
+
+        tables = {f"p_{node}": by_chain(table) for node, table in self.tables().items()}
+        dims = {f"p_{node}": list(family) for node, family in self.families.items()}
+        return inference_data(tables, by_chain(self.log_joint), dims)
+
+    def _explained(self, tables: dict[str, Floats], draw: int | None = None) -> Decomposition:
+        """What tables explain, which are those of a draw or of all."""
+        seen = slice(None) if draw is None else slice(draw, draw + 1)
+        # Tied nodes have one table.
+        means = {id(counts): counts[seen].mean(axis=0) for counts in self.counts.values()}
+        return Decomposition(
+            tables=tables,
+            expected_counts={node: means[id(counts)] for node, counts in self.counts.items()},
+            families=self.families,
+            intensity=self.intensity,
+            trace=self.log_joint[seen],
+            value=float(self.log_joint[seen].mean()),
+            has_converged=self.evidence.converged,
+            log_probability_of_total=self.evidence.log_probability_of_total,
+            method="tempered",
+            tensor=self.tensor,
+            missing_cells=np.empty((0, len(self.tensor.axes)), dtype=np.int64),
+            seconds=self.evidence.seconds,
+        )
+
+    def _columns(self) -> dict[str, Any]:
+        return {"chain": self.chain, "log_joint": self.log_joint}
+
+    def __repr__(self) -> str:
+        return (
+            f"<PosteriorDraws: {len(self):,} of {len(np.unique(self.chain))} chains, "
+            f"{self.evidence.round_trips} round trips; {self.evidence!r}>"
+        )
+
+
+def _dirichlet(generator: np.random.Generator, alphas: Floats) -> Floats:
+    """Draws along the second axis; ln of the variates keeps the small ones."""
+    # Gamma(α) is Gamma(α + 1) U^(1/α).
+    ln_draws = np.log(generator.standard_gamma(alphas + 1))
+    ln_draws += np.log1p(-generator.random(alphas.shape)) / alphas
+    draws = np.exp(ln_draws - ln_draws.max(axis=1, keepdims=True))
+    found: Floats = draws / draws.sum(axis=1, keepdims=True)
+    return found
+
+
+def draw_posterior(
+    layout: Layout,
+    options: Options,
+    n_draws: int,
+    *,
+    random_state: RandomState,
+    n_jobs: int | None,
+    progress: bool,
+) -> PosteriorDraws:
+    """Allocations of a tensor under a model that is laid out for it."""
+    checks.whole_number("n_draws", n_draws, 1)
+    options = options.checked(layout.tensor.n_cells, {"tempered": METHODS["tempered"]})
+    n_bytes = 8 * n_draws * sum(int(np.prod(layout.shape(table[0]))) for table in layout.tables)
+    if n_bytes > _MOST_BYTES:
+        raise BudgetExceededError(
+            f"the counts of {n_draws:,} draws take {n_bytes:,} bytes, more than {_MOST_BYTES:,}; "
+            f"lower {argument('n_draws')}"
+        )
+    seed = draw_seed(random_state)
+    rate = layout.rate()
+    start = time.perf_counter()
+    with progress_bar(bool(progress), None, "round") as update:
+        found, interruption = layout.core.draws(
+            options,
+            n_draws=n_draws,
+            seed=seed,
+            n_jobs=checks.n_threads(n_jobs),
+            progress=update,
+        )
+    if interruption is not None:
+        raise interruption
+    estimate, method = Estimate(found.ln_laws[0], 0.0, np.inf, 0), "exact"
+    if found.estimate is not None:
+        estimate, method = Estimate.of(found.estimate).with_rounds(found.tempering), "tempered"
+    ln_total = layout.core.ln_total(rate)
+    evidence = as_evidence(
+        layout, method, estimate, given_total=False, ln_total=ln_total, start=start
+    )
+    nodes = list(layout.sizes)
+    hidden = tuple(nodes[number] for number in found.hidden)
+    families = {node: layout.model.graph.family(node) for node in nodes}
+    counts, numbers = _numbered(layout, found, hidden, families)
+    draws = PosteriorDraws(
+        counts=counts,
+        log_joint=np.array(found.ln_laws),
+        chain=np.array(found.replicates, dtype=np.int64),
+        evidence=evidence,
+        alphas={node: layout.alpha(node) for node in nodes},
+        families=families,
+        intensity=float((layout.model.concentration + layout.tensor.total) / (rate + 1)),
+        tensor=layout.tensor,
+        _core=found,
+        _numbers=numbers,
+        _hidden=hidden,
+        _seed=seed,
+    )
+    if evidence.doubt:
+        warnings.warn(evidence.doubt, UnreliableErrorWarning, stacklevel=3)
+    return draws
+
+
+def _numbered(
+    layout: Layout,
+    found: _core.AllocationDraws,
+    hidden: tuple[str, ...],
+    families: dict[str, tuple[str, ...]],
+) -> tuple[dict[str, Floats], list[dict[str, NDArray[np.intp]]]]:
+    """Counts of all draws in the numbers of the most probable, and these numbers."""
+    raw = {
+        table[0]: flat.reshape(-1, *layout.shape(table[0]))
+        for flat, table in zip(found.counts, layout.tables, strict=True)
+    }
+    best = int(np.argmax(found.ln_laws))
+    reference = {node: counts[best] for node, counts in raw.items()}
+    tied = [table for table in layout.tables if len(table) > 1]
+    numbering = Numbering(families, hidden, tied)
+    numbers = []
+    for draw in range(len(found.ln_laws)):
+        of_draw = {node: counts[draw] for node, counts in raw.items()}
+        numbers.append(numbering.of(of_draw, reference))
+        for node, counts in of_draw.items():
+            raw[node][draw] = numbering.renumbered(families[node], counts, numbers[-1])
+    counts = {node: raw[table[0]] for table in layout.tables for node in table}
+    return {node: counts[node] for node in layout.sizes}, numbers

@@ -1,0 +1,316 @@
+//! The parameters of Poisson factor analysis that belong to no document, and their draws given the
+//! topics of all tokens.
+
+use rand_distr::Distribution as _;
+use rayon::prelude::*;
+
+use super::exposures::{Exposures, Tally, softplus};
+use crate::error::{Error, Result, check_all, check_drawn, check_positive};
+use crate::math::{ExactSum, gamma_law, ln_beta_variate, log_concave};
+use crate::rng::{Key, Purpose};
+use crate::training::limits::check_n_topics;
+use crate::training::schedule::{Averaged, TopicStep, check_parameters};
+use crate::training::sharded::{Globals, Swept};
+use crate::training::sweeps::{Step, Topics, WordCounts, sweep_key};
+
+/// Priors of θ_k ~ Gamma(r_k, scale p_k/(1-p_k)), φ_k ~ Dirichlet(α), y_w ~ Poisson(e Σ θ_k φ_kw)
+/// in a document of exposure e.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PfaPrior {
+    /// α.
+    pub topic_word: f64,
+    /// p_k ~ Beta(first, second), that is (c ε, c (1 - ε)); `None` keeps p where it starts.
+    pub probability: Option<(f64, f64)>,
+    /// r_k ~ Gamma(shape, rate), that is (c0 r0, c0); `None` keeps r where it starts.
+    pub shape: Option<(f64, f64)>,
+}
+
+/// Parameters of a gamma-Poisson model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PfaParameters {
+    /// φ, word-major.
+    pub phi: Vec<f64>,
+    /// r.
+    pub r: Vec<f64>,
+    /// p.
+    pub p: Vec<f64>,
+}
+
+impl Averaged for PfaParameters {
+    fn add(&mut self, other: &Self) {
+        let arrays =
+            [(&mut self.phi, &other.phi), (&mut self.r, &other.r), (&mut self.p, &other.p)];
+        for (sum, other) in arrays {
+            sum.iter_mut().zip(other).for_each(|(sum, x)| *sum += x);
+        }
+    }
+
+    fn scale(&mut self, factor: f64) {
+        for array in [&mut self.phi, &mut self.r, &mut self.p] {
+            array.iter_mut().for_each(|x| *x *= factor);
+        }
+    }
+}
+
+/// φ, p and r between two sweeps over the tokens, wherever the tokens are.
+pub struct PfaGlobals {
+    pub(super) topics: Topics,
+    pub(super) prior: PfaPrior,
+    pub(super) r: Vec<f64>,
+    pub(super) p: Vec<f64>,
+    /// ln(1 - p), which p itself cannot tell when it is near 1.
+    ln_complement: Vec<f64>,
+    /// Documents of the corpus.
+    n_documents: usize,
+    pub(super) exposures: Option<Exposures>,
+    /// x = (1-p)/p, where documents have exposures; else empty.
+    rates: Vec<f64>,
+    seed: u64,
+    pub(super) n_sweeps: u64,
+}
+
+impl PfaGlobals {
+    /// r and p as given, for so many documents without exposures; φ is not set.
+    ///
+    /// # Errors
+    /// No topics or more than 65,535, sizes that disagree, parameters outside their domains.
+    pub fn new(
+        n_words: usize,
+        n_documents: usize,
+        prior: PfaPrior,
+        r: Vec<f64>,
+        p: Vec<f64>,
+        seed: u64,
+    ) -> Result<Self> {
+        check_n_topics(r.len())?;
+        if p.len() != r.len() {
+            return Err(Error::Length {
+                name: "gamma probability",
+                found: p.len(),
+                expected: r.len(),
+            });
+        }
+        check_positive("gamma shape", &r)?;
+        check_all("gamma probability", &p, "strictly between 0 and 1", |x| x > 0.0 && x < 1.0)?;
+        check_positive("Dirichlet prior of words", &[prior.topic_word])?;
+        let pair = |(first, second): (f64, f64)| [first, second];
+        check_positive(
+            "prior of the gamma probability",
+            &prior.probability.map_or([1.0; 2], pair),
+        )?;
+        check_positive("prior of the gamma shape", &prior.shape.map_or([1.0; 2], pair))?;
+        let topics = Topics::new(n_words, r.len(), prior.topic_word)?;
+        let ln_complement = p.iter().map(|p| (-p).ln_1p()).collect();
+        let (exposures, rates) = (None, vec![]);
+        Ok(PfaGlobals {
+            topics,
+            prior,
+            r,
+            p,
+            ln_complement,
+            n_documents,
+            exposures,
+            rates,
+            seed,
+            n_sweeps: 0,
+        })
+    }
+
+    /// The same parameters for documents of these exposures, where they have any.
+    pub(super) fn with_exposures(self, exposures: Option<Exposures>) -> Self {
+        PfaGlobals { exposures, ..self }
+    }
+
+    /// q and r for the next sweep over the tokens, the number of which is `n_sweeps`.
+    pub(super) fn step(&self) -> Step<'_> {
+        let rates = self.exposures.as_ref().map(|_| &self.rates[..]);
+        self.topics.step(&self.r, sweep_key(self.seed, self.n_sweeps)).with_rates(rates)
+    }
+
+    /// Draws φ, p and r after a sweep; `tallies`, where documents have exposures, are the tokens of
+    /// every topic by exposure.
+    pub(super) fn draw(
+        &mut self,
+        tokens: &impl WordCounts,
+        n_tables: &[u64],
+        tallies: &[Tally],
+        step: TopicStep,
+    ) {
+        self.topics.update(tokens, step, self.parameters_key());
+        // Both given the same topics of tokens.
+        self.update_probability(tallies);
+        self.scale_topics();
+        if let Some(prior) = self.prior.shape {
+            self.update_shape(prior, n_tables);
+        }
+    }
+
+    fn parameters_key(&self) -> Key {
+        Key::new(self.seed, Purpose::Parameters).unit(self.n_sweeps)
+    }
+
+    /// ln x_k.
+    fn ln_rate(&self, k: usize) -> f64 {
+        self.ln_complement[k] - self.p[k].ln()
+    }
+
+    /// Turns φ into p φ; where documents have exposures, finds the rates instead.
+    fn scale_topics(&mut self) {
+        if self.exposures.is_some() {
+            self.rates = (0..self.p.len()).map(|k| self.ln_rate(k).exp()).collect();
+            return;
+        }
+        self.topics.scale.iter_mut().zip(&self.p).for_each(|(scale, p)| *scale *= p);
+    }
+
+    /// p_k ~ Beta(c ε + n_k, c (1 - ε) + D r_k).
+    fn update_probability(&mut self, tallies: &[Tally]) {
+        let Some((first, second)) = self.prior.probability else {
+            return;
+        };
+        if self.exposures.is_some() {
+            self.draw_rates(tallies, (first, second));
+            return;
+        }
+        let mut rng = self.parameters_key().unit(u64::MAX - 2).rng();
+        let n_documents = self.n_documents as f64;
+        for k in 0..self.r.len() {
+            let successes = first + self.topics.n_tokens[k] as f64;
+            let failures = second + n_documents * self.r[k];
+            let (ln_p, ln_complement) = ln_beta_variate(successes, failures, &mut rng);
+            self.p[k] = ln_p.exp();
+            self.ln_complement[k] = ln_complement;
+        }
+    }
+
+    /// p_k = 1 / (1 + x_k) given r and the tokens of every topic by exposure.
+    fn draw_rates(&mut self, tallies: &[Tally], prior: (f64, f64)) {
+        let key = self.parameters_key().unit(u64::MAX - 2);
+        let Some(exposures) = &self.exposures else { return };
+        let draw = |(k, tally): (usize, &Tally)| {
+            let density = |t| exposures.ln_density(tally, self.r[k], prior, t);
+            let start = self.ln_rate(k).clamp(-700.0, 700.0);
+            log_concave(density, start, &mut key.unit(k as u64).rng())
+        };
+        let drawn: Vec<f64> = tallies.par_iter().enumerate().map(draw).collect();
+        for (k, t) in drawn.into_iter().enumerate() {
+            self.p[k] = (-softplus(t)).exp();
+            self.ln_complement[k] = -softplus(-t);
+        }
+    }
+
+    /// r_k ~ Gamma(c0 r0 + Σ_i l_ik, rate c0 - D ln(1 - p_k)).
+    fn update_shape(&mut self, (shape, rate): (f64, f64), n_tables: &[u64]) {
+        let mut rng = self.parameters_key().unit(u64::MAX - 1).rng();
+        for (k, &n) in n_tables.iter().enumerate() {
+            let law = gamma_law(shape + n as f64);
+            // An empty topic's shape may underflow; the urn needs it positive.
+            self.r[k] = (law.sample(&mut rng) / (rate - self.ln_empty(k))).max(f64::MIN_POSITIVE);
+        }
+    }
+
+    /// ln of the probability that no document has a token of the topic, by unit of r.
+    fn ln_empty(&self, k: usize) -> f64 {
+        match &self.exposures {
+            Some(exposures) => -exposures.ln_empty(self.ln_rate(k)),
+            None => self.n_documents as f64 * self.ln_complement[k],
+        }
+    }
+
+    /// ln of the joint density, from Σ_d of the urns of documents and, where these have exposures,
+    /// the tokens of every topic by exposure.
+    pub(super) fn ln_density(
+        &self,
+        tokens: &impl WordCounts,
+        ln_urns: ExactSum,
+        tallies: &[Tally],
+    ) -> f64 {
+        let mut ln_value = ln_urns.value() + self.topics.ln_words(tokens);
+        let n_documents = self.n_documents as f64;
+        for (k, (&r, &n)) in self.r.iter().zip(&self.topics.n_tokens).enumerate() {
+            let (ln_p, ln_complement) = (self.p[k].ln(), self.ln_complement[k]);
+            ln_value += match &self.exposures {
+                Some(exposures) => {
+                    exposures.ln_tokens(&tallies[k], self.ln_rate(k)) + r * self.ln_empty(k)
+                }
+                None => n as f64 * ln_p + n_documents * r * ln_complement,
+            };
+            if let Some((first, second)) = self.prior.probability {
+                ln_value += (first - 1.0) * ln_p + (second - 1.0) * ln_complement;
+            }
+            if let Some((shape, rate)) = self.prior.shape {
+                ln_value += (shape - 1.0) * r.ln() - rate * r;
+            }
+        }
+        ln_value
+    }
+}
+
+impl Globals for PfaGlobals {
+    type Parameters = PfaParameters;
+
+    fn topics(&self) -> &Topics {
+        &self.topics
+    }
+
+    fn pseudo_counts(&self) -> &[f64] {
+        &self.r
+    }
+
+    fn n_sweeps(&self) -> u64 {
+        self.n_sweeps
+    }
+
+    /// r, p and ln(1 - p).
+    fn parameters(&self) -> Vec<f64> {
+        [&self.r[..], &self.p, &self.ln_complement].concat()
+    }
+
+    fn restore(&mut self, n_sweeps: u64, parameters: &[f64]) -> Result<()> {
+        let n_topics = self.r.len();
+        check_parameters(parameters, 3 * n_topics)?;
+        let (r, others) = parameters.split_at(n_topics);
+        let (p, ln_complement) = others.split_at(n_topics);
+        check_drawn("gamma shapes of the state", r)?;
+        check_all("gamma probabilities of the state", p, "between 0 and 1", |x| {
+            (0.0..=1.0).contains(&x)
+        })?;
+        check_all("logarithms of the state", ln_complement, "at most 0", |x| x <= 0.0)?;
+        self.n_sweeps = n_sweeps;
+        self.r.copy_from_slice(r);
+        self.p.copy_from_slice(p);
+        self.ln_complement.copy_from_slice(ln_complement);
+        Ok(())
+    }
+
+    fn update_topics(&mut self, tokens: &impl WordCounts, step: TopicStep) {
+        self.topics.update(tokens, step, self.parameters_key());
+        self.scale_topics();
+    }
+
+    fn update(&mut self, tokens: &impl WordCounts, swept: Swept<'_>, step: TopicStep) {
+        self.n_sweeps += 1;
+        self.draw(tokens, swept.n_tables, &[], step);
+    }
+
+    fn ln_joint(&self, tokens: &impl WordCounts, ln_urns: ExactSum, _: ExactSum) -> f64 {
+        self.ln_density(tokens, ln_urns, &[])
+    }
+
+    fn expected(&self, tokens: &impl WordCounts) -> Result<PfaParameters> {
+        let n_documents = self.n_documents as f64;
+        let p = |k: usize| match self.prior.probability {
+            // The mean has no closed form where documents have exposures: the draw stands for it.
+            Some((first, second)) if self.exposures.is_none() => {
+                let successes = first + self.topics.n_tokens[k] as f64;
+                successes / (successes + second + n_documents * self.r[k])
+            }
+            _ => self.p[k],
+        };
+        Ok(PfaParameters {
+            phi: self.topics.expected(tokens)?,
+            r: self.r.clone(),
+            p: (0..self.r.len()).map(p).collect(),
+        })
+    }
+}

@@ -1,0 +1,221 @@
+"""Draws from the posterior of allocations, against all allocations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+from polyabayes import AllocationModel, CountTensor, n_effective_parameters
+from polyabayes.allocation.alignment import Numbering
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    UnreliableErrorWarning,
+)
+
+SMALL = np.array([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+CUBE = CountTensor.from_coo(
+    [[0, 1, 1], [1, 0, 2], [2, 2, 0], [2, 1, 1]], [3, 2, 1, 4], ["i", "j", "k"], [3, 3, 3]
+)
+MODELS: dict[str, tuple[AllocationModel, Any]] = {
+    "nmf": (AllocationModel.nmf(2), SMALL),
+    "cp": (AllocationModel.cp(["i", "j", "k"], 2), CUBE),
+    "tucker": (AllocationModel.tucker(["i", "j", "k"], [2, 2, 2]), CUBE),
+    "symmetric": (AllocationModel.symmetric_cp(3, 2, ["i", "j", "k"]), CUBE),
+    "nothing hidden": (AllocationModel.complete(["i", "j", "k"]), CUBE),
+}
+
+
+def by_chain(draws: pb.PosteriorDraws, values: Any) -> tuple[float, float]:
+    """Mean over the chains, and its error."""
+    means = [np.mean(np.asarray(values)[draws.chain == chain]) for chain in set(draws.chain)]
+    return float(np.mean(means)), float(np.std(means, ddof=1) / np.sqrt(len(means)))
+
+
+@pytest.mark.parametrize("name", ["nmf", "cp"])
+def test_means_of_draws_are_those_of_all_allocations(name: str) -> None:
+    model, data = MODELS[name]
+    every = model.allocations(data)
+    weights = every.multiplicities * np.exp(every.log_probabilities)
+    weights /= weights.sum()
+    draws = model.sample_posterior(
+        data, 4000, n_replicates=8, target_std_error=0.03, random_state=1
+    )
+    tables = list({id(counts): node for node, counts in draws.counts.items()}.values())
+    sizes = [
+        n_effective_parameters({node: draws.counts[node][i] for node in tables})
+        for i in range(len(draws))
+    ]
+    mean, error = by_chain(draws, sizes)
+    assert abs(mean - weights @ every.n_parameters) < 4 * error
+    assert error < 0.1
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_groups_of_tokens_have_the_counts_of_the_tables(name: str) -> None:
+    model, data = MODELS[name]
+    draws = model.sample_posterior(data, 12, random_state=0)
+    places = draws.tensor.coordinates
+    for draw in (0, len(draws) - 1):
+        cells, numbers, values = draws.allocation(draw)
+        np.testing.assert_array_equal(np.bincount(cells, weights=numbers), draws.tensor.counts)
+        values |= {axis: places[cells, at] for at, axis in enumerate(draws.tensor.axes)}
+        found: dict[int, Any] = {}
+        for node, family in draws.families.items():
+            counts = draws.counts[node]
+            table = found.setdefault(id(counts), np.zeros(counts.shape[1:]))
+            np.add.at(table, tuple(values[name] for name in family), numbers)
+        for node, counts in draws.counts.items():
+            np.testing.assert_array_equal(counts[draw], found[id(counts)], err_msg=node)
+
+
+def planted() -> Any:
+    """Three groups that cannot be mistaken for each other."""
+    return np.kron(np.eye(3, dtype=int), np.array([[9, 4], [5, 8]]))
+
+
+def test_draws_have_the_numbers_of_the_most_probable() -> None:
+    model = AllocationModel.nmf(3)
+    draws = model.sample_posterior(planted(), 64, random_state=2)
+    words = draws.counts["word"]
+    assert len({tuple(counts.argmax(axis=1)) for counts in words}) == 1
+    assert words.std(axis=0).max() < 4.0
+    found = draws.decomposition()
+    np.testing.assert_allclose(found.expected_counts["word"], words.mean(axis=0))
+    np.testing.assert_allclose(np.sort(found.tables["topic"]), [1 / 3] * 3, atol=0.05)
+    # Fits depend on no numbers.
+    np.testing.assert_allclose(draws.fitted_counts, found.fitted_counts, rtol=0.2)
+    np.testing.assert_allclose(draws.fitted_counts, draws.tensor.counts, atol=4.0)
+    assert (draws.fitted_std > 0.5).all()
+
+
+@pytest.mark.parametrize(
+    ("families", "hidden", "tied", "classes"),
+    [
+        ({"r": ("r",), "i": ("i", "r"), "j": ("j", "r")}, ["r"], [], [["r"]]),
+        (
+            {"r": ("r",), "s": ("s", "r"), "i": ("i", "r"), "j": ("j", "s")},
+            ["r", "s"],
+            [],
+            [["r"], ["s"]],
+        ),
+        (
+            {
+                "a": ("a",),
+                "b": ("b", "a"),
+                "c": ("c", "b"),
+                "x": ("x", "a"),
+                "y": ("y", "b"),
+                "z": ("z", "c"),
+            },
+            ["a", "b", "c"],
+            [("b", "c"), ("x", "y", "z")],
+            [["a", "b", "c"]],
+        ),
+    ],
+)
+def test_changed_numbers_are_found(
+    families: dict[str, tuple[str, ...]],
+    hidden: list[str],
+    tied: list[tuple[str, ...]],
+    classes: list[list[str]],
+) -> None:
+    numbering = Numbering(families, hidden, tied)
+    rng, size = np.random.default_rng(0), 4
+    first = {node: nodes[0] for nodes in tied for node in nodes}
+    tables = {node: rng.dirichlet([0.2] * size, size).T * 90 for node in families}
+    tables = {
+        node: tables[first.get(node, node)][(slice(None), *[slice(None)] * (len(family) - 1))]
+        if len(family) > 1
+        else tables[node][:, 0]
+        for node, family in families.items()
+    }
+    for _ in range(20):
+        orders = {
+            node: order for nodes in classes for order in [rng.permutation(size)] for node in nodes
+        }
+        changed = {
+            node: numbering.renumbered(families[node], table, orders)
+            for node, table in tables.items()
+        }
+        found = numbering.of(changed, tables)
+        for node in hidden:
+            np.testing.assert_array_equal(orders[node][found[node]], np.arange(size))
+
+
+def test_draws_of_tables_are_dirichlet() -> None:
+    model = AllocationModel.nmf(2, concentration=3.0)
+    draws = model.sample_posterior(SMALL, 2000, random_state=0)
+    tables = draws.tables(random_state=1)
+    alpha = {node: draws.alphas[node] + counts for node, counts in draws.counts.items()}
+    for node, table in tables.items():
+        np.testing.assert_allclose(table.sum(axis=1), 1, rtol=1e-12)
+        mean = alpha[node] / alpha[node].sum(axis=1, keepdims=True)
+        spread = np.sqrt(mean * (1 - mean) / (alpha[node].sum(axis=1, keepdims=True) + 1))
+        errors = ((table - mean) / spread).mean(axis=0) * np.sqrt(len(draws))
+        assert abs(errors).max() < 4.5
+    again = draws.tables()
+    assert all((again[node] == table).all() for node, table in draws.tables().items())
+
+
+def test_equal_seeds_give_equal_bits_for_any_number_of_threads() -> None:
+    one, two = (
+        AllocationModel.nmf(2).sample_posterior(SMALL, 40, random_state=3, n_jobs=n) for n in (1, 2)
+    )
+    assert one.evidence.value == two.evidence.value
+    np.testing.assert_array_equal(one.counts["word"], two.counts["word"])
+    np.testing.assert_array_equal(one.log_joint, two.log_joint)
+
+
+def test_arviz_reads_the_draws() -> None:
+    pytest.importorskip("arviz")
+    draws = AllocationModel.nmf(2).sample_posterior(SMALL, 40, random_state=3)
+    data = draws.to_inference_data()
+    assert data.posterior["p_word"].dims == ("chain", "draw", "word", "topic")
+    assert data.posterior.sizes["chain"] == 4
+    np.testing.assert_array_equal(data.sample_stats["lp"].to_numpy().ravel(), draws.log_joint)
+    frame = draws.to_frame()
+    assert frame.columns.tolist() == ["chain", "log_joint"]
+    assert len(frame) == 40
+
+
+def test_decomposition_by_tempering_is_that_of_the_draws() -> None:
+    model = AllocationModel.nmf(2)
+    found = model.decompose(SMALL, "tempered", random_state=5)
+    draws = model.sample_posterior(SMALL, random_state=5)
+    np.testing.assert_array_equal(found.tables["word"], draws.decomposition().tables["word"])
+    assert found.method == "tempered"
+    assert found.has_converged
+    assert found.reconstruction().sum() == pytest.approx(SMALL.sum())
+
+
+def test_doubts_are_told() -> None:
+    with pytest.warns(UnreliableErrorWarning, match="not settled"):
+        AllocationModel.nmf(4).sample_posterior(
+            planted(), 8, n_samples=1, target_std_error=1e-6, random_state=0
+        )
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "options"),
+    [
+        (InvalidArgumentError, "n_draws", {"n_draws": 0}),
+        (InvalidTypeError, "n_draws", {"n_draws": 2.5}),
+        (BudgetExceededError, "lower n_draws", {"n_draws": 10**9}),
+        (InvalidArgumentError, "takes no n_particles", {"n_particles": 3}),
+        (InvalidTypeError, "no method has an option 'sweeps'", {"sweeps": 3}),
+    ],
+)
+def test_bad_options_are_refused(error: Any, message: str, options: dict[str, Any]) -> None:
+    with pytest.raises(error, match=message):
+        AllocationModel.nmf(2).sample_posterior(SMALL, **options)
+
+
+def test_there_is_no_draw_beyond_the_last() -> None:
+    draws = AllocationModel.nmf(2).sample_posterior(SMALL, 8, random_state=0)
+    with pytest.raises(InvalidArgumentError, match="draw 8 is none of 8"):
+        draws.allocation(8)
