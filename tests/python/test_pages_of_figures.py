@@ -65,3 +65,11 @@ def test_a_table_written_by_hand_is_found():
     made = f"<!-- record: x -->\n{by_hand}<!-- end -->\n```text\n{by_hand}```\n"
     assert rows_with_figures(made + "| `auto` | up to 30 tokens |\n") == []
     assert rows_with_figures(made + by_hand) == [by_hand.strip()]
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_formula_is_taken_for_emphasis(page):
+    text = _MADE.sub("", page.read_text(encoding="utf-8"))
+    prose = "\n".join(line for line in text.splitlines() if not line.startswith("    "))
+    # A bracket before an underscore lets Markdown begin or end slanted letters there.
+    assert re.findall(r"[)\]}]_[{\w]", re.sub(r"`[^`]*`", "", prose)) == []
