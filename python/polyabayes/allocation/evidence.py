@@ -140,8 +140,8 @@ class Evidence(Result):
         Whether the sides, the rounds and the replicates of ``"tempered"`` agree within the standard
         error asked for, and a chain has made a round trip; True by any other method.
     n_free : int
-        Degrees of freedom of `std_error`: one less than there are replicates, for each of up to three
-        rounds of ``"tempered"`` that it is taken from.
+        Degrees of freedom of `std_error`: one less than there are replicates, for each of up to
+        three rounds of ``"tempered"`` that it is taken from.
 
     References
     ----------
