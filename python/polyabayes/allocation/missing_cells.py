@@ -277,6 +277,7 @@ def find_missing(
         n_eff=found.estimate.n_eff,
         seconds=time.perf_counter() - start,
         log_remainder=found.ln_remainder,
+        n_free=max(found.estimate.n_replicates - 1, 0),
     )
     if evidence.doubt:
         warnings.warn(evidence.doubt, UnreliableErrorWarning, stacklevel=3)
