@@ -167,10 +167,10 @@ def cases_table(record: dict[str, Any], prefix: str) -> str:
     """Rows of the cases that begin so."""
     lines = ["| | processor time |", "|---|---:|"]
     for name, found in record["cases"].items():
-        if name.partition(":")[0].startswith(prefix):
+        if name.startswith(prefix):
             value = found["seconds"]
             shown = f"{value:.3g} s" if value >= 1 else f"{1e3 * value:.3g} ms"
-            lines.append(f"| {name.partition(': ')[0]}: {name.partition(': ')[2]} | {shown} |")
+            lines.append(f"| {name.removeprefix(prefix).lstrip('-: ')} | {shown} |")
     return "\n".join([*lines, "", f"`make bench-compare`; {provenance(record)}", ""])
 
 

@@ -1,7 +1,7 @@
-"""Run published figures again: ``python -m benches.papers [PAPER [FIGURE ...]] [--full]``.
+"""Run published figures again: ``python -m benches.papers [PAPER [FIGURE ...]] [--size SIZE]``.
 
-Writes the data as JSON and a picture of each figure. The small form of all takes some minutes;
-``--full`` takes the published sizes, and hours.
+Writes the data as JSON and a picture of each figure. The small form of all takes some minutes, the
+middle form an hour and a half, the published sizes days.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import warnings
 from pathlib import Path
 
 from benches.papers import PAPERS
-from benches.papers.figure import DATA
+from benches.papers.figure import DATA, Size
 
 from polyabayes.exceptions import PolyabayesWarning
 
@@ -22,7 +22,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benches.papers", description=__doc__)
     parser.add_argument("paper", nargs="?", choices=[*PAPERS], help="all by default")
     parser.add_argument("figure", nargs="*", help="its figures; all by default")
-    parser.add_argument("--full", action="store_true", help="in the published sizes")
+    parser.add_argument("--size", type=Size, choices=[*Size], default=Size.SMALL)
+    parser.add_argument(
+        "--full", dest="size", action="store_const", const=Size.PUBLISHED, help="as published"
+    )
+    parser.add_argument("--no-pictures", action="store_true", help="the data only")
     parser.add_argument("-o", "--output", type=Path, default=Path("papers-output"))
     arguments = parser.parse_args()
     if not DATA.is_dir():
@@ -38,7 +42,7 @@ def main() -> None:
     for figure in figures:
         if not arguments.figure or figure.name in arguments.figure:
             start = time.perf_counter()
-            path = figure.run(arguments.full, arguments.output)
+            path = figure.run(arguments.size, arguments.output, not arguments.no_pictures)
             print(f"{time.perf_counter() - start:7.1f} s  {path}", flush=True)
 
 

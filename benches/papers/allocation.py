@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from benches.papers.figure import DATA, Figure, Row, mean_and_error
+from benches.papers.figure import DATA, Figure, Row, Size, mean_and_error
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 from sklearn.decomposition import NMF
 
 import polyabayes as pb
@@ -23,17 +26,14 @@ X3 = np.array([[3, -1], [3, 3]])
 X4 = np.array([[4, -1], [4, 1]])
 
 
-def example34(is_full: bool) -> Iterator[Row]:
+def example34(_size: Size) -> Iterator[Row]:
     """A 2 x 2 matrix with a missing cell: totals and ranks; a = 4, b = 0.01."""
     for name, matrix in (("X3", X3), ("X4", X4)):
         for rank in (1, 2, 3, 4):
             model = Model.nmf(rank, concentration=4.0, rate=0.01)
-            found = model.predict_missing(
-                np.ma.masked_equal(matrix, -1), "exact", max_total=60 if is_full else 20
-            )
+            found = model.predict_missing(np.ma.masked_equal(matrix, -1), "exact", max_total=20)
             for total, log_joint in zip(found.totals, found.log_joint, strict=True):
-                if total <= 20:
-                    yield {"matrix": name, "rank": f"{rank}", "total": total, "ln p": log_joint}
+                yield {"matrix": name, "rank": f"{rank}", "total": total, "ln p": log_joint}
 
 
 def drawn(model: Model, shape: tuple[int, ...], total: int, seed: int) -> NDArray[np.int64]:
@@ -48,10 +48,26 @@ def drawn(model: Model, shape: tuple[int, ...], total: int, seed: int) -> NDArra
     return counts
 
 
-def toys(is_full: bool) -> Iterator[Row]:
+def allocations(_size: Size) -> Iterator[Row]:
+    """All allocations of X1, rank 3: how many use d parameters, and their share of the evidence."""
+    for a in (10.0, 0.1, 1e-10):
+        found = Model.nmf(3, concentration=a).allocations(X1)
+        for d in range(found.n_parameters.min(), found.n_parameters.max() + 1):
+            group = found.n_parameters == d
+            weights = found.log_probabilities[group] - found.log_evidence
+            yield {
+                "a": a,
+                "parameters": d,
+                "allocations": int(found.multiplicities[group].sum()),
+                "share of the evidence": float(found.multiplicities[group] @ np.exp(weights)),
+                "largest ln p(S)": float(found.log_probabilities[group].max()),
+            }
+
+
+def toys(size: Size) -> Iterator[Row]:
     """Evidence of X1 and X2 by rank and concentration: exact, the paper's SMC, bound, tempered."""
-    n_runs = 100 if is_full else 10
-    exponents = range(-5, 6) if is_full else (-5, -3, 0, 3)
+    n_runs = size.pick(10, 100)
+    exponents = size.pick((-5, -3, 0, 3), tuple(range(-5, 6)))
     for name, matrix in (("X1", X1), ("X2", X2)):
         for a in (10.0**e for e in exponents):
             for rank in (1, 2, 3, 4):
@@ -74,40 +90,96 @@ def toys(is_full: bool) -> Iterator[Row]:
                     "smc - exact": mean - exact,
                     "error": error,
                     "sd of smc": float(np.std(runs)),
+                    "mean of all smc - exact": float(logsumexp(runs) - np.log(n_runs)) - exact,
                     "vb - exact": bound - exact,
                     "tempered - exact": tempered.value - exact,
                     "error of tempered": tempered.std_error,
                 }
 
 
-def tensor(is_full: bool) -> Iterator[Row]:
-    """A 20 x 25 x 30 tensor of rank 5, T = 500, a = 30: which rank has the most evidence?"""
-    counts = drawn(Model.cp(["i", "j", "k"], 5, concentration=30.0), (20, 25, 30), 500, 0)
-    for rank in range(1, 16) if is_full else (3, 5, 7):
-        model = Model.cp(["i", "j", "k"], rank, concentration=30.0)
-        for method, options in (
-            ("smc", {"n_particles": 1_000}),
-            ("vb", {}),
-            ("tempered", {} if is_full else {"target_std_error": 2.0}),
-        ):
-            found = model.log_evidence(counts, method, given_total=True, random_state=0, **options)
+def planted(rank: int, a: float, total: int, seed: int) -> NDArray[np.int64]:
+    """A 20 x 25 x 30 tensor of the paper's Section 6.2."""
+    return drawn(Model.cp(["i", "j", "k"], rank, concentration=a), (20, 25, 30), total, seed)
+
+
+def tensor(size: Size) -> Iterator[Row]:
+    """A 20 x 25 x 30 tensor of rank 5: which rank has the most evidence?
+
+    The text has T = 500 and a = 30, the authors' code T = 1,000 and a = 10.
+    """
+    for total, a in size.pick(((500, 30.0),), ((500, 30.0), (1_000, 10.0))):
+        counts = planted(5, a, total, 0)
+        for rank in size.pick((3, 5, 7), tuple(range(1, 11))):
+            model = Model.cp(["i", "j", "k"], rank, concentration=a)
+            for method, options in methods(size, *size.pick((1_000, 4), (1_500, 40))).items():
+                found = model.log_evidence(
+                    counts, method, given_total=True, random_state=0, **options
+                )
+                yield {
+                    "tensor": f"T = {total:,}, a = {a:g}",
+                    "rank": rank,
+                    "method": method,
+                    "ln evidence": found.value,
+                    "error": found.std_error,
+                    "converged": found.converged,
+                    "seconds": found.seconds,
+                }
+
+
+def methods(
+    size: Size, n_particles: int, n_runs: int = 4, n_sweeps: int | None = None
+) -> dict[str, dict[str, Any]]:
+    """The published two, and tempering, which small and middle forms stop at larger errors.
+
+    The middle form of large data bounds its sweeps, too.
+    """
+    short = {} if n_sweeps is None else {"n_samples": n_sweeps, "n_replicates": 2}
+    return {
+        "smc": {"n_particles": n_particles, "n_replicates": n_runs},
+        "vb": {},
+        "tempered": size.pick(
+            {"target_std_error": 2.0},
+            {"target_std_error": 0.5},
+            {"target_std_error": 2.0, **short},
+        ),
+    }
+
+
+def confusion(size: Size) -> Iterator[Row]:
+    """Which rank do the methods name, for tensors of rank 1 to 8? T = 1,000, a = 10 and 0.1."""
+    ranks = size.pick((1, 2, 3), tuple(range(1, 9)))
+    drawn_of = size.pick(ranks, ranks, (3, 5, 7))
+    concentrations = size.pick((10.0, 0.1), (10.0, 0.1), (10.0,))
+    n_draws = size.pick(1, 15, 1)
+    for a, true, draw in itertools.product(concentrations, drawn_of, range(n_draws)):
+        counts = planted(true, a, size.pick(100, 1_000), 100 * draw + true)
+        for method, options in methods(size, 1_000, 20, 128).items():
+            values = [
+                Model.cp(["i", "j", "k"], rank, concentration=a)
+                .log_evidence(counts, method, given_total=True, random_state=0, **options)
+                .value
+                for rank in ranks
+            ]
             yield {
-                "rank": rank,
+                "a": a,
+                "true rank": true,
                 "method": method,
-                "ln evidence": found.value,
-                "error": found.std_error,
-                "seconds": found.seconds,
+                "rank": ranks[int(np.argmax(values))],
+                "ahead of the true one": max(values) - values[ranks.index(true)],
             }
 
 
-def times(is_full: bool) -> Iterator[Row]:
-    """Seconds of SMC with 100 particles by the side of a cube; T = 500, rank 5."""
-    for side in (4, 8, 16, 32, 64, 256) if is_full else (4, 16, 64):
-        model = Model.cp(["i", "j", "k"], 5, concentration=30.0)
+def times(size: Size) -> Iterator[Row]:
+    """Seconds by the side of a cube: T = 1,000, rank 10, 500 particles; VB of 50 iterations."""
+    for side in size.pick((4, 16, 64), (*range(4, 65, 4), 256)):
+        model = Model.cp(["i", "j", "k"], 10, concentration=50.0)
         rng = np.random.default_rng(side)
-        places, counts = np.unique(rng.integers(0, side, (500, 3)), axis=0, return_counts=True)
+        places, counts = np.unique(rng.integers(0, side, (1_000, 3)), axis=0, return_counts=True)
         data = pb.CountTensor.from_coo(places, counts, ["i", "j", "k"], shape=(side,) * 3)
-        for method, options in (("smc", {"n_particles": 100}), ("vb", {"n_restarts": 1})):
+        for method, options in (
+            ("smc", {"n_particles": 500}),
+            ("vb", {"n_restarts": 1, "max_iter": 50}),
+        ):
             start = time.perf_counter()
             model.log_evidence(data, method, random_state=0, n_jobs=1, **options)
             yield {"side": side, "method": method, "seconds": time.perf_counter() - start}
@@ -116,18 +188,15 @@ def times(is_full: bool) -> Iterator[Row]:
 ABALONE = ["length", "diameter", "height", "whole_weight", "rings"]
 
 
-def abalone(is_full: bool) -> Iterator[Row]:
+def abalone(size: Size) -> Iterator[Row]:
     """Sex and five measurements of five levels each under one hidden cause: evidence by rank."""
-    frame = pd.read_csv(DATA / "abalone.csv").head(4_177 if is_full else 150)
+    frame = pd.read_csv(DATA / "abalone.csv").head(size.pick(150, 4_177))
     data = pb.discretise(frame, ABALONE, 5, factors=["sex"], random_state=0)
     axes = ["sex", *ABALONE]
     for a in (1.0, 0.001):
-        for rank in range(1, 31) if is_full else (1, 2, 4):
+        for rank in size.pick((1, 2, 4), tuple(range(1, 31)), (1, 2, 3, 4, 6, 10, 20, 30)):
             model = Model.cp(axes, rank, concentration=a)
-            for method, options in (
-                ("smc", {"n_particles": 1_000 if is_full else 200}),
-                ("tempered", {} if is_full else {"target_std_error": 2.0}),
-            ):
+            for method, options in methods(size, size.pick(200, 1_000), n_sweeps=64).items():
                 found = model.log_evidence(
                     data, method, given_total=True, random_state=0, **options
                 )
@@ -141,9 +210,9 @@ def abalone(is_full: bool) -> Iterator[Row]:
                 }
 
 
-def abalone_age(is_full: bool) -> Iterator[Row]:
+def abalone_age(size: Size) -> Iterator[Row]:
     """Distribution of the rings' level given each hidden level, rank 3."""
-    frame = pd.read_csv(DATA / "abalone.csv").head(4_177 if is_full else 300)
+    frame = pd.read_csv(DATA / "abalone.csv").head(size.pick(300, 4_177))
     data = pb.discretise(frame, ABALONE, 5, factors=["sex"], random_state=0)
     model = Model.cp(["sex", *ABALONE], 3, concentration=1.0)
     found = model.decompose(data, "vb", random_state=0)
@@ -155,25 +224,23 @@ def abalone_age(is_full: bool) -> Iterator[Row]:
 
 
 def letters(n_tokens: int) -> NDArray[np.int64]:
-    """Bigrams drawn by their frequency in English."""
+    """Bigrams of English: the mode of the multinomial, found by adding tokens one by one."""
     table = pd.read_csv(DATA / "letter_bigrams.csv", keep_default_na=False)
     shares = table.pivot(index="first", columns="second", values="count").to_numpy(float)
-    drawn_counts: NDArray[np.int64] = np.random.default_rng(0).multinomial(
-        n_tokens, (shares / shares.sum()).ravel()
-    )
-    return drawn_counts.reshape(shares.shape)
+    shares /= shares.sum()
+    counts = np.floor(n_tokens * shares).astype(np.int64)
+    while counts.sum() < n_tokens:
+        counts[np.unravel_index(np.argmax(shares / (counts + 1)), counts.shape)] += 1
+    return counts
 
 
-def figure15(is_full: bool) -> Iterator[Row]:
+def figure15(size: Size) -> Iterator[Row]:
     """Letter bigrams, T = 2,000: evidence by rank, NMF and symmetric NMF."""
-    counts = letters(2_000 if is_full else 120)
+    counts = letters(size.pick(120, 2_000))
     for kind, make in (("NMF", Model.nmf), ("symmetric NMF", Model.symmetric_nmf)):
         for a in (1.0, 0.001):
-            for rank in range(1, 51) if is_full else (1, 3, 6):
-                for method, options in (
-                    ("smc", {"n_particles": 1_000}),
-                    ("tempered", {} if is_full else {"target_std_error": 2.0}),
-                ):
+            for rank in size.pick((1, 3, 6), tuple(range(1, 51)), (1, 2, 3, 4, 6, 8, 12, 20, 50)):
+                for method, options in methods(size, 1_000, n_sweeps=256).items():
                     found = make(rank, concentration=a).log_evidence(
                         counts, method, given_total=True, random_state=0, **options
                     )
@@ -187,43 +254,49 @@ def figure15(is_full: bool) -> Iterator[Row]:
                     }
 
 
-def figure16(is_full: bool) -> Iterator[Row]:
-    """Sparsity and loss of factors by concentration, beside NMF of two losses (scikit-learn)."""
+def figure16(size: Size) -> Iterator[Row]:
+    """Sparsity and loss of factors by concentration and rank, beside NMF of two losses."""
     counts = letters(2_000)
-    rank = 10
-    total = counts.sum()
-    for a in (1e-3, 1e-1, 1.0, 1e1, 1e3) if not is_full else 10.0 ** np.arange(-3, 4):
-        found = Model.nmf(rank, concentration=float(a)).decompose(counts, "vb", random_state=0)
-        factors = [found.tables[name] for name in ("word", "doc")]
-        yield {
-            "method": f"VB, a = {a:g}",
-            "a": a,
-            **quality(counts, np.asarray(found.reconstruction()), factors),
-        }
-    for loss in ("frobenius", "kullback-leibler"):
-        solver: Any = "cd" if loss == "frobenius" else "mu"
-        model = NMF(rank, beta_loss=loss, solver=solver, max_iter=2_000, random_state=0)
-        weights = model.fit_transform(counts / total)
-        yield {
-            "method": f"NMF, {loss}",
-            "a": None,
-            **quality(counts, weights @ model.components_ * total, [weights, model.components_]),
-        }
+    exponents = size.pick((-3, 0, 3), tuple(range(-4, 5)))
+    ranks = size.pick((2, 10), tuple(range(1, 27)))
+    cases = [(10, 10.0**e) for e in exponents] + [(rank, 1.0) for rank in ranks]
+    for rank, a in cases:
+        found = Model.nmf(rank, concentration=a).decompose(counts, "vb", random_state=0)
+        factors = [np.asarray(found.tables[name]) for name in ("word", "doc")]
+        expected = np.asarray(found.reconstruction())
+        yield {"method": "VB", "rank": rank, "a": a, **quality(counts, expected, factors)}
+    for loss, solver in (("frobenius", "cd"), ("kullback-leibler", "mu")):
+        for rank in ranks:
+            model = NMF(rank, beta_loss=loss, solver=solver, max_iter=2_000, random_state=0)
+            weights = model.fit_transform(counts.astype(float))
+            factors = [weights, model.components_.T]
+            yield {
+                "method": f"NMF, {loss}",
+                "rank": rank,
+                "a": None,
+                **quality(counts, weights @ model.components_, factors),
+            }
 
 
 def quality(
     counts: NDArray[np.int64], expected: NDArray[np.float64], factors: list[NDArray[np.float64]]
 ) -> Row:
-    """Squared loss and Kullback-Leibler divergence of shares, and the share of factors near 0."""
-    p = counts / counts.sum()
-    q = np.maximum(expected / expected.sum(), 1e-300)
-    divergence = float((p[p > 0] * np.log(p[p > 0] / q[p > 0])).sum())
-    shares = np.concatenate([(f / max(f.max(), 1e-300)).ravel() for f in factors])
+    """Norm of the residual, Kullback-Leibler divergence, and sparsity of factors (Hoyer 2004)."""
+    p = counts[counts > 0]
+    q = np.maximum(expected, 1e-300)
+    divergence = float((p * np.log(p / q[counts > 0])).sum() - counts.sum() + expected.sum())
     return {
-        "squared loss": float(((p - q) ** 2).sum()),
+        "residual": float(np.linalg.norm(counts - expected)),
         "KL": divergence,
-        "share of factors below 1 %": float((shares < 0.01).mean()),
+        "sparsity": float(np.mean([sparsity(column) for f in factors for column in f.T])),
     }
+
+
+def sparsity(values: NDArray[np.float64]) -> float:
+    """Hoyer's measure: 0 where all entries are equal, 1 where one alone is not zero."""
+    root = math.sqrt(len(values))
+    norm = float(np.linalg.norm(values))
+    return (root - values.sum() / norm) / (root - 1) if norm > 0 else 1.0
 
 
 EVIDENCE: dict[str, Any] = {"x": "rank", "y": "ln evidence", "series": "method", "error": "error"}
@@ -238,13 +311,53 @@ FIGURES = [
         "rank",
         "matrix",
     ),
-    Figure("bam", "fig5-9", "Evidence of the toy matrices", toys),
-    Figure("bam", "fig10", "20 x 25 x 30 tensor of rank 5", tensor, **EVIDENCE),
+    Figure(
+        "bam",
+        "fig5-6",
+        "Allocations of X1 by parameters in use, rank 3",
+        allocations,
+        "parameters",
+        "share of the evidence",
+        "a",
+    ),
+    Figure("bam", "fig9", "Evidence of the toy matrices", toys),
+    Figure(
+        "bam",
+        "fig10",
+        "20 x 25 x 30 tensor of rank 5",
+        tensor,
+        panel="tensor",
+        middle="tempering stops at 2 nats",
+        **EVIDENCE,
+    ),
+    Figure(
+        "bam",
+        "fig10-ranks",
+        "Ranks named for tensors of rank 1 to 8",
+        confusion,
+        middle="one tensor of ranks 3, 5 and 7, a = 10; tempering of 2 replicates of 128 sweeps",
+    ),
     Figure("bam", "fig10-times", "Seconds by side", times, "side", "seconds", "method", log="xy"),
-    Figure("bam", "fig12", "Abalone", abalone, panel="a", **EVIDENCE),
+    Figure(
+        "bam",
+        "fig12",
+        "Abalone",
+        abalone,
+        panel="a",
+        middle="eight ranks; tempering of 2 replicates of 64 sweeps",
+        **EVIDENCE,
+    ),
     Figure(
         "bam", "fig13", "Rings by hidden level", abalone_age, "rings", "probability", "hidden level"
     ),
-    Figure("bam", "fig15", "Letter bigrams", figure15, panel="model", **EVIDENCE),
-    Figure("bam", "fig16", "Sparsity and loss of letter bigrams, rank 10", figure16),
+    Figure(
+        "bam",
+        "fig15",
+        "Letter bigrams",
+        figure15,
+        panel="model",
+        middle="nine ranks; tempering of 2 replicates of 256 sweeps",
+        **EVIDENCE,
+    ),
+    Figure("bam", "fig16", "Sparsity and loss of letter bigrams", figure16),
 ]

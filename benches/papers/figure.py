@@ -9,8 +9,9 @@ import platform
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,6 +22,21 @@ DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE))
 
 # One line of a figure: the coordinates and the values of a point, by name.
 Row = dict[str, Any]
+T = TypeVar("T")
+
+
+class Size(StrEnum):
+    """How large a run is: seconds for the tests, minutes for the pages, or as published."""
+
+    SMALL = "small"
+    MIDDLE = "middle"
+    PUBLISHED = "published"
+
+    def pick(self, small: T, published: T, middle: T | None = None) -> T:
+        """The setting of this size; the middle form has the published one unless it is given."""
+        if self is Size.SMALL:
+            return small
+        return middle if self is Size.MIDDLE and middle is not None else published
 
 
 @dataclass(frozen=True)
@@ -34,7 +50,9 @@ class Figure:
     title : str
         The quantity.
     compute : callable
-        Rows of the small form, or with True of the published size.
+        Rows of a size.
+    middle : str
+        What the middle form has less of than the published one; empty where they are the same.
     x, y : str or None
         Columns drawn; None for a table, which has no picture.
     series, panel : str or None
@@ -48,28 +66,29 @@ class Figure:
     paper: str
     name: str
     title: str
-    compute: Callable[[bool], Iterable[Row]]
+    compute: Callable[[Size], Iterable[Row]]
     x: str | None = None
     y: str | None = None
     series: str | None = None
     panel: str | None = None
     error: str | None = None
     log: str = ""
+    middle: str = ""
 
-    def rows(self, is_full: bool) -> list[Row]:
+    def rows(self, size: Size) -> list[Row]:
         """The data, as JSON has them."""
-        return [
-            {name: _plain(value) for name, value in row.items()} for row in self.compute(is_full)
-        ]
+        return [{name: _plain(value) for name, value in row.items()} for row in self.compute(size)]
 
-    def run(self, is_full: bool, folder: Path) -> Path:
+    def run(self, size: Size, folder: Path, has_picture: bool = True) -> Path:
         """Compute the rows, and write them and the picture."""
-        start = time.perf_counter()
-        rows = self.rows(is_full)
+        if size is Size.MIDDLE and not self.middle:
+            size = Size.PUBLISHED
+        start = time.process_time()
+        rows = self.rows(size)
         kept = {
             "title": self.title,
-            "size": "published" if is_full else "small",
-            "seconds": round(time.perf_counter() - start, 1),
+            "size": f"{size}: {self.middle}" if size is Size.MIDDLE else f"{size}",
+            "processor seconds": round(time.process_time() - start, 1),
             "machine": f"{platform.machine()}, {os.cpu_count()} cores",
             "date": time.strftime("%Y-%m-%d"),
         }
@@ -78,7 +97,7 @@ class Figure:
         lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
         head = json.dumps(kept, indent=1)[:-2]
         path.write_text(f'{head},\n "rows": [\n{lines}\n ]\n}}\n')
-        if self.x is not None:
+        if has_picture and self.x is not None:
             self.draw(rows, path.with_suffix(".png"))
         return path
 

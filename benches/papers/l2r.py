@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from benches.papers.figure import DATA, Figure, Row, mean_and_error
+from benches.papers.figure import DATA, Figure, Row, Size, mean_and_error
 from numpy.typing import NDArray
 
 import polyabayes as pb
@@ -26,6 +26,8 @@ PUBLISHED = {
 }
 # Their limit of what could be summed: the terms of the exact sum of a document.
 MOST_TERMS = 1e9
+# Tokens up to which the exact lattice of five topics takes a second a document.
+LONGEST_EXACT = 150
 
 
 @cache
@@ -44,11 +46,12 @@ def most_frequent(documents: pb.Corpus, n_words: int) -> pb.Corpus:
     return pb.Corpus(documents.counts[:, np.sort(np.argsort(-total, kind="stable")[:n_words])])
 
 
-def trained(documents: pb.Corpus, n_topics: int, n_sweeps: int) -> pb.PoissonFactorAnalysis:
+@cache
+def trained(name: str, n_words: int, n_topics: int, n_sweeps: int) -> pb.PoissonFactorAnalysis:
     """The model of the paper: alpha = 0.1, r = 1, c = 1, eps = 1 / K."""
     return pb.PoissonFactorAnalysis(
         n_topics, prior="beta-gamma", max_iter=n_sweeps, random_state=0
-    ).fit(documents)
+    ).fit(most_frequent(corpus(name), n_words))
 
 
 def n_terms(counts: NDArray[np.int64], n_topics: int) -> float:
@@ -70,7 +73,7 @@ def short_enough(documents: pb.Corpus, n_topics: int, most: int) -> pb.Corpus:
     return pb.Corpus(dense[chosen[:most]])
 
 
-def table1(_is_full: bool) -> Iterator[Row]:
+def table1(_size: Size) -> Iterator[Row]:
     """Sizes of the collections beside the published ones."""
     for name, (n_words, n_documents, mean, deviation) in PUBLISHED.items():
         found = corpus(name).summary()
@@ -87,16 +90,20 @@ def table1(_is_full: bool) -> Iterator[Row]:
         }
 
 
-# Methods of Figure 2 and ours, by the names of the legend.
+# Methods of Figure 2 and ours, by the names of the legend. The published L2R averages word by word
+# along one chain, as the sequential form does token by token; `l2r` averages whole runs.
 METHODS: dict[str, dict[str, Any]] = {
     "L2R, one draw": {"method": "l2r", "options": {"n_conditional_samples": 1}},
     "L2R, exact conditionals": {"method": "l2r"},
+    "L2R, one chain": {"method": "left-to-right-sequential"},
     "direct": {"method": "direct"},
     "harmonic": {"method": "harmonic"},
     "smc-lookahead": {"method": "smc-lookahead"},
     "annealed": {"method": "annealed"},
 }
-BY_PARTICLES = ("l2r", "smc-lookahead")
+BY_PARTICLES = ("l2r", "left-to-right-sequential", "smc-lookahead")
+# Methods whose time grows with the square of the length.
+QUADRATIC = ("l2r", "left-to-right-sequential")
 
 
 def estimate(
@@ -131,63 +138,75 @@ def divergences(
             }
 
 
-def figure2(is_full: bool) -> Iterator[Row]:
+def figure2(size: Size) -> Iterator[Row]:
     """Vocabulary of 100 words, K = 5, documents whose exact sum has fewer than 1e9 terms."""
-    names = list(PUBLISHED) if is_full else ["ap", "l2r_twitter100"]
-    sizes = [10, 30, 100, 300, 1_000, 3_000, 10_000] if is_full else [10, 100, 1_000]
-    for name in names:
+    samples = size.pick([10, 100, 1_000], [10, 30, 100, 300, 1_000, 3_000, 10_000])
+    for name in size.pick(["ap", "l2r_twitter100"], list(PUBLISHED)):
         documents = most_frequent(corpus(name), 100)
-        model = trained(documents, 5, 1_000 if is_full else 100)
-        chosen = short_enough(documents, 5, 1_000 if is_full else 100)
+        model = trained(name, 100, 5, size.pick(100, 1_000))
+        chosen = short_enough(documents, 5, size.pick(100, 1_000, 200))
         if chosen.n_documents > 1:
-            for row in divergences(model, chosen, sizes, 10 if is_full else 3):
+            for row in divergences(model, chosen, samples, size.pick(3, 10)):
                 yield {"corpus": name, **row}
 
 
-def figure2_all(is_full: bool) -> Iterator[Row]:
-    """The same for all documents, whatever their number of terms."""
-    for name in ("ap", "reuters") if is_full else ("ap",):
+def of_every_length(documents: pb.Corpus, most: int) -> pb.Corpus:
+    """The first documents of one token or more, and so few that the lattice takes a second."""
+    lengths = np.asarray(documents.counts.sum(axis=1)).ravel()
+    chosen = np.flatnonzero((lengths > 0) & (lengths <= LONGEST_EXACT))
+    return pb.Corpus(documents.counts[chosen[:most]])
+
+
+def figure2_all(size: Size) -> Iterator[Row]:
+    """The same for all documents of up to 150 tokens, whatever their number of terms."""
+    for name in size.pick(["ap"], list(PUBLISHED)):
         documents = most_frequent(corpus(name), 100)
-        model = trained(documents, 5, 1_000 if is_full else 100)
-        chosen = pb.Corpus(documents.counts[: 1_000 if is_full else 60])
-        for row in divergences(model, chosen, [10, 100, 1_000], 10 if is_full else 3):
+        model = trained(name, 100, 5, size.pick(100, 1_000))
+        chosen = of_every_length(documents, size.pick(60, 1_000, 60))
+        for row in divergences(model, chosen, [10, 100, 1_000], size.pick(3, 10, 3)):
             yield {"corpus": name, **row}
 
 
-def figure1(is_full: bool) -> Iterator[Row]:
-    """KL against the mean length of the documents, 100 samples."""
+def figure1(size: Size) -> Iterator[Row]:
+    """KL against the mean length of the documents, 100 samples: those of Figure 2, and all."""
     rows = []
     for name in PUBLISHED:
         documents = most_frequent(corpus(name), 100)
-        model = trained(documents, 5, 1_000 if is_full else 50)
-        chosen = short_enough(documents, 5, 1_000 if is_full else 60)
-        if chosen.n_documents > 1:
-            length = chosen.summary().mean_length
-            found = divergences(model, chosen, [100], 10 if is_full else 3)
-            rows += [{"corpus": name, "mean length": length, **row} for row in found]
-    yield from sorted(rows, key=lambda row: row["mean length"])
+        model = trained(name, 100, 5, size.pick(50, 1_000))
+        for which, chosen in (
+            ("fewer than 1e9 terms", short_enough(documents, 5, size.pick(60, 1_000, 200))),
+            ("up to 150 tokens", of_every_length(documents, size.pick(20, 1_000, 60))),
+        ):
+            if chosen.n_documents > 1:
+                length = chosen.summary().mean_length
+                found = divergences(model, chosen, [100], size.pick(3, 10))
+                rows += [
+                    {"documents of": which, "corpus": name, "mean length": length, **row}
+                    for row in found
+                ]
+    yield from sorted(rows, key=lambda row: (row["documents of"], row["mean length"]))
 
 
-def figure3(is_full: bool) -> Iterator[Row]:
+def figure3(size: Size) -> Iterator[Row]:
     """K = 100, all words: mean ln p of a document by method and number of samples."""
     documents = corpus("ap")
-    model = trained(documents, 100, 1_000 if is_full else 40)
-    chosen = pb.Corpus(documents.counts[: 1_000 if is_full else 20])
+    model = trained("ap", documents.n_words, 100, size.pick(40, 1_000, 500))
+    chosen = pb.Corpus(documents.counts[: size.pick(20, 1_000, 50)])
     long = pb.log_likelihood(model, chosen, "annealed", n_samples=1_000, random_state=0)
     for name, choice in METHODS.items():
-        for size in (10, 100, 1_000) if is_full else (10, 100):
-            if choice["method"] == "l2r" and size > 100:
-                continue  # quadratic in the length: hours
-            found = estimate(model, chosen, choice, size, 1)
+        for n_samples in size.pick((10, 100), (10, 100, 1_000)):
+            if choice["method"] in QUADRATIC and n_samples > size.pick(100, 1_000, 100):
+                continue  # hours
+            found = estimate(model, chosen, choice, n_samples, 1)
             yield {
                 "method": name,
-                "samples": size,
+                "samples": n_samples,
                 "mean ln p": found.values.mean(),
                 "below long annealing": (long.values - found.values).mean(),
             }
 
 
-def authors(is_full: bool) -> Iterator[Row]:
+def authors(size: Size) -> Iterator[Row]:
     """The published models: their exact values, and all documents that they left out."""
     for name in ("l2r_twitter100", "l2r_nips100"):
         parts = json.loads((DATA / f"{name}.model.json").read_text())
@@ -209,7 +228,7 @@ def authors(is_full: bool) -> Iterator[Row]:
                 "value": np.abs(differences).max(),
                 "documents": len(published),
             }
-        most = documents.n_documents if is_full else 500
+        most = size.pick(500, documents.n_documents)
         found = pb.log_likelihood(model, documents.counts[:most], random_state=0)
         yield {
             "corpus": name,
@@ -229,10 +248,38 @@ FIGURES = [
         "fig1",
         "KL to exact against length",
         figure1,
+        panel="documents of",
+        middle="200 documents a collection, 60 where no limit of terms holds",
         **{**KL, "x": "mean length", "log": "y"},
     ),
-    Figure("l2r", "fig2", "KL to exact against samples", figure2, panel="corpus", **KL),
-    Figure("l2r", "fig2-all", "The same, all documents", figure2_all, panel="corpus", **KL),
-    Figure("l2r", "fig3", "ln p, K = 100", figure3, "samples", "mean ln p", "method", log="x"),
+    Figure(
+        "l2r",
+        "fig2",
+        "KL to exact against samples",
+        figure2,
+        panel="corpus",
+        middle="200 documents a collection",
+        **KL,
+    ),
+    Figure(
+        "l2r",
+        "fig2-all",
+        "The same, documents of up to 150 tokens",
+        figure2_all,
+        panel="corpus",
+        middle="60 documents a collection, 3 repetitions",
+        **KL,
+    ),
+    Figure(
+        "l2r",
+        "fig3",
+        "ln p, K = 100",
+        figure3,
+        "samples",
+        "mean ln p",
+        "method",
+        log="x",
+        middle="500 sweeps; 50 documents, L2R of up to 100 samples",
+    ),
     Figure("l2r", "authors", "The authors' models and values", authors),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from benches.papers.figure import Figure, Row
+from benches.papers.figure import Figure, Row, Size
 from benches.papers.l2r import corpus
 from numpy.typing import NDArray
 
@@ -14,14 +14,14 @@ import polyabayes as pb
 PRIORS = ("nmf", "gap", "gamma", "beta-gamma", "beta-gamma-gamma")
 
 
-def perplexity(is_full: bool) -> Iterator[Row]:
+def perplexity(size: Size) -> Iterator[Row]:
     """Plug-in perplexity of a tenth of the tokens, and topics in use, by training sweeps."""
-    documents = pb.Corpus(corpus("ap").counts[: None if is_full else 300])
+    documents = pb.Corpus(corpus("ap").counts[: size.pick(300, 2_246)])
     observed, held_out = pb.split_tokens(documents, 0.1, random_state=0)
     for prior in PRIORS:
-        for sweeps in (50, 100, 200, 500, 1_000) if is_full else (20, 60):
+        for sweeps in size.pick((20, 60), (50, 100, 200, 500, 1_000), (50, 100, 200)):
             model = pb.PoissonFactorAnalysis(
-                100 if is_full else 30, prior=prior, max_iter=sweeps, random_state=0
+                size.pick(30, 100), prior=prior, max_iter=sweeps, random_state=0
             ).fit(observed)
             yield {
                 "prior": prior,
@@ -70,9 +70,9 @@ def probability_chain(n_sweeps: int, printed: bool, seed: int) -> NDArray[np.flo
     return draws
 
 
-def errata(is_full: bool) -> Iterator[Row]:
+def errata(size: Size) -> Iterator[Row]:
     """Prior means of r and p under samplers of the printed formulas, and of the corrected ones."""
-    n_sweeps = 20_000 if is_full else 4_000
+    n_sweeps = size.pick(4_000, 20_000)
     for quantity, chain, truth in (("r", shape_chain, 1.0), ("p", probability_chain, 0.25)):
         for printed in (True, False):
             draws = chain(n_sweeps, printed, 0)
@@ -96,6 +96,7 @@ FIGURES = [
         "sweeps",
         "perplexity",
         "prior",
+        middle="up to 200 sweeps",
     ),
     Figure("pfa", "errata", "Samplers of printed and corrected formulas", errata),
 ]

@@ -34,6 +34,8 @@ __all__ = [
     "fit_pfa",
     "is_doubtful",
     "ln_urns_of_part",
+    "order_tokens",
+    "order_topics",
     "panic",
     "score",
     "score_for_total",
@@ -91,6 +93,20 @@ class _FitSchedule(Protocol):
     def seed(self) -> int: ...
     @property
     def n_jobs(self) -> int: ...
+
+class _Blocks(Protocol):
+    @property
+    def n_documents(self) -> NDArray[np.uint64]: ...
+    @property
+    def word_starts(self) -> NDArray[np.uint32]: ...
+    @property
+    def token_documents(self) -> NDArray[np.uint16]: ...
+    @property
+    def documents_before(self) -> int: ...
+    @property
+    def longest(self) -> int: ...
+    @property
+    def documents(self) -> Documents | None: ...
 
 class _EvidenceOptions(Protocol):
     @property
@@ -277,16 +293,16 @@ def fit_lda(
     state: FitState | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> FitResult: ...
+def order_tokens(documents: Documents) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]: ...
+def order_topics(blocks: _Blocks, topics: NDArray[np.uint16]) -> NDArray[np.uint16]: ...
 def sweep_part(
-    documents: Documents,
+    blocks: _Blocks,
     topics: NDArray[np.uint16],
     weights: _Floats,
     scale: _Floats,
     a: _Floats,
     totals: NDArray[np.uint32],
     *,
-    documents_before: int,
-    longest: int,
     seed: int,
     run: int | None,
     sweep: int,
@@ -294,12 +310,8 @@ def sweep_part(
     tables: bool,
     n_jobs: int,
 ) -> NDArray[np.uint64]: ...
-def count_part(
-    documents: Documents, topics: NDArray[np.uint16], totals: NDArray[np.uint32]
-) -> None: ...
-def ln_urns_of_part(
-    documents: Documents, topics: NDArray[np.uint16], a: _Floats
-) -> tuple[int, int]: ...
+def count_part(blocks: _Blocks, topics: NDArray[np.uint16], totals: NDArray[np.uint32]) -> None: ...
+def ln_urns_of_part(blocks: _Blocks, topics: NDArray[np.uint16], a: _Floats) -> tuple[int, int]: ...
 
 @final
 class FirstTopics:
@@ -432,6 +444,8 @@ class AllocationTempering:
     def rejections(self) -> list[float]: ...
     @property
     def converged(self) -> bool: ...
+    @property
+    def n_free(self) -> int: ...
 
 @final
 class AllocationDraws:

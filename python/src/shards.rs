@@ -20,29 +20,76 @@ type Floats<'py> = Bound<'py, PyArray1<f64>>;
 /// Sweeps done, the parameters beside φ, sweeps kept and their sum.
 type ChainState<'py> = (u64, Vec<f64>, u64, Option<PyReadonlyArray1<'py, f64>>);
 type Table<'py> = Bound<'py, PyArray2<f64>>;
+type Topics<'py> = Bound<'py, PyArray1<u16>>;
 
 /// Words x topics, as they are in memory.
 fn table<'py>(py: Python<'py>, values: &[f64], n_topics: usize) -> PyResult<Table<'py>> {
     PyArray1::from_slice(py, values).reshape([values.len() / n_topics, n_topics])
 }
 
-/// Draws the topics of all tokens of a part anew and adds them to `totals`, (V, K): the tables of
+/// Blocks of documents and the order of their tokens: read from an object with these attributes.
+#[derive(FromPyObject)]
+pub(crate) struct Blocks<'py> {
+    n_documents: PyReadonlyArray1<'py, u64>,
+    /// First token of each word of each block and the end, (blocks, V + 1).
+    word_starts: PyReadonlyArray2<'py, u32>,
+    token_documents: PyReadonlyArray1<'py, u16>,
+    documents_before: usize,
+    longest: u64,
+    documents: Option<Py<Documents>>,
+}
+
+impl Blocks<'_> {
+    fn to_core(&self) -> PyResult<Part<'_>> {
+        Ok(Part {
+            n_words: self.word_starts.as_array().ncols().saturating_sub(1),
+            n_documents: self.n_documents.as_slice()?,
+            word_starts: self.word_starts.as_slice()?,
+            token_documents: self.token_documents.as_slice()?,
+            documents_before: self.documents_before,
+            longest: self.longest,
+            counts: self.documents.as_ref().map(|documents| &documents.get().0),
+        })
+    }
+}
+
+/// Order of the tokens of a block: the first of each word and the end (V + 1,), and their documents.
+#[pyfunction]
+pub(crate) fn order_tokens<'py>(
+    py: Python<'py>,
+    documents: &Documents,
+) -> PyResult<(Bound<'py, PyArray1<u32>>, Topics<'py>)> {
+    let (starts, numbers) = detach::briefly(py, || training::order_tokens(&documents.0))?;
+    Ok((PyArray1::from_vec(py, starts), PyArray1::from_vec(py, numbers)))
+}
+
+/// Topics that are in the order of documents and cells, in the order of the blocks.
+#[pyfunction]
+pub(crate) fn order_topics<'py>(
+    py: Python<'py>,
+    blocks: Blocks<'py>,
+    topics: PyReadonlyArray1<'py, u16>,
+) -> PyResult<Topics<'py>> {
+    let (part, topics) = (blocks.to_core()?, topics.as_slice()?);
+    let ordered = detach::briefly(py, || training::order_topics(part, topics))?;
+    Ok(PyArray1::from_vec(py, ordered))
+}
+
+/// Draws the topics of all tokens of some blocks anew and adds them to `totals`, (V, K): the tables of
 /// each topic, (K,). `sweep` is the number of a sweep of the chain, with `run` of a start; `blocked`
 /// tells how the chain draws.
 #[pyfunction]
-#[pyo3(signature = (documents, topics, weights, scale, a, totals, *, documents_before, longest,
-                    seed, run, sweep, blocked, tables, n_jobs))]
-#[expect(clippy::too_many_arguments, reason = "a part, its place and its sweep, by name")]
+#[pyo3(signature = (blocks, topics, weights, scale, a, totals, *, seed, run, sweep, blocked, tables,
+                    n_jobs))]
+#[expect(clippy::too_many_arguments, reason = "blocks and their sweep, by name")]
 pub(crate) fn sweep_part<'py>(
     py: Python<'py>,
-    documents: &Documents,
+    blocks: Blocks<'py>,
     mut topics: PyReadwriteArray1<'py, u16>,
     weights: PyReadonlyArray2<'py, f64>,
     scale: PyReadonlyArray1<'py, f64>,
     a: PyReadonlyArray1<'py, f64>,
     mut totals: PyReadwriteArray2<'py, u32>,
-    documents_before: usize,
-    longest: u64,
     seed: u64,
     run: Option<u64>,
     sweep: u64,
@@ -50,7 +97,7 @@ pub(crate) fn sweep_part<'py>(
     tables: bool,
     n_jobs: usize,
 ) -> PyResult<Bound<'py, PyArray1<u64>>> {
-    let part = Part { counts: &documents.0, documents_before, longest };
+    let part = blocks.to_core()?;
     let (weights, scale, a) = (weights.as_slice()?, scale.as_slice()?, a.as_slice()?);
     let weights = TopicWeights { a, weights, scale };
     let scheme = if blocked { Scheme::Blocked } else { Scheme::Collapsed };
@@ -65,31 +112,31 @@ pub(crate) fn sweep_part<'py>(
     Ok(PyArray1::from_vec(py, outcome.uninterrupted()?))
 }
 
-/// Adds the tokens of a part to `totals`, (V, K).
+/// Adds the tokens of some blocks to `totals`, (V, K).
 #[pyfunction]
 pub(crate) fn count_part(
     py: Python<'_>,
-    documents: &Documents,
+    blocks: Blocks<'_>,
     topics: PyReadonlyArray1<'_, u16>,
     mut totals: PyReadwriteArray2<'_, u32>,
 ) -> PyResult<()> {
     let n_topics = totals.as_array().ncols();
+    let part = blocks.to_core()?;
     let (topics, totals) = (topics.as_slice()?, totals.as_slice_mut()?);
-    detach::briefly(py, || training::count_part(&documents.0, topics, n_topics, totals))
+    detach::briefly(py, || training::count_part(part, topics, n_topics, totals))
 }
 
-/// Sums over the documents of a part of ln of their urns and of ln of the rising factorials of their
-/// lengths, in units of which the sums over all parts are exact.
+/// Sums over the documents of some blocks of ln of their urns and of ln of the rising factorials of
+/// their lengths, in units of which the sums over all parts are exact.
 #[pyfunction]
 pub(crate) fn ln_urns_of_part(
     py: Python<'_>,
-    documents: &Documents,
+    blocks: Blocks<'_>,
     topics: PyReadonlyArray1<'_, u16>,
     a: PyReadonlyArray1<'_, f64>,
 ) -> PyResult<(i128, i128)> {
-    let (topics, a) = (topics.as_slice()?, a.as_slice()?);
-    let (urns, lengths) =
-        detach::briefly(py, || training::ln_urns_of_part(&documents.0, topics, a))?;
+    let (part, topics, a) = (blocks.to_core()?, topics.as_slice()?, a.as_slice()?);
+    let (urns, lengths) = detach::briefly(py, || training::ln_urns_of_part(part, topics, a))?;
     Ok((urns.parts(), lengths.parts()))
 }
 

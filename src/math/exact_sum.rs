@@ -35,6 +35,12 @@ impl AddAssign<f64> for ExactSum {
     }
 }
 
+impl AddAssign for ExactSum {
+    fn add_assign(&mut self, other: ExactSum) {
+        self.0 += other.0;
+    }
+}
+
 impl Sum<f64> for ExactSum {
     fn sum<I: Iterator<Item = f64>>(terms: I) -> Self {
         let mut sum = ExactSum::default();

@@ -17,8 +17,8 @@ import record  # noqa: E402
 PAGES = record.pages()
 WRITTEN = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 
-# Tables of a record, and outputs of programs, which tests of their own compare.
-_MADE = re.compile(r"<!-- record: .*?<!-- end -->|^```.*?^```", re.DOTALL | re.MULTILINE)
+# Tables of a record or of a run, and outputs of programs, which tests of their own compare.
+_MADE = re.compile(r"<!-- (?:record|papers): .*?<!-- end -->|^```.*?^```", re.DOTALL | re.MULTILINE)
 _FIGURE = re.compile(r"[+-]?\d[\d,.]*(e[+-]?\d+)?\s*(%|s|ms|ns|nats|GiB|MB|times)?")
 
 
@@ -50,7 +50,9 @@ def test_every_record_is_on_a_page():
 
 def test_an_edited_figure_is_put_back():
     text = next(page for page in PAGES if page.name == "benchmarks.md").read_text(encoding="utf-8")
-    assert record.filled(text.replace("| start: ", "| begin: ")) == text
+    edited = text.replace("| import polyabayes |", "| import nothing |")
+    assert edited != text
+    assert record.filled(edited) == text
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
@@ -63,3 +65,11 @@ def test_a_table_written_by_hand_is_found():
     made = f"<!-- record: x -->\n{by_hand}<!-- end -->\n```text\n{by_hand}```\n"
     assert rows_with_figures(made + "| `auto` | up to 30 tokens |\n") == []
     assert rows_with_figures(made + by_hand) == [by_hand.strip()]
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_formula_is_taken_for_emphasis(page):
+    text = _MADE.sub("", page.read_text(encoding="utf-8"))
+    prose = "\n".join(line for line in text.splitlines() if not line.startswith("    "))
+    # A bracket before an underscore lets Markdown begin or end slanted letters there.
+    assert re.findall(r"[)\]}]_[{\w]", re.sub(r"`[^`]*`", "", prose)) == []

@@ -284,6 +284,7 @@ def find_missing(
         converged=found.estimate.converged,
         betas=found.estimate.betas,
         rejections=found.estimate.rejections,
+        n_free=max(found.estimate.n_replicates - 1, 0),
     )
     if evidence.doubt:
         warnings.warn(evidence.doubt, UnreliableErrorWarning, stacklevel=3)

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyabayes._support.files import line_blocks, refuse_announced, replacing
+from polyabayes._support.files import (
+    STANDARD_INPUT,
+    line_blocks,
+    refuse_announced,
+    replacing,
+)
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
-from polyabayes.exceptions import FileFormatError
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import is_number, parse_integer_lines
 from polyabayes.io.vocabularies import size_of_vocabulary, vocabulary_path, write_vocabulary
 
 _MAX_ID = 2**31 - 2
+
+# Bytes of a block where memory is short: its numbers take some twenty times as much.
+_STREAMED_BYTES = 2**22
 
 
 def read_ldac(path: Path, vocabulary: Words | None = None, *, n_words: int | None = None) -> Corpus:
@@ -36,27 +46,41 @@ def read_ldac(path: Path, vocabulary: Words | None = None, *, n_words: int | Non
         A line ``0`` is an empty document.
     """
     size = size_of_vocabulary(vocabulary, n_words)
-    limit = _MAX_ID + 1 if size is None else size
-    lengths: list[NDArray[np.int64]] = []
-    ids: list[NDArray[np.int32]] = []
-    counts: list[NDArray[np.int64]] = []
-    for first_line, block in line_blocks(path):
-        parsed = _parse(block, limit)
-        if parsed is None:
-            raise _first_error(path, first_line, block, limit)
-        lengths.append(parsed[0])
-        ids.append(parsed[1])
-        counts.append(parsed[2])
-    if not lengths:
+    parts = list(_rows(path, size))
+    if not parts:
         raise FileFormatError(f"{path} holds no documents")
-    indptr = np.concatenate(([0], np.cumsum(np.concatenate(lengths))))
-    indices = np.concatenate(ids)
-    n_columns = int(indices.max(initial=0)) + 1 if size is None else size
-    refuse_announced(path, len(indptr) - 1, n_columns)
-    matrix = sparse.csr_matrix(
-        (np.concatenate(counts), indices, indptr), shape=(len(indptr) - 1, n_columns)
-    )
-    return Corpus(matrix, vocabulary)
+    rows = _Rows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    n_columns = rows.most_words if size is None else size
+    refuse_announced(path, len(rows.lengths), n_columns)
+    return rows.corpus(n_columns, vocabulary)
+
+
+def ldac_blocks(path: Path, vocabulary: Words | None = None) -> Iterator[Corpus]:
+    """Read the documents of an LDA-C file some at a time, so that it may be larger than memory.
+
+    Parameters
+    ----------
+    path : Path
+        The file, plain or gzipped; "-" is standard input.
+    vocabulary : ndarray of str, shape (n_words,), optional
+        The words. Without them the file is read twice, the first time for the largest id, which
+        standard input cannot be.
+
+    Yields
+    ------
+    Corpus
+        Consecutive documents.
+    """
+    size = size_of_vocabulary(vocabulary, None)
+    if size is None:
+        if path == STANDARD_INPUT:
+            raise InvalidArgumentError(
+                "the number of words is not known before standard input ends: give the vocabulary"
+            )
+        size = max((rows.most_words for rows in _rows(path, None, _STREAMED_BYTES)), default=1)
+        refuse_announced(path, 1, size)
+    for rows in _rows(path, size, _STREAMED_BYTES):
+        yield rows.corpus(size, vocabulary)
 
 
 def write_ldac(corpus: Corpus, path: Path) -> None:
@@ -80,10 +104,37 @@ def write_ldac(corpus: Corpus, path: Path) -> None:
             handle.write(f"{len(pairs)}{''.join(pairs)}\n".encode())
 
 
-def _parse(
-    block: bytes, limit: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]] | None:
-    """Lengths of the documents, ids and counts, or None if any line is malformed."""
+class _Rows(NamedTuple):
+    """Distinct words of documents, and the ids and counts of these."""
+
+    lengths: NDArray[np.int64]
+    ids: NDArray[np.int32]
+    counts: NDArray[np.int64]
+
+    @property
+    def most_words(self) -> int:
+        """The largest id plus one."""
+        return int(self.ids.max(initial=0)) + 1
+
+    def corpus(self, n_words: int, vocabulary: Words | None) -> Corpus:
+        """The documents over so many words."""
+        indptr = np.concatenate(([0], np.cumsum(self.lengths)))
+        shape = (len(self.lengths), n_words)
+        return Corpus(sparse.csr_matrix((self.counts, self.ids, indptr), shape), vocabulary)
+
+
+def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[_Rows]:
+    """Documents of a file, from blocks of about so many bytes, if they are given."""
+    limit = _MAX_ID + 1 if size is None else size
+    for first_line, block in line_blocks(path, *n_bytes):
+        rows = _parse(block, limit)
+        if rows is None:
+            raise _first_error(path, first_line, block, limit)
+        yield rows
+
+
+def _parse(block: bytes, limit: int) -> _Rows | None:
+    """The documents of some lines, or None if one is malformed."""
     lines = parse_integer_lines(block)
     if lines is None or not (lines.per_line % 2 == 1).all():
         return None
@@ -101,7 +152,7 @@ def _parse(
         or counts.max(initial=1) > MAX_COUNT
     ):
         return None
-    return lengths, ids.astype(np.int32), counts
+    return _Rows(lengths, ids.astype(np.int32), counts)
 
 
 def _first_error(path: Path, first_line: int, block: bytes, limit: int) -> FileFormatError:

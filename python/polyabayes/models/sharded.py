@@ -310,8 +310,7 @@ class ShardedChain:
         """Draw uniform topics, one token after the other."""
         topics, state = start.first_topics(), _of_start(run, 0)
         for shard in self._shards:
-            drawn = (topics.next(n) for n in shard_sweeps.sizes_of_parts(shard.n_tokens))
-            shard_sweeps.write_topics(self._training, shard, state, drawn)
+            shard_sweeps.draw_first_topics(self._training, shard, state, topics)
         return self._counted(state, start.n_topics)
 
     def _sweep_start(

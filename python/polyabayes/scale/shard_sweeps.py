@@ -1,8 +1,8 @@
 """Gibbs sweeps over the shards of a corpus: the work that is done where the shards are.
 
-The topics of a shard's tokens are in a file for each sweep, which takes its name only when it is
-whole and on the disk. A task that finds the file of its sweep counts it instead of drawing it
-again: tasks may be run twice, whoever was killed when.
+The topics of a shard's tokens, in the order of `token_order`, are in a file for each sweep, which
+takes its name only when it is whole and on the disk. A task that finds the file of its sweep counts
+it instead of drawing it again: tasks may be run twice, whoever was killed when.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from polyabayes import _core
 from polyabayes._support.files import reading, replacing
 from polyabayes.exceptions import FileAccessError, FileFormatError
 from polyabayes.scale.shards import ARRAYS, HEADERS, Shard
+from polyabayes.scale.token_order import Blocks, TokenOrder, damaged, write_order
 
 __all__ = [
     "ShardTraining",
     "Stamp",
     "SweepOrder",
     "count_topics",
+    "draw_first_topics",
     "inspect_shards",
     "ln_urns",
     "renumber_topics",
@@ -34,8 +36,8 @@ __all__ = [
     "write_topics",
 ]
 
-# Cells of a shard that a thread has in memory at a time.
-_CELLS = 2**20
+# Blocks of a shard that a thread has in memory at a time.
+_BLOCKS = 4
 # Topics that are read or written at once.
 _TOPICS = 2**22
 _CHECKSUM_BYTES = 4
@@ -125,10 +127,20 @@ def inspect_shards(
         shard = training.shards[number]
         stamp = _stamp(shard)
         shard.verify()
-        blocks = _blocks(shard, _CELLS) if lengths else iter(())
-        of_documents = [block.documents.lengths().astype(np.uint32) for block in blocks]
-        found.append((stamp, np.concatenate([np.zeros(0, np.uint32), *of_documents])))
+        of_documents = write_order(_order_path(training, shard), shard)
+        found.append((stamp, of_documents if lengths else np.zeros(0, np.uint32)))
     return found
+
+
+def draw_first_topics(
+    training: ShardTraining, shard: Shard, state: str, first: _core.FirstTopics
+) -> None:
+    """Write uniform topics of a shard's tokens, drawn document after document."""
+    parts = (
+        _core.order_topics(blocks, first.next(len(blocks.token_documents)))
+        for blocks in _blocks(training, shard)
+    )
+    write_topics(training, shard, state, parts)
 
 
 def count_topics(
@@ -179,8 +191,9 @@ def ln_urns(
     for number in numbers:
         shard = _unchanged(training, number)
         with _TopicsReader(topics_path(training, shard, state), shard, len(a)) as topics:
-            for block in _blocks(shard, _CELLS):
-                found = _core.ln_urns_of_part(block.documents, topics.read(block.n_tokens), a)
+            for blocks in _blocks(training, shard):
+                own = topics.read(len(blocks.token_documents))
+                found = _core.ln_urns_of_part(blocks, own, a)
                 urns, lengths = urns + found[0], lengths + found[1]
     return urns, lengths
 
@@ -214,27 +227,14 @@ def sizes_of_parts(n_tokens: int) -> Iterator[int]:
         yield min(_TOPICS, n_tokens - start)
 
 
-class _Block(NamedTuple):
-    """Consecutive documents of a shard, in memory."""
-
-    documents: _core.Documents
-    documents_before: int
-    n_tokens: int
+def _order_path(training: ShardTraining, shard: Shard) -> Path:
+    return training.folder / f"{shard.folder.name}.{training.name}.order"
 
 
-def _blocks(shard: Shard, n_cells: int) -> Iterator[_Block]:
-    """The documents of a shard, of about so many cells at a time."""
-    indptr, indices, data = (np.asarray(shard.array(name)) for name in ARRAYS)
-    start = 0
-    while start < shard.n_documents:
-        stop = int(np.searchsorted(indptr, indptr[start] + n_cells, "right")) - 1
-        stop = min(max(stop, start + 1), shard.n_documents)
-        cells = slice(int(indptr[start]), int(indptr[stop]))
-        offsets = indptr[start : stop + 1] - indptr[start]
-        documents = _core.Documents.narrow(shard.n_words, offsets, indices[cells], data[cells])
-        n_tokens = int(data[cells].sum(dtype=np.int64))
-        yield _Block(documents, shard.first_document + start, n_tokens)
-        start = stop
+def _blocks(training: ShardTraining, shard: Shard, *, counts: bool = False) -> Iterator[Blocks]:
+    """The documents of a shard, some blocks at a time; with their counts where these are read."""
+    order = TokenOrder(_order_path(training, shard), shard)
+    return order.groups(_BLOCKS * training.n_jobs, training.longest, counts=counts)
 
 
 def _sweep(
@@ -250,17 +250,15 @@ def _sweep(
     n_tables = np.zeros(len(a), np.uint64)
 
     def drawn(before: _TopicsReader) -> Iterator[Topics]:
-        for block in _blocks(shard, _CELLS * training.n_jobs):
-            topics = before.read(block.n_tokens)
+        for blocks in _blocks(training, shard, counts=order.blocked and order.run is None):
+            topics = before.read(len(blocks.token_documents))
             found = _core.sweep_part(
-                block.documents,
+                blocks,
                 topics,
                 weights,
                 scale,
                 a,
                 totals,
-                documents_before=block.documents_before,
-                longest=training.longest,
                 seed=training.seed,
                 run=order.run,
                 sweep=order.sweep,
@@ -280,8 +278,8 @@ def _count(training: ShardTraining, shard: Shard, state: str, totals: Counts) ->
     """Add the topics of a shard's tokens to `totals`; give the tables."""
     n_topics = totals.shape[1]
     with _TopicsReader(topics_path(training, shard, state), shard, n_topics) as topics:
-        for block in _blocks(shard, _CELLS):
-            _core.count_part(block.documents, topics.read(block.n_tokens), totals)
+        for blocks in _blocks(training, shard):
+            _core.count_part(blocks, topics.read(len(blocks.token_documents)), totals)
     return topics.tables
 
 
@@ -296,7 +294,7 @@ class _TopicsReader:
             version = np.lib.format.read_magic(stream)
             shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
             if version != (1, 0) or shape != (n_tokens,) or dtype != np.dtype("<u2"):
-                raise _damaged(path)
+                raise damaged(path)
             start = stream.tell()
             stream.seek(start + 2 * n_tokens)
             self._expected = int.from_bytes(stream.read(_CHECKSUM_BYTES), "little")
@@ -320,14 +318,8 @@ class _TopicsReader:
         self._left -= n_tokens
         is_other = self._left == 0 and self._checksum != self._expected
         if n_bytes != topics.nbytes or is_other or topics.max(initial=0) >= self._n_topics:
-            raise _damaged(self._path)
+            raise damaged(self._path)
         return topics
-
-
-def _damaged(path: Path) -> FileFormatError:
-    return FileFormatError(
-        f"{path} is damaged, or of other shards: delete the folder {path.parent}, and start again"
-    )
 
 
 def _stamp(shard: Shard) -> Stamp:

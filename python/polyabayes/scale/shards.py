@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support import checks
-from polyabayes._support.files import checked_path, reading, replacing, writing
+from polyabayes._support.files import STANDARD_INPUT, checked_path, reading, replacing, writing
 from polyabayes.data import sources
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import (
@@ -27,6 +27,8 @@ from polyabayes.exceptions import (
     MissingDependencyError,
     argument,
 )
+from polyabayes.io.ldac import ldac_blocks
+from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary
 
 __all__ = ["Shard", "Shards", "read_shards", "write_shards"]
 
@@ -38,6 +40,8 @@ _TYPES = {"indptr": "<i8", "indices": "<u4", "data": "<u4"}
 
 # Headers of .npy files are Python literals; Python 3.11 fails where two threads parse such at once.
 HEADERS = threading.Lock()
+
+_LDAC_SUFFIXES = (".ldac", ".dat", ".lda-c")
 
 # Documents of a block where whole corpora are read in parts, and cells that are copied at once.
 _BLOCK_DOCUMENTS = 10_000
@@ -272,6 +276,7 @@ def write_shards(
     n_shards: int | None = None,
     *,
     layer: str | None = None,
+    vocabulary: VocabularyLike | None = None,
 ) -> Shards:
     """Write a corpus, or a stream of its parts, as shards of about as many tokens.
 
@@ -280,7 +285,8 @@ def write_shards(
     Parameters
     ----------
     corpus : Corpus, matrix, AnnData, path or iterable of Corpus or matrix
-        The documents; or blocks of them in order, over the same words; or a Parquet file with the
+        The documents; or blocks of them in order, over the same words; or a file larger than
+        memory: LDA-C, ``.ldac``, ``.dat`` or ``.lda-c``, perhaps gzipped; ``.parquet`` with the
         columns ``document``, ``word`` and ``count``, the rows of a document one after another.
     folder : path-like
         Where to write; made where it is missing. What it holds of shards is replaced.
@@ -288,6 +294,9 @@ def write_shards(
         How many; by default of 32 million tokens each.
     layer : str, optional
         Of an AnnData: the layer that holds the counts.
+    vocabulary : path or sequence of str, optional
+        Of an LDA-C file: the words, as a file with one word a line or as a sequence. Without them
+        the file is read twice, the first time for the number of words.
 
     Returns
     -------
@@ -296,7 +305,9 @@ def write_shards(
     Raises
     ------
     FileAccessError
-        If the folder cannot be written.
+        If the folder cannot be written, or the file cannot be read.
+    FileFormatError
+        If the content of the file is not what its name promises; the message names the line.
     InvalidArgumentError, InvalidCountsError, InvalidTypeError
         If there are no documents, blocks differ in their words, or counts are none.
 
@@ -318,7 +329,7 @@ def write_shards(
         scratch = tempfile.TemporaryDirectory(dir=path)
     with scratch as name:
         spool = _Spool(Path(name))
-        for block in _blocks(corpus, layer):
+        for block in _blocks(corpus, layer, vocabulary):
             spool.add(block)
         with writing(path):
             return spool.write(path, wanted)
@@ -372,21 +383,40 @@ def read_shards(folder: str | os.PathLike[str]) -> Shards:
         )
 
 
-def _blocks(corpus: Any, layer: str | None) -> Iterator[Corpus]:
+def _blocks(corpus: Any, layer: str | None, vocabulary: VocabularyLike | None) -> Iterator[Corpus]:
     """The documents, block by block."""
+    is_path = isinstance(corpus, (str, os.PathLike))
+    if layer is not None and not sources.is_anndata(corpus):
+        raise InvalidArgumentError(f"{argument('layer')} is for an AnnData")
+    if vocabulary is not None and not (is_path and _format(Path(corpus)) == "ldac"):
+        raise InvalidArgumentError(f"{argument('vocabulary')} is for an LDA-C file")
     if sources.is_anndata(corpus):
         for start in range(0, len(corpus), _BLOCK_DOCUMENTS):
             yield Corpus.from_anndata(corpus[start : start + _BLOCK_DOCUMENTS], layer)
-        return
-    if layer is not None:
-        raise InvalidArgumentError(f"{argument('layer')} is for an AnnData")
-    if isinstance(corpus, (str, os.PathLike)):
-        yield from _parquet_blocks(checked_path(corpus, "corpus"))
+    elif is_path:
+        path = checked_path(corpus, "corpus")
+        if _format(path) == "ldac":
+            yield from ldac_blocks(path, resolve_vocabulary(vocabulary))
+        else:
+            yield from _parquet_blocks(path)
     elif isinstance(corpus, Iterator):
         for block in corpus:
             yield as_corpus(block, "a block of corpus")
     else:
         yield as_corpus(corpus, "corpus")
+
+
+def _format(path: Path) -> str:
+    """Format of a file that is read block by block, by its name."""
+    suffix = Path(path.name.removesuffix(".gz")).suffix
+    if suffix in _LDAC_SUFFIXES or path == STANDARD_INPUT:
+        return "ldac"
+    if path.suffix == ".parquet":
+        return "parquet"
+    raise InvalidArgumentError(
+        f"{path} is not read block by block: {', '.join(_LDAC_SUFFIXES)} and .parquet are; give a "
+        "stream of blocks, or read_corpus(path) where the corpus fits into memory"
+    )
 
 
 def _parquet_blocks(path: Path) -> Iterator[Corpus]:

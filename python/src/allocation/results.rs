@@ -80,6 +80,12 @@ impl AllocationTempering {
     fn converged(&self) -> bool {
         self.outcome.converged
     }
+
+    /// Degrees of freedom of the standard error.
+    #[getter]
+    fn n_free(&self) -> usize {
+        self.outcome.n_free()
+    }
 }
 
 /// Allocations drawn from their posterior.

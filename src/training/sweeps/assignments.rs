@@ -5,7 +5,7 @@ use std::ops::Range;
 use rand::RngExt;
 use rayon::prelude::*;
 
-use super::blocks::{Block, Step, split_documents};
+use super::blocks::{Block, Step, lengths, split_documents};
 use super::dense::{self, Dense};
 use super::documents::{self, Scheme};
 use super::sparse::Sparse;
@@ -30,29 +30,13 @@ const LEAST_BLOCK_TOKENS: usize = 1 << 12;
 /// Topics from which a draw passes over those of its document instead of all.
 const SPARSE_TOPICS: usize = 256;
 
-/// The part of a corpus that a matrix holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::training) struct Place {
-    /// Documents of the corpus before it.
-    pub(in crate::training) documents_before: usize,
-    /// Tokens of the longest document of the corpus.
-    pub(in crate::training) longest: u64,
-}
-
-impl Place {
-    /// The place of a matrix that holds the whole corpus.
-    fn whole(counts: &CountMatrix) -> Self {
-        let longest = counts.documents().map(Document::n_tokens).max().unwrap_or(0);
-        Place { documents_before: 0, longest }
-    }
-}
-
 /// The topic of every token.
 ///
 /// Takes 6 bytes a token, and 8 a word and block.
 pub(in crate::training) struct Assignments<'a> {
     counts: &'a CountMatrix,
-    place: Place,
+    /// Tokens of the longest document.
+    longest: u64,
     n_topics: usize,
     blocks: Vec<Block>,
 }
@@ -77,16 +61,6 @@ impl<'a> Assignments<'a> {
         n_topics: usize,
         topics: &[u16],
     ) -> Result<Self> {
-        Self::part(counts, Place::whole(counts), n_topics, topics)
-    }
-
-    /// The topics of an earlier run, of a part of a corpus.
-    pub(in crate::training) fn part(
-        counts: &'a CountMatrix,
-        place: Place,
-        n_topics: usize,
-        topics: &[u16],
-    ) -> Result<Self> {
         check_assignments(counts, n_topics, topics)?;
         let n_tokens = topics.len();
         let n_threads = rayon::current_num_threads();
@@ -103,24 +77,23 @@ impl<'a> Assignments<'a> {
                 (documents, own)
             })
             .collect();
-        let new = |(documents, own)| Block::new(counts, documents, place.documents_before, own);
+        let new = |(documents, own)| Block::new(counts, documents, 0, own);
         let blocks = parts.into_par_iter().map(new).collect::<Result<_>>()?;
-        Ok(Assignments { counts, place, n_topics, blocks })
+        let longest = counts.documents().map(Document::n_tokens).max().unwrap_or(0);
+        Ok(Assignments { counts, longest, n_topics, blocks })
     }
 
     /// The topics in the order of documents and cells.
     pub(in crate::training) fn topics(&self) -> Vec<u16> {
         let mut topics = vec![0; self.counts.n_tokens() as usize];
-        self.read_topics(&mut topics);
-        topics
-    }
-
-    /// Writes the topics in the order of documents and cells.
-    pub(in crate::training) fn read_topics(&self, mut out: &mut [u16]) {
+        let mut rest = &mut topics[..];
         let parts: Vec<_> = (self.blocks.iter())
-            .map(|block| (block, out.split_off_mut(..block.n_tokens()).unwrap_or_default()))
+            .map(|block| (block, rest.split_off_mut(..block.n_tokens()).unwrap_or_default()))
             .collect();
-        parts.into_par_iter().for_each(|(block, own)| block.read_topics(self.counts, own));
+        parts.into_par_iter().for_each(|(block, own)| {
+            block.read_topics(lengths(self.counts, block.documents.clone()), own);
+        });
+        topics
     }
 
     /// Takes up the topics of an earlier run.
@@ -134,13 +107,16 @@ impl<'a> Assignments<'a> {
                 (block, own)
             })
             .collect();
-        parts.into_par_iter().for_each(|(block, own)| block.write_topics(counts, own));
+        parts.into_par_iter().for_each(|(block, own)| {
+            let documents = block.documents.clone();
+            block.write_topics(lengths(counts, documents), own);
+        });
         Ok(())
     }
 
     /// Σ_d Σ_k ln (a_k)_{n_dk}: the urns of all documents, without the words.
     pub(in crate::training) fn ln_urns(&self, a: &[f64]) -> ExactSum {
-        ln_urns(self.counts, &self.topics(), a)
+        ln_urns(self.counts.documents().map(|d| d.n_tokens() as usize), &self.topics(), a)
     }
 
     /// Lengths of the documents.
@@ -162,45 +138,7 @@ impl<'a> Assignments<'a> {
         if scheme == Scheme::Blocked || step.rates.is_some() {
             return documents::sweep(&mut self.blocks, self.counts, step, scheme, tables, observer);
         }
-        let n_topics = self.n_topics;
-        if n_topics >= SPARSE_TOPICS || self.place.longest > dense::MAX_COUNT {
-            self.sweep_blocks(step, tables, || Sparse::new(n_topics), observer)
-        } else {
-            self.sweep_blocks(step, tables, || Dense::new(n_topics), observer)
-        }
-    }
-
-    fn sweep_blocks<T: Tallies + Send>(
-        &mut self,
-        step: Step<'_>,
-        tables: bool,
-        new_tallies: impl Fn() -> T + Sync,
-        observer: &impl Observer,
-    ) -> Result<Vec<u64>> {
-        let (counts, n_topics) = (self.counts, self.n_topics);
-        let new_worker = || (new_tallies(), vec![0; n_topics]);
-        (self.blocks.par_iter_mut().with_max_len(1))
-            .try_fold(new_worker, |(mut tallies, mut n_tables), block| {
-                block.tally(counts, &mut tallies);
-                block.sweep(step, &mut tallies, observer)?;
-                if tables {
-                    let key = step.key.unit(u64::MAX);
-                    for (document, doc_ix) in block.documents.clone().enumerate() {
-                        let mut rng = block.document_key(key, doc_ix).rng();
-                        tables::seat(tallies.counts(document), step.a, &mut rng, &mut n_tables);
-                    }
-                }
-                Ok((tallies, n_tables))
-            })
-            .map(|worker| worker.map(|(_, n_tables)| n_tables))
-            .try_reduce(|| vec![0; n_topics], |sum, other| Ok(tables::sum(sum, other)))
-    }
-
-    /// Adds the tokens of these words in each topic to `out`, words x topics.
-    pub(in crate::training) fn add_words(&self, words: &Range<usize>, out: &mut [u32]) {
-        for block in &self.blocks {
-            block.count_words(words.clone(), out, self.n_topics);
-        }
+        sweep_collapsed(&mut self.blocks, self.longest, step, tables, observer)
     }
 }
 
@@ -211,20 +149,70 @@ impl WordCounts for Assignments<'_> {
 
     fn count_words(&self, words: Range<usize>, out: &mut [u32]) {
         out.fill(0);
-        self.add_words(&words, out);
+        for block in &self.blocks {
+            block.count_words(words.clone(), out, self.n_topics);
+        }
     }
 }
 
-/// Σ_d Σ_k ln (a_k)_{n_dk}, from the topics of all tokens, cell after cell, document after document.
-pub(in crate::training) fn ln_urns(counts: &CountMatrix, topics: &[u16], a: &[f64]) -> ExactSum {
+/// One collapsed sweep over the tokens of documents without exposures, the longest of the corpus with
+/// `longest` tokens; where `tables` is set, returns the tables of each topic, summed.
+pub(in crate::training) fn sweep_collapsed(
+    blocks: &mut [Block],
+    longest: u64,
+    step: Step<'_>,
+    tables: bool,
+    observer: &impl Observer,
+) -> Result<Vec<u64>> {
+    let n_topics = step.a.len();
+    if n_topics >= SPARSE_TOPICS || longest > dense::MAX_COUNT {
+        sweep_blocks(blocks, step, tables, || Sparse::new(n_topics), observer)
+    } else {
+        sweep_blocks(blocks, step, tables, || Dense::new(n_topics), observer)
+    }
+}
+
+fn sweep_blocks<T: Tallies + Send>(
+    blocks: &mut [Block],
+    step: Step<'_>,
+    tables: bool,
+    new_tallies: impl Fn() -> T + Sync,
+    observer: &impl Observer,
+) -> Result<Vec<u64>> {
+    let n_topics = step.a.len();
+    let new_worker = || (new_tallies(), vec![0; n_topics]);
+    (blocks.par_iter_mut().with_max_len(1))
+        .try_fold(new_worker, |(mut tallies, mut n_tables), block| {
+            block.tally(&mut tallies);
+            block.sweep(step, &mut tallies, observer)?;
+            if tables {
+                let key = step.key.unit(u64::MAX);
+                for (document, doc_ix) in block.documents.clone().enumerate() {
+                    let mut rng = block.document_key(key, doc_ix).rng();
+                    tables::seat(tallies.counts(document), step.a, &mut rng, &mut n_tables);
+                }
+            }
+            Ok((tallies, n_tables))
+        })
+        .map(|worker| worker.map(|(_, n_tables)| n_tables))
+        .try_reduce(|| vec![0; n_topics], |sum, other| Ok(tables::sum(sum, other)))
+}
+
+/// Σ_d Σ_k ln (a_k)_{n_dk}, from the lengths of documents and the topics of their tokens, document after
+/// document.
+pub(in crate::training) fn ln_urns(
+    lengths: impl Iterator<Item = usize>,
+    topics: &[u16],
+    a: &[f64],
+) -> ExactSum {
     let mut balls = Balls::new(a);
     let mut rest = topics;
-    let of_document = |document: Document<'_>| {
-        let (own, after) = rest.split_at(document.n_tokens() as usize);
+    let of_document = |length: usize| {
+        let (own, after) = rest.split_at(length);
         rest = after;
         balls.refill(own);
         let drawn = balls.drawn().iter().zip(a).filter(|(n, _)| **n > 0);
         drawn.map(|(&n, &a)| ln_rising(a, u64::from(n))).sum::<f64>()
     };
-    counts.documents().map(of_document).sum()
+    lengths.map(of_document).sum()
 }

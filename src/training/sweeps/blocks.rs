@@ -14,7 +14,7 @@ use crate::error::{Result, array_of};
 use crate::rng::{Key, Purpose};
 
 /// Consecutive documents and the topics of their tokens, in the order of the words.
-pub(super) struct Block {
+pub(in crate::training) struct Block {
     pub(super) documents: Range<usize>,
     /// Documents of the corpus before the matrix at hand.
     documents_before: usize,
@@ -65,7 +65,7 @@ impl<'a> Step<'a> {
 impl Block {
     /// Documents and the topics of their tokens, in the order of documents and cells;
     /// `documents_before` are those of the corpus before `counts`.
-    pub(super) fn new(
+    pub(in crate::training) fn new(
         counts: &CountMatrix,
         documents: Range<usize>,
         documents_before: usize,
@@ -96,19 +96,58 @@ impl Block {
         Ok(Block { documents, documents_before, word_starts, token_documents, topics: by_word })
     }
 
+    /// The block of tokens that [`parts`](Self::parts) gave the order of, with their topics.
+    pub(in crate::training) fn ordered(
+        documents: Range<usize>,
+        documents_before: usize,
+        word_starts: &[u32],
+        token_documents: &[u16],
+        topics: &[u16],
+    ) -> Result<Self> {
+        let mut numbers = array_of("documents of all tokens", token_documents.len(), 0)?;
+        numbers.iter_mut().zip(token_documents).for_each(|(to, &from)| *to = u32::from(from));
+        Ok(Block {
+            documents,
+            documents_before,
+            word_starts: word_starts.iter().map(|&start| start as usize).collect(),
+            token_documents: numbers,
+            topics: topics.to_vec(),
+        })
+    }
+
+    /// First token of each word and the end, and the document of each token.
+    pub(in crate::training) fn parts(&self) -> (&[usize], &[u32]) {
+        (&self.word_starts, &self.token_documents)
+    }
+
+    /// Topics of the tokens in the order of the words.
+    pub(in crate::training) fn topics(&self) -> &[u16] {
+        &self.topics
+    }
+
+    /// Tokens of each document.
+    pub(in crate::training) fn lengths(&self) -> Vec<usize> {
+        let mut lengths = vec![0; self.documents.len()];
+        self.token_documents.iter().for_each(|&document| lengths[document as usize] += 1);
+        lengths
+    }
+
     /// The key of a document's own stream under `key`.
     pub(super) fn document_key(&self, key: Key, doc_ix: usize) -> Key {
         key.unit((self.documents_before + doc_ix) as u64)
     }
 
-    /// The place of every token in the order of documents and cells, counted from the block's
+    /// The place of every token in the order of documents of these lengths, counted from the block's
     /// first.
-    fn places<'a>(&'a self, counts: &'a CountMatrix) -> impl Iterator<Item = usize> + 'a {
+    fn places<'a>(
+        &'a self,
+        lengths: impl Iterator<Item = usize> + 'a,
+    ) -> impl Iterator<Item = usize> + 'a {
         let mut next = Vec::with_capacity(self.documents.len());
         let mut start = 0;
-        for doc_ix in self.documents.clone() {
+        for length in lengths {
             next.push(start);
-            start += counts.document(doc_ix).n_tokens() as usize;
+            start += length;
         }
         self.token_documents.iter().map(move |&document| {
             let place = next[document as usize];
@@ -121,20 +160,33 @@ impl Block {
         self.topics.len()
     }
 
-    /// Writes the topics in the order of documents and cells.
-    pub(super) fn read_topics(&self, counts: &CountMatrix, out: &mut [u16]) {
-        for (place, &topic) in self.places(counts).zip(&self.topics) {
+    /// Writes the topics in the order of documents and cells, given the lengths of documents.
+    pub(in crate::training) fn read_topics(
+        &self,
+        lengths: impl Iterator<Item = usize>,
+        out: &mut [u16],
+    ) {
+        for (place, &topic) in self.places(lengths).zip(&self.topics) {
             out[place] = topic;
         }
     }
 
-    /// Sets the topics from the order of documents and cells.
-    pub(super) fn write_topics(&mut self, counts: &CountMatrix, from: &[u16]) {
-        self.topics = self.places(counts).map(|place| from[place]).collect();
+    /// Sets the topics from the order of documents and cells, given the lengths of documents.
+    pub(in crate::training) fn write_topics(
+        &mut self,
+        lengths: impl Iterator<Item = usize>,
+        from: &[u16],
+    ) {
+        self.topics = self.places(lengths).map(|place| from[place]).collect();
     }
 
     /// Adds the tokens of these words in each topic to `counts`, words x topics.
-    pub(super) fn count_words(&self, words: Range<usize>, counts: &mut [u32], n_topics: usize) {
+    pub(in crate::training) fn count_words(
+        &self,
+        words: Range<usize>,
+        counts: &mut [u32],
+        n_topics: usize,
+    ) {
         for (word, counts) in words.zip(counts.chunks_exact_mut(n_topics)) {
             for &topic in &self.topics[self.word_starts[word]..self.word_starts[word + 1]] {
                 counts[usize::from(topic)] += 1;
@@ -143,10 +195,8 @@ impl Block {
     }
 
     /// Fills `tallies` with the present topics of the documents.
-    pub(super) fn tally(&self, counts: &CountMatrix, tallies: &mut impl Tallies) {
-        let length = |doc_ix| counts.document(doc_ix).n_tokens() as usize;
-        let lengths: Vec<usize> = self.documents.clone().map(length).collect();
-        tallies.fill(&lengths, &self.token_documents, &self.topics);
+    pub(super) fn tally(&self, tallies: &mut impl Tallies) {
+        tallies.fill(&self.lengths(), &self.token_documents, &self.topics);
     }
 
     /// Every token in turn leaves the urn of its document and is drawn again given the others.
@@ -217,6 +267,14 @@ impl Tokens<'_> {
             }
         }
     }
+}
+
+/// Lengths of some documents.
+pub(super) fn lengths(
+    counts: &CountMatrix,
+    documents: Range<usize>,
+) -> impl Iterator<Item = usize> {
+    documents.map(|doc_ix| counts.document(doc_ix).n_tokens() as usize)
 }
 
 /// The key of the topics of tokens in a sweep of a chain.

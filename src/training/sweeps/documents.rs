@@ -4,7 +4,7 @@
 use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
-use super::blocks::{Block, Step};
+use super::blocks::{Block, Step, lengths};
 use super::tables;
 use crate::control::Observer;
 use crate::counts::CountMatrix;
@@ -23,7 +23,7 @@ pub enum Scheme {
 }
 
 /// Draws all documents; where `tables` is set, returns the tables of each topic, summed.
-pub(super) fn sweep(
+pub(in crate::training) fn sweep(
     blocks: &mut [Block],
     counts: &CountMatrix,
     step: Step<'_>,
@@ -35,7 +35,7 @@ pub(super) fn sweep(
     let of_block = |block: &mut Block| -> Result<Vec<u64>> {
         let mut worker = Worker::new(step.a);
         let mut topics = vec![0; block.n_tokens()];
-        block.read_topics(counts, &mut topics);
+        block.read_topics(lengths(counts, block.documents.clone()), &mut topics);
         let mut rest = &mut topics[..];
         for doc_ix in block.documents.clone() {
             observer.check_stop()?;
@@ -55,7 +55,7 @@ pub(super) fn sweep(
             }
             rest = after;
         }
-        block.write_topics(counts, &topics);
+        block.write_topics(lengths(counts, block.documents.clone()), &topics);
         Ok(worker.n_tables)
     };
     let tables = blocks.par_iter_mut().with_max_len(1).map(of_block);

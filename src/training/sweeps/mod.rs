@@ -14,8 +14,9 @@ mod tests;
 mod topics;
 mod word_counts;
 
-pub(super) use assignments::{Assignments, Place, ln_urns};
-pub(super) use blocks::{Step, sweep_key};
+pub(super) use assignments::{Assignments, ln_urns, sweep_collapsed};
+pub(super) use blocks::{Block, Step, sweep_key};
 pub use documents::Scheme;
+pub(super) use documents::sweep as sweep_documents;
 pub(super) use topics::Topics;
 pub(super) use word_counts::{Gathered, WordCounts};

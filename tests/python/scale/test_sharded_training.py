@@ -33,7 +33,7 @@ from polyabayes.exceptions import (
     WorkerError,
 )
 from polyabayes.models import sharded
-from polyabayes.scale import shard_sweeps
+from polyabayes.scale import shard_sweeps, token_order
 
 N_WORDS = 40
 DATA = pb.datasets.make_lda_corpus(60, N_WORDS, 3, document_length=25, random_state=0)
@@ -82,7 +82,11 @@ def in_memory(kind: str) -> Any:
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several blocks a shard, also where documents have more cells."""
-    monkeypatch.setattr(shard_sweeps, "_CELLS", 70)
+    monkeypatch.setattr(token_order, "_BLOCK_TOKENS", 60)
+    monkeypatch.setattr(token_order, "_TOKENS_PER_WORD", 0)
+    monkeypatch.setattr(token_order, "_MOST_DOCUMENTS", 7)
+    monkeypatch.setattr(token_order, "_CELLS", 70)
+    monkeypatch.setattr(shard_sweeps, "_BLOCKS", 2)
     monkeypatch.setattr(shard_sweeps, "_TOPICS", 64)
 
 
@@ -226,8 +230,8 @@ def test_what_was_broken_off_goes_on_to_the_same_bits(
     np.testing.assert_array_equal(again.components_, in_memory(kind).components_)
     np.testing.assert_array_equal(again.last_sample_[1], in_memory(kind).last_sample_[1])
     assert again.trace_.log_joint[-1] == in_memory(kind).trace_.log_joint[-1]
-    # One state is kept: of each shard, and of the chain.
-    assert len(list((tmp_path / "state").iterdir())) == 4
+    # One state is kept: of each shard, beside the order of its tokens, and of the chain.
+    assert len(list((tmp_path / "state").iterdir())) == 7
 
 
 SCRIPT = """
@@ -355,6 +359,13 @@ def test_files_that_were_changed_or_damaged_are_refused(tmp_path: Path) -> None:
         with pytest.raises(FileFormatError):
             model.fit(shards)
     topics.write_bytes(whole)
+    order = next((tmp_path / "state").glob("shard-00001.*.order"))
+    whole = order.read_bytes()
+    for damaged in (whole[:-2], whole[:300] + b"\1" + whole[301:], whole[:-40] + bytes(40), b""):
+        order.write_bytes(damaged)
+        with pytest.raises(FileFormatError):
+            model.fit(shards)
+    order.write_bytes(whole)
     np.testing.assert_array_equal(model.fit(shards).components_, in_memory("fixed").components_)
     state = tmp_path / "state" / "shards.safetensors"
     state.write_bytes(state.read_bytes()[:-9])

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import errno
 import gc
+import gzip
 import json
 import os
+import subprocess
+import sys
+import textwrap
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +22,7 @@ from scipy import sparse
 
 import polyabayes as pb
 from polyabayes.exceptions import FileAccessError, FileFormatError, InvalidArgumentError
+from polyabayes.io import ldac
 
 DATA = pb.datasets.make_lda_corpus(40, 30, 4, document_length=20, random_state=0)
 COUNTS = sparse.csr_matrix(
@@ -207,3 +212,101 @@ def test_many_threads_open_shards_at_once(tmp_path):
         gc.set_threshold(*thresholds)
         gc.callbacks.remove(give_way)
     assert found == [6] * 2_000
+
+
+@pytest.mark.parametrize("name", ["corpus.ldac", "corpus.dat.gz"])
+def test_ldac_files_are_read_block_by_block(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ldac, "_STREAMED_BYTES", 100)
+    words = [f"w{i}" for i in range(40)]
+    pb.write_corpus(pb.Corpus(COUNTS), tmp_path / "corpus.ldac")
+    path = tmp_path / name
+    if name.endswith(".gz"):
+        path.write_bytes(gzip.compress((tmp_path / "corpus.ldac").read_bytes()))
+    assert sum(1 for _ in ldac.ldac_blocks(path)) > 5
+    without = pb.write_shards(path, tmp_path / "without", 3)
+    np.testing.assert_array_equal(rows_of(without), COUNTS.toarray())
+    named = pb.write_shards(path, tmp_path / "named", 3, vocabulary=words)
+    assert (named.n_words, named.vocabulary.tolist()) == (40, words)
+    np.testing.assert_array_equal(rows_of(named)[:, :30], COUNTS.toarray())
+
+
+def test_files_that_are_not_read_block_by_block_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bad.ldac"
+    path.write_text("1 0:2\n2 1:1 7:1\n1 1:1:1\n")
+    with pytest.raises(FileFormatError, match=r"bad.ldac, line 3"):
+        pb.write_shards(path, tmp_path / "shards")
+    with pytest.raises(FileFormatError, match=r"line 2.*word id 7 is outside"):
+        pb.write_shards(path, tmp_path / "shards", vocabulary=["a", "b"])
+    path.write_text("")
+    with pytest.raises(InvalidArgumentError, match="holds no documents"):
+        pb.write_shards(path, tmp_path / "shards")
+    with pytest.raises(InvalidArgumentError, match="not read block by block"):
+        pb.write_shards(tmp_path / "corpus.mtx", tmp_path / "shards")
+    with pytest.raises(InvalidArgumentError, match="is for an LDA-C file"):
+        pb.write_shards(COUNTS, tmp_path / "shards", vocabulary=["a"])
+    with pytest.raises(InvalidArgumentError, match="give the vocabulary"):
+        pb.write_shards("-", tmp_path / "shards")
+
+
+LIMITED = """
+    import resource, sys, warnings
+    import numpy as np
+    import polyabayes as pb
+
+    folder = sys.argv[1]
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=[0.5, 0.5], topic_word=np.random.default_rng(0).dirichlet(np.ones(500), 2)
+    )
+
+    def score(path, into):
+        shards = pb.write_shards(path, into)
+        return pb.log_likelihood(model, shards, "recursive", n_jobs=1).total
+
+    warnings.simplefilter("ignore")
+    score(folder + "/few.ldac", folder + "/few")
+    status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+    limit = 1024 * int(status["VmData"].split()[0]) + 150 * 2**20
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    try:
+        pb.read_corpus(folder + "/many.ldac")
+    except (MemoryError, pb.exceptions.PolyabayesError) as error:
+        print("refused", type(error).__name__)
+    print(score(folder + "/many.ldac", folder + "/many"))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory as Linux has them")
+def test_a_file_larger_than_memory_is_written_and_scored(tmp_path: Path) -> None:
+    """150 MiB hold neither the 10 million cells of the file nor the numbers read for them."""
+    rng = np.random.default_rng(0)
+    lines = []
+    for _ in range(500):
+        ids = np.sort(rng.choice(500, 50, replace=False)).tolist()
+        lines.append(f"50 {' '.join(f'{one}:1' for one in ids)}\n")
+    block = "".join(lines)
+    (tmp_path / "few.ldac").write_text(block)
+    with (tmp_path / "many.ldac").open("w") as stream:
+        for _ in range(400):
+            stream.write(block)
+    script = tmp_path / "limited.py"
+    script.write_text(textwrap.dedent(LIMITED))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    refused, total = done.stdout.splitlines()
+    assert refused.startswith("refused")
+    shards = pb.read_shards(tmp_path / "few")
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=[0.5, 0.5], topic_word=np.random.default_rng(0).dirichlet(np.ones(500), 2)
+    )
+    few = pb.log_likelihood(model, shards, "recursive", n_jobs=1).total
+    assert float(total) == pytest.approx(400 * few, rel=1e-12)

@@ -1,0 +1,128 @@
+"""Tables of the pages, from the JSON files beside them: no figure is written by hand.
+
+``python -m benches.papers.pages`` writes them between the marks ``<!-- papers: NAME -->`` and
+``<!-- end -->``. The tables of sizes keep pages from claiming what was not run.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benches.papers import PAPERS
+from benches.papers.figure import Row
+
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "papers"
+_BLOCK = re.compile(r"(<!-- papers: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def kept(name: str) -> dict[str, Any]:
+    """What a run wrote: its size, its time and its rows."""
+    found: dict[str, Any] = json.loads((PAGES / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def table(head: list[str], lines: list[list[str]]) -> str:
+    """A table of Markdown."""
+    rows = [head, ["---"] * len(head), *lines]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def sizes(paper: str) -> str:
+    """One line a figure: its command, the size of its data, and what the run took."""
+    lines = []
+    for figure in PAPERS[paper]:
+        run = kept(f"{paper}-{figure.name}")
+        seconds = run["processor seconds"]
+        spent = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
+        lines.append([f"`{paper} {figure.name}`", run["size"], spent])
+    return table(["command", "size", "processor time"], lines)
+
+
+def pivot(rows: list[Row], index: str, columns: str, value: str, form: str) -> str:
+    """One line a value of `index`, one column a value of `columns`."""
+    head = list(dict.fromkeys(row[columns] for row in rows))
+    cells = {(row[index], row[columns]): form.format(row[value]) for row in rows}
+    return table(
+        [index, *map(str, head)],
+        [
+            [str(name), *(cells.get((name, column), "") for column in head)]
+            for name in dict.fromkeys(row[index] for row in rows)
+        ],
+    )
+
+
+def by_method(name: str, value: str, n_samples: int, form: str) -> str:
+    """Methods by collection, at one number of samples."""
+    rows = [row for row in kept(name)["rows"] if row["samples"] == n_samples]
+    return pivot(rows, "method", "corpus", value, form)
+
+
+def errors_of_estimators() -> str:
+    """Figures 1 and 2 of Buntine (2009) at their largest number of samples."""
+    rows = [
+        {**row, "gamma": gamma}
+        for name, gamma in (("eltm-fig1", 0.2), ("eltm-fig2", 3))
+        for row in kept(name)["rows"]
+        if row["samples"] == 20_000
+    ]
+    return pivot(rows, "method", "gamma", "rms", "{:.2g}")
+
+
+def numbers_named() -> str:
+    """Figures 3 to 5 of Buntine (2009): the K that each method names, its lead, and its time."""
+    groups: dict[tuple[str, int, str], list[Row]] = {}
+    for row in kept("eltm-fig3-5")["rows"]:
+        groups.setdefault((row["set"], row["trained on"], row["method"]), []).append(row)
+    lines = []
+    for (which, n_train, method), rows in groups.items():
+        best, second = sorted(rows, key=lambda row: -row["nats a token"])[:2]
+        lead = best["nats a token"] - second["nats a token"]
+        error = math.hypot(best["error"], second["error"])
+        seconds = sum(row["seconds"] for row in rows) / len(rows)
+        ahead = f"{lead:.4f} ± {error:.4f}"
+        lines.append([which, f"{n_train:,}", method, f"{best['K']}", ahead, f"{seconds:.2g}"])
+    head = ["set", "trained on", "method", "K named", "ahead of the next, nats a token", "s"]
+    return table(head, lines)
+
+
+def ranks_named() -> str:
+    """Figure 10: for how many tensors each method names the rank they were drawn with."""
+    lines = []
+    rows = kept("bam-fig10-ranks")["rows"]
+    for a, method in dict.fromkeys((row["a"], row["method"]) for row in rows):
+        found = [row for row in rows if (row["a"], row["method"]) == (a, method)]
+        right = sum(row["rank"] == row["true rank"] for row in found)
+        named = ", ".join(f"{row['true rank']}: {row['rank']}" for row in found)
+        lines.append([f"{a:g}", method, f"{right} of {len(found)}", named])
+    return table(["a", "method", "right", "true rank: rank named"], lines)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    **{f"sizes-{paper}": partial(sizes, paper) for paper in PAPERS},
+    "l2r-fig2": partial(by_method, "l2r-fig2", "KL", 10_000, "{:.1e}"),
+    "l2r-fig2-all": partial(by_method, "l2r-fig2-all", "largest |ln p̂ - ln p|", 1_000, "{:.2g}"),
+    "eltm-fig1-2": errors_of_estimators,
+    "eltm-fig3-5": numbers_named,
+    "bam-fig10-ranks": ranks_named,
+}
+
+
+def filled(text: str) -> str:
+    """The page with its tables written anew."""
+    return _BLOCK.sub(lambda match: match[1] + TABLES[match[2]]() + match[3], text)
+
+
+def main() -> None:
+    """Fill every page."""
+    for page in sorted(PAGES.glob("*.md")):
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
