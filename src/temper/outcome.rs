@@ -10,7 +10,7 @@ const NO_BARRIER: f64 = 0.1;
 const POOLED: usize = 3;
 
 /// Standard deviations by which the value may move by chance: less is not taken for drift.
-const MOVED: f64 = 2.5;
+const MOVED: f64 = 3.0;
 
 /// One round of all replicates: means over them unless said otherwise.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,8 +81,8 @@ impl Outcome {
     }
 
     /// Standard error of [`ln_value`](Outcome::ln_value), of three parts: the spread of the
-    /// replicates, half the distance of the two sides, and how much more than by chance the value has
-    /// moved since rounds of half and of a quarter of the effort.
+    /// replicates, what half the distance of the two sides is beyond it, and how much more than by chance
+    /// the value has moved since rounds of half and of a quarter of the effort.
     ///
     /// Estimates approach their limit from one side while the chains still forget their start. A
     /// distance that halves with each round leaves as much as the last round took away, and a third
@@ -102,7 +102,8 @@ impl Outcome {
             [.., quarter, half] => excess(half).max(excess(quarter) / 9.0),
         };
         let [forward, backward] = last.sides;
-        (variance + drift + (0.5 * (forward - backward)).powi(2)).sqrt()
+        let apart = (0.25 * (forward - backward).powi(2) - variance).max(0.0);
+        (variance + drift + apart).sqrt()
     }
 
     /// Variance of the last round's mean: that of its replicates, or that of the last [`POOLED`] rounds
