@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
 from recorded import Table, save
 
 import polyabayes as pb
@@ -146,7 +145,7 @@ def cases() -> Iterator[Case]:
 
 
 def coverage(n_tables: int = 60) -> None:
-    """95 % intervals of two seeds against a run some eight times as long, by the size of the table."""
+    """95 % intervals of two seeds against a run eight times as long, by the size of the table."""
     record = Table(
         "evidence-intervals",
         f"python benches/tempering.py coverage {n_tables}",

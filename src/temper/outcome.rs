@@ -50,8 +50,8 @@ pub struct Outcome {
     pub betas: Vec<f64>,
     /// Rejections of the swaps between them.
     pub rejections: Vec<f64>,
-    /// Whether sides, rounds and replicates agree within the standard error asked for, and a chain has
-    /// made a round trip.
+    /// Whether sides, rounds and replicates agree within the standard error asked for, and chains have
+    /// made round trips, one for each replicate.
     pub converged: bool,
     /// Whether the observer ended the work.
     pub stopped: bool,
@@ -116,10 +116,14 @@ impl Outcome {
         last.spread().powi(2).max(squares.sum::<f64>() / rounds.len() as f64)
     }
 
-    /// Degrees of freedom of the standard error: of the replicates of the rounds behind it.
+    /// Degrees of freedom of the standard error: of the replicates of two rounds. A third adds little,
+    /// as rounds of one ladder depend on each other.
     pub fn n_free(&self) -> usize {
-        let n_replicates = self.rounds.last().map_or(0, |round| round.ln_values.len());
-        self.rounds.len().min(POOLED) * n_replicates.saturating_sub(1)
+        self.rounds.len().min(2) * self.n_replicates().saturating_sub(1)
+    }
+
+    fn n_replicates(&self) -> usize {
+        self.rounds.last().map_or(0, |round| round.ln_values.len())
     }
 
     /// Round trips of all chains in all rounds.
@@ -127,18 +131,18 @@ impl Outcome {
         self.rounds.iter().map(|round| round.n_trips).sum()
     }
 
-    /// Whether chains have come from the reference to the target and back, or nothing lies between
-    /// the two: replicates that agree may all have missed the same modes.
+    /// Whether as many chains as there are replicates have come from the reference to the target and
+    /// back, or nothing lies between the two: replicates that agree may all have missed the same modes.
     pub(super) fn has_come_round(&self) -> bool {
         let barrier = self.rounds.last().map_or(f64::NAN, |round| round.barrier);
-        self.n_trips() > 0 || barrier < NO_BARRIER
+        self.n_trips() >= self.n_replicates() as u64 || barrier < NO_BARRIER
     }
 }
 
 impl Outcome {
     /// The estimate of the last round, each replicate being a visit of its own.
     pub fn estimate(&self) -> Estimate {
-        let n_replicates = self.rounds.last().map_or(0, |round| round.ln_values.len());
+        let n_replicates = self.n_replicates();
         Estimate {
             ln_value: self.ln_value(),
             std_error: self.std_error(),
