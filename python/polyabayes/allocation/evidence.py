@@ -204,8 +204,11 @@ class Evidence(Result):
             )
         if self.n_replicates == 1:
             return f"one replicate does not say how far it is off; raise {argument('n_replicates')}"
-        if self.rounds:
-            return "" if self.converged else self._unsettled()
+        if self.rounds and not self.converged:
+            return self._unsettled()
+        # The rounds have told, but for cells that are missing.
+        if self.rounds and self.log_remainder == -np.inf:
+            return ""
         if not _core.is_doubtful(self.std_error, self.n_eff, self.n_replicates):
             return ""
         sizes = [name for name in METHODS[self.method].options if name in _GROWING]
