@@ -51,7 +51,7 @@ def cora(size: Size) -> Iterator[Row]:
         counts = counts[:150, :300]
         counts = counts[np.asarray(counts.sum(axis=1)).ravel() > 0]
     means = (5, 10, 40)
-    largest = size.pick(6, 150, 20)
+    largest = size.pick(6, 150, 12)
     search = pb.WitnessSearch(
         pb.LatentDirichletAllocation(fit_method="em", max_iter=size.pick(20, 100)),
         pb.priors.Poisson(10, shift=1),
@@ -62,7 +62,7 @@ def cora(size: Size) -> Iterator[Row]:
     folds = pb.cross_validate(
         search,
         counts,
-        n_folds=size.pick(2, 10),
+        n_folds=size.pick(2, 10, 3),
         priors=[pb.priors.Poisson(mean, shift=1) for mean in means],
         checkpoint=None if size is Size.SMALL else Path("papers-output") / f"cora-{largest}",
     )
@@ -76,5 +76,5 @@ FIGURES = [
         "witness", "fig1", "Bounds on ln p(y), one size", one_dimension, "step", "ln p(y)", "bound"
     ),
     Figure("witness", "fig2", "Search over two sizes", two_dimensions),
-    Figure("witness", "fig3-5", "Cora: bounds of folds", cora, middle="sizes to 20"),
+    Figure("witness", "fig3-5", "Cora: bounds of folds", cora, middle="3 folds, sizes to 12"),
 ]
