@@ -7,7 +7,7 @@ SECONDS ?= 60
 RECORD ?= target/record.json
 BASE ?= benches/records/base.json
 
-.PHONY: bench-compare bench-fill demo dist licences semver test check test-slow fuzz audit bench bench-estimators papers docs clean
+.PHONY: bench-choice bench-compare bench-fill bench-training demo dist licences semver test check test-slow fuzz audit bench bench-estimators papers docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/built
@@ -42,7 +42,7 @@ fuzz: .venv/built
 audit: .venv/built
 	$(BIN)/python fuzz/audit.py
 
-# Kernels by criterion, then the tables of docs/benchmarks.md, kept in benches/records.
+# Kernels by criterion, then tables of docs/benchmarks.md that take minutes, kept in benches/records.
 bench: .venv/built
 	cargo bench --package polyabayes-benches --bench documents --bench training
 	$(BIN)/python benches/record.py kernels
@@ -73,6 +73,14 @@ endif
 # Every estimator against the truth; ten minutes on one thread.
 bench-estimators: .venv/built
 	$(BIN)/python benches/estimators.py
+
+# Training over seeds, beside tomotopy, on four corpora; an hour on one thread.
+bench-training: .venv/built
+	$(BIN)/python benches/starts.py
+
+# Who finds the number of topics; an hour on one thread.
+bench-choice: .venv/built
+	$(BIN)/python benches/choice.py
 
 # The site in target/docs: programs of the gallery and notebooks run, warnings are errors.
 docs: .venv/docs

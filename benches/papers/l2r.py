@@ -228,7 +228,7 @@ def authors(size: Size) -> Iterator[Row]:
                 "value": np.abs(differences).max(),
                 "documents": len(published),
             }
-        most = size.pick(500, documents.n_documents, 2_000)
+        most = size.pick(500, documents.n_documents)
         found = pb.log_likelihood(model, documents.counts[:most], random_state=0)
         yield {
             "corpus": name,
@@ -281,11 +281,5 @@ FIGURES = [
         log="x",
         middle="500 sweeps; 50 documents, L2R of up to 100 samples",
     ),
-    Figure(
-        "l2r",
-        "authors",
-        "The authors' models and values",
-        authors,
-        middle="2,000 documents a collection",
-    ),
+    Figure("l2r", "authors", "The authors' models and values", authors),
 ]

@@ -86,7 +86,7 @@ def numbers_named() -> str:
         error = math.hypot(best["error"], second["error"])
         seconds = sum(row["seconds"] for row in rows) / len(rows)
         ahead = f"{lead:.4f} ± {error:.4f}"
-        lines.append([which, f"{n_train:,}", method, f"{best['K']}", ahead, f"{seconds:.1f}"])
+        lines.append([which, f"{n_train:,}", method, f"{best['K']}", ahead, f"{seconds:.2g}"])
     head = ["set", "trained on", "method", "K named", "ahead of the next, nats a token", "s"]
     return table(head, lines)
 

@@ -51,7 +51,7 @@ def cora(size: Size) -> Iterator[Row]:
         counts = counts[:150, :300]
         counts = counts[np.asarray(counts.sum(axis=1)).ravel() > 0]
     means = (5, 10, 40)
-    largest = size.pick(6, 150, 40)
+    largest = size.pick(6, 150, 20)
     search = pb.WitnessSearch(
         pb.LatentDirichletAllocation(fit_method="em", max_iter=size.pick(20, 100)),
         pb.priors.Poisson(10, shift=1),
@@ -76,5 +76,5 @@ FIGURES = [
         "witness", "fig1", "Bounds on ln p(y), one size", one_dimension, "step", "ln p(y)", "bound"
     ),
     Figure("witness", "fig2", "Search over two sizes", two_dimensions),
-    Figure("witness", "fig3-5", "Cora: bounds of folds", cora, middle="sizes to 40"),
+    Figure("witness", "fig3-5", "Cora: bounds of folds", cora, middle="sizes to 20"),
 ]

@@ -22,7 +22,7 @@ pub use ascent::decomposition::{
 pub use bidirectional::{Sandwich, sandwich};
 pub use evidence::{Evidence, Method, Sampler, Settings, evidence};
 pub use exact::allocations::{Allocations, allocations};
-pub use missing::ascent::{MissingAscent, ascend_missing};
+pub use missing::ascent::MissingAscent;
 pub use missing::completion::Completion;
 pub use missing::incomplete::Incomplete;
 pub use model::network::{Network, Prior};

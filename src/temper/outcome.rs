@@ -6,6 +6,12 @@ use crate::estimate::Estimate;
 /// Barrier below which the reference is as good as the target.
 const NO_BARRIER: f64 = 0.1;
 
+/// Rounds whose spread is pooled.
+const POOLED: usize = 3;
+
+/// Standard deviations by which the value may move by chance: less is not taken for drift.
+const MOVED: f64 = 2.5;
+
 /// One round of all replicates: means over them unless said otherwise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Round {
@@ -74,23 +80,21 @@ impl Outcome {
         self.rounds.last().map_or(f64::NAN, Round::ln_value)
     }
 
-    /// Standard error of [`ln_value`](Outcome::ln_value), of four parts: the spread of the
-    /// replicates in the last two rounds, half the distance of the two sides, and how much more than
-    /// by chance the value has moved since rounds of half and of a quarter of the effort.
+    /// Standard error of [`ln_value`](Outcome::ln_value), of three parts: the spread of the
+    /// replicates, half the distance of the two sides, and how much more than by chance the value has
+    /// moved since rounds of half and of a quarter of the effort.
     ///
     /// Estimates approach their limit from one side while the chains still forget their start. A
     /// distance that halves with each round leaves as much as the last round took away, and a third
     /// of the last two.
     pub fn std_error(&self) -> f64 {
         let [before @ .., last] = &self.rounds[..] else { return f64::NAN };
+        let variance = self.variance();
         let excess = |round: &Round| {
             let moved = last.ln_value() - round.ln_value();
-            let chance = last.spread().powi(2) + round.spread().powi(2);
-            (moved.powi(2) - chance).max(0.0)
-        };
-        let variance = match before {
-            [] => last.spread().powi(2),
-            [.., half] => last.spread().powi(2).max(0.25 * half.spread().powi(2)),
+            let chance = variance * (1.0 + last.n_scans as f64 / round.n_scans as f64);
+            let excess = moved.powi(2) - chance;
+            if excess > (MOVED.powi(2) - 1.0) * chance { excess } else { 0.0 }
         };
         let drift = match before {
             [] => 0.0,
@@ -99,6 +103,22 @@ impl Outcome {
         };
         let [forward, backward] = last.sides;
         (variance + drift + (0.5 * (forward - backward)).powi(2)).sqrt()
+    }
+
+    /// Variance of the last round's mean: that of its replicates, or that of the last [`POOLED`] rounds
+    /// together where it is larger. Four replicates that agree by chance do not make an error small.
+    fn variance(&self) -> f64 {
+        let rounds = &self.rounds[self.rounds.len().saturating_sub(POOLED)..];
+        let [.., last] = rounds else { return f64::NAN };
+        let share = |round: &Round| round.n_scans as f64 / last.n_scans as f64;
+        let squares = rounds.iter().map(|round| round.spread().powi(2) * share(round));
+        last.spread().powi(2).max(squares.sum::<f64>() / rounds.len() as f64)
+    }
+
+    /// Degrees of freedom of the standard error: of the replicates of the rounds behind it.
+    pub fn n_free(&self) -> usize {
+        let n_replicates = self.rounds.last().map_or(0, |round| round.ln_values.len());
+        self.rounds.len().min(POOLED) * n_replicates.saturating_sub(1)
     }
 
     /// Round trips of all chains in all rounds.

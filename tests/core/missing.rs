@@ -3,7 +3,7 @@
 use polyabayes::Error;
 use polyabayes::allocation::{
     Ascent, Completion, Filter, Incomplete, Limits, Method, MissingAscent, Network, Prior, Problem,
-    Settings, TokenOrder, ascend_missing, evidence,
+    Settings, TokenOrder, evidence,
 };
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
@@ -329,7 +329,8 @@ fn climb(
     ascent: Ascent,
 ) -> MissingAscent {
     let limits = Limits { max_iter: 500, tolerance: -1.0, n_restarts: 3 };
-    ascend_missing(network, data, missing, rate, None, ascent, limits, 7, &()).unwrap()
+    let incomplete = Incomplete::new(network, data, missing, rate, None).unwrap();
+    incomplete.ascend(ascent, limits, 7, &()).unwrap()
 }
 
 fn bounds(network: &Network, data: &CountTensor, missing: &[u32], rate: f64) -> MissingAscent {
@@ -371,8 +372,8 @@ fn modes_of_allocations_need_all_cells() {
     let limits = Limits { max_iter: 5, tolerance: 0.0, n_restarts: 1 };
     let network = nmf(&[3, 2], 2, 1.0);
     for ascent in [Ascent::DualEm, Ascent::Icm] {
-        let found =
-            ascend_missing(&network, &one_row(), &[1, 0], 0.5, None, ascent, limits, 1, &());
+        let found = Incomplete::new(&network, &one_row(), &[1, 0], 0.5, None)
+            .and_then(|incomplete| incomplete.ascend(ascent, limits, 1, &()));
         assert_eq!(found, Err(Error::CellsMissing));
     }
 }

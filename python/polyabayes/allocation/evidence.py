@@ -139,6 +139,9 @@ class Evidence(Result):
     converged : bool
         Whether the sides, the rounds and the replicates of ``"tempered"`` agree within the standard
         error asked for, and a chain has made a round trip; True by any other method.
+    n_free : int
+        Degrees of freedom of `std_error`: one less than there are replicates, for each of up to
+        three rounds of ``"tempered"`` that it is taken from.
 
     References
     ----------
@@ -167,6 +170,7 @@ class Evidence(Result):
     converged: bool = True
     betas: tuple[float, ...] = ()
     rejections: tuple[float, ...] = ()
+    n_free: int = 0
 
     @property
     def n_rounds(self) -> int:
@@ -199,8 +203,11 @@ class Evidence(Result):
             )
         if self.n_replicates == 1:
             return f"one replicate does not say how far it is off; raise {argument('n_replicates')}"
-        if self.rounds:
-            return "" if self.converged else self._unsettled()
+        if self.rounds and not self.converged:
+            return self._unsettled()
+        # The rounds have told, but for cells that are missing.
+        if self.rounds and self.log_remainder == -np.inf:
+            return ""
         if not _core.is_doubtful(self.std_error, self.n_eff, self.n_replicates):
             return ""
         sizes = [name for name in METHODS[self.method].options if name in _GROWING]
@@ -226,8 +233,7 @@ class Evidence(Result):
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Interval that holds the true value with probability `level`.
 
-        By Student's law with a degree of freedom less than there are replicates. A lower bound
-        has no upper end.
+        By Student's law with `n_free` degrees of freedom. A lower bound has no upper end.
 
         Parameters
         ----------
@@ -259,8 +265,8 @@ class Evidence(Result):
             return self.value, np.inf
         if not self.n_replicates:
             return self.value, self.value
-        n_free = max(self.n_replicates - 1, 1)
-        half_width = float(stats.t.ppf(0.5 + level / 2, n_free)) * self.std_error
+        quantile = float(stats.t.ppf(0.5 + level / 2, max(self.n_free, 1)))
+        half_width = quantile * self.std_error
         return self.value - half_width, self.value + half_width
 
     def _columns(self) -> dict[str, Any]:
@@ -293,13 +299,15 @@ class Estimate(NamedTuple):
     converged: bool = True
     betas: tuple[float, ...] = ()
     rejections: tuple[float, ...] = ()
+    n_free: int = 0
     interruption: BaseException | None = None
 
     @classmethod
     def of(cls, found: _core.AllocationEstimate) -> Estimate:
         """The estimate of the compiled core; a single replicate has no standard error."""
         std_error = np.nan if found.n_replicates == 1 else found.std_error
-        return cls(found.ln_value, std_error, found.n_eff, found.n_replicates)
+        n_free = max(found.n_replicates - 1, 0)
+        return cls(found.ln_value, std_error, found.n_eff, found.n_replicates, n_free=n_free)
 
     def with_rounds(self, tempering: _core.AllocationTempering | None) -> Estimate:
         """The same with the rounds of tempering that led to it, if any did."""
@@ -314,6 +322,7 @@ class Estimate(NamedTuple):
             converged=tempering.converged,
             betas=tuple(tempering.betas),
             rejections=tuple(tempering.rejections),
+            n_free=tempering.n_free,
         )
 
 
@@ -412,4 +421,5 @@ def as_evidence(
         converged=estimate.converged,
         betas=estimate.betas,
         rejections=estimate.rejections,
+        n_free=estimate.n_free,
     )

@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 _MOST_MISSING = 10**7
 
 # The methods that take missing cells.
-_METHODS = ("auto", "exact", "smc", "vb")
+_METHODS = ("auto", "exact", "smc", "tempered", "vb")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -194,7 +194,8 @@ class _Found(NamedTuple):
 
     @classmethod
     def of(cls, found: _core.AllocationCompletion) -> _Found:
-        arrays = cls(Estimate.of(found.evidence), *(getattr(found, x) for x in cls._fields[1:]))
+        estimate = Estimate.of(found.evidence).with_rounds(found.tempering)
+        arrays = cls(estimate, *(getattr(found, x) for x in cls._fields[1:]))
         if found.evidence.n_replicates == 1:
             unknown = np.full_like(found.ln_joint_errors, np.nan)
             return arrays._replace(ln_joint_errors=unknown)
@@ -205,7 +206,9 @@ def _sampled(
     core: _core.IncompleteAllocation, options: Options, max_total: int | None, run: Run
 ) -> tuple[str, _Found]:
     n_replicates, show = options.n_replicates or REPLICATES, options.method != "exact"
-    with progress_bar(run.progress and show, n_replicates, "replicate") as update:
+    is_tempered = options.method == "tempered"
+    total, unit = (None, "round") if is_tempered else (n_replicates, "replicate")
+    with progress_bar(run.progress and show, total, unit) as update:
         used, found = core.complete(
             options,
             max_total=max_total,
@@ -271,12 +274,17 @@ def find_missing(
         given_total=False,
         log_probability_of_total=np.nan,
         n_tokens=tensor.total,
-        is_unbiased=not is_bound,
+        is_unbiased=METHODS[used].is_unbiased,
         is_lower_bound=is_bound,
         n_replicates=found.estimate.n_replicates,
         n_eff=found.estimate.n_eff,
         seconds=time.perf_counter() - start,
         log_remainder=found.ln_remainder,
+        rounds=found.estimate.rounds,
+        converged=found.estimate.converged,
+        betas=found.estimate.betas,
+        rejections=found.estimate.rejections,
+        n_free=max(found.estimate.n_replicates - 1, 0),
     )
     if evidence.doubt:
         warnings.warn(evidence.doubt, UnreliableErrorWarning, stacklevel=3)

@@ -413,8 +413,10 @@ class AllocationModel:
         ----------
         data
             As for :meth:`log_evidence`. The model needs a `rate`.
-        method : {"auto", "exact", "smc", "vb"}
-            As for :meth:`log_evidence`; ``"auto"`` is exact where quick, else ``"smc"``. Where
+        method : {"auto", "exact", "smc", "tempered", "vb"}
+            As for :meth:`log_evidence`; ``"auto"`` is exact where quick, else ``"smc"`` where a
+            pilot of it is beyond doubt, or ``"tempered"``, which takes the missing cells for empty
+            ones, tempers, and lets them go bit by bit: for hundreds of tokens and more. Where
             totals have a long tail, ``"exact"`` takes minutes and gigabytes: give `max_total`.
             ``"vb"`` follows one of many modes: its counts may be far off, and its totals are
             spread too narrowly.

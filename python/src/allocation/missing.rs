@@ -1,23 +1,17 @@
 //! Tensors with cells that were not observed.
 
 use numpy::PyReadonlyArray1;
-use polyabayes::allocation::{Ascent, Incomplete, Limits, MissingAscent, Network, ascend_missing};
-use polyabayes::counts::CountTensor;
+use polyabayes::allocation::{Ascent, Incomplete, Limits, MissingAscent};
 use pyo3::prelude::*;
 
 use super::model::Allocation;
 use super::options::{EvidenceOptions, ascent, method_name};
 use super::results::{AllocationCompletion, AllocationDecomposition};
-use crate::detach::{self, Watch};
+use crate::detach;
 
 /// A network laid out for a tensor and the cells that were not observed, checked.
 #[pyclass(frozen, module = "polyabayes._core")]
 pub(crate) struct IncompleteAllocation {
-    network: Network,
-    data: CountTensor,
-    missing: Vec<u32>,
-    rate: f64,
-    elimination: Option<Vec<usize>>,
     incomplete: Incomplete,
 }
 
@@ -34,13 +28,9 @@ impl IncompleteAllocation {
         let missing = coordinates(&missing)?;
         let Allocation { network, data, elimination, .. } = allocation;
         let outcome = detach::run(py, 1, None, |_| {
+            let order = elimination.as_deref();
             Ok(IncompleteAllocation {
-                network: network.clone(),
-                data: data.clone(),
-                incomplete: Incomplete::new(network, data, &missing, rate, elimination.as_deref())?,
-                missing,
-                rate,
-                elimination: elimination.clone(),
+                incomplete: Incomplete::new(network, data, &missing, rate, order)?,
             })
         })?;
         outcome.uninterrupted()
@@ -55,7 +45,7 @@ impl IncompleteAllocation {
     /// Cells that were not observed.
     #[getter]
     fn n_missing(&self) -> usize {
-        self.missing.len() / self.data.shape().len()
+        self.incomplete.n_missing()
     }
 
     /// Total of the observed counts.
@@ -110,7 +100,7 @@ impl IncompleteAllocation {
     ) -> PyResult<AllocationCompletion> {
         let limits = Limits { max_iter, tolerance, n_restarts };
         let outcome = detach::run(py, n_jobs, progress, |watch| {
-            self.ascend(Ascent::Variational, limits, seed, watch)?.completion()
+            self.incomplete.ascend(Ascent::Variational, limits, seed, watch)?.completion()
         })?;
         AllocationCompletion::new(py, &outcome.uninterrupted()?)
     }
@@ -132,24 +122,11 @@ impl IncompleteAllocation {
     ) -> PyResult<AllocationDecomposition> {
         let ascent = ascent(method)?;
         let limits = Limits { max_iter, tolerance, n_restarts };
-        let outcome =
-            detach::run(py, n_jobs, progress, |watch| self.ascend(ascent, limits, seed, watch))?;
+        let outcome = detach::run(py, n_jobs, progress, |watch| {
+            self.incomplete.ascend(ascent, limits, seed, watch)
+        })?;
         let MissingAscent { decomposition, expected } = outcome.uninterrupted()?;
         Ok(AllocationDecomposition::new(py, decomposition, expected))
-    }
-}
-
-impl IncompleteAllocation {
-    fn ascend(
-        &self,
-        ascent: Ascent,
-        limits: Limits,
-        seed: u64,
-        watch: &Watch,
-    ) -> polyabayes::Result<MissingAscent> {
-        let (network, data, missing) = (&self.network, &self.data, &self.missing);
-        let order = self.elimination.as_deref();
-        ascend_missing(network, data, missing, self.rate, order, ascent, limits, seed, watch)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::allocation::particles::smc::{self, Filter, Keep};
 use crate::control::Observer;
 use crate::counts::CountTensor;
 use crate::error::{Error, Result, array_of};
-use crate::math::{digamma, ln_gamma, ln_gamma_ratio};
+use crate::math::{digamma, ln_gamma, ln_gamma_ratio, ln_gamma_variate};
 use crate::rng::{Key, LANES, Purpose, Rng};
 
 /// Least value of α + S - 1, which is clipped where the mode of a table lies on its border: every
@@ -189,6 +189,29 @@ impl Tables {
             .collect();
         let row = |(x, &group): (&f64, &u32)| x / totals[group as usize];
         clipped.iter().zip(&self.group_of).map(row).collect()
+    }
+
+    /// Draws the tables given counts: Dirichlet(α + counts), what has no rows as one cell.
+    pub(crate) fn draw(&self, counts: &[f64], weights: &mut [f64], rng: &mut Rng) {
+        let rest = |&(alpha, _, without): &(f64, f64, f64)| match alpha * without {
+            shape if shape > 0.0 => ln_gamma_variate(shape, rng),
+            _ => f64::NEG_INFINITY,
+        };
+        let rests: Vec<f64> = self.groups.iter().map(rest).collect();
+        let mut tops = rests.clone();
+        for ((weight, &n), &group) in weights.iter_mut().zip(counts).zip(&self.group_of) {
+            let group = group as usize;
+            *weight = ln_gamma_variate(self.groups[group].0 + n, rng);
+            tops[group] = tops[group].max(*weight);
+        }
+        let mut sums: Vec<f64> =
+            rests.iter().zip(&tops).map(|(rest, top)| (rest - top).exp()).collect();
+        for (weight, &group) in weights.iter_mut().zip(&self.group_of) {
+            *weight = (*weight - tops[group as usize]).exp();
+            sums[group as usize] += *weight;
+        }
+        let groups = self.group_of.iter();
+        weights.iter_mut().zip(groups).for_each(|(weight, &group)| *weight /= sums[group as usize]);
     }
 
     /// ln Π (α)_S / (Σ α)_S over all tables.

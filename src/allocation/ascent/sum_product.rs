@@ -1,7 +1,11 @@
 //! Sums over the hidden values of one token at a time, given a weight for every row.
 
+use rand::RngExt as _;
+use rand_distr::{Binomial, Distribution as _};
+
 use crate::allocation::model::plan::{Clique, Plan};
 use crate::allocation::model::problem::Problem;
+use crate::rng::Rng;
 
 /// Buffers of the sums of one token.
 pub(crate) struct SumProduct<'a> {
@@ -66,6 +70,28 @@ impl<'a> SumProduct<'a> {
                 for (&belief, &row) in beliefs.iter().zip(&factor.rows) {
                     sums[(base + row) as usize] += count * belief;
                 }
+            }
+        }
+    }
+
+    /// Adds `count` tokens to the rows of `sums`, each in a state drawn by its probability, given
+    /// the cell; [`collect`](SumProduct::collect) comes first, and all nodes are in one clique.
+    pub(crate) fn draw(&self, cell: u32, count: u64, sums: &mut [f64], rng: &mut Rng) {
+        let Some(clique) = self.plan().cliques.first() else { return };
+        let bases = self.problem.bases(cell);
+        let (mut left, mut weight) = (count, self.messages[0].iter().sum::<f64>());
+        for (state, &share) in self.weights[..clique.n_states].iter().enumerate() {
+            if left == 0 {
+                return;
+            }
+            let n = match share / weight {
+                p if p >= 1.0 || state + 1 == clique.n_states => left,
+                p if left == 1 => u64::from(rng.random::<f64>() < p),
+                p => Binomial::new(left, p.max(0.0)).map_or(0, |law| law.sample(rng)),
+            };
+            (left, weight) = (left - n, weight - share);
+            for factor in clique.factors.iter().filter(|_| n > 0) {
+                sums[(bases[factor.slot] + factor.rows[state]) as usize] += n as f64;
             }
         }
     }

@@ -52,7 +52,7 @@ pub(super) fn decide(
 }
 
 /// Lets work be stopped, and does not report it.
-struct Unseen<'a, O>(&'a O);
+pub(crate) struct Unseen<'a, O>(pub(crate) &'a O);
 
 impl<O: Observer> Observer for Unseen<'_, O> {
     fn stopped(&self) -> bool {

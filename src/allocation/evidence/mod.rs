@@ -5,6 +5,7 @@ mod samplers;
 mod settings;
 
 use auto::Decision;
+pub(super) use auto::Unseen;
 pub(super) use samplers::tempered;
 pub use settings::{Method, Sampler, Settings};
 

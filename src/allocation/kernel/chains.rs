@@ -213,7 +213,6 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
             let mut cell = Cell {
                 clique: &self.problem.plan.cliques[0],
                 bases: self.problem.bases(self.heavy[index]),
-                target,
                 piles: &mut self.piles[index * n_states..][..n_states],
                 rows: &mut self.rows,
             };
@@ -227,7 +226,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
                     &mut cell,
                     round,
                     Order::Forward,
-                    None,
+                    &target,
                     &mut self.uniforms,
                     observer,
                 )?;

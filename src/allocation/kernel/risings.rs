@@ -1,10 +1,15 @@
 //! ln of rising factorials, from tables: the law π of allocations, and the urns of the reference u.
 
+// Inlined into kernels that are compiled for several instruction sets.
+#![allow(clippy::inline_always)]
+
+use super::splits::{Change, Divisions, add_rising};
 use crate::allocation::model::problem::Problem;
 use crate::math::ln_rising;
+use crate::rng::Lanes;
 
 /// Counts that tables hold.
-const MAX_TABLE: usize = 4096;
+const MAX_TABLE: usize = 1 << 20;
 
 /// Factors of π and of u in ln.
 #[derive(Debug)]
@@ -14,6 +19,8 @@ pub(crate) struct Risings {
     n_table: usize,
     /// e ln α(α+1)...(α+n-1), margin after margin.
     of_rows: Vec<f64>,
+    /// Margin of every slot.
+    margins: Vec<usize>,
     /// κ; infinite where all states of all tokens are equally likely under u.
     pub(crate) kappa: f64,
     /// ln κ(κ+1)...(κ+n-1)/κ^n.
@@ -36,13 +43,24 @@ impl Risings {
         let exponents: Vec<f64> = margins().map(|margin| f64::from(margin.exponent)).collect();
         let n_slots: usize = margins().map(|margin| margin.slots.len()).sum();
         let n_table = (problem.total as usize + 1).saturating_mul(n_slots + 1).min(MAX_TABLE);
+        let slots = margins().enumerate();
+        let margins_of_slots =
+            slots.flat_map(|(index, margin)| std::iter::repeat_n(index, margin.slots.len()));
         let of_margin = |(alpha, exponent): (&f64, &f64)| {
             let (alpha, exponent) = (*alpha, *exponent);
             sums((0..n_table).map(move |n| exponent * (alpha + n as f64).ln()))
         };
         let of_rows = alphas.iter().zip(&exponents).flat_map(of_margin).collect();
         let of_piles = sums((0..n_table).map(|n| (n as f64 / kappa).ln_1p())).collect();
-        Risings { alphas, exponents, n_table, of_rows, kappa, of_piles }
+        Risings {
+            alphas,
+            exponents,
+            n_table,
+            of_rows,
+            margins: margins_of_slots.collect(),
+            kappa,
+            of_piles,
+        }
     }
 
     /// e ln α(α+1)...(α+n-1) of a row with n tokens.
@@ -60,6 +78,60 @@ impl Risings {
         match self.of_piles.get(n as usize) {
             Some(&ln) => ln,
             None => ln_urn_rising(self.kappa, n as u64),
+        }
+    }
+}
+
+/// Divisions of a cell's tokens on the path π^β u^(1-β), at a β for every lane.
+pub(crate) struct PoweredDivisions<'a> {
+    pub(crate) risings: &'a Risings,
+    pub(crate) betas: &'a Lanes,
+}
+
+impl Divisions for PoweredDivisions<'_> {
+    #[inline(always)]
+    fn add_row(&self, change: &Change, start: i32, ln_laws: &mut [f64]) {
+        let Risings { alphas, margins, of_rows, n_table, .. } = self.risings;
+        let margin = margins[change.slot];
+        let table = &of_rows[margin * n_table..][..*n_table];
+        let (n, first) = (ln_laws.len(), start as usize);
+        match change.by {
+            1 if first + n <= table.len() => {
+                let terms = &table[first..][..n];
+                for (ln_law, term) in ln_laws.iter_mut().zip(terms) {
+                    *ln_law += term;
+                }
+            }
+            -1 if first < table.len() => {
+                let terms = &table[first + 1 - n..][..n];
+                for (ln_law, term) in ln_laws.iter_mut().zip(terms.iter().rev()) {
+                    *ln_law += term;
+                }
+            }
+            _ => add_rising(alphas[margin], 1.0, change, start, ln_laws),
+        }
+    }
+
+    #[inline(always)]
+    fn place(&self, lane: usize, ln_laws: &mut [f64]) {
+        let (beta, n) = (self.betas[lane], ln_laws.len());
+        if self.risings.kappa.is_infinite() {
+            for ln_law in ln_laws {
+                *ln_law *= beta;
+            }
+        } else if let Some(piles) = self.risings.of_piles.get(..n) {
+            for (ln_law, (one, other)) in
+                ln_laws.iter_mut().zip(piles.iter().zip(piles.iter().rev()))
+            {
+                let urns = one + other;
+                *ln_law = urns + beta * (*ln_law - urns);
+            }
+        } else {
+            for (first, ln_law) in ln_laws.iter_mut().enumerate() {
+                let piles = [first, n - 1 - first].map(|n| self.risings.of_pile(n as i32));
+                let urns = piles[0] + piles[1];
+                *ln_law = urns + beta * (*ln_law - urns);
+            }
         }
     }
 }

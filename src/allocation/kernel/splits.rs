@@ -1,38 +1,70 @@
 //! Gibbs draws of how the tokens of a cell that are in one of two states divide between the two.
 //!
 //! Tokens of a cell are exchangeable: n of m are in the first state with probability proportional to
-//! `C(m, n) Π_rows base (base + unit) ...`, each weight a rational multiple of the one before. The mass of
-//! a cell moves between states at once, which tokens that move one by one do only against the urn's
-//! pull.
+//! `C(m, n) Π_rows base (base + unit) ...`. The mass of a cell moves between states at once, which tokens
+//! that move one by one do only against the urn's pull.
 
 // Compiled for several instruction sets, with all its parts in it.
 #![allow(clippy::inline_always)]
 
 use super::counts::{Counts, Target};
-use super::powered::Path;
 use super::rounds::pairs;
-use crate::allocation::model::plan::{Clique, Factor};
+use crate::allocation::model::plan::Clique;
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::math::elementary::{exp, ln};
-use crate::rng::{LANES, Lanes, UniformLanes};
+use crate::rng::{LANES, UniformLanes};
 use crate::urn::Order;
 
-/// Steps between two polls of the observer: some tens of milliseconds.
-const STEPS_BETWEEN_POLLS: usize = 1 << 20;
-
-/// Sums and weights that grow beyond this are divided by it.
-const LARGE: f64 = 1e200;
-
-/// Weights below this are too small for their digits, and are divided by it.
-const SMALL: f64 = 1e-200;
-
 /// A row whose count changes with each token that moves to the first state of a pair.
-struct Change {
-    row: usize,
-    by: i32,
+pub(crate) struct Change {
+    pub(crate) row: usize,
+    pub(crate) by: i32,
     /// Power of the row in the law.
-    exponent: i32,
+    pub(crate) exponent: i32,
+    /// Slot of the row.
+    pub(crate) slot: usize,
+}
+
+/// Law of the divisions of a cell's tokens.
+pub(crate) trait Divisions {
+    /// Adds, to ln of the weights of 0, 1, ... tokens in the first state, those of a row that holds
+    /// `start` tokens where none is: up to a constant.
+    fn add_row(&self, change: &Change, start: i32, ln_weights: &mut [f64]);
+
+    /// Takes ln of the law's weights to those at the place of a lane on a path.
+    fn place(&self, lane: usize, ln_weights: &mut [f64]);
+}
+
+impl Divisions for Target<'_> {
+    #[inline(always)]
+    fn add_row(&self, change: &Change, start: i32, ln_weights: &mut [f64]) {
+        add_rising(self.base[change.row], self.unit, change, start, ln_weights);
+    }
+
+    #[inline(always)]
+    fn place(&self, _: usize, _: &mut [f64]) {}
+}
+
+/// Adds ln of `base (base + unit) ...` of a row to ln of the weights.
+#[inline(always)]
+pub(crate) fn add_rising(
+    base: f64,
+    unit: f64,
+    change: &Change,
+    start: i32,
+    ln_weights: &mut [f64],
+) {
+    let (exponent, mut sum) = (f64::from(change.exponent * change.by.signum()), 0.0);
+    for (n, ln_weight) in (0..).zip(ln_weights) {
+        *ln_weight += sum;
+        for hit in 0..change.by.abs() {
+            let hit = if change.by > 0 { hit } else { -1 - hit };
+            let count = start + change.by * n + hit;
+            // Beyond the last division a row may hold less than nothing.
+            sum += exponent * ln((base + unit * f64::from(count)).max(f64::MIN_POSITIVE));
+        }
+    }
 }
 
 /// Two states, and the first of the changes between them.
@@ -41,35 +73,15 @@ struct Pair {
     changes: usize,
 }
 
-/// A factor of the ratio of two weights: base + unit (S + by (n - now) + hit), where n is `now` for
-/// the row's count S.
-#[derive(Clone, Copy)]
-struct Term {
-    row: usize,
-    by: i32,
-    hit: i32,
-    base: f64,
-    unit: f64,
-}
-
-/// A linear factor of the ratio of two weights, size + step n, in every lane.
-#[derive(Clone, Copy)]
-struct Line {
-    size: Lanes,
-    step: Lanes,
-}
-
-const ONE: Line = Line { size: [1.0; LANES], step: [0.0; LANES] };
-
 /// Buffers of the draws.
 #[derive(Default)]
 pub(crate) struct Splits {
     pairs: Vec<Pair>,
     changes: Vec<Change>,
-    /// Factors of the numerator of every pair, then those of its denominator.
-    terms: Vec<Term>,
-    /// Factors of the pair that each lane is at: as many in the numerator as in the denominator.
-    lines: Vec<Line>,
+    /// ln of the law of the divisions of one lane, then its cumulative sums.
+    ln_laws: Vec<f64>,
+    /// ln n!.
+    ln_factorials: Vec<f64>,
 }
 
 /// A cell in memory: its tokens in every state, and the counts of all rows.
@@ -77,14 +89,12 @@ pub(crate) struct Cell<'a> {
     pub(crate) clique: &'a Clique,
     /// First row of each slot.
     pub(crate) bases: &'a [u32],
-    pub(crate) target: Target<'a>,
     pub(crate) piles: &'a mut [Counts],
     pub(crate) rows: &'a mut [Counts],
 }
 
 impl Splits {
-    /// Redraws the tokens of a cell in the pairs of states of a round, at the lanes' places on a
-    /// path, or under the law itself.
+    /// Redraws the tokens of a cell in the pairs of states of a round.
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
@@ -93,22 +103,24 @@ impl Splits {
         cell: &mut Cell<'_>,
         round: usize,
         order: Order,
-        path: Option<Path<'_>>,
+        law: &impl Divisions,
         uniforms: &mut impl UniformLanes,
         observer: &impl Observer,
     ) -> Result<()> {
-        let copies = |factor: &Factor| factor.exponent.unsigned_abs() as usize;
-        let n_above: usize = cell.clique.factors.iter().map(copies).sum();
-        self.lines.resize(2 * n_above, ONE);
         self.pairs.clear();
         self.changes.clear();
-        self.terms.clear();
         let pairs = pairs(cell.piles.len(), round);
         match order {
             Order::Forward => pairs.for_each(|states| self.list(cell, states)),
             Order::Backward => pairs.rev().for_each(|states| self.list(cell, states)),
         }
-        divide(self, cell, path, uniforms, observer)
+        for pair in 0..self.pairs.len() {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            divide(self, pair, cell, law, uniforms);
+        }
+        Ok(())
     }
 
     /// Lists the rows that tell two states apart, if any chain has tokens in them.
@@ -120,206 +132,96 @@ impl Splits {
         for (index, factor) in cell.clique.factors.iter().enumerate() {
             for (state, by) in states.into_iter().zip([1, -1]) {
                 let row = cell.clique.row(index, state, cell.bases);
-                match self.changes[start..].iter_mut().find(|change| change.row == row) {
-                    Some(change) => change.by += by,
-                    None => self.changes.push(Change { row, by, exponent: factor.exponent }),
+                let same = self.changes[start..].iter_mut().find(|change| change.row == row);
+                if let Some(same) = same {
+                    same.by += by;
+                } else {
+                    let (exponent, slot) = (factor.exponent, factor.slot);
+                    self.changes.push(Change { row, by, exponent, slot });
                 }
             }
         }
         self.pairs.push(Pair { states, changes: start });
-        let (above, below) = (self.terms.len(), self.terms.len() + self.lines.len() / 2);
-        let one = Term { row: 0, by: 0, hit: 0, base: 1.0, unit: 0.0 };
-        self.terms.resize(above + self.lines.len(), one);
-        let mut next = [below, above];
-        for &Change { row, by, exponent } in &self.changes[start..] {
-            for hit in 0..by.abs() {
-                let hit = if by > 0 { hit } else { -1 - hit };
-                let next = &mut next[usize::from((by > 0) == (exponent > 0))];
-                for _ in 0..exponent.abs() {
-                    let Target { base, unit } = cell.target;
-                    self.terms[*next] = Term { row, by, hit, base: base[row], unit };
-                    *next += 1;
-                }
-            }
-        }
     }
 
-    #[inline(always)]
     fn range(&self, pair: usize) -> std::ops::Range<usize> {
         let end = self.pairs.get(pair + 1).map_or(self.changes.len(), |pair| pair.changes);
         self.pairs[pair].changes..end
     }
 
-    /// Moves the tokens of a lane that have changed states.
+    /// Makes room for the divisions of `n` tokens.
     #[inline(always)]
-    fn store(&self, pair: usize, lane: usize, drawn: i32, cell: &mut Cell<'_>) {
-        let [first, second] = self.pairs[pair].states;
-        let moved = drawn - cell.piles[first][lane];
-        if moved == 0 {
-            return;
+    fn start_law(&mut self, n: i32) {
+        for n in self.ln_factorials.len()..=n as usize {
+            let last = self.ln_factorials.last().map_or(0.0, |last| last + ln(n as f64));
+            self.ln_factorials.push(last);
         }
-        cell.piles[first][lane] += moved;
-        cell.piles[second][lane] -= moved;
-        for change in &self.changes[self.range(pair)] {
-            cell.rows[change.row][lane] += change.by * moved;
-        }
+        self.ln_laws.clear();
+        self.ln_laws.resize(n as usize + 1, 0.0);
     }
 
-    /// Sets the lines of a lane to those of a pair.
+    /// Draws a division: its tokens in the first state.
     #[inline(always)]
-    fn load(&mut self, pair: usize, lane: usize, n: i32, cell: &Cell<'_>) {
-        let n_lines = self.lines.len();
-        for (line, term) in self.lines.iter_mut().zip(&self.terms[pair * n_lines..]) {
-            let count = cell.rows[term.row][lane] + term.hit - term.by * n;
-            line.size[lane] = term.base + term.unit * f64::from(count);
-            line.step[lane] = term.unit * f64::from(term.by);
+    fn pick(&mut self, dart: f64) -> i32 {
+        let n = self.ln_laws.len();
+        let laws = &mut self.ln_laws[..];
+        let (factorials, mut most) = (&self.ln_factorials[..n], f64::NEG_INFINITY);
+        for (law, (one, other)) in
+            laws.iter_mut().zip(factorials.iter().zip(factorials.iter().rev()))
+        {
+            *law -= one + other;
+            most = if *law > most { *law } else { most };
         }
+        for law in laws.iter_mut() {
+            *law = exp(*law - most);
+        }
+        let mut total = 0.0;
+        for law in laws.iter_mut() {
+            total += *law;
+            *law = total;
+        }
+        let (dart, mut passed) = (dart * total, 0);
+        for sum in laws {
+            passed += i32::from(*sum <= dart);
+        }
+        passed.min(n as i32 - 1)
     }
 }
 
-/// Goes through the pairs in every lane, a token at a time.
+/// Redraws the tokens of a cell in two states, lane after lane.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 fn divide(
     splits: &mut Splits,
+    pair: usize,
     cell: &mut Cell<'_>,
-    path: Option<Path<'_>>,
+    law: &impl Divisions,
     uniforms: &mut impl UniformLanes,
-    observer: &impl Observer,
-) -> Result<()> {
-    let mut walk = Walk::default();
-    for step in 1_usize.. {
-        if walk.any_ended() {
-            for lane in 0..LANES {
-                if walk.n[lane] >= walk.tokens[lane] {
-                    walk.turn(lane, splits, cell);
-                }
-            }
-            if walk.n_at_end == LANES {
-                break;
-            }
+) {
+    let ([first, second], changes) = (splits.pairs[pair].states, splits.range(pair));
+    let darts = uniforms.next();
+    for (lane, dart) in darts.into_iter().enumerate() {
+        let (now, others) = (cell.piles[first][lane], cell.piles[second][lane]);
+        if now + others == 0 {
+            continue;
         }
-        if step % STEPS_BETWEEN_POLLS == 0 && observer.stopped() {
-            return Err(Error::Stopped);
-        }
-        walk.step(&splits.lines, path, &uniforms.next());
-    }
-    Ok(())
-}
-
-/// The pair that every lane is at, and how far the lane has come.
-#[derive(Default)]
-struct Walk {
-    /// Pairs that are done or begun.
-    n_begun: [usize; LANES],
-    /// Lanes that have no more.
-    n_at_end: usize,
-    /// Tokens in the two states.
-    tokens: Lanes,
-    /// Tokens in the first state at the present division.
-    n: Lanes,
-    /// Weight of that division.
-    weight: Lanes,
-    /// How often the weight has been raised above its due.
-    raised: Lanes,
-    /// Sum of the weights of all divisions so far.
-    total: Lanes,
-    /// The division that is drawn: its tokens in the first state.
-    drawn: Lanes,
-}
-
-impl Walk {
-    #[inline(always)]
-    fn any_ended(&self) -> bool {
-        let mut any_ended = false;
-        for lane in 0..LANES {
-            any_ended |= self.n[lane] >= self.tokens[lane];
-        }
-        any_ended
-    }
-
-    /// Ends a pair and begins the next in which the lane has tokens.
-    #[inline(always)]
-    fn turn(&mut self, lane: usize, splits: &mut Splits, cell: &mut Cell<'_>) {
-        if self.tokens[lane] > 0.0 {
-            splits.store(self.n_begun[lane] - 1, lane, self.drawn[lane] as i32, cell);
-        }
-        let both = |pair: usize| splits.pairs[pair].states.map(|state| cell.piles[state][lane]);
-        let n_pairs = splits.pairs.len();
-        let found = (self.n_begun[lane]..n_pairs).find(|&pair| both(pair) != [0, 0]);
-        let Some(pair) = found else {
-            self.n_at_end += 1;
-            // The weight is not read any more.
-            (self.tokens[lane], self.weight[lane]) = (f64::MAX, 0.0);
-            return;
-        };
-        let [first, second] = both(pair);
-        splits.load(pair, lane, first, cell);
-        self.n_begun[lane] = pair + 1;
-        self.tokens[lane] = f64::from(first + second);
-        (self.n[lane], self.drawn[lane], self.raised[lane]) = (0.0, 0.0, 0.0);
-        (self.weight[lane], self.total[lane]) = (1.0, 1.0);
-    }
-
-    /// One more token in the first state.
-    #[inline(always)]
-    fn step(&mut self, lines: &[Line], path: Option<Path<'_>>, darts: &Lanes) {
-        let (above, below) = lines.split_at(lines.len() / 2);
-        let (mut above, mut below) = (product(above, &self.n), product(below, &self.n));
-        if let Some(Path { betas, kappa }) = path {
-            for lane in 0..LANES {
-                let left = self.tokens[lane] - self.n[lane];
-                let urn = ln((self.n[lane] + kappa) / (left - 1.0 + kappa));
-                let law = ln(above[lane] / below[lane]);
-                above[lane] = exp(urn + betas[lane] * (law - urn));
-                below[lane] = 1.0;
+        splits.start_law(now + others);
+        for change in &splits.changes[changes.clone()] {
+            let start = cell.rows[change.row][lane] - change.by * now;
+            if change.by != 0 {
+                law.add_row(change, start, &mut splits.ln_laws);
             }
         }
-        for lane in 0..LANES {
-            let left = self.tokens[lane] - self.n[lane];
-            self.weight[lane] *= left * above[lane] / ((self.n[lane] + 1.0) * below[lane]);
-            self.n[lane] += 1.0;
-            let due = self.weight[lane] * if self.raised[lane] == 0.0 { 1.0 } else { 0.0 };
-            self.total[lane] += due;
-            let taken = if darts[lane] * self.total[lane] < due { 1.0 } else { 0.0 };
-            self.drawn[lane] += taken * (self.n[lane] - self.drawn[lane]);
+        law.place(lane, &mut splits.ln_laws);
+        let moved = splits.pick(dart) - now;
+        if moved == 0 {
+            continue;
         }
-        let mut any_far = false;
-        for lane in 0..LANES {
-            any_far |= self.weight[lane] > 0.0 && self.weight[lane] < SMALL;
-            any_far |= self.total[lane] > LARGE;
-            any_far |= self.raised[lane] > 0.0;
-        }
-        if any_far {
-            (0..LANES).for_each(|lane| self.rescale(lane));
+        cell.piles[first][lane] += moved;
+        cell.piles[second][lane] -= moved;
+        for change in &splits.changes[changes.clone()] {
+            cell.rows[change.row][lane] += change.by * moved;
         }
     }
-
-    /// Keeps weight and total where they have all their digits.
-    fn rescale(&mut self, lane: usize) {
-        if self.total[lane] > LARGE {
-            self.total[lane] *= SMALL;
-            self.weight[lane] *= SMALL;
-        }
-        if self.weight[lane] > 0.0 && self.weight[lane] < SMALL {
-            self.weight[lane] *= LARGE;
-            self.raised[lane] += 1.0;
-        } else if self.raised[lane] > 0.0 && self.weight[lane] > 1.0 {
-            self.weight[lane] *= SMALL;
-            self.raised[lane] -= 1.0;
-        }
-    }
-}
-
-/// Product of linear factors at n tokens in the first state.
-#[inline(always)]
-fn product(lines: &[Line], n: &Lanes) -> Lanes {
-    let mut product = [1.0; LANES];
-    for line in lines {
-        for lane in 0..LANES {
-            product[lane] *= line.size[lane] + line.step[lane] * n[lane];
-        }
-    }
-    product
 }
 
 #[cfg(test)]
@@ -449,8 +351,8 @@ mod tests {
         let mut n_moved = 0;
         for _ in 0..N {
             let target = Target { base: &base, unit: 1.0 };
-            let mut cell = Cell { clique, bases, target, piles: &mut piles, rows: &mut rows };
-            splits.draw(&mut cell, round, Order::Forward, None, &mut uniforms, &()).unwrap();
+            let mut cell = Cell { clique, bases, piles: &mut piles, rows: &mut rows };
+            splits.draw(&mut cell, round, Order::Forward, &target, &mut uniforms, &()).unwrap();
             assert!(piles[0].iter().all(|n| !(50..=M - 50).contains(n)), "{piles:?}");
             n_moved += piles[0].iter().filter(|&&n| n < 50).count();
         }

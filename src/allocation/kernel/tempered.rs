@@ -11,7 +11,7 @@ use super::chains::{Chains, Place};
 use super::counts::{self, Counts, Rows, States, Target};
 use super::law::ln_independent;
 use super::powered::{Path, PoweredMixture, PoweredRows, redraw};
-use super::risings::{Risings, ln_urn_rising};
+use super::risings::{PoweredDivisions, Risings, ln_urn_rising};
 use super::rounds::n_rounds;
 use super::splits::Cell;
 use crate::allocation::model::problem::Problem;
@@ -184,7 +184,7 @@ impl<'a> Tempered<'a> {
     /// Redraws the tokens of heavy cells, in pairs of states.
     fn sweep_heavy(&mut self, order: Order, observer: &impl Observer) -> Result<()> {
         let n_states = self.problem.plan.n_states;
-        let path = Path { betas: &self.betas, kappa: self.risings.kappa };
+        let law = PoweredDivisions { risings: self.risings, betas: &self.betas };
         let n_heavy = self.chains.heavy.len();
         let [most, least] = STATES_A_ROUND.map(|n| n_states.div_ceil(n));
         // All heavy cells together have as many as it takes for each state to meet each other.
@@ -194,18 +194,14 @@ impl<'a> Tempered<'a> {
             let mut cell = Cell {
                 clique: &self.problem.plan.cliques[0],
                 bases: self.problem.bases(self.chains.heavy[index]),
-                target: Target { base: self.alphas, unit: 1.0 },
                 piles: &mut self.chains.piles[index * n_states..][..n_states],
                 rows: &mut self.chains.rows,
             };
             for _ in 0..n_rounds_a_cell {
-                if observer.stopped() {
-                    return Err(Error::Stopped);
-                }
                 let (splits, uniforms) = (&mut self.chains.splits, &mut self.chains.uniforms);
                 let [dart, ..] = uniforms.next();
                 let round = (dart * n_rounds(n_states) as f64) as usize;
-                splits.draw(&mut cell, round, order, Some(path), uniforms, observer)?;
+                splits.draw(&mut cell, round, order, &law, uniforms, observer)?;
             }
             for lane in (0..LANES).filter(|&lane| self.betas[lane] == 0.0) {
                 draw_cell(&mut cell, lane, self.risings.kappa, &mut self.rng);

@@ -20,16 +20,13 @@
 
 use rayon::prelude::*;
 
-use super::incomplete::check_missing;
+use super::incomplete::Incomplete;
 use crate::allocation::ascent::decomposition::{
     Ascent, Decomposition, Limits, Start, Tables, ln_used,
 };
 use crate::allocation::ascent::sum_product::SumProduct;
-use crate::allocation::model::network::Network;
-use crate::allocation::model::problem::Cells;
 use crate::control::Observer;
-use crate::counts::CountTensor;
-use crate::error::{Error, Result, array_of, check_positive};
+use crate::error::{Error, Result, array_of};
 use crate::math::{digamma, ln_factorial, ln_gamma_ratio};
 use crate::rng::{Key, Purpose, Rng};
 
@@ -46,50 +43,40 @@ pub struct MissingAscent {
     pub expected: Vec<f64>,
 }
 
-/// The best of several random starts, by variational Bayes or EM; arguments as for
-/// [`Incomplete::new`].
-///
-/// [`Incomplete::new`]: super::incomplete::Incomplete::new
-///
-/// # Errors
-/// Those of [`Incomplete::new`]; [`Error::CellsMissing`] for other ascents; [`Error::Stopped`] when the
-/// observer asks to stop.
-#[expect(clippy::too_many_arguments, reason = "the parts of a model and its data, by name")]
-pub fn ascend_missing(
-    network: &Network,
-    data: &CountTensor,
-    missing: &[u32],
-    rate: f64,
-    order: Option<&[usize]>,
-    ascent: Ascent,
-    limits: Limits,
-    seed: u64,
-    observer: &impl Observer,
-) -> Result<MissingAscent> {
-    if !ascent.expects_allocation() {
-        return Err(Error::CellsMissing);
+impl Incomplete {
+    /// The best of several random starts, by variational Bayes, EM or towards the largest likelihood.
+    ///
+    /// # Errors
+    /// [`Error::CellsMissing`] for other ascents; [`Error::Stopped`] when the observer asks to stop.
+    pub fn ascend(
+        &self,
+        ascent: Ascent,
+        limits: Limits,
+        seed: u64,
+        observer: &impl Observer,
+    ) -> Result<MissingAscent> {
+        if !ascent.expects_allocation() {
+            return Err(Error::CellsMissing);
+        }
+        let tables = &self.tables()?;
+        let Incomplete { concentration, rate, .. } = *self;
+        let climb = Climb { tables, ascent, concentration, rate };
+        let key = Key::new(seed, Purpose::Initialise);
+        let run = |restart: usize| {
+            let mut rng = key.unit(restart as u64).rng();
+            let start = Start::of(restart);
+            climb.ascend(start, limits, &mut rng, observer).inspect(|_| observer.advance(1))
+        };
+        let runs: Result<Vec<_>> = (0..limits.n_restarts).into_par_iter().map(run).collect();
+        let better = |best: State, run: State| {
+            if run.trace.last() > best.trace.last() { run } else { best }
+        };
+        let best = runs?.into_iter().reduce(better).unwrap_or_default();
+        let State { counts, expected, trace, converged } = best;
+        let margins = tables.problem.margins.iter();
+        let counts = margins.map(|laid| laid.whole(&counts[laid.rows()])).collect();
+        Ok(MissingAscent { decomposition: Decomposition { counts, trace, converged }, expected })
     }
-    check_positive("rate", &[rate])?;
-    check_missing(data, missing)?;
-    let tables = Tables::of_cells(network, &Cells { data, missing }, order)?;
-    let concentration = network.prior().concentration;
-    let climb = Climb { tables: &tables, ascent, concentration, rate };
-    let key = Key::new(seed, Purpose::Initialise);
-    let run = |restart: usize| {
-        let mut rng = key.unit(restart as u64).rng();
-        climb
-            .ascend(Start::of(restart), limits, &mut rng, observer)
-            .inspect(|_| observer.advance(1))
-    };
-    let runs: Result<Vec<_>> = (0..limits.n_restarts).into_par_iter().map(run).collect();
-    let better = |best: State, run: State| {
-        if run.trace.last() > best.trace.last() { run } else { best }
-    };
-    let best = runs?.into_iter().reduce(better).unwrap_or_default();
-    let State { counts, expected, trace, converged } = best;
-    let margins = tables.problem.margins.iter();
-    let counts = margins.map(|laid| laid.whole(&counts[laid.rows()])).collect();
-    Ok(MissingAscent { decomposition: Decomposition { counts, trace, converged }, expected })
 }
 
 /// Point that the ascent from one start has reached.

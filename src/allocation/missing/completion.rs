@@ -6,6 +6,7 @@ use super::totals::Sums;
 use crate::error::{Result, array_of};
 use crate::estimate::Estimate;
 use crate::math::{LogSum, ln_factorial};
+use crate::temper::Outcome;
 
 /// Probability that the totals listed under a bound may leave out.
 const LEFT_BY_BOUND: f64 = 1e-9;
@@ -25,6 +26,8 @@ pub struct Completion {
     pub ln_remainder: f64,
     /// ln of what they add at most.
     pub ln_remainder_bound: f64,
+    /// Rounds of the tempering that the estimates began with, if any did.
+    pub tempering: Option<Outcome>,
 }
 
 impl Incomplete {
@@ -50,6 +53,7 @@ impl Incomplete {
             expected: (0..self.problem.missing.len()).map(|cell| ratio(ln_counts(cell))).collect(),
             ln_remainder: ln_remainder.min(bound),
             ln_remainder_bound: bound,
+            tempering: None,
         }
     }
 }
@@ -73,6 +77,7 @@ impl MissingAscent {
             expected: self.expected.iter().map(unknown).collect(),
             ln_remainder: f64::NEG_INFINITY,
             ln_remainder_bound: f64::NEG_INFINITY,
+            tempering: None,
         })
     }
 }

@@ -1,5 +1,6 @@
 //! A network laid out for a tensor and for cells of it that were not observed.
 
+use crate::allocation::ascent::decomposition::Tables;
 use crate::allocation::memory::Load;
 use crate::allocation::model::network::Network;
 use crate::allocation::model::problem::{Cells, Problem};
@@ -9,6 +10,12 @@ use crate::error::{Error, Result, check_positive};
 /// A network, the rate of its intensity, and a tensor of which some cells were not observed.
 #[derive(Debug, Clone)]
 pub struct Incomplete {
+    pub(super) network: Network,
+    pub(super) data: CountTensor,
+    /// Coordinates of the cells that were not observed, one after the other.
+    pub(super) missing: Vec<u32>,
+    /// In which hidden nodes are summed out, if it was given.
+    pub(super) order: Option<Vec<usize>>,
     pub(super) problem: Problem,
     pub(super) concentration: f64,
     pub(super) rate: f64,
@@ -42,7 +49,30 @@ impl Incomplete {
         let ln_cells = data.counts().iter().map(|&count| count as f64 * share(count).ln());
         let ln_greatest = problem.ln_arrangements + ln_cells.sum::<f64>();
         let concentration = network.prior().concentration;
-        Ok(Incomplete { problem, concentration, rate, ln_greatest })
+        Ok(Incomplete {
+            network: network.clone(),
+            data: data.clone(),
+            missing: missing.to_vec(),
+            order: order.map(<[usize]>::to_vec),
+            problem,
+            concentration,
+            rate,
+            ln_greatest,
+        })
+    }
+
+    /// The tables of the network over all cells that tokens may fall in.
+    ///
+    /// # Errors
+    /// Those of [`Problem::new`].
+    pub(super) fn tables(&self) -> Result<Tables> {
+        let cells = Cells { data: &self.data, missing: &self.missing };
+        Tables::of_cells(&self.network, &cells, self.order.as_deref())
+    }
+
+    /// Number of cells that were not observed.
+    pub fn n_missing(&self) -> usize {
+        self.problem.missing.len()
     }
 
     /// The network laid out over all cells that tokens may fall in.
@@ -52,7 +82,7 @@ impl Incomplete {
 }
 
 /// Checks that missing cells lie inside of the tensor, in increasing order, and have no count.
-pub(crate) fn check_missing(data: &CountTensor, missing: &[u32]) -> Result<()> {
+fn check_missing(data: &CountTensor, missing: &[u32]) -> Result<()> {
     let n_axes = data.shape().len();
     if missing.is_empty() || !missing.len().is_multiple_of(n_axes) {
         let (found, expected) = (missing.len(), n_axes * missing.len().div_ceil(n_axes).max(1));

@@ -4,4 +4,5 @@ pub(crate) mod ascent;
 pub(crate) mod completion;
 mod evidence;
 pub(crate) mod incomplete;
+mod tempered;
 mod totals;

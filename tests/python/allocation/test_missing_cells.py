@@ -218,6 +218,42 @@ def test_smc_agrees_with_exact_values() -> None:
     assert np.array_equal(again.expected_counts, found.expected_counts)
 
 
+@pytest.mark.filterwarnings("ignore:totals beyond the last")
+def test_tempering_agrees_with_exact_values() -> None:
+    exact = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=12)
+    options: dict[str, Any] = {"n_replicates": 16, "target_std_error": 0.05, "random_state": 1}
+    found = NMF.predict_missing(SEEN, "tempered", observed=OBSERVED, max_total=12, **options)
+    assert found.evidence.method == "tempered"
+    assert found.evidence.converged
+    assert not found.evidence.is_unbiased
+    pairs = [
+        (found.log_joint, found.std_errors, exact.log_joint),
+        (found.posterior, found.posterior_std_errors, exact.posterior),
+        (found.expected_counts, found.expected_std_errors, exact.expected_counts),
+        ([found.evidence.value], [found.evidence.std_error], [exact.evidence.value]),
+    ]
+    for values, errors, truths in pairs:
+        assert np.all(np.abs(np.subtract(values, truths)) < 4 * np.array(errors))
+        assert np.all(np.array(errors) < 0.1)
+    value = NMF.log_evidence(SEEN, "tempered", observed=OBSERVED, max_total=12, **options)
+    assert value.value == found.evidence.value
+    assert value.rounds == found.evidence.rounds
+
+
+def test_auto_tempers_where_a_pilot_of_smc_is_in_doubt() -> None:
+    rng = np.random.default_rng(1)
+    tables = [rng.dirichlet([0.3] * 8, 3) for _ in range(2)]
+    counts = rng.multinomial(150, np.einsum("ki,kj->ij", *tables).ravel() / 3).reshape(8, 8)
+    observed = rng.random((8, 8)) > 0.1
+    model = AllocationModel.nmf(3, rate=1e-3)
+    found = model.predict_missing(np.where(observed, counts, 0), observed=observed, random_state=0)
+    assert found.evidence.method == "tempered"
+    errors = found.expected_std_errors + np.sqrt(np.maximum(found.expected_counts, 1))
+    assert (abs(found.expected_counts - counts[~observed]) < 5 * errors).all()
+    low, high = found.total_interval(0.999)
+    assert low <= counts.sum() <= high
+
+
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_auto_is_exact_where_quick_else_smc() -> None:
     assert NMF.log_evidence(SEEN, observed=OBSERVED, max_total=9).method == "exact"
@@ -280,8 +316,9 @@ def test_bad_input_is_refused_before_any_work() -> None:
         np.ma.array(SEEN, mask=~OBSERVED),
         observed=OBSERVED,
     )
-    for method in ("tempered", "smc-lookahead"):
-        refused(InvalidArgumentError, "needs all cells observed", SEEN, method, observed=OBSERVED)
+    refused(
+        InvalidArgumentError, "needs all cells observed", SEEN, "smc-lookahead", observed=OBSERVED
+    )
     refused(InvalidArgumentError, "must be one of", SEEN, "gibbs", observed=OBSERVED)
     refused(InvalidArgumentError, "give the model one", X3, model=AllocationModel.nmf(2))
     refused(InvalidArgumentError, "max_total", SEEN, observed=OBSERVED, max_total=4)
