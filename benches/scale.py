@@ -137,7 +137,7 @@ def in_memory(
     return corpus.n_tokens, *sweep_seconds(corpus, n_components, sweeps)
 
 
-def training_table(name: str) -> Table:
+def training_table(name: str, n_tokens: int) -> Table:
     columns = {
         "documents": "s",
         "tokens": ",d",
@@ -147,7 +147,7 @@ def training_table(name: str) -> Table:
         "speed of memory": ".2f",
         "GiB at most": ".2f",
     }
-    return Table(f"scale-{name}", f"{COMMAND} {name}", columns)
+    return Table(f"scale-{name}", f"{COMMAND} {name} --tokens {n_tokens}", columns)
 
 
 def compare_training(
@@ -178,14 +178,14 @@ def compare_training(
 
 
 def training(n_tokens: int) -> None:
-    table = training_table("training")
+    table = training_table("training", n_tokens)
     for n_components in (50, 200):
         compare_training(table, SMALL, n_tokens, n_tokens, n_components, (1, 4, 16), (2, 8))
     save(table)
 
 
 def large(n_tokens: int) -> None:
-    table = training_table("large")
+    table = training_table("large", n_tokens)
     compare_training(table, LARGE, n_tokens, min(n_tokens, 10_000_000), 200, (None,), (1, 4))
     save(table)
 
@@ -194,7 +194,7 @@ def workers(n_tokens: int) -> None:
     from distributed import Client, LocalCluster
 
     columns = {"workers": "d", "topics": "d", "tokens": ",d", "s a sweep": ".2f", "times": ".2f"}
-    table = Table("scale-workers", f"{COMMAND} workers", columns)
+    table = Table("scale-workers", f"{COMMAND} workers --tokens {n_tokens}", columns)
     with tempfile.TemporaryDirectory() as folder:
         alone(write, SMALL, n_tokens // SMALL.length, folder, 8)
         shards = pb.read_shards(folder)
@@ -244,7 +244,7 @@ def score_short(n_documents: int, folder: str) -> tuple[float, float, float]:
 def stream(n_documents: int) -> None:
     columns = {"documents": ",d", "s": ".0f", "µs a document": ".0f", "GiB at most": ".2f"}
     columns |= {"nats a token": ".4f", "±": ".4f"}
-    table = Table("scale-stream", f"{COMMAND} stream", columns)
+    table = Table("scale-stream", f"{COMMAND} stream --documents {n_documents}", columns)
     for n in (n_documents // 4, n_documents // 2, n_documents):
         with tempfile.TemporaryDirectory() as folder:
             found = alone(score_short, n, folder)
@@ -257,7 +257,7 @@ def drift(n_documents: int) -> None:
     """Totals of many documents of 6 tokens, of which exact values are known."""
     columns = {"documents": ",d", "exact total": ",.1f", "off": ".1f", "stated error": ".1f"}
     columns |= {"spread of documents alone": ".1f"}
-    table = Table("scale-drift", f"{COMMAND} drift", columns)
+    table = Table("scale-drift", f"{COMMAND} drift --documents {n_documents}", columns)
     model = short_documents_model()
     documents = pb.Corpus(sparse.vstack(list(short_documents(n_documents, 6)), "csr"))
     exact = pb.log_likelihood(model, documents, "exact").values
@@ -317,7 +317,7 @@ def totals(corpus_file: str, vocabulary: str, repetitions: int) -> None:
 def peers(n_tokens: int) -> None:
     """One pass over the same documents, 50 topics, one thread."""
     columns = {"": "s", "tokens": ",d", "CPU a token and pass, ns": ".0f", "GiB at most": ".2f"}
-    table = Table("scale-peers", f"{COMMAND} peers", columns)
+    table = Table("scale-peers", f"{COMMAND} peers --tokens {n_tokens}", columns)
     with tempfile.TemporaryDirectory() as folder:
         alone(write, SMALL, n_tokens // SMALL.length, folder, 4)
         found = alone(on_shards, folder, 50, (2, 8))
