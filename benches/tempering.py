@@ -14,11 +14,13 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from recorded import Table, save
 
 import polyabayes as pb
 from polyabayes import AllocationModel, Evidence
@@ -143,29 +145,48 @@ def cases() -> Iterator[Case]:
 
 
 def coverage(n_tables: int = 60) -> None:
-    """95 % intervals of two seeds against a run some ten times as long."""
-    rows = []
-    for index, case in enumerate(cases()):
-        if index == n_tables:
-            break
+    """95 % intervals of two seeds against a run eight times as long, by the size of the table."""
+    record = Table(
+        "evidence-intervals",
+        f"python benches/tempering.py coverage {n_tables}",
+        {
+            "tokens": ",",
+            "tables": "d",
+            "intervals of 95 % that hold": ".0%",
+            "settled": ".0%",
+            "beyond 4 errors": "d",
+            "of them without a warning": "d",
+            "rms distance": ".2f",
+            "mean ±": ".2f",
+            "s": ".1f",
+        },
+    )
+    rows: dict[int, list[tuple[float, ...]]] = {}
+    for case in islice(cases(), n_tables):
         runs = [case.evidence(seed) for seed in (1, 2)]
         n_scans = 8 * max(found.rounds[-1].n_scans for found, _ in runs)
         reference, _ = case.evidence(3, n_samples=n_scans, target_std_error=1e-9)
         for found, seconds in runs:
             low, high = found.interval()
             gap = found.value - reference.value
-            error = np.hypot(found.std_error, reference.std_error)
-            rows.append((low <= reference.value <= high, abs(gap) > 4 * error, found.converged))
-            print(
-                f"{case.name:<38} gap {gap:+6.2f} of {error:5.2f}  {shown(found, seconds)}",
-                flush=True,
-            )
-    held, far, settled = np.array(rows).T
-    print(
-        f"{len(rows)} runs: 95 % intervals hold {held.mean():.0%} of the longer runs; settled "
-        f"{settled.mean():.0%}; {np.sum(far)} off by more than 4 errors, {np.sum(far & settled)} "
-        "of them without a warning"
-    )
+            is_far = abs(gap) > 4 * np.hypot(found.std_error, reference.std_error)
+            row = (low <= reference.value <= high, found.converged, is_far, gap)
+            rows.setdefault(int(case.counts.sum()), []).append((*row, found.std_error, seconds))
+            print(f"{case.name:<38} gap {gap:+6.2f}  {shown(found, seconds)}", flush=True)
+    for n_tokens, of_size in rows.items():
+        held, settled, far, gaps, errors, seconds = np.array(of_size, dtype=float).T
+        record.add(
+            n_tokens,
+            len(held) // 2,
+            held.mean(),
+            settled.mean(),
+            int(far.sum()),
+            int((far * settled).sum()),
+            np.sqrt((gaps**2).mean()),
+            errors.mean(),
+            seconds.mean(),
+        )
+    save(record)
 
 
 def main() -> None:

@@ -60,7 +60,7 @@ const LEAST_SCANS: usize = 128;
 /// Scans of a round that are run whatever they cost.
 const ANY_COST_SCANS: usize = 512;
 
-/// Rounds that are run for a round trip where all else agrees.
+/// Rounds that are run for round trips where all else agrees.
 const EXTRA_ROUNDS: usize = 1;
 
 /// Cost of all rounds, in draws of one number, beyond which no longer round is begun.
@@ -232,14 +232,14 @@ mod tests {
             let error = found.std_error();
             assert!(error < 0.3, "{error}");
             assert!(found.n_trips() > 20, "{}", found.n_trips());
-            assert_eq!(found.n_free(), 9);
+            assert_eq!(found.n_free(), 6);
             let gap = (found.ln_value() - target.ln_ratio()) / error;
             squares += gap.powi(2);
             // The quantile of Student's law for 95 %.
-            n_held += usize::from(gap.abs() < 2.262);
+            n_held += usize::from(gap.abs() < 2.447);
         }
         assert!((0.6..1.5).contains(&(squares / 100.0)), "{squares}");
-        assert!((91..=99).contains(&n_held), "{n_held}");
+        assert!(n_held > 90, "{n_held}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ const NO_BARRIER: f64 = 0.1;
 const POOLED: usize = 3;
 
 /// Standard deviations by which the value may move by chance: less is not taken for drift.
-const MOVED: f64 = 2.5;
+const MOVED: f64 = 3.0;
 
 /// One round of all replicates: means over them unless said otherwise.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,8 +50,8 @@ pub struct Outcome {
     pub betas: Vec<f64>,
     /// Rejections of the swaps between them.
     pub rejections: Vec<f64>,
-    /// Whether sides, rounds and replicates agree within the standard error asked for, and a chain has
-    /// made a round trip.
+    /// Whether sides, rounds and replicates agree within the standard error asked for, and chains have
+    /// made round trips, one for each replicate.
     pub converged: bool,
     /// Whether the observer ended the work.
     pub stopped: bool,
@@ -81,8 +81,8 @@ impl Outcome {
     }
 
     /// Standard error of [`ln_value`](Outcome::ln_value), of three parts: the spread of the
-    /// replicates, half the distance of the two sides, and how much more than by chance the value has
-    /// moved since rounds of half and of a quarter of the effort.
+    /// replicates, what half the distance of the two sides is beyond it, and how much more than by chance
+    /// the value has moved since rounds of half and of a quarter of the effort.
     ///
     /// Estimates approach their limit from one side while the chains still forget their start. A
     /// distance that halves with each round leaves as much as the last round took away, and a third
@@ -102,7 +102,8 @@ impl Outcome {
             [.., quarter, half] => excess(half).max(excess(quarter) / 9.0),
         };
         let [forward, backward] = last.sides;
-        (variance + drift + (0.5 * (forward - backward)).powi(2)).sqrt()
+        let apart = (0.25 * (forward - backward).powi(2) - variance).max(0.0);
+        (variance + drift + apart).sqrt()
     }
 
     /// Variance of the last round's mean: that of its replicates, or that of the last [`POOLED`] rounds
@@ -115,10 +116,14 @@ impl Outcome {
         last.spread().powi(2).max(squares.sum::<f64>() / rounds.len() as f64)
     }
 
-    /// Degrees of freedom of the standard error: of the replicates of the rounds behind it.
+    /// Degrees of freedom of the standard error: of the replicates of two rounds. A third adds little,
+    /// as rounds of one ladder depend on each other.
     pub fn n_free(&self) -> usize {
-        let n_replicates = self.rounds.last().map_or(0, |round| round.ln_values.len());
-        self.rounds.len().min(POOLED) * n_replicates.saturating_sub(1)
+        self.rounds.len().min(2) * self.n_replicates().saturating_sub(1)
+    }
+
+    fn n_replicates(&self) -> usize {
+        self.rounds.last().map_or(0, |round| round.ln_values.len())
     }
 
     /// Round trips of all chains in all rounds.
@@ -126,18 +131,18 @@ impl Outcome {
         self.rounds.iter().map(|round| round.n_trips).sum()
     }
 
-    /// Whether chains have come from the reference to the target and back, or nothing lies between
-    /// the two: replicates that agree may all have missed the same modes.
+    /// Whether as many chains as there are replicates have come from the reference to the target and
+    /// back, or nothing lies between the two: replicates that agree may all have missed the same modes.
     pub(super) fn has_come_round(&self) -> bool {
         let barrier = self.rounds.last().map_or(f64::NAN, |round| round.barrier);
-        self.n_trips() > 0 || barrier < NO_BARRIER
+        self.n_trips() >= self.n_replicates() as u64 || barrier < NO_BARRIER
     }
 }
 
 impl Outcome {
     /// The estimate of the last round, each replicate being a visit of its own.
     pub fn estimate(&self) -> Estimate {
-        let n_replicates = self.rounds.last().map_or(0, |round| round.ln_values.len());
+        let n_replicates = self.n_replicates();
         Estimate {
             ln_value: self.ln_value(),
             std_error: self.std_error(),

@@ -138,10 +138,11 @@ class Evidence(Result):
         0 to 1, and the probabilities that swaps of neighbours are rejected, one fewer.
     converged : bool
         Whether the sides, the rounds and the replicates of ``"tempered"`` agree within the standard
-        error asked for, and a chain has made a round trip; True by any other method.
+        error asked for, and chains have made round trips, one for each replicate; True by any other
+        method.
     n_free : int
-        Degrees of freedom of `std_error`: one less than there are replicates, for each of up to
-        three rounds of ``"tempered"`` that it is taken from.
+        Degrees of freedom of `std_error`: one less than there are replicates; twice as many by
+        ``"tempered"``, which pools rounds.
 
     References
     ----------
@@ -219,14 +220,14 @@ class Evidence(Result):
     def _unsettled(self) -> str:
         """Why the rounds of tempering have not come to an end."""
         forward, backward = self.rounds[-1].sides
-        moved = ""
+        few, moved = self.round_trips < self.n_replicates, ""
         if self.n_rounds > 1:
             last, before = (np.mean(one.values) for one in self.rounds[:-3:-1])
             moved = f", the last round moved it by {last - before:+.2f}"
         return (
             f"tempering has not settled to the standard error asked for: its sides are "
             f"{forward - backward:+.2f} nats apart{moved}, with {self.round_trips} round trips"
-            f"{'' if self.round_trips else ': all replicates may miss the same modes'}; "
+            f"{': all replicates may miss the same modes' if few else ''}; "
             f"raise {argument('n_samples')}"
         )
 

@@ -196,7 +196,7 @@ def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method: str) -> N
     def value(seed: Any, n_jobs: int | None) -> float:
         sizes: dict[str, Any] = {"n_replicates": 3}
         if method == "tempered":
-            sizes |= {"n_samples": 32, "target_std_error": 100.0}
+            sizes |= {"n_samples": 128, "target_std_error": 100.0}
         if method == "vb":
             sizes = {"max_iter": 50, "n_restarts": 3}
         found = AllocationModel.nmf(3).log_evidence(
