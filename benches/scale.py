@@ -1,15 +1,19 @@
-"""Speed and coverage of totals, speed of two workers over one, memory of streams.
+"""Scale: training on shards, workers, streams, totals, and peers on the same stream.
 
+    python benches/scale.py training [--tokens 5000000]
+    python benches/scale.py large [--tokens 200000000]
+    python benches/scale.py workers [--tokens 20000000]
+    python benches/scale.py stream [--documents 1000000]
     python benches/scale.py totals AP.ldac.gz AP.vocab [--repetitions 40]
-    python benches/scale.py workers
-    python benches/scale.py stream [--documents 200000]
-    python benches/scale.py training [--documents 50000] [--components 50]
+    python benches/scale.py drift [--documents 100000]
+    python benches/scale.py peers [--tokens 5000000]
 
-`totals` trains LDA with 50 topics without 300 documents, scores those by default and with
-``nats_per_token_std_error=0.001``, and compares. `workers` scores 600 simulated documents by one
-and by two processes. `stream` writes and scores short documents as shards, and prints the peak of
-memory. `training` fits LDA to simulated documents of 100 tokens, in memory and on 1, 4 and 16
-shards, on one thread, and on one and two workers: seconds a sweep, bytes sent, peak of memory.
+Each keeps its table in benches/records; ``make bench-fill`` puts it into the guide. Every row is
+measured by a process of its own, whose peak of memory is that of the row. `training` fits LDA in
+memory and on 1, 4 and 16 shards, one thread; `large` does so with 50,000 words and 200 topics;
+`workers` trains on one and two workers of a Dask cluster; `stream` scores short documents as
+shards; `totals` compares ``nats_per_token_std_error=0.001`` with the default on 300 documents of a
+corpus; `drift` scores short documents that have exact values; `peers` trains other packages.
 """
 
 from __future__ import annotations
@@ -22,20 +26,251 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
+import scale_peers
+from recorded import Table, save
 from scipy import sparse
 
 import polyabayes as pb
 
+COMMAND = "python benches/scale.py"
+# Held-out documents of `totals`, and its topics.
 N_HELD_OUT, N_TOPICS = 300, 50
+# Documents of a generated block.
+BLOCK = 2_000
 
 
-def seconds(work: Callable[[], Any]) -> tuple[Any, float]:
-    """Result and CPU seconds of all threads of this process."""
-    start = time.process_time()
-    return work(), time.process_time() - start
+class Law(NamedTuple):
+    """Simulated documents over words of Zipf's law."""
+
+    n_words: int
+    length: int
+    n_topics: int = 50
+
+    def topics(self) -> np.ndarray:
+        rng = np.random.default_rng(0)
+        zipf = 0.02 * self.n_words / np.arange(10, 10 + self.n_words)
+        return rng.dirichlet(zipf, self.n_topics)
+
+    def blocks(self, n_documents: int) -> Iterator[sparse.csr_matrix]:
+        """Documents, a block at a time."""
+        rng, below = np.random.default_rng(1), self.topics().cumsum(axis=1)
+        for start in range(0, n_documents, BLOCK):
+            size = min(BLOCK, n_documents - start)
+            weights = rng.dirichlet(np.full(self.n_topics, 0.1), size)
+            of_topics = rng.multinomial(self.length, weights)
+            rows, words = [], []
+            for topic, ends in enumerate(below):
+                n_tokens = of_topics[:, topic]
+                rows.append(np.repeat(np.arange(size), n_tokens))
+                found = np.searchsorted(ends, rng.random(n_tokens.sum()) * ends[-1])
+                words.append(np.minimum(found, self.n_words - 1))
+            cells = np.concatenate(rows), np.concatenate(words)
+            ones = np.ones(len(cells[0]), np.int64)
+            yield sparse.csr_matrix((ones, cells), (size, self.n_words))
+
+
+SMALL, LARGE = Law(10_000, 100), Law(50_000, 200, 200)
+
+
+class Measured(NamedTuple):
+    """What a process found, its seconds by both clocks, and the most memory it held."""
+
+    value: Any
+    wall: float
+    cpu: float
+    peak: float
+
+
+def _measured(work: Callable[[], Any]) -> Measured:
+    warnings.simplefilter("ignore")
+    starts = time.perf_counter(), time.process_time()
+    value = work()
+    wall, cpu = time.perf_counter() - starts[0], time.process_time() - starts[1]
+    return Measured(value, wall, cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+
+
+def alone(function: Callable[..., Any], *arguments: Any) -> Measured:
+    """Run in a process of its own, which has imported everything."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_measured, partial(function, *arguments)).result()
+
+
+def sweep_seconds(
+    documents: Any, n_components: int, sweeps: tuple[int, int], executor: Any = None
+) -> tuple[float, float]:
+    """Wall and CPU seconds of a sweep: a longer fit less a shorter one."""
+    taken = []
+    for n_sweeps in sweeps:
+        model = pb.LatentDirichletAllocation(
+            n_components, max_iter=n_sweeps, burn_in=0, thin=1_000, n_jobs=1, random_state=0
+        )
+        workers = {} if executor is None else {"executor": executor}
+        found = _measured(partial(model.fit, documents, eval_every=1_000, **workers))
+        taken.append((found.wall, found.cpu))
+    wall, cpu = (np.array(taken[1]) - taken[0]) / (sweeps[1] - sweeps[0])
+    return float(wall), float(cpu)
+
+
+def write(law: Law, n_documents: int, folder: str, n_shards: int | None) -> None:
+    pb.write_shards(law.blocks(n_documents), folder, n_shards)
+
+
+def on_shards(folder: str, n_components: int, sweeps: tuple[int, int]) -> tuple[float, float]:
+    return sweep_seconds(pb.read_shards(folder), n_components, sweeps)
+
+
+def in_memory(
+    folder: str, n_tokens: int, n_components: int, sweeps: tuple[int, int]
+) -> tuple[int, float, float]:
+    """Tokens and seconds of the first documents of the shards, in memory."""
+    blocks, found = [], 0
+    for block in pb.read_shards(folder).blocks():
+        blocks.append(block.counts)
+        found += block.n_tokens
+        if found >= n_tokens:
+            break
+    corpus = pb.Corpus(sparse.vstack(blocks, "csr"))
+    return corpus.n_tokens, *sweep_seconds(corpus, n_components, sweeps)
+
+
+def training_table(name: str, n_tokens: int) -> Table:
+    columns = {
+        "documents": "s",
+        "tokens": ",d",
+        "topics": "d",
+        "CPU a token and sweep, ns": ".1f",
+        "wall, ns": ".1f",
+        "speed of memory": ".2f",
+        "GiB at most": ".2f",
+    }
+    return Table(f"scale-{name}", f"{COMMAND} {name} --tokens {n_tokens}", columns)
+
+
+def compare_training(
+    table: Table,
+    law: Law,
+    n_tokens: int,
+    n_in_memory: int,
+    n_components: int,
+    n_shards: tuple[int | None, ...],
+    sweeps: tuple[int, int],
+) -> None:
+    """Rows of training in memory, and on so many shards."""
+    with tempfile.TemporaryDirectory() as folder:
+        folders = [f"{folder}/{number}" for number in range(len(n_shards))]
+        for path, n in zip(folders, n_shards, strict=True):
+            alone(write, law, n_tokens // law.length, path, n)
+        memory = alone(in_memory, folders[0], n_in_memory, n_components, sweeps)
+        own_tokens, *seconds = memory.value
+        wall, cpu = (1e9 * x / own_tokens for x in seconds)
+        table.add("in memory", own_tokens, n_components, cpu, wall, 1.0, memory.peak)
+        for path in folders:
+            shards = pb.read_shards(path)
+            found = alone(on_shards, path, n_components, sweeps)
+            own_wall, own_cpu = (1e9 * x / shards.n_tokens for x in found.value)
+            name = f"{len(shards)} shard{'s' if len(shards) > 1 else ''}"
+            figures = own_cpu, own_wall, cpu / own_cpu, found.peak
+            table.add(name, shards.n_tokens, n_components, *figures)
+
+
+def training(n_tokens: int) -> None:
+    table = training_table("training", n_tokens)
+    for n_components in (50, 200):
+        compare_training(table, SMALL, n_tokens, n_tokens, n_components, (1, 4, 16), (2, 8))
+    save(table)
+
+
+def large(n_tokens: int) -> None:
+    table = training_table("large", n_tokens)
+    compare_training(table, LARGE, n_tokens, min(n_tokens, 10_000_000), 200, (None,), (1, 4))
+    save(table)
+
+
+def workers(n_tokens: int) -> None:
+    from distributed import Client, LocalCluster
+
+    columns = {"workers": "d", "topics": "d", "tokens": ",d", "s a sweep": ".2f", "times": ".2f"}
+    table = Table("scale-workers", f"{COMMAND} workers --tokens {n_tokens}", columns)
+    with tempfile.TemporaryDirectory() as folder:
+        alone(write, SMALL, n_tokens // SMALL.length, folder, 8)
+        shards = pb.read_shards(folder)
+        for n_components in (50, 200):
+            one = None
+            for n in (1, 2):
+                cluster = LocalCluster(
+                    n_workers=n, threads_per_worker=1, processes=True, dashboard_address=None
+                )
+                with cluster, Client(cluster) as client:
+                    wall, _ = sweep_seconds(shards, n_components, (1, 5), client.get_executor())
+                one = wall if one is None else one
+                table.add(n, n_components, shards.n_tokens, wall, one / wall)
+    save(table)
+
+
+def short_documents_model() -> pb.LatentDirichletAllocation:
+    topics = np.random.default_rng(0).dirichlet(np.full(5_000, 0.05), 100)
+    return pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=0.1, topic_word=topics)
+
+
+def short_documents(n_documents: int, length: int) -> Iterator[sparse.csr_matrix]:
+    """Documents of the model."""
+    model = short_documents_model()
+    rng, below = np.random.default_rng(2), model.components_.cumsum(axis=1)
+    for _ in range(n_documents // 1_000):
+        of_topics = rng.multinomial(length, rng.dirichlet(model.doc_topic_prior_, 1_000))
+        topics = np.repeat(np.tile(np.arange(100), 1_000), of_topics.ravel())
+        uniforms = rng.random(len(topics))
+        words = np.zeros(len(topics), int)
+        for topic, ends in enumerate(below):
+            own = topics == topic
+            words[own] = np.minimum(np.searchsorted(ends, uniforms[own] * ends[-1]), 4_999)
+        rows = np.repeat(np.arange(1_000), length)
+        yield sparse.csr_matrix((np.ones(len(rows), int), (rows, words)), (1_000, 5_000))
+
+
+def score_short(n_documents: int, folder: str) -> tuple[float, float, float]:
+    pb.write_shards(short_documents(n_documents, 30), folder)
+    model, shards = short_documents_model(), pb.read_shards(folder)
+    start = time.perf_counter()
+    found = pb.log_likelihood(model, shards, nats_per_token_std_error=0.001, random_state=0)
+    taken = time.perf_counter() - start
+    return taken, found.nats_per_token, found.nats_per_token_std_error
+
+
+def stream(n_documents: int) -> None:
+    columns = {"documents": ",d", "s": ".0f", "µs a document": ".0f", "GiB at most": ".2f"}
+    columns |= {"nats a token": ".4f", "±": ".4f"}
+    table = Table("scale-stream", f"{COMMAND} stream --documents {n_documents}", columns)
+    for n in (n_documents // 4, n_documents // 2, n_documents):
+        with tempfile.TemporaryDirectory() as folder:
+            found = alone(score_short, n, folder)
+        taken, value, error = found.value
+        table.add(n, taken, 1e6 * taken / n, found.peak, value, error)
+    save(table)
+
+
+def drift(n_documents: int) -> None:
+    """Totals of many documents of 6 tokens, of which exact values are known."""
+    columns = {"documents": ",d", "exact total": ",.1f", "off": ".1f", "stated error": ".1f"}
+    columns |= {"spread of documents alone": ".1f"}
+    table = Table("scale-drift", f"{COMMAND} drift --documents {n_documents}", columns)
+    model = short_documents_model()
+    documents = pb.Corpus(sparse.vstack(list(short_documents(n_documents, 6)), "csr"))
+    exact = pb.log_likelihood(model, documents, "exact").values
+    for share in (0.1, 1.0):
+        some = documents[: round(share * n_documents)]
+        found = pb.log_likelihood(
+            model, some, "annealed", n_samples=20, n_replicates=16, random_state=0
+        )
+        corrected = found.total - found.log_bias.sum()
+        total = float(exact[: some.n_documents].sum())
+        spread = float(np.sqrt((found.std_errors**2).sum()))
+        table.add(some.n_documents, total, corrected - total, found.total_std_error, spread)
+    save(table)
 
 
 def totals(corpus_file: str, vocabulary: str, repetitions: int) -> None:
@@ -43,151 +278,82 @@ def totals(corpus_file: str, vocabulary: str, repetitions: int) -> None:
     order = np.random.default_rng(0).permutation(corpus.n_documents)
     test, train = corpus[order[:N_HELD_OUT]], corpus[order[N_HELD_OUT:]]
     lda = pb.LatentDirichletAllocation(N_TOPICS, max_iter=60, random_state=0).fit(train)
-    full, of_full = seconds(lambda: pb.log_likelihood(lda, test, random_state=100))
-    truth = full.total - full.log_bias.sum()
+    full = _measured(partial(pb.log_likelihood, lda, test, random_state=100))
+    truth = full.value.total - full.value.log_bias.sum()
     gaps, errors, times = [], [], []
     for seed in range(repetitions):
         settings = {"nats_per_token_std_error": 0.001, "random_state": seed}
-        found, taken = seconds(lambda settings=settings: pb.log_likelihood(lda, test, **settings))
-        gaps.append(found.total - truth)
-        errors.append(found.total_std_error)
-        times.append(taken)
-    held = np.abs(gaps) < 1.96 * np.hypot(errors, full.total_std_error)
-    faster, wanted = of_full / np.mean(times), 0.001 * test.n_tokens
-    print(f"{test.n_tokens:,} tokens: {of_full:.1f} s of CPU, +- {full.total_std_error:.1f}")
-    print(f"to 0.001 nats a token: {np.mean(times):.2f} s, {faster:.0f} times as fast")
-    print(f"error wanted {wanted:.1f}, stated {np.mean(errors):.1f}, found {np.std(gaps):.1f}")
-    print(f"bias {np.mean(gaps):.1f} +- {np.std(gaps) / len(gaps) ** 0.5:.1f}")
-    print(f"95 % intervals that hold: {held.mean():.1%} of {repetitions}")
-
-
-def workers() -> None:
-    data = pb.datasets.make_lda_corpus(600, 2_000, N_TOPICS, document_length=150, random_state=0)
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=0.1, topic_word=data.topic_word
+        found = _measured(partial(pb.log_likelihood, lda, test, **settings))
+        gaps.append(found.value.total - truth)
+        errors.append(found.value.total_std_error)
+        times.append(found.cpu)
+    held = np.abs(gaps) < 1.96 * np.hypot(errors, full.value.total_std_error)
+    columns = {
+        "tokens": ",d",
+        "default, CPU s": ".1f",
+        "to 0.001, CPU s": ".2f",
+        "times as fast": ".1f",
+        "error wanted": ".0f",
+        "stated": ".0f",
+        "found": ".0f",
+        "bias": ".0f",
+        "of 95 % intervals hold": ".0%",
+    }
+    table = Table("scale-totals", f"{COMMAND} totals AP.ldac.gz AP.vocab", columns)
+    table.add(
+        test.n_tokens,
+        full.cpu,
+        np.mean(times),
+        full.cpu / np.mean(times),
+        0.001 * test.n_tokens,
+        np.mean(errors),
+        np.std(gaps),
+        np.mean(gaps),
+        held.mean(),
     )
-    settings: dict[str, Any] = {"n_samples": 200, "random_state": 0}
-    taken = {}
-    for n in (1, 2):
-        with ProcessPoolExecutor(n, multiprocessing.get_context("spawn")) as pool:
-            list(pool.map(abs, range(n)))
-            pb.log_likelihood(model, data.corpus[:20], "annealed", executor=pool, **settings)
-            start = time.perf_counter()
-            pb.log_likelihood(model, data.corpus, "annealed", executor=pool, **settings)
-            taken[n] = time.perf_counter() - start
-    print(f"one worker {taken[1]:.1f} s, two {taken[2]:.1f} s: {taken[1] / taken[2]:.2f} times")
+    save(table)
 
 
-def stream(n_documents: int) -> None:
-    rng = np.random.default_rng(0)
-    topics = rng.dirichlet(np.full(5_000, 0.05), 100)
-    model = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=0.1, topic_word=topics)
-
-    def blocks() -> Iterator[sparse.csr_matrix]:
-        for _ in range(n_documents // 1_000):
-            words = rng.choice(5_000, (1_000, 30), p=topics.mean(axis=0))
-            rows = np.repeat(np.arange(1_000), 30)
-            cells = (np.ones(30_000, dtype=int), (rows, words.ravel()))
-            yield sparse.csr_matrix(cells, (1_000, 5_000))
-
+def peers(n_tokens: int) -> None:
+    """One pass over the same documents, 50 topics, one thread."""
+    columns = {"": "s", "tokens": ",d", "CPU a token and pass, ns": ".0f", "GiB at most": ".2f"}
+    table = Table("scale-peers", f"{COMMAND} peers --tokens {n_tokens}", columns)
     with tempfile.TemporaryDirectory() as folder:
-        shards, written = seconds(lambda: pb.write_shards(blocks(), folder, 8))
-        settings: dict[str, Any] = {"nats_per_token_std_error": 0.001, "random_state": 0}
-        found, taken = seconds(lambda: pb.log_likelihood(model, shards, **settings))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"{shards}: written in {written:.1f} s, scored in {taken:.1f} s of CPU")
-    print(f"peak of memory {peak:.2f} GiB")
-    print(f"{found.nats_per_token:.4f} +- {found.nats_per_token_std_error:.4f} nats a token")
-
-
-# Words of the vocabulary, tokens of a document, sweeps of the two fits that are timed.
-N_WORDS, LENGTH, N_SWEEPS = 10_000, 100, (2, 8)
-
-
-def documents_of(n_documents: int) -> Iterator[sparse.csr_matrix]:
-    """Simulated documents over words of Zipf's law, block by block."""
-    rng = np.random.default_rng(0)
-    topics = rng.dirichlet(0.02 * N_WORDS / np.arange(10, 10 + N_WORDS), 50)
-    below = topics.cumsum(axis=1)
-    for _ in range(n_documents // 1_000):
-        rows = []
-        for weights in rng.dirichlet(np.full(50, 0.1), 1_000):
-            n_of_topic = rng.multinomial(LENGTH, weights)
-            draws = [
-                np.searchsorted(below[k], rng.random(n) * below[k, -1])
-                for k, n in enumerate(n_of_topic)
-                if n
-            ]
-            rows.append(np.bincount(np.concatenate(draws), minlength=N_WORDS))
-        yield sparse.csr_matrix(np.array(rows))
-
-
-def sweep_seconds(
-    documents: Any, n_components: int, executor: Any = None, clock: Any = time.process_time
-) -> float:
-    """Seconds of one sweep: a longer fit less a shorter one, so that all else cancels."""
-    taken = []
-    for n_sweeps in N_SWEEPS:
-        model = pb.LatentDirichletAllocation(
-            n_components, max_iter=n_sweeps, burn_in=0, thin=1_000, n_jobs=1, random_state=0
-        )
-        start = clock()
-        workers = {} if executor is None else {"executor": executor}
-        model.fit(documents, eval_every=1_000, **workers)
-        taken.append(clock() - start)
-    return (taken[1] - taken[0]) / (N_SWEEPS[1] - N_SWEEPS[0])
-
-
-def training(n_documents: int, n_components: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        folders = {n: f"{folder}/{n}" for n in (1, 4, 16)}
-        shards = {
-            n: pb.write_shards(documents_of(n_documents), path, n) for n, path in folders.items()
-        }
-        n_tokens = shards[1].n_tokens
-        base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        for n, some in shards.items():
-            taken = sweep_seconds(some, n_components)
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-            print(
-                f"{n} shards here: {taken:.2f} s of CPU a sweep, "
-                f"{1e9 * taken / n_tokens:.0f} ns a token; peak of memory {peak:.2f} GiB, "
-                f"{base:.2f} before"
-            )
-        for n_workers in (1, 2):
-            with ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn")) as pool:
-                list(pool.map(abs, range(n_workers)))
-                taken = sweep_seconds(shards[4], n_components, pool, time.perf_counter)
-            print(f"4 shards on {n_workers} workers: {taken:.2f} s a sweep")
-        blocks = [block.counts for block in shards[1].blocks()]
-        taken = sweep_seconds(pb.Corpus(sparse.vstack(blocks, "csr")), n_components)
-        print(f"in memory: {taken:.2f} s of CPU a sweep, {1e9 * taken / n_tokens:.0f} ns a token")
-        sent = 4 * N_WORDS * n_components
-        print(f"{n_tokens:,} tokens; {sent / 2**20:.1f} MiB of counts come from each task")
+        alone(write, SMALL, n_tokens // SMALL.length, folder, 4)
+        found = alone(on_shards, folder, 50, (2, 8))
+        per_token = 1e9 * found.value[1] / n_tokens
+        table.add("polyabayes, 4 shards", n_tokens, per_token, found.peak)
+        for name, function in scale_peers.available():
+            found = alone(function, folder, 50)
+            table.add(name, n_tokens, 1e9 * found.value / n_tokens, found.peak)
+    save(table)
 
 
 def main() -> None:
-    warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
+    for name, size in (
+        ("training", 5_000_000),
+        ("large", 200_000_000),
+        ("workers", 20_000_000),
+        ("peers", 5_000_000),
+    ):
+        commands.add_parser(name).add_argument("--tokens", type=int, default=size)
+    commands.add_parser("stream").add_argument("--documents", type=int, default=1_000_000)
+    commands.add_parser("drift").add_argument("--documents", type=int, default=100_000)
     of_totals = commands.add_parser("totals")
     of_totals.add_argument("corpus")
     of_totals.add_argument("vocabulary")
     of_totals.add_argument("--repetitions", type=int, default=40)
-    commands.add_parser("workers")
-    commands.add_parser("stream").add_argument("--documents", type=int, default=200_000)
-    of_training = commands.add_parser("training")
-    of_training.add_argument("--documents", type=int, default=50_000)
-    of_training.add_argument("--components", type=int, default=50)
     chosen = parser.parse_args()
+    warnings.simplefilter("ignore")
     if chosen.command == "totals":
         totals(chosen.corpus, chosen.vocabulary, chosen.repetitions)
-    elif chosen.command == "workers":
-        workers()
-    elif chosen.command == "training":
-        training(chosen.documents, chosen.components)
+    elif chosen.command in ("stream", "drift"):
+        {"stream": stream, "drift": drift}[chosen.command](chosen.documents)
     else:
-        stream(chosen.documents)
+        by_name = {"training": training, "large": large, "workers": workers, "peers": peers}
+        by_name[chosen.command](chosen.tokens)
 
 
 if __name__ == "__main__":

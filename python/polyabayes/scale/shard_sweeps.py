@@ -36,8 +36,9 @@ __all__ = [
     "write_topics",
 ]
 
-# Blocks of a shard that a thread has in memory at a time.
-_BLOCKS = 4
+# Blocks of a shard that are in memory at a time, and for each thread at least: enough tokens to
+# make up for a pass over all counts of words by topic.
+_BLOCKS, _THREAD_BLOCKS = 16, 4
 # Topics that are read or written at once.
 _TOPICS = 2**22
 _CHECKSUM_BYTES = 4
@@ -234,7 +235,8 @@ def _order_path(training: ShardTraining, shard: Shard) -> Path:
 def _blocks(training: ShardTraining, shard: Shard, *, counts: bool = False) -> Iterator[Blocks]:
     """The documents of a shard, some blocks at a time; with their counts where these are read."""
     order = TokenOrder(_order_path(training, shard), shard)
-    return order.groups(_BLOCKS * training.n_jobs, training.longest, counts=counts)
+    n_blocks = max(_BLOCKS, _THREAD_BLOCKS * training.n_jobs)
+    return order.groups(n_blocks, training.longest, counts=counts)
 
 
 def _sweep(

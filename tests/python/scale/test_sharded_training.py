@@ -87,6 +87,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(token_order, "_MOST_DOCUMENTS", 7)
     monkeypatch.setattr(token_order, "_CELLS", 70)
     monkeypatch.setattr(shard_sweeps, "_BLOCKS", 2)
+    monkeypatch.setattr(shard_sweeps, "_THREAD_BLOCKS", 1)
     monkeypatch.setattr(shard_sweeps, "_TOPICS", 64)
 
 
