@@ -50,7 +50,6 @@ def cora(size: Size) -> Iterator[Row]:
     if size is Size.SMALL:
         counts = counts[:150, :300]
         counts = counts[np.asarray(counts.sum(axis=1)).ravel() > 0]
-    means = (5, 10, 40)
     largest = size.pick(6, 150, 12)
     search = pb.WitnessSearch(
         pb.LatentDirichletAllocation(fit_method="em", max_iter=size.pick(20, 100)),
@@ -63,7 +62,7 @@ def cora(size: Size) -> Iterator[Row]:
         search,
         counts,
         n_folds=size.pick(2, 10, 3),
-        priors=[pb.priors.Poisson(mean, shift=1) for mean in means],
+        priors=[pb.priors.Poisson(mean, shift=1) for mean in (5, 40)],
         checkpoint=None if size is Size.SMALL else Path("papers-output") / f"cora-{largest}",
     )
     names = list(folds)
