@@ -19,9 +19,9 @@ from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes._support.results import Result
 from polyabayes.allocation.alignment import Numbering
 from polyabayes.allocation.decomposition import Decomposition
-from polyabayes.allocation.evidence import Estimate, Evidence, as_evidence
+from polyabayes.allocation.evidence import Estimate, Evidence, as_evidence, held_by_bound
 from polyabayes.allocation.layout import Layout
-from polyabayes.allocation.options import METHODS, Options
+from polyabayes.allocation.options import METHODS, Options, Run
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import (
     BudgetExceededError,
@@ -298,15 +298,15 @@ def draw_posterior(
             f"the counts of {n_draws:,} draws take {n_bytes:,} bytes, more than {_MOST_BYTES:,}; "
             f"lower {argument('n_draws')}"
         )
-    seed = draw_seed(random_state)
+    run = Run(draw_seed(random_state), checks.n_threads(n_jobs), bool(progress))
     rate = layout.rate()
     start = time.perf_counter()
-    with progress_bar(bool(progress), None, "round") as update:
+    with progress_bar(run.progress, None, "round") as update:
         found, interruption = layout.core.draws(
             options,
             n_draws=n_draws,
-            seed=seed,
-            n_jobs=checks.n_threads(n_jobs),
+            seed=run.seed,
+            n_jobs=run.n_jobs,
             progress=update,
         )
     if interruption is not None:
@@ -314,6 +314,7 @@ def draw_posterior(
     estimate, method = Estimate(found.ln_laws[0], 0.0, np.inf, 0), "exact"
     if found.estimate is not None:
         estimate, method = Estimate.of(found.estimate).with_rounds(found.tempering), "tempered"
+        estimate = held_by_bound(layout.core, estimate, run)
     ln_total = layout.core.ln_total(rate)
     evidence = as_evidence(
         layout, method, estimate, given_total=False, ln_total=ln_total, start=start
@@ -334,7 +335,7 @@ def draw_posterior(
         _core=found,
         _numbers=numbers,
         _hidden=hidden,
-        _seed=seed,
+        _seed=run.seed,
     )
     if evidence.doubt:
         warnings.warn(evidence.doubt, UnreliableErrorWarning, stacklevel=3)

@@ -26,13 +26,17 @@ from polyabayes.exceptions import (
     argument,
 )
 
-__all__ = ["Estimate", "Evidence", "Round", "find_evidence"]
+__all__ = ["Estimate", "Evidence", "Round", "as_evidence", "find_evidence", "held_by_bound"]
 
 # Share of the evidence that omitted totals may have without a warning.
 _LEAST_DOUBTED = 0.01
 
 # Options that make every replicate larger.
 _GROWING = ("n_particles", "n_samples")
+
+# Starts of the lower bound that tempering is held against, and their iterations.
+_BOUND_RESTARTS = 4
+_BOUND_ITERATIONS = 200
 
 
 class Round(NamedTuple):
@@ -143,6 +147,10 @@ class Evidence(Result):
     n_free : int
         Degrees of freedom of `std_error`: one less than there are replicates; twice as many by
         ``"tempered"``, which pools rounds.
+    lower_bound : float
+        A variational bound that ``"tempered"`` is held against: where it is above the value, which
+        is then too low, `std_error` takes the difference in and `converged` is False. ``-inf`` by
+        any other method.
 
     References
     ----------
@@ -172,6 +180,7 @@ class Evidence(Result):
     betas: tuple[float, ...] = ()
     rejections: tuple[float, ...] = ()
     n_free: int = 0
+    lower_bound: float = -np.inf
 
     @property
     def n_rounds(self) -> int:
@@ -219,6 +228,12 @@ class Evidence(Result):
 
     def _unsettled(self) -> str:
         """Why the rounds of tempering have not come to an end."""
+        if self.lower_bound > self.value:
+            return (
+                f"tempering has not settled: a lower bound of the evidence lies "
+                f"{self.lower_bound - self.value:,.2f} nats above it; raise "
+                f"{argument('n_samples')}"
+            )
         forward, backward = self.rounds[-1].sides
         few, moved = self.round_trips < self.n_replicates, ""
         if self.n_rounds > 1:
@@ -301,6 +316,7 @@ class Estimate(NamedTuple):
     betas: tuple[float, ...] = ()
     rejections: tuple[float, ...] = ()
     n_free: int = 0
+    lower_bound: float = -np.inf
     interruption: BaseException | None = None
 
     @classmethod
@@ -343,7 +359,32 @@ def _sampled(core: _core.Allocation, options: Options, run: Run) -> tuple[str, E
             options, seed=run.seed, n_jobs=run.n_jobs, progress=update
         )
     estimate = Estimate.of(found).with_rounds(tempering)
+    if estimate.rounds and interruption is None:
+        estimate = held_by_bound(core, estimate, run)
     return used, estimate._replace(interruption=interruption)
+
+
+def held_by_bound(
+    core: _core.Allocation | _core.IncompleteAllocation, estimate: Estimate, run: Run
+) -> Estimate:
+    """The estimate of tempering, with doubt and a larger error where a lower bound is above it.
+
+    Replicates that agree may all be low: the bound of variational Bayes knows nothing of them.
+    """
+    found = core.variational(
+        "vb",
+        max_iter=_BOUND_ITERATIONS,
+        tolerance=TOL,
+        n_restarts=_BOUND_RESTARTS,
+        seed=run.seed,
+        n_jobs=run.n_jobs,
+    )
+    estimate = estimate._replace(lower_bound=found.ln_value)
+    missed = found.ln_value - estimate.ln_value
+    if not missed > 0:
+        return estimate
+    std_error = math.hypot(estimate.std_error, missed)
+    return estimate._replace(std_error=std_error, converged=False)
 
 
 def _bound(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
@@ -423,4 +464,5 @@ def as_evidence(
         betas=estimate.betas,
         rejections=estimate.rejections,
         n_free=estimate.n_free,
+        lower_bound=estimate.lower_bound + ln_factor,
     )

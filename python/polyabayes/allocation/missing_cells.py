@@ -16,7 +16,7 @@ from polyabayes._support.frames import data_frame
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
-from polyabayes.allocation.evidence import Estimate, Evidence
+from polyabayes.allocation.evidence import Estimate, Evidence, held_by_bound
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import incomplete
 from polyabayes.allocation.options import MAX_ITER, METHODS, REPLICATES, RESTARTS, TOL, Options, Run
@@ -216,7 +216,10 @@ def _sampled(
             n_jobs=run.n_jobs,
             progress=update,
         )
-    return used, _Found.of(found)
+    sampled = _Found.of(found)
+    if sampled.estimate.rounds:
+        sampled = sampled._replace(estimate=held_by_bound(core, sampled.estimate, run))
+    return used, sampled
 
 
 def _bound(
@@ -285,6 +288,7 @@ def find_missing(
         betas=found.estimate.betas,
         rejections=found.estimate.rejections,
         n_free=max(found.estimate.n_replicates - 1, 0),
+        lower_bound=found.estimate.lower_bound,
     )
     if evidence.doubt:
         warnings.warn(evidence.doubt, UnreliableErrorWarning, stacklevel=3)

@@ -119,7 +119,7 @@ class ModelPosterior(Result):
     def quantile(self, level: float = 0.95) -> float:
         """Standard errors to either side that hold the true log odds with probability `level`.
 
-        By Student's law, with a degree of freedom less than the fewest replicates of a model.
+        By Student's law, with the fewest degrees of freedom (`Evidence.n_free`) of a model.
 
         Parameters
         ----------
@@ -144,8 +144,8 @@ class ModelPosterior(Result):
         >>> round(found.quantile(0.95), 2)
         1.96
         """
-        numbers = [e.n_replicates for e in self.evidences.values() if e.n_replicates]
-        n_free = max(min(numbers, default=np.inf) - 1, 1)
+        numbers = [found.n_free for found in self.evidences.values() if found.n_replicates]
+        n_free = max(min(numbers, default=np.inf), 1)
         return float(stats.t.ppf(0.5 + checks.share("level", level) / 2, n_free))
 
     def interval(self, name: str, level: float = 0.95) -> tuple[float, float]:

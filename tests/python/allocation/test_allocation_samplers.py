@@ -191,6 +191,27 @@ def test_bound_is_below_exact_values(name: str) -> None:
     assert bound.interval() == (bound.value, math.inf)
 
 
+def test_tempering_is_held_against_a_lower_bound() -> None:
+    """Replicates that agree on a value below the bound are not believed."""
+    rng = np.random.default_rng(0)
+    shares, tables = rng.dirichlet(np.ones(8)), rng.dirichlet(np.full(12, 0.2), (2, 8))
+    counts = rng.multinomial(2000, ((tables[0].T * shares) @ tables[1]).ravel()).reshape(12, 12)
+    model = AllocationModel.nmf(8)
+    with pytest.warns(UnreliableErrorWarning, match="a lower bound of the evidence lies .* above"):
+        found = model.log_evidence(
+            counts, "tempered", n_samples=1, n_replicates=2, random_state=0, target_std_error=1e3
+        )
+    bound = model.log_evidence(counts, "vb", random_state=0)
+    assert found.value < found.lower_bound < bound.value + 30
+    assert found.std_error > found.lower_bound - found.value
+    assert not found.converged
+    low, high = found.interval(0.95)
+    assert low < bound.value < high
+    settled = AllocationModel.nmf(2).log_evidence(DEEP, "tempered", random_state=0)
+    assert settled.converged
+    assert settled.lower_bound < settled.value
+
+
 @pytest.mark.parametrize("method", ["smc", "smc-lookahead", "tempered", "vb"])
 def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method: str) -> None:
     def value(seed: Any, n_jobs: int | None) -> float:

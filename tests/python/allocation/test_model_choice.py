@@ -34,7 +34,9 @@ def _close_figures() -> Iterator[None]:
 
 
 def evidence(value: float, std_error: float = 0.0, n_replicates: int = 0) -> Evidence:
-    return Evidence(value, std_error, "smc", False, 0.0, 3, True, False, n_replicates, 3.0, 0.0)
+    n_free = max(n_replicates - 1, 0)
+    values = (value, std_error, "smc", False, 0.0, 3, True, False, n_replicates, 3.0, 0.0)
+    return Evidence(*values, n_free=n_free)
 
 
 def test_posterior_is_bayes_rule() -> None:

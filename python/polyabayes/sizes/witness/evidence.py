@@ -33,7 +33,7 @@ class EvidenceOf:
         found = self.sized(sizes).log_evidence(self.tensor, **self.options)
         if not found.n_replicates:
             return Score(found.value)
-        return Score(found.value, found.std_error, max(found.n_replicates - 1, 1))
+        return Score(found.value, found.std_error, max(found.n_free, 1))
 
     def sized(self, sizes: Sizes) -> AllocationModel:
         """The model of these sizes."""
