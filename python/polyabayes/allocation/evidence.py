@@ -38,6 +38,9 @@ _GROWING = ("n_particles", "n_samples")
 _BOUND_RESTARTS = 4
 _BOUND_ITERATIONS = 200
 
+# Relative difference of two sums of the same law: the bound of one topic is its evidence.
+_ROUNDING = 1e-9
+
 
 class Round(NamedTuple):
     """One round of tempering.
@@ -381,7 +384,7 @@ def held_by_bound(
     )
     estimate = estimate._replace(lower_bound=found.ln_value)
     missed = found.ln_value - estimate.ln_value
-    if not missed > 0:
+    if not missed > _ROUNDING * abs(estimate.ln_value):
         return estimate
     std_error = math.hypot(estimate.std_error, missed)
     return estimate._replace(std_error=std_error, converged=False)

@@ -210,6 +210,10 @@ def test_tempering_is_held_against_a_lower_bound() -> None:
     settled = AllocationModel.nmf(2).log_evidence(DEEP, "tempered", random_state=0)
     assert settled.converged
     assert settled.lower_bound < settled.value
+    # The bound of one topic is its evidence, but for rounding.
+    one = AllocationModel.nmf(1).log_evidence(counts, "tempered", random_state=0)
+    assert one.converged
+    assert one.lower_bound == pytest.approx(one.value, rel=1e-12)
 
 
 @pytest.mark.parametrize("method", ["smc", "smc-lookahead", "tempered", "vb"])
