@@ -3,7 +3,7 @@
 use super::counts::{self, Counts, Rows, States, Target};
 use super::mixtures::{self, Mixture};
 use super::rounds::n_rounds;
-use super::splits::{Cell, Splits};
+use super::splits::{Cell, MAX_WEIGHED, Splits};
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
@@ -116,6 +116,12 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
             let bases = problem.bases(cell);
             let token = Rows { counts: &mut chains.rows, bases, target };
             counts::weigh(plan, &token, &mut chains.sums);
+            if let Place::Piles(start) = chains.places[cell as usize]
+                && count > MAX_WEIGHED as u64
+            {
+                chains.deal(cell, start, rng);
+                continue;
+            }
             for nth in 0..count as usize {
                 if n_drawn % part == 0 && observer.stopped() {
                     return Err(Error::Stopped);
@@ -145,6 +151,25 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
             }
         }
         Ok(chains)
+    }
+
+    /// Deals out the tokens of a heavy cell by the weights last computed.
+    fn deal(&mut self, cell: u32, start: usize, rng: &mut impl rand::Rng) {
+        let (problem, n_states) = (self.problem, self.problem.plan.n_states);
+        let mut held = Cell {
+            clique: &problem.plan.cliques[0],
+            bases: problem.bases(cell),
+            piles: &mut self.piles[start..][..n_states],
+            rows: &mut self.rows,
+        };
+        for (lane, total) in self.sums[n_states - 1].into_iter().enumerate() {
+            let share = |n_others: usize, _: &mut _| {
+                let state = n_states - 1 - n_others;
+                let before = if state == 0 { 0.0 } else { self.sums[state - 1][lane] };
+                (self.sums[state][lane] - before) / (total - before)
+            };
+            held.deal(lane, problem.counts[cell as usize], share, rng);
+        }
     }
 
     /// Gives the nth token of a cell its states, when it has none.

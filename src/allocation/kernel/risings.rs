@@ -9,7 +9,7 @@ use crate::math::ln_rising;
 use crate::rng::Lanes;
 
 /// Counts that tables hold.
-const MAX_TABLE: usize = 1 << 20;
+const MAX_TABLE: usize = 1 << 17;
 
 /// Factors of π and of u in ln.
 #[derive(Debug)]
@@ -133,6 +133,15 @@ impl Divisions for PoweredDivisions<'_> {
                 *ln_law = urns + beta * (*ln_law - urns);
             }
         }
+    }
+
+    fn of_row(&self, change: &Change, count: i32) -> f64 {
+        self.risings.of_row(self.risings.margins[change.slot], count)
+    }
+
+    fn placed(&self, lane: usize, tokens: [i32; 2], ln_law: f64) -> f64 {
+        let ln_urns: f64 = tokens.iter().map(|&n| self.risings.of_pile(n)).sum();
+        ln_urns + self.betas[lane] * (ln_law - ln_urns)
     }
 }
 

@@ -7,14 +7,21 @@
 // Compiled for several instruction sets, with all its parts in it.
 #![allow(clippy::inline_always)]
 
+use rand_distr::{Binomial, Distribution as _};
+
 use super::counts::{Counts, Target};
 use super::rounds::pairs;
+use super::strides::Strides;
 use crate::allocation::model::plan::Clique;
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::math::elementary::{exp, ln};
+use crate::math::{ln_factorial, ln_rising};
 use crate::rng::{LANES, UniformLanes};
 use crate::urn::Order;
+
+/// Tokens in two states up to which all their divisions are weighed, in time and memory for each.
+pub(crate) const MAX_WEIGHED: i32 = 1 << 16;
 
 /// A row whose count changes with each token that moves to the first state of a pair.
 pub(crate) struct Change {
@@ -34,6 +41,12 @@ pub(crate) trait Divisions {
 
     /// Takes ln of the law's weights to those at the place of a lane on a path.
     fn place(&self, lane: usize, ln_weights: &mut [f64]);
+
+    /// ln of what a row that holds `count` tokens brings to the weight of a division.
+    fn of_row(&self, change: &Change, count: i32) -> f64;
+
+    /// ln of the weight at the place of a lane on a path, with so many tokens in the two states.
+    fn placed(&self, lane: usize, tokens: [i32; 2], ln_weight: f64) -> f64;
 }
 
 impl Divisions for Target<'_> {
@@ -44,6 +57,20 @@ impl Divisions for Target<'_> {
 
     #[inline(always)]
     fn place(&self, _: usize, _: &mut [f64]) {}
+
+    fn of_row(&self, change: &Change, count: i32) -> f64 {
+        let (base, n) = (self.base[change.row], f64::from(count));
+        let ln_rising = if self.unit == 0.0 {
+            n * base.ln()
+        } else {
+            n * self.unit.ln() + ln_rising(base / self.unit, count as u64)
+        };
+        f64::from(change.exponent) * ln_rising
+    }
+
+    fn placed(&self, _: usize, _: [i32; 2], ln_weight: f64) -> f64 {
+        ln_weight
+    }
 }
 
 /// Adds ln of `base (base + unit) ...` of a row to ln of the weights.
@@ -82,6 +109,8 @@ pub(crate) struct Splits {
     ln_laws: Vec<f64>,
     /// ln n!.
     ln_factorials: Vec<f64>,
+    /// Divisions of very many tokens, and their weights.
+    divisions: Vec<(i32, f64)>,
 }
 
 /// A cell in memory: its tokens in every state, and the counts of all rows.
@@ -91,6 +120,46 @@ pub(crate) struct Cell<'a> {
     pub(crate) bases: &'a [u32],
     pub(crate) piles: &'a mut [Counts],
     pub(crate) rows: &'a mut [Counts],
+}
+
+impl Cell<'_> {
+    /// Deals the tokens of one lane out afresh, state after state: each takes a share of those left,
+    /// which is drawn for it and the number of states after it.
+    pub(crate) fn deal<R: rand::Rng>(
+        &mut self,
+        lane: usize,
+        n_tokens: u64,
+        mut share: impl FnMut(usize, &mut R) -> f64,
+        rng: &mut R,
+    ) {
+        let (n_states, mut left) = (self.piles.len(), n_tokens);
+        for state in 0..n_states {
+            let share = match n_states - 1 - state {
+                0 => 1.0,
+                n_others => share(n_others, rng),
+            };
+            let drawn = Binomial::new(left, share).map_or(left, |law| law.sample(rng));
+            left -= drawn;
+            let moved = drawn as i32 - self.piles[state][lane];
+            self.piles[state][lane] += moved;
+            for factor in 0..self.clique.factors.len() {
+                self.rows[self.clique.row(factor, state, self.bases)][lane] += moved;
+            }
+        }
+    }
+
+    /// Moves tokens from the second of two states to the first.
+    #[inline(always)]
+    fn shift(&mut self, states: [usize; 2], changes: &[Change], lane: usize, moved: i32) {
+        if moved == 0 {
+            return;
+        }
+        self.piles[states[0]][lane] += moved;
+        self.piles[states[1]][lane] -= moved;
+        for change in changes {
+            self.rows[change.row][lane] += change.by * moved;
+        }
+    }
 }
 
 impl Splits {
@@ -119,6 +188,46 @@ impl Splits {
                 return Err(Error::Stopped);
             }
             divide(self, pair, cell, law, uniforms);
+            self.stride(pair, cell, order, law, uniforms, observer)?;
+        }
+        Ok(())
+    }
+
+    /// Redraws the tokens of a cell in two states, in the lanes where they are very many.
+    fn stride(
+        &mut self,
+        pair: usize,
+        cell: &mut Cell<'_>,
+        order: Order,
+        law: &impl Divisions,
+        uniforms: &mut impl UniformLanes,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        let [first, second] = self.pairs[pair].states;
+        let changes = &self.changes[self.range(pair)];
+        let held: Counts =
+            std::array::from_fn(|lane| cell.piles[first][lane] + cell.piles[second][lane]);
+        if held.iter().all(|&n| n <= MAX_WEIGHED) {
+            return Ok(());
+        }
+        let darts = [uniforms.next(), uniforms.next(), uniforms.next()];
+        for lane in (0..LANES).filter(|&lane| held[lane] > MAX_WEIGHED) {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            let (now, n) = (cell.piles[first][lane], held[lane]);
+            let rows = &*cell.rows;
+            let ln_weight = |there: i32| {
+                let of_row = |change: &Change| {
+                    law.of_row(change, rows[change.row][lane] + change.by * (there - now))
+                };
+                let tokens = [there, n - there];
+                let ln_ways: f64 = tokens.iter().map(|&n| -ln_factorial(n as u64)).sum();
+                law.placed(lane, tokens, changes.iter().map(of_row).sum()) + ln_ways
+            };
+            let mut strides = Strides { n, ln_weight, divisions: &mut self.divisions };
+            let moved = strides.redraw(now, order, darts.map(|dart| dart[lane])) - now;
+            cell.shift([first, second], changes, lane, moved);
         }
         Ok(())
     }
@@ -201,7 +310,7 @@ fn divide(
     let darts = uniforms.next();
     for (lane, dart) in darts.into_iter().enumerate() {
         let (now, others) = (cell.piles[first][lane], cell.piles[second][lane]);
-        if now + others == 0 {
+        if now + others == 0 || now + others > MAX_WEIGHED {
             continue;
         }
         splits.start_law(now + others);
@@ -213,14 +322,7 @@ fn divide(
         }
         law.place(lane, &mut splits.ln_laws);
         let moved = splits.pick(dart) - now;
-        if moved == 0 {
-            continue;
-        }
-        cell.piles[first][lane] += moved;
-        cell.piles[second][lane] -= moved;
-        for change in &splits.changes[changes.clone()] {
-            cell.rows[change.row][lane] += change.by * moved;
-        }
+        cell.shift([first, second], &splits.changes[changes.clone()], lane, moved);
     }
 }
 
@@ -229,6 +331,7 @@ mod tests {
     use super::*;
     use crate::allocation::kernel::chains::Chains;
     use crate::allocation::kernel::law::ln_law;
+    use crate::allocation::kernel::risings::{PoweredDivisions, Risings};
     use crate::allocation::model::network::{Network, Prior};
     use crate::allocation::model::problem::Problem;
     use crate::counts::CountTensor;
@@ -361,5 +464,65 @@ mod tests {
         }
         let n = (N * LANES) as f64;
         assert!((n_moved as f64 / n - 0.5).abs() < 4.0 * 0.5 / n.sqrt(), "{n_moved}");
+    }
+
+    /// Mean of n² / m² over the divisions of a cell's tokens between its two states.
+    #[test]
+    fn very_many_tokens_divide_with_the_probabilities_of_the_law() {
+        const M: i32 = 2 * MAX_WEIGHED;
+        const N: usize = 3_000;
+        let parents = vec![vec![2], vec![2], vec![]];
+        let prior = Prior { concentration: 0.9, tables: None };
+        let network = Network::new(vec![2, 2, 2], parents, vec![0, 1], &[], prior).unwrap();
+        let data = CountTensor::new(vec![2, 2], &[0, 0], &[i64::from(M)]).unwrap();
+        let problem = Problem::new(&network, &data, None).unwrap();
+        let (clique, bases, alphas) =
+            (&problem.plan.cliques[0], problem.bases(0), problem.alphas());
+        let target = Target { base: &alphas, unit: 1.0 };
+        let factor_rows =
+            |state| (0..clique.factors.len()).map(move |factor| clique.row(factor, state, bases));
+        let ln_state = |state: usize, n: i32| {
+            let factors = clique.factors.iter().zip(factor_rows(state));
+            let ln_rows = factors
+                .map(|(factor, row)| f64::from(factor.exponent) * ln_rising(alphas[row], n as u64));
+            ln_rows.sum::<f64>() - ln_factorial(n as u64)
+        };
+        let (mut all, mut squares) = (LogSum::default(), LogSum::default());
+        for n in 1..=M {
+            let ln_weight = ln_state(0, n) + ln_state(1, M - n);
+            all.push(ln_weight);
+            squares.push(ln_weight + 2.0 * (f64::from(n) / f64::from(M)).ln());
+        }
+        all.push(ln_state(0, 0) + ln_state(1, M));
+        let exact = (squares.ln_sum() - all.ln_sum()).exp();
+
+        for (kappa, order) in [(None, Order::Forward), (Some(2.0), Order::Backward)] {
+            let mut rows = vec![[0; LANES]; problem.n_rows];
+            let mut piles = [[M; LANES], [0; LANES]];
+            factor_rows(0).for_each(|row| rows[row] = piles[0]);
+            let (mut splits, mut uniforms) =
+                (Splits::default(), Key::new(2, Purpose::Score).rng().lanes());
+            let risings = kappa.map(|kappa| Risings::new(&problem, kappa));
+            let mut means = [0.0; LANES];
+            for _ in 0..N {
+                let mut cell = Cell { clique, bases, piles: &mut piles, rows: &mut rows };
+                let drawn = match &risings {
+                    None => splits.draw(&mut cell, 0, order, &target, &mut uniforms, &()),
+                    Some(risings) => {
+                        let law = PoweredDivisions { risings, betas: &[1.0; LANES] };
+                        splits.draw(&mut cell, 0, order, &law, &mut uniforms, &())
+                    }
+                };
+                drawn.unwrap();
+                for (mean, &n) in means.iter_mut().zip(&piles[0]) {
+                    *mean += (f64::from(n) / f64::from(M)).powi(2) / N as f64;
+                }
+            }
+            let mean = means.iter().sum::<f64>() / LANES as f64;
+            let variance: f64 = means.iter().map(|x| (x - mean).powi(2)).sum();
+            let error = (variance / (LANES * (LANES - 1)) as f64).sqrt();
+            assert!((mean - exact).abs() < 4.0 * error, "{kappa:?}: {mean} {exact} {error}");
+            assert!(error < 0.02 * exact, "{kappa:?}: {error} of {exact}");
+        }
     }
 }
