@@ -10,9 +10,6 @@ use crate::error::{Error, Result, array_of};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 use crate::urn::Order;
 
-/// Tokens of a cell, and tokens for each of its states, from which they are redrawn together.
-const HEAVY: u64 = 16;
-
 /// A round of pairs for so many states: a sweep leaves none of them out for long.
 const STATES_A_ROUND: usize = 3;
 
@@ -57,10 +54,9 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         problem.check_total()?;
         let plan = &problem.plan;
         let (n_cliques, n_states) = (plan.cliques.len(), plan.n_states);
-        let least = HEAVY.max(n_states as u64);
         let (mut light, mut heavy, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for (cell, &count) in (0..).zip(&problem.counts) {
-            if n_cliques == 1 && count >= least {
+            if problem.is_heavy(count) {
                 places.push(Place::Piles(heavy.len() * n_states));
                 heavy.push(cell);
             } else {

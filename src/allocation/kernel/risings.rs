@@ -5,6 +5,7 @@
 
 use super::splits::{Change, Divisions, add_rising};
 use crate::allocation::model::problem::Problem;
+use crate::math::elementary::ln;
 use crate::math::ln_rising;
 use crate::rng::Lanes;
 
@@ -113,24 +114,27 @@ impl Divisions for PoweredDivisions<'_> {
     }
 
     #[inline(always)]
-    fn place(&self, lane: usize, ln_laws: &mut [f64]) {
-        let (beta, n) = (self.betas[lane], ln_laws.len());
-        if self.risings.kappa.is_infinite() {
+    fn place(&self, lane: usize, first: usize, n_tokens: usize, ln_laws: &mut [f64]) {
+        let (beta, n, kappa) = (self.betas[lane], ln_laws.len(), self.risings.kappa);
+        if kappa.is_infinite() {
             for ln_law in ln_laws {
                 *ln_law *= beta;
             }
-        } else if let Some(piles) = self.risings.of_piles.get(..n) {
+        } else if n_tokens < self.risings.of_piles.len() {
+            let piles = &self.risings.of_piles[first..][..n];
+            let others = &self.risings.of_piles[n_tokens + 1 - first - n..][..n];
             for (ln_law, (one, other)) in
-                ln_laws.iter_mut().zip(piles.iter().zip(piles.iter().rev()))
+                ln_laws.iter_mut().zip(piles.iter().zip(others.iter().rev()))
             {
                 let urns = one + other;
                 *ln_law = urns + beta * (*ln_law - urns);
             }
         } else {
-            for (first, ln_law) in ln_laws.iter_mut().enumerate() {
-                let piles = [first, n - 1 - first].map(|n| self.risings.of_pile(n as i32));
-                let urns = piles[0] + piles[1];
+            let mut urns = 0.0;
+            for (first, ln_law) in (first..).zip(ln_laws) {
                 *ln_law = urns + beta * (*ln_law - urns);
+                let other = n_tokens.saturating_sub(first + 1);
+                urns += ln((kappa + first as f64) / (kappa + other as f64));
             }
         }
     }

@@ -11,7 +11,7 @@ use rand_distr::{Binomial, Distribution as _};
 
 use super::counts::{Counts, Target};
 use super::rounds::pairs;
-use super::strides::Strides;
+use super::strides::{Strides, Weights, stride};
 use crate::allocation::model::plan::Clique;
 use crate::control::Observer;
 use crate::error::{Error, Result};
@@ -39,8 +39,9 @@ pub(crate) trait Divisions {
     /// `start` tokens where none is: up to a constant.
     fn add_row(&self, change: &Change, start: i32, ln_weights: &mut [f64]);
 
-    /// Takes ln of the law's weights to those at the place of a lane on a path.
-    fn place(&self, lane: usize, ln_weights: &mut [f64]);
+    /// Takes ln of the law's weights of `first`, `first + 1`, ... of `n_tokens` in the first state to
+    /// those at the place of a lane on a path: up to a constant.
+    fn place(&self, lane: usize, first: usize, n_tokens: usize, ln_weights: &mut [f64]);
 
     /// ln of what a row that holds `count` tokens brings to the weight of a division.
     fn of_row(&self, change: &Change, count: i32) -> f64;
@@ -56,7 +57,7 @@ impl Divisions for Target<'_> {
     }
 
     #[inline(always)]
-    fn place(&self, _: usize, _: &mut [f64]) {}
+    fn place(&self, _: usize, _: usize, _: usize, _: &mut [f64]) {}
 
     fn of_row(&self, change: &Change, count: i32) -> f64 {
         let (base, n) = (self.base[change.row], f64::from(count));
@@ -109,8 +110,6 @@ pub(crate) struct Splits {
     ln_laws: Vec<f64>,
     /// ln n!.
     ln_factorials: Vec<f64>,
-    /// Divisions of very many tokens, and their weights.
-    divisions: Vec<(i32, f64)>,
 }
 
 /// A cell in memory: its tokens in every state, and the counts of all rows.
@@ -216,16 +215,9 @@ impl Splits {
                 return Err(Error::Stopped);
             }
             let (now, n) = (cell.piles[first][lane], held[lane]);
-            let rows = &*cell.rows;
-            let ln_weight = |there: i32| {
-                let of_row = |change: &Change| {
-                    law.of_row(change, rows[change.row][lane] + change.by * (there - now))
-                };
-                let tokens = [there, n - there];
-                let ln_ways: f64 = tokens.iter().map(|&n| -ln_factorial(n as u64)).sum();
-                law.placed(lane, tokens, changes.iter().map(of_row).sum()) + ln_ways
-            };
-            let mut strides = Strides { n, ln_weight, divisions: &mut self.divisions };
+            let weights = Tokens { law, changes, rows: cell.rows, lane, now, n };
+            let mut strides =
+                Strides { n_tokens: n, stride: stride(n), weights, buffer: &mut self.ln_laws };
             let moved = strides.redraw(now, order, darts.map(|dart| dart[lane])) - now;
             cell.shift([first, second], changes, lane, moved);
         }
@@ -297,6 +289,50 @@ impl Splits {
     }
 }
 
+/// The tokens in two states of a cell, in one lane.
+struct Tokens<'a, D> {
+    law: &'a D,
+    changes: &'a [Change],
+    rows: &'a [Counts],
+    lane: usize,
+    /// Tokens in the first state.
+    now: i32,
+    n: i32,
+}
+
+impl<D: Divisions> Tokens<'_, D> {
+    /// Count of a row with `n` tokens in the first state.
+    fn count(&self, change: &Change, n: i32) -> i32 {
+        self.rows[change.row][self.lane] + change.by * (n - self.now)
+    }
+}
+
+impl<D: Divisions> Weights for Tokens<'_, D> {
+    fn ln_weight(&self, n: i32) -> f64 {
+        let of_row = |change| self.law.of_row(change, self.count(change, n));
+        let tokens = [n, self.n - n];
+        let ln_ways: f64 = tokens.iter().map(|&n| -ln_factorial(n as u64)).sum();
+        self.law.placed(self.lane, tokens, self.changes.iter().map(of_row).sum()) + ln_ways
+    }
+
+    fn ln_weights(&self, first: i32, ln_weights: &mut [f64]) {
+        weigh_neighbours(self, first, ln_weights);
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+fn weigh_neighbours<D: Divisions>(tokens: &Tokens<'_, D>, first: i32, ln_weights: &mut [f64]) {
+    for change in tokens.changes.iter().filter(|change| change.by != 0) {
+        tokens.law.add_row(change, tokens.count(change, first), ln_weights);
+    }
+    tokens.law.place(tokens.lane, first as usize, tokens.n as usize, ln_weights);
+    let mut ln_ways = 0.0;
+    for (n, ln_weight) in (first..).zip(ln_weights) {
+        *ln_weight += ln_ways;
+        ln_ways += ln(f64::from(tokens.n - n).max(1.0) / f64::from(n + 1));
+    }
+}
+
 /// Redraws the tokens of a cell in two states, lane after lane.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 fn divide(
@@ -320,7 +356,7 @@ fn divide(
                 law.add_row(change, start, &mut splits.ln_laws);
             }
         }
-        law.place(lane, &mut splits.ln_laws);
+        law.place(lane, 0, (now + others) as usize, &mut splits.ln_laws);
         let moved = splits.pick(dart) - now;
         cell.shift([first, second], &splits.changes[changes.clone()], lane, moved);
     }

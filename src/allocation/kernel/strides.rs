@@ -1,5 +1,4 @@
-//! Gibbs draws of how very many tokens divide between two states, from some `√n` of the `n + 1`
-//! divisions at a time.
+//! Gibbs draws of how very many tokens divide between two states, from few of all their divisions.
 //!
 //! Two draws leave the law as it is. One is among the divisions that differ by multiples of a stride
 //! from the present one or from its mirror image, the other among as many neighbours as a stride has
@@ -9,15 +8,30 @@
 use crate::math::elementary::exp;
 use crate::urn::Order;
 
-/// The draws of one division, of `n` tokens.
-pub(super) struct Strides<'a, L> {
-    pub(super) n: i32,
+/// Weights of all divisions.
+pub(super) trait Weights {
     /// ln of the weight of so many tokens in the first state.
-    pub(super) ln_weight: L,
-    pub(super) divisions: &'a mut Vec<(i32, f64)>,
+    fn ln_weight(&self, n: i32) -> f64;
+
+    /// Puts ln of the weights from `first` on in the place of zeros, up to a constant.
+    fn ln_weights(&self, first: i32, ln_weights: &mut [f64]);
 }
 
-impl<L: Fn(i32) -> f64> Strides<'_, L> {
+/// The stride that takes least time: of neighbours, a weight takes a hundredth of that of a division
+/// far from all others.
+pub(super) fn stride(n_tokens: i32) -> i32 {
+    (10.0 * f64::from(n_tokens).sqrt()).ceil() as i32
+}
+
+/// The draws of one division.
+pub(super) struct Strides<'a, W> {
+    pub(super) n_tokens: i32,
+    pub(super) stride: i32,
+    pub(super) weights: W,
+    pub(super) buffer: &'a mut Vec<f64>,
+}
+
+impl<W: Weights> Strides<'_, W> {
     /// Both draws, one after the other, backwards in the opposite order: the tokens in the first
     /// state, where `now` are before.
     pub(super) fn redraw(&mut self, now: i32, order: Order, darts: [f64; 3]) -> i32 {
@@ -34,48 +48,47 @@ impl<L: Fn(i32) -> f64> Strides<'_, L> {
         }
     }
 
-    fn stride(&self) -> i32 {
-        f64::from(self.n).sqrt().ceil().max(1.0) as i32
-    }
-
     /// Among multiples of a stride.
     fn far(&mut self, now: i32, dart: f64) -> i32 {
-        let stride = self.stride();
-        let (rest, mirrored) = (now % stride, (self.n - now) % stride);
-        self.divisions.clear();
-        self.weigh(rest, stride, self.n);
-        if mirrored != rest {
-            self.weigh(mirrored, stride, self.n);
-        }
-        self.pick(dart)
+        let (rest, mirrored) = (now % self.stride, (self.n_tokens - now) % self.stride);
+        let n_mirrored = if mirrored == rest { 0 } else { self.n_from(mirrored) };
+        let n = self.n_from(rest);
+        let division = |index: i32| match index - n {
+            beyond if beyond < 0 => rest + index * self.stride,
+            beyond => mirrored + beyond * self.stride,
+        };
+        self.buffer.clear();
+        let ln_weights = (0..n + n_mirrored).map(|index| self.weights.ln_weight(division(index)));
+        self.buffer.extend(ln_weights);
+        division(pick(self.buffer, dart))
+    }
+
+    /// Divisions at multiples of the stride from `first` on.
+    fn n_from(&self, first: i32) -> i32 {
+        if first > self.n_tokens { 0 } else { (self.n_tokens - first) / self.stride + 1 }
     }
 
     /// Among neighbours.
     fn near(&mut self, now: i32, offset: f64, dart: f64) -> i32 {
-        let stride = self.stride();
-        let first = now - (offset * f64::from(stride)) as i32;
-        self.divisions.clear();
-        self.weigh(first.max(0), 1, (first + stride - 1).min(self.n));
-        self.pick(dart)
+        let from = now - (offset * f64::from(self.stride)) as i32;
+        let (first, last) = (from.max(0), (from + self.stride - 1).min(self.n_tokens));
+        self.buffer.clear();
+        self.buffer.resize((last - first + 1) as usize, 0.0);
+        self.weights.ln_weights(first, self.buffer);
+        first + pick(self.buffer, dart)
     }
+}
 
-    /// Weighs the divisions from `first` to `last`.
-    fn weigh(&mut self, first: i32, stride: i32, last: i32) {
-        let divisions = (first..=last).step_by(stride as usize);
-        self.divisions.extend(divisions.map(|n| (n, (self.ln_weight)(n))));
+/// Draws an index with these ln of weights, which become cumulative sums.
+fn pick(ln_weights: &mut [f64], dart: f64) -> i32 {
+    let most = ln_weights.iter().fold(f64::NEG_INFINITY, |most, &ln| most.max(ln));
+    let mut total = 0.0;
+    for weight in &mut *ln_weights {
+        total += exp(*weight - most);
+        *weight = total;
     }
-
-    /// Draws one of the divisions that have been weighed.
-    fn pick(&mut self, dart: f64) -> i32 {
-        let most = self.divisions.iter().fold(f64::NEG_INFINITY, |most, &(_, ln)| most.max(ln));
-        let mut total = 0.0;
-        for (_, weight) in &mut *self.divisions {
-            total += exp(*weight - most);
-            *weight = total;
-        }
-        let passed = self.divisions.partition_point(|&(_, sum)| sum <= dart * total);
-        self.divisions[passed.min(self.divisions.len() - 1)].0
-    }
+    let passed = ln_weights.partition_point(|&sum| sum <= dart * total);
+    passed.min(ln_weights.len() - 1) as i32
 }
 
 #[cfg(test)]
@@ -84,6 +97,18 @@ mod tests {
     use crate::math::{LogSum, ln_binomial, ln_rising};
     use crate::rng::{Key, Purpose};
     use rand::RngExt as _;
+
+    impl<L: Fn(i32) -> f64> Weights for L {
+        fn ln_weight(&self, n: i32) -> f64 {
+            self(n)
+        }
+
+        fn ln_weights(&self, first: i32, ln_weights: &mut [f64]) {
+            for (n, ln_weight) in (first..).zip(ln_weights) {
+                *ln_weight = self(n) + 3.0;
+            }
+        }
+    }
 
     /// Tokens that shun a division in halves, with other states that hold more of one than of the
     /// other.
@@ -104,10 +129,10 @@ mod tests {
             let ln_total = all.ln_sum();
             let mut rng = Key::new(7, Purpose::Score).rng();
             let (mut now, mut n_drawn) = (n_tokens / 2, vec![0.0; n_tokens as usize + 1]);
-            let mut divisions = Vec::new();
+            let mut buffer = Vec::new();
             for _ in 0..N_DRAWS {
-                let ln_weight = |n| ln_weight(n, n_tokens);
-                let mut strides = Strides { n: n_tokens, ln_weight, divisions: &mut divisions };
+                let weights = |n| ln_weight(n, n_tokens);
+                let mut strides = Strides { n_tokens, stride: 13, weights, buffer: &mut buffer };
                 now = strides.redraw(now, order, std::array::from_fn(|_| rng.random()));
                 n_drawn[now as usize] += 1.0;
             }
@@ -129,13 +154,13 @@ mod tests {
         const N: i32 = 12;
         const N_DRAWS: usize = 200_000;
         let law: Vec<f64> = (0..=N).map(|n| (1.5 * f64::from(n)).cos().exp()).collect();
-        let mut divisions = Vec::new();
+        let mut buffer = Vec::new();
         let mut rng = Key::new(8, Purpose::Score).rng();
         let mut shares = |from: i32, order| {
             let mut n_drawn = [0.0; N as usize + 1];
             for _ in 0..N_DRAWS {
-                let ln_weight = |n: i32| law[n as usize].ln();
-                let mut strides = Strides { n: N, ln_weight, divisions: &mut divisions };
+                let weights = |n: i32| law[n as usize].ln();
+                let mut strides = Strides { n_tokens: N, stride: 4, weights, buffer: &mut buffer };
                 let to = strides.redraw(from, order, std::array::from_fn(|_| rng.random()));
                 n_drawn[to as usize] += 1.0 / N_DRAWS as f64;
             }
