@@ -3,7 +3,7 @@
 // Inlined into kernels that are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
 
-use super::splits::{Change, Divisions, add_rising};
+use super::splits::{Change, Divisions, add_rising, add_sums};
 use crate::allocation::model::problem::Problem;
 use crate::math::elementary::ln;
 use crate::math::ln_rising;
@@ -130,12 +130,10 @@ impl Divisions for PoweredDivisions<'_> {
                 *ln_law = urns + beta * (*ln_law - urns);
             }
         } else {
-            let mut urns = 0.0;
-            for (first, ln_law) in (first..).zip(ln_laws) {
-                *ln_law = urns + beta * (*ln_law - urns);
-                let other = n_tokens.saturating_sub(first + 1);
-                urns += ln((kappa + first as f64) / (kappa + other as f64));
-            }
+            ln_laws.iter_mut().for_each(|ln_law| *ln_law *= beta);
+            let (first, others) = (first as f64, n_tokens as f64 - first as f64 - 1.0);
+            let ratio = |n: f64| (kappa + first + n) / (kappa + (others - n).max(0.0));
+            add_sums(ln_laws, |n| (1.0 - beta) * ln(ratio(n)));
         }
     }
 

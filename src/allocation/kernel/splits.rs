@@ -83,14 +83,33 @@ pub(crate) fn add_rising(
     start: i32,
     ln_weights: &mut [f64],
 ) {
-    let (exponent, mut sum) = (f64::from(change.exponent * change.by.signum()), 0.0);
-    for (n, ln_weight) in (0..).zip(ln_weights) {
-        *ln_weight += sum;
-        for hit in 0..change.by.abs() {
-            let hit = if change.by > 0 { hit } else { -1 - hit };
-            let count = start + change.by * n + hit;
-            // Beyond the last division a row may hold less than nothing.
-            sum += exponent * ln((base + unit * f64::from(count)).max(f64::MIN_POSITIVE));
+    let exponent = f64::from(change.exponent * change.by.signum());
+    let (first, by) = (f64::from(start.min(start + change.by.signum())), f64::from(change.by));
+    // Beyond the last division a row may hold less than nothing.
+    let term = |count: f64| exponent * ln((base + unit * count).max(f64::MIN_POSITIVE));
+    if change.by.abs() == 1 {
+        add_sums(ln_weights, |n| term(first + by * n));
+    } else {
+        let hits = |n: f64| {
+            (0..change.by.abs()).map(move |hit| first + by * n + by.signum() * f64::from(hit))
+        };
+        add_sums(ln_weights, |n| hits(n).map(term).sum());
+    }
+}
+
+/// Adds, to the number at each n, the sum of the terms before it: some at a time, in vector registers.
+#[inline(always)]
+pub(crate) fn add_sums(numbers: &mut [f64], term: impl Fn(f64) -> f64) {
+    const PART: usize = 64;
+    let mut sum = 0.0;
+    for (part, numbers) in (0..).zip(numbers.chunks_mut(PART)) {
+        let mut terms = [0.0; PART];
+        for (n, x) in terms.iter_mut().enumerate() {
+            *x = term((part * PART + n) as f64);
+        }
+        for (number, x) in numbers.iter_mut().zip(terms) {
+            *number += sum;
+            sum += x;
         }
     }
 }
@@ -326,11 +345,8 @@ fn weigh_neighbours<D: Divisions>(tokens: &Tokens<'_, D>, first: i32, ln_weights
         tokens.law.add_row(change, tokens.count(change, first), ln_weights);
     }
     tokens.law.place(tokens.lane, first as usize, tokens.n as usize, ln_weights);
-    let mut ln_ways = 0.0;
-    for (n, ln_weight) in (first..).zip(ln_weights) {
-        *ln_weight += ln_ways;
-        ln_ways += ln(f64::from(tokens.n - n).max(1.0) / f64::from(n + 1));
-    }
+    let (first, n_tokens) = (f64::from(first), f64::from(tokens.n));
+    add_sums(ln_weights, |n| ln((n_tokens - first - n).max(1.0) / (first + n + 1.0)));
 }
 
 /// Redraws the tokens of a cell in two states, lane after lane.

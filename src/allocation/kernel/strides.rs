@@ -81,10 +81,16 @@ impl<W: Weights> Strides<'_, W> {
 
 /// Draws an index with these ln of weights, which become cumulative sums.
 fn pick(ln_weights: &mut [f64], dart: f64) -> i32 {
-    let most = ln_weights.iter().fold(f64::NEG_INFINITY, |most, &ln| most.max(ln));
+    let mut most = f64::NEG_INFINITY;
+    for &ln_weight in &*ln_weights {
+        most = if ln_weight > most { ln_weight } else { most };
+    }
+    for weight in &mut *ln_weights {
+        *weight = exp(*weight - most);
+    }
     let mut total = 0.0;
     for weight in &mut *ln_weights {
-        total += exp(*weight - most);
+        total += *weight;
         *weight = total;
     }
     let passed = ln_weights.partition_point(|&sum| sum <= dart * total);
