@@ -84,7 +84,7 @@ impl Target for Allocations<'_> {
         beta
     }
 
-    fn chains(&self, rng: &mut Rng, observer: &impl Observer) -> Result<Tempered<'_>> {
+    fn chains(&self, _: usize, rng: &mut Rng, observer: &impl Observer) -> Result<Tempered<'_>> {
         let chains = chains::Chains::uniform(self.problem, rng, observer)?;
         Ok(Tempered::new(chains, self.problem, &self.risings, &self.alphas, rng))
     }
@@ -130,7 +130,7 @@ impl<'a> Path<Rng> for &'a Allocations<'a> {
         rng: &mut Rng,
         observer: &impl Observer,
     ) -> Result<Tempered<'a>> {
-        let mut chains = self.chains(rng, observer)?;
+        let mut chains = self.chains(0, rng, observer)?;
         chains.sweep([*reference; LANES], Order::Forward, observer)?;
         Ok(chains)
     }

@@ -18,7 +18,7 @@ pub fn anneal<'a, T: Target>(
     key: Key,
     observer: &impl Observer,
 ) -> Result<T::Chains<'a>> {
-    let mut chains = target.chains(&mut key.rng(), observer)?;
+    let mut chains = target.chains(0, &mut key.rng(), observer)?;
     pilot(target, &mut chains, observer)?;
     Ok(chains)
 }
@@ -34,7 +34,7 @@ pub fn schedule<T: Target>(
     key: Key,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let mut chains = target.chains(&mut key.rng(), observer)?;
+    let mut chains = target.chains(0, &mut key.rng(), observer)?;
     Ok(pilot(target, &mut chains, observer)?.ladder(n_steps + 1))
 }
 
@@ -96,9 +96,8 @@ pub fn temper_and_draw<'a, T: Target>(
     key: Key,
     observer: &impl Observer,
 ) -> Result<(Outcome, Draws<'a, T>)> {
-    let start = |replicate: usize| {
-        Replicate::new(target, key.unit(replicate as u64), options.max_chains, observer)
-    };
+    let start =
+        |replicate: usize| Replicate::new(target, replicate, key, options.max_chains, observer);
     let mut replicates: Vec<Replicate<T::Chains<'_>>> =
         (0..options.n_replicates).into_par_iter().map(start).collect::<Result<_>>()?;
     let n_groups: usize = replicates.iter().map(Replicate::n_groups).sum();
@@ -171,7 +170,7 @@ mod tests {
             beta
         }
 
-        fn chains(&self, rng: &mut Rng, _: &impl Observer) -> Result<Walkers<'_>> {
+        fn chains(&self, _: usize, rng: &mut Rng, _: &impl Observer) -> Result<Walkers<'_>> {
             Ok(Walkers { values: &self.0, states: [0; LANES], uniforms: rng.lanes() })
         }
 

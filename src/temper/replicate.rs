@@ -65,6 +65,7 @@ impl<C: Chains> Replicate<C> {
     /// Those of the target.
     pub(super) fn new<'a, T>(
         target: &'a T,
+        replicate: usize,
         key: Key,
         max_chains: usize,
         observer: &impl Observer,
@@ -72,13 +73,14 @@ impl<C: Chains> Replicate<C> {
     where
         T: Target<Level = C::Level, Chains<'a> = C>,
     {
-        let mut first = target.chains(&mut key.unit(1).rng(), observer)?;
+        let key = key.unit(replicate as u64);
+        let mut first = target.chains(replicate, &mut key.unit(1).rng(), observer)?;
         let pilot = pilot(target, &mut first, observer)?;
         let most = max_chains.div_ceil(LANES).max(1);
         let n_groups = ((CHAINS_PER_BARRIER * pilot.total()) as usize + 1).div_ceil(LANES);
         let mut groups = vec![first];
         for group in 1..n_groups.clamp(1, most) as u64 {
-            groups.push(target.chains(&mut key.unit(1 + group).rng(), observer)?);
+            groups.push(target.chains(replicate, &mut key.unit(1 + group).rng(), observer)?);
         }
         let n = groups.len() * LANES;
         let mut replicate = Replicate {

@@ -17,12 +17,17 @@ pub trait Target: Sync {
     /// The level of an inverse temperature.
     fn level(&self, beta: f64) -> Self::Level;
 
-    /// Chains drawn from the reference.
+    /// Chains of a replicate, drawn from the reference.
     ///
     /// # Errors
     /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop; [`Error::Memory`](crate::Error::Memory) for more than memory
     /// holds.
-    fn chains(&self, rng: &mut Rng, observer: &impl Observer) -> Result<Self::Chains<'_>>;
+    fn chains(
+        &self,
+        replicate: usize,
+        rng: &mut Rng,
+        observer: &impl Observer,
+    ) -> Result<Self::Chains<'_>>;
 
     /// Cost of one sweep of the chains in lockstep, in draws of one number.
     fn sweep_cost(&self) -> f64;

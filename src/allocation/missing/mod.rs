@@ -4,5 +4,6 @@ pub(crate) mod ascent;
 pub(crate) mod completion;
 mod evidence;
 pub(crate) mod incomplete;
+mod release;
 mod tempered;
 mod totals;

@@ -1,49 +1,43 @@
-//! Missing cells by tempering, and by letting go of them bit by bit.
+//! Missing cells by tempering, twice: from independent tokens to the law in which missing cells are
+//! empty, and from there to the law in which they are missing ([`Release`]).
 //!
-//! Given the tables θ and the allocation S of the T observed tokens, a cell that was observed for a
-//! share 1 - t of its intensity, and empty, leaves
-//!
-//! p_t(S, θ) ∝ p(θ) Π θ^S (b + 1 - t ρ)^-(a + T),
-//!
-//! where ρ is the probability of all missing cells under θ, and λ is integrated out. At t = 0 they
-//! are empty cells: tempering finds their evidence, and draws from it. At t = 1 they are missing. On
-//! the way, particles are weighted and resampled (Del Moral, Doucet and Jasra 2006):
-//!
-//! Pr(X_observed) = Pr(X, empty) E Π ((b + 1 - t ρ) / (b + 1 - t' ρ))^(a + T).
-//!
-//! A sweep draws λ ~ Gamma(a + T, b + 1 - t ρ), of every missing cell Poisson(λ t p) tokens, the
-//! tables given all tokens, and the allocation given the tables.
+//! Pr(X_observed) = Pr(X, empty) Z, with Z the ratio of the normalising constants of the second path.
 
-use rand::RngExt as _;
-use rand_distr::{Distribution as _, Poisson};
 use rayon::prelude::*;
 
 use super::completion::Completion;
 use super::incomplete::Incomplete;
+use super::release::Release;
 use super::totals::{End, Sums};
 use crate::allocation::ascent::decomposition::Tables;
-use crate::allocation::ascent::sum_product::SumProduct;
 use crate::allocation::evidence::Settings;
 use crate::allocation::memory::Load;
 use crate::allocation::model::problem::Problem;
-use crate::allocation::posterior::{Draw, posterior};
+use crate::allocation::posterior::{Posterior, posterior};
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
-use crate::math::{LogSum, ln_factorial, ln_gamma_variate, ln_rising, systematic_offspring};
-use crate::rng::{Key, Purpose, Rng};
-use crate::temper::Outcome;
+use crate::math::{ln_factorial, ln_rising};
+use crate::rng::{Key, Purpose};
+use crate::temper::{Options, Outcome, temper_and_draw};
 
-/// Particles of a replicate.
-const N_PARTICLES: usize = 64;
+/// Chains of a ladder of the second path, at most.
+const MAX_CHAINS: usize = 64;
 
-/// Effective share of the particles that a step keeps.
-const KEPT: f64 = 0.9;
+/// Numbers that the draws of a replicate hold, between the least and the most draws.
+const HELD: usize = 1 << 22;
 
-/// Sweeps at the end, whose tables are averaged over.
-const N_SWEEPS: usize = 32;
+/// Draws of a replicate that are held at the start of the second path.
+const STARTS: [usize; 2] = [64, 1024];
 
-/// Halvings in the search for a step.
-const BISECTIONS: usize = 40;
+/// Draws of a replicate at its end.
+const KEPT: [usize; 2] = [32, 1024];
+
+/// Standard error at which the second path ends, if a larger one is not asked for: totals and expected
+/// counts take more draws than the evidence.
+const TARGET: f64 = 0.05;
+
+/// Parts of the draws of a replicate that are compared, beside the replicates.
+const N_PARTS: usize = 4;
 
 /// Joint states of all hidden nodes, at most.
 const JOINT_STATES: usize = 1 << 12;
@@ -58,7 +52,8 @@ impl Incomplete {
     /// Evidence by total and expected counts.
     ///
     /// # Errors
-    /// Those of [`posterior`]; [`Error::Graph`] for hidden nodes with too many joint states.
+    /// Those of [`posterior`]; [`Error::Graph`] for hidden nodes with too many joint states;
+    /// [`Error::Stopped`] when the observer asks to stop.
     pub fn temper(
         &self,
         settings: &Settings,
@@ -69,39 +64,105 @@ impl Incomplete {
         let Incomplete { network, data, .. } = self;
         let tables = joined(self.tables()?)?;
         let n_replicates = settings.n_replicates();
-        let n_shares = N_PARTICLES * (2 * tables.problem.n_rows() + tables.problem.missing.len());
-        Load { n_shares, ..Load::default() }.check(n_replicates)?;
+        let (n_rows, n_missing) = (tables.problem.n_rows(), tables.problem.missing.len());
+        let draws = |[least, most]: [usize; 2], n: usize| (HELD / n.max(1)).clamp(least, most);
+        let (n_starts, n_kept) = (draws(STARTS, n_rows), draws(KEPT, n_missing));
+        let n_shares =
+            n_starts * n_rows + n_kept * n_missing + MAX_CHAINS * (2 * n_rows + n_missing);
+        Load { n_shares: n_replicates * n_shares, ..Load::default() }.check(1)?;
+
         let problem = Problem::new(network, data, self.order.as_deref())?;
-        let n_draws = N_PARTICLES * n_replicates;
-        let found = posterior(&problem, settings, n_draws, seed, observer)?;
-        let empty = found.tempering.as_ref().map(Outcome::estimate);
-        let ln_empty = problem.ln_total(self.rate)
-            + empty.map_or(problem.ln_visible + problem.ln_arrangements, |found| found.ln_value);
+        let found = posterior(&problem, settings, n_replicates * n_starts, seed, observer)?;
         let release = Release {
             tables: &tables,
             shape: self.concentration + problem.n_tokens() as f64,
             rate: self.rate,
-            end: self.end(max_total, LEFT),
+            starts: self.starts(&found, &tables.problem, n_replicates),
+        };
+        let options = Options {
+            n_replicates,
+            target_std_error: settings.target_std_error().min(TARGET),
+            max_scans: settings.n_samples,
+            max_chains: MAX_CHAINS,
         };
         let key = Key::new(seed, Purpose::Parameters);
-        let run = |replicate: usize| {
-            let is_own = |draw: &&Draw| found.tempering.is_none() || draw.replicate == replicate;
-            let draws = found.draws.iter().filter(is_own);
-            let counts = |draw: &Draw| draw.counts(network, data, &found.hidden);
-            let starts = draws.map(|draw| rows_of(&tables.problem, &counts(draw))).collect();
-            release.run(starts, &mut key.unit(replicate as u64).rng(), observer)
+        let (mut released, kept) = temper_and_draw(&release, &options, n_kept, key, observer)?;
+        observer.check_stop()?;
+        released.converged =
+            released.has_come_round() && released.std_error() <= settings.target_std_error();
+        let empty = found.tempering.as_ref().map(Outcome::estimate);
+        let constant = problem.ln_total(self.rate);
+        let ln_empty = constant
+            + empty.map_or(problem.ln_visible + problem.ln_arrangements, |found| found.ln_value);
+        let released = released.raised(ln_empty);
+        let totals = Totals {
+            shape: release.shape,
+            rate: release.rate,
+            end: self.end(max_total, LEFT),
+            ln_evidence: released.ln_value(),
         };
-        let runs: Vec<Run> = (0..n_replicates).into_par_iter().map(run).collect::<Result<_>>()?;
-        let n_totals = release.n_totals(&runs, observer)?;
-        let sums = |run| release.sums(run, ln_empty, n_totals, observer);
-        let sums: Vec<Sums> = runs.par_iter().map(sums).collect::<Result<_>>()?;
-        let mut completion = self.completion(&sums, n_draws);
-        // The evidence of the empty cells is common to all replicates.
-        let common = empty.map_or(0.0, |found| found.std_error);
-        for found in completion.ln_joint.iter_mut().chain([&mut completion.evidence]) {
-            found.std_error = found.std_error.hypot(common);
+        let error = released.std_error().hypot(empty.map_or(0.0, |found| found.std_error));
+        let mut completion = self.summed(&totals, &kept, observer)?;
+        completion.evidence.std_error = error;
+        for found in &mut completion.ln_joint {
+            found.std_error = found.std_error.hypot(error);
         }
-        completion.tempering = found.tempering;
+        completion.tempering = Some(match found.tempering {
+            Some(tempering) if !tempering.converged => tempering.raised(constant),
+            _ => released,
+        });
+        Ok(completion)
+    }
+
+    /// Allocations with empty cells, row after row, those of each replicate.
+    fn starts(
+        &self,
+        found: &Posterior,
+        problem: &Problem,
+        n_replicates: usize,
+    ) -> Vec<Vec<Vec<f64>>> {
+        // There is but one allocation where nothing is hidden.
+        let (n_blocks, n_draws) =
+            if found.tempering.is_some() { (n_replicates, found.draws.len()) } else { (1, 1) };
+        let mut starts = vec![Vec::new(); n_blocks];
+        for draw in &found.draws[..n_draws] {
+            let counts = draw.counts(&self.network, &self.data, &found.hidden);
+            starts[draw.replicate].push(rows_of(problem, &counts));
+        }
+        starts
+    }
+
+    /// Sums over the draws, with the larger error of that between replicates and that between parts of
+    /// them.
+    fn summed(
+        &self,
+        totals: &Totals,
+        kept: &[Vec<Vec<f64>>],
+        observer: &impl Observer,
+    ) -> Result<Completion> {
+        let n_draws = kept.iter().map(Vec::len).sum();
+        let whole: Vec<Draws> = kept.par_iter().map(|cells| totals.draws(cells)).collect();
+        let parts =
+            kept.par_iter().flat_map(|cells| cells.par_chunks(cells.len().div_ceil(N_PARTS)));
+        let parts: Vec<Draws> = parts.map(|cells| totals.draws(cells)).collect();
+        let n_totals = totals.n_totals(&whole, observer)?;
+        let of = |draws: &[Draws]| -> Result<Completion> {
+            let sums = draws.par_iter().map(|draws| totals.sums(draws, n_totals, observer));
+            Ok(self.completion(&sums.collect::<Result<Vec<_>>>()?, n_draws))
+        };
+        let (mut completion, of_parts) = (of(&whole)?, of(&parts)?);
+        for (found, part) in completion.ln_joint.iter_mut().zip(&of_parts.ln_joint) {
+            found.std_error = found.std_error.max(part.std_error);
+        }
+        let shares = [
+            (&mut completion.posterior, &of_parts.posterior),
+            (&mut completion.expected, &of_parts.expected),
+        ];
+        for (found, parts) in shares {
+            for ((_, error), (_, of_part)) in found.iter_mut().zip(parts) {
+                *error = error.max(*of_part);
+            }
+        }
         Ok(completion)
     }
 }
@@ -124,142 +185,35 @@ fn rows_of(problem: &Problem, whole: &[Vec<f64>]) -> Vec<f64> {
     tables.flat_map(|(laid, whole)| laid.cells().into_iter().map(|cell| whole[cell])).collect()
 }
 
-/// Tables and the allocation of the observed tokens.
-#[derive(Clone)]
-struct Particle {
-    /// Observed tokens, row after row.
-    counts: Vec<f64>,
-    /// Conditional probabilities, row after row.
-    weights: Vec<f64>,
-    /// Probability of every missing cell.
-    cells: Vec<f64>,
-}
-
-impl Particle {
-    fn share(&self) -> f64 {
-        self.cells.iter().sum::<f64>().min(1.0)
-    }
-}
-
-/// Estimates of one replicate.
-struct Run {
-    /// ln of the evidence over that of empty cells.
-    ln_ratio: f64,
+/// Draws of the probabilities of the missing cells.
+struct Draws {
     /// Expected counts of the missing cells.
     expected: Vec<f64>,
-    /// Probabilities of all missing cells under the tables.
+    /// Probabilities of all missing cells together.
     shares: Vec<f64>,
 }
 
-/// The way from empty cells to missing ones.
-struct Release<'a> {
-    tables: &'a Tables,
+/// The law of the missing tokens, given the probability of the missing cells.
+struct Totals {
     /// a + T.
     shape: f64,
     /// b.
     rate: f64,
     end: End,
+    ln_evidence: f64,
 }
 
-impl Release<'_> {
-    fn run(&self, starts: Vec<Vec<f64>>, rng: &mut Rng, observer: &impl Observer) -> Result<Run> {
-        let mut sum_product = SumProduct::new(&self.tables.problem);
-        let n_missing = self.tables.problem.missing.len();
-        let begin = |counts: Vec<f64>| {
-            let weights = vec![0.0; counts.len()];
-            Particle { counts, weights, cells: vec![0.0; n_missing] }
-        };
-        let mut particles: Vec<Particle> = starts.into_iter().map(begin).collect();
-        let (mut t, mut ln_ratio) = (0.0, 0.0);
-        let mut total = vec![0.0; self.tables.problem.n_rows()];
-        for particle in &mut particles {
-            self.sweep(particle, t, &mut total, &mut sum_product, rng);
+impl Totals {
+    fn draws(&self, of_cells: &[Vec<f64>]) -> Draws {
+        let mut expected = vec![0.0; of_cells.first().map_or(0, Vec::len)];
+        let mut shares = Vec::with_capacity(of_cells.len());
+        for cells in of_cells {
+            let share = cells.iter().sum::<f64>().min(1.0);
+            let scale = self.mean(share) / share.max(f64::MIN_POSITIVE) / of_cells.len() as f64;
+            expected.iter_mut().zip(cells).for_each(|(expected, cell)| *expected += scale * cell);
+            shares.push(share);
         }
-        while t < 1.0 {
-            observer.check_stop()?;
-            let next = self.next(t, &particles);
-            let ln_weights = self.ln_weights(t, next, &particles);
-            let sum: LogSum = ln_weights.iter().copied().collect();
-            ln_ratio += sum.ln_mean();
-            particles = resampled(&particles, &ln_weights, rng);
-            t = next;
-            for particle in &mut particles {
-                self.sweep(particle, t, &mut total, &mut sum_product, rng);
-            }
-        }
-        let mut expected = vec![0.0; n_missing];
-        let mut shares = Vec::with_capacity(N_SWEEPS * particles.len());
-        for _ in 0..N_SWEEPS {
-            observer.check_stop()?;
-            for particle in &mut particles {
-                self.sweep(particle, 1.0, &mut total, &mut sum_product, rng);
-                let share = particle.share();
-                let scale = self.mean(share) / share.max(f64::MIN_POSITIVE);
-                let cells = expected.iter_mut().zip(&particle.cells);
-                cells.for_each(|(expected, cell)| *expected += scale * cell);
-                shares.push(share);
-            }
-        }
-        let n = shares.len() as f64;
-        expected.iter_mut().for_each(|expected| *expected /= n);
-        Ok(Run { ln_ratio, expected, shares })
-    }
-
-    /// One Gibbs step at t.
-    fn sweep(
-        &self,
-        particle: &mut Particle,
-        t: f64,
-        total: &mut [f64],
-        sum_product: &mut SumProduct<'_>,
-        rng: &mut Rng,
-    ) {
-        let problem = &self.tables.problem;
-        total.copy_from_slice(&particle.counts);
-        let left = self.rate + 1.0 - t * particle.share();
-        let intensity = t * ln_gamma_variate(self.shape, rng).exp() / left;
-        for (cell, &probability) in problem.missing.clone().zip(&particle.cells) {
-            let tokens = Poisson::new(intensity * probability).map_or(0.0, |law| law.sample(rng));
-            if tokens > 0.0 {
-                sum_product.collect(cell, &particle.weights);
-                sum_product.draw(cell, tokens as u64, total, rng);
-            }
-        }
-        self.tables.draw(total, &mut particle.weights, rng);
-        particle.counts.fill(0.0);
-        for cell in 0..problem.missing.start {
-            sum_product.collect(cell, &particle.weights);
-            sum_product.draw(cell, problem.counts[cell as usize], &mut particle.counts, rng);
-        }
-        for (cell, probability) in problem.missing.clone().zip(&mut particle.cells) {
-            *probability = sum_product.collect(cell, &particle.weights);
-        }
-    }
-
-    fn ln_weights(&self, t: f64, next: f64, particles: &[Particle]) -> Vec<f64> {
-        let ln_left = |t: f64, share: f64| (self.rate + 1.0 - t * share).ln();
-        let ln_weight = |particle: &Particle| {
-            let share = particle.share();
-            self.shape * (ln_left(t, share) - ln_left(next, share))
-        };
-        particles.iter().map(ln_weight).collect()
-    }
-
-    /// The largest t that leaves enough of the particles effective.
-    fn next(&self, t: f64, particles: &[Particle]) -> f64 {
-        let keeps = |next: f64| {
-            let sum: LogSum = self.ln_weights(t, next, particles).into_iter().collect();
-            sum.n_eff() >= KEPT * particles.len() as f64
-        };
-        if keeps(1.0) {
-            return 1.0;
-        }
-        let (mut low, mut high) = (t, 1.0);
-        for _ in 0..BISECTIONS {
-            let middle = low + (high - low) / 2.0;
-            if keeps(middle) { low = middle } else { high = middle }
-        }
-        high
+        Draws { expected, shares }
     }
 
     /// Calls with m < n and Pr(m missing tokens), where that is a normal number, given the share of
@@ -314,15 +268,15 @@ impl Release<'_> {
     }
 
     /// Totals to list, until those beyond have next to none of the evidence.
-    fn n_totals(&self, runs: &[Run], observer: &impl Observer) -> Result<usize> {
+    fn n_totals(&self, runs: &[Draws], observer: &impl Observer) -> Result<usize> {
         if let End::Drawn(n) = self.end {
             return Ok((n as usize).saturating_add(1).min(MOST_TOTALS));
         }
-        let mean = |run: &Run| run.expected.iter().sum::<f64>();
+        let mean = |run: &Draws| run.expected.iter().sum::<f64>();
         let most = runs.iter().map(mean).fold(0.0, f64::max);
         let mut n = (2.0 * most) as usize + 32;
         while n < MOST_TOTALS {
-            let listed = |run: &Run| Ok(self.law(&run.shares, n, observer)?.iter().sum::<f64>());
+            let listed = |run: &Draws| Ok(self.law(&run.shares, n, observer)?.iter().sum::<f64>());
             let listed: Vec<f64> = runs.par_iter().map(listed).collect::<Result<_>>()?;
             if listed.into_iter().all(|listed| 1.0 - listed < LEFT) {
                 break;
@@ -332,33 +286,16 @@ impl Release<'_> {
         Ok(n.min(MOST_TOTALS))
     }
 
-    fn sums(
-        &self,
-        run: &Run,
-        ln_empty: f64,
-        n_totals: usize,
-        observer: &impl Observer,
-    ) -> Result<Sums> {
-        let ln_evidence = ln_empty + run.ln_ratio;
-        let law = self.law(&run.shares, n_totals, observer)?;
+    fn sums(&self, draws: &Draws, n_totals: usize, observer: &impl Observer) -> Result<Sums> {
+        let law = self.law(&draws.shares, n_totals, observer)?;
         let left = (1.0 - law.iter().sum::<f64>()).max(f64::EPSILON);
         Ok(Sums {
-            ln_joint: law.iter().map(|p| ln_evidence + p.ln()).collect(),
-            counts: run.expected.clone(),
-            ln_unit: ln_evidence,
-            ln_remainder: ln_evidence + left.ln(),
+            ln_joint: law.iter().map(|p| self.ln_evidence + p.ln()).collect(),
+            counts: draws.expected.clone(),
+            ln_unit: self.ln_evidence,
+            ln_remainder: self.ln_evidence + left.ln(),
         })
     }
-}
-
-/// Particles drawn by their weights.
-fn resampled(particles: &[Particle], ln_weights: &[f64], rng: &mut Rng) -> Vec<Particle> {
-    let top = ln_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weights: Vec<f64> = ln_weights.iter().map(|ln_weight| (ln_weight - top).exp()).collect();
-    let mut offspring = vec![0; particles.len()];
-    systematic_offspring(&weights, &mut offspring, rng.random());
-    let children = particles.iter().zip(&offspring);
-    children.flat_map(|(particle, &n)| std::iter::repeat_n(particle.clone(), n as usize)).collect()
 }
 
 #[cfg(test)]
@@ -367,6 +304,7 @@ mod tests {
     use crate::allocation::evidence::{Method, Sampler};
     use crate::allocation::model::network::{Network, Prior};
     use crate::counts::CountTensor;
+    use crate::math::LogSum;
 
     /// Sizes, parents and ties of the nodes.
     type Graph<'a> = (&'a [usize], &'a [&'a [usize]], &'a [Vec<usize>]);

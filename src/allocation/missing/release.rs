@@ -1,0 +1,161 @@
+//! The way from empty cells to missing ones: a path of tempering.
+//!
+//! Given the tables θ and the allocation S of the T observed tokens, with λ integrated out, cells that
+//! are missing at a share β of the shape of λ, and empty at the rest, leave
+//!
+//! γ_β(S, θ) ∝ p(θ) Π θ^S (b + 1)^-(1-β)(a + T) (b + 1 - ρ)^-β(a + T),
+//!
+//! where ρ is the probability of all missing cells under θ. At β = 0 they are empty cells, at β = 1
+//! missing ones. A sweep draws an intensity λ ~ Gamma(β (a + T), b + 1 - ρ), of every missing cell
+//! Poisson(λ p) tokens, the tables given all tokens, and the allocation given the tables.
+
+use rand::RngExt as _;
+use rand_distr::{Distribution as _, Poisson};
+
+use crate::allocation::ascent::decomposition::Tables;
+use crate::allocation::ascent::sum_product::SumProduct;
+use crate::control::Observer;
+use crate::error::Result;
+use crate::math::ln_gamma_variate;
+use crate::rng::{LANES, Lanes, Rng};
+use crate::temper;
+
+/// The path, and draws at its start.
+pub(super) struct Release<'a> {
+    pub(super) tables: &'a Tables,
+    /// a + T.
+    pub(super) shape: f64,
+    /// b.
+    pub(super) rate: f64,
+    /// Allocations with empty cells, row after row: those of each replicate.
+    pub(super) starts: Vec<Vec<Vec<f64>>>,
+}
+
+/// Tables and the allocation of the observed tokens.
+#[derive(Clone)]
+struct State {
+    /// Observed tokens, row after row.
+    counts: Vec<f64>,
+    /// Conditional probabilities, row after row.
+    weights: Vec<f64>,
+    /// Probability of every missing cell.
+    cells: Vec<f64>,
+}
+
+impl State {
+    fn share(&self) -> f64 {
+        self.cells.iter().sum::<f64>().min(1.0)
+    }
+}
+
+/// States in lockstep, a level for each.
+pub(super) struct Chains<'a> {
+    release: &'a Release<'a>,
+    starts: &'a [Vec<f64>],
+    states: Vec<State>,
+    sum_product: SumProduct<'a>,
+    /// Buffer: all tokens, row after row.
+    total: Vec<f64>,
+    rng: Rng,
+}
+
+impl temper::Target for Release<'_> {
+    type Level = f64;
+    type Chains<'b>
+        = Chains<'b>
+    where
+        Self: 'b;
+
+    fn level(&self, beta: f64) -> f64 {
+        beta
+    }
+
+    fn chains(&self, replicate: usize, rng: &mut Rng, _: &impl Observer) -> Result<Chains<'_>> {
+        let problem = &self.tables.problem;
+        let zeros = || vec![0.0; problem.n_rows];
+        let state =
+            State { counts: zeros(), weights: zeros(), cells: vec![0.0; problem.missing.len()] };
+        Ok(Chains {
+            release: self,
+            starts: &self.starts[replicate % self.starts.len()],
+            states: vec![state; LANES],
+            sum_product: SumProduct::new(problem),
+            total: zeros(),
+            rng: rng.clone(),
+        })
+    }
+
+    fn sweep_cost(&self) -> f64 {
+        let problem = &self.tables.problem;
+        (LANES * problem.n_states().max(1)) as f64 * problem.counts.len() as f64
+    }
+}
+
+impl temper::Chains for Chains<'_> {
+    type Level = f64;
+    /// Probability of every missing cell.
+    type State = Vec<f64>;
+
+    fn sweep(&mut self, betas: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
+        for (lane, &&beta) in betas.iter().enumerate() {
+            observer.check_stop()?;
+            if beta == 0.0 {
+                self.start(lane);
+            } else {
+                self.redraw(lane, beta);
+            }
+        }
+        Ok(())
+    }
+
+    fn values(&self) -> Lanes {
+        let Release { shape, rate, .. } = *self.release;
+        let value = |state: &State| -shape * (-state.share() / (rate + 1.0)).ln_1p();
+        std::array::from_fn(|lane| value(&self.states[lane]))
+    }
+
+    fn state(&self, lane: usize) -> Vec<f64> {
+        self.states[lane].cells.clone()
+    }
+}
+
+impl Chains<'_> {
+    /// A draw with empty cells.
+    fn start(&mut self, lane: usize) {
+        let drawn = self.rng.random_range(0..self.starts.len());
+        let state = &mut self.states[lane];
+        state.counts.copy_from_slice(&self.starts[drawn]);
+        self.release.tables.draw(&state.counts, &mut state.weights, &mut self.rng);
+        self.weigh(lane);
+    }
+
+    /// One Gibbs step at β.
+    fn redraw(&mut self, lane: usize, beta: f64) {
+        let Release { tables, shape, rate, .. } = self.release;
+        let (problem, state, rng) = (&tables.problem, &mut self.states[lane], &mut self.rng);
+        self.total.copy_from_slice(&state.counts);
+        let left = rate + 1.0 - state.share();
+        let intensity = ln_gamma_variate(beta * shape, rng).exp() / left;
+        for (cell, &probability) in problem.missing.clone().zip(&state.cells) {
+            let tokens = Poisson::new(intensity * probability).map_or(0.0, |law| law.sample(rng));
+            if tokens > 0.0 {
+                self.sum_product.collect(cell, &state.weights);
+                self.sum_product.draw(cell, tokens as u64, &mut self.total, rng);
+            }
+        }
+        tables.draw(&self.total, &mut state.weights, rng);
+        state.counts.fill(0.0);
+        for cell in 0..problem.missing.start {
+            self.sum_product.collect(cell, &state.weights);
+            self.sum_product.draw(cell, problem.counts[cell as usize], &mut state.counts, rng);
+        }
+        self.weigh(lane);
+    }
+
+    fn weigh(&mut self, lane: usize) {
+        let State { weights, cells, .. } = &mut self.states[lane];
+        for (cell, probability) in self.release.tables.problem.missing.clone().zip(cells) {
+            *probability = self.sum_product.collect(cell, weights);
+        }
+    }
+}
