@@ -3,16 +3,13 @@
 use super::counts::{self, Counts, Rows, States, Target, Token as _};
 use super::mixtures::{self, Mixture};
 use super::rounds::n_rounds;
-use super::splits::{Cell, Splits};
+use super::splits::{Cell, MAX_WEIGHED, Splits};
 use crate::allocation::model::plan::Clique;
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 use crate::urn::Order;
-
-/// Tokens of a cell, and tokens for each of its states, from which they are redrawn together.
-const HEAVY: u64 = 16;
 
 /// A round of pairs for so many states: a sweep leaves none of them out for long.
 const STATES_A_ROUND: usize = 3;
@@ -58,10 +55,9 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         problem.check_total()?;
         let plan = &problem.plan;
         let (n_cliques, n_states) = (plan.cliques.len(), plan.n_states);
-        let least = HEAVY.max(n_states as u64);
         let (mut light, mut heavy, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for (cell, &count) in (0..).zip(&problem.counts) {
-            if n_cliques == 1 && count >= least {
+            if problem.is_heavy(count) {
                 places.push(Place::Piles(heavy.len() * n_states));
                 heavy.push(cell);
             } else {
@@ -117,6 +113,12 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
             let bases = problem.bases(cell);
             let token = Rows { counts: &mut chains.rows, bases, target };
             counts::weigh(plan, &token, &mut chains.sums);
+            if let Place::Piles(start) = chains.places[cell as usize]
+                && count > MAX_WEIGHED as u64
+            {
+                chains.deal(cell, start, rng);
+                continue;
+            }
             for nth in 0..count as usize {
                 if n_drawn % part == 0 && observer.stopped() {
                     return Err(Error::Stopped);
@@ -195,6 +197,25 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         }
         (chains.states, chains.piles) = (states, piles);
         Ok(chains)
+    }
+
+    /// Deals out the tokens of a heavy cell by the weights last computed.
+    fn deal(&mut self, cell: u32, start: usize, rng: &mut impl rand::Rng) {
+        let (problem, n_states) = (self.problem, self.problem.plan.n_states);
+        let mut held = Cell {
+            clique: &problem.plan.cliques[0],
+            bases: problem.bases(cell),
+            piles: &mut self.piles[start..][..n_states],
+            rows: &mut self.rows,
+        };
+        for (lane, total) in self.sums[n_states - 1].into_iter().enumerate() {
+            let share = |n_others: usize, _: &mut _| {
+                let state = n_states - 1 - n_others;
+                let before = if state == 0 { 0.0 } else { self.sums[state - 1][lane] };
+                (self.sums[state][lane] - before) / (total - before)
+            };
+            held.deal(lane, problem.counts[cell as usize], share, rng);
+        }
     }
 
     /// Gives the nth token of a cell its states, when it has none.

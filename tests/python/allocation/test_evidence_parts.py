@@ -88,9 +88,12 @@ def test_workers_and_checkpoints_give_the_bits_of_one_process(
         assert_same(kept, plain)
 
 
-def test_hidden_nodes_apart_joined_and_tied_go_on_too(spawned: Executor, tmp_path: Path) -> None:
+def test_hidden_nodes_apart_joined_or_tied_and_huge_cells_go_on_too(
+    spawned: Executor, tmp_path: Path
+) -> None:
     tied = AllocationModel.symmetric_nmf(2)
-    cases = [(CHAIN, triples(9)), (CHAIN, triples(1)), (tied, COUNTS)]
+    huge = np.where(COUNTS == 25, 70_000, COUNTS)
+    cases = [(CHAIN, triples(9)), (CHAIN, triples(1)), (tied, COUNTS), (MODEL, huge)]
     for number, (model, data) in enumerate(cases):
         plain = model.log_evidence(data, **TEMPERED)
         folder = tmp_path / str(number)
