@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rand::RngExt as _;
+use serde::{Deserialize, Serialize};
 
 use super::chains::{Chains, Place};
 use super::counts::{self, Counts, Rows, States, Target};
@@ -32,6 +33,15 @@ pub(crate) struct Allocated {
     pub(crate) groups: Vec<(u32, u32)>,
     /// States of all cliques, group after group.
     pub(crate) states: Vec<u32>,
+}
+
+/// Chains after a sweep, to go on from: all else follows from these.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Saved {
+    states: Vec<States>,
+    piles: Vec<Counts>,
+    uniforms: Uniforms,
+    rng: Rng,
 }
 
 /// Chains that are swept at a β of their own.
@@ -75,6 +85,21 @@ impl<'a> Tempered<'a> {
             held: Vec::new(),
             rng: rng.clone(),
         }
+    }
+
+    /// Chains as they were when they were saved, to be swept before they are looked at.
+    ///
+    /// # Errors
+    /// [`Error::Saved`] for those of another problem; [`Error::Memory`] for more than memory holds.
+    pub(crate) fn restored(
+        saved: Saved,
+        problem: &'a Problem,
+        risings: &'a Risings,
+        alphas: &'a [f64],
+    ) -> Result<Self> {
+        let Saved { states, piles, uniforms, rng } = saved;
+        let chains = Chains::of_parts(problem, states, piles, uniforms)?;
+        Ok(Tempered::new(chains, problem, risings, alphas, &rng))
     }
 
     /// One Gibbs sweep over all tokens, at a β for every lane; backwards, its reversal. At β = 0
@@ -249,6 +274,13 @@ impl<'a> Tempered<'a> {
             }
         }
         Allocated { ln_law: self.ln_laws([0.0; LANES])[lane], groups, states }
+    }
+
+    /// The chains, to go on from.
+    pub(crate) fn save(&self) -> Saved {
+        let Chains { states, piles, uniforms, .. } = &self.chains;
+        let (states, piles, uniforms) = (states.clone(), piles.clone(), uniforms.clone());
+        Saved { states, piles, uniforms, rng: self.rng.clone() }
     }
 
     /// V = ln π - ln u of every lane.
