@@ -45,6 +45,8 @@ pub struct Options {
     pub n_replicates: usize,
     /// Standard error at which no more rounds are run.
     pub target_std_error: f64,
+    /// Scans of the first round that may be the last: shorter ones are part of the start.
+    pub min_scans: usize,
     /// Scans of the longest round; by their cost where it is not given.
     pub max_scans: Option<usize>,
     /// Largest number of chains of a ladder.
@@ -53,9 +55,6 @@ pub struct Options {
 
 /// Scans of the first round.
 const FIRST_SCANS: usize = 8;
-
-/// Scans of the first round that may be the last: shorter ones are part of the start.
-const LEAST_SCANS: usize = 128;
 
 /// Scans of a round that are run whatever they cost.
 const ANY_COST_SCANS: usize = 512;
@@ -148,7 +147,7 @@ impl Course {
         let Some(n_scans) = self.next_scans else { return };
         let (outcome, options) = (&mut self.outcome, &self.options);
         outcome.add(found, n_scans);
-        let enough = n_scans >= LEAST_SCANS.min(options.max_scans.unwrap_or(LEAST_SCANS));
+        let enough = n_scans >= options.min_scans.min(options.max_scans.unwrap_or(usize::MAX));
         let agrees = enough && outcome.std_error() <= options.target_std_error;
         outcome.converged = agrees && outcome.has_come_round();
         self.n_agreed += usize::from(agrees);
@@ -176,7 +175,7 @@ pub fn ladder<T: Target>(
     replicate: usize,
     observer: &impl Observer,
 ) -> Result<Vec<u8>> {
-    Replicate::new(target, key.unit(replicate as u64), options.max_chains, observer)?.save()
+    Replicate::new(target, replicate, key, options.max_chains, observer)?.save()
 }
 
 /// Goes on with a ladder, by one part of a round of `n_scans` scans: with the same findings at the
@@ -288,6 +287,7 @@ mod tests {
         Options {
             n_replicates: 4,
             target_std_error: 0.0,
+            min_scans: 128,
             max_scans: Some(n_scans),
             max_chains: 1024,
         }

@@ -133,7 +133,7 @@ impl Outcome {
 
     /// Whether as many chains as there are replicates have come from the reference to the target and
     /// back, or nothing lies between the two: replicates that agree may all have missed the same modes.
-    pub(crate) fn has_come_round(&self) -> bool {
+    pub(super) fn has_come_round(&self) -> bool {
         let barrier = self.rounds.last().map_or(f64::NAN, |round| round.barrier);
         self.n_trips() >= self.n_replicates() as u64 || barrier < NO_BARRIER
     }

@@ -132,6 +132,7 @@ pub(super) fn options(problem: &Problem, settings: &Settings) -> Options {
     Options {
         n_replicates,
         target_std_error: settings.target_std_error(),
+        min_scans: tempering::LEAST_SCANS,
         max_scans: settings.n_samples,
         max_chains: tempering::max_chains(problem, n_replicates),
     }

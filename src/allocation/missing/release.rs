@@ -11,11 +11,12 @@
 
 use rand::RngExt as _;
 use rand_distr::{Distribution as _, Poisson};
+use serde::{Deserialize, Serialize};
 
 use crate::allocation::ascent::decomposition::Tables;
 use crate::allocation::ascent::sum_product::SumProduct;
 use crate::control::Observer;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::math::ln_gamma_variate;
 use crate::rng::{LANES, Lanes, Rng};
 use crate::temper;
@@ -32,8 +33,8 @@ pub(super) struct Release<'a> {
 }
 
 /// Tables and the allocation of the observed tokens.
-#[derive(Clone)]
-struct State {
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct State {
     /// Observed tokens, row after row.
     counts: Vec<f64>,
     /// Conditional probabilities, row after row.
@@ -48,9 +49,13 @@ impl State {
     }
 }
 
+/// Replicate, states and generator of chains.
+type Saved = (usize, Vec<State>, Rng);
+
 /// States in lockstep, a level for each.
 pub(super) struct Chains<'a> {
     release: &'a Release<'a>,
+    replicate: usize,
     starts: &'a [Vec<f64>],
     states: Vec<State>,
     sum_product: SumProduct<'a>,
@@ -77,12 +82,27 @@ impl temper::Target for Release<'_> {
             State { counts: zeros(), weights: zeros(), cells: vec![0.0; problem.missing.len()] };
         Ok(Chains {
             release: self,
+            replicate,
             starts: &self.starts[replicate % self.starts.len()],
             states: vec![state; LANES],
             sum_product: SumProduct::new(problem),
             total: zeros(),
             rng: rng.clone(),
         })
+    }
+
+    fn restore(&self, (replicate, states, rng): Saved) -> Result<Chains<'_>> {
+        let mut chains = self.chains(replicate, &mut rng.clone(), &())?;
+        let problem = &self.tables.problem;
+        let fits = |state: &State| {
+            [state.counts.len(), state.weights.len()] == [problem.n_rows(); 2]
+                && state.cells.len() == problem.missing.len()
+        };
+        if states.len() != LANES || !states.iter().all(fits) {
+            return Err(Error::Saved);
+        }
+        (chains.states, chains.rng) = (states, rng);
+        Ok(chains)
     }
 
     fn sweep_cost(&self) -> f64 {
@@ -95,6 +115,7 @@ impl temper::Chains for Chains<'_> {
     type Level = f64;
     /// Probability of every missing cell.
     type State = Vec<f64>;
+    type Saved = Saved;
 
     fn sweep(&mut self, betas: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
         for (lane, &&beta) in betas.iter().enumerate() {
@@ -116,6 +137,10 @@ impl temper::Chains for Chains<'_> {
 
     fn state(&self, lane: usize) -> Vec<f64> {
         self.states[lane].cells.clone()
+    }
+
+    fn save(&self) -> Saved {
+        (self.replicate, self.states.clone(), self.rng.clone())
     }
 }
 

@@ -18,7 +18,7 @@ use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
 use crate::math::{ln_factorial, ln_rising};
 use crate::rng::{Key, Purpose};
-use crate::temper::{Options, Outcome, temper_and_draw};
+use crate::temper::{Options, Outcome, Target as _, temper_and_draw};
 
 /// Chains of a ladder of the second path, at most.
 const MAX_CHAINS: usize = 64;
@@ -32,9 +32,10 @@ const STARTS: [usize; 2] = [64, 1024];
 /// Draws of a replicate at its end.
 const KEPT: [usize; 2] = [32, 1024];
 
-/// Standard error at which the second path ends, if a larger one is not asked for: totals and expected
-/// counts take more draws than the evidence.
-const TARGET: f64 = 0.05;
+/// Cost of a round of a ladder of the second path that may be the last, in draws of one number, and
+/// its scans: totals and expected counts take more draws than the evidence.
+const CHEAP: f64 = 2e8;
+const CHEAP_SCANS: [usize; 2] = [128, 1024];
 
 /// Parts of the draws of a replicate that are compared, beside the replicates.
 const N_PARTS: usize = 4;
@@ -79,17 +80,17 @@ impl Incomplete {
             rate: self.rate,
             starts: self.starts(&found, &tables.problem, n_replicates),
         };
+        let [least, most] = CHEAP_SCANS;
         let options = Options {
             n_replicates,
-            target_std_error: settings.target_std_error().min(TARGET),
+            target_std_error: settings.target_std_error(),
+            min_scans: ((CHEAP / release.sweep_cost()) as usize).clamp(least, most),
             max_scans: settings.n_samples,
             max_chains: MAX_CHAINS,
         };
         let key = Key::new(seed, Purpose::Parameters);
-        let (mut released, kept) = temper_and_draw(&release, &options, n_kept, key, observer)?;
+        let (released, kept) = temper_and_draw(&release, &options, n_kept, key, observer)?;
         observer.check_stop()?;
-        released.converged =
-            released.has_come_round() && released.std_error() <= settings.target_std_error();
         let empty = found.tempering.as_ref().map(Outcome::estimate);
         let constant = problem.ln_total(self.rate);
         let ln_empty = constant
@@ -305,6 +306,8 @@ mod tests {
     use crate::allocation::model::network::{Network, Prior};
     use crate::counts::CountTensor;
     use crate::math::LogSum;
+    use crate::rng::{LANES, Lanes};
+    use crate::temper::Chains as _;
 
     /// Sizes, parents and ties of the nodes.
     type Graph<'a> = (&'a [usize], &'a [&'a [usize]], &'a [Vec<usize>]);
@@ -349,6 +352,31 @@ mod tests {
                 assert!(gap < 4.0 * found.1, "{index}: {found:?} {exact:?}");
             }
         }
+    }
+
+    #[test]
+    fn chains_go_on_from_where_they_were_saved() {
+        let (network, data, missing) = cases().swap_remove(0);
+        let incomplete = Incomplete::new(&network, &data, &missing, 0.5, None).unwrap();
+        let tables = joined(incomplete.tables().unwrap()).unwrap();
+        let problem = Problem::new(&network, &data, None).unwrap();
+        let settings = Settings::new(Method::Sample(Sampler::Tempered));
+        let found = posterior(&problem, &settings, 40, 1, &()).unwrap();
+        let starts = incomplete.starts(&found, &tables.problem, 4);
+        let release = Release { tables: &tables, shape: 8.0, rate: 0.5, starts };
+        let mut rng = Key::new(1, Purpose::Score).rng();
+        let mut chains = release.chains(2, &mut rng, &()).unwrap();
+        let betas: Lanes = std::array::from_fn(|lane| lane as f64 / (LANES - 1) as f64);
+        chains.sweep(&std::array::from_fn(|lane| &betas[lane]), &()).unwrap();
+        let mut others = release.restore(chains.save()).unwrap();
+        for _ in 0..3 {
+            chains.sweep(&std::array::from_fn(|lane| &betas[lane]), &()).unwrap();
+            others.sweep(&std::array::from_fn(|lane| &betas[lane]), &()).unwrap();
+            assert_eq!(chains.values(), others.values());
+        }
+        let (replicate, mut states, rng) = chains.save();
+        states.pop();
+        assert!(matches!(release.restore((replicate, states, rng)), Err(Error::Saved)));
     }
 
     #[test]
