@@ -4,16 +4,19 @@
 
 By default the first two. Times are processor seconds of one thread, and for icews14 those of the
 clock on all. Real data are read from the folder POLYABAYES_DATA, or from ../shared/data beside the
-repository.
+repository. Coverage runs on two processes; with a folder in POLYABAYES_RUNS it keeps every run
+there and begins none after POLYABAYES_SECONDS: the same command then goes on, after a kill, too.
 """
 
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -144,6 +147,39 @@ def cases() -> Iterator[Case]:
             yield Case(f"a = {a:g}, {shape}", counts, K, a)
 
 
+class Spent(Exception):  # noqa: N818
+    """The time is over, and runs are left."""
+
+
+def kept(case: Case, seed: int, until: float, **options: Any) -> tuple[Evidence, float]:
+    """:meth:`Case.evidence`, from the folder of runs where it is there."""
+    folder = os.environ.get("POLYABAYES_RUNS")
+    path = None if folder is None else Path(folder) / f"{case.name}, seed {seed}.pickle"
+    if path is not None and path.exists():
+        found: tuple[Evidence, float] = pickle.loads(path.read_bytes())
+        return found
+    if time.time() > until:
+        raise Spent
+    if path is not None and options:
+        # A reference, whose time is not shown, goes on where it was stopped.
+        options["checkpoint"] = path.with_suffix("")
+    found = case.evidence(seed, **options)
+    if path is not None:
+        path.write_bytes(pickle.dumps(found))
+    return found
+
+
+def compared(case: Case, until: float) -> tuple[list[tuple[Evidence, float]], Evidence] | None:
+    """Runs of two seeds, and one eight times as long; None where time is over."""
+    warnings.simplefilter("ignore")
+    try:
+        runs = [kept(case, seed, until) for seed in (1, 2)]
+        n_scans = 8 * max(found.rounds[-1].n_scans for found, _ in runs)
+        return runs, kept(case, 3, until, n_samples=n_scans, target_std_error=1e-9)[0]
+    except Spent:
+        return None
+
+
 def coverage(n_tables: int = 60) -> None:
     """95 % intervals of two seeds against a run eight times as long, by the size of the table."""
     record = Table(
@@ -162,10 +198,15 @@ def coverage(n_tables: int = 60) -> None:
         },
     )
     rows: dict[int, list[tuple[float, ...]]] = {}
-    for case in islice(cases(), n_tables):
-        runs = [case.evidence(seed) for seed in (1, 2)]
-        n_scans = 8 * max(found.rounds[-1].n_scans for found, _ in runs)
-        reference, _ = case.evidence(3, n_samples=n_scans, target_std_error=1e-9)
+    until = time.time() + float(os.environ.get("POLYABAYES_SECONDS", "inf"))
+    chosen = list(islice(cases(), n_tables))
+    with ProcessPoolExecutor(2) as processes:
+        results = list(processes.map(compared, chosen, [until] * n_tables))
+    for case, result in zip(chosen, results, strict=True):
+        if result is None:
+            print(f"{case.name:<38} is left", flush=True)
+            continue
+        runs, reference = result
         for found, seconds in runs:
             low, high = found.interval()
             gap = found.value - reference.value
@@ -186,7 +227,8 @@ def coverage(n_tables: int = 60) -> None:
             errors.mean(),
             seconds.mean(),
         )
-    save(record)
+    if None not in results:
+        save(record)
 
 
 def main() -> None:

@@ -19,6 +19,9 @@ pub enum Error {
         /// Name of the size.
         name: &'static str,
     },
+    /// Bytes that are no saved state of this work.
+    #[error("a saved state is damaged, or is of other work")]
+    Saved,
     /// Two arrays that must agree in length do not.
     #[error("{name} has length {found}, expected {expected}")]
     Length {

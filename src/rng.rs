@@ -8,6 +8,7 @@
 #![allow(clippy::inline_always)]
 
 use rand::{Rng as _, SeedableRng};
+use serde::{Deserialize, Serialize};
 
 use crate::counts::Document;
 
@@ -45,7 +46,7 @@ impl Stream for Rng {
 }
 
 /// xoshiro256++ in every lane, 52 bits a number.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Uniforms([[u64; LANES]; 4]);
 
 impl Uniforms {

@@ -118,12 +118,19 @@ def tensor(size: Size) -> Iterator[Row]:
                 yield {
                     "tensor": f"T = {total:,}, a = {a:g}",
                     "rank": rank,
-                    "method": method,
-                    "ln evidence": found.value,
-                    "error": found.std_error,
-                    "converged": found.converged,
+                    **evidence_row(method, found),
                     "seconds": found.seconds,
                 }
+
+
+def evidence_row(method: str, found: pb.Evidence) -> Row:
+    """Columns of a value of the evidence."""
+    return {
+        "method": method,
+        "ln evidence": found.value,
+        "error": found.std_error,
+        "converged": found.converged,
+    }
 
 
 def methods(
@@ -203,10 +210,7 @@ def abalone(size: Size) -> Iterator[Row]:
                 yield {
                     "a": a,
                     "rank": rank,
-                    "method": method,
-                    "ln evidence": found.value,
-                    "error": found.std_error,
-                    "converged": found.converged,
+                    **evidence_row(method, found),
                 }
 
 
@@ -247,10 +251,7 @@ def figure15(size: Size) -> Iterator[Row]:
                     yield {
                         "model": f"{kind}, a = {a:g}",
                         "rank": rank,
-                        "method": method,
-                        "ln evidence": found.value,
-                        "error": found.std_error,
-                        "converged": found.converged,
+                        **evidence_row(method, found),
                     }
 
 

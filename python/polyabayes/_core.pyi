@@ -12,6 +12,7 @@ __all__ = [
     "AllocationDecomposition",
     "AllocationDraws",
     "AllocationEstimate",
+    "AllocationParts",
     "AllocationTempering",
     "Documents",
     "EmResult",
@@ -552,6 +553,23 @@ class Allocation:
         n_jobs: int,
         progress: Callable[[int], None] | None = None,
     ) -> tuple[AllocationEstimate, AllocationEstimate]: ...
+
+@final
+class AllocationParts:
+    def __new__(
+        cls, allocation: Allocation, options: _EvidenceOptions, *, seed: int
+    ) -> AllocationParts: ...
+    def choose(self, *, n_jobs: int) -> tuple[str, AllocationEstimate | None]: ...
+    def filtered(self, replicates: Sequence[int], *, n_jobs: int) -> list[tuple[float, float]]: ...
+    def of_runs(self, runs: Sequence[tuple[float, float]]) -> AllocationEstimate: ...
+    def reference(self, *, n_jobs: int) -> float: ...
+    def ladders(self, kappa: float, replicates: Sequence[int], *, n_jobs: int) -> list[bytes]: ...
+    def ladder_parts(
+        self, kappa: float, ladders: Sequence[bytes], n_scans: int, *, n_jobs: int
+    ) -> list[tuple[bytes, bytes | None]]: ...
+    def course(
+        self, rounds: Sequence[Sequence[bytes]]
+    ) -> tuple[AllocationEstimate, AllocationTempering, int | None]: ...
 
 @final
 class IncompleteAllocation:

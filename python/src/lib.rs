@@ -26,6 +26,8 @@ mod _core {
     #[pymodule_export]
     use super::allocation::model::Allocation;
     #[pymodule_export]
+    use super::allocation::parts::AllocationParts;
+    #[pymodule_export]
     use super::allocation::results::{
         AllocationCompletion, AllocationDecomposition, AllocationDraws, AllocationEstimate,
         AllocationTempering, is_doubtful,

@@ -50,7 +50,8 @@ pub fn sandwich(
     let axes = network.axes();
     let shape: Vec<usize> = axes.iter().map(|&node| network.sizes()[node]).collect();
     let empty = Problem::new(network, &CountTensor::new(shape.clone(), &[], &[])?, None)?;
-    Load { n_tokens: total, n_chains: LANES, ..empty.load() }.check(n_replicates)?;
+    let n_held = total.saturating_mul(empty.n_cliques() as u64);
+    Load { n_tokens: total, n_held, n_chains: LANES, ..empty.load() }.check(n_replicates)?;
     let key = Key::new(seed, Purpose::Score);
     let mut tokens = simulate(network, total, &mut key.unit(0).rng(), observer)?;
     let cell = |token: &[u32]| -> Vec<u32> { axes.iter().map(|&node| token[node]).collect() };

@@ -19,9 +19,8 @@ pub(crate) struct Load {
     pub(crate) n_tokens: u64,
     /// Marginal counts of a particle or chain, four bytes each.
     pub(crate) n_marginals: usize,
-    /// Groups of hidden nodes: a chain holds the state of each of them, four bytes, for every
-    /// token.
-    pub(crate) n_cliques: usize,
+    /// States and counts that a chain holds, four bytes each.
+    pub(crate) n_held: u64,
     /// Particles.
     pub(crate) n_particles: usize,
     /// Chains.
@@ -60,7 +59,7 @@ impl Load {
     fn bytes(self, n_at_once: usize) -> f64 {
         let lanes = |n: usize| n.div_ceil(LANES) as f64 * LANES as f64;
         let (particles, chains) = (lanes(self.n_particles), lanes(self.n_chains));
-        let tokens = self.n_tokens as f64 * 4.0 * (1.0 + self.n_cliques as f64 * chains);
+        let tokens = 4.0 * (self.n_tokens as f64 + self.n_held as f64 * chains);
         let marginals = 4.0 * self.n_marginals as f64 * (particles + chains);
         let weights = if self.n_particles > 0 { 8.0 * (LANES + 2) as f64 } else { 0.0 };
         let missing = self.n_missing as f64;
@@ -93,7 +92,7 @@ mod tests {
     #[test]
     fn loads_are_the_bytes_of_tokens_particles_chains_and_missing_cells() {
         let bytes = |load: Load, n_at_once| load.bytes(n_at_once) as u64;
-        let load = Load { n_tokens: 1_000, n_marginals: 10, n_cliques: 1, ..Load::default() };
+        let load = Load { n_tokens: 1_000, n_marginals: 10, n_held: 1_000, ..Load::default() };
         assert_eq!(bytes(load, 1), 4_000);
         // Chains run in groups of 16, and each holds the states of all tokens.
         let one = Load { n_chains: 1, ..load };

@@ -20,7 +20,7 @@ pub use ascent::decomposition::{
     Ascent, Decomposition, Limits, Sweeps, ascend, best_particle, gibbs,
 };
 pub use bidirectional::{Sandwich, sandwich};
-pub use evidence::{Evidence, Method, Sampler, Settings, evidence};
+pub use evidence::{Choice, Evidence, Method, Parts, Sampler, Settings, choose, evidence};
 pub use exact::allocations::{Allocations, allocations};
 pub use missing::ascent::MissingAscent;
 pub use missing::completion::Completion;

@@ -6,13 +6,13 @@ use std::ops::RangeInclusive;
 use super::kernel::chains;
 use super::kernel::counts::States;
 use super::kernel::risings::{Risings, ln_urn_rising};
-use super::kernel::tempered::{Allocated, Tempered};
+use super::kernel::tempered::{Allocated, Saved, Tempered};
 use super::model::problem::Problem;
 use crate::control::Observer;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::rng::{Key, LANES, Lanes, Rng};
 use crate::temper::annealing::Path;
-use crate::temper::{self, Options, Outcome, Target, anneal, temper_and_draw};
+use crate::temper::{self, Course, Found, Options, Outcome, Target, anneal, temper_and_draw};
 use crate::urn::Order;
 
 /// Allocations of a problem, from independent uniform hidden values to the law.
@@ -33,26 +33,17 @@ const KAPPAS: RangeInclusive<i32> = -4..=4;
 const WIDER: f64 = 10.0;
 
 impl<'a> Allocations<'a> {
-    /// A path whose reference is, of those in its family, the nearest to where one annealing pass
-    /// ends. Hidden nodes that are summed out apart have independent tokens as a reference.
+    /// A path whose reference is the [`nearest`].
     ///
     /// # Errors
-    /// Those of the annealing pass.
+    /// Those of [`nearest`].
     pub(crate) fn new(problem: &'a Problem, key: Key, observer: &impl Observer) -> Result<Self> {
-        let alphas = problem.alphas();
-        let with =
-            |kappa, alphas| Allocations { problem, risings: Risings::new(problem, kappa), alphas };
-        let piles_up = problem.counts.iter().any(|&n| n > 1);
-        if problem.plan.cliques.len() > 1 || !piles_up {
-            return Ok(with(f64::INFINITY, alphas));
-        }
-        let first = with(FIRST_KAPPA, alphas);
-        let n_holding = anneal(&first, key, observer)?.occupancies();
-        let kappas = KAPPAS.map(|halves| 10_f64.powf(0.5 * f64::from(halves)));
-        let fits = kappas.map(|kappa| (ln_reference(problem, &n_holding, kappa), kappa));
-        let best = fits.max_by(|(one, _), (other, _)| one.total_cmp(other));
-        let kappa = WIDER * best.map_or(FIRST_KAPPA, |(_, kappa)| kappa);
-        Ok(with(kappa, first.alphas))
+        Ok(Allocations::with(problem, nearest(problem, key, observer)?))
+    }
+
+    /// A path from urns of this κ.
+    fn with(problem: &'a Problem, kappa: f64) -> Self {
+        Allocations { problem, risings: Risings::new(problem, kappa), alphas: problem.alphas() }
     }
 
     /// Chains of given states of all cliques, token after token.
@@ -63,6 +54,24 @@ impl<'a> Allocations<'a> {
         let chains = chains::Chains::of_states(self.problem, states, rng)?;
         Ok(Tempered::new(chains, self.problem, &self.risings, &self.alphas, rng))
     }
+}
+
+/// κ of the reference that is, of those in its family, the nearest to where one annealing pass ends.
+/// Hidden nodes that are summed out apart have independent tokens as a reference.
+///
+/// # Errors
+/// Those of the annealing pass.
+fn nearest(problem: &Problem, key: Key, observer: &impl Observer) -> Result<f64> {
+    let piles_up = problem.counts.iter().any(|&n| n > 1);
+    if problem.plan.cliques.len() > 1 || !piles_up {
+        return Ok(f64::INFINITY);
+    }
+    let first = Allocations::with(problem, FIRST_KAPPA);
+    let n_holding = anneal(&first, key, observer)?.occupancies();
+    let kappas = KAPPAS.map(|halves| 10_f64.powf(0.5 * f64::from(halves)));
+    let fits = kappas.map(|kappa| (ln_reference(problem, &n_holding, kappa), kappa));
+    let best = fits.max_by(|(one, _), (other, _)| one.total_cmp(other));
+    Ok(WIDER * best.map_or(FIRST_KAPPA, |(_, kappa)| kappa))
 }
 
 /// ln u of all lanes of allocations, but for a constant: `n_holding` states of a cell hold n tokens.
@@ -89,14 +98,24 @@ impl Target for Allocations<'_> {
         Ok(Tempered::new(chains, self.problem, &self.risings, &self.alphas, rng))
     }
 
-    fn sweep_cost(&self) -> f64 {
-        (LANES * self.problem.plan.n_states) as f64 * self.problem.total as f64
+    fn restore(&self, saved: Saved) -> Result<Tempered<'_>> {
+        Tempered::restored(saved, self.problem, &self.risings, &self.alphas)
     }
+
+    fn sweep_cost(&self) -> f64 {
+        sweep_cost(self.problem)
+    }
+}
+
+/// Cost of a sweep of chains in lockstep.
+fn sweep_cost(problem: &Problem) -> f64 {
+    (LANES * problem.plan.n_states) as f64 * problem.total as f64
 }
 
 impl temper::Chains for Tempered<'_> {
     type Level = f64;
     type State = Allocated;
+    type Saved = Saved;
 
     fn sweep(&mut self, betas: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
         Tempered::sweep(self, betas.map(|beta| *beta), Order::Forward, observer)
@@ -108,6 +127,10 @@ impl temper::Chains for Tempered<'_> {
 
     fn state(&self, lane: usize) -> Allocated {
         Tempered::state(self, lane)
+    }
+
+    fn save(&self) -> Saved {
+        Tempered::save(self)
     }
 }
 
@@ -196,6 +219,66 @@ pub(crate) fn ln_sum(
     let problem = joined.as_ref().unwrap_or(problem);
     let target = Allocations::new(problem, key.unit(0), observer)?;
     temper_and_draw(&target, options, n_kept, key.unit(1), observer)
+}
+
+/// κ of the reference of [`ln_sum`], which all of its ladders share.
+///
+/// # Errors
+/// Those of [`nearest`].
+pub(crate) fn reference(problem: &Problem, key: Key, observer: &impl Observer) -> Result<f64> {
+    let joined = joined(problem);
+    nearest(joined.as_ref().unwrap_or(problem), key.unit(0), observer)
+}
+
+/// A ladder of [`ln_sum`] before its first round, as bytes.
+///
+/// # Errors
+/// Those of [`temper::ladder`].
+pub(crate) fn ladder(
+    problem: &Problem,
+    kappa: f64,
+    options: &Options,
+    replicate: usize,
+    key: Key,
+    observer: &impl Observer,
+) -> Result<Vec<u8>> {
+    let joined = joined(problem);
+    let target = Allocations::with(joined.as_ref().unwrap_or(problem), kappa);
+    temper::ladder(&target, options, key.unit(1), replicate, observer)
+}
+
+/// The ladder after one more part of a round, and the findings of a round that ended.
+///
+/// # Errors
+/// Those of [`temper::ladder_part`].
+pub(crate) fn ladder_part(
+    problem: &Problem,
+    kappa: f64,
+    saved: &[u8],
+    n_scans: usize,
+    observer: &impl Observer,
+) -> Result<(Vec<u8>, Option<Found>)> {
+    let joined = joined(problem);
+    let target = Allocations::with(joined.as_ref().unwrap_or(problem), kappa);
+    temper::ladder_part(&target, saved, n_scans, observer)
+}
+
+/// [`ln_sum`] by the findings of its rounds so far, one for each ladder.
+///
+/// # Errors
+/// [`Error::Saved`] for rounds beyond the last one.
+pub(crate) fn course(
+    problem: &Problem,
+    options: &Options,
+    rounds: &[Vec<Found>],
+) -> Result<Course> {
+    let joined = joined(problem);
+    let mut course = Course::new(options, sweep_cost(joined.as_ref().unwrap_or(problem)));
+    for found in rounds {
+        course.next_scans.ok_or(Error::Saved)?;
+        course.add(found);
+    }
+    Ok(course)
 }
 
 #[cfg(test)]

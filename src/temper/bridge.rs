@@ -1,5 +1,7 @@
 //! Ratios of normalising constants from chains at neighbouring temperatures.
 
+use serde::{Deserialize, Serialize};
+
 use crate::math::LogSum;
 use crate::math::elementary::exp;
 
@@ -7,7 +9,7 @@ use crate::math::elementary::exp;
 const HALVINGS: usize = 60;
 
 /// Estimates of one step of the ladder, or of all of them.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Steps {
     /// ln of the mean of γ_after/γ_before over draws of γ_before.
     pub(super) forward: f64,

@@ -3,11 +3,11 @@
 use rayon::prelude::*;
 
 use super::outcome::Outcome;
-use super::replicate::{Replicate, pilot};
+use super::replicate::{Found, Replicate, pilot};
 use super::target::{Chains, Target};
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::rng::Key;
+use crate::rng::{Key, LANES};
 
 /// Chains in lockstep after one annealing pass from the reference to the target.
 ///
@@ -66,6 +66,9 @@ const EXTRA_ROUNDS: usize = 1;
 /// Cost of all rounds, in draws of one number, beyond which no longer round is begun.
 const BUDGET: f64 = 4e10;
 
+/// Cost of a part of a round of one ladder, in draws of one number: some ten seconds.
+const PART_COST: f64 = 1e10;
+
 /// States of chains at γ_1, replicate after replicate.
 pub type Draws<'a, T> = Vec<Vec<<<T as Target>::Chains<'a> as Chains>::State>>;
 
@@ -101,38 +104,98 @@ pub fn temper_and_draw<'a, T: Target>(
     };
     let mut replicates: Vec<Replicate<T::Chains<'_>>> =
         (0..options.n_replicates).into_par_iter().map(start).collect::<Result<_>>()?;
-    let n_groups: usize = replicates.iter().map(Replicate::n_groups).sum();
-    let scan_cost = n_groups as f64 * target.sweep_cost();
-    let (mut outcome, mut n_scans) = (Outcome::default(), FIRST_SCANS);
-    let mut n_agreed = 0;
-    loop {
+    let mut course = Course::new(options, target.sweep_cost());
+    while let Some(n_scans) = course.next_scans {
         let run = |replicate: &mut Replicate<_>| replicate.round(target, n_scans, n_kept, observer);
         match replicates.par_iter_mut().map(run).collect::<Result<Vec<_>>>() {
-            Ok(found) => outcome.add(&found, n_scans),
-            Err(Error::Stopped) if !outcome.rounds.is_empty() => {
-                outcome.stopped = true;
+            Ok(found) => course.add(&found),
+            Err(Error::Stopped) if !course.outcome.rounds.is_empty() => {
+                course.outcome.stopped = true;
                 break;
             }
             Err(error) => return Err(error),
         }
         observer.advance(1);
+    }
+    Ok((course.outcome, replicates.into_iter().map(Replicate::into_kept).collect()))
+}
+
+/// Rounds so far, and whether there is another one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Course {
+    /// Estimates of the rounds.
+    pub outcome: Outcome,
+    /// Scans of the next round, if there is one.
+    pub next_scans: Option<usize>,
+    options: Options,
+    sweep_cost: f64,
+    n_agreed: usize,
+}
+
+impl Course {
+    /// Before the first round of a target whose chains cost `sweep_cost`.
+    pub fn new(options: &Options, sweep_cost: f64) -> Self {
+        Course {
+            outcome: Outcome::default(),
+            next_scans: Some(FIRST_SCANS),
+            options: *options,
+            sweep_cost,
+            n_agreed: 0,
+        }
+    }
+
+    /// Adds the next round, by the findings of all ladders, and decides whether it is the last.
+    pub fn add(&mut self, found: &[Found]) {
+        let Some(n_scans) = self.next_scans else { return };
+        let (outcome, options) = (&mut self.outcome, &self.options);
+        outcome.add(found, n_scans);
         let enough = n_scans >= LEAST_SCANS.min(options.max_scans.unwrap_or(LEAST_SCANS));
         let agrees = enough && outcome.std_error() <= options.target_std_error;
         outcome.converged = agrees && outcome.has_come_round();
-        n_agreed += usize::from(agrees);
-        n_scans *= 2;
+        self.n_agreed += usize::from(agrees);
+        let next = 2 * n_scans;
         // All rounds together are twice as long as the last.
         let goes_on = if let Some(most) = options.max_scans {
-            n_scans <= most
+            next <= most
         } else {
-            let costs_little = 2.0 * n_scans as f64 * scan_cost <= BUDGET;
-            n_agreed <= EXTRA_ROUNDS && (n_scans <= ANY_COST_SCANS || costs_little)
+            let n_groups: usize = found.iter().map(|ladder| ladder.betas.len() / LANES).sum();
+            let cost = 2.0 * next as f64 * n_groups as f64 * self.sweep_cost;
+            self.n_agreed <= EXTRA_ROUNDS && (next <= ANY_COST_SCANS || cost <= BUDGET)
         };
-        if outcome.converged || !goes_on {
-            break;
-        }
+        self.next_scans = (goes_on && !outcome.converged).then_some(next);
     }
-    Ok((outcome, replicates.into_iter().map(Replicate::into_kept).collect()))
+}
+
+/// A ladder before its first round, to go on from in any process.
+///
+/// # Errors
+/// Those of the target.
+pub fn ladder<T: Target>(
+    target: &T,
+    options: &Options,
+    key: Key,
+    replicate: usize,
+    observer: &impl Observer,
+) -> Result<Vec<u8>> {
+    Replicate::new(target, key.unit(replicate as u64), options.max_chains, observer)?.save()
+}
+
+/// Goes on with a ladder, by one part of a round of `n_scans` scans: with the same findings at the
+/// end as [`temper`], whatever the parts.
+///
+/// # Errors
+/// [`Error::Saved`] for bytes that are no ladder of the target; those of the target.
+pub fn ladder_part<T: Target>(
+    target: &T,
+    saved: &[u8],
+    n_scans: usize,
+    observer: &impl Observer,
+) -> Result<(Vec<u8>, Option<Found>)> {
+    let mut replicate = Replicate::restore(target, saved)?;
+    let cost = replicate.n_groups() as f64 * target.sweep_cost();
+    let most = ((PART_COST / cost) as usize).max(1);
+    let found = replicate.part(target, n_scans, most, observer)?;
+    Ok((replicate.save()?, found))
 }
 
 #[cfg(test)]
@@ -175,6 +238,10 @@ mod tests {
             Ok(Walkers { values: &self.0, states: [0; LANES], uniforms: rng.lanes() })
         }
 
+        fn restore(&self, (states, uniforms): ([usize; LANES], Uniforms)) -> Result<Walkers<'_>> {
+            Ok(Walkers { values: &self.0, states, uniforms })
+        }
+
         fn sweep_cost(&self) -> f64 {
             LANES as f64
         }
@@ -183,6 +250,7 @@ mod tests {
     impl Chains for Walkers<'_> {
         type Level = f64;
         type State = usize;
+        type Saved = ([usize; LANES], Uniforms);
 
         fn sweep(&mut self, levels: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
             if observer.stopped() {
@@ -210,6 +278,10 @@ mod tests {
 
         fn state(&self, lane: usize) -> usize {
             self.states[lane]
+        }
+
+        fn save(&self) -> ([usize; LANES], Uniforms) {
+            (self.states, self.uniforms.clone())
         }
     }
 
@@ -288,6 +360,34 @@ mod tests {
         let alone = run(1);
         assert_eq!(run(2), alone);
         assert_eq!(run(5), alone);
+    }
+
+    #[test]
+    fn parts_of_rounds_are_the_whole() {
+        let (target, key) = (Valley::new(), Key::new(4, Purpose::Score));
+        let whole = temper(&target, &options(64), key, &()).unwrap();
+        let mut course = Course::new(&options(64), target.sweep_cost());
+        let start = |replicate| ladder(&target, &options(64), key, replicate, &()).unwrap();
+        let mut ladders: Vec<Vec<u8>> = (0..4).map(start).collect();
+        while let Some(n_scans) = course.next_scans {
+            let round = |saved: &mut Vec<u8>| {
+                loop {
+                    // Three scans a part.
+                    let mut replicate = Replicate::restore(&target, saved).unwrap();
+                    let found = replicate.part(&target, n_scans, 3, &()).unwrap();
+                    *saved = replicate.save().unwrap();
+                    if let Some(found) = found {
+                        return found;
+                    }
+                }
+            };
+            let found: Vec<Found> = ladders.iter_mut().map(round).collect();
+            course.add(&found);
+        }
+        assert_eq!(course.outcome, whole);
+        let one = &ladders[0];
+        assert!(ladder_part(&target, one, 128, &()).unwrap().1.is_some());
+        assert_eq!(ladder_part(&target, &one[..100], 128, &()), Err(Error::Saved));
     }
 
     /// Stops after a number of rounds of all replicates.

@@ -18,6 +18,9 @@ mod outcome;
 mod replicate;
 mod target;
 
-pub use engine::{Draws, Options, anneal, schedule, temper, temper_and_draw};
+pub use engine::{
+    Course, Draws, Options, anneal, ladder, ladder_part, schedule, temper, temper_and_draw,
+};
 pub use outcome::{Outcome, Round};
+pub use replicate::Found;
 pub use target::{Chains, Target};

@@ -2,12 +2,13 @@
 
 use rand::RngExt as _;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::bridge::Steps;
 use super::ladder::Barrier;
 use super::target::{Chains, Target};
 use crate::control::Observer;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::rng::{Key, LANES, Lanes, Rng};
 
 /// Barrier that a step of the annealing pass crosses.
@@ -24,7 +25,7 @@ const CHAINS_PER_BARRIER: f64 = 1.25;
 const SPREAD_FROM: f64 = 1e6;
 
 /// Where a chain last was, of the two ends of the ladder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Trip {
     None,
     /// At the reference, and not yet at the target since.
@@ -36,6 +37,14 @@ enum Trip {
 /// A ladder of chains.
 pub(super) struct Replicate<C: Chains> {
     groups: Vec<C>,
+    rungs: Rungs,
+    /// States at the target that were kept of the last round.
+    kept: Vec<C::State>,
+}
+
+/// A ladder but for the states of its chains.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Rungs {
     betas: Vec<f64>,
     /// Chain at every rung.
     chains: Vec<usize>,
@@ -43,13 +52,21 @@ pub(super) struct Replicate<C: Chains> {
     /// Scans so far: their parity says which pairs swap.
     n_scans: usize,
     rng: Rng,
-    /// States at the target that were kept of the last round.
-    kept: Vec<C::State>,
+    tally: Tally,
+}
+
+/// Sums over the scans of a round that are done.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Tally {
+    /// V at every rung, scan after scan.
+    values: Vec<Vec<f64>>,
+    rejections: Vec<f64>,
+    n_trips: u64,
 }
 
 /// Findings of one round of one ladder.
-#[derive(Debug, Clone)]
-pub(super) struct Found {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Found {
     pub(super) steps: Steps,
     pub(super) barrier: f64,
     pub(super) n_trips: u64,
@@ -81,15 +98,15 @@ impl<C: Chains> Replicate<C> {
             groups.push(target.chains(&mut key.unit(1 + group).rng(), observer)?);
         }
         let n = groups.len() * LANES;
-        let mut replicate = Replicate {
-            groups,
+        let rungs = Rungs {
             betas: pilot.ladder(n),
             chains: (0..n).collect(),
             trips: vec![Trip::None; n],
             n_scans: 0,
             rng: key.unit(0).rng(),
-            kept: Vec::new(),
+            tally: Tally::new(n),
         };
+        let mut replicate = Replicate { groups, rungs, kept: Vec::new() };
         replicate.anneal(target, observer)?;
         Ok(replicate)
     }
@@ -98,12 +115,40 @@ impl<C: Chains> Replicate<C> {
         self.groups.len()
     }
 
+    /// The ladder as bytes, between two scans.
+    ///
+    /// # Errors
+    /// [`Error::Saved`]
+    pub(super) fn save(&self) -> Result<Vec<u8>> {
+        let groups: Vec<C::Saved> = self.groups.iter().map(Chains::save).collect();
+        postcard::to_allocvec(&(groups, &self.rungs)).map_err(|_| Error::Saved)
+    }
+
+    /// The ladder that was saved.
+    ///
+    /// # Errors
+    /// [`Error::Saved`] for bytes that are no ladder of this target; those of the target.
+    pub(super) fn restore<'a, T>(target: &'a T, saved: &[u8]) -> Result<Self>
+    where
+        T: Target<Level = C::Level, Chains<'a> = C>,
+    {
+        let read = postcard::from_bytes::<(Vec<C::Saved>, Rungs)>(saved);
+        let (groups, rungs) = read.map_err(|_| Error::Saved)?;
+        if groups.is_empty() || !rungs.are_of(groups.len() * LANES) {
+            return Err(Error::Saved);
+        }
+        let groups =
+            groups.into_iter().map(|group| target.restore(group)).collect::<Result<_>>()?;
+        Ok(Replicate { groups, rungs, kept: Vec::new() })
+    }
+
     /// Takes every chain from the reference up to its rung.
     fn anneal<T>(&mut self, target: &T, observer: &impl Observer) -> Result<()>
     where
         T: Target<Level = C::Level>,
     {
-        let levels: Vec<T::Level> = self.betas.iter().map(|&beta| target.level(beta)).collect();
+        let levels: Vec<T::Level> =
+            self.rungs.betas.iter().map(|&beta| target.level(beta)).collect();
         for highest in 0..levels.len() {
             let at: Vec<&T::Level> =
                 (0..levels.len()).map(|rung| &levels[rung.min(highest)]).collect();
@@ -115,7 +160,7 @@ impl<C: Chains> Replicate<C> {
     /// One sweep of all chains, at the levels of their rungs.
     fn sweep(&mut self, levels: &[&C::Level], cost: f64, observer: &impl Observer) -> Result<()> {
         let mut of_chains = vec![[levels[0]; LANES]; self.groups.len()];
-        for (&chain, level) in self.chains.iter().zip(levels) {
+        for (&chain, level) in self.rungs.chains.iter().zip(levels) {
             of_chains[chain / LANES][chain % LANES] = level;
         }
         let sweep = |(group, levels): (&mut C, &[&C::Level; LANES])| group.sweep(levels, observer);
@@ -146,51 +191,95 @@ impl<C: Chains> Replicate<C> {
     where
         T: Target<Level = C::Level>,
     {
-        let betas = self.betas.clone();
-        let levels: Vec<T::Level> = betas.iter().map(|&beta| target.level(beta)).collect();
-        let levels: Vec<&T::Level> = levels.iter().collect();
-        let n = betas.len();
-        let mut values = vec![Vec::with_capacity(n_scans); n];
-        let (mut rejections, mut n_trips) = (vec![0.0; n - 1], 0);
-        let mut kept = Vec::with_capacity(n_kept.min(n_scans));
-        for scan in 0..n_scans {
-            self.sweep(&levels, target.sweep_cost(), observer)?;
-            if (scan + 1) * n_kept.min(n_scans) / n_scans > kept.len() {
-                let chain = self.chains[n - 1];
-                kept.push(self.groups[chain / LANES].state(chain % LANES));
-            }
-            let of_groups: Vec<Lanes> = self.groups.iter().map(Chains::values).collect();
-            let of_chains = of_groups.as_flattened();
-            for (values, &chain) in values.iter_mut().zip(&self.chains) {
-                values.push(of_chains[chain]);
-            }
-            self.swap(of_chains, &mut rejections);
-            n_trips += self.count_trips();
-        }
-        rejections.iter_mut().for_each(|rejection| *rejection /= n_scans as f64);
-        let mut steps = Steps::default();
-        for rung in 0..n - 1 {
-            let width = betas[rung + 1] - betas[rung];
-            steps.add(Steps::between(width, &values[rung], &values[rung + 1]));
-        }
-        let barrier = Barrier::new(&betas, &rejections);
-        self.betas = barrier.ladder(n);
-        self.kept = kept;
-        Ok(Found { steps, barrier: barrier.total(), n_trips, betas, rejections })
+        self.kept = Vec::with_capacity(n_kept.min(n_scans));
+        self.scan(target, n_scans, (n_scans, n_kept), observer)?;
+        Ok(self.rungs.found())
     }
 
-    /// Swaps neighbours, even pairs in even scans and odd pairs in odd ones, and adds up the
-    /// probabilities with which all pairs would have been left alone.
-    fn swap(&mut self, values: &[f64], rejections: &mut [f64]) {
+    /// A part of a round: at most `most` of the scans that are left of it. Its findings at its end.
+    ///
+    /// # Errors
+    /// Those of the sweeps.
+    pub(super) fn part<T>(
+        &mut self,
+        target: &T,
+        n_scans: usize,
+        most: usize,
+        observer: &impl Observer,
+    ) -> Result<Option<Found>>
+    where
+        T: Target<Level = C::Level>,
+    {
+        let left = n_scans.saturating_sub(self.rungs.tally.n_scans());
+        self.scan(target, left.min(most), (n_scans, 0), observer)?;
+        Ok((left <= most).then(|| self.rungs.found()))
+    }
+
+    /// Scans of a round of `of.0` scans, of which the states of `of.1` are kept.
+    fn scan<T>(
+        &mut self,
+        target: &T,
+        n_scans: usize,
+        of: (usize, usize),
+        observer: &impl Observer,
+    ) -> Result<()>
+    where
+        T: Target<Level = C::Level>,
+    {
+        let levels: Vec<T::Level> =
+            self.rungs.betas.iter().map(|&beta| target.level(beta)).collect();
+        let levels: Vec<&T::Level> = levels.iter().collect();
+        let (of_round, n_kept) = (of.0, of.1.min(of.0));
+        for _ in 0..n_scans {
+            self.sweep(&levels, target.sweep_cost(), observer)?;
+            let done = self.rungs.tally.n_scans() + 1;
+            if done * n_kept / of_round > self.kept.len() {
+                let chain = self.rungs.chains[levels.len() - 1];
+                self.kept.push(self.groups[chain / LANES].state(chain % LANES));
+            }
+            let of_groups: Vec<Lanes> = self.groups.iter().map(Chains::values).collect();
+            self.rungs.swap(of_groups.as_flattened());
+        }
+        Ok(())
+    }
+}
+
+impl Tally {
+    fn new(n: usize) -> Self {
+        Tally { values: vec![Vec::new(); n], rejections: vec![0.0; n - 1], n_trips: 0 }
+    }
+
+    fn n_scans(&self) -> usize {
+        self.values[0].len()
+    }
+}
+
+impl Rungs {
+    /// Whether these are the rungs of `n` chains.
+    fn are_of(&self, n: usize) -> bool {
+        let Tally { values, rejections, .. } = &self.tally;
+        let mut chains = self.chains.clone();
+        chains.sort_unstable();
+        chains.into_iter().eq(0..n)
+            && [self.betas.len(), self.trips.len(), values.len(), rejections.len() + 1] == [n; 4]
+            && values.iter().all(|of_rung| of_rung.len() == values[0].len())
+    }
+
+    /// Adds a scan to the tally. Swaps neighbours, even pairs in even scans and odd pairs in odd
+    /// ones, and adds up the probabilities with which all pairs would have been left alone.
+    fn swap(&mut self, of_chains: &[f64]) {
+        for (values, &chain) in self.tally.values.iter_mut().zip(&self.chains) {
+            values.push(of_chains[chain]);
+        }
         let betas = &self.betas;
         let excess = |chains: &[usize], rung: usize| {
-            let [lower, upper] = [rung, rung + 1].map(|rung| values[chains[rung]]);
+            let [lower, upper] = [rung, rung + 1].map(|rung| of_chains[chains[rung]]);
             (betas[rung + 1] - betas[rung]) * (lower - upper)
         };
-        for (rung, rejection) in rejections.iter_mut().enumerate() {
+        for (rung, rejection) in self.tally.rejections.iter_mut().enumerate() {
             *rejection -= excess(&self.chains, rung).min(0.0).exp_m1();
         }
-        let n_pairs = rejections.len();
+        let n_pairs = betas.len() - 1;
         // A swap of one pair leaves the others alone.
         for rung in (self.n_scans % 2..n_pairs).step_by(2) {
             if self.rng.random::<f64>() < excess(&self.chains, rung).exp() {
@@ -198,6 +287,7 @@ impl<C: Chains> Replicate<C> {
             }
         }
         self.n_scans += 1;
+        self.tally.n_trips += self.count_trips();
     }
 
     /// Chains that have come back to the reference from the target.
@@ -209,6 +299,23 @@ impl<C: Chains> Replicate<C> {
         let returned = self.trips[first] == Trip::Down;
         self.trips[first] = Trip::Up;
         u64::from(returned)
+    }
+
+    /// Findings of the round that ends here; respaces the rungs for the next one.
+    fn found(&mut self) -> Found {
+        let n = self.betas.len();
+        let Tally { values, mut rejections, n_trips } =
+            std::mem::replace(&mut self.tally, Tally::new(n));
+        let n_scans = values[0].len() as f64;
+        rejections.iter_mut().for_each(|rejection| *rejection /= n_scans);
+        let mut steps = Steps::default();
+        for rung in 0..n - 1 {
+            let width = self.betas[rung + 1] - self.betas[rung];
+            steps.add(Steps::between(width, &values[rung], &values[rung + 1]));
+        }
+        let barrier = Barrier::new(&self.betas, &rejections);
+        let betas = std::mem::replace(&mut self.betas, barrier.ladder(n));
+        Found { steps, barrier: barrier.total(), n_trips, betas, rejections }
     }
 }
 

@@ -1,5 +1,8 @@
 //! Targets of tempering: a path of distributions, and chains along it.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::control::Observer;
 use crate::error::Result;
 use crate::rng::{LANES, Lanes, Rng};
@@ -24,6 +27,13 @@ pub trait Target: Sync {
     /// holds.
     fn chains(&self, rng: &mut Rng, observer: &impl Observer) -> Result<Self::Chains<'_>>;
 
+    /// Chains as they were when they were saved.
+    ///
+    /// # Errors
+    /// [`Error::Saved`](crate::Error::Saved) for chains of another target;
+    /// [`Error::Memory`](crate::Error::Memory) for more than memory holds.
+    fn restore(&self, saved: <Self::Chains<'_> as Chains>::Saved) -> Result<Self::Chains<'_>>;
+
     /// Cost of one sweep of the chains in lockstep, in draws of one number.
     fn sweep_cost(&self) -> f64;
 }
@@ -35,6 +45,9 @@ pub trait Chains: Send {
 
     /// State of one chain, to be looked at when tempering has ended.
     type State: Send;
+
+    /// States of all chains and of their generators, to go on from after a sweep.
+    type Saved: Serialize + DeserializeOwned;
 
     /// Moves every chain by a kernel that leaves γ_β unchanged, at a level for every lane. At β = 0
     /// the chain is drawn afresh.
@@ -48,4 +61,7 @@ pub trait Chains: Send {
 
     /// The present state of the chain in a lane.
     fn state(&self, lane: usize) -> Self::State;
+
+    /// Present states of all chains.
+    fn save(&self) -> Self::Saved;
 }

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -14,6 +17,43 @@ settings.load_profile("fixed")
 
 # A shell may start background jobs deaf to Ctrl-C, which tests press; their children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class Unseeded:
+    """Generators that nobody gave a seed: the same in every run of a test, one after another."""
+
+    def __init__(self) -> None:
+        self.make = np.random.default_rng
+        self.entropy = [0, 0]
+
+    def start(self, name: str) -> list[int]:
+        """Begin the draws of a test or of a fixture; return where those before have got to."""
+        before, self.entropy = self.entropy, [zlib.crc32(name.encode()), 0]
+        return before
+
+    def default_rng(self, seed: Any = None) -> np.random.Generator:
+        if seed is None:
+            self.entropy[1] += 1
+            seed = tuple(self.entropy)
+        return self.make(seed)
+
+
+UNSEEDED = Unseeded()
+np.random.default_rng = UNSEEDED.default_rng
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    UNSEEDED.start(item.nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: Any) -> Iterator[None]:
+    before = UNSEEDED.start(f"{fixturedef.baseid}::{fixturedef.argname}")
+    try:
+        return (yield)
+    finally:
+        UNSEEDED.entropy = before
 
 
 @pytest.fixture(scope="session")

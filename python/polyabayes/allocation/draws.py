@@ -18,8 +18,9 @@ from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes._support.results import Result
 from polyabayes.allocation.alignment import Numbering
+from polyabayes.allocation.bounds import held_by_bound
 from polyabayes.allocation.decomposition import Decomposition
-from polyabayes.allocation.evidence import Estimate, Evidence, as_evidence, held_by_bound
+from polyabayes.allocation.evidence import Estimate, Evidence, as_evidence
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.options import METHODS, Options, Run
 from polyabayes.data.tensor import CountTensor
@@ -315,6 +316,8 @@ def draw_posterior(
     if found.estimate is not None:
         estimate, method = Estimate.of(found.estimate).with_rounds(found.tempering), "tempered"
         estimate = held_by_bound(layout.core, estimate, run)
+    if estimate.interruption is not None:
+        raise estimate.interruption
     ln_total = layout.core.ln_total(rate)
     evidence = as_evidence(
         layout, method, estimate, given_total=False, ln_total=ln_total, start=start

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -13,30 +12,18 @@ from scipy import stats
 
 from polyabayes import _core
 from polyabayes._support import checks
-from polyabayes._support.progress import progress_bar
-from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
 from polyabayes.allocation.layout import Layout
-from polyabayes.allocation.options import MAX_ITER, METHODS, REPLICATES, RESTARTS, TOL, Options, Run
-from polyabayes.exceptions import (
-    Interrupted,
-    InvalidArgumentError,
-    InvalidTypeError,
-    UnreliableErrorWarning,
-    argument,
-)
+from polyabayes.allocation.options import METHODS
+from polyabayes.exceptions import argument
 
-__all__ = ["Estimate", "Evidence", "Round", "as_evidence", "find_evidence", "held_by_bound"]
+__all__ = ["Estimate", "Evidence", "Round", "as_evidence"]
 
 # Share of the evidence that omitted totals may have without a warning.
 _LEAST_DOUBTED = 0.01
 
 # Options that make every replicate larger.
 _GROWING = ("n_particles", "n_samples")
-
-# Starts of the lower bound that tempering is held against, and their iterations.
-_BOUND_RESTARTS = 4
-_BOUND_ITERATIONS = 200
 
 # Relative difference of two sums of the same law: the bound of one topic is its evidence.
 _ROUNDING = 1e-9
@@ -345,98 +332,13 @@ class Estimate(NamedTuple):
             n_free=tempering.n_free,
         )
 
-
-def _sampled(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
-    """Exact or by replicates, and the method that it came to."""
-    if options.method == "smc-lookahead" and core.n_cliques > 1:
-        raise InvalidArgumentError(
-            "method 'smc-lookahead' needs all hidden nodes in one clique, and those of the graph "
-            f"are summed out in {core.n_cliques}; use {argument('method', 'tempered')}"
-        )
-    n_replicates, show = options.n_replicates or REPLICATES, options.method != "exact"
-    # How many rounds tempering needs is not known before.
-    is_tempered = options.method == "tempered"
-    total, unit = (None, "round") if is_tempered else (n_replicates, "replicate")
-    with progress_bar(run.progress and show, total, unit) as update:
-        used, found, tempering, interruption = core.evidence(
-            options, seed=run.seed, n_jobs=run.n_jobs, progress=update
-        )
-    estimate = Estimate.of(found).with_rounds(tempering)
-    if estimate.rounds and interruption is None:
-        estimate = held_by_bound(core, estimate, run)
-    return used, estimate._replace(interruption=interruption)
-
-
-def held_by_bound(
-    core: _core.Allocation | _core.IncompleteAllocation, estimate: Estimate, run: Run
-) -> Estimate:
-    """The estimate of tempering, with doubt and a larger error where a lower bound is above it.
-
-    Replicates that agree may all be low: the bound of variational Bayes knows nothing of them.
-    """
-    found = core.variational(
-        "vb",
-        max_iter=_BOUND_ITERATIONS,
-        tolerance=TOL,
-        n_restarts=_BOUND_RESTARTS,
-        seed=run.seed,
-        n_jobs=run.n_jobs,
-    )
-    estimate = estimate._replace(lower_bound=found.ln_value)
-    missed = found.ln_value - estimate.ln_value
-    if not missed > _ROUNDING * abs(estimate.ln_value):
-        return estimate
-    std_error = math.hypot(estimate.std_error, missed)
-    return estimate._replace(std_error=std_error, converged=False)
-
-
-def _bound(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
-    n_restarts = options.n_restarts or RESTARTS
-    with progress_bar(run.progress, n_restarts, "restart") as update:
-        found = core.variational(
-            "vb",
-            max_iter=options.max_iter or MAX_ITER,
-            tolerance=options.tol or TOL,
-            n_restarts=n_restarts,
-            seed=run.seed,
-            n_jobs=run.n_jobs,
-            progress=update,
-        )
-    return "vb", Estimate(found.ln_value, np.nan, np.nan, 0)
-
-
-def find_evidence(
-    layout: Layout,
-    options: Options,
-    *,
-    given_total: bool,
-    random_state: RandomState,
-    n_jobs: int | None,
-    progress: bool,
-) -> Evidence:
-    """Evidence of a tensor under a model that is laid out for it."""
-    checks.choice("method", options.method, tuple(METHODS))
-    options = options.checked(layout.tensor.n_cells)
-    if not isinstance(given_total, (bool, np.bool_)):
-        raise InvalidTypeError(f"given_total must be a bool, got {given_total!r}")
-    core, n_tokens = layout.core, layout.tensor.total
-    ln_total = np.nan
-    if not given_total or layout.model.rate is not None or n_tokens:
-        ln_total = core.ln_total(layout.rate())
-    run = Run(draw_seed(random_state), checks.n_threads(n_jobs), bool(progress))
-    is_bound = METHODS[options.method].is_lower_bound
-    start = time.perf_counter()
-    used, estimate = _bound(core, options, run) if is_bound else _sampled(core, options, run)
-    evidence = as_evidence(
-        layout, used, estimate, given_total=bool(given_total), ln_total=ln_total, start=start
-    )
-    if isinstance(estimate.interruption, KeyboardInterrupt) and evidence.rounds:
-        raise Interrupted(f"stopped after {evidence.n_rounds} rounds of tempering", evidence)
-    if estimate.interruption is not None:
-        raise estimate.interruption
-    if evidence.doubt:
-        warnings.warn(evidence.doubt, UnreliableErrorWarning, stacklevel=3)
-    return evidence
+    def held_by(self, lower_bound: float) -> Estimate:
+        """The same, with doubt and a larger error where a lower bound is above it."""
+        estimate = self._replace(lower_bound=lower_bound)
+        missed = lower_bound - self.ln_value
+        if not missed > _ROUNDING * abs(self.ln_value):
+            return estimate
+        return estimate._replace(std_error=math.hypot(self.std_error, missed), converged=False)
 
 
 def as_evidence(

@@ -82,7 +82,9 @@ class Layout:
     tables : tuple of tuple of str
         The nodes of every table: tied ones together, in the order of their first nodes.
     core : _core.Allocation
-        Both, as the compiled core reads them.
+        Both, as the compiled core reads them; it does not travel, and is made again elsewhere.
+    elimination_order : tuple of str or None
+        The order in which hidden nodes are summed out, where one was asked for.
     """
 
     model: HasGraph
@@ -90,6 +92,10 @@ class Layout:
     sizes: dict[str, int]
     tables: tuple[tuple[str, ...], ...]
     core: _core.Allocation
+    elimination_order: tuple[str, ...] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return lay_out, (self.model, self.tensor, self.elimination_order)
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -164,7 +170,8 @@ def lay_out(model: HasGraph, data: Any, elimination_order: Sequence[str] | None 
         raise BudgetExceededError(
             f"graph {model.graph.to_text()!r} with the sizes {told}: {error}; give smaller sizes"
         ) from None
-    return Layout(model, tensor, sizes, tables, core)
+    order = None if elimination_order is None else tuple(map(str, elimination_order))
+    return Layout(model, tensor, sizes, tables, core, order)
 
 
 def as_tensor(model: HasGraph, data: Any) -> CountTensor:

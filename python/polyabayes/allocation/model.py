@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from copy import copy
 from typing import Any, Self, TypeAlias
 
@@ -12,7 +13,8 @@ from polyabayes._support.tables import columns_of, html_table
 from polyabayes.allocation.bidirectional import find_bounds
 from polyabayes.allocation.decomposition import Decomposition, n_effective_parameters
 from polyabayes.allocation.draws import DRAWS, PosteriorDraws, draw_posterior
-from polyabayes.allocation.evidence import Evidence, find_evidence
+from polyabayes.allocation.estimation import find_evidence
+from polyabayes.allocation.evidence import Evidence
 from polyabayes.allocation.fitting import find_decomposition
 from polyabayes.allocation.graphs import ready_made
 from polyabayes.allocation.graphs.checks import (
@@ -242,6 +244,8 @@ class AllocationModel:
         elimination_order: Sequence[str] | None = None,
         random_state: RandomState = None,
         n_jobs: int | None = None,
+        executor: Executor | None = None,
+        checkpoint: Any = None,
         progress: bool = False,
         **options: Any,
     ) -> Evidence:
@@ -302,9 +306,20 @@ class AllocationModel:
         elimination_order : sequence of str, optional
             Order in which hidden nodes are summed out; by default that of fewest states.
         random_state : None, int, RandomState, Generator or SeedSequence
-            Equal seeds give equal bits, for any number of threads.
+            Equal seeds give equal bits, for any number of threads and any executor.
         n_jobs : int, optional
-            Threads; None means all cores.
+            Threads, of each task where there is an `executor`; None means all cores, and one thread
+            a task.
+        executor : concurrent.futures.Executor, optional
+            Where the replicates of a sampler run, so that as many workers as there are replicates
+            are of use; it is not shut down. By default here.
+        checkpoint : path-like, optional
+            Folder that keeps the replicates of a sampler: the same call goes on after a kill, in
+            any process, to the bits of a run that was not interrupted, and ``"tempered"`` also to a
+            smaller `target_std_error` or a larger `n_samples`. Filters are kept when a replicate is
+            done, tempering by some ten seconds of its work. That takes, here in memory too, a byte
+            for each token in each chain and clique of hidden nodes, two where these have more than
+            128 joint states, and eight for each sweep of a chain in the round that is under way.
         progress : bool, default=False
             Show a progress bar (needs tqdm).
         **options
@@ -328,7 +343,18 @@ class AllocationModel:
         Interrupted
             On Ctrl-C after the first round of ``"tempered"``: `partial` is the evidence so far.
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
-            If an argument is bad, or model and data do not fit; before any work.
+            If an argument is bad, or model and data do not fit; if `checkpoint` is of other work;
+            if `executor` or `checkpoint` meets missing cells, or a method that draws nothing;
+            before any work.
+        WorkerError
+            If a worker of the executor died.
+
+        Warns
+        -----
+        CheckpointWarning
+            If `checkpoint` cannot be written: the work goes on.
+        UnreliableErrorWarning
+            If the error is not to be trusted.
 
         References
         ----------
@@ -348,6 +374,17 @@ class AllocationModel:
         >>> found = AllocationModel.nmf(2).log_evidence(counts, "tempered", random_state=0)
         >>> found.converged, found.round_trips > 10
         (True, True)
+
+        Two replicates at a time, on threads here; after a kill the same call goes on.
+
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> from tempfile import TemporaryDirectory
+        >>> with ThreadPoolExecutor(2) as executor, TemporaryDirectory() as folder:
+        ...     same = AllocationModel.nmf(2).log_evidence(
+        ...         counts, "tempered", random_state=0, executor=executor, checkpoint=folder
+        ...     )
+        >>> same.value == found.value
+        True
         """
         chosen = Options.of(
             {
@@ -362,6 +399,11 @@ class AllocationModel:
         )
         layout, missing = lay_out_observed(self, data, observed, elimination_order)
         if len(missing):
+            if executor is not None or checkpoint is not None:
+                raise InvalidArgumentError(
+                    f"{argument('executor')} and {argument('checkpoint')} need all cells observed, "
+                    f"and {len(missing):,} are missing"
+                )
             if given_total:
                 raise InvalidArgumentError(
                     f"{argument('given_total', True)} needs all cells observed: the total is not "
@@ -385,6 +427,8 @@ class AllocationModel:
             random_state=random_state,
             n_jobs=n_jobs,
             progress=progress,
+            executor=executor,
+            checkpoint=checkpoint,
         )
 
     def predict_missing(

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import special, stats
 
 from polyabayes._support import checks
+from polyabayes._support.files import checked_path
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
 from polyabayes._support.tables import Column, text_table
@@ -271,6 +272,7 @@ def posterior_over_models(
     *,
     prior: Mapping[str, float] | None = None,
     random_state: RandomState = None,
+    checkpoint: Any = None,
     **options: Any,
 ) -> ModelPosterior:
     """Posterior probabilities of allocation models, given the same tensor.
@@ -287,6 +289,8 @@ def posterior_over_models(
         Prior weights of the models, in any unit; by default they are equal.
     random_state : None, int, RandomState, Generator or SeedSequence
         Every model has a seed of its own, drawn in their order.
+    checkpoint : path-like, optional
+        Folder with one checkpoint a model, as of :meth:`AllocationModel.log_evidence`.
     **options
         Further options of :meth:`AllocationModel.log_evidence`.
 
@@ -324,11 +328,13 @@ def posterior_over_models(
     weights = _checked_prior(prior, [str(name) for name in models])
     seeds = np.random.SeedSequence(draw_seed(random_state)).spawn(len(models))
     evidences: dict[str, Evidence] = {}
-    for (name, model), seed in zip(models.items(), seeds, strict=True):
+    for number, (name, model) in enumerate(models.items()):
+        if checkpoint is not None:
+            options["checkpoint"] = checked_path(checkpoint, "checkpoint") / f"model-{number}"
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UnreliableErrorWarning)
-                evidence = model.log_evidence(data, method, random_state=seed, **options)
+                evidence = model.log_evidence(data, method, random_state=seeds[number], **options)
         except KeyboardInterrupt:
             partial = _best_first(evidences, weights) if evidences else None
             message = f"{len(evidences)} of {len(models)} models are done"

@@ -88,7 +88,7 @@ OF_DOCUMENTS = (
 )
 MODEL = ("concentration", "rate", "tied")
 # Options of all methods of allocation models; a method refuses those that it does not take.
-EVIDENCE = ("method", "given_total", "max_total", *Options.names(), *GENERAL)
+EVIDENCE = ("method", "given_total", "max_total", "checkpoint", *Options.names(), *GENERAL)
 DECOMPOSITION = ("method", *Options.names(), *GENERAL)
 
 

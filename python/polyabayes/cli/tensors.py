@@ -68,8 +68,8 @@ def evidence(arguments: argparse.Namespace) -> int:
 def _predict_missing(
     arguments: argparse.Namespace, tensor: pb.CountTensor, options: dict[str, Any]
 ) -> int:
-    if arguments.tried or arguments.given_total:
-        raise InvalidArgumentError("--predict goes with no --try or --given-total")
+    if arguments.tried or arguments.given_total or arguments.checkpoint:
+        raise InvalidArgumentError("--predict goes with no --try, --given-total or --checkpoint")
     model = network(arguments)
     _announce(model, tensor)
     found = model.predict_missing(tensor, **options)

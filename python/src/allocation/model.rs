@@ -29,6 +29,12 @@ pub(crate) struct Allocation {
     problem: Problem,
 }
 
+impl Allocation {
+    pub(super) fn problem(&self) -> &Problem {
+        &self.problem
+    }
+}
+
 #[pymethods]
 impl Allocation {
     /// Nodes by number; `axes` names the node of each axis, `coordinates` has the cells of the

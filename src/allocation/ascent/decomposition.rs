@@ -49,7 +49,7 @@ impl Ascent {
     }
 }
 
-/// Where an ascent begins.
+/// Tables from which an ascent begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
     /// Tables that are even up to noise.

@@ -3,6 +3,7 @@
 use super::samplers;
 use super::settings::{Method, Sampler, Settings};
 use crate::allocation::exact::enumeration;
+use crate::allocation::kernel::splits::MAX_WEIGHED;
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result};
@@ -27,8 +28,9 @@ pub(super) enum Decision {
 /// Exact within a small budget, else smc where a short pilot of it is beyond doubt, or tempered.
 ///
 /// The pilot takes a quarter of the draws of smc, and far less than tempering. It is in doubt where
-/// replicates differ or particles descend from few of the first. Options that one of them does not
-/// take speak for the other.
+/// replicates differ or particles descend from few of the first. Cells of very many tokens, of which
+/// particles take one after another, have none. Options that one of them does not take speak for the
+/// other.
 pub(super) fn decide(
     problem: &Problem,
     settings: &Settings,
@@ -42,6 +44,10 @@ pub(super) fn decide(
     let mut samplers = SAMPLERS.into_iter().filter(|sampler| sampler.takes(settings));
     let first = samplers.next().ok_or(Error::NoSampler)?;
     let Some(second) = samplers.next() else { return Ok(Decision::Sample(first)) };
+    let is_huge = |&count: &u64| problem.is_heavy(count) && count > MAX_WEIGHED as u64;
+    if problem.counts.iter().any(is_huge) {
+        return Ok(Decision::Sample(second));
+    }
     let mut pilot = Settings::new(Method::Sample(first));
     let n_draws = settings.filter().n_particles.saturating_mul(settings.n_replicates());
     let n_particles = n_draws.div_ceil(PILOT_PART * pilot.n_replicates());

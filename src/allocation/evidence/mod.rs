@@ -1,11 +1,13 @@
 //! Evidence of a tensor under a network, all tables and allocations summed out.
 
 mod auto;
+mod parts;
 mod samplers;
 mod settings;
 
 use auto::Decision;
 pub(super) use auto::Unseen;
+pub use parts::Parts;
 pub(super) use samplers::tempered;
 pub use settings::{Method, Sampler, Settings};
 
@@ -27,6 +29,21 @@ pub struct Evidence {
     pub tempering: Option<Outcome>,
 }
 
+impl Evidence {
+    fn exact(ln_value: f64) -> Self {
+        Evidence { estimate: Estimate::exact(ln_value), method: Method::Exact, tempering: None }
+    }
+}
+
+/// What the evidence is to be found by.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Choice {
+    /// It is known.
+    Known(Evidence),
+    /// Replicates of a sampler.
+    Sample(Sampler),
+}
+
 /// Evidence of a tensor given its total.
 ///
 /// # Errors
@@ -38,10 +55,28 @@ pub fn evidence(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Evidence> {
-    let constant = problem.ln_visible + problem.ln_arrangements;
+    match choose(problem, settings, seed, observer)? {
+        Choice::Known(evidence) => Ok(evidence),
+        Choice::Sample(sampler) => {
+            let found = samplers::ln_sum(problem, sampler, settings, seed, observer)?;
+            Ok(given_visible(problem, sampler, found))
+        }
+    }
+}
+
+/// The sampler of a method, if it takes one; the evidence where it is exact.
+///
+/// # Errors
+/// As of [`evidence()`].
+pub fn choose(
+    problem: &Problem,
+    settings: &Settings,
+    seed: u64,
+    observer: &impl Observer,
+) -> Result<Choice> {
+    let constant = constant(problem);
     if problem.n_states() == 0 || problem.n_tokens() == 0 {
-        let estimate = Estimate::exact(constant);
-        return Ok(Evidence { estimate, method: Method::Exact, tempering: None });
+        return Ok(Choice::Known(Evidence::exact(constant)));
     }
     problem.check_range()?;
     let decision = match settings.method {
@@ -51,13 +86,24 @@ pub fn evidence(
         }
         Method::Sample(sampler) => Decision::Sample(sampler),
     };
-    let ((estimate, tempering), method) = match decision {
-        Decision::Exact(ln_sum) => ((Estimate::exact(ln_sum), None), Method::Exact),
-        Decision::Sample(sampler) => {
-            let found = samplers::ln_sum(problem, sampler, settings, seed, observer)?;
-            (found, Method::Sample(sampler))
-        }
-    };
+    Ok(match decision {
+        Decision::Exact(ln_sum) => Choice::Known(Evidence::exact(ln_sum + constant)),
+        Decision::Sample(sampler) => Choice::Sample(sampler),
+    })
+}
+
+/// ln of the factor of the evidence beside the sum over allocations.
+fn constant(problem: &Problem) -> f64 {
+    problem.ln_visible + problem.ln_arrangements
+}
+
+/// The evidence by a sampler that has found the sum over allocations.
+fn given_visible(
+    problem: &Problem,
+    sampler: Sampler,
+    (estimate, tempering): (Estimate, Option<Outcome>),
+) -> Evidence {
+    let constant = constant(problem);
     let tempering = tempering.map(|outcome| outcome.raised(constant));
-    Ok(Evidence { estimate: estimate.scaled(constant), method, tempering })
+    Evidence { estimate: estimate.scaled(constant), method: Method::Sample(sampler), tempering }
 }

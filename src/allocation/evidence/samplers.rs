@@ -17,7 +17,7 @@ use crate::rng::{Key, LANES, Purpose};
 use crate::temper::{Options, Outcome};
 
 /// ln Ẑ of a run, and the relative variance of Ẑ that the run itself knows of.
-type Run = (f64, f64);
+pub(super) type Run = (f64, f64);
 
 /// ln Z: allocations of all tokens, summed, by independent replicates of a sampler; and the rounds
 /// of tempering.
@@ -28,25 +28,71 @@ pub(super) fn ln_sum(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<(Estimate, Option<Outcome>)> {
-    let n_replicates = settings.n_replicates();
-    check_memory(problem, sampler, settings)?;
-    let replicates =
-        Replicates { problem, settings, key: Key::new(seed, Purpose::Score), observer };
-    let (runs, n_draws) = match sampler {
-        Sampler::Smc => (replicates.smc()?, settings.filter().n_particles),
-        Sampler::SmcLookahead => (replicates.lookahead()?, settings.filter().n_particles),
-        Sampler::Tempered => {
-            let (outcome, _) = tempered(problem, settings, 0, seed, observer)?;
-            return Ok((outcome.estimate(), Some(outcome)));
-        }
+    if sampler == Sampler::Tempered {
+        let (outcome, _) = tempered(problem, settings, 0, seed, observer)?;
+        return Ok((outcome.estimate(), Some(outcome)));
+    }
+    check_memory(problem, sampler, settings, settings.n_replicates())?;
+    let one = |replicate| {
+        let run = filtered(problem, sampler, settings, seed, replicate, observer);
+        run.inspect(|_| observer.advance(1))
     };
-    // Particles and chains run in whole groups.
-    let n_draws = n_draws.div_ceil(LANES) * LANES;
-    Ok((Estimate::from_runs(&runs, n_draws * n_replicates), None))
+    let runs: Vec<Run> =
+        (0..settings.n_replicates()).into_par_iter().map(one).collect::<Result<_>>()?;
+    Ok((of_runs(settings, &runs), None))
 }
 
-/// Refuses what the replicates could not hold that run at a time.
-fn check_memory(problem: &Problem, sampler: Sampler, settings: &Settings) -> Result<()> {
+/// One replicate of a filter, with a stream of its own.
+///
+/// # Errors
+/// [`Error::NoSampler`] for a sampler that is no filter; those of the filter.
+pub(super) fn filtered(
+    problem: &Problem,
+    sampler: Sampler,
+    settings: &Settings,
+    seed: u64,
+    replicate: usize,
+    observer: &impl Observer,
+) -> Result<Run> {
+    let filter = settings.filter();
+    let mut rng = Key::new(seed, Purpose::Score).unit(replicate as u64 + 1).rng();
+    match sampler {
+        Sampler::Smc => Ok(smc::run(problem, &filter, Keep::Used, &mut rng, observer)?.0),
+        Sampler::SmcLookahead => {
+            check_clique(problem)?;
+            // Every run has expectations of its own, as none finds all modes.
+            let expected = Responsibilities::new(problem, &mut rng, observer)?;
+            Ok((lookahead::ln_sum(problem, &expected, &filter, &mut rng, observer)?, 0.0))
+        }
+        Sampler::Tempered => Err(Error::NoSampler),
+    }
+}
+
+/// The estimate of all replicates of a filter.
+pub(super) fn of_runs(settings: &Settings, runs: &[Run]) -> Estimate {
+    // Particles run in whole groups.
+    let n_particles = settings.filter().n_particles.div_ceil(LANES) * LANES;
+    Estimate::from_runs(runs, n_particles * runs.len())
+}
+
+/// Refuses hidden nodes that are not summed out together.
+fn check_clique(problem: &Problem) -> Result<()> {
+    if problem.plan.cliques.len() > 1 {
+        let node = problem.plan.cliques[0].nodes[0];
+        let problem = "is summed out apart from other hidden nodes: smc-lookahead needs all of \
+                       them in one clique";
+        return Err(Error::Graph { node, problem });
+    }
+    Ok(())
+}
+
+/// Refuses more than so many replicates could hold at a time.
+pub(super) fn check_memory(
+    problem: &Problem,
+    sampler: Sampler,
+    settings: &Settings,
+    n_replicates: usize,
+) -> Result<()> {
     let (n_particles, load) = (settings.filter().n_particles, problem.load());
     let load = match sampler {
         Sampler::Smc => Load { n_particles, ..load },
@@ -56,50 +102,12 @@ fn check_memory(problem: &Problem, sampler: Sampler, settings: &Settings) -> Res
         }
         // All replicates are held at the same time, and the weights beside the counts.
         Sampler::Tempered => {
-            let n_chains = LANES * settings.n_replicates();
+            let n_chains = LANES * n_replicates;
             let n_marginals = 3 * load.n_marginals;
             return Load { n_marginals, n_chains, ..load }.check(1);
         }
     };
-    load.check(settings.n_replicates())
-}
-
-struct Replicates<'a, O> {
-    problem: &'a Problem,
-    settings: &'a Settings,
-    key: Key,
-    observer: &'a O,
-}
-
-impl<O: Observer> Replicates<'_, O> {
-    /// All replicates, each with a stream of its own.
-    fn all(&self, run: impl Fn(Key) -> Result<Run> + Sync) -> Result<Vec<Run>> {
-        let one = |replicate: usize| {
-            run(self.key.unit(replicate as u64 + 1)).inspect(|_| self.observer.advance(1))
-        };
-        (0..self.settings.n_replicates()).into_par_iter().map(one).collect()
-    }
-
-    fn smc(&self) -> Result<Vec<Run>> {
-        let (problem, filter) = (self.problem, self.settings.filter());
-        self.all(|key| Ok(smc::run(problem, &filter, Keep::Used, &mut key.rng(), self.observer)?.0))
-    }
-
-    fn lookahead(&self) -> Result<Vec<Run>> {
-        let (problem, filter) = (self.problem, self.settings.filter());
-        if problem.plan.cliques.len() > 1 {
-            let node = problem.plan.cliques[0].nodes[0];
-            let problem = "is summed out apart from other hidden nodes: smc-lookahead needs \
-                           all of them in one clique";
-            return Err(Error::Graph { node, problem });
-        }
-        // Every run has expectations of its own, as none finds all modes.
-        self.all(|key| {
-            let mut rng = key.rng();
-            let expected = Responsibilities::new(problem, &mut rng, self.observer)?;
-            Ok((lookahead::ln_sum(problem, &expected, &filter, &mut rng, self.observer)?, 0.0))
-        })
-    }
+    load.check(n_replicates)
 }
 
 /// Tempering, and up to `n_kept` draws from the posterior by each replicate.
@@ -113,13 +121,18 @@ pub(crate) fn tempered(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<(Outcome, Vec<Vec<Allocated>>)> {
-    check_memory(problem, Sampler::Tempered, settings)?;
+    check_memory(problem, Sampler::Tempered, settings, settings.n_replicates())?;
+    let options = options(problem, settings);
+    tempering::ln_sum(problem, &options, n_kept, Key::new(seed, Purpose::Score), observer)
+}
+
+/// Options of tempering with these settings.
+pub(super) fn options(problem: &Problem, settings: &Settings) -> Options {
     let n_replicates = settings.n_replicates();
-    let options = Options {
+    Options {
         n_replicates,
         target_std_error: settings.target_std_error(),
         max_scans: settings.n_samples,
         max_chains: tempering::max_chains(problem, n_replicates),
-    };
-    tempering::ln_sum(problem, &options, n_kept, Key::new(seed, Purpose::Score), observer)
+    }
 }

@@ -1,17 +1,15 @@
 //! Collapsed Gibbs chains over the hidden values of all tokens, [`LANES`] in lockstep.
 
-use super::counts::{self, Counts, Rows, States, Target};
+use super::counts::{self, Counts, Rows, States, Target, Token as _};
 use super::mixtures::{self, Mixture};
 use super::rounds::n_rounds;
-use super::splits::{Cell, Splits};
+use super::splits::{Cell, MAX_WEIGHED, Splits};
+use crate::allocation::model::plan::Clique;
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 use crate::urn::Order;
-
-/// Tokens of a cell, and tokens for each of its states, from which they are redrawn together.
-const HEAVY: u64 = 16;
 
 /// A round of pairs for so many states: a sweep leaves none of them out for long.
 const STATES_A_ROUND: usize = 3;
@@ -53,14 +51,13 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     ///
     /// # Errors
     /// [`Error::TooManyTokens`], [`Error::Memory`] for more than counts and memory hold.
-    fn empty(problem: &'a Problem, rng: &mut impl Stream<Lanes = U>) -> Result<Self> {
+    fn empty(problem: &'a Problem, uniforms: U) -> Result<Self> {
         problem.check_total()?;
         let plan = &problem.plan;
         let (n_cliques, n_states) = (plan.cliques.len(), plan.n_states);
-        let least = HEAVY.max(n_states as u64);
         let (mut light, mut heavy, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for (cell, &count) in (0..).zip(&problem.counts) {
-            if n_cliques == 1 && count >= least {
+            if problem.is_heavy(count) {
                 places.push(Place::Piles(heavy.len() * n_states));
                 heavy.push(cell);
             } else {
@@ -79,7 +76,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
             sums: vec![[0.0; LANES]; n_states],
             mixture: Mixture::new(plan),
             splits: Splits::default(),
-            uniforms: rng.lanes(),
+            uniforms,
         })
     }
 
@@ -108,7 +105,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         rng: &mut impl Stream<Lanes = U>,
         observer: &impl Observer,
     ) -> Result<Self> {
-        let mut chains = Chains::empty(problem, rng)?;
+        let mut chains = Chains::empty(problem, rng.lanes())?;
         let (plan, target) = (&problem.plan, Target { base: rows, unit: 0.0 });
         let mut states = vec![[0; LANES]; plan.cliques.len()];
         let (part, mut n_drawn) = (chains.tokens_between_polls(), 0);
@@ -116,6 +113,12 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
             let bases = problem.bases(cell);
             let token = Rows { counts: &mut chains.rows, bases, target };
             counts::weigh(plan, &token, &mut chains.sums);
+            if let Place::Piles(start) = chains.places[cell as usize]
+                && count > MAX_WEIGHED as u64
+            {
+                chains.deal(cell, start, rng);
+                continue;
+            }
             for nth in 0..count as usize {
                 if n_drawn % part == 0 && observer.stopped() {
                     return Err(Error::Stopped);
@@ -137,7 +140,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         states: &[States],
         rng: &mut impl Stream<Lanes = U>,
     ) -> Result<Self> {
-        let mut chains = Chains::empty(problem, rng)?;
+        let mut chains = Chains::empty(problem, rng.lanes())?;
         let mut tokens = states.chunks_exact(problem.plan.cliques.len());
         for (cell, &count) in (0..).zip(&problem.counts) {
             for (nth, states) in tokens.by_ref().take(count as usize).enumerate() {
@@ -145,6 +148,74 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
             }
         }
         Ok(chains)
+    }
+
+    /// Chains of given states of all light tokens, and piles of heavy cells.
+    ///
+    /// # Errors
+    /// [`Error::Saved`] for states of other data, or of other hidden nodes; [`Error::Memory`] for
+    /// more than memory holds.
+    pub(super) fn of_parts(
+        problem: &'a Problem,
+        states: Vec<States>,
+        piles: Vec<Counts>,
+        uniforms: U,
+    ) -> Result<Self> {
+        let (mut chains, plan) = (Chains::empty(problem, uniforms)?, &problem.plan);
+        let n_cliques = plan.cliques.len();
+        let are_states = |states: &[States]| {
+            let fits = |(clique, states): (&Clique, &States)| {
+                states.iter().all(|&state| (state as usize) < clique.n_states)
+            };
+            plan.cliques.iter().zip(states).all(fits)
+        };
+        let is_whole = |(&cell, piles): (&u32, &[Counts])| {
+            let sum = |lane: usize| piles.iter().map(|pile| i64::from(pile[lane])).sum::<i64>();
+            let count = problem.counts[cell as usize] as i64;
+            (0..LANES).all(|lane| sum(lane) == count && piles.iter().all(|pile| pile[lane] >= 0))
+        };
+        if states.len() != chains.states.len()
+            || piles.len() != chains.piles.len()
+            || !states.chunks_exact(n_cliques).all(are_states)
+            || !chains.heavy.iter().zip(piles.chunks_exact(plan.n_states)).all(is_whole)
+        {
+            return Err(Error::Saved);
+        }
+        let target = Target { base: &[], unit: 0.0 };
+        for (&cell, states) in chains.light.iter().zip(states.chunks_exact(n_cliques)) {
+            let bases = problem.bases(cell);
+            let mut token = Rows { counts: &mut chains.rows, bases, target };
+            counts::add(plan, &mut token, states, 1);
+        }
+        for (&cell, piles) in chains.heavy.iter().zip(piles.chunks_exact(plan.n_states)) {
+            let (clique, bases) = (&plan.cliques[0], problem.bases(cell));
+            let mut token = Rows { counts: &mut chains.rows, bases, target };
+            for (state, pile) in piles.iter().enumerate() {
+                (0..clique.factors.len())
+                    .for_each(|factor| token.add_all(clique, factor, state, pile));
+            }
+        }
+        (chains.states, chains.piles) = (states, piles);
+        Ok(chains)
+    }
+
+    /// Deals out the tokens of a heavy cell by the weights last computed.
+    fn deal(&mut self, cell: u32, start: usize, rng: &mut impl rand::Rng) {
+        let (problem, n_states) = (self.problem, self.problem.plan.n_states);
+        let mut held = Cell {
+            clique: &problem.plan.cliques[0],
+            bases: problem.bases(cell),
+            piles: &mut self.piles[start..][..n_states],
+            rows: &mut self.rows,
+        };
+        for (lane, total) in self.sums[n_states - 1].into_iter().enumerate() {
+            let share = |n_others: usize, _: &mut _| {
+                let state = n_states - 1 - n_others;
+                let before = if state == 0 { 0.0 } else { self.sums[state - 1][lane] };
+                (self.sums[state][lane] - before) / (total - before)
+            };
+            held.deal(lane, problem.counts[cell as usize], share, rng);
+        }
     }
 
     /// Gives the nth token of a cell its states, when it has none.

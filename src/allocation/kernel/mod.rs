@@ -8,4 +8,5 @@ pub(crate) mod powered;
 pub(crate) mod risings;
 pub(crate) mod rounds;
 pub(crate) mod splits;
+mod strides;
 pub(crate) mod tempered;

@@ -3,13 +3,14 @@
 // Inlined into kernels that are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
 
-use super::splits::{Change, Divisions, add_rising};
+use super::splits::{Change, Divisions, add_rising, add_sums};
 use crate::allocation::model::problem::Problem;
+use crate::math::elementary::ln;
 use crate::math::ln_rising;
 use crate::rng::Lanes;
 
 /// Counts that tables hold.
-const MAX_TABLE: usize = 1 << 20;
+const MAX_TABLE: usize = 1 << 17;
 
 /// Factors of π and of u in ln.
 #[derive(Debug)]
@@ -113,26 +114,36 @@ impl Divisions for PoweredDivisions<'_> {
     }
 
     #[inline(always)]
-    fn place(&self, lane: usize, ln_laws: &mut [f64]) {
-        let (beta, n) = (self.betas[lane], ln_laws.len());
-        if self.risings.kappa.is_infinite() {
+    fn place(&self, lane: usize, first: usize, n_tokens: usize, ln_laws: &mut [f64]) {
+        let (beta, n, kappa) = (self.betas[lane], ln_laws.len(), self.risings.kappa);
+        if kappa.is_infinite() {
             for ln_law in ln_laws {
                 *ln_law *= beta;
             }
-        } else if let Some(piles) = self.risings.of_piles.get(..n) {
+        } else if n_tokens < self.risings.of_piles.len() {
+            let piles = &self.risings.of_piles[first..][..n];
+            let others = &self.risings.of_piles[n_tokens + 1 - first - n..][..n];
             for (ln_law, (one, other)) in
-                ln_laws.iter_mut().zip(piles.iter().zip(piles.iter().rev()))
+                ln_laws.iter_mut().zip(piles.iter().zip(others.iter().rev()))
             {
                 let urns = one + other;
                 *ln_law = urns + beta * (*ln_law - urns);
             }
         } else {
-            for (first, ln_law) in ln_laws.iter_mut().enumerate() {
-                let piles = [first, n - 1 - first].map(|n| self.risings.of_pile(n as i32));
-                let urns = piles[0] + piles[1];
-                *ln_law = urns + beta * (*ln_law - urns);
-            }
+            ln_laws.iter_mut().for_each(|ln_law| *ln_law *= beta);
+            let (first, others) = (first as f64, n_tokens as f64 - first as f64 - 1.0);
+            let ratio = |n: f64| (kappa + first + n) / (kappa + (others - n).max(0.0));
+            add_sums(ln_laws, |n| (1.0 - beta) * ln(ratio(n)));
         }
+    }
+
+    fn of_row(&self, change: &Change, count: i32) -> f64 {
+        self.risings.of_row(self.risings.margins[change.slot], count)
+    }
+
+    fn placed(&self, lane: usize, tokens: [i32; 2], ln_law: f64) -> f64 {
+        let ln_urns: f64 = tokens.iter().map(|&n| self.risings.of_pile(n)).sum();
+        ln_urns + self.betas[lane] * (ln_law - ln_urns)
     }
 }
 

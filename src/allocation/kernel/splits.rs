@@ -7,14 +7,21 @@
 // Compiled for several instruction sets, with all its parts in it.
 #![allow(clippy::inline_always)]
 
+use rand_distr::{Binomial, Distribution as _};
+
 use super::counts::{Counts, Target};
 use super::rounds::pairs;
+use super::strides::{Strides, Weights, stride};
 use crate::allocation::model::plan::Clique;
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::math::elementary::{exp, ln};
+use crate::math::{ln_factorial, ln_rising};
 use crate::rng::{LANES, UniformLanes};
 use crate::urn::Order;
+
+/// Tokens in two states up to which all their divisions are weighed, in time and memory for each.
+pub(crate) const MAX_WEIGHED: i32 = 1 << 16;
 
 /// A row whose count changes with each token that moves to the first state of a pair.
 pub(crate) struct Change {
@@ -32,8 +39,15 @@ pub(crate) trait Divisions {
     /// `start` tokens where none is: up to a constant.
     fn add_row(&self, change: &Change, start: i32, ln_weights: &mut [f64]);
 
-    /// Takes ln of the law's weights to those at the place of a lane on a path.
-    fn place(&self, lane: usize, ln_weights: &mut [f64]);
+    /// Takes ln of the law's weights of `first`, `first + 1`, ... of `n_tokens` in the first state to
+    /// those at the place of a lane on a path: up to a constant.
+    fn place(&self, lane: usize, first: usize, n_tokens: usize, ln_weights: &mut [f64]);
+
+    /// ln of what a row that holds `count` tokens brings to the weight of a division.
+    fn of_row(&self, change: &Change, count: i32) -> f64;
+
+    /// ln of the weight at the place of a lane on a path, with so many tokens in the two states.
+    fn placed(&self, lane: usize, tokens: [i32; 2], ln_weight: f64) -> f64;
 }
 
 impl Divisions for Target<'_> {
@@ -43,7 +57,21 @@ impl Divisions for Target<'_> {
     }
 
     #[inline(always)]
-    fn place(&self, _: usize, _: &mut [f64]) {}
+    fn place(&self, _: usize, _: usize, _: usize, _: &mut [f64]) {}
+
+    fn of_row(&self, change: &Change, count: i32) -> f64 {
+        let (base, n) = (self.base[change.row], f64::from(count));
+        let ln_rising = if self.unit == 0.0 {
+            n * base.ln()
+        } else {
+            n * self.unit.ln() + ln_rising(base / self.unit, count as u64)
+        };
+        f64::from(change.exponent) * ln_rising
+    }
+
+    fn placed(&self, _: usize, _: [i32; 2], ln_weight: f64) -> f64 {
+        ln_weight
+    }
 }
 
 /// Adds ln of `base (base + unit) ...` of a row to ln of the weights.
@@ -55,14 +83,33 @@ pub(crate) fn add_rising(
     start: i32,
     ln_weights: &mut [f64],
 ) {
-    let (exponent, mut sum) = (f64::from(change.exponent * change.by.signum()), 0.0);
-    for (n, ln_weight) in (0..).zip(ln_weights) {
-        *ln_weight += sum;
-        for hit in 0..change.by.abs() {
-            let hit = if change.by > 0 { hit } else { -1 - hit };
-            let count = start + change.by * n + hit;
-            // Beyond the last division a row may hold less than nothing.
-            sum += exponent * ln((base + unit * f64::from(count)).max(f64::MIN_POSITIVE));
+    let exponent = f64::from(change.exponent * change.by.signum());
+    let (first, by) = (f64::from(start.min(start + change.by.signum())), f64::from(change.by));
+    // Beyond the last division a row may hold less than nothing.
+    let term = |count: f64| exponent * ln((base + unit * count).max(f64::MIN_POSITIVE));
+    if change.by.abs() == 1 {
+        add_sums(ln_weights, |n| term(first + by * n));
+    } else {
+        let hits = |n: f64| {
+            (0..change.by.abs()).map(move |hit| first + by * n + by.signum() * f64::from(hit))
+        };
+        add_sums(ln_weights, |n| hits(n).map(term).sum());
+    }
+}
+
+/// Adds, to the number at each n, the sum of the terms before it: some at a time, in vector registers.
+#[inline(always)]
+pub(crate) fn add_sums(numbers: &mut [f64], term: impl Fn(f64) -> f64) {
+    const PART: usize = 64;
+    let mut sum = 0.0;
+    for (part, numbers) in (0..).zip(numbers.chunks_mut(PART)) {
+        let mut terms = [0.0; PART];
+        for (n, x) in terms.iter_mut().enumerate() {
+            *x = term((part * PART + n) as f64);
+        }
+        for (number, x) in numbers.iter_mut().zip(terms) {
+            *number += sum;
+            sum += x;
         }
     }
 }
@@ -93,6 +140,46 @@ pub(crate) struct Cell<'a> {
     pub(crate) rows: &'a mut [Counts],
 }
 
+impl Cell<'_> {
+    /// Deals the tokens of one lane out afresh, state after state: each takes a share of those left,
+    /// which is drawn for it and the number of states after it.
+    pub(crate) fn deal<R: rand::Rng>(
+        &mut self,
+        lane: usize,
+        n_tokens: u64,
+        mut share: impl FnMut(usize, &mut R) -> f64,
+        rng: &mut R,
+    ) {
+        let (n_states, mut left) = (self.piles.len(), n_tokens);
+        for state in 0..n_states {
+            let share = match n_states - 1 - state {
+                0 => 1.0,
+                n_others => share(n_others, rng),
+            };
+            let drawn = Binomial::new(left, share).map_or(left, |law| law.sample(rng));
+            left -= drawn;
+            let moved = drawn as i32 - self.piles[state][lane];
+            self.piles[state][lane] += moved;
+            for factor in 0..self.clique.factors.len() {
+                self.rows[self.clique.row(factor, state, self.bases)][lane] += moved;
+            }
+        }
+    }
+
+    /// Moves tokens from the second of two states to the first.
+    #[inline(always)]
+    fn shift(&mut self, states: [usize; 2], changes: &[Change], lane: usize, moved: i32) {
+        if moved == 0 {
+            return;
+        }
+        self.piles[states[0]][lane] += moved;
+        self.piles[states[1]][lane] -= moved;
+        for change in changes {
+            self.rows[change.row][lane] += change.by * moved;
+        }
+    }
+}
+
 impl Splits {
     /// Redraws the tokens of a cell in the pairs of states of a round.
     ///
@@ -119,6 +206,39 @@ impl Splits {
                 return Err(Error::Stopped);
             }
             divide(self, pair, cell, law, uniforms);
+            self.stride(pair, cell, order, law, uniforms, observer)?;
+        }
+        Ok(())
+    }
+
+    /// Redraws the tokens of a cell in two states, in the lanes where they are very many.
+    fn stride(
+        &mut self,
+        pair: usize,
+        cell: &mut Cell<'_>,
+        order: Order,
+        law: &impl Divisions,
+        uniforms: &mut impl UniformLanes,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        let [first, second] = self.pairs[pair].states;
+        let changes = &self.changes[self.range(pair)];
+        let held: Counts =
+            std::array::from_fn(|lane| cell.piles[first][lane] + cell.piles[second][lane]);
+        if held.iter().all(|&n| n <= MAX_WEIGHED) {
+            return Ok(());
+        }
+        let darts = [uniforms.next(), uniforms.next(), uniforms.next()];
+        for lane in (0..LANES).filter(|&lane| held[lane] > MAX_WEIGHED) {
+            if observer.stopped() {
+                return Err(Error::Stopped);
+            }
+            let (now, n) = (cell.piles[first][lane], held[lane]);
+            let weights = Tokens { law, changes, rows: cell.rows, lane, now, n };
+            let mut strides =
+                Strides { n_tokens: n, stride: stride(n), weights, buffer: &mut self.ln_laws };
+            let moved = strides.redraw(now, order, darts.map(|dart| dart[lane])) - now;
+            cell.shift([first, second], changes, lane, moved);
         }
         Ok(())
     }
@@ -188,6 +308,47 @@ impl Splits {
     }
 }
 
+/// The tokens in two states of a cell, in one lane.
+struct Tokens<'a, D> {
+    law: &'a D,
+    changes: &'a [Change],
+    rows: &'a [Counts],
+    lane: usize,
+    /// Tokens in the first state.
+    now: i32,
+    n: i32,
+}
+
+impl<D: Divisions> Tokens<'_, D> {
+    /// Count of a row with `n` tokens in the first state.
+    fn count(&self, change: &Change, n: i32) -> i32 {
+        self.rows[change.row][self.lane] + change.by * (n - self.now)
+    }
+}
+
+impl<D: Divisions> Weights for Tokens<'_, D> {
+    fn ln_weight(&self, n: i32) -> f64 {
+        let of_row = |change| self.law.of_row(change, self.count(change, n));
+        let tokens = [n, self.n - n];
+        let ln_ways: f64 = tokens.iter().map(|&n| -ln_factorial(n as u64)).sum();
+        self.law.placed(self.lane, tokens, self.changes.iter().map(of_row).sum()) + ln_ways
+    }
+
+    fn ln_weights(&self, first: i32, ln_weights: &mut [f64]) {
+        weigh_neighbours(self, first, ln_weights);
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+fn weigh_neighbours<D: Divisions>(tokens: &Tokens<'_, D>, first: i32, ln_weights: &mut [f64]) {
+    for change in tokens.changes.iter().filter(|change| change.by != 0) {
+        tokens.law.add_row(change, tokens.count(change, first), ln_weights);
+    }
+    tokens.law.place(tokens.lane, first as usize, tokens.n as usize, ln_weights);
+    let (first, n_tokens) = (f64::from(first), f64::from(tokens.n));
+    add_sums(ln_weights, |n| ln((n_tokens - first - n).max(1.0) / (first + n + 1.0)));
+}
+
 /// Redraws the tokens of a cell in two states, lane after lane.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 fn divide(
@@ -201,7 +362,7 @@ fn divide(
     let darts = uniforms.next();
     for (lane, dart) in darts.into_iter().enumerate() {
         let (now, others) = (cell.piles[first][lane], cell.piles[second][lane]);
-        if now + others == 0 {
+        if now + others == 0 || now + others > MAX_WEIGHED {
             continue;
         }
         splits.start_law(now + others);
@@ -211,16 +372,9 @@ fn divide(
                 law.add_row(change, start, &mut splits.ln_laws);
             }
         }
-        law.place(lane, &mut splits.ln_laws);
+        law.place(lane, 0, (now + others) as usize, &mut splits.ln_laws);
         let moved = splits.pick(dart) - now;
-        if moved == 0 {
-            continue;
-        }
-        cell.piles[first][lane] += moved;
-        cell.piles[second][lane] -= moved;
-        for change in &splits.changes[changes.clone()] {
-            cell.rows[change.row][lane] += change.by * moved;
-        }
+        cell.shift([first, second], &splits.changes[changes.clone()], lane, moved);
     }
 }
 
@@ -229,6 +383,7 @@ mod tests {
     use super::*;
     use crate::allocation::kernel::chains::Chains;
     use crate::allocation::kernel::law::ln_law;
+    use crate::allocation::kernel::risings::{PoweredDivisions, Risings};
     use crate::allocation::model::network::{Network, Prior};
     use crate::allocation::model::problem::Problem;
     use crate::counts::CountTensor;
@@ -361,5 +516,65 @@ mod tests {
         }
         let n = (N * LANES) as f64;
         assert!((n_moved as f64 / n - 0.5).abs() < 4.0 * 0.5 / n.sqrt(), "{n_moved}");
+    }
+
+    /// Mean of n² / m² over the divisions of a cell's tokens between its two states.
+    #[test]
+    fn very_many_tokens_divide_with_the_probabilities_of_the_law() {
+        const M: i32 = 2 * MAX_WEIGHED;
+        const N: usize = 3_000;
+        let parents = vec![vec![2], vec![2], vec![]];
+        let prior = Prior { concentration: 0.9, tables: None };
+        let network = Network::new(vec![2, 2, 2], parents, vec![0, 1], &[], prior).unwrap();
+        let data = CountTensor::new(vec![2, 2], &[0, 0], &[i64::from(M)]).unwrap();
+        let problem = Problem::new(&network, &data, None).unwrap();
+        let (clique, bases, alphas) =
+            (&problem.plan.cliques[0], problem.bases(0), problem.alphas());
+        let target = Target { base: &alphas, unit: 1.0 };
+        let factor_rows =
+            |state| (0..clique.factors.len()).map(move |factor| clique.row(factor, state, bases));
+        let ln_state = |state: usize, n: i32| {
+            let factors = clique.factors.iter().zip(factor_rows(state));
+            let ln_rows = factors
+                .map(|(factor, row)| f64::from(factor.exponent) * ln_rising(alphas[row], n as u64));
+            ln_rows.sum::<f64>() - ln_factorial(n as u64)
+        };
+        let (mut all, mut squares) = (LogSum::default(), LogSum::default());
+        for n in 1..=M {
+            let ln_weight = ln_state(0, n) + ln_state(1, M - n);
+            all.push(ln_weight);
+            squares.push(ln_weight + 2.0 * (f64::from(n) / f64::from(M)).ln());
+        }
+        all.push(ln_state(0, 0) + ln_state(1, M));
+        let exact = (squares.ln_sum() - all.ln_sum()).exp();
+
+        for (kappa, order) in [(None, Order::Forward), (Some(2.0), Order::Backward)] {
+            let mut rows = vec![[0; LANES]; problem.n_rows];
+            let mut piles = [[M; LANES], [0; LANES]];
+            factor_rows(0).for_each(|row| rows[row] = piles[0]);
+            let (mut splits, mut uniforms) =
+                (Splits::default(), Key::new(2, Purpose::Score).rng().lanes());
+            let risings = kappa.map(|kappa| Risings::new(&problem, kappa));
+            let mut means = [0.0; LANES];
+            for _ in 0..N {
+                let mut cell = Cell { clique, bases, piles: &mut piles, rows: &mut rows };
+                let drawn = match &risings {
+                    None => splits.draw(&mut cell, 0, order, &target, &mut uniforms, &()),
+                    Some(risings) => {
+                        let law = PoweredDivisions { risings, betas: &[1.0; LANES] };
+                        splits.draw(&mut cell, 0, order, &law, &mut uniforms, &())
+                    }
+                };
+                drawn.unwrap();
+                for (mean, &n) in means.iter_mut().zip(&piles[0]) {
+                    *mean += (f64::from(n) / f64::from(M)).powi(2) / N as f64;
+                }
+            }
+            let mean = means.iter().sum::<f64>() / LANES as f64;
+            let variance: f64 = means.iter().map(|x| (x - mean).powi(2)).sum();
+            let error = (variance / (LANES * (LANES - 1)) as f64).sqrt();
+            assert!((mean - exact).abs() < 4.0 * error, "{kappa:?}: {mean} {exact} {error}");
+            assert!(error < 0.02 * exact, "{kappa:?}: {error} of {exact}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rand::RngExt as _;
-use rand_distr::{Binomial, Distribution as _};
+use serde::{Deserialize, Serialize};
 
 use super::chains::{Chains, Place};
 use super::counts::{self, Counts, Rows, States, Target};
@@ -33,6 +33,15 @@ pub(crate) struct Allocated {
     pub(crate) groups: Vec<(u32, u32)>,
     /// States of all cliques, group after group.
     pub(crate) states: Vec<u32>,
+}
+
+/// Chains after a sweep, to go on from: all else follows from these.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Saved {
+    states: Vec<States>,
+    piles: Vec<Counts>,
+    uniforms: Uniforms,
+    rng: Rng,
 }
 
 /// Chains that are swept at a β of their own.
@@ -76,6 +85,21 @@ impl<'a> Tempered<'a> {
             held: Vec::new(),
             rng: rng.clone(),
         }
+    }
+
+    /// Chains as they were when they were saved, to be swept before they are looked at.
+    ///
+    /// # Errors
+    /// [`Error::Saved`] for those of another problem; [`Error::Memory`] for more than memory holds.
+    pub(crate) fn restored(
+        saved: Saved,
+        problem: &'a Problem,
+        risings: &'a Risings,
+        alphas: &'a [f64],
+    ) -> Result<Self> {
+        let Saved { states, piles, uniforms, rng } = saved;
+        let chains = Chains::of_parts(problem, states, piles, uniforms)?;
+        Ok(Tempered::new(chains, problem, risings, alphas, &rng))
     }
 
     /// One Gibbs sweep over all tokens, at a β for every lane; backwards, its reversal. At β = 0
@@ -191,9 +215,10 @@ impl<'a> Tempered<'a> {
         let n_rounds_a_cell = n_rounds(n_states).div_ceil(n_heavy.max(1)).clamp(least, most);
         for step in 0..n_heavy {
             let index = order.nth(step, n_heavy);
+            let heavy = self.chains.heavy[index];
             let mut cell = Cell {
                 clique: &self.problem.plan.cliques[0],
-                bases: self.problem.bases(self.chains.heavy[index]),
+                bases: self.problem.bases(heavy),
                 piles: &mut self.chains.piles[index * n_states..][..n_states],
                 rows: &mut self.chains.rows,
             };
@@ -204,7 +229,11 @@ impl<'a> Tempered<'a> {
                 splits.draw(&mut cell, round, order, &law, uniforms, observer)?;
             }
             for lane in (0..LANES).filter(|&lane| self.betas[lane] == 0.0) {
-                draw_cell(&mut cell, lane, self.risings.kappa, &mut self.rng);
+                let (kappa, n_tokens) = (self.risings.kappa, self.problem.counts[heavy as usize]);
+                let of_urn = |n_others: usize, rng: &mut Rng| {
+                    ln_beta_variate(kappa, kappa * n_others as f64, rng).0.exp()
+                };
+                cell.deal(lane, n_tokens, of_urn, &mut self.rng);
             }
             for pile in &*cell.piles {
                 add_risings(&mut self.ln_references, self.risings, pile);
@@ -247,6 +276,13 @@ impl<'a> Tempered<'a> {
         Allocated { ln_law: self.ln_laws([0.0; LANES])[lane], groups, states }
     }
 
+    /// The chains, to go on from.
+    pub(crate) fn save(&self) -> Saved {
+        let Chains { states, piles, uniforms, .. } = &self.chains;
+        let (states, piles, uniforms) = (states.clone(), piles.clone(), uniforms.clone());
+        Saved { states, piles, uniforms, rng: self.rng.clone() }
+    }
+
     /// V = ln π - ln u of every lane.
     pub(crate) fn values(&self) -> Lanes {
         self.ln_laws(self.ln_references.map(|ln_reference| -ln_reference))
@@ -281,25 +317,6 @@ fn add_risings(ln_references: &mut Lanes, risings: &Risings, held: &Counts) {
     if held.iter().any(|&n| n > 1) {
         for (ln_reference, &n) in ln_references.iter_mut().zip(held) {
             *ln_reference += risings.of_pile(n);
-        }
-    }
-}
-
-/// Draws the tokens of a cell from its urn, in one lane.
-fn draw_cell(cell: &mut Cell<'_>, lane: usize, kappa: f64, rng: &mut Rng) {
-    let n_states = cell.piles.len();
-    let mut left: i32 = cell.piles.iter().map(|pile| pile[lane]).sum();
-    for state in 0..n_states {
-        let share = match n_states - 1 - state {
-            0 => 1.0,
-            n_others => ln_beta_variate(kappa, kappa * n_others as f64, rng).0.exp(),
-        };
-        let drawn = Binomial::new(left as u64, share).map_or(left, |law| law.sample(rng) as i32);
-        left -= drawn;
-        let moved = drawn - cell.piles[state][lane];
-        cell.piles[state][lane] = drawn;
-        for factor in 0..cell.clique.factors.len() {
-            cell.rows[cell.clique.row(factor, state, cell.bases)][lane] += moved;
         }
     }
 }

@@ -168,7 +168,7 @@ impl Incomplete {
         observer: &impl Observer,
     ) -> Result<Sums> {
         let mut rng = key.unit(replicate).rng();
-        let tokens = ordered(&self.problem, &filter.order, &mut rng)?;
+        let tokens = ordered(&self.problem, &filter.order, &mut rng, observer)?;
         let (problem, n_groups) = (&self.problem, filter.n_groups());
         let mut target = Allocations::new(problem, &tokens, n_groups, Keep::All, &mut rng)?;
         let mut population = filter.population();

@@ -28,8 +28,8 @@ use crate::allocation::memory::Load;
 use crate::allocation::model::problem::Problem;
 use crate::allocation::posterior::{Draw, posterior};
 use crate::control::Observer;
-use crate::error::{Error, Result};
-use crate::math::{LogSum, ln_gamma_variate, systematic_offspring};
+use crate::error::{Error, Result, array_of};
+use crate::math::{LogSum, ln_factorial, ln_gamma_variate, ln_rising, systematic_offspring};
 use crate::rng::{Key, Purpose, Rng};
 use crate::temper::Outcome;
 
@@ -50,9 +50,6 @@ const JOINT_STATES: usize = 1 << 12;
 
 /// Share of the evidence that totals beyond the last may have.
 const LEFT: f64 = 1e-6;
-
-/// ln of probabilities that are as good as 0.
-const LEAST_LN: f64 = -745.0;
 
 /// The most totals that are listed.
 const MOST_TOTALS: usize = 1_000_000;
@@ -95,9 +92,9 @@ impl Incomplete {
             release.run(starts, &mut key.unit(replicate as u64).rng(), observer)
         };
         let runs: Vec<Run> = (0..n_replicates).into_par_iter().map(run).collect::<Result<_>>()?;
-        let n_totals = release.n_totals(&runs);
-        let sums: Vec<Sums> =
-            runs.iter().map(|run| release.sums(run, ln_empty, n_totals)).collect();
+        let n_totals = release.n_totals(&runs, observer)?;
+        let sums = |run| release.sums(run, ln_empty, n_totals, observer);
+        let sums: Vec<Sums> = runs.par_iter().map(sums).collect::<Result<_>>()?;
         let mut completion = self.completion(&sums, n_draws);
         // The evidence of the empty cells is common to all replicates.
         let common = empty.map_or(0.0, |found| found.std_error);
@@ -144,7 +141,7 @@ impl Particle {
     }
 }
 
-/// What a replicate has found.
+/// Estimates of one replicate.
 struct Run {
     /// ln of the evidence over that of empty cells.
     ln_ratio: f64,
@@ -265,69 +262,92 @@ impl Release<'_> {
         high
     }
 
-    /// ln Pr(m missing tokens) for m from 0 until it vanishes, given the share of the missing cells:
-    /// a negative binomial law.
-    fn ln_law(&self, share: f64) -> impl Iterator<Item = f64> {
+    /// Calls with m < n and Pr(m missing tokens), where that is a normal number, given the share of
+    /// the missing cells: a negative binomial law, from its mean downwards and upwards.
+    fn for_totals(&self, share: f64, n: usize, mut call: impl FnMut(usize, f64)) {
         let odds = share / (self.rate + 1.0);
         let mean = self.shape * odds / (1.0 - odds);
-        let (mut ln_p, mut m) = (self.shape * (-odds).ln_1p(), 0.0);
-        std::iter::from_fn(move || {
-            let found = ln_p;
-            ln_p += (odds * (self.shape + m) / (m + 1.0)).ln();
-            m += 1.0;
-            (m <= mean || found > LEAST_LN).then_some(found)
-        })
+        let Some(last) = n.checked_sub(1) else { return };
+        let centre = (mean as usize).min(last);
+        let ln_ways = ln_rising(self.shape, centre as u64) - ln_factorial(centre as u64);
+        let ln_odds = if centre == 0 { 0.0 } else { centre as f64 * odds.ln() };
+        let at_centre = (ln_ways + ln_odds + self.shape * (-odds).ln_1p()).exp();
+        let growth = |m: usize| odds * (self.shape + m as f64) / (m + 1) as f64;
+        let (mut p, mut m) = (at_centre, centre);
+        while p.is_normal() && m < n {
+            call(m, p);
+            p *= growth(m);
+            m += 1;
+        }
+        (p, m) = (at_centre, centre);
+        while m > 0 {
+            m -= 1;
+            p /= growth(m);
+            if !p.is_normal() {
+                break;
+            }
+            call(m, p);
+        }
     }
 
     /// Expected number of missing tokens, among those that are listed if there is a last total.
     fn mean(&self, share: f64) -> f64 {
         match self.end {
             End::Drawn(most) => {
-                let listed = (0..=most).zip(self.ln_law(share));
-                listed.map(|(m, ln_p)| m as f64 * ln_p.exp()).sum()
+                let mut mean = 0.0;
+                let n = (most as usize).saturating_add(1);
+                self.for_totals(share, n, |m, p| mean += m as f64 * p);
+                mean
             }
             End::Remainder { .. } => self.shape * share / (self.rate + 1.0 - share),
         }
     }
 
     /// Pr(m missing tokens) for m from 0 on, the mean over shares of the missing cells.
-    fn law(&self, shares: &[f64], n: usize) -> Vec<f64> {
-        let mut law = vec![0.0; n];
+    fn law(&self, shares: &[f64], n: usize, observer: &impl Observer) -> Result<Vec<f64>> {
+        let mut law = array_of("totals", n, 0.0)?;
         for &share in shares {
-            let of_share = law.iter_mut().zip(self.ln_law(share));
-            of_share.for_each(|(p, ln_p)| *p += ln_p.exp() / shares.len() as f64);
+            observer.check_stop()?;
+            self.for_totals(share, n, |m, p| law[m] += p / shares.len() as f64);
         }
-        law
+        Ok(law)
     }
 
     /// Totals to list, until those beyond have next to none of the evidence.
-    fn n_totals(&self, runs: &[Run]) -> usize {
+    fn n_totals(&self, runs: &[Run], observer: &impl Observer) -> Result<usize> {
         if let End::Drawn(n) = self.end {
-            return (n as usize).saturating_add(1).min(MOST_TOTALS);
+            return Ok((n as usize).saturating_add(1).min(MOST_TOTALS));
         }
         let mean = |run: &Run| run.expected.iter().sum::<f64>();
         let most = runs.iter().map(mean).fold(0.0, f64::max);
         let mut n = (2.0 * most) as usize + 32;
         while n < MOST_TOTALS {
-            let left = |run: &Run| 1.0 - self.law(&run.shares, n).iter().sum::<f64>();
-            if runs.iter().map(left).fold(0.0, f64::max) < LEFT {
+            let listed = |run: &Run| Ok(self.law(&run.shares, n, observer)?.iter().sum::<f64>());
+            let listed: Vec<f64> = runs.par_iter().map(listed).collect::<Result<_>>()?;
+            if listed.into_iter().all(|listed| 1.0 - listed < LEFT) {
                 break;
             }
             n *= 2;
         }
-        n.min(MOST_TOTALS)
+        Ok(n.min(MOST_TOTALS))
     }
 
-    fn sums(&self, run: &Run, ln_empty: f64, n_totals: usize) -> Sums {
+    fn sums(
+        &self,
+        run: &Run,
+        ln_empty: f64,
+        n_totals: usize,
+        observer: &impl Observer,
+    ) -> Result<Sums> {
         let ln_evidence = ln_empty + run.ln_ratio;
-        let law = self.law(&run.shares, n_totals);
+        let law = self.law(&run.shares, n_totals, observer)?;
         let left = (1.0 - law.iter().sum::<f64>()).max(f64::EPSILON);
-        Sums {
+        Ok(Sums {
             ln_joint: law.iter().map(|p| ln_evidence + p.ln()).collect(),
             counts: run.expected.clone(),
             ln_unit: ln_evidence,
             ln_remainder: ln_evidence + left.ln(),
-        }
+        })
     }
 }
 

@@ -12,6 +12,9 @@ use crate::math::{ln_factorial, ln_rising};
 /// Rows that all margins may have in all.
 const MAX_ROWS: usize = 1 << 31;
 
+/// Tokens of a cell, and tokens for each of its states, from which chains redraw them together.
+const HEAVY: u64 = 16;
+
 /// Largest ln of products, with room for sums of them.
 const LN_RANGE: f64 = 600.0;
 
@@ -198,10 +201,28 @@ impl Problem {
         Load {
             n_tokens: self.total,
             n_marginals: self.n_rows,
-            n_cliques: self.n_cliques(),
+            n_held: self.n_held(),
             n_missing: self.missing.len(),
             ..Load::default()
         }
+    }
+
+    /// States of the tokens that chains redraw one by one, and counts of those that they redraw
+    /// together.
+    fn n_held(&self) -> u64 {
+        let held = |&count: &u64| {
+            if self.is_heavy(count) {
+                self.n_states() as u64
+            } else {
+                count * self.n_cliques() as u64
+            }
+        };
+        self.counts.iter().map(held).sum()
+    }
+
+    /// Whether chains redraw the tokens of a cell with so many of them together.
+    pub(crate) fn is_heavy(&self, count: u64) -> bool {
+        self.n_cliques() == 1 && count >= HEAVY.max(self.n_states() as u64)
     }
 
     /// First row of each slot of a cell of the data.

@@ -12,7 +12,7 @@ use crate::filter::{Ancestry, rearrange};
 use crate::math::Move;
 use crate::rng::{LANES, Lanes};
 
-/// A block that no token has used.
+/// A block that no token has used, and the last token of one that none is to use.
 const UNUSED: usize = usize::MAX;
 
 /// Bytes of a word.
@@ -150,9 +150,16 @@ impl Particles {
     /// [`Error::Memory`] for more particles than memory holds.
     pub(crate) fn new(problem: &Problem, n_groups: usize, tokens: Option<&[u32]>) -> Result<Self> {
         let (mut blocks, block_of, classes) = blocks(problem);
-        for (token, &cell) in tokens.unwrap_or_default().iter().enumerate() {
+        let mut n_open = blocks.len();
+        for (token, &cell) in tokens.unwrap_or_default().iter().enumerate().rev() {
             for &base in problem.bases(cell) {
-                blocks[block_of[base as usize] as usize].last = token;
+                let last = &mut blocks[block_of[base as usize] as usize].last;
+                if *last == UNUSED {
+                    (*last, n_open) = (token, n_open - 1);
+                }
+            }
+            if n_open == 0 {
+                break;
             }
         }
         let all: usize = blocks.iter().map(|block| classes[block.class].n_words).sum();
@@ -279,7 +286,7 @@ fn blocks(problem: &Problem) -> (Vec<Block>, Vec<u32>, Vec<Class>) {
     for laid in &problem.margins {
         for start in laid.rows().step_by(laid.block) {
             block_of[start..start + laid.block].fill(blocks.len() as u32);
-            blocks.push(Block { class: 0, start, word: 0, seen: UNUSED, last: usize::MAX });
+            blocks.push(Block { class: 0, start, word: 0, seen: UNUSED, last: UNUSED });
         }
     }
     let ends = blocks.iter().skip(1).map(|block| block.start).chain([problem.n_rows]);

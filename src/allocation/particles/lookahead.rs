@@ -55,7 +55,7 @@ pub(crate) fn ln_sum(
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<f64> {
-    let mut tokens = ordered(problem, &filter.order, rng)?;
+    let mut tokens = ordered(problem, &filter.order, rng, observer)?;
     if filter.order == TokenOrder::Random {
         responsibilities.clear_first(&mut tokens, rng);
     }

@@ -38,18 +38,30 @@ pub struct Filter {
     pub order: TokenOrder,
 }
 
+/// Tokens that are shuffled between two polls of the observer.
+const SHUFFLED_BETWEEN_POLLS: usize = 1 << 20;
+
 /// Cells of the tokens in the order in which they are drawn.
 ///
 /// # Errors
-/// Those of [`Problem::tokens`].
+/// Those of [`Problem::tokens`]; [`Error::Stopped`](crate::Error::Stopped) when the observer asks to
+/// stop.
 pub(crate) fn ordered(
     problem: &Problem,
     order: &TokenOrder,
     rng: &mut impl rand::Rng,
+    observer: &impl Observer,
 ) -> Result<Vec<u32>> {
     let mut tokens = problem.tokens()?;
     match order {
-        TokenOrder::Random => tokens.shuffle(rng),
+        TokenOrder::Random => {
+            // Each token takes the place of itself or of one before it.
+            for start in (0..tokens.len()).step_by(SHUFFLED_BETWEEN_POLLS) {
+                observer.check_stop()?;
+                let end = tokens.len().min(start + SHUFFLED_BETWEEN_POLLS);
+                let _ = tokens[..end].partial_shuffle(rng, end - start);
+            }
+        }
         TokenOrder::Sorted => {}
         TokenOrder::Given(cells) => {
             let copies =
@@ -93,7 +105,7 @@ pub(crate) fn run(
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<((f64, f64), Particles)> {
-    let tokens = ordered(problem, &filter.order, rng)?;
+    let tokens = ordered(problem, &filter.order, rng, observer)?;
     let mut target = Allocations::new(problem, &tokens, filter.n_groups(), keep, rng)?;
     let mut population = filter.population();
     filter::run(&mut target, &mut population, tokens.len(), rng, observer)?;

@@ -108,11 +108,21 @@ def test_tempering_at_small_concentrations() -> None:
 def test_tempering_finds_the_evidence_of_one_heavy_cell(n_topics: int) -> None:
     """A table of one cell has probability 1, however many tokens there are."""
     model = AllocationModel.nmf(n_topics)
-    for n in (500, 2_000):
+    for n in (500, 2_000, 200_000):
         found = model.log_evidence(
             [[n]], "tempered", n_samples=64, given_total=True, random_state=0
         )
         assert abs(found.value) < 4 * found.std_error < 1
+
+
+@pytest.mark.parametrize("method", ["tempered", "auto"])
+def test_tempering_finds_the_evidence_of_a_cell_of_very_many_tokens(method: Any) -> None:
+    """The topics of a table of one row add up to one Dirichlet law of its cells."""
+    counts = np.array([[200_000, 3, 40]])
+    found = AllocationModel.nmf(3).log_evidence(counts, method, given_total=True, random_state=0)
+    exact = stats.dirichlet_multinomial.logpmf(counts[0], np.full(3, 1 / 3), counts.sum())
+    assert found.method == "tempered"
+    assert abs(found.value - exact) < 4 * found.std_error < 1
 
 
 @pytest.mark.parametrize("tied", [False, True])

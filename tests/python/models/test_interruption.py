@@ -172,6 +172,7 @@ WORK = {
     "score": lambda: pb.log_likelihood(model, counts, "smc", n_particles=100_000),
     "fit": lambda: pb.LatentDirichletAllocation(20, max_iter=10**6).fit(counts),
     "evidence": lambda: network.log_evidence(counts, "smc", n_particles=1000),
+    "heavy": lambda: network.log_evidence([[2 * 10**8, 1]], "tempered", n_samples=10**6),
     "decompose": lambda: network.decompose(counts, "gibbs", max_iter=10**7),
 }
 work = WORK[sys.argv[1]]
@@ -190,7 +191,13 @@ else:
 
 @pytest.mark.parametrize(
     ("work", "where"),
-    [("score", "pool"), ("evidence", "main"), ("decompose", "left"), ("fit", "pool")],
+    [
+        ("score", "pool"),
+        ("evidence", "main"),
+        ("heavy", "main"),
+        ("decompose", "left"),
+        ("fit", "pool"),
+    ],
 )
 def test_one_interrupt_ends_a_process_wherever_it_works(work: str, where: str) -> None:
     command = [sys.executable, "-c", LONG, work, where]

@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -418,7 +419,8 @@ def test_work_removes_nothing_that_it_did_not_write(work, tmp_path):
         shards = pb.write_shards(corpus, tmp_path / "shards", 2)
         model.set_params(checkpoint=folder).fit(shards)
     elif work == "choose":
-        pb.choose_n_components(model, corpus, [1, 2], n_folds=2, checkpoint=folder)
+        with warnings.catch_warnings(action="ignore", category=errors.EdgeWarning):
+            pb.choose_n_components(model, corpus, [1, 2], n_folds=2, checkpoint=folder)
     else:
         pb.WitnessSearch(
             model, pb.priors.Poisson(2.0), scoring="bound", max_steps=2, checkpoint=folder

@@ -175,6 +175,8 @@ def evidence_options(parser: Parser) -> None:
     )
     add("--order", help="smc: random or sorted; default: random")
     add("--budget", type=float, metavar="X", help="multiply-adds of an exact sum")
+    text = "keep replicates there, and go on from them; of methods that draw, with --seed"
+    add("--checkpoint", metavar="DIR", help=text)
     _missing_options(add)
     add("--max-total", type=int, metavar="N", help="with --missing: largest total")
     add(

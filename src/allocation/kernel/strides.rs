@@ -1,0 +1,192 @@
+//! Gibbs draws of how very many tokens divide between two states, from few of all their divisions.
+//!
+//! Two draws leave the law as it is. One is among the divisions that differ by multiples of a stride
+//! from the present one or from its mirror image, the other among as many neighbours as a stride has
+//! steps, whose first is drawn uniformly: a division is met from each of its neighbours as often as
+//! they from it.
+
+use crate::math::elementary::exp;
+use crate::urn::Order;
+
+/// Weights of all divisions.
+pub(super) trait Weights {
+    /// ln of the weight of so many tokens in the first state.
+    fn ln_weight(&self, n: i32) -> f64;
+
+    /// Puts ln of the weights from `first` on in the place of zeros, up to a constant.
+    fn ln_weights(&self, first: i32, ln_weights: &mut [f64]);
+}
+
+/// The stride that takes least time: of neighbours, a weight takes a hundredth of that of a division
+/// far from all others.
+pub(super) fn stride(n_tokens: i32) -> i32 {
+    (10.0 * f64::from(n_tokens).sqrt()).ceil() as i32
+}
+
+/// The draws of one division.
+pub(super) struct Strides<'a, W> {
+    pub(super) n_tokens: i32,
+    pub(super) stride: i32,
+    pub(super) weights: W,
+    pub(super) buffer: &'a mut Vec<f64>,
+}
+
+impl<W: Weights> Strides<'_, W> {
+    /// Both draws, one after the other, backwards in the opposite order: the tokens in the first
+    /// state, where `now` are before.
+    pub(super) fn redraw(&mut self, now: i32, order: Order, darts: [f64; 3]) -> i32 {
+        let [far, offset, near] = darts;
+        match order {
+            Order::Forward => {
+                let now = self.far(now, far);
+                self.near(now, offset, near)
+            }
+            Order::Backward => {
+                let now = self.near(now, offset, near);
+                self.far(now, far)
+            }
+        }
+    }
+
+    /// Among multiples of a stride.
+    fn far(&mut self, now: i32, dart: f64) -> i32 {
+        let (rest, mirrored) = (now % self.stride, (self.n_tokens - now) % self.stride);
+        let n_mirrored = if mirrored == rest { 0 } else { self.n_from(mirrored) };
+        let n = self.n_from(rest);
+        let division = |index: i32| match index - n {
+            beyond if beyond < 0 => rest + index * self.stride,
+            beyond => mirrored + beyond * self.stride,
+        };
+        self.buffer.clear();
+        let ln_weights = (0..n + n_mirrored).map(|index| self.weights.ln_weight(division(index)));
+        self.buffer.extend(ln_weights);
+        division(pick(self.buffer, dart))
+    }
+
+    /// Divisions at multiples of the stride from `first` on.
+    fn n_from(&self, first: i32) -> i32 {
+        if first > self.n_tokens { 0 } else { (self.n_tokens - first) / self.stride + 1 }
+    }
+
+    /// Among neighbours.
+    fn near(&mut self, now: i32, offset: f64, dart: f64) -> i32 {
+        let from = now - (offset * f64::from(self.stride)) as i32;
+        let (first, last) = (from.max(0), (from + self.stride - 1).min(self.n_tokens));
+        self.buffer.clear();
+        self.buffer.resize((last - first + 1) as usize, 0.0);
+        self.weights.ln_weights(first, self.buffer);
+        first + pick(self.buffer, dart)
+    }
+}
+
+/// Draws an index with these ln of weights, which become cumulative sums.
+fn pick(ln_weights: &mut [f64], dart: f64) -> i32 {
+    let mut most = f64::NEG_INFINITY;
+    for &ln_weight in &*ln_weights {
+        most = if ln_weight > most { ln_weight } else { most };
+    }
+    for weight in &mut *ln_weights {
+        *weight = exp(*weight - most);
+    }
+    let mut total = 0.0;
+    for weight in &mut *ln_weights {
+        total += *weight;
+        *weight = total;
+    }
+    let passed = ln_weights.partition_point(|&sum| sum <= dart * total);
+    passed.min(ln_weights.len() - 1) as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::{LogSum, ln_binomial, ln_rising};
+    use crate::rng::{Key, Purpose};
+    use rand::RngExt as _;
+
+    impl<L: Fn(i32) -> f64> Weights for L {
+        fn ln_weight(&self, n: i32) -> f64 {
+            self(n)
+        }
+
+        fn ln_weights(&self, first: i32, ln_weights: &mut [f64]) {
+            for (n, ln_weight) in (first..).zip(ln_weights) {
+                *ln_weight = self(n) + 3.0;
+            }
+        }
+    }
+
+    /// Tokens that shun a division in halves, with other states that hold more of one than of the
+    /// other.
+    fn ln_weight(n: i32, n_tokens: i32) -> f64 {
+        let others = f64::from(n_tokens - n);
+        ln_binomial(f64::from(n_tokens), others)
+            + 1.2 * (ln_rising(0.3, n as u64) + ln_rising(0.31, others as u64))
+    }
+
+    #[test]
+    fn draws_have_the_probabilities_of_the_law_in_both_orders() {
+        const N_DRAWS: usize = 400_000;
+        for (n_tokens, order) in
+            [(150, Order::Forward), (137, Order::Backward), (1, Order::Forward)]
+        {
+            let mut all = LogSum::default();
+            (0..=n_tokens).for_each(|n| all.push(ln_weight(n, n_tokens)));
+            let ln_total = all.ln_sum();
+            let mut rng = Key::new(7, Purpose::Score).rng();
+            let (mut now, mut n_drawn) = (n_tokens / 2, vec![0.0; n_tokens as usize + 1]);
+            let mut buffer = Vec::new();
+            for _ in 0..N_DRAWS {
+                let weights = |n| ln_weight(n, n_tokens);
+                let mut strides = Strides { n_tokens, stride: 13, weights, buffer: &mut buffer };
+                now = strides.redraw(now, order, std::array::from_fn(|_| rng.random()));
+                n_drawn[now as usize] += 1.0;
+            }
+            for (n, drawn) in (0..).zip(n_drawn) {
+                let expected = (ln_weight(n, n_tokens) - ln_total).exp();
+                // Successive draws are nearly independent.
+                let error = (2.0 * expected / N_DRAWS as f64).sqrt();
+                let share = drawn / N_DRAWS as f64;
+                assert!(
+                    (share - expected).abs() < 4.5 * error,
+                    "{n} of {n_tokens}: {share} {expected}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_backward_draw_is_the_reversal_of_a_forward_draw() {
+        const N: i32 = 12;
+        const N_DRAWS: usize = 200_000;
+        let law: Vec<f64> = (0..=N).map(|n| (1.5 * f64::from(n)).cos().exp()).collect();
+        let mut buffer = Vec::new();
+        let mut rng = Key::new(8, Purpose::Score).rng();
+        let mut shares = |from: i32, order| {
+            let mut n_drawn = [0.0; N as usize + 1];
+            for _ in 0..N_DRAWS {
+                let weights = |n: i32| law[n as usize].ln();
+                let mut strides = Strides { n_tokens: N, stride: 4, weights, buffer: &mut buffer };
+                let to = strides.redraw(from, order, std::array::from_fn(|_| rng.random()));
+                n_drawn[to as usize] += 1.0 / N_DRAWS as f64;
+            }
+            n_drawn
+        };
+        let forward: Vec<_> = (0..=N).map(|from| shares(from, Order::Forward)).collect();
+        let backward: Vec<_> = (0..=N).map(|from| shares(from, Order::Backward)).collect();
+        let mut largest_asymmetry = 0.0_f64;
+        for one in 0..=N as usize {
+            for other in 0..=N as usize {
+                let there = law[one] * forward[one][other];
+                let back = law[other] * backward[other][one];
+                let same_order = law[other] * forward[other][one];
+                let error = (law[one] * there + law[other] * back + 1e-6) / N_DRAWS as f64;
+                assert!((there - back).abs() < 5.0 * error.sqrt(), "{one} {other}: {there} {back}");
+                largest_asymmetry =
+                    largest_asymmetry.max((there - same_order).abs() / error.sqrt());
+            }
+        }
+        // Of the same order, it would be seen.
+        assert!(largest_asymmetry > 20.0, "{largest_asymmetry}");
+    }
+}
