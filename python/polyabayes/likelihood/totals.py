@@ -115,15 +115,15 @@ def score_to_target(score: Score, population: Population, target: float) -> Corr
     allowed = 32 * _SHARE_OF_BIAS * target / max(population.copies.sum(), 1.0)
     sample = _Sample(score, population, min(_MOST_VARIANCE, float(np.log1p(allowed))))
     sample.grow(population.probabilities(_FEWEST, sample.telling))
-    if sample.is_all or sample.interruption is not None:
+    if sample.is_all() or sample.is_interrupted():
         return _score_all(score, population, sample.scores, target)
     short = BlockScores.of(score(None, _SHORT, size=sample.short_size(_AIM * target)))
     if short.interruption is not None:
         return CorrectedScores(short, np.inf)
     difference = sample.grow_beside(short, target)
-    if sample.interruption is not None:
-        return CorrectedScores(short._replace(interruption=sample.interruption), np.inf)
-    if sample.is_all:
+    if sample.is_interrupted():
+        return CorrectedScores(short._replace(interruption=sample.scores.interruption), np.inf)
+    if sample.is_all():
         return _score_all(score, population, sample.scores, target)
     return CorrectedScores(*difference.corrected(target))
 
@@ -138,12 +138,10 @@ class _Sample:
         # Documents whose short runs differ: the others are exact, and no sample tells more.
         self.telling = np.ones(len(population.first), np.bool_)
 
-    @property
-    def interruption(self) -> BaseException | None:
-        """What has interrupted the scoring, if anything has."""
-        return self.scores.interruption
+    def is_interrupted(self) -> bool:
+        """Whether some of its documents were not reached."""
+        return self.scores.interruption is not None
 
-    @property
     def is_all(self) -> bool:
         """Whether no document is left out."""
         return bool((self.probabilities == 1).all())
@@ -179,7 +177,7 @@ class _Sample:
         difference = Difference(population, short, self.scores, self.probabilities)
         for _ in range(_MOST_ROUNDS):
             is_enough = difference.squared_error() <= target**2
-            if self.is_all or is_enough or self.interruption is not None:
+            if self.is_all() or is_enough or self.is_interrupted():
                 break
             self.grow(difference.probabilities((_AIM * target) ** 2))
             difference = Difference(population, short, self.scores, self.probabilities)
