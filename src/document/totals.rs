@@ -165,7 +165,8 @@ mod tests {
         let key = Key::new(4, Purpose::Score);
         let (n, mut plain, mut corrected, mut squares, mut stated) = (4_000, 0.0, 0.0, 0.0, 0.0);
         for unit in 0..n {
-            let score = estimate(&urn, RunSize::Variance(0.5), &mut key.unit(unit).rng(), &()).unwrap();
+            let score =
+                estimate(&urn, RunSize::Variance(0.5), &mut key.unit(unit).rng(), &()).unwrap();
             let gap = score.estimate.ln_value - exact;
             let correction = score.share.unwrap().correction;
             let whole = gap + correction;
