@@ -9,8 +9,10 @@ const NO_BARRIER: f64 = 0.1;
 /// Rounds whose spread is pooled.
 const POOLED: usize = 3;
 
-/// Standard deviations by which the value may move by chance: less is not taken for drift.
-const MOVED: f64 = 3.0;
+/// Standard deviations by which the value may rise, or fall, by chance: less is not taken for drift.
+/// Chains that still look for the largest modes give too little, so that a rise is the more likely
+/// to go on.
+const MOVED: [f64; 2] = [2.0, 3.0];
 
 /// One round of all replicates: means over them unless said otherwise.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,7 +96,8 @@ impl Outcome {
             let moved = last.ln_value() - round.ln_value();
             let chance = variance * (1.0 + last.n_scans as f64 / round.n_scans as f64);
             let excess = moved.powi(2) - chance;
-            if excess > (MOVED.powi(2) - 1.0) * chance { excess } else { 0.0 }
+            let by_chance = MOVED[usize::from(moved < 0.0)];
+            if excess > (by_chance.powi(2) - 1.0) * chance { excess } else { 0.0 }
         };
         let drift = match before {
             [] => 0.0,
@@ -158,5 +161,34 @@ impl Outcome {
             round.ln_values.iter_mut().chain(&mut round.sides).for_each(|x| *x += constant);
         }
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A round of four replicates whose mean has the standard error 0.1.
+    fn round(n_scans: usize, mean: f64) -> Round {
+        let ln_values = [-1.0, -1.0, 1.0, 1.0].map(|x| mean + x * 0.03_f64.sqrt()).to_vec();
+        Round { n_scans, ln_values, sides: [mean; 2], n_trips: 4, barrier: 1.0 }
+    }
+
+    #[test]
+    fn a_rise_is_taken_for_drift_sooner_than_a_fall() {
+        let moved = |by: f64| {
+            let rounds = vec![round(64, 0.0), round(128, by)];
+            Outcome { rounds, ..Outcome::default() }.std_error()
+        };
+        // The pooled error, and by chance rounds differ by √3 of it.
+        let (alone, chance) = (moved(0.0), 3.0_f64.sqrt() * moved(0.0));
+        assert!((alone - 0.1).abs() < 1e-12);
+        for by in [1.9, -1.9, -2.9] {
+            assert!((moved(by * chance) - alone).abs() < 1e-12);
+        }
+        for by in [2.1, -3.1_f64] {
+            let drift = (by.powi(2) - 1.0) * chance.powi(2);
+            assert!((moved(by * chance) - alone.hypot(drift.sqrt())).abs() < 1e-12);
+        }
     }
 }
