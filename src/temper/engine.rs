@@ -71,6 +71,16 @@ const PART_COST: f64 = 1e10;
 /// States of chains at γ_1, replicate after replicate.
 pub type Draws<'a, T> = Vec<Vec<<<T as Target>::Chains<'a> as Chains>::State>>;
 
+/// V of one draw from a rung, and ln of its weight: draws of all rungs together, so weighted, stand for
+/// γ_0, as `Σ weight f` for the mean of f.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weighted {
+    /// ln γ_1 - ln γ_0.
+    pub value: f64,
+    /// ln of the weight.
+    pub ln_weight: f64,
+}
+
 /// ln of the normalising constant of γ_1 over that of γ_0.
 ///
 /// A stop after the first round keeps the last round that all replicates have finished.
@@ -86,6 +96,30 @@ pub fn temper<T: Target>(
     temper_and_draw(target, options, 0, key, observer).map(|(outcome, _)| outcome)
 }
 
+/// Draws from every rung of every replicate.
+pub type Walks = Vec<Vec<Vec<Weighted>>>;
+
+/// [`temper_and_draw`], and the values of some `n_weighted` draws from the rungs of each replicate in
+/// its last round, rung after rung: any mean under γ_0 or γ_1 that is a function of V, by the draws of
+/// all rungs (Shirts and Chodera 2008).
+///
+/// # Errors
+/// Those of [`temper`].
+pub fn temper_and_weigh<'a, T: Target>(
+    target: &'a T,
+    options: &Options,
+    n_kept: usize,
+    n_weighted: usize,
+    key: Key,
+    observer: &impl Observer,
+) -> Result<(Outcome, Draws<'a, T>, Walks)> {
+    let (outcome, replicates) = run(target, options, n_kept, true, key, observer)?;
+    let weigh = |replicate: &Replicate<_>| replicate.weighted(n_weighted);
+    let weighted = replicates.iter().map(weigh).collect();
+    let kept = replicates.into_iter().map(Replicate::into_kept).collect();
+    Ok((outcome, kept, weighted))
+}
+
 /// [`temper`], and draws of γ_1: up to `n_kept` states of each replicate, at equal distances over its
 /// last round.
 ///
@@ -98,13 +132,28 @@ pub fn temper_and_draw<'a, T: Target>(
     key: Key,
     observer: &impl Observer,
 ) -> Result<(Outcome, Draws<'a, T>)> {
+    let (outcome, replicates) = run(target, options, n_kept, false, key, observer)?;
+    Ok((outcome, replicates.into_iter().map(Replicate::into_kept).collect()))
+}
+
+/// Rounds, and the ladders after the last of them.
+fn run<'a, T: Target>(
+    target: &'a T,
+    options: &Options,
+    n_kept: usize,
+    keeps_values: bool,
+    key: Key,
+    observer: &impl Observer,
+) -> Result<(Outcome, Vec<Replicate<T::Chains<'a>>>)> {
     let start =
         |replicate: usize| Replicate::new(target, replicate, key, options.max_chains, observer);
     let mut replicates: Vec<Replicate<T::Chains<'_>>> =
         (0..options.n_replicates).into_par_iter().map(start).collect::<Result<_>>()?;
     let mut course = Course::new(options, target.sweep_cost());
     while let Some(n_scans) = course.next_scans {
-        let run = |replicate: &mut Replicate<_>| replicate.round(target, n_scans, n_kept, observer);
+        let run = |replicate: &mut Replicate<_>| {
+            replicate.round(target, n_scans, n_kept, keeps_values, observer)
+        };
         match replicates.par_iter_mut().map(run).collect::<Result<Vec<_>>>() {
             Ok(found) => course.add(&found),
             Err(Error::Stopped) if !course.outcome.rounds.is_empty() => {
@@ -115,7 +164,7 @@ pub fn temper_and_draw<'a, T: Target>(
         }
         observer.advance(1);
     }
-    Ok((course.outcome, replicates.into_iter().map(Replicate::into_kept).collect()))
+    Ok((course.outcome, replicates))
 }
 
 /// Rounds so far, and whether there is another one.

@@ -5,10 +5,12 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::bridge::Steps;
+use super::engine::Weighted;
 use super::ladder::Barrier;
 use super::target::{Chains, Target};
 use crate::control::Observer;
 use crate::error::{Error, Result};
+use crate::math::LogSum;
 use crate::rng::{Key, LANES, Lanes, Rng};
 
 /// Barrier that a step of the annealing pass crosses.
@@ -40,6 +42,31 @@ pub(super) struct Replicate<C: Chains> {
     rungs: Rungs,
     /// States at the target that were kept of the last round.
     kept: Vec<C::State>,
+    last: Option<Walk>,
+}
+
+/// Values of a round, rung after rung.
+struct Walk {
+    betas: Vec<f64>,
+    values: Vec<Vec<f64>>,
+    /// ln of the normalising constant of every rung, that of the first being 1.
+    ln_constants: Vec<f64>,
+}
+
+impl Walk {
+    /// Some `n` of the draws, at equal distances, with weights by which they stand for γ_0.
+    fn weighted(&self, n: usize) -> Vec<Vec<Weighted>> {
+        let (n_rungs, n_scans) = (self.values.len(), self.values[0].len());
+        let step = n_scans.div_ceil((n / n_rungs).max(1));
+        let ln_scans = (n_scans.div_ceil(step) as f64).ln();
+        let weigh = |&value: &f64| {
+            let rungs = self.betas.iter().zip(&self.ln_constants);
+            let density: LogSum = rungs.map(|(beta, ln_z)| beta * value - ln_z).collect();
+            Weighted { value, ln_weight: -density.ln_sum() - ln_scans }
+        };
+        let of_rung = |values: &Vec<f64>| values.iter().step_by(step).map(weigh).collect();
+        self.values.iter().map(of_rung).collect()
+    }
 }
 
 /// A ladder but for the states of its chains.
@@ -108,7 +135,7 @@ impl<C: Chains> Replicate<C> {
             rng: key.unit(0).rng(),
             tally: Tally::new(n),
         };
-        let mut replicate = Replicate { groups, rungs, kept: Vec::new() };
+        let mut replicate = Replicate { groups, rungs, kept: Vec::new(), last: None };
         replicate.anneal(target, observer)?;
         Ok(replicate)
     }
@@ -141,7 +168,7 @@ impl<C: Chains> Replicate<C> {
         }
         let groups =
             groups.into_iter().map(|group| target.restore(group)).collect::<Result<_>>()?;
-        Ok(Replicate { groups, rungs, kept: Vec::new() })
+        Ok(Replicate { groups, rungs, kept: Vec::new(), last: None })
     }
 
     /// Takes every chain from the reference up to its rung.
@@ -178,6 +205,12 @@ impl<C: Chains> Replicate<C> {
         self.kept
     }
 
+    /// Some `n` draws of the last round, rung after rung, with weights by which they stand for γ_0; none
+    /// unless it kept its values.
+    pub(super) fn weighted(&self, n: usize) -> Vec<Vec<Weighted>> {
+        self.last.as_ref().map_or_else(Vec::new, |walk| walk.weighted(n))
+    }
+
     /// A round of scans, after which the rungs are respaced. States at the target are kept of
     /// `n_kept` scans at equal distances, or of all where there are fewer.
     ///
@@ -188,6 +221,7 @@ impl<C: Chains> Replicate<C> {
         target: &T,
         n_scans: usize,
         n_kept: usize,
+        keeps_values: bool,
         observer: &impl Observer,
     ) -> Result<Found>
     where
@@ -195,7 +229,9 @@ impl<C: Chains> Replicate<C> {
     {
         self.kept = Vec::with_capacity(n_kept.min(n_scans));
         self.scan(target, n_scans, (n_scans, n_kept), observer)?;
-        Ok(self.rungs.found())
+        let (found, walk) = self.rungs.found();
+        self.last = keeps_values.then_some(walk);
+        Ok(found)
     }
 
     /// A part of a round: at most `most` of the scans that are left of it. Its findings at its end.
@@ -214,7 +250,7 @@ impl<C: Chains> Replicate<C> {
     {
         let left = n_scans.saturating_sub(self.rungs.tally.n_scans());
         self.scan(target, left.min(most), (n_scans, 0), observer)?;
-        Ok((left <= most).then(|| self.rungs.found()))
+        Ok((left <= most).then(|| self.rungs.found().0))
     }
 
     /// Scans of a round of `of.0` scans, of which the states of `of.1` are kept.
@@ -304,20 +340,22 @@ impl Rungs {
     }
 
     /// Findings of the round that ends here; respaces the rungs for the next one.
-    fn found(&mut self) -> Found {
+    fn found(&mut self) -> (Found, Walk) {
         let n = self.betas.len();
         let Tally { values, mut rejections, n_trips } =
             std::mem::replace(&mut self.tally, Tally::new(n));
         let n_scans = values[0].len() as f64;
         rejections.iter_mut().for_each(|rejection| *rejection /= n_scans);
-        let mut steps = Steps::default();
+        let (mut steps, mut ln_constants) = (Steps::default(), vec![0.0]);
         for rung in 0..n - 1 {
             let width = self.betas[rung + 1] - self.betas[rung];
             steps.add(Steps::between(width, &values[rung], &values[rung + 1]));
+            ln_constants.push(steps.bridge);
         }
         let barrier = Barrier::new(&self.betas, &rejections);
         let betas = std::mem::replace(&mut self.betas, barrier.ladder(n));
-        Found { steps, barrier: barrier.total(), n_trips, betas, rejections }
+        let walk = Walk { betas: betas.clone(), values, ln_constants };
+        (Found { steps, barrier: barrier.total(), n_trips, betas, rejections }, walk)
     }
 }
 

@@ -16,9 +16,9 @@ use crate::allocation::model::problem::Problem;
 use crate::allocation::posterior::{Posterior, posterior};
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
-use crate::math::{ln_factorial, ln_rising};
+use crate::math::{LogSum, ln_add, ln_factorial, ln_rising};
 use crate::rng::{Key, Purpose};
-use crate::temper::{Options, Outcome, Target as _, temper_and_draw};
+use crate::temper::{Options, Outcome, Target as _, Weighted, temper_and_weigh};
 
 /// Chains of a ladder of the second path, at most.
 const MAX_CHAINS: usize = 64;
@@ -36,6 +36,9 @@ const KEPT: [usize; 2] = [32, 1024];
 /// its scans: totals and expected counts take more draws than the evidence.
 const CHEAP: f64 = 2e8;
 const CHEAP_SCANS: [usize; 2] = [128, 1024];
+
+/// Draws of a replicate from all rungs, about, by which totals are weighed.
+const N_WEIGHTED: usize = 4096;
 
 /// Parts of the draws of a replicate that are compared, beside the replicates.
 const N_PARTS: usize = 4;
@@ -89,7 +92,8 @@ impl Incomplete {
             max_chains: MAX_CHAINS,
         };
         let key = Key::new(seed, Purpose::Parameters);
-        let (released, kept) = temper_and_draw(&release, &options, n_kept, key, observer)?;
+        let (released, kept, weighted) =
+            temper_and_weigh(&release, &options, n_kept, N_WEIGHTED, key, observer)?;
         observer.check_stop()?;
         let empty = found.tempering.as_ref().map(Outcome::estimate);
         let constant = problem.ln_total(self.rate);
@@ -103,9 +107,8 @@ impl Incomplete {
             ln_evidence: released.ln_value(),
         };
         let error = released.std_error().hypot(empty.map_or(0.0, |found| found.std_error));
-        let mut completion = self.summed(&totals, &kept, observer)?;
-        completion.evidence.std_error = error;
-        for found in &mut completion.ln_joint {
+        let mut completion = self.summed(&totals, &kept, &weighted, observer)?;
+        for found in completion.ln_joint.iter_mut().chain([&mut completion.evidence]) {
             found.std_error = found.std_error.hypot(error);
         }
         completion.tempering = Some(match found.tempering {
@@ -139,13 +142,22 @@ impl Incomplete {
         &self,
         totals: &Totals,
         kept: &[Vec<Vec<f64>>],
+        weighted: &[Vec<Vec<Weighted>>],
         observer: &impl Observer,
     ) -> Result<Completion> {
         let n_draws = kept.iter().map(Vec::len).sum();
-        let whole: Vec<Draws> = kept.par_iter().map(|cells| totals.draws(cells)).collect();
-        let parts =
-            kept.par_iter().flat_map(|cells| cells.par_chunks(cells.len().div_ceil(N_PARTS)));
-        let parts: Vec<Draws> = parts.map(|cells| totals.draws(cells)).collect();
+        let part_of = |draws: &[Vec<f64>], weighted: &[Vec<Weighted>], nth: usize, n: usize| {
+            let range = |len: usize| nth * len / n..(nth + 1) * len / n;
+            let weighted = weighted.iter().map(|of_rung| of_rung[range(of_rung.len())].to_vec());
+            totals.draws(&draws[range(draws.len())], weighted.collect())
+        };
+        let parts_of = |n: usize| -> Vec<Draws> {
+            let replicates = kept.iter().zip(weighted);
+            let parts = replicates
+                .flat_map(|(draws, weighted)| (0..n).map(move |nth| (draws, weighted, nth)));
+            parts.map(|(draws, weighted, nth)| part_of(draws, weighted, nth, n)).collect()
+        };
+        let (whole, parts) = (parts_of(1), parts_of(N_PARTS));
         let n_totals = totals.n_totals(&whole, observer)?;
         let of = |draws: &[Draws]| -> Result<Completion> {
             let sums = draws.par_iter().map(|draws| totals.sums(draws, n_totals, observer));
@@ -186,15 +198,27 @@ fn rows_of(problem: &Problem, whole: &[Vec<f64>]) -> Vec<f64> {
     tables.flat_map(|(laid, whole)| laid.cells().into_iter().map(|cell| whole[cell])).collect()
 }
 
-/// Draws of the probabilities of the missing cells.
+/// Draws of a replicate, or of a part of it.
 struct Draws {
-    /// Expected counts of the missing cells.
-    expected: Vec<f64>,
-    /// Probabilities of all missing cells together.
-    shares: Vec<f64>,
+    /// Share of every missing cell in the missing tokens.
+    cells: Vec<f64>,
+    /// Draws of the probability of all missing cells, from all rungs.
+    weighted: Vec<Vec<Weighted>>,
 }
 
-/// The law of the missing tokens, given the probability of the missing cells.
+impl Draws {
+    /// ln of the sum of all weights under the law with missing cells.
+    fn ln_whole(&self) -> f64 {
+        self.weighted.iter().flatten().map(ln_weight).collect::<LogSum>().ln_sum()
+    }
+}
+
+/// ln of the weight of a draw under the law with missing cells.
+fn ln_weight(draw: &Weighted) -> f64 {
+    draw.ln_weight + draw.value
+}
+
+/// The law of the number of missing tokens.
 struct Totals {
     /// a + T.
     shape: f64,
@@ -205,29 +229,28 @@ struct Totals {
 }
 
 impl Totals {
-    fn draws(&self, of_cells: &[Vec<f64>]) -> Draws {
-        let mut expected = vec![0.0; of_cells.first().map_or(0, Vec::len)];
-        let mut shares = Vec::with_capacity(of_cells.len());
+    fn draws(&self, of_cells: &[Vec<f64>], weighted: Vec<Vec<Weighted>>) -> Draws {
+        let mut sums = vec![0.0; of_cells.first().map_or(0, Vec::len)];
         for cells in of_cells {
             let share = cells.iter().sum::<f64>().min(1.0);
-            let scale = self.mean(share) / share.max(f64::MIN_POSITIVE) / of_cells.len() as f64;
-            expected.iter_mut().zip(cells).for_each(|(expected, cell)| *expected += scale * cell);
-            shares.push(share);
+            let mean = self.shape / (self.rate + 1.0 - share);
+            sums.iter_mut().zip(cells).for_each(|(sum, cell)| *sum += mean * cell);
         }
-        Draws { expected, shares }
+        let total = sums.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        sums.iter_mut().for_each(|sum| *sum /= total);
+        Draws { cells: sums, weighted }
     }
 
-    /// Calls with m < n and Pr(m missing tokens), where that is a normal number, given the share of
-    /// the missing cells: a negative binomial law, from its mean downwards and upwards.
-    fn for_totals(&self, share: f64, n: usize, mut call: impl FnMut(usize, f64)) {
-        let odds = share / (self.rate + 1.0);
-        let mean = self.shape * odds / (1.0 - odds);
+    /// Calls with m < n and Pr(m missing tokens), where that is a normal number, given ρ / (b + 1): a
+    /// negative binomial law, from its mean downwards and upwards.
+    fn for_totals(&self, p_missing: f64, n: usize, mut call: impl FnMut(usize, f64)) {
+        let mean = self.shape * p_missing / (1.0 - p_missing);
         let Some(last) = n.checked_sub(1) else { return };
         let centre = (mean as usize).min(last);
         let ln_ways = ln_rising(self.shape, centre as u64) - ln_factorial(centre as u64);
-        let ln_odds = if centre == 0 { 0.0 } else { centre as f64 * odds.ln() };
-        let at_centre = (ln_ways + ln_odds + self.shape * (-odds).ln_1p()).exp();
-        let growth = |m: usize| odds * (self.shape + m as f64) / (m + 1) as f64;
+        let ln_powers = if centre == 0 { 0.0 } else { centre as f64 * p_missing.ln() };
+        let at_centre = (ln_ways + ln_powers + self.shape * (-p_missing).ln_1p()).exp();
+        let growth = |m: usize| p_missing * (self.shape + m as f64) / (m + 1) as f64;
         let (mut p, mut m) = (at_centre, centre);
         while p.is_normal() && m < n {
             call(m, p);
@@ -245,41 +268,38 @@ impl Totals {
         }
     }
 
-    /// Expected number of missing tokens, among those that are listed if there is a last total.
-    fn mean(&self, share: f64) -> f64 {
-        match self.end {
-            End::Drawn(most) => {
-                let mut mean = 0.0;
-                let n = (most as usize).saturating_add(1);
-                self.for_totals(share, n, |m, p| mean += m as f64 * p);
-                mean
-            }
-            End::Remainder { .. } => self.shape * share / (self.rate + 1.0 - share),
-        }
-    }
-
-    /// Pr(m missing tokens) for m from 0 on, the mean over shares of the missing cells.
-    fn law(&self, shares: &[f64], n: usize, observer: &impl Observer) -> Result<Vec<f64>> {
+    /// ln Pr(m missing tokens) for m from 0 on. Few tokens are likely where missing cells have small
+    /// probabilities, which draws from the lower rungs have.
+    fn ln_law(&self, draws: &Draws, n: usize, observer: &impl Observer) -> Result<Vec<f64>> {
+        let mut ln_law = array_of("totals", n, f64::NEG_INFINITY)?;
         let mut law = array_of("totals", n, 0.0)?;
-        for &share in shares {
-            observer.check_stop()?;
-            self.for_totals(share, n, |m, p| law[m] += p / shares.len() as f64);
+        let ln_whole = draws.ln_whole();
+        for of_rung in &draws.weighted {
+            let top = of_rung.iter().map(ln_weight).fold(f64::NEG_INFINITY, f64::max);
+            law.fill(0.0);
+            for draw in of_rung {
+                observer.check_stop()?;
+                let weight = (ln_weight(draw) - top).exp();
+                let p_missing = -(-draw.value / self.shape).exp_m1();
+                self.for_totals(p_missing, n, |m, p| law[m] += weight * p);
+            }
+            for (ln_p, p) in ln_law.iter_mut().zip(&law).filter(|(_, p)| **p > 0.0) {
+                *ln_p = ln_add(*ln_p, top - ln_whole + p.ln());
+            }
         }
-        Ok(law)
+        Ok(ln_law)
     }
 
     /// Totals to list, until those beyond have next to none of the evidence.
     fn n_totals(&self, runs: &[Draws], observer: &impl Observer) -> Result<usize> {
         if let End::Drawn(n) = self.end {
-            return Ok((n as usize).saturating_add(1).min(MOST_TOTALS));
+            return Ok((n as usize).saturating_add(1));
         }
-        let mean = |run: &Draws| run.expected.iter().sum::<f64>();
-        let most = runs.iter().map(mean).fold(0.0, f64::max);
-        let mut n = (2.0 * most) as usize + 32;
+        let mut n = 32;
         while n < MOST_TOTALS {
-            let listed = |run: &Draws| Ok(self.law(&run.shares, n, observer)?.iter().sum::<f64>());
-            let listed: Vec<f64> = runs.par_iter().map(listed).collect::<Result<_>>()?;
-            if listed.into_iter().all(|listed| 1.0 - listed < LEFT) {
+            let left = |run: &Draws| Ok(left(&self.ln_law(run, n, observer)?));
+            let left: Vec<f64> = runs.par_iter().map(left).collect::<Result<_>>()?;
+            if left.into_iter().all(|left| left < LEFT) {
                 break;
             }
             n *= 2;
@@ -288,15 +308,22 @@ impl Totals {
     }
 
     fn sums(&self, draws: &Draws, n_totals: usize, observer: &impl Observer) -> Result<Sums> {
-        let law = self.law(&draws.shares, n_totals, observer)?;
-        let left = (1.0 - law.iter().sum::<f64>()).max(f64::EPSILON);
+        let mut ln_joint = self.ln_law(draws, n_totals, observer)?;
+        let mean: f64 = (0..).zip(&ln_joint).map(|(m, ln_p)| f64::from(m) * ln_p.exp()).sum();
+        let left = left(&ln_joint).max(f64::EPSILON);
+        ln_joint.iter_mut().for_each(|ln_p| *ln_p += self.ln_evidence);
         Ok(Sums {
-            ln_joint: law.iter().map(|p| self.ln_evidence + p.ln()).collect(),
-            counts: draws.expected.clone(),
+            ln_joint,
+            counts: draws.cells.iter().map(|share| mean * share).collect(),
             ln_unit: self.ln_evidence,
             ln_remainder: self.ln_evidence + left.ln(),
         })
     }
+}
+
+/// What a law leaves for totals beyond its last.
+fn left(ln_law: &[f64]) -> f64 {
+    1.0 - ln_law.iter().map(|ln_p| ln_p.exp()).sum::<f64>()
 }
 
 #[cfg(test)]
@@ -305,7 +332,6 @@ mod tests {
     use crate::allocation::evidence::{Method, Sampler};
     use crate::allocation::model::network::{Network, Prior};
     use crate::counts::CountTensor;
-    use crate::math::LogSum;
     use crate::rng::{LANES, Lanes};
     use crate::temper::Chains as _;
 
@@ -372,7 +398,7 @@ mod tests {
         for _ in 0..3 {
             chains.sweep(&std::array::from_fn(|lane| &betas[lane]), &()).unwrap();
             others.sweep(&std::array::from_fn(|lane| &betas[lane]), &()).unwrap();
-            assert_eq!(chains.values(), others.values());
+            assert_eq!(chains.values().map(f64::to_bits), others.values().map(f64::to_bits));
         }
         let (replicate, mut states, rng) = chains.save();
         states.pop();
