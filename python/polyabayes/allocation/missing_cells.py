@@ -218,7 +218,8 @@ def _sampled(
             progress=update,
         )
     sampled = _Found.of(found)
-    if sampled.estimate.rounds:
+    # A bound of all totals says nothing of those up to a last one.
+    if sampled.estimate.rounds and max_total is None:
         sampled = sampled._replace(estimate=held_by_bound(core, sampled.estimate, run))
     if sampled.estimate.interruption is not None:
         raise sampled.estimate.interruption
@@ -261,10 +262,6 @@ def find_missing(
         raise InvalidArgumentError("observed marks no cell as missing; use log_evidence")
     tensor = layout.tensor
     is_bound = options.method == "vb"
-    if options.n_samples is not None and options.method == "auto":
-        raise InvalidArgumentError(
-            f"{argument('method')} 'auto' takes no {argument('n_samples')} where cells are missing"
-        )
     _check_method(options.method)
     options = options.checked(tensor.n_cells)
     if max_total is not None:

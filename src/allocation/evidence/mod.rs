@@ -6,7 +6,6 @@ mod samplers;
 mod settings;
 
 use auto::Decision;
-pub(super) use auto::Unseen;
 pub use parts::Parts;
 pub(super) use samplers::tempered;
 pub use settings::{Method, Sampler, Settings};

@@ -229,14 +229,19 @@ impl Splits {
             return Ok(());
         }
         let darts = [uniforms.next(), uniforms.next(), uniforms.next()];
+        let strides = uniforms.next();
         for lane in (0..LANES).filter(|&lane| held[lane] > MAX_WEIGHED) {
             if observer.stopped() {
                 return Err(Error::Stopped);
             }
             let (now, n) = (cell.piles[first][lane], held[lane]);
             let weights = Tokens { law, changes, rows: cell.rows, lane, now, n };
-            let mut strides =
-                Strides { n_tokens: n, stride: stride(n), weights, buffer: &mut self.ln_laws };
+            let mut strides = Strides {
+                n_tokens: n,
+                stride: stride(n, strides[lane]),
+                weights,
+                buffer: &mut self.ln_laws,
+            };
             let moved = strides.redraw(now, order, darts.map(|dart| dart[lane])) - now;
             cell.shift([first, second], changes, lane, moved);
         }

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::completion::Completion;
 use super::incomplete::Incomplete;
 use super::totals::{End, Sums};
-use crate::allocation::evidence::{Method, Sampler, Settings, Unseen};
+use crate::allocation::evidence::{Method, Sampler, Settings};
 use crate::allocation::exact::enumeration::Enumeration;
 use crate::allocation::memory::Load;
 use crate::allocation::particles::smc::{Allocations, Filter, Keep, TokenOrder, ordered};
@@ -28,13 +28,11 @@ const PILOT: Filter = Filter {
     order: TokenOrder::Random,
 };
 
-/// Replicates of the run that decides between samplers, and missing tokens that it draws.
-const PILOT_REPLICATES: usize = 4;
-const PILOT_MISSING: u64 = 16;
-
 impl Incomplete {
     /// Sums over allocations and totals by a method that takes missing cells: if none is asked for,
-    /// exact within a small budget, else smc where a short pilot of it is beyond doubt, or tempered.
+    /// exact within a small budget, else tempered: particles of smc seldom find the rare tables under
+    /// which missing cells hold most, and their replicates agree on too little. Options that are of smc
+    /// alone speak for it.
     ///
     /// # Errors
     /// [`Error::CellsMissing`] for other methods; those of [`enumerate`](Incomplete::enumerate) and
@@ -57,12 +55,14 @@ impl Incomplete {
         match settings.method {
             Method::Auto => match exact(settings.trial_budget()) {
                 Err(Error::EnumerationBudget { .. } | Error::Memory { .. }) => {
-                    if Sampler::Tempered.takes(settings)
-                        && self.doubts(max_total, seed, observer)?
-                    {
-                        return Ok((temper()?, tempered));
+                    if !Sampler::Tempered.takes(settings) {
+                        return Ok((filter()?, smc));
                     }
-                    Ok((filter()?, smc))
+                    match temper() {
+                        // Too many joint states of hidden nodes, told before any work.
+                        Err(Error::Graph { .. }) => Ok((filter()?, smc)),
+                        tried => Ok((tried?, tempered)),
+                    }
                 }
                 tried => Ok((tried?, Method::Exact)),
             },
@@ -71,17 +71,6 @@ impl Incomplete {
             Method::Sample(Sampler::Smc) => Ok((filter()?, smc)),
             Method::Sample(_) => Err(Error::CellsMissing),
         }
-    }
-
-    /// Whether replicates of the pilot differ so much that the filter cannot be trusted. Tokens that
-    /// are observed tell it; some missing ones follow.
-    fn doubts(&self, max_total: Option<u64>, seed: u64, observer: &impl Observer) -> Result<bool> {
-        let total = self.problem.total + PILOT_MISSING;
-        let total = max_total.map_or(total, |most| most.min(total));
-        // A seed of its own, so that the choice does not depend on the estimate that follows.
-        let found =
-            self.filter(&PILOT, Some(total), PILOT_REPLICATES, seed ^ 1, &Unseen(observer))?;
-        Ok(found.evidence.is_doubtful())
     }
 
     /// Sums over all allocations of up to `max_total` tokens; without, of as many as are needed to

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from numpy.typing import NDArray
+from scipy import special, stats
 
 import polyabayes as pb
 from networks import problem
@@ -237,7 +238,69 @@ def test_tempering_agrees_with_exact_values() -> None:
     assert value.rounds == found.evidence.rounds
 
 
-def test_auto_tempers_where_a_pilot_of_smc_is_in_doubt() -> None:
+def exact_completion(n: int, b: int, d: int, most: int) -> tuple[NDArray[np.float64], float]:
+    """ln Pr(T, X) of [[n, b], [?, d]] under two topics with rate 1/n, for up to `most` missing tokens,
+    by all ways in which those of each cell divide; and the expected missing count.
+    """
+
+    def ln_rising(x: float, count: Any) -> Any:
+        return special.gammaln(x + count) - special.gammaln(x)
+
+    def ln_topic(cells: list[Any]) -> Any:
+        (n, b), (m, d) = cells[:2], cells[2:]
+        total = n + b + m + d
+        sides = [n + b, m + d, n + m, b + d]
+        ways = sum(special.gammaln(cell + 1) for cell in cells)
+        return sum(ln_rising(0.25, side) for side in sides) - ln_rising(0.5, total) - ways
+
+    splits = np.ix_(np.arange(n + 1), np.arange(b + 1), np.arange(d + 1))
+    ln_joint = np.empty(most + 1)
+    for m in range(most + 1):
+        total = n + b + d + m
+        one = [*(axis[..., None] for axis in splits), np.arange(m + 1)]
+        cells = [one[0], one[1], one[3], one[2]]
+        others = [whole - cell for whole, cell in zip([n, b, m, d], cells, strict=True)]
+        ln_total = -total * math.log1p(1 / n) - math.log1p(n)
+        ln_law = special.gammaln(total + 1) - ln_rising(1.0, total)
+        ln_joint[m] = ln_total + ln_law + special.logsumexp(ln_topic(cells) + ln_topic(others))
+    weights = np.exp(ln_joint - ln_joint.max())
+    return ln_joint, float(weights @ np.arange(most + 1) / weights.sum())
+
+
+@pytest.mark.filterwarnings("ignore:totals beyond the last")
+def test_tempering_finds_rare_tables_under_which_missing_cells_hold_most() -> None:
+    ln_joint, expected = exact_completion(30, 1, 2, 120)
+    found = AllocationModel.nmf(2, rate=1 / 30).predict_missing(
+        [[30, 1], [0, 2]],
+        observed=[[True, True], [False, True]],
+        max_total=153,
+        n_replicates=16,
+        random_state=0,
+    )
+    assert found.evidence.method == "tempered"
+    gap = abs(found.evidence.value - special.logsumexp(ln_joint))
+    assert gap < 4 * found.evidence.std_error < 0.5
+    assert abs(found.expected_counts[0] - expected) < 4 * found.expected_std_errors[0] < 10
+    assert (abs(found.log_joint - ln_joint) < 4 * found.std_errors).all()
+    assert (found.std_errors[:60] < 0.2).all()
+
+
+def test_a_total_without_missing_tokens_is_that_of_empty_cells() -> None:
+    """Hundreds of tokens are missing: none is e^-120 times as likely, and found nevertheless."""
+    rng = np.random.default_rng(3)
+    first, second = rng.dirichlet(np.full(6, 0.5), 2), rng.dirichlet(np.full(5, 0.7), 2)
+    counts = rng.poisson(1500 * (first.T * [0.6, 0.4]) @ second)
+    observed = np.ones_like(counts, dtype=bool)
+    observed.ravel()[counts.argmax()] = False
+    model = AllocationModel.nmf(2, rate=0.0006)
+    empty = model.log_evidence(counts * observed, "tempered", random_state=0)
+    found = model.predict_missing(counts * observed, "tempered", observed=observed, random_state=1)
+    assert found.log_joint.max() > found.log_joint[0] + 50
+    error = math.hypot(empty.std_error, found.std_errors[0])
+    assert abs(found.log_joint[0] - empty.value) < 4 * error < 5
+
+
+def test_auto_tempers_what_is_too_much_for_an_exact_sum() -> None:
     rng = np.random.default_rng(1)
     tables = [rng.dirichlet([0.3] * 8, 3) for _ in range(2)]
     counts = rng.multinomial(150, np.einsum("ki,kj->ij", *tables).ravel() / 3).reshape(8, 8)
@@ -252,7 +315,7 @@ def test_auto_tempers_where_a_pilot_of_smc_is_in_doubt() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_auto_is_exact_where_quick_else_smc() -> None:
+def test_auto_is_exact_where_quick_and_smc_by_its_options() -> None:
     assert NMF.log_evidence(SEEN, observed=OBSERVED, max_total=9).method == "exact"
     rng = np.random.default_rng(0)
     counts = rng.poisson(3, (6, 6))
@@ -260,7 +323,7 @@ def test_auto_is_exact_where_quick_else_smc() -> None:
     observed[0, :3] = False
     model = AllocationModel.nmf(3, concentration=9.0, rate=0.1)
     evidence = model.log_evidence(np.where(observed, counts, 0), observed=observed, random_state=0)
-    assert evidence.method == "smc"
+    assert evidence.method == "tempered"
     options: dict[str, Any] = {"resampling": "residual", "order": "sorted", "random_state": 0}
     found, same = (
         model.predict_missing(np.where(observed, counts, 0), method, observed=observed, **options)
@@ -432,9 +495,3 @@ def test_memory_of_missing_cells_is_checked_before_any_work() -> None:
         NMF.log_evidence(
             observed.astype(int), "smc", observed=observed, max_total=total, n_particles=10**9
         )
-
-
-def test_auto_takes_no_temperatures_where_cells_are_missing() -> None:
-    model = AllocationModel.nmf(1, rate=0.1)
-    with pytest.raises(InvalidArgumentError, match="'auto' takes no n_samples"):
-        model.predict_missing(np.ma.masked_equal([[-1, 3], [3, 3]], -1), n_samples=5)
