@@ -243,6 +243,8 @@ def score_for_total(
     settings: _ScoreSettings,
     *,
     sizes: _Integers | None,
+    size: int | None,
+    variance: float,
     number: int,
     seed: int,
     n_jobs: int,

@@ -4,8 +4,8 @@ use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1};
 use polyabayes::document::estimators::mean_field::Order;
 use polyabayes::{
-    Bounds, Conditionals, Estimate, Event, Form, MeanField, Method, Moments, Query, Sampler, Score,
-    Settings, Share, Start,
+    Bounds, Conditionals, Estimate, Event, Form, MeanField, Method, Moments, Query, RunSizes,
+    Sampler, Score, Settings, Share, Start,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -188,10 +188,10 @@ pub(crate) fn score(
     Ok(Scores::new(py, outcome))
 }
 
-/// ln p of every document for the sake of their sum; `sizes` of runs, (D,), or those that pilots
-/// choose.
+/// ln p of every document for the sake of their sum; `sizes` of runs, (D,), or one
+/// size for all of them, or those at which pilots expect ln of a run to have this variance.
 #[pyfunction]
-#[pyo3(signature = (model, documents, settings, *, sizes, number, seed, n_jobs, progress = None))]
+#[pyo3(signature = (model, documents, settings, *, sizes, size, variance, number, seed, n_jobs, progress = None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn score_for_total(
     py: Python<'_>,
@@ -199,6 +199,8 @@ pub(crate) fn score_for_total(
     documents: &Documents,
     settings: ScoreSettings,
     sizes: Option<PyReadonlyArray1<'_, i64>>,
+    size: Option<usize>,
+    variance: f64,
     number: u64,
     seed: u64,
     n_jobs: usize,
@@ -209,7 +211,8 @@ pub(crate) fn score_for_total(
         .map(|sizes| PyResult::Ok(sizes.as_slice()?.iter().map(|&size| size as usize).collect()))
         .transpose()?;
     let outcome = detach::run(py, n_jobs, progress, |watch| {
-        let sizes = sizes.as_deref();
+        let by_size = size.map_or(RunSizes::Variance(variance), RunSizes::Short);
+        let sizes = sizes.as_deref().map_or(by_size, RunSizes::Given);
         polyabayes::score_for_total(&model.0, &documents.0, &settings, sizes, number, seed, watch)
     })?;
     Ok(Scores::new(py, outcome))

@@ -32,4 +32,5 @@ pub use model::{Event, LengthLaw, Query, TopicModel};
 pub use result::{Score, Share, TracePoint};
 pub use scoring::{check_score, score, score_for_total};
 pub use settings::{Method, Settings};
+pub use totals::RunSizes;
 pub use transform::{Moments, transform};

@@ -23,7 +23,7 @@ pub struct Score {
 /// Part of a document in the correction of a total.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share {
-    /// Weighed difference, or 0 where none was drawn: its expectation is minus the bias of the value.
+    /// Minus the bias of the value, as the jackknife finds it.
     pub correction: f64,
     /// Variance of ln Ẑ of one run.
     pub variance: f64,

@@ -6,8 +6,9 @@ use rayon::prelude::*;
 
 use super::limits::{check, check_budget, exact_plans};
 use super::settings::{Method, Settings};
+use super::totals::{self, RunSizes};
 use super::urn_sum::ln_urn_sum;
-use super::{Score, TopicModel, totals};
+use super::{Score, TopicModel};
 use crate::control::{Observer, unless_stopped};
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result};
@@ -38,8 +39,7 @@ pub fn score(
 /// Scores every document for the sake of the sum over a corpus: exactly where that is as cheap as
 /// sampling, else by short runs whose bias [`Share`](super::Share) tells.
 ///
-/// `sizes` are the temperatures of each document's runs; without them, pilots choose. Streams of
-/// different `round`s are independent.
+/// Streams of different `round`s are independent.
 ///
 /// # Errors
 /// Those of [`score`]; another number of sizes.
@@ -47,14 +47,16 @@ pub fn score_for_total(
     model: &TopicModel,
     documents: &CountMatrix,
     settings: &Settings,
-    sizes: Option<&[usize]>,
+    sizes: RunSizes<'_>,
     round: u64,
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Vec<Option<Score>>> {
-    let (found, expected) = (sizes.map(<[usize]>::len), documents.n_documents());
-    if let Some(found) = found.filter(|&found| found != expected) {
-        return Err(Error::Length { name: "sizes", found, expected });
+    if let RunSizes::Given(sizes) = sizes {
+        let (found, expected) = (sizes.len(), documents.n_documents());
+        if found != expected {
+            return Err(Error::Length { name: "sizes", found, expected });
+        }
     }
     let key = Key::new(seed, Purpose::Score).unit(round);
     score_each(model, documents, settings, observer, |row| {
@@ -63,14 +65,15 @@ pub fn score_for_total(
         let Some(urn) = model.local_urn(document) else {
             return Ok(Score::of(Estimate::exact(f64::NEG_INFINITY), Method::Exact));
         };
-        let budget = settings.budget.unwrap_or(f64::INFINITY).min(totals::exact_budget(&urn));
+        let size = sizes.of(row);
+        let budget = settings.budget.unwrap_or(f64::INFINITY).min(totals::exact_budget(&urn, size));
         let exactly = Settings { budget: Some(budget), method: Method::Auto, ..*settings };
         let mut rng = key.document(document).rng();
         let plan = exact_plans([&urn], &exactly).map(|[plan]| plan);
         if urn.n_tokens() == 0 || plan.is_some() {
             return ln_urn_sum(&urn, plan, &exactly, &mut rng, observer);
         }
-        totals::estimate(&urn, sizes.map(|sizes| sizes[row]), &mut rng, observer)
+        totals::estimate(&urn, size, &mut rng, observer)
     })
 }
 

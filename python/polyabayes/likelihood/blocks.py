@@ -28,6 +28,10 @@ _TOKENS = (2**12, 2**16)
 # Methods whose cost grows with the square of the length.
 _QUADRATIC = ("left-to-right", "left-to-right-particle", "left-to-right-sequential", "l2r")
 
+# Error that the correction of the bias of ln p brings to a value, as a multiple of the correction:
+# as measured where values are known.
+_ERROR_OF_CORRECTION = 2.0
+
 # A trace's numbers of samples, values and standard errors.
 _N_TRACED = 3
 
@@ -66,10 +70,21 @@ class BlockScores(NamedTuple):
             trace=[np.full((n_documents, 0), np.nan) for _ in range(_N_TRACED)],
         )
 
-    def put(self, rows: slice, scores: BlockScores) -> BlockScores:
+    @property
+    def corrected_errors(self) -> NDArray[np.float64]:
+        """Standard errors of the values with their corrections."""
+        errors: NDArray[np.float64] = np.hypot(
+            self.std_errors, _ERROR_OF_CORRECTION * self.corrections
+        )
+        return errors
+
+    def put(self, rows: slice | NDArray[np.int64], scores: BlockScores) -> BlockScores:
         """Take over the scores of these documents."""
         self.values[rows], self.std_errors[rows] = scores.values, scores.std_errors
-        self.n_effs[rows], self.methods[rows] = scores.n_effs, scores.methods
+        self.n_effs[rows] = scores.n_effs
+        places = np.arange(len(self.values))[rows]
+        for place, method in zip(places.tolist(), scores.methods, strict=True):
+            self.methods[place] = method
         self.sizes[rows], self.reached[rows] = scores.sizes, scores.reached
         self.corrections[rows], self.variances[rows] = scores.corrections, scores.variances
         n_points = max(self.trace[0].shape[1], scores.trace[0].shape[1])
@@ -147,18 +162,22 @@ class ScoringPlan:
         self,
         *documents: _core.Documents,
         sizes: NDArray[np.int64] | None = None,
+        size: int | None = None,
+        variance: float = 1.0,
         number: int = 0,
         progress: Callable[[int], None] | None = None,
     ) -> _core.Scores:
         """Score documents, or held-out tokens given observed ones.
 
-        `sizes` of the documents' runs, and the `number` of the round, are those of a total.
+        `sizes` of the documents' runs, or one `size` of short runs, or the `variance` of ln p that
+        they aim at, and the `number` of the round are those of a total.
         """
         function: Any = _core.score if len(documents) == 1 else _core.completion
         of_total: dict[str, Any] = {}
         if self._for_total:
             sizes = None if sizes is None else np.require(sizes, np.int64, ["C", "A"])
-            function, of_total = _core.score_for_total, {"sizes": sizes, "number": number}
+            function, of_total = _core.score_for_total, {"sizes": sizes}
+            of_total |= {"size": size, "variance": variance, "number": number}
         scores: _core.Scores = function(
             self.model,
             *documents,
@@ -216,7 +235,7 @@ def score_in_blocks(
     progress: Callable[[int], None] | None,
     *,
     sizes: NDArray[np.int64] | None = None,
-    number: int = 0,
+    **effort: Any,
 ) -> BlockScores:
     """Score documents on the workers of an executor: to the bit what one process gives.
 
@@ -235,7 +254,7 @@ def score_in_blocks(
         Which of the different documents each one is, in order of first appearance.
     progress : callable, optional
         Told how many documents are done.
-    sizes, number
+    sizes, **effort
         As in :meth:`ScoringPlan.score`.
     """
     first, copies = np.unique(groups, return_index=True, return_counts=True)[1:]
@@ -250,7 +269,7 @@ def score_in_blocks(
         for block in blocks:
             rows = first[block]
             parts = tuple(_Rows.of(corpus, rows) for corpus in corpora)
-            yield parts, None if sizes is None else sizes[rows], number
+            yield parts, {**effort, "sizes": None if sizes is None else sizes[rows]}
 
     def describe(number: int) -> str:
         rows = first[blocks[number]]
@@ -269,10 +288,8 @@ def score_in_blocks(
     return scores.taken(groups)
 
 
-def _score_block(
-    plan: ScoringPlan, rows: tuple[_Rows, ...], sizes: NDArray[np.int64] | None, number: int
-) -> BlockScores:
-    scores = plan.score(*(part.documents() for part in rows), sizes=sizes, number=number)
+def _score_block(plan: ScoringPlan, rows: tuple[_Rows, ...], effort: dict[str, Any]) -> BlockScores:
+    scores = plan.score(*(part.documents() for part in rows), **effort)
     if scores.interruption is not None:
         raise scores.interruption
     return BlockScores.of(scores)

@@ -177,8 +177,10 @@ class Comparison(Result):
             variance = (deviations**2).sum() * (n - 1) / n
         # All tokens in one document: nothing is known of any other.
         std_error = float(np.sqrt(variance)) if np.isfinite(variance) and n > 1 else np.nan
-        # All documents share the error of what their values were corrected by.
-        first_error, second_error = (x.correction_std_error or 0.0 for x in (one, other))
+        # Predicted values lack their errors, and share that of what they were predicted by.
+        first_error, second_error = (
+            0.0 if x.correction_std_error is None else x.total_std_error for x in (one, other)
+        )
         std_error = float(np.hypot(std_error, np.hypot(first_error, second_error) / total))
         freedom = float(total**2 / (n_tokens**2).sum()) - 1
         return mean, std_error, max(freedom, 1.0)

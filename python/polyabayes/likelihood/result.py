@@ -108,9 +108,9 @@ class LogLikelihood(Result):
         Whether the values are ratios of two estimates, as those of ``log_completion``: consistent,
         not unbiased.
     correction_std_error : float or None
-        Standard error, in nats, that the correction of the bias of ln p brings to the total, where
-        an error of the total was asked for: the values are then those of short runs, each
-        corrected by its part of what all of them together are low by. They serve for sums.
+        Standard error, in nats, that the values share, where an error of the total was asked for:
+        most of them are then predicted from short runs and from longer ones of a sample of the
+        documents, and have the spread of these differences as errors. They serve for sums.
     n_unseen_tokens : int
         Tokens dropped because the model does not know their words.
     ids : ndarray of str or None

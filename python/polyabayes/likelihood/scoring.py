@@ -25,6 +25,7 @@ from polyabayes.likelihood.foreign import Scorable, as_scorable
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
 from polyabayes.likelihood.streams import documents_of
+from polyabayes.likelihood.survey import Population
 from polyabayes.likelihood.totals import checked_target, score_to_target
 from polyabayes.scale.executors import check_executor, threads_of_task
 
@@ -128,10 +129,12 @@ def log_likelihood(
         it stays unbiased; ``reached`` tells in which documents no pilot got there.
     total_std_error, nats_per_token_std_error : float, optional
         Standard error to reach in the sum over all documents, or in that sum by token: much
-        cheaper than good values of all documents, which are then for sums only. Sixteen short
-        annealing runs a document, whose bias of ln is reduced by differences of larger means in
-        some documents (Rhee and Glynn 2015); where that is not enough, longer runs in the
-        documents that carry the error. Sizes depend on the whole corpus, and on no chunking.
+        cheaper than good values of all documents, which are then for sums only. All documents take
+        very short annealing runs, and a random sample longer ones, whose bias of ln the jackknife
+        reduces: what these are higher by is predicted for the others (a difference estimator,
+        Cassel et al. 1976). The sample grows until the total is known; where it would be almost
+        all documents, all take runs as long as needed. Sample and sizes depend on the content of
+        the whole corpus, and on no chunking.
         With method "auto", no other size, and ``reached`` tells whether the total got there; a
         TargetWarning says where it did not.
     event : {"sequence", "counts"}, optional
@@ -197,8 +200,8 @@ def log_likelihood(
     I. Murray and R. Salakhutdinov (2009). Evaluating probabilities under high-dimensional latent
     variable models. NIPS.
 
-    C.-H. Rhee and P. W. Glynn (2015). Unbiased estimation with square root convergence for SDE
-    models. Operations Research 63.
+    C. Cassel, C. Särndal and J. Wretman (1976). Some results on generalized difference estimation
+    and generalized regression estimation for finite populations. Biometrika 63.
 
     R. Neal (2001). Annealed importance sampling. Statistics and Computing 11.
 
@@ -251,19 +254,24 @@ def log_likelihood(
     )
     n_threads = threads_of_task(check_executor(executor), n_jobs)
     corpus = documents_of(model, documents, unseen, exposure)
-    plan = ScoringPlan(model._core_parts(), settings, draw_seed(random_state), n_threads)
+    seed = draw_seed(random_state)
+    plan = ScoringPlan(model._core_parts(), settings, seed, n_threads)
     plan = plan if target is None else plan.for_total()
 
-    def score(sizes: NDArray[np.int64] | None, number: int) -> _core.Scores | BlockScores:
-        with progress_bar(progress, corpus.n_documents, "document") as update:
-            return corpus.score(plan, executor, update, sizes=sizes, number=number)
+    def score(
+        rows: NDArray[np.int64] | None, number: int, **effort: Any
+    ) -> _core.Scores | BlockScores:
+        n_documents = corpus.n_documents if rows is None else len(rows)
+        with progress_bar(progress, n_documents, "document") as update:
+            return corpus.score(plan, executor, update, rows=rows, number=number, **effort)
 
     correction, wanted = None, np.inf
     if target is None:
         scores = score(None, 0)
     else:
         wanted = target(int(corpus.n_tokens.sum()))
-        scores, correction = score_to_target(score, corpus.groups, corpus.n_tokens, wanted)
+        population = Population(corpus.groups, corpus.n_tokens, corpus.uniforms(seed))
+        scores, correction = score_to_target(score, population, wanted)
     result = collect(
         scores,
         settings,

@@ -47,10 +47,15 @@ class Documents:
     groups: NDArray[np.int64]
     n_unseen: int = 0
     ids: NDArray[Any] | None = None
+    _keys: NDArray[np.uint64]
 
     def blocks(self) -> Iterator[Corpus]:
         """The documents in order, some at a time."""
         raise NotImplementedError
+
+    def uniforms(self, seed: int) -> NDArray[np.float64]:
+        """Numbers uniform on [0, 1), by the content of the documents."""
+        return _mixed(self._keys ^ np.uint64(seed)) / 2.0**64
 
     def score(
         self,
@@ -58,37 +63,52 @@ class Documents:
         executor: Executor | None,
         progress: Callable[[int], None] | None,
         *,
+        rows: NDArray[np.int64] | None = None,
         sizes: NDArray[np.int64] | None = None,
-        number: int = 0,
+        **effort: Any,
     ) -> _core.Scores | BlockScores:
-        """Score all of them, block by block; `sizes` and `number` as :meth:`ScoringPlan.score`."""
+        """Score the documents of these rows, or all, block by block.
+
+        `sizes` and `effort` are those of :meth:`ScoringPlan.score`, in the order of the rows.
+        """
         found: list[_core.Scores | BlockScores] = []
         done = 0
-        for block in self.blocks():
-            rows = slice(done, done + block.n_documents)
-            own: dict[str, Any] = {
-                "sizes": None if sizes is None else sizes[rows],
-                "number": number,
-            }
+        n_documents = self.n_documents if rows is None else len(rows)
+        for block in self._chosen(rows):
+            own = slice(done, done + block.n_documents)
+            of_block = {**effort, "sizes": None if sizes is None else sizes[own]}
             told = None if progress is None else _after(progress, done)
             documents = block._core_documents()
             if executor is None:
-                found.append(plan.score(documents, progress=told, **own))
+                found.append(plan.score(documents, progress=told, **of_block))
             else:
                 plan.check(documents)
                 groups = documents.groups()
-                found.append(score_in_blocks(executor, plan, [block], groups, told, **own))
-            done = rows.stop
+                found.append(score_in_blocks(executor, plan, [block], groups, told, **of_block))
+            done = own.stop
             if found[-1].interruption is not None:
                 break
-        if len(found) == 1 and done == self.n_documents:
+        if len(found) == 1 and done == n_documents:
             return found[0]
-        scores, start = BlockScores.none(self.n_documents), 0
+        scores, start = BlockScores.none(n_documents), 0
         for part in found:
             block_scores = BlockScores.of(part)
             scores = scores.put(slice(start, start + len(part.values)), block_scores)
             start += len(part.values)
         return scores._replace(interruption=found[-1].interruption)
+
+    def _chosen(self, rows: NDArray[np.int64] | None) -> Iterator[Corpus]:
+        """The documents of these rows, block by block."""
+        if rows is None:
+            yield from self.blocks()
+            return
+        start = 0
+        for block in self.blocks():
+            stop = start + block.n_documents
+            own = rows[(rows >= start) & (rows < stop)] - start
+            if len(own):
+                yield block[own]
+            start = stop
 
 
 class InMemory(Documents):
@@ -100,6 +120,7 @@ class InMemory(Documents):
         self.n_documents, self.ids = self._corpus.n_documents, self._corpus.ids
         self.n_tokens = _lengths(self._corpus)
         self.groups = self._corpus._core_documents().groups()
+        self._keys = _keys(self._corpus)
 
     def blocks(self) -> Iterator[Corpus]:
         """All at once."""
@@ -119,7 +140,8 @@ class Sharded(Documents):
             lengths.append(_lengths(block))
             keys.append(_keys(block))
         self.n_tokens = np.concatenate(lengths)
-        self.groups = np.unique(np.concatenate(keys), return_inverse=True)[1].ravel()
+        self._keys = np.concatenate(keys)
+        self.groups = np.unique(self._keys, return_inverse=True)[1].ravel()
 
     def blocks(self) -> Iterator[Corpus]:
         """Some thousand at a time."""
@@ -152,9 +174,15 @@ def _keys(corpus: Corpus) -> NDArray[np.uint64]:
     """A number for each document, the same for equal ones; for others, but for one in 10^19."""
     counts = corpus.counts
     cells = counts.indices.astype(np.uint64) << np.uint64(32) | counts.data.astype(np.uint64)
-    for multiplier in _MIX:
-        cells = (cells ^ (cells >> np.uint64(29))) * multiplier
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(cells ^ (cells >> np.uint64(32)))])
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mixed(cells))])
     # Differences of sums wrap around as the sums do.
     keys: NDArray[np.uint64] = sums[counts.indptr[1:]] - sums[counts.indptr[:-1]]
     return keys
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Numbers that depend on every bit of these, and are others for others."""
+    for multiplier in _MIX:
+        numbers = (numbers ^ (numbers >> np.uint64(29))) * multiplier
+    mixed: NDArray[np.uint64] = numbers ^ (numbers >> np.uint64(32))
+    return mixed

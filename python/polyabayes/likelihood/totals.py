@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,36 +12,52 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.likelihood.blocks import BlockScores
+from polyabayes.likelihood.survey import Difference, Population, least_scale, unremoved_bias
 
 __all__ = ["CorrectedScores", "checked_target", "score_to_target"]
 
-# Rounds of growing effort; the estimate is that of the last alone.
+# Documents of the first sample, about, and the share of all from which on none is left out.
+_FEWEST, _ALMOST_ALL = 40, 0.6
+# Rounds in which the sample grows, and in which runs do once no document is left out.
 _MOST_ROUNDS = 4
-# A round aims below the target by this factor, and grows by the other at most.
+# A round aims below the target by this factor, and runs grow by the other at most.
 _AIM, _MOST_GROWTH = 0.8, 16
-_HALVINGS = 60
 _MOST_TEMPERATURES = 5_000
-# Variance of ln of the mean of 16 runs and of its correction, over that of ln of one run: as
-# measured on news articles under 50 topics, for variances between 2 and 5.
-_VARIANCE_OF_MEAN = 0.55
+# Largest variance of ln p of a run in the sample; and the part of the target that the correction of
+# the bias may be.
+_MOST_VARIANCE, _SHARE_OF_BIAS = 1.0, 0.2
+# Most temperatures of the runs of all documents. The variance of the differences is about that of
+# sampled runs, times temperatures to this power, over those of the short runs.
+_MOST_SHORT, _POWER, _DIFFERENCE = 20, 0.7, 0.7
+# Rounds of scoring, of which each has streams of its own.
+_SHORT, _SAMPLED = 0, 1
 
-# Share of the correction by which totals were still low on news articles under 50 topics, or less:
-# counted as error. The correction is taken for at least a share of the runs' variances, which is
-# about its expectation: a round that happened to draw few differences is no surer for it.
-_UNREMOVED, _LEAST_CORRECTION = 0.5, 0.1
 
-Score = Callable[[NDArray[np.int64] | None, int], "_core.Scores | BlockScores"]
+class Score(Protocol):
+    """Scores the documents of these rows, all by default."""
+
+    def __call__(
+        self,
+        rows: NDArray[np.int64] | None,
+        number: int,
+        *,
+        sizes: NDArray[np.int64] | None = None,
+        size: int | None = None,
+        variance: float = _MOST_VARIANCE,
+    ) -> _core.Scores | BlockScores:
+        """By sizes of runs, one size, or pilots that aim at a variance; with a round's number."""
 
 
 class CorrectedScores(NamedTuple):
-    """Scores with a smaller bias of ln, the error that its correction brings, and the target.
+    """Scores with a smaller bias of ln, the error that they share, and the target.
 
     Attributes
     ----------
     scores : BlockScores
-        The values are corrected: each in proportion to the variance of its runs.
+        Values of the sampled documents, corrected, and predictions of the others.
     correction_std_error : float
-        Standard error of the sum of the corrections, in nats, with what they leave of the bias.
+        Standard error of the sum of the corrections and predictions beyond those of the single
+        documents, in nats, with what they leave of the bias.
     """
 
     scores: BlockScores
@@ -79,77 +95,141 @@ def checked_target(
     return lambda n_tokens: each * n_tokens
 
 
-def score_to_target(
-    score: Score, groups: NDArray[np.int64], n_tokens: NDArray[np.int64], target: float
-) -> CorrectedScores:
-    """Score until the total has this standard error: rounds from fresh streams.
+def score_to_target(score: Score, population: Population, target: float) -> CorrectedScores:
+    """Score until the total has this standard error.
 
-    The first round takes the shortest runs whose bias can be lessened. If that is not enough, the
-    next gives document d temperatures proportional to ``m_d s_d / sqrt(n_d)``: m_d copies, s_d the
-    standard deviation of its runs, n_d tokens (Neyman's allocation). Whether a round is enough is
-    told by the spread of its runs, not by the corrections that it happened to draw: those that
-    draw few look exact, and are low.
+    A sample of the documents takes runs whose variance of ln p is small enough for what is left of
+    their bias. If that sample is not almost all of them, all take short runs, and the sample grows
+    until their difference is known. In the end, or where the sample would be almost all documents,
+    runs of all grow.
 
     Parameters
     ----------
     score : callable
-        Gives scores by the sizes of all documents, or by pilots for None, and the round's number.
-    groups : ndarray of shape (n_documents,)
-        Which of the different documents each one is.
-    n_tokens : ndarray of shape (n_documents,)
-        Lengths.
+        Gives scores.
+    population : Population
+        The documents.
     target : float
         In nats.
     """
-    sizes: NDArray[np.int64] | None = None
-    for number in range(_MOST_ROUNDS):
-        found = score(sizes, number)
-        scores = BlockScores.of(found)
-        allocation = _Allocation(scores, groups, n_tokens)
-        is_last = number + 1 == _MOST_ROUNDS or found.interruption is not None
-        if is_last or allocation.squared_error(scores.sizes) <= (_AIM * target) ** 2:
+    allowed = 32 * _SHARE_OF_BIAS * target / max(population.copies.sum(), 1.0)
+    sample = _Sample(score, population, min(_MOST_VARIANCE, float(np.log1p(allowed))))
+    sample.grow(population.probabilities(_FEWEST, sample.telling))
+    if sample.is_all() or sample.is_interrupted():
+        return _score_all(score, population, sample.scores, target)
+    short = BlockScores.of(score(None, _SHORT, size=sample.short_size(_AIM * target)))
+    if short.interruption is not None:
+        return CorrectedScores(short, np.inf)
+    difference = sample.grow_beside(short, target)
+    if sample.is_interrupted():
+        return CorrectedScores(short._replace(interruption=sample.scores.interruption), np.inf)
+    if sample.is_all():
+        return _score_all(score, population, sample.scores, target)
+    return CorrectedScores(*difference.corrected(target))
+
+
+class _Sample:
+    """Documents that take longer runs."""
+
+    def __init__(self, score: Score, population: Population, variance: float) -> None:
+        self._score, self._population, self._variance = score, population, variance
+        self.probabilities = np.zeros(len(population.first))
+        self.scores = BlockScores.none(len(population.index))
+        # Documents whose short runs differ: the others are exact, and no sample tells more.
+        self.telling = np.ones(len(population.first), np.bool_)
+
+    def is_interrupted(self) -> bool:
+        """Whether some of its documents were not reached."""
+        return self.scores.interruption is not None
+
+    def is_all(self) -> bool:
+        """Whether no document is left out."""
+        return bool((self.probabilities == 1).all())
+
+    def grow(self, probabilities: NDArray[np.float64]) -> None:
+        """Score those that are drawn in addition; all of them, where it is almost all."""
+        probabilities = np.maximum(probabilities, self.probabilities)
+        if probabilities[self.telling].sum() >= _ALMOST_ALL * self.telling.sum():
+            probabilities = np.ones_like(probabilities)
+        uniforms = self._population.uniforms
+        added = (uniforms >= self.probabilities) & (uniforms < probabilities)
+        rows = np.flatnonzero(added[self._population.index])
+        self.probabilities = probabilities
+        if len(rows):
+            found = BlockScores.of(self._score(rows, _SAMPLED, variance=self._variance))
+            self.scores = self.scores.put(rows, found)._replace(interruption=found.interruption)
+
+    def short_size(self, target: float) -> int:
+        """Temperatures of short runs of all documents that make both together cheapest."""
+        sampled = self.scores.variances > 0
+        if not sampled.any():
+            return 1
+        sizes = self.scores.sizes[sampled].astype(np.float64)
+        work = float((self.scores.variances[sampled] * sizes ** (1.0 + _POWER)).mean())
+        squared = self._population.copies.sum() * _DIFFERENCE * work
+        return int(np.clip(np.sqrt(squared) / target, 1, _MOST_SHORT))
+
+    def grow_beside(self, short: BlockScores, target: float) -> Difference:
+        """Score more until the difference to short runs of all documents is known."""
+        population = self._population
+        self.telling = short.variances[population.first] > 0
+        self.grow(population.probabilities(_FEWEST, self.telling))
+        difference = Difference(population, short, self.scores, self.probabilities)
+        for _ in range(_MOST_ROUNDS):
+            is_enough = difference.squared_error() <= target**2
+            if self.is_all() or is_enough or self.is_interrupted():
+                break
+            self.grow(difference.probabilities((_AIM * target) ** 2))
+            difference = Difference(population, short, self.scores, self.probabilities)
+        return difference
+
+
+def _score_all(
+    score: Score, population: Population, scores: BlockScores, target: float
+) -> CorrectedScores:
+    """Growing runs of all documents; the estimate is that of the last alone.
+
+    Temperatures follow Neyman's allocation.
+    """
+    for number in range(_SAMPLED + 1, _SAMPLED + _MOST_ROUNDS):
+        allocation = _Allocation(population, scores)
+        enough = allocation.squared_error(scores.sizes) <= (_AIM * target) ** 2
+        if enough or scores.interruption is not None:
             break
-        sizes = allocation.sizes(_AIM * target)
-    return _corrected(scores, groups, target)
-
-
-def _corrected(scores: BlockScores, groups: NDArray[np.int64], target: float) -> CorrectedScores:
-    """Scores without their bias, and whether their sum has the error asked for."""
-    noise = float((np.bincount(groups, weights=scores.corrections) ** 2).sum())
-    variances = float(scores.variances.sum())
-    share = float(scores.corrections.sum()) / variances if variances else 0.0
-    errors = np.where(np.isfinite(scores.values), scores.std_errors, 0.0)
-    squared = float((np.bincount(groups, weights=errors) ** 2).sum())
-    # A part of the bias is that of modes which no run has met.
-    correction = max(abs(float(scores.corrections.sum())), _LEAST_CORRECTION * variances)
-    noise += (_UNREMOVED * correction) ** 2
-    corrected = scores._replace(
-        values=scores.values + share * scores.variances,
-        reached=scores.reached & (squared + noise <= target**2),
+        scores = BlockScores.of(score(None, number, sizes=allocation.sizes(_AIM * target)))
+    errors = np.where(
+        np.isfinite(scores.values), np.hypot(scores.std_errors, scores.corrections), 0
     )
-    return CorrectedScores(corrected, float(np.sqrt(noise)))
+    left = unremoved_bias(float(scores.corrections.sum()), float(scores.variances.sum()))
+    squared = float((np.bincount(population.index, weights=errors) ** 2).sum()) + left**2
+    corrected = scores._replace(
+        values=scores.values + scores.corrections,
+        std_errors=np.where(np.isfinite(scores.values), errors, scores.std_errors),
+        reached=scores.reached & (squared <= target**2),
+    )
+    return CorrectedScores(corrected, left)
 
 
 class _Allocation:
     """Temperatures of documents and the error that they should lead to."""
 
-    def __init__(
-        self, scores: BlockScores, groups: NDArray[np.int64], n_tokens: NDArray[np.int64]
-    ) -> None:
-        copies = np.bincount(groups)[groups].astype(np.float64)
-        hardness = scores.variances * scores.sizes
-        # Each of m equal documents has the m-th part of the square of their m errors.
-        self._weights = copies * _VARIANCE_OF_MEAN * hardness
-        self._hardness = hardness
-        self._shape = copies * np.sqrt(hardness / np.maximum(n_tokens, 1))
+    def __init__(self, population: Population, scores: BlockScores) -> None:
+        copies = population.copies[population.index]
+        n_tokens = population.n_tokens[population.index]
         self._least = np.maximum(scores.sizes, 1).astype(np.float64)
         self._most = np.minimum(_MOST_GROWTH * self._least, _MOST_TEMPERATURES)
+        self._corrections, self._variances = scores.corrections, scores.variances
+        noise = np.nan_to_num(scores.corrected_errors) ** 2
+        # Each of m equal documents has the m-th part of the square of their m errors.
+        self._squares = copies * np.where(scores.variances > 0, noise, 0.0)
+        hardness = self._squares * self._least**_POWER / np.maximum(n_tokens, 1.0)
+        self._shape = hardness ** (1.0 / (1.0 + _POWER))
 
     def squared_error(self, sizes: NDArray[Any]) -> float:
         """Expected squared error of the total."""
-        temperatures = np.maximum(sizes, 1)
-        left = _UNREMOVED * _LEAST_CORRECTION * float((self._hardness / temperatures).sum())
-        return float((self._weights / temperatures).sum()) + left**2
+        falls = (self._least / np.maximum(sizes, 1)) ** _POWER
+        left = unremoved_bias(float(falls @ self._corrections), float(falls @ self._variances))
+        return float(falls @ self._squares) + left**2
 
     def sizes(self, target: float) -> NDArray[np.int64]:
         """Sizes at least as large as those before with which the total should reach the target."""
@@ -157,11 +237,6 @@ class _Allocation:
         def at(scale: float) -> NDArray[np.float64]:
             return np.clip(scale * self._shape, self._least, self._most)
 
-        low, high = 0.0, float((self._most / np.maximum(self._shape, 1e-12)).max(initial=1.0))
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            if self.squared_error(at(middle)) > target**2:
-                low = middle
-            else:
-                high = middle
-        return np.ceil(at(high)).astype(np.int64)
+        most = float((self._most / np.maximum(self._shape, 1e-12)).max(initial=1.0))
+        scale = least_scale(lambda scale: self.squared_error(at(scale)) <= target**2, most)
+        return np.ceil(at(scale)).astype(np.int64)

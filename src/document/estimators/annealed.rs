@@ -56,7 +56,12 @@ pub fn ln_urn_sums(
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    UrnPath::new(urn, start, observer)?.ln_urn_sums(n_runs, n_temperatures, rng, observer)
+    UrnPath::new(urn, start, MEAN_FIELD_ITERATIONS, observer)?.ln_urn_sums(
+        n_runs,
+        n_temperatures,
+        rng,
+        observer,
+    )
 }
 
 /// ln Ẑ of `n_runs` chains that run the same path backwards, from topics of all tokens that are a
@@ -73,7 +78,8 @@ pub fn ln_urn_sums_reversed<S: Stream>(
     rng: &mut S,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let (path, betas) = (UrnPath::new(urn, start, observer)?, start.betas(n_temperatures));
+    let path = UrnPath::new(urn, start, MEAN_FIELD_ITERATIONS, observer)?;
+    let betas = start.betas(n_temperatures);
     in_lanes(n_runs, || {
         let chains = Chains::of_posterior(urn, topics, rng, observer)?;
         Ok(vec![annealing::ln_sums_reversed::<S, _>(&path, &betas, chains, observer)?])
@@ -91,16 +97,21 @@ pub(crate) struct UrnPath<'a> {
 }
 
 impl<'a> UrnPath<'a> {
-    /// Finds the start.
+    /// Finds the start, the mean field by so many sweeps.
     ///
     /// # Errors
     /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
-    pub(crate) fn new(urn: &'a LocalUrn, start: Start, observer: &impl Observer) -> Result<Self> {
+    pub(crate) fn new(
+        urn: &'a LocalUrn,
+        start: Start,
+        n_iterations: usize,
+        observer: &impl Observer,
+    ) -> Result<Self> {
         let mut path = UrnPath { urn, start, expected: Vec::new(), ln_q: Vec::new() };
         match start {
             Start::Prior => path.ln_q = urn.all_weights().iter().map(|q| q.ln()).collect(),
             Start::MeanField => {
-                let mean_field = MeanField::first_order(MEAN_FIELD_ITERATIONS);
+                let mean_field = MeanField::first_order(n_iterations);
                 let g = mean_field::responsibilities(urn, mean_field, observer)?;
                 path.expected = mean_field::expected_balls(urn, &g);
                 let share = urn.n_tokens() as f64 / urn.n_topics() as f64;

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import polyabayes as pb
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood import totals
+from polyabayes.likelihood.survey import Population
 
 N_TOPICS, N_WORDS = 5, 60
 TOPICS = np.random.default_rng(3).dirichlet(np.full(N_WORDS, 0.4), N_TOPICS)
@@ -38,6 +41,68 @@ def test_totals_are_within_their_errors_and_these_within_the_target(exact: float
     assert np.median(errors) <= 3.0
     assert abs(np.mean(z)) < 4 / np.sqrt(len(z))
     assert np.mean(np.abs(z) < 1.96) >= 0.88
+
+
+@pytest.fixture(scope="module")
+def many() -> pb.Corpus:
+    """Documents of which a sample tells the total; some of them many times, and some exact."""
+    short = pb.datasets.make_lda_corpus(
+        700, document_length=25, topic_word=TOPICS, doc_topic_prior=0.2, random_state=2
+    ).corpus.counts
+    rows = [*range(600), *(5 for _ in range(40)), *(7 for _ in range(10))]
+    return pb.Corpus(sparse.vstack([short[rows], short[600:].minimum(1)], "csr"))
+
+
+def test_a_sample_of_the_documents_tells_the_total(many: pb.Corpus) -> None:
+    expected = pb.log_likelihood(MODEL, many, "exact", budget=1e10).total
+    z, shares, values = [], [], []
+    for seed in range(60):
+        found = pb.log_likelihood(MODEL, many, total_std_error=25.0, random_state=seed)
+        assert found.total_std_error <= 25
+        assert found.reached.all()
+        z.append((found.total - expected) / found.total_std_error)
+        shares.append(np.mean(found.sizes > found.sizes[found.sizes > 0].min()))
+        values.append(found.values)
+    assert np.mean(shares) < 0.4
+    assert abs(np.mean(z)) < 4 / np.sqrt(len(z))
+    assert np.mean(np.abs(z) < 1.96) >= 0.88
+    assert np.std(z) > 0.5
+    # Copies are one document.
+    assert all((x[600:640] == x[5]).all() for x in values)
+
+
+def test_samples_depend_on_neither_threads_nor_storage(many: pb.Corpus, tmp_path: Path) -> None:
+    settings = {"total_std_error": 25.0, "random_state": 1}
+    one = pb.log_likelihood(MODEL, many, n_jobs=1, **settings)
+    shards = pb.write_shards(many, tmp_path, 3)
+    with ThreadPoolExecutor(2) as pool:
+        others = [
+            pb.log_likelihood(MODEL, many, n_jobs=2, **settings),
+            pb.log_likelihood(MODEL, many, executor=pool, **settings),
+            pb.log_likelihood(MODEL, shards, **settings),
+        ]
+    for other in others:
+        np.testing.assert_array_equal(other.values, one.values)
+        np.testing.assert_array_equal(other.std_errors, one.std_errors)
+        assert other.total_std_error == one.total_std_error
+
+
+def test_larger_samples_hold_smaller_ones_and_longer_documents_are_likelier() -> None:
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(0, 50, 1_000)
+    groups = np.minimum(np.arange(1_000), 900)
+    uniforms = rng.random(901)[groups]
+    population = Population(groups, lengths[groups], uniforms)
+    everything = np.ones(901, np.bool_)
+    few, more = (population.probabilities(n, everything) for n in (50, 400))
+    assert few.sum() == pytest.approx(50)
+    assert more.sum() == pytest.approx(400)
+    assert (few <= more).all()
+    assert few[900] == pytest.approx(
+        min(1.0, 100 * few[0] * np.sqrt(max(lengths[900], 1) / max(lengths[0], 1)))
+    )
+    some = np.arange(901) < 30
+    np.testing.assert_array_equal(population.probabilities(50, some), some)
 
 
 def test_more_effort_goes_where_the_error_is(exact: float) -> None:
