@@ -39,12 +39,13 @@ class Decomposition:
     Attributes
     ----------
     tables : dict of str to ndarray, shape (size of the node, sizes of its parents)
-        Conditional probabilities of every node given its parents, posterior means given the
-        expected counts, (α + E S) / Σ (α + E S), or shares of these counts alone for ``"ml"``; they
-        sum to 1 over the first axis. Tied nodes have one table.
+        Conditional probabilities of every node given its parents: means given the expected
+        counts, (α + E S) / Σ (α + E S). For ``"tempered"`` they are posterior means, of
+        (α + S) / Σ (α + S) over draws of S; for ``"ml"`` shares of the counts alone. They sum to 1
+        over the first axis. Tied nodes have one table.
     expected_counts : dict of str to ndarray, shapes as those of `tables`
         Expected number of tokens of every value of a node and its parents; of all tied nodes
-        together.
+        together. Means over sweeps for ``"gibbs"``, over draws for ``"tempered"``.
     families : dict of str to tuple of str
         The node and its parents: the axes of its table.
     intensity : float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -151,6 +151,9 @@ class PosteriorDraws(Result):
     def decomposition(self) -> Decomposition:
         """Posterior means of the tables, under the numbers of the most probable draw.
 
+        Each draw's counts give the expected tables, (α + S) / Σ (α + S); these are averaged over
+        draws, as are the counts. A draw's table weighs as much however many tokens it has.
+
         Returns
         -------
         Decomposition
@@ -164,10 +167,11 @@ class PosteriorDraws(Result):
         >>> draws.decomposition().tables["word"].shape
         (3, 2)
         """
-        found = self._explained({})
-        means = {node: self.alphas[node] + counts for node, counts in found.expected_counts.items()}
-        tables = {node: table / table.sum(axis=0) for node, table in means.items()}
-        return replace(found, tables=tables)
+        found: dict[int, Floats] = {}
+        for node, counts in self.counts.items():
+            if id(counts) not in found:
+                found[id(counts)] = _mean_table(self.alphas[node], counts)
+        return self._explained({node: found[id(counts)] for node, counts in self.counts.items()})
 
     def allocation(self, draw: int) -> tuple[NDArray[np.int64], Floats, dict[str, Any]]:
         """The hidden values of all tokens in a draw, those that share cell and values together.
@@ -269,6 +273,14 @@ class PosteriorDraws(Result):
             f"<PosteriorDraws: {len(self):,} of {len(np.unique(self.chain))} chains, "
             f"{self.evidence.round_trips} round trips; {self.evidence!r}>"
         )
+
+
+def _mean_table(alpha: float, counts: Floats) -> Floats:
+    """Mean over draws of the expected table given the counts of each, (α + S) / Σ (α + S)."""
+    weights = 1 / (alpha * counts.shape[1] + counts.sum(axis=1, keepdims=True))
+    # Counts of all draws are large: no second array of them.
+    found: Floats = np.einsum("d...,d...->...", counts, weights) + alpha * weights.sum(axis=0)
+    return found / len(counts)
 
 
 def _dirichlet(generator: np.random.Generator, alphas: Floats) -> Floats:

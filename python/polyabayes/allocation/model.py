@@ -647,9 +647,10 @@ class AllocationModel:
         method : {"vb", "em", "dual-em", "icm", "ml", "gibbs", "smc", "tempered"}, default="vb"
             Variational Bayes, whose bound never decreases; expectation maximisation over the
             tables; over the allocation (dual); iterated conditional modes of both; largest
-            likelihood, which asks nothing of the prior; averages of collapsed Gibbs sampling in
-            one mode; the most probable particle of a filter; posterior means over all modes that
-            parallel tempering visits, as :meth:`sample_posterior` draws them.
+            likelihood, which asks nothing of the prior; collapsed Gibbs sampling in one mode, its
+            counts averaged over sweeps and tables made of these means; the most probable particle
+            of a filter; posterior means of counts and of tables over all modes that parallel
+            tempering visits, as :meth:`sample_posterior` draws them.
         observed : array of bool, shape of the data, or "nan", optional
             As for :meth:`log_evidence`. With missing cells, which need a `rate`, ``"vb"``,
             ``"em"`` and ``"ml"``: tables and counts are those of all cells, and predict the

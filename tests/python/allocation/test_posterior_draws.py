@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import gammaln, logsumexp
 
 import polyabayes as pb
 from polyabayes import AllocationModel, CountTensor, n_effective_parameters
@@ -71,6 +73,73 @@ def test_groups_of_tokens_have_the_counts_of_the_tables(name: str) -> None:
             np.add.at(table, tuple(values[name] for name in family), numbers)
         for node, counts in draws.counts.items():
             np.testing.assert_array_equal(counts[draw], found[id(counts)], err_msg=node)
+
+
+def divisions(n: int, n_parts: int) -> list[tuple[int, ...]]:
+    """All ways to give n tokens to so many topics."""
+    if n_parts == 1:
+        return [(n,)]
+    return [(k, *rest) for k in range(n + 1) for rest in divisions(n - k, n_parts - 1)]
+
+
+def mixture_allocations(draws: pb.PosteriorDraws) -> tuple[dict[str, Any], Any]:
+    """Tables of counts of all allocations to a mixture with two axes, and their ln π(S | T)."""
+    cells, (one, other) = draws.tensor.coordinates, draws.tensor.axes
+    n_topics = draws.counts["topic"].shape[1]
+    every = np.array([*product(*(divisions(n, n_topics) for n in draws.tensor.counts))])
+    counts = {"topic": every.sum(axis=1)}
+    for at, axis in enumerate((one, other)):
+        counts[axis] = np.zeros((len(every), *draws.counts[axis].shape[1:]))
+        for cell, value in enumerate(cells[:, at]):
+            counts[axis][:, value] += every[:, cell]
+    ln_law = gammaln(draws.tensor.total + 1) - gammaln(every + 1).sum(axis=(1, 2))
+    for node, table in counts.items():
+        alpha, size = draws.alphas[node], table.shape[1]
+        risings = (gammaln(alpha + table) - gammaln(alpha)).sum(axis=1)
+        whole = gammaln(alpha * size + table.sum(axis=1)) - gammaln(alpha * size)
+        ln_law += (risings - whole).reshape(len(every), -1).sum(axis=1)
+    return counts, ln_law
+
+
+@pytest.mark.parametrize("n_topics", [2, 3])
+def test_tables_and_counts_are_posterior_means_over_all_allocations(n_topics: int) -> None:
+    data = SMALL[[0, 2]]
+    model = AllocationModel.nmf(n_topics)
+    # No error is small enough, so that there are as many rounds as it takes.
+    with pytest.warns(UnreliableErrorWarning, match="not settled"):
+        draws = model.sample_posterior(
+            data, 8192, n_samples=512, n_replicates=16, target_std_error=1e-9, random_state=1
+        )
+    every, ln_law = mixture_allocations(draws)
+    exact = model.log_evidence(data, "exact", given_total=True).value
+    assert logsumexp(ln_law) == pytest.approx(exact, abs=1e-9)
+    weights = np.exp(ln_law - exact)
+    best = int(draws.log_joint.argmax())
+    reference = {node: counts[best] for node, counts in draws.counts.items()}
+    numbering = Numbering(draws.families, ["topic"], [])
+    numbers = [
+        numbering.of({node: counts[i] for node, counts in every.items()}, reference)
+        for i in range(len(ln_law))
+    ]
+    found = draws.decomposition()
+    for node, family in draws.families.items():
+        counts = np.array(
+            [numbering.renumbered(family, *each) for each in zip(every[node], numbers, strict=True)]
+        )
+        pseudo = draws.alphas[node] + counts
+        tables = pseudo / pseudo.sum(axis=1, keepdims=True)
+        drawn = draws.alphas[node] + draws.counts[node]
+        drawn /= drawn.sum(axis=1, keepdims=True)
+        for mean, each, of_draws in (
+            (found.tables[node], tables, drawn),
+            (found.expected_counts[node], counts, draws.counts[node]),
+        ):
+            exact_mean = np.tensordot(weights, each, 1)
+            for place in np.ndindex(exact_mean.shape):
+                by_draws, error = by_chain(draws, of_draws[:, *place])
+                assert mean[place] == pytest.approx(by_draws, rel=1e-9)
+                assert abs(mean[place] - exact_mean[place]) < 4.5 * error, (node, place)
+                assert error < 0.05 * np.ptp(each[:, *place])
 
 
 def planted() -> Any:
