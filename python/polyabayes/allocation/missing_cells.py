@@ -172,11 +172,12 @@ class MissingCells(Result):
 
     def __repr__(self) -> str:
         low, high = self.total_interval()
+        # Totals under a bound are spread too narrowly.
+        spread = "" if self.evidence.is_lower_bound else f" ({low:,} to {high:,} with 95 %)"
         observed = int(self.totals[0])
         return (
             f"<MissingCells: {len(self.coordinates):,} missing, {observed:,} tokens observed, "
-            f"{self.expected_total:,.2f} expected in all ({low:,} to {high:,} with 95 %); "
-            f"{self.evidence!r}>"
+            f"{self.expected_total:,.2f} expected in all{spread}; {self.evidence!r}>"
         )
 
 

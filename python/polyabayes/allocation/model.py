@@ -458,19 +458,20 @@ class AllocationModel:
         data
             As for :meth:`log_evidence`. The model needs a `rate`.
         method : {"auto", "exact", "smc", "tempered", "vb"}
-            As for :meth:`log_evidence`; ``"auto"`` is exact where quick, else ``"smc"`` where a
-            pilot of it is beyond doubt, or ``"tempered"``, which takes the missing cells for empty
-            ones, tempers, and lets them go bit by bit: for hundreds of tokens and more. Where
-            totals have a long tail, ``"exact"`` takes minutes and gigabytes: give `max_total`.
-            ``"vb"`` follows one of many modes: its counts may be far off, and its totals are
-            spread too narrowly.
+            As for :meth:`log_evidence`; ``"auto"`` is exact where quick, else ``"tempered"``,
+            which tempers twice: from independent tokens to the law in which missing cells are
+            empty, and from there to the one in which they are missing. ``"smc"`` seldom finds the
+            rare tables under which missing cells hold most: beyond some tens of tokens it is low,
+            and its errors do not tell. Where totals have a long tail, ``"exact"`` takes minutes
+            and gigabytes: give `max_total`. ``"vb"`` follows one of many modes: its counts may be
+            far off, and its totals are spread too narrowly.
         observed
             As for :meth:`log_evidence`; at least one cell is missing. Levels of a node beyond its
             axis count as observed, without tokens.
         max_total : int, optional
             Largest total. By default, totals go on until those beyond would add less than 1e-9 of
-            the evidence to ``"exact"``, and 1e-6 to ``"smc"``, about, or a million tokens are
-            missing. Not of ``"vb"``.
+            the evidence to ``"exact"``, and 1e-6 to ``"smc"`` and ``"tempered"``, about, or a
+            million tokens are missing. Not of ``"vb"``.
         n_particles, n_replicates, budget, elimination_order, random_state, n_jobs, progress
             As for :meth:`log_evidence`.
         **options

@@ -100,7 +100,7 @@ impl IncompleteAllocation {
     ) -> PyResult<AllocationCompletion> {
         let limits = Limits { max_iter, tolerance, n_restarts };
         let outcome = detach::run(py, n_jobs, progress, |watch| {
-            self.incomplete.ascend(Ascent::Variational, limits, seed, watch)?.completion()
+            self.incomplete.ascend(Ascent::Variational, limits, seed, watch)?.completion(watch)
         })?;
         AllocationCompletion::new(py, &outcome.uninterrupted()?)
     }

@@ -148,6 +148,20 @@ impl Tables {
         Ok(Tables { problem, group_of, groups, ln_constant })
     }
 
+    /// Rows of every conditional distribution.
+    pub(crate) fn members(&self) -> Vec<Vec<u32>> {
+        let mut members = vec![Vec::new(); self.groups.len()];
+        (0..).zip(&self.group_of).for_each(|(row, &group)| members[group as usize].push(row));
+        members
+    }
+
+    /// The conditional distribution that a row is a part of, α of the row and of the whole.
+    pub(crate) fn group(&self, row: usize) -> (usize, f64, f64) {
+        let group = self.group_of[row] as usize;
+        let (alpha, size, _) = self.groups[group];
+        (group, alpha, alpha * size)
+    }
+
     /// Conditional probabilities that are even up to noise.
     pub(crate) fn noisy(&self, rng: &mut Rng) -> Vec<f64> {
         let noise: Vec<f64> =

@@ -3,6 +3,8 @@
 use super::ascent::MissingAscent;
 use super::incomplete::Incomplete;
 use super::totals::Sums;
+use crate::allocation::memory::check_bytes;
+use crate::control::Observer;
 use crate::error::{Result, array_of};
 use crate::estimate::Estimate;
 use crate::math::{LogSum, ln_factorial};
@@ -10,6 +12,12 @@ use crate::temper::Outcome;
 
 /// Probability that the totals listed under a bound may leave out.
 const LEFT_BY_BOUND: f64 = 1e-9;
+
+/// Bytes that a total takes in all arrays, those of the results included.
+const BYTES_OF_A_TOTAL: f64 = 128.0;
+
+/// Totals that are listed between two polls of the observer.
+const TOTALS_BETWEEN_POLLS: usize = 1 << 20;
 
 /// Evidence of a tensor by its total, and expected counts of the cells that were not observed.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,11 +71,12 @@ impl MissingAscent {
     /// errors, and with totals that leave out less than 1e-9 of the probability.
     ///
     /// # Errors
-    /// [`Memory`](crate::Error::Memory) for more totals than memory holds.
-    pub fn completion(&self) -> Result<Completion> {
+    /// [`Memory`](crate::Error::Memory) for more totals than memory holds;
+    /// [`Stopped`](crate::Error::Stopped) when the observer asks to stop.
+    pub fn completion(&self, observer: &impl Observer) -> Result<Completion> {
         let bound = self.decomposition.trace.last().copied().unwrap_or(f64::NAN);
         let unknown = |value: &f64| (*value, f64::NAN);
-        let ln_shares = ln_poisson(self.expected.iter().sum())?;
+        let ln_shares = ln_poisson(self.expected.iter().sum(), observer)?;
         let ln_joint = ln_shares.iter().map(|ln_share| Estimate::without_error(bound + ln_share));
         let posterior = ln_shares.iter().map(|ln_share| (ln_share.exp(), f64::NAN));
         Ok(Completion {
@@ -84,14 +93,19 @@ impl MissingAscent {
 
 /// ln of the probabilities of 0, 1, ... under Poisson's law, the last of which leaves out less than
 /// [`LEFT_BY_BOUND`].
-fn ln_poisson(mean: f64) -> Result<Vec<f64>> {
+fn ln_poisson(mean: f64, observer: &impl Observer) -> Result<Vec<f64>> {
     let ln_share = |n: f64| {
         if n > 0.0 { n * mean.ln() - mean - ln_factorial(n as u64) } else { -mean }
     };
     // Two standard deviations and more beyond what is needed.
     let n_listed = mean + 10.0 * mean.sqrt() + 20.0;
+    check_bytes("totals", BYTES_OF_A_TOTAL * n_listed)?;
     let mut ln_shares = array_of("totals", n_listed as usize, 0.0)?;
-    (0_u64..).zip(&mut ln_shares).for_each(|(n, share)| *share = ln_share(n as f64));
+    for (part, ln_shares) in ln_shares.chunks_mut(TOTALS_BETWEEN_POLLS).enumerate() {
+        observer.check_stop()?;
+        let totals = part * TOTALS_BETWEEN_POLLS..;
+        ln_shares.iter_mut().zip(totals).for_each(|(share, n)| *share = ln_share(n as f64));
+    }
     let mut left = 0.0;
     let n_left_out = ln_shares.iter().rev().take_while(|ln_share| {
         left += ln_share.exp();

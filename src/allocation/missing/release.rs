@@ -7,29 +7,70 @@
 //!
 //! where ρ is the probability of all missing cells under θ. At β = 0 they are empty cells, at β = 1
 //! missing ones. A sweep draws an intensity λ ~ Gamma(β (a + T), b + 1 - ρ), of every missing cell
-//! Poisson(λ p) tokens, the tables given all tokens, and the allocation given the tables.
+//! Poisson(λ p) tokens, the tables given all tokens, and the allocation given the tables. Many missing
+//! tokens hold the tables, and these their number: single probabilities of missing cells therefore move
+//! by Metropolis steps, too, with λ and the missing tokens summed out.
 
 use rand::RngExt as _;
-use rand_distr::{Distribution as _, Poisson};
+use rand_distr::{Distribution as _, Poisson, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use crate::allocation::ascent::decomposition::Tables;
 use crate::allocation::ascent::sum_product::SumProduct;
+use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::math::ln_gamma_variate;
 use crate::rng::{LANES, Lanes, Rng};
 use crate::temper;
 
+/// Standard deviations of the Metropolis steps, in ln of odds.
+const STEPS: [f64; 3] = [0.1, 0.5, 2.0];
+
+/// Metropolis steps in a sweep, the least and the most: they may take as long as the rest of it.
+const N_STEPS: [usize; 2] = [4, 32];
+
 /// The path, and draws at its start.
 pub(super) struct Release<'a> {
-    pub(super) tables: &'a Tables,
+    tables: &'a Tables,
     /// a + T.
-    pub(super) shape: f64,
+    shape: f64,
     /// b.
-    pub(super) rate: f64,
+    rate: f64,
     /// Allocations with empty cells, row after row: those of each replicate.
-    pub(super) starts: Vec<Vec<Vec<f64>>>,
+    starts: Vec<Vec<Vec<f64>>>,
+    /// Rows that missing cells have.
+    rows: Vec<u32>,
+    /// Rows of every conditional distribution.
+    members: Vec<Vec<u32>>,
+    n_steps: usize,
+}
+
+impl<'a> Release<'a> {
+    /// A path for a + T and b, from allocations with empty cells, row after row, of each replicate.
+    pub(super) fn new(
+        tables: &'a Tables,
+        shape: f64,
+        rate: f64,
+        starts: Vec<Vec<Vec<f64>>>,
+    ) -> Self {
+        let problem = &tables.problem;
+        let mut rows: Vec<u32> =
+            problem.missing.clone().flat_map(|cell| rows_of(problem, cell)).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        let [least, most] = N_STEPS;
+        let n_steps = problem.counts.len() / problem.missing.len().max(1);
+        let n_steps = if rows.is_empty() { 0 } else { n_steps.clamp(least, most) };
+        Release { tables, shape, rate, starts, rows, members: tables.members(), n_steps }
+    }
+}
+
+/// Rows that a token of a cell may fall in.
+fn rows_of(problem: &Problem, cell: u32) -> impl Iterator<Item = u32> {
+    let bases = problem.bases(cell);
+    let factors = problem.plan.cliques.iter().flat_map(|clique| &clique.factors);
+    factors.flat_map(move |factor| factor.rows.iter().map(move |row| bases[factor.slot] + row))
 }
 
 /// Tables and the allocation of the observed tokens.
@@ -124,6 +165,7 @@ impl temper::Chains for Chains<'_> {
                 self.start(lane);
             } else {
                 self.redraw(lane, beta);
+                (0..self.release.n_steps).for_each(|_| self.step(lane, beta));
             }
         }
         Ok(())
@@ -175,6 +217,49 @@ impl Chains<'_> {
             self.sum_product.draw(cell, problem.counts[cell as usize], &mut state.counts, rng);
         }
         self.weigh(lane);
+    }
+
+    /// One Metropolis step at β: the probability of a row against all others of its distribution, given
+    /// the allocation. It is Beta, but for the factor of γ_β.
+    fn step(&mut self, lane: usize, beta: f64) {
+        let Release { tables, shape, rate, rows, members, .. } = self.release;
+        let row = rows[self.rng.random_range(0..rows.len())] as usize;
+        let (group, alpha, whole) = tables.group(row);
+        let (members, state) = (&members[group], &mut self.states[lane]);
+        let tokens: f64 = members.iter().map(|&member| state.counts[member as usize]).sum();
+        let shape_of_row = alpha + state.counts[row];
+        let (x, shape_of_others) = (state.weights[row], whole + tokens - shape_of_row);
+        // Distributions of one value, and probabilities that have left double precision.
+        if !(x > 0.0 && x < 1.0 && shape_of_others > 1e-9 * whole) {
+            return;
+        }
+        let step: f64 = self.rng.sample(StandardNormal);
+        let ln_odds = (x / (1.0 - x)).ln();
+        let moved = ln_odds + step * STEPS[self.rng.random_range(0..STEPS.len())];
+        let [ln_x, ln_others] = [1.0, -1.0].map(|sign: f64| {
+            // ln of the probability at the new odds over that at the old.
+            let ln_share = |ln_odds: f64| -(-sign * ln_odds).exp().ln_1p();
+            ln_share(moved) - ln_share(ln_odds)
+        });
+        let before = state.share();
+        let cells = state.cells.clone();
+        let weights: Vec<f64> =
+            members.iter().map(|&member| state.weights[member as usize]).collect();
+        for &member in members {
+            state.weights[member as usize] *= ln_others.exp();
+        }
+        state.weights[row] = x * ln_x.exp();
+        self.weigh(lane);
+        let after = self.states[lane].share();
+        let ln_accept = shape_of_row * ln_x + shape_of_others * ln_others
+            - beta * shape * ((rate + 1.0 - after) / (rate + 1.0 - before)).ln();
+        if self.rng.random::<f64>().ln() >= ln_accept {
+            let state = &mut self.states[lane];
+            state.cells = cells;
+            for (&member, weight) in members.iter().zip(weights) {
+                state.weights[member as usize] = weight;
+            }
+        }
     }
 
     fn weigh(&mut self, lane: usize) {

@@ -77,12 +77,9 @@ impl Incomplete {
 
         let problem = Problem::new(network, data, self.order.as_deref())?;
         let found = posterior(&problem, settings, n_replicates * n_starts, seed, observer)?;
-        let release = Release {
-            tables: &tables,
-            shape: self.concentration + problem.n_tokens() as f64,
-            rate: self.rate,
-            starts: self.starts(&found, &tables.problem, n_replicates),
-        };
+        let shape = self.concentration + problem.n_tokens() as f64;
+        let starts = self.starts(&found, &tables.problem, n_replicates);
+        let release = Release::new(&tables, shape, self.rate, starts);
         let [least, most] = CHEAP_SCANS;
         let options = Options {
             n_replicates,
@@ -101,8 +98,8 @@ impl Incomplete {
             + empty.map_or(problem.ln_visible + problem.ln_arrangements, |found| found.ln_value);
         let released = released.raised(ln_empty);
         let totals = Totals {
-            shape: release.shape,
-            rate: release.rate,
+            shape,
+            rate: self.rate,
             end: self.end(max_total, LEFT),
             ln_evidence: released.ln_value(),
         };
@@ -389,7 +386,7 @@ mod tests {
         let settings = Settings::new(Method::Sample(Sampler::Tempered));
         let found = posterior(&problem, &settings, 40, 1, &()).unwrap();
         let starts = incomplete.starts(&found, &tables.problem, 4);
-        let release = Release { tables: &tables, shape: 8.0, rate: 0.5, starts };
+        let release = Release::new(&tables, 8.0, 0.5, starts);
         let mut rng = Key::new(1, Purpose::Score).rng();
         let mut chains = release.chains(2, &mut rng, &()).unwrap();
         let betas: Lanes = std::array::from_fn(|lane| lane as f64 / (LANES - 1) as f64);
