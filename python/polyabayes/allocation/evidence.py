@@ -138,9 +138,11 @@ class Evidence(Result):
         Degrees of freedom of `std_error`: one less than there are replicates; twice as many by
         ``"tempered"``, which pools rounds.
     lower_bound : float
-        A variational bound that ``"tempered"`` is held against: where it is above the value, which
-        is then too low, `std_error` takes the difference in and `converged` is False. ``-inf`` by
-        any other method.
+        A bound that ``"tempered"`` is held against, the larger of two: a variational one, and where
+        all cells were observed an estimate by few particles less 5 nats, which is above ln of the
+        evidence with probability exp(-5) at most. Where it is above the value, which is then too
+        low, `std_error` takes the difference in and `converged` is False. ``-inf`` by any other
+        method.
 
     References
     ----------

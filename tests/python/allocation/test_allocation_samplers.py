@@ -226,6 +226,27 @@ def test_tempering_is_held_against_a_lower_bound() -> None:
     assert one.lower_bound == pytest.approx(one.value, rel=1e-12)
 
 
+def test_tempering_is_held_against_particles_where_the_variational_bound_is_too_low() -> None:
+    """A small concentration: most tokens have one topic, which few chains find."""
+    rng = np.random.default_rng(0)
+    first, second = rng.dirichlet(np.full(12, 0.5), 2)
+    noise = rng.dirichlet(np.full(144, 0.3)).reshape(12, 12)
+    counts = rng.multinomial(300, (0.5 * np.outer(first, second) + 0.5 * noise).ravel())
+    model = AllocationModel.symmetric_nmf(4, concentration=1e-3)
+    options: dict[str, Any] = {"random_state": 0, "given_total": True}
+    data = counts.reshape(12, 12)
+    with pytest.warns(UnreliableErrorWarning, match="a lower bound of the evidence lies .* above"):
+        found = model.log_evidence(
+            data, "tempered", n_samples=128, target_std_error=100.0, **options
+        )
+    assert model.log_evidence(data, "vb", **options).value < found.value < found.lower_bound
+    assert not found.converged
+    assert found.std_error > found.lower_bound - found.value
+    smc = model.log_evidence(data, "smc", random_state=1, given_total=True)
+    assert smc.std_error < 0.5
+    assert found.lower_bound < smc.value
+
+
 @pytest.mark.parametrize("method", ["smc", "smc-lookahead", "tempered", "vb"])
 def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method: str) -> None:
     def value(seed: Any, n_jobs: int | None) -> float:
