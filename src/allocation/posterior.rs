@@ -9,7 +9,7 @@ use super::model::problem::Problem;
 use super::tempering::joined;
 use crate::control::Observer;
 use crate::counts::CountTensor;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::rng::LANES;
 use crate::temper::Outcome;
 
@@ -70,7 +70,7 @@ impl Draw {
 /// replicates as many.
 ///
 /// # Errors
-/// Those of [`evidence`](super::evidence()) by tempering; [`Error::SamplerMemory`] for more draws than
+/// Those of [`evidence`](super::evidence()) by tempering; [`Error::SamplerMemory`](crate::Error::SamplerMemory) for more draws than
 /// memory holds, before any work.
 pub fn posterior(
     problem: &Problem,
@@ -95,12 +95,7 @@ pub fn posterior(
     let (outcome, mut states) = tempered(problem, settings, kept, seed, observer)?;
     // After a stop, some replicates have drawn more than others.
     let n_each = states.iter().map(Vec::len).min().unwrap_or(0);
-    if n_each == 0 {
-        return Err(Error::Stopped);
-    }
-    for states in &mut states {
-        states.drain(..states.len() - n_each);
-    }
+    states.iter_mut().for_each(|states| states.truncate(n_each));
     let joined = joined(problem);
     let plan = &joined.as_ref().unwrap_or(problem).plan;
     let draw = |replicate: usize, allocated: Allocated| Draw {

@@ -44,7 +44,7 @@ _MOST_BYTES = 2**32
 
 
 class _Groups(NamedTuple):
-    """Groups of equal tokens of all draws: `starts` has the first of each draw, and their number."""
+    """Groups of equal tokens, draw after draw: `starts` has the first of each, and their number."""
 
     starts: NDArray[np.int64]
     cells: NDArray[np.uint32]

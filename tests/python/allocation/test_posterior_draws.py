@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import copy
 import pickle
+from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from interruption import interrupted_when_done
 from scipy.special import gammaln, logsumexp
 
 import polyabayes as pb
+from interruption import interrupted_when_done
 from polyabayes import AllocationModel, CountTensor, n_effective_parameters
 from polyabayes.allocation import draws as draws_module
 from polyabayes.allocation.alignment import Numbering
@@ -173,20 +174,26 @@ def test_draws_are_copied_and_pickled() -> None:
         assert other.counts["i"] is other.counts["k"]
 
 
-@pytest.mark.parametrize("method", ["sample_posterior", "decompose"])
-def test_ctrl_c_keeps_the_draws(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, options = AllocationModel.nmf(3), {"target_std_error": 1e-9, "n_samples": 2**20}
+def calls(model: AllocationModel, **options: Any) -> dict[str, Any]:
+    """The functions that draw from the posterior."""
+    return {
+        "sample_posterior": partial(model.sample_posterior, planted(), 40, **options),
+        "decompose": partial(model.decompose, planted(), "tempered", **options),
+    }
+
+
+@pytest.mark.parametrize("name", ["sample_posterior", "decompose"])
+def test_ctrl_c_keeps_the_draws(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"target_std_error": 1e-9, "n_samples": 2**20, "random_state": 0}
+    call = calls(AllocationModel.nmf(3), **options)[name]
     with interrupted_when_done(10, monkeypatch, draws_module), pytest.raises(Interrupted) as stop:
-        if method == "decompose":
-            model.decompose(planted(), "tempered", random_state=0, **options)
-        else:
-            model.sample_posterior(planted(), 40, random_state=0, **options)
+        call()
     found = stop.value.partial
-    if method == "decompose":
+    if name == "decompose":
         assert found.tables["word"].sum(axis=0) == pytest.approx(1)
         assert found.method == "tempered"
         return
-    assert 0 < len(found) <= 40
+    assert len(found) == 40
     assert len(set(np.bincount(found.chain))) == 1
     assert found.evidence.n_rounds >= 10
     assert "stopped with" in str(stop.value)
@@ -335,11 +342,12 @@ def test_decomposition_by_tempering_is_that_of_the_draws() -> None:
     assert found.reconstruction().sum() == pytest.approx(SMALL.sum())
 
 
-def test_doubts_are_told_where_the_call_is() -> None:
-    model, options = AllocationModel.nmf(4), {"n_samples": 1, "target_std_error": 1e-6}
+@pytest.mark.parametrize("name", ["sample_posterior", "decompose"])
+def test_doubts_are_told_where_the_call_is(name: str) -> None:
+    options = {"n_samples": 1, "target_std_error": 1e-6, "random_state": 0}
+    call = calls(AllocationModel.nmf(4), **options)[name]
     with pytest.warns(UnreliableErrorWarning, match="not settled") as told:
-        model.sample_posterior(planted(), 8, random_state=0, **options)
-        model.decompose(planted(), "tempered", random_state=0, **options)
+        call()
     assert {warning.filename for warning in told} == {__file__}
 
 
