@@ -4,16 +4,16 @@
     python benches/scale.py large [--tokens 200000000]
     python benches/scale.py workers [--tokens 20000000]
     python benches/scale.py stream [--documents 1000000]
-    python benches/scale.py totals AP.ldac.gz AP.vocab [--repetitions 40]
-    python benches/scale.py drift [--documents 100000]
+    python benches/scale.py totals AP.ldac.gz ... [--held-out 300] [--repetitions 40]
+    python benches/scale.py drift [--documents 10000]
     python benches/scale.py peers [--tokens 5000000]
 
 Each keeps its table in benches/records; ``make bench-fill`` puts it into the guide. Every row is
 measured by a process of its own, whose peak of memory is that of the row. `training` fits LDA in
 memory and on 1, 4 and 16 shards, one thread; `large` does so with 50,000 words and 200 topics;
 `workers` trains on one and two workers of a Dask cluster; `stream` scores short documents as
-shards; `totals` compares ``nats_per_token_std_error=0.001`` with the default on 300 documents of a
-corpus; `drift` scores short documents that have exact values; `peers` trains other packages.
+shards; `totals` compares ``nats_per_token_std_error=0.001`` with the default on held-out documents
+of corpora; `drift` scores short documents that have exact values; `peers` trains other packages.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,8 +38,8 @@ from scipy import sparse
 import polyabayes as pb
 
 COMMAND = "python benches/scale.py"
-# Held-out documents of `totals`, and its topics.
-N_HELD_OUT, N_TOPICS = 300, 50
+# Topics of `totals`.
+N_TOPICS = 50
 # Documents of a generated block.
 BLOCK = 2_000
 
@@ -232,63 +233,52 @@ def short_documents(n_documents: int, length: int) -> Iterator[sparse.csr_matrix
         yield sparse.csr_matrix((np.ones(len(rows), int), (rows, words)), (1_000, 5_000))
 
 
-def score_short(n_documents: int, folder: str) -> tuple[float, float, float]:
+def score_short(n_documents: int, folder: str) -> tuple[float, float, float, float]:
     pb.write_shards(short_documents(n_documents, 30), folder)
     model, shards = short_documents_model(), pb.read_shards(folder)
-    start = time.perf_counter()
-    found = pb.log_likelihood(model, shards, nats_per_token_std_error=0.001, random_state=0)
-    taken = time.perf_counter() - start
-    return taken, found.nats_per_token, found.nats_per_token_std_error
+    settings = {"nats_per_token_std_error": 0.001, "random_state": 0}
+    found = _measured(partial(pb.log_likelihood, model, shards, **settings))
+    result = found.value
+    return found.wall, found.cpu, result.nats_per_token, result.nats_per_token_std_error
 
 
 def stream(n_documents: int) -> None:
-    columns = {"documents": ",d", "s": ".0f", "µs a document": ".0f", "GiB at most": ".2f"}
+    columns = {"documents": ",d", "s": ".0f", "CPU µs a document": ".0f", "GiB at most": ".2f"}
     columns |= {"nats a token": ".4f", "±": ".4f"}
     table = Table("scale-stream", f"{COMMAND} stream --documents {n_documents}", columns)
     for n in (n_documents // 4, n_documents // 2, n_documents):
         with tempfile.TemporaryDirectory() as folder:
             found = alone(score_short, n, folder)
-        taken, value, error = found.value
-        table.add(n, taken, 1e6 * taken / n, found.peak, value, error)
+        wall, cpu, value, error = found.value
+        table.add(n, wall, 1e6 * cpu / n, found.peak, value, error)
     save(table)
 
 
 def drift(n_documents: int) -> None:
-    """Totals of many documents of 6 tokens, of which exact values are known."""
-    columns = {"documents": ",d", "exact total": ",.1f", "off": ".1f", "stated error": ".1f"}
-    columns |= {"spread of documents alone": ".1f"}
+    """Totals of many documents of 14 tokens, of which exact values are known, by 8 seeds."""
+    columns = {"documents": ",d", "exact total": ",.1f", "off on average": ".1f"}
+    columns |= {"deviation of one": ".1f", "stated": ".1f", "asked for": ".1f"}
     table = Table("scale-drift", f"{COMMAND} drift --documents {n_documents}", columns)
     model = short_documents_model()
-    documents = pb.Corpus(sparse.vstack(list(short_documents(n_documents, 6)), "csr"))
+    documents = pb.Corpus(sparse.vstack(list(short_documents(n_documents, 14)), "csr"))
     exact = pb.log_likelihood(model, documents, "exact").values
     for share in (0.1, 1.0):
         some = documents[: round(share * n_documents)]
-        found = pb.log_likelihood(
-            model, some, "annealed", n_samples=20, n_replicates=16, random_state=0
-        )
-        corrected = found.total - found.log_bias.sum()
+        settings = {"nats_per_token_std_error": 0.001}
+        found = [pb.log_likelihood(model, some, random_state=x, **settings) for x in range(8)]
         total = float(exact[: some.n_documents].sum())
-        spread = float(np.sqrt((found.std_errors**2).sum()))
-        table.add(some.n_documents, total, corrected - total, found.total_std_error, spread)
+        off = np.array([result.total - total for result in found])
+        stated = np.mean([result.total_std_error for result in found])
+        figures = off.mean(), off.std(ddof=1), stated, 0.001 * some.n_tokens
+        table.add(some.n_documents, total, *figures)
     save(table)
 
 
-def totals(corpus_file: str, vocabulary: str, repetitions: int) -> None:
-    corpus = pb.read_corpus(corpus_file, vocabulary=vocabulary)
-    order = np.random.default_rng(0).permutation(corpus.n_documents)
-    test, train = corpus[order[:N_HELD_OUT]], corpus[order[N_HELD_OUT:]]
-    lda = pb.LatentDirichletAllocation(N_TOPICS, max_iter=60, random_state=0).fit(train)
-    full = _measured(partial(pb.log_likelihood, lda, test, random_state=100))
-    truth = full.value.total - full.value.log_bias.sum()
-    gaps, errors, times = [], [], []
-    for seed in range(repetitions):
-        settings = {"nats_per_token_std_error": 0.001, "random_state": seed}
-        found = _measured(partial(pb.log_likelihood, lda, test, **settings))
-        gaps.append(found.value.total - truth)
-        errors.append(found.value.total_std_error)
-        times.append(found.cpu)
-    held = np.abs(gaps) < 1.96 * np.hypot(errors, full.value.total_std_error)
+def totals(corpora: list[str], n_held_out: int, repetitions: int) -> None:
+    """Totals of held-out documents to 0.001 nats a token, beside the default."""
     columns = {
+        "corpus": "s",
+        "documents": ",d",
         "tokens": ",d",
         "default, CPU s": ".1f",
         "to 0.001, CPU s": ".2f",
@@ -299,8 +289,32 @@ def totals(corpus_file: str, vocabulary: str, repetitions: int) -> None:
         "bias": ".0f",
         "of 95 % intervals hold": ".0%",
     }
-    table = Table("scale-totals", f"{COMMAND} totals AP.ldac.gz AP.vocab", columns)
-    table.add(
+    command = f"{COMMAND} totals {' '.join(Path(name).name for name in corpora)}"
+    command += f" --held-out {n_held_out} --repetitions {repetitions}"
+    table = Table("scale-totals", command, columns)
+    for name in corpora:
+        table.add(Path(name).name.split(".")[0], *total_figures(name, n_held_out, repetitions))
+    save(table)
+
+
+def total_figures(name: str, n_held_out: int, repetitions: int) -> tuple[Any, ...]:
+    corpus = pb.read_corpus(name)
+    order = np.random.default_rng(0).permutation(corpus.n_documents)
+    test, train = corpus[order[:n_held_out]], corpus[order[n_held_out:]]
+    lda = pb.LatentDirichletAllocation(N_TOPICS, max_iter=60, random_state=0).fit(train)
+    full = _measured(partial(pb.log_likelihood, lda, test, random_state=100))
+    truth = full.value.total - full.value.log_bias.sum()
+    own_error = float(np.sqrt((full.value.std_errors**2).sum()))
+    gaps, errors, times = [], [], []
+    for seed in range(repetitions):
+        settings = {"nats_per_token_std_error": 0.001, "random_state": seed}
+        found = _measured(partial(pb.log_likelihood, lda, test, **settings))
+        gaps.append(found.value.total - truth)
+        errors.append(found.value.total_std_error)
+        times.append(found.cpu)
+    held = np.abs(gaps) < 1.96 * np.hypot(errors, own_error)
+    return (
+        test.n_documents,
         test.n_tokens,
         full.cpu,
         np.mean(times),
@@ -311,7 +325,6 @@ def totals(corpus_file: str, vocabulary: str, repetitions: int) -> None:
         np.mean(gaps),
         held.mean(),
     )
-    save(table)
 
 
 def peers(n_tokens: int) -> None:
@@ -340,15 +353,15 @@ def main() -> None:
     ):
         commands.add_parser(name).add_argument("--tokens", type=int, default=size)
     commands.add_parser("stream").add_argument("--documents", type=int, default=1_000_000)
-    commands.add_parser("drift").add_argument("--documents", type=int, default=100_000)
+    commands.add_parser("drift").add_argument("--documents", type=int, default=10_000)
     of_totals = commands.add_parser("totals")
-    of_totals.add_argument("corpus")
-    of_totals.add_argument("vocabulary")
+    of_totals.add_argument("corpora", nargs="+")
+    of_totals.add_argument("--held-out", type=int, default=300)
     of_totals.add_argument("--repetitions", type=int, default=40)
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
     if chosen.command == "totals":
-        totals(chosen.corpus, chosen.vocabulary, chosen.repetitions)
+        totals(chosen.corpora, chosen.held_out, chosen.repetitions)
     elif chosen.command in ("stream", "drift"):
         {"stream": stream, "drift": drift}[chosen.command](chosen.documents)
     else:

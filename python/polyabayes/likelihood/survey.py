@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from polyabayes.likelihood.blocks import BlockScores
 
-__all__ = ["Difference", "Population", "least_scale", "unremoved_bias"]
+__all__ = ["Difference", "Population", "difference_scale", "least_scale", "unremoved_bias"]
 
 Floats = NDArray[np.float64]
 
@@ -72,18 +72,17 @@ class Population:
         self.n_tokens = n_tokens[self.first].astype(np.float64)
         self.uniforms = uniforms[self.first]
 
-        # Expected differences of all copies of a document, about.
+        # Differences of all copies of a document, as far as its length tells.
         self.measure = self.copies * np.sqrt(np.maximum(self.n_tokens, 1.0))
 
-    def probabilities(self, n: float, among: NDArray[np.bool_]) -> Floats:
-        """Probabilities by which about `n` of these documents are drawn, and none of the others.
+    def probabilities(self, n: float, measure: Floats) -> Floats:
+        """Probabilities by which about `n` documents are drawn, in proportion to a measure of each.
 
-        In proportion to the measure of each, but for those of which there are most.
+        1 for those whose share would be larger; documents of measure 0 are never drawn.
         """
-        measure = np.where(among, self.measure, 0.0)
-        positive = measure[among]
+        positive = measure[measure > 0]
         if len(positive) <= n:
-            return among.astype(np.float64)
+            return (measure > 0).astype(np.float64)
 
         def n_drawn(scale: float) -> float:
             return float(np.minimum(scale * positive, 1.0).sum())
@@ -92,6 +91,12 @@ class Population:
         scale = least_scale(lambda scale: n_drawn(scale) >= n, most)
         probabilities: Floats = np.minimum(scale * measure, 1.0)
         return probabilities
+
+
+def difference_scale(population: Population, short: BlockScores) -> Floats:
+    """Number to which the difference of each document is in proportion, about; 0 where exact."""
+    scale: Floats = np.sqrt(population.n_tokens * short.variances[population.first])
+    return scale
 
 
 class Difference:
@@ -116,11 +121,11 @@ class Difference:
     ) -> None:
         self._population, self._short, self._sampled = population, short, sampled
         # Differences are in proportion to this, about; nothing is to be found out where it is 0.
-        self.scale = np.sqrt(population.n_tokens * short.variances[population.first])
+        self.scale = difference_scale(population, short)
         self._drawn = (population.uniforms < probabilities) & (self.scale > 0)
         rows = population.first[self._drawn]
         self._copies = population.copies[self._drawn]
-        self._measure = population.measure[self._drawn]
+        self._measure = self._copies * self.scale[self._drawn]
         self._weights = 1.0 / probabilities[self._drawn]
         self._corrections, self._variances = sampled.corrections[rows], sampled.variances[rows]
         self._noise = sampled.corrected_errors[rows] ** 2
@@ -154,7 +159,7 @@ class Difference:
             return np.zeros_like(self.scale)
         most = float(1.0 / self._measure.min())
         scale = least_scale(lambda scale: self.squared_error(scale) <= squared_error, most)
-        measure = np.where(self.scale > 0, self._population.measure, 0.0)
+        measure = self._population.copies * self.scale
         probabilities: Floats = np.minimum(scale * measure, 1.0)
         return probabilities
 

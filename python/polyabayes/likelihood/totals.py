@@ -12,12 +12,19 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.likelihood.blocks import BlockScores
-from polyabayes.likelihood.survey import Difference, Population, least_scale, unremoved_bias
+from polyabayes.likelihood.survey import (
+    Difference,
+    Population,
+    difference_scale,
+    least_scale,
+    unremoved_bias,
+)
 
 __all__ = ["CorrectedScores", "checked_target", "score_to_target"]
 
-# Documents of the first sample, about, and the share of all from which on none is left out.
-_FEWEST, _ALMOST_ALL = 40, 0.6
+# Documents of the first sample, about, by their lengths, those drawn at least by the scale of their
+# differences, and the share of all from which on none is left out.
+_FIRST, _FEWEST, _ALMOST_ALL = 24, 40, 0.6
 # Rounds in which the sample grows, and in which runs do once no document is left out.
 _MOST_ROUNDS = 4
 # A round aims below the target by this factor, and runs grow by the other at most.
@@ -114,7 +121,7 @@ def score_to_target(score: Score, population: Population, target: float) -> Corr
     """
     allowed = 32 * _SHARE_OF_BIAS * target / max(population.copies.sum(), 1.0)
     sample = _Sample(score, population, min(_MOST_VARIANCE, float(np.log1p(allowed))))
-    sample.grow(population.probabilities(_FEWEST, sample.telling))
+    sample.grow(population.probabilities(_FIRST, population.measure))
     if sample.is_all() or sample.is_interrupted():
         return _score_all(score, population, sample.scores, target)
     short = BlockScores.of(score(None, _SHORT, size=sample.short_size(_AIM * target)))
@@ -172,8 +179,9 @@ class _Sample:
     def grow_beside(self, short: BlockScores, target: float) -> Difference:
         """Score more until the difference to short runs of all documents is known."""
         population = self._population
-        self.telling = short.variances[population.first] > 0
-        self.grow(population.probabilities(_FEWEST, self.telling))
+        scale = difference_scale(population, short)
+        self.telling = scale > 0
+        self.grow(population.probabilities(_FEWEST, population.copies * scale))
         difference = Difference(population, short, self.scores, self.probabilities)
         for _ in range(_MOST_ROUNDS):
             is_enough = difference.squared_error() <= target**2

@@ -295,6 +295,18 @@ def test_models_that_are_compared_have_folders_of_their_own(tmp_path: Path) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model-0", "model-1"]
 
 
+def test_sizes_are_chosen_by_evidence_on_workers_and_from_a_checkpoint(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"method": "tempered", "n_samples": 32, "random_state": 1}
+    model = AllocationModel.nmf(None)
+    plain = pb.choose_n_components(model, COUNTS, [2, 3], **options)
+    with ThreadPoolExecutor(2) as pool:
+        found = pb.choose_n_components(
+            model, COUNTS, [2, 3], executor=pool, checkpoint=tmp_path, **options
+        )
+    assert found.to_frame().equals(plain.to_frame())
+    assert len(list(tmp_path.rglob("replicate-*.safetensors"))) == 8
+
+
 def test_a_ladder_of_other_data_is_refused() -> None:
     options = Options("tempered")
     parts, others = (

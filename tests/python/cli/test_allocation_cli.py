@@ -74,6 +74,22 @@ def test_options_reach_the_model_and_the_method(
     assert "5 replicates" in output
 
 
+def test_replicates_are_kept(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "kept"
+    common = ["evidence", GRAPH, file, "--method", "smc", "--seed", 3, "--checkpoint", folder]
+    assert run(*common, "--size", "topic=2") == 0
+    first = number(capsys.readouterr().out, "log evidence")
+    assert len(list(folder.glob("replicate-*"))) == 4
+    assert run(*common, "--size", "topic=2") == 0
+    assert number(capsys.readouterr().out, "log evidence") == first
+    assert run(*common, "--size", "topic=3") == 2
+    assert "is of another run: its sizes is" in capsys.readouterr().err
+    assert run(*common, "--size", "topic=2", "--predict", "-", "--missing", file) == 2
+    assert "--predict goes with no --try, --given-total or --checkpoint" in capsys.readouterr().err
+
+
 def test_sizes_are_tried_and_drawn(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

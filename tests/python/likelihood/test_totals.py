@@ -93,8 +93,7 @@ def test_larger_samples_hold_smaller_ones_and_longer_documents_are_likelier() ->
     groups = np.minimum(np.arange(1_000), 900)
     uniforms = rng.random(901)[groups]
     population = Population(groups, lengths[groups], uniforms)
-    everything = np.ones(901, np.bool_)
-    few, more = (population.probabilities(n, everything) for n in (50, 400))
+    few, more = (population.probabilities(n, population.measure) for n in (50, 400))
     assert few.sum() == pytest.approx(50)
     assert more.sum() == pytest.approx(400)
     assert (few <= more).all()
@@ -102,7 +101,7 @@ def test_larger_samples_hold_smaller_ones_and_longer_documents_are_likelier() ->
         min(1.0, 100 * few[0] * np.sqrt(max(lengths[900], 1) / max(lengths[0], 1)))
     )
     some = np.arange(901) < 30
-    np.testing.assert_array_equal(population.probabilities(50, some), some)
+    np.testing.assert_array_equal(population.probabilities(50, population.measure * some), some)
 
 
 def test_more_effort_goes_where_the_error_is(exact: float) -> None:

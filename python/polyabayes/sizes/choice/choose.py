@@ -104,10 +104,11 @@ def choose_n_components(
     random_state : None, int, RandomState, Generator or SeedSequence
         Equal seeds give equal choices, for any executor and any number of threads.
     executor : concurrent.futures.Executor, optional
-        Where the fits run; it is not shut down. By default here, one after another, each on the
-        `n_jobs` threads of the model.
+        Where the fits run, or the replicates of each evidence; it is not shut down. By default
+        here, one after another, each on the `n_jobs` threads of the model.
     checkpoint : path-like, optional
-        Folder that keeps every fit: a choice that was killed goes on from there.
+        Folder that keeps every fit, or the replicates of each evidence: a choice that was killed
+        goes on from there.
     progress : bool, default=False
         Show the number of fits done (needs tqdm).
     **options
@@ -147,8 +148,8 @@ def choose_n_components(
     """
     checks.choice("criterion", criterion, _CRITERIA)
     if isinstance(model, AllocationModel) or criterion == "evidence":
-        _refuse("executor, checkpoint", executor is not None or checkpoint is not None)
-        return _by_evidence(model, data, sizes, random_state, progress, options)
+        options |= {"executor": executor, "checkpoint": checkpoint, "progress": progress}
+        return _by_evidence(model, data, sizes, random_state, options)
     if options:
         raise InvalidTypeError(f"unknown options of held-out choice: {', '.join(options)}")
     corpus, given, n_folds = _checked(model, data, sizes, n_folds, max_fits)
@@ -440,17 +441,11 @@ def _checked_sizes(sizes: Any) -> list[int]:
     return checked
 
 
-def _refuse(names: str, given: bool) -> None:
-    if given:
-        raise InvalidArgumentError(f"{names} are for the choice by held-out likelihood")
-
-
 def _by_evidence(
     model: Any,
     data: Any,
     sizes: Any,
     random_state: RandomState,
-    progress: bool,
     options: Mapping[str, Any],
 ) -> SizeChoice:
     if isinstance(model, LatentDirichletAllocation):
@@ -479,6 +474,5 @@ def _by_evidence(
         )
         for values in configurations
     }
-    options = {**options, "progress": progress}
     posterior = posterior_over_models(models, data, random_state=random_state, **options)
     return choice_by_evidence(posterior, dict(zip(models, configurations, strict=True)), ranges)
