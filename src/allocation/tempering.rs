@@ -22,6 +22,9 @@ pub(crate) struct Allocations<'a> {
     alphas: Vec<f64>,
 }
 
+/// Scans of the first round that may be the last.
+pub(crate) const LEAST_SCANS: usize = 128;
+
 /// κ of the urns of the reference, before the problem has been looked at.
 const FIRST_KAPPA: f64 = 1.0;
 
@@ -328,6 +331,7 @@ mod tests {
             let options = Options {
                 n_replicates: 4,
                 target_std_error: 0.0,
+                min_scans: LEAST_SCANS,
                 max_scans: Some(1024),
                 max_chains: 64,
             };

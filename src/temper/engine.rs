@@ -45,6 +45,8 @@ pub struct Options {
     pub n_replicates: usize,
     /// Standard error at which no more rounds are run.
     pub target_std_error: f64,
+    /// Scans of the first round that may be the last: shorter ones are part of the start.
+    pub min_scans: usize,
     /// Scans of the longest round; by their cost where it is not given.
     pub max_scans: Option<usize>,
     /// Largest number of chains of a ladder.
@@ -53,9 +55,6 @@ pub struct Options {
 
 /// Scans of the first round.
 const FIRST_SCANS: usize = 8;
-
-/// Scans of the first round that may be the last: shorter ones are part of the start.
-const LEAST_SCANS: usize = 128;
 
 /// Scans of a round that are run whatever they cost.
 const ANY_COST_SCANS: usize = 512;
@@ -149,7 +148,7 @@ impl Course {
         let Some(n_scans) = self.next_scans else { return };
         let (outcome, options) = (&mut self.outcome, &self.options);
         outcome.add(found, n_scans);
-        let enough = n_scans >= LEAST_SCANS.min(options.max_scans.unwrap_or(LEAST_SCANS));
+        let enough = n_scans >= options.min_scans.min(options.max_scans.unwrap_or(usize::MAX));
         let agrees = enough && outcome.std_error() <= options.target_std_error;
         outcome.converged = agrees && outcome.has_come_round();
         self.n_agreed += usize::from(agrees);
@@ -160,7 +159,8 @@ impl Course {
         } else {
             let n_groups: usize = found.iter().map(|ladder| ladder.betas.len() / LANES).sum();
             let cost = 2.0 * next as f64 * n_groups as f64 * self.sweep_cost;
-            self.n_agreed <= EXTRA_ROUNDS && (next <= ANY_COST_SCANS || cost <= BUDGET)
+            let is_affordable = next <= ANY_COST_SCANS || cost <= BUDGET;
+            n_scans < options.min_scans || self.n_agreed <= EXTRA_ROUNDS && is_affordable
         };
         self.next_scans = (goes_on && !outcome.converged).then_some(next);
     }
@@ -289,6 +289,7 @@ mod tests {
         Options {
             n_replicates: 4,
             target_std_error: 0.0,
+            min_scans: 128,
             max_scans: Some(n_scans),
             max_chains: 1024,
         }
@@ -344,6 +345,8 @@ mod tests {
         assert!(found.converged && found.std_error() <= 0.05);
         let [.., before, last] = &found.rounds[..] else { panic!("rounds") };
         assert_eq!(2 * before.n_scans, last.n_scans);
+        let asked = Options { min_scans: 1000, ..asked };
+        assert_eq!(temper(&target, &asked, key, &()).unwrap().rounds.last().unwrap().n_scans, 1024);
         let short = temper(&target, &Options { max_scans: Some(16), ..asked }, key, &()).unwrap();
         assert_eq!(short.rounds, found.rounds[..2]);
         assert!(!short.converged);

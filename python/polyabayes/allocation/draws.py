@@ -28,6 +28,7 @@ from polyabayes.exceptions import (
     BudgetExceededError,
     Interrupted,
     InvalidArgumentError,
+    TargetWarning,
     UnreliableErrorWarning,
     argument,
 )
@@ -308,7 +309,7 @@ def _dirichlet(generator: np.random.Generator, alphas: Floats) -> Floats:
 def draw_posterior(
     layout: Layout,
     options: Options,
-    n_draws: int,
+    n_draws: int | None,
     *,
     random_state: RandomState,
     n_jobs: int | None,
@@ -317,9 +318,11 @@ def draw_posterior(
 ) -> PosteriorDraws:
     """Allocations of a tensor under a model that is laid out for it.
 
-    Warnings name the caller `stacklevel` frames up, counted from here.
+    Where `n_draws` is None there are some `DRAWS`, or fewer if rounds must be short. Warnings name
+    the caller `stacklevel` frames up, counted from here.
     """
-    checks.whole_number("n_draws", n_draws, 1)
+    n_wanted = 1 if n_draws is None else checks.whole_number("n_draws", n_draws, 1)
+    n_draws = DRAWS if n_draws is None else n_wanted
     options = options.checked(layout.tensor.n_cells, {"tempered": METHODS["tempered"]})
     n_bytes = 8 * n_draws * sum(int(np.prod(layout.shape(table[0]))) for table in layout.tables)
     if n_bytes > _MOST_BYTES:
@@ -375,6 +378,15 @@ def draw_posterior(
     )
     if interruption is not None:
         raise Interrupted(f"stopped with {len(draws):,} draws of {n_draws:,}", draws)
+    if len(draws) < n_wanted:
+        n_each = -(-n_wanted // evidence.n_replicates)
+        warnings.warn(
+            f"{len(draws):,} draws, not {n_wanted:,}: {argument('n_samples')}={options.n_samples} "
+            f"makes the last round too short; lower {argument('n_draws')}, or raise "
+            f"{argument('n_samples')} to {2 * n_each:,}",
+            TargetWarning,
+            stacklevel=stacklevel,
+        )
     if evidence.doubt:
         warnings.warn(evidence.doubt, UnreliableErrorWarning, stacklevel=stacklevel)
     return draws

@@ -11,7 +11,7 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.allocation.decomposition import Decomposition, Floats
-from polyabayes.allocation.draws import DRAWS, draw_posterior
+from polyabayes.allocation.draws import draw_posterior
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import incomplete
 from polyabayes.allocation.options import DECOMPOSITIONS, MAX_ITER, RESTARTS, TOL, Options, Run
@@ -92,7 +92,7 @@ def find_decomposition(
             return draw_posterior(
                 layout,
                 options,
-                DRAWS,
+                None,
                 random_state=random_state,
                 n_jobs=n_jobs,
                 progress=progress,

@@ -135,7 +135,10 @@ pub(crate) fn tempered(
     let n_draws = n_each.saturating_mul(settings.n_replicates());
     let load = tempered_load(problem, settings.n_replicates());
     Load { n_draws, n_of_draw, ..load }.check(1)?;
-    let options = options(problem, settings);
+    let mut options = options(problem, settings);
+    // Rounds double: one of more than half the scans that are allowed is the longest.
+    let longest = options.max_scans.map_or(usize::MAX, |most| most / 2 + 1);
+    options.min_scans = options.min_scans.max(n_each.min(longest));
     tempering::ln_sum(problem, &options, n_each, Key::new(seed, Purpose::Score), observer)
 }
 
@@ -145,6 +148,7 @@ pub(super) fn options(problem: &Problem, settings: &Settings) -> Options {
     Options {
         n_replicates,
         target_std_error: settings.target_std_error(),
+        min_scans: tempering::LEAST_SCANS,
         max_scans: settings.n_samples,
         max_chains: tempering::max_chains(problem, n_replicates),
     }

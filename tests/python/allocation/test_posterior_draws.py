@@ -22,6 +22,7 @@ from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
     InvalidTypeError,
+    TargetWarning,
     UnreliableErrorWarning,
 )
 
@@ -174,10 +175,10 @@ def test_draws_are_copied_and_pickled() -> None:
         assert other.counts["i"] is other.counts["k"]
 
 
-def calls(model: AllocationModel, **options: Any) -> dict[str, Any]:
+def calls(model: AllocationModel, n_draws: int, **options: Any) -> dict[str, Any]:
     """The functions that draw from the posterior."""
     return {
-        "sample_posterior": partial(model.sample_posterior, planted(), 40, **options),
+        "sample_posterior": partial(model.sample_posterior, planted(), n_draws, **options),
         "decompose": partial(model.decompose, planted(), "tempered", **options),
     }
 
@@ -185,7 +186,7 @@ def calls(model: AllocationModel, **options: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["sample_posterior", "decompose"])
 def test_ctrl_c_keeps_the_draws(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"target_std_error": 1e-9, "n_samples": 2**20, "random_state": 0}
-    call = calls(AllocationModel.nmf(3), **options)[name]
+    call = calls(AllocationModel.nmf(3), 40, **options)[name]
     with interrupted_when_done(10, monkeypatch, draws_module), pytest.raises(Interrupted) as stop:
         call()
     found = stop.value.partial
@@ -345,10 +346,30 @@ def test_decomposition_by_tempering_is_that_of_the_draws() -> None:
 @pytest.mark.parametrize("name", ["sample_posterior", "decompose"])
 def test_doubts_are_told_where_the_call_is(name: str) -> None:
     options = {"n_samples": 1, "target_std_error": 1e-6, "random_state": 0}
-    call = calls(AllocationModel.nmf(4), **options)[name]
+    call = calls(AllocationModel.nmf(4), 8, **options)[name]
     with pytest.warns(UnreliableErrorWarning, match="not settled") as told:
         call()
     assert {warning.filename for warning in told} == {__file__}
+
+
+def test_there_are_as_many_draws_as_asked_for() -> None:
+    model = AllocationModel.nmf(2)
+    assert len(model.sample_posterior(SMALL, 5000, random_state=0)) == 5000
+    # Rounds of 8, 16, ... 128 scans.
+    with pytest.warns(TargetWarning, match=r"^512 draws, not 3,000: n_samples=200 .* to 1,500"):
+        draws = model.sample_posterior(
+            SMALL, 3000, n_samples=200, target_std_error=1.0, random_state=0
+        )
+    assert len(draws) == 512
+    # Short rounds are no doubt.
+    assert draws.evidence.converged
+    model.decompose(SMALL, "tempered", n_samples=64, target_std_error=1.0, random_state=0)
+
+
+def test_draws_that_memory_does_not_hold_are_refused() -> None:
+    with pytest.raises(BudgetExceededError, match=r"400,000 draws .* lower n_draws") as refused:
+        AllocationModel.nmf(2).sample_posterior(np.ones((300, 300), dtype=int), 400_000)
+    assert refused.value.argument == "n_draws"
 
 
 @pytest.mark.parametrize(
