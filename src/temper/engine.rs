@@ -88,7 +88,7 @@ pub fn temper<T: Target>(
 }
 
 /// [`temper`], and draws of γ_1: up to `n_kept` states of each replicate, at equal distances over its
-/// last round.
+/// last round. After a stop they are partly of the round before.
 ///
 /// # Errors
 /// Those of [`temper`].
@@ -414,6 +414,8 @@ mod tests {
         let stopped = temper(&target, &options(64), key, &after(3)).unwrap();
         assert!(stopped.stopped && !whole.stopped && !stopped.converged);
         assert_eq!(stopped.rounds, whole.rounds[..3]);
+        let (_, draws) = temper_and_draw(&target, &options(64), 10, key, &after(3)).unwrap();
+        assert!(draws.iter().all(|states| states.len() == 10));
         let stop = Stop::default();
         stop.raise();
         assert_eq!(temper(&target, &options(64), key, &stop), Err(Error::Stopped));

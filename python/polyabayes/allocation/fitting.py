@@ -16,7 +16,7 @@ from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import incomplete
 from polyabayes.allocation.options import DECOMPOSITIONS, MAX_ITER, RESTARTS, TOL, Options, Run
 from polyabayes.data.cells import Integers
-from polyabayes.exceptions import InvalidArgumentError, argument
+from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 
 __all__ = ["find_decomposition"]
 
@@ -88,14 +88,18 @@ def find_decomposition(
         )
     options = options.checked(methods=DECOMPOSITIONS)
     if method == "tempered":
-        return draw_posterior(
-            layout,
-            options,
-            DRAWS,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            progress=progress,
-        ).decomposition()
+        try:
+            return draw_posterior(
+                layout,
+                options,
+                DRAWS,
+                random_state=random_state,
+                n_jobs=n_jobs,
+                progress=progress,
+                stacklevel=4,
+            ).decomposition()
+        except Interrupted as stop:
+            raise Interrupted(str(stop), stop.partial.decomposition()) from None
     tensor, rate = layout.tensor, layout.rate()
     run = Run(draw_seed(random_state), checks.n_threads(n_jobs), bool(progress))
     start = time.perf_counter()
