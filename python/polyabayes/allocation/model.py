@@ -679,6 +679,9 @@ class AllocationModel:
         ------
         BudgetExceededError
             If chains or particles would take more than the memory of the machine.
+        Interrupted
+            By Ctrl-C after the first round of ``"tempered"``: `partial` is a decomposition of the
+            draws so far.
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
             If an argument is bad, or model and data do not fit; before any work.
 
