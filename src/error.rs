@@ -180,7 +180,8 @@ pub enum Error {
     #[error(
         "{} and {} marginal counts would take {:.1} GiB on {n_at_once} threads, of {:.1}",
         listed(&[(*n_tokens, "tokens"), (*n_particles as u64, "particles"),
-                 (*n_chains as u64, "chains"), (*n_missing as u64, "missing cells")]),
+                 (*n_chains as u64, "chains"), (*n_missing as u64, "missing cells"),
+                 (*n_draws as u64, "draws")]),
         grouped(*n_marginals as u64), bytes / GIB, available / GIB
     )]
     SamplerMemory {
@@ -192,6 +193,8 @@ pub enum Error {
         n_chains: usize,
         /// Cells that were not observed.
         n_missing: usize,
+        /// Draws that are kept.
+        n_draws: usize,
         /// Marginal counts of one allocation.
         n_marginals: usize,
         /// Runs at a time.

@@ -145,14 +145,19 @@ fn costs(error: &Error) -> Facts {
             let message = format!("{error}: {lower}, {}use {recursive}", raise(true));
             Facts::of("budget", message, operations, budget)
         }
-        Error::SamplerMemory { bytes, available, .. } => {
+        Error::SamplerMemory { n_draws, bytes, available, .. } => {
+            let draws = match n_draws {
+                0 => String::new(),
+                _ => format!("lower {}, ", named("n_draws")),
+            };
             let message = format!(
-                "{error}: take fewer, divide the counts by a common unit, lower {}, or use {}, \
-                 which holds no tokens and no particles",
+                "{error}: {draws}take fewer, divide the counts by a common unit, lower {}, or use \
+                 {}, which holds no tokens and no particles",
                 named("n_jobs"),
                 named("method='vb'")
             );
-            Facts { message, argument: None, value: Some(bytes), limit: Some(available) }
+            let argument = (n_draws > 0).then_some("n_draws");
+            Facts { message, argument, value: Some(bytes), limit: Some(available) }
         }
         _ => Facts { message: error.to_string(), ..Facts::default() },
     }

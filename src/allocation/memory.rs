@@ -29,6 +29,10 @@ pub(crate) struct Load {
     pub(crate) n_missing: usize,
     /// Shares of hidden values, eight bytes each.
     pub(crate) n_shares: usize,
+    /// Allocations that all runs together keep.
+    pub(crate) n_draws: usize,
+    /// Numbers that each of them holds, four bytes each.
+    pub(crate) n_of_draw: u64,
 }
 
 impl Load {
@@ -42,12 +46,13 @@ impl Load {
         if bytes <= available {
             return Ok(());
         }
-        let Load { n_tokens, n_marginals, n_particles, n_chains, n_missing, .. } = self;
+        let Load { n_tokens, n_marginals, n_particles, n_chains, n_missing, n_draws, .. } = self;
         Err(Error::SamplerMemory {
             n_tokens,
             n_particles,
             n_chains,
             n_missing,
+            n_draws,
             n_marginals,
             n_at_once,
             bytes,
@@ -64,7 +69,8 @@ impl Load {
         let weights = if self.n_particles > 0 { 8.0 * (LANES + 2) as f64 } else { 0.0 };
         let missing = self.n_missing as f64;
         let run = tokens + marginals + weights * missing + 8.0 * self.n_shares as f64;
-        n_at_once as f64 * run + MISSING_CELL * missing
+        let draws = 4.0 * self.n_draws as f64 * self.n_of_draw as f64;
+        n_at_once as f64 * run + MISSING_CELL * missing + draws
     }
 }
 
@@ -90,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loads_are_the_bytes_of_tokens_particles_chains_and_missing_cells() {
+    fn loads_are_the_bytes_of_tokens_particles_chains_missing_cells_and_draws() {
         let bytes = |load: Load, n_at_once| load.bytes(n_at_once) as u64;
         let load = Load { n_tokens: 1_000, n_marginals: 10, n_held: 1_000, ..Load::default() };
         assert_eq!(bytes(load, 1), 4_000);
@@ -104,6 +110,8 @@ mod tests {
         let particles = Load { n_particles: 1, ..missing };
         assert_eq!(bytes(particles, 2), 3_200 + 2 * 8 * 18 * 100);
         assert_eq!(bytes(Load { n_shares: 50, ..Load::default() }, 2), 800);
+        let draws = Load { n_draws: 100, n_of_draw: 30, ..Load::default() };
+        assert_eq!(bytes(draws, 2), 12_000);
     }
 
     #[test]

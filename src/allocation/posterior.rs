@@ -1,7 +1,8 @@
 //! Draws from the posterior of allocations, by tempering: chains that change modes.
 
-use super::evidence::{Settings, tempered};
+use super::evidence::{Kept, Settings, tempered};
 use super::kernel::tempered::Allocated;
+use super::memory::Load;
 use super::model::network::{Margin, Network};
 use super::model::plan::Plan;
 use super::model::problem::Problem;
@@ -9,6 +10,7 @@ use super::tempering::joined;
 use crate::control::Observer;
 use crate::counts::CountTensor;
 use crate::error::Result;
+use crate::rng::LANES;
 use crate::temper::Outcome;
 
 /// Allocations drawn from their posterior, given the data.
@@ -27,9 +29,10 @@ pub struct Posterior {
 pub struct Draw {
     /// Replicate that it comes from: draws of one are from the same ladder, and correlated.
     pub replicate: usize,
-    /// ln Pr(X, S | T) of the allocation of all tokens.
+    /// ln π(S | T), which is ln Pr(X, S | T): of the numbers S, whichever tokens they are.
     pub ln_law: f64,
-    /// Groups of tokens: a cell of the data and the number of tokens in it.
+    /// Groups of all tokens that share a cell of the data and hidden values: the cell, and S, their
+    /// number.
     pub groups: Vec<(u32, u32)>,
     /// Values of the hidden nodes, group after group.
     pub values: Vec<u32>,
@@ -63,10 +66,12 @@ impl Draw {
 }
 
 /// Draws `n_draws` allocations, or more by less than there are replicates, from the last round of a
-/// tempering with these settings.
+/// tempering with these settings. A stop after the first round keeps what has been drawn, of all
+/// replicates as many.
 ///
 /// # Errors
-/// Those of [`evidence`](super::evidence()) by tempering.
+/// Those of [`evidence`](super::evidence()) by tempering; [`Error::SamplerMemory`](crate::Error::SamplerMemory) for more draws than
+/// memory holds, before any work.
 pub fn posterior(
     problem: &Problem,
     settings: &Settings,
@@ -77,20 +82,25 @@ pub fn posterior(
     let hidden =
         problem.plan.cliques.iter().flat_map(|clique| clique.nodes.iter().copied()).collect();
     let constant = problem.ln_visible + problem.ln_arrangements;
+    let n_of_draw = n_of_draw(problem);
     if problem.n_states() == 0 || problem.n_tokens() == 0 {
+        Load { n_draws, n_of_draw, ..Load::default() }.check(1)?;
         let groups = (0..).zip(&problem.counts).map(|(cell, &n)| (cell, n as u32)).collect();
         let draw = Draw { replicate: 0, ln_law: constant, groups, values: Vec::new() };
         let draws = vec![draw; n_draws];
         return Ok(Posterior { tempering: None, hidden, draws });
     }
     problem.check_range()?;
-    let n_kept = n_draws.div_ceil(settings.n_replicates());
-    let (outcome, states) = tempered(problem, settings, n_kept, seed, observer)?;
+    let kept = Kept { n_each: n_draws.div_ceil(settings.n_replicates()), n_of_draw };
+    let (outcome, mut states) = tempered(problem, settings, kept, seed, observer)?;
+    // After a stop, some replicates have drawn more than others.
+    let n_each = states.iter().map(Vec::len).min().unwrap_or(0);
+    states.iter_mut().for_each(|states| states.truncate(n_each));
     let joined = joined(problem);
     let plan = &joined.as_ref().unwrap_or(problem).plan;
     let draw = |replicate: usize, allocated: Allocated| Draw {
         replicate,
-        ln_law: allocated.ln_law + constant,
+        ln_law: allocated.ln_law + problem.ln_visible + problem.ln_orders(&allocated.groups),
         values: values(plan, &allocated.states),
         groups: allocated.groups,
     };
@@ -99,6 +109,16 @@ pub fn posterior(
     };
     let draws = states.into_iter().enumerate().flat_map(of_replicate).collect();
     Ok(Posterior { tempering: Some(outcome.raised(constant)), hidden, draws })
+}
+
+/// Numbers of four bytes that a draw holds at most: groups with their hidden values, and V at the
+/// rungs of a ladder in its scan.
+fn n_of_draw(problem: &Problem) -> u64 {
+    let cliques = problem.plan.cliques.iter();
+    let sizes = cliques.flat_map(|clique| clique.inner().iter().map(|&(_, _, size)| size as u64));
+    let (n_hidden, n_joint) = (sizes.clone().count() as u64, sizes.fold(1, u64::saturating_mul));
+    let n_groups: u64 = problem.counts.iter().map(|&n| n.min(n_joint)).sum();
+    n_groups * (2 + n_hidden) + 2 * LANES as u64
 }
 
 /// Values of all hidden nodes, given states of all cliques, group after group.
@@ -118,6 +138,8 @@ fn values(plan: &Plan, states: &[u32]) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
     use crate::allocation::evidence::{Method, Sampler};
     use crate::allocation::model::network::Prior;
@@ -136,6 +158,13 @@ mod tests {
             risings - (0..n_parents).map(of_parent).sum::<f64>()
         };
         network.families().iter().zip(counts).map(of_table).sum()
+    }
+
+    /// ln T! - Σ ln S! of a draw.
+    fn ln_orders(draw: &Draw) -> f64 {
+        let n_tokens: u32 = draw.groups.iter().map(|group| group.1).sum();
+        let ln_within = draw.groups.iter().map(|group| ln_factorial(u64::from(group.1)));
+        ln_factorial(u64::from(n_tokens)) - ln_within.sum::<f64>()
     }
 
     /// A table of 5 tokens, and one with 17 tokens in a cell, whose tokens move together.
@@ -194,11 +223,14 @@ mod tests {
                 settings.target_std_error = Some(1e-9);
                 let found = posterior(&problem, &settings, 8 * 512, 1, &()).unwrap();
                 assert_eq!(found.draws.len(), 8 * 512);
-                let constant = problem.ln_arrangements;
                 let mut means = [0.0; 8];
                 for draw in &found.draws {
                     let counts = draw.counts(&network, &data, &found.hidden);
-                    assert!((ln_law(&network, &counts) + constant - draw.ln_law).abs() < 1e-9);
+                    let ln_law = ln_law(&network, &counts) + ln_orders(draw);
+                    assert!((ln_law - draw.ln_law).abs() < 1e-9);
+                    let values = draw.values.chunks_exact(found.hidden.len());
+                    let groups = draw.groups.iter().map(|group| group.0).zip(values);
+                    assert_eq!(groups.collect::<HashSet<_>>().len(), draw.groups.len());
                     means[draw.replicate] += squares(&counts) / 512.0;
                 }
                 let (mut total, mut weighted) = (0.0, 0.0);

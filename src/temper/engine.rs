@@ -121,7 +121,7 @@ pub fn temper_and_weigh<'a, T: Target>(
 }
 
 /// [`temper`], and draws of γ_1: up to `n_kept` states of each replicate, at equal distances over its
-/// last round.
+/// last round. After a stop they are partly of the round before.
 ///
 /// # Errors
 /// Those of [`temper`].
@@ -207,7 +207,8 @@ impl Course {
         } else {
             let n_groups: usize = found.iter().map(|ladder| ladder.betas.len() / LANES).sum();
             let cost = 2.0 * next as f64 * n_groups as f64 * self.sweep_cost;
-            self.n_agreed <= EXTRA_ROUNDS && (next <= ANY_COST_SCANS || cost <= BUDGET)
+            let is_affordable = next <= ANY_COST_SCANS || cost <= BUDGET;
+            n_scans < options.min_scans || self.n_agreed <= EXTRA_ROUNDS && is_affordable
         };
         self.next_scans = (goes_on && !outcome.converged).then_some(next);
     }
@@ -392,6 +393,8 @@ mod tests {
         assert!(found.converged && found.std_error() <= 0.05);
         let [.., before, last] = &found.rounds[..] else { panic!("rounds") };
         assert_eq!(2 * before.n_scans, last.n_scans);
+        let asked = Options { min_scans: 1000, ..asked };
+        assert_eq!(temper(&target, &asked, key, &()).unwrap().rounds.last().unwrap().n_scans, 1024);
         let short = temper(&target, &Options { max_scans: Some(16), ..asked }, key, &()).unwrap();
         assert_eq!(short.rounds, found.rounds[..2]);
         assert!(!short.converged);
@@ -462,6 +465,8 @@ mod tests {
         let stopped = temper(&target, &options(64), key, &after(3)).unwrap();
         assert!(stopped.stopped && !whole.stopped && !stopped.converged);
         assert_eq!(stopped.rounds, whole.rounds[..3]);
+        let (_, draws) = temper_and_draw(&target, &options(64), 10, key, &after(3)).unwrap();
+        assert!(draws.iter().all(|states| states.len() == 10));
         let stop = Stop::default();
         stop.raise();
         assert_eq!(temper(&target, &options(64), key, &stop), Err(Error::Stopped));

@@ -40,7 +40,7 @@ enum Trip {
 pub(super) struct Replicate<C: Chains> {
     groups: Vec<C>,
     rungs: Rungs,
-    /// States at the target that were kept of the last round.
+    /// States at the target that were kept of the last round, and of the one before until it ends.
     kept: Vec<C::State>,
     last: Option<Walk>,
 }
@@ -227,7 +227,6 @@ impl<C: Chains> Replicate<C> {
     where
         T: Target<Level = C::Level>,
     {
-        self.kept = Vec::with_capacity(n_kept.min(n_scans));
         self.scan(target, n_scans, (n_scans, n_kept), observer)?;
         let (found, walk) = self.rungs.found();
         self.last = keeps_values.then_some(walk);
@@ -271,9 +270,15 @@ impl<C: Chains> Replicate<C> {
         for _ in 0..n_scans {
             self.sweep(&levels, target.sweep_cost(), observer)?;
             let done = self.rungs.tally.n_scans() + 1;
-            if done * n_kept / of_round > self.kept.len() {
+            let nth = done * n_kept / of_round;
+            if nth > (done - 1) * n_kept / of_round {
                 let chain = self.rungs.chains[levels.len() - 1];
-                self.kept.push(self.groups[chain / LANES].state(chain % LANES));
+                let state = self.groups[chain / LANES].state(chain % LANES);
+                // Those of the round before give way one by one: a stop finds as many as it had.
+                match self.kept.get_mut(nth - 1) {
+                    Some(kept) => *kept = state,
+                    None => self.kept.push(state),
+                }
             }
             let of_groups: Vec<Lanes> = self.groups.iter().map(Chains::values).collect();
             self.rungs.swap(of_groups.as_flattened());

@@ -53,7 +53,9 @@ class Decomposition:
     trace : ndarray of shape (n_iterations,)
         The objective by iteration, in nats, given the total (unless cells are missing: it is then
         of the observed cells, whatever the total): for ``"vb"`` the bound, which never decreases;
-        for the others what they climb or visit.
+        for the others what they climb or visit, which is ln π(S | T) of an allocation S for
+        ``"dual-em"``, ``"gibbs"`` (every sweep) and ``"tempered"`` (every draw), and for ``"smc"``
+        of labelled tokens: lower by Σ ln X! - Σ ln S!.
     value : float
         The objective that was reached.
     has_converged : bool

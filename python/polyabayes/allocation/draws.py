@@ -6,7 +6,7 @@ import time
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,9 @@ from polyabayes.allocation.options import METHODS, Options, Run
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import (
     BudgetExceededError,
+    Interrupted,
     InvalidArgumentError,
+    TargetWarning,
     UnreliableErrorWarning,
     argument,
 )
@@ -40,6 +42,15 @@ DRAWS = 400
 
 # Bytes that the counts of all draws may take.
 _MOST_BYTES = 2**32
+
+
+class _Groups(NamedTuple):
+    """Groups of equal tokens, draw after draw: `starts` has the first of each, and their number."""
+
+    starts: NDArray[np.int64]
+    cells: NDArray[np.uint32]
+    numbers: NDArray[np.uint32]
+    values: NDArray[np.uint32]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -58,7 +69,8 @@ class PosteriorDraws(Result):
     counts : dict of str to ndarray, shape (n_draws, size of the node, sizes of its parents)
         Tokens of every value of a node and its parents; of all tied nodes together.
     log_joint : ndarray of shape (n_draws,)
-        ln Pr(X, S | T) of every draw, in nats.
+        ln π(S | T) of every draw, in nats, which is ln Pr(X, S | T): of the numbers of tokens S,
+        whichever tokens they are, as in :class:`Allocations`.
     chain : ndarray of int, shape (n_draws,)
         The ladder that each draw comes from; all have as many.
     evidence : Evidence
@@ -89,7 +101,7 @@ class PosteriorDraws(Result):
     families: dict[str, tuple[str, ...]]
     intensity: float
     tensor: CountTensor
-    _core: _core.AllocationDraws
+    _groups: _Groups
     _numbers: list[dict[str, NDArray[np.intp]]]
     _hidden: tuple[str, ...]
     _seed: int
@@ -174,7 +186,7 @@ class PosteriorDraws(Result):
         return self._explained({node: found[id(counts)] for node, counts in self.counts.items()})
 
     def allocation(self, draw: int) -> tuple[NDArray[np.int64], Floats, dict[str, Any]]:
-        """The hidden values of all tokens in a draw, those that share cell and values together.
+        """The hidden values of all tokens in a draw, those that share cell and values as one group.
 
         Parameters
         ----------
@@ -206,13 +218,14 @@ class PosteriorDraws(Result):
         """
         if not 0 <= checks.whole_number("draw", draw, 0) < len(self):
             raise InvalidArgumentError(f"draw {draw} is none of {len(self)}", argument="draw")
-        cells, numbers, flat = self._core.allocation(draw)
-        by_group = flat.reshape(len(cells), len(self._hidden))
+        groups = self._groups
+        rows = slice(*groups.starts[draw : draw + 2])
+        by_group = groups.values[rows]
         values = {
             node: np.argsort(self._numbers[draw][node])[by_group[:, column]]
             for column, node in enumerate(self._hidden)
         }
-        return cells.astype(np.int64), numbers.astype(np.int64), values
+        return groups.cells[rows].astype(np.int64), groups.numbers[rows].astype(np.int64), values
 
     def to_inference_data(self) -> Any:
         """The draws as ArviZ takes them.
@@ -296,14 +309,20 @@ def _dirichlet(generator: np.random.Generator, alphas: Floats) -> Floats:
 def draw_posterior(
     layout: Layout,
     options: Options,
-    n_draws: int,
+    n_draws: int | None,
     *,
     random_state: RandomState,
     n_jobs: int | None,
     progress: bool,
+    stacklevel: int = 3,
 ) -> PosteriorDraws:
-    """Allocations of a tensor under a model that is laid out for it."""
-    checks.whole_number("n_draws", n_draws, 1)
+    """Allocations of a tensor under a model that is laid out for it.
+
+    Where `n_draws` is None there are some `DRAWS`, or fewer if rounds must be short. Warnings name
+    the caller `stacklevel` frames up, counted from here.
+    """
+    n_wanted = 1 if n_draws is None else checks.whole_number("n_draws", n_draws, 1)
+    n_draws = DRAWS if n_draws is None else n_wanted
     options = options.checked(layout.tensor.n_cells, {"tempered": METHODS["tempered"]})
     n_bytes = 8 * n_draws * sum(int(np.prod(layout.shape(table[0]))) for table in layout.tables)
     if n_bytes > _MOST_BYTES:
@@ -322,14 +341,14 @@ def draw_posterior(
             n_jobs=run.n_jobs,
             progress=update,
         )
-    if interruption is not None:
+    if interruption is not None and not isinstance(interruption, KeyboardInterrupt):
         raise interruption
     estimate, method = Estimate(found.ln_laws[0], 0.0, np.inf, 0), "exact"
     if found.estimate is not None:
         estimate, method = Estimate.of(found.estimate).with_rounds(found.tempering), "tempered"
-        estimate = held_by_bound(layout.core, estimate, run)
-    if estimate.interruption is not None:
-        raise estimate.interruption
+        if interruption is None:
+            estimate = held_by_bound(layout.core, estimate, run)
+            interruption = estimate.interruption
     ln_total = layout.core.ln_total(rate)
     evidence = as_evidence(
         layout, method, estimate, given_total=False, ln_total=ln_total, start=start
@@ -340,20 +359,36 @@ def draw_posterior(
     counts, numbers = _numbered(layout, found, hidden, families)
     draws = PosteriorDraws(
         counts=counts,
-        log_joint=np.array(found.ln_laws),
-        chain=np.array(found.replicates, dtype=np.int64),
+        log_joint=found.ln_laws,
+        chain=found.replicates,
         evidence=evidence,
         alphas={node: layout.alpha(node) for node in nodes},
         families=families,
         intensity=float((layout.model.concentration + layout.tensor.total) / (rate + 1)),
         tensor=layout.tensor,
-        _core=found,
+        _groups=_Groups(
+            found.starts,
+            found.cells,
+            found.numbers,
+            found.values.reshape(len(found.cells), len(hidden)),
+        ),
         _numbers=numbers,
         _hidden=hidden,
         _seed=run.seed,
     )
+    if interruption is not None:
+        raise Interrupted(f"stopped with {len(draws):,} draws of {n_draws:,}", draws)
+    if len(draws) < n_wanted:
+        n_each = -(-n_wanted // evidence.n_replicates)
+        warnings.warn(
+            f"{len(draws):,} draws, not {n_wanted:,}: {argument('n_samples')}={options.n_samples} "
+            f"makes the last round too short; lower {argument('n_draws')}, or raise "
+            f"{argument('n_samples')} to {2 * n_each:,}",
+            TargetWarning,
+            stacklevel=stacklevel,
+        )
     if evidence.doubt:
-        warnings.warn(evidence.doubt, UnreliableErrorWarning, stacklevel=3)
+        warnings.warn(evidence.doubt, UnreliableErrorWarning, stacklevel=stacklevel)
     return draws
 
 

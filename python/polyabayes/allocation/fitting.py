@@ -11,12 +11,12 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.allocation.decomposition import Decomposition, Floats
-from polyabayes.allocation.draws import DRAWS, draw_posterior
+from polyabayes.allocation.draws import draw_posterior
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import incomplete
 from polyabayes.allocation.options import DECOMPOSITIONS, MAX_ITER, RESTARTS, TOL, Options, Run
 from polyabayes.data.cells import Integers
-from polyabayes.exceptions import InvalidArgumentError, argument
+from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 
 __all__ = ["find_decomposition"]
 
@@ -88,14 +88,18 @@ def find_decomposition(
         )
     options = options.checked(methods=DECOMPOSITIONS)
     if method == "tempered":
-        return draw_posterior(
-            layout,
-            options,
-            DRAWS,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            progress=progress,
-        ).decomposition()
+        try:
+            return draw_posterior(
+                layout,
+                options,
+                None,
+                random_state=random_state,
+                n_jobs=n_jobs,
+                progress=progress,
+                stacklevel=4,
+            ).decomposition()
+        except Interrupted as stop:
+            raise Interrupted(str(stop), stop.partial.decomposition()) from None
     tensor, rate = layout.tensor, layout.rate()
     run = Run(draw_seed(random_state), checks.n_threads(n_jobs), bool(progress))
     start = time.perf_counter()

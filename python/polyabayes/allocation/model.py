@@ -680,6 +680,9 @@ class AllocationModel:
         ------
         BudgetExceededError
             If chains or particles would take more than the memory of the machine.
+        Interrupted
+            By Ctrl-C after the first round of ``"tempered"``: `partial` is a decomposition of the
+            draws so far.
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
             If an argument is bad, or model and data do not fit; before any work.
 
@@ -731,8 +734,9 @@ class AllocationModel:
         data : CountTensor, Corpus, array or sparse matrix
             As for :meth:`log_evidence`; all cells are observed.
         n_draws : int, default=400
-            Draws of all chains together, each of which has as many: a few more than asked for,
-            or fewer where the last round has fewer scans than a chain is to give.
+            Draws of all chains together, each of which has as many, so that there may be a few
+            more. The last round is made long enough for them, unless a given `n_samples` forbids
+            it: then there are fewer, and a :class:`~polyabayes.exceptions.TargetWarning`.
         elimination_order, random_state, n_jobs, progress
             As for :meth:`log_evidence`.
         **options
@@ -747,7 +751,9 @@ class AllocationModel:
         Raises
         ------
         BudgetExceededError
-            If chains or draws would take too much memory.
+            If chains or draws would take too much memory; before any work.
+        Interrupted
+            By Ctrl-C after the first round: `partial` has as many draws as the round before gave.
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
             If an argument is bad, or model and data do not fit; before any work.
 

@@ -201,7 +201,7 @@ class ScoreWarning(PolyabayesWarning):
 
 
 class TargetWarning(PolyabayesWarning):
-    """A total did not reach the standard error that was asked for; its own is stated with it."""
+    """A result falls short of what was asked for: of a total's error, or a number of draws."""
 
 
 class UnreliableErrorWarning(PolyabayesWarning):

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use super::options::{EvidenceOptions, ascent, method_name};
 use super::results::{
-    AllocationDecomposition, AllocationDraws, AllocationEstimate, AllocationTempering,
+    AllocationDecomposition, AllocationDraws, AllocationEstimate, AllocationTempering, Rows,
 };
 use crate::detach;
 
@@ -149,9 +149,10 @@ impl Allocation {
         let settings = options.to_core()?;
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             let found = posterior(&self.problem, &settings, n_draws, seed, watch)?;
-            Ok(AllocationDraws::new(found, &self.network, &self.data))
+            Ok(Rows::new(found, &self.network, &self.data))
         })?;
-        Ok(outcome.into_parts(py))
+        let (rows, interruption) = outcome.into_parts(py);
+        Ok((AllocationDraws::new(py, rows)?, interruption))
     }
 
     /// Family counts of the most probable particle of one run.

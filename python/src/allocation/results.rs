@@ -1,11 +1,10 @@
 //! Results of the evidence, decompositions and missing cells, as Python gets them.
 
-use numpy::{PyArray1, PyArray2};
+use numpy::{Element, PyArray1};
 use polyabayes::Estimate;
-use polyabayes::allocation::{Completion, Decomposition, Draw, Network, Posterior};
+use polyabayes::allocation::{Completion, Decomposition, Network, Posterior};
 use polyabayes::counts::CountTensor;
 use polyabayes::temper::{Outcome, Round};
-use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
 /// ln of a probability, and how well it is known.
@@ -42,9 +41,6 @@ pub(crate) struct AllocationTempering {
 
 /// Scans, estimates of the replicates, both sides, round trips, barrier.
 type RoundRow = (usize, Vec<f64>, (f64, f64), u64, f64);
-
-/// Cells, numbers of tokens, hidden values.
-type Groups = (Py<PyArray1<u32>>, Py<PyArray1<u32>>, Py<PyArray1<u32>>);
 
 impl AllocationTempering {
     pub(super) fn new(outcome: Outcome) -> Self {
@@ -88,73 +84,99 @@ impl AllocationTempering {
     }
 }
 
-/// Allocations drawn from their posterior.
-#[pyclass(frozen, module = "polyabayes._core")]
-pub(crate) struct AllocationDraws {
-    posterior: Posterior,
-    /// Counts of all tables, draw after draw.
-    counts: Vec<Vec<Vec<f64>>>,
+/// Draws from the posterior, all in a row.
+pub(super) struct Rows {
+    tempering: Option<Outcome>,
+    hidden: Vec<usize>,
+    replicates: Vec<i64>,
+    ln_laws: Vec<f64>,
+    /// First group of every draw, and the number of all groups.
+    starts: Vec<i64>,
+    cells: Vec<u32>,
+    numbers: Vec<u32>,
+    values: Vec<u32>,
+    /// Counts of every table, draw after draw.
+    counts: Vec<Vec<f64>>,
 }
 
-impl AllocationDraws {
+impl Rows {
+    /// The draws of a posterior, each of which is dropped as its rows are written.
     pub(super) fn new(posterior: Posterior, network: &Network, data: &CountTensor) -> Self {
-        let of_draw = |draw: &Draw| draw.counts(network, data, &posterior.hidden);
-        let counts = posterior.draws.iter().map(of_draw).collect();
-        AllocationDraws { posterior, counts }
+        let Posterior { tempering, hidden, draws } = posterior;
+        let n_groups: usize = draws.iter().map(|draw| draw.groups.len()).sum();
+        let n_draws = draws.len();
+        let mut rows = Rows {
+            tempering,
+            replicates: draws.iter().map(|draw| draw.replicate as i64).collect(),
+            ln_laws: draws.iter().map(|draw| draw.ln_law).collect(),
+            starts: vec![0],
+            cells: Vec::with_capacity(n_groups),
+            numbers: Vec::with_capacity(n_groups),
+            values: Vec::with_capacity(n_groups * hidden.len()),
+            counts: Vec::new(),
+            hidden,
+        };
+        for draw in draws {
+            let counts = draw.counts(network, data, &rows.hidden);
+            if rows.counts.is_empty() {
+                let room = |of_table: &Vec<f64>| Vec::with_capacity(n_draws * of_table.len());
+                rows.counts = counts.iter().map(room).collect();
+            }
+            rows.counts.iter_mut().zip(counts).for_each(|(all, counts)| all.extend(counts));
+            rows.cells.extend(draw.groups.iter().map(|group| group.0));
+            rows.numbers.extend(draw.groups.iter().map(|group| group.1));
+            rows.values.extend(draw.values);
+            rows.starts.push(rows.cells.len() as i64);
+        }
+        rows
     }
 }
 
-#[pymethods]
-impl AllocationDraws {
+/// Allocations drawn from their posterior.
+#[pyclass(frozen, get_all, module = "polyabayes._core")]
+pub(crate) struct AllocationDraws {
     /// Rounds of the tempering; None where nothing is hidden.
-    #[getter]
-    fn tempering(&self) -> Option<AllocationTempering> {
-        self.posterior.tempering.clone().map(AllocationTempering::new)
-    }
-
+    tempering: Option<Py<AllocationTempering>>,
     /// ln Pr(X | T) and how well it is known; None where nothing is hidden.
-    #[getter]
-    fn estimate(&self) -> Option<AllocationEstimate> {
-        self.posterior.tempering.as_ref().map(|outcome| outcome.estimate().into())
-    }
-
+    estimate: Option<Py<AllocationEstimate>>,
     /// Hidden nodes, by number.
-    #[getter]
-    fn hidden(&self) -> Vec<usize> {
-        self.posterior.hidden.clone()
-    }
-
+    hidden: Vec<usize>,
     /// Replicate that every draw comes from.
-    #[getter]
-    fn replicates(&self) -> Vec<usize> {
-        self.posterior.draws.iter().map(|draw| draw.replicate).collect()
-    }
-
+    replicates: Py<PyArray1<i64>>,
     /// ln Pr(X, S | T) of every draw.
-    #[getter]
-    fn ln_laws(&self) -> Vec<f64> {
-        self.posterior.draws.iter().map(|draw| draw.ln_law).collect()
-    }
+    ln_laws: Py<PyArray1<f64>>,
+    /// First group of every draw, and the number of all groups.
+    starts: Py<PyArray1<i64>>,
+    /// Cell of each group of equal tokens.
+    cells: Py<PyArray1<u32>>,
+    /// Tokens of each group.
+    numbers: Py<PyArray1<u32>>,
+    /// Values of the hidden nodes, group after group.
+    values: Py<PyArray1<u32>>,
+    /// Counts of every table, flat, (child, parents...), draw after draw.
+    counts: Vec<Py<PyArray1<f64>>>,
+}
 
-    /// Counts of every table, flat, (child, parents...), of every draw.
-    #[getter]
-    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyArray2<f64>>>> {
-        let n_tables = self.counts.first().map_or(0, Vec::len);
-        let table = |table: usize| {
-            let rows: Vec<Vec<f64>> = self.counts.iter().map(|draw| draw[table].clone()).collect();
-            Ok(PyArray2::from_vec2(py, &rows)?)
-        };
-        (0..n_tables).map(table).collect()
-    }
-
-    /// Cells and numbers of the groups of equal tokens of a draw, and the values of their hidden
-    /// nodes, group after group.
-    fn allocation(&self, py: Python<'_>, draw: usize) -> PyResult<Groups> {
-        let found = self.posterior.draws.get(draw);
-        let draw = found.ok_or_else(|| PyIndexError::new_err(format!("draw {draw}")))?;
-        let (cells, numbers): (Vec<u32>, Vec<u32>) = draw.groups.iter().copied().unzip();
-        let array = |values| PyArray1::from_vec(py, values).unbind();
-        Ok((array(cells), array(numbers), array(draw.values.clone())))
+impl AllocationDraws {
+    pub(super) fn new(py: Python<'_>, rows: Rows) -> PyResult<Self> {
+        fn array<T: Element>(py: Python<'_>, values: Vec<T>) -> Py<PyArray1<T>> {
+            PyArray1::from_vec(py, values).unbind()
+        }
+        let estimate = rows.tempering.as_ref().map(|outcome| outcome.estimate().into());
+        let estimate = estimate.map(|found: AllocationEstimate| Py::new(py, found));
+        let tempering = rows.tempering.map(AllocationTempering::new);
+        Ok(AllocationDraws {
+            tempering: tempering.map(|found| Py::new(py, found)).transpose()?,
+            estimate: estimate.transpose()?,
+            hidden: rows.hidden,
+            replicates: array(py, rows.replicates),
+            ln_laws: array(py, rows.ln_laws),
+            starts: array(py, rows.starts),
+            cells: array(py, rows.cells),
+            numbers: array(py, rows.numbers),
+            values: array(py, rows.values),
+            counts: rows.counts.into_iter().map(|counts| array(py, counts)).collect(),
+        })
     }
 }
 

@@ -90,8 +90,8 @@ pub struct Limits {
 pub struct Decomposition {
     /// Counts of every table, (child, parents...) in row-major order.
     pub counts: Vec<Vec<f64>>,
-    /// Objective after every iteration, in nats, given the total; ln of the law of the allocation
-    /// after every sweep of Gibbs sampling.
+    /// Objective after every iteration, in nats, given the total; ln π(S | T) of the allocation after
+    /// every sweep of Gibbs sampling; ln of the law of the labelled tokens of a particle.
     pub trace: Vec<f64>,
     /// Whether the last gain was below the tolerance.
     pub converged: bool,
@@ -405,7 +405,6 @@ pub fn gibbs(
     let mut chains = Chains::uniform(&problem, &mut rng, observer)?;
     let alphas = problem.alphas();
     let model = Target { base: &alphas, unit: 1.0 };
-    let constant = problem.ln_visible + problem.ln_arrangements;
     let mut sums = array_of("expected counts", problem.n_rows(), 0.0)?;
     let mut trace = Vec::with_capacity(sweeps.n_kept);
     let mut best = None;
@@ -415,7 +414,8 @@ pub fn gibbs(
         let ln_laws = ln_law(&problem, model, chains.rows());
         let most_probable = || (0..LANES).max_by(|&x, &y| ln_laws[x].total_cmp(&ln_laws[y]));
         let lane = *best.get_or_insert_with(|| most_probable().unwrap_or(0));
-        trace.push(ln_laws[lane] + constant);
+        let ln_orders = problem.ln_orders(&chains.groups(lane).0);
+        trace.push(ln_laws[lane] + problem.ln_visible + ln_orders);
         sums.iter_mut().zip(chains.rows()).for_each(|(sum, row)| *sum += f64::from(row[lane]));
         observer.advance(1);
     }

@@ -7,7 +7,7 @@ mod settings;
 
 use auto::Decision;
 pub use parts::Parts;
-pub(super) use samplers::tempered;
+pub(super) use samplers::{Kept, tempered};
 pub use settings::{Method, Sampler, Settings};
 
 use super::exact::enumeration;

@@ -29,7 +29,7 @@ pub(super) fn ln_sum(
     observer: &impl Observer,
 ) -> Result<(Estimate, Option<Outcome>)> {
     if sampler == Sampler::Tempered {
-        let (outcome, _) = tempered(problem, settings, 0, seed, observer)?;
+        let (outcome, _) = tempered(problem, settings, Kept::default(), seed, observer)?;
         return Ok((outcome.estimate(), Some(outcome)));
     }
     check_memory(problem, sampler, settings, settings.n_replicates())?;
@@ -100,30 +100,46 @@ pub(super) fn check_memory(
             let n_shares = LANES * problem.n_cells() * problem.n_states();
             Load { n_particles, n_chains: LANES, n_shares, ..load }
         }
-        // All replicates are held at the same time, and the weights beside the counts.
-        Sampler::Tempered => {
-            let n_chains = LANES * n_replicates;
-            let n_marginals = 3 * load.n_marginals;
-            return Load { n_marginals, n_chains, ..load }.check(1);
-        }
+        Sampler::Tempered => return tempered_load(problem, n_replicates).check(1),
     };
     load.check(n_replicates)
 }
 
-/// Tempering, and up to `n_kept` draws from the posterior by each replicate.
+/// All replicates of tempering: they are held at the same time, and the weights beside the counts.
+fn tempered_load(problem: &Problem, n_replicates: usize) -> Load {
+    let load = problem.load();
+    Load { n_marginals: 3 * load.n_marginals, n_chains: LANES * n_replicates, ..load }
+}
+
+/// Draws that tempering keeps.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Kept {
+    /// Draws of each replicate, at most.
+    pub(crate) n_each: usize,
+    /// Numbers of four bytes that one of them holds, at most.
+    pub(crate) n_of_draw: u64,
+}
+
+/// Tempering, and draws from the posterior by each replicate.
 ///
 /// # Errors
 /// [`Error::SamplerMemory`]; those of [`tempering::ln_sum`].
 pub(crate) fn tempered(
     problem: &Problem,
     settings: &Settings,
-    n_kept: usize,
+    kept: Kept,
     seed: u64,
     observer: &impl Observer,
 ) -> Result<(Outcome, Vec<Vec<Allocated>>)> {
-    check_memory(problem, Sampler::Tempered, settings, settings.n_replicates())?;
-    let options = options(problem, settings);
-    tempering::ln_sum(problem, &options, n_kept, Key::new(seed, Purpose::Score), observer)
+    let Kept { n_each, n_of_draw } = kept;
+    let n_draws = n_each.saturating_mul(settings.n_replicates());
+    let load = tempered_load(problem, settings.n_replicates());
+    Load { n_draws, n_of_draw, ..load }.check(1)?;
+    let mut options = options(problem, settings);
+    // Rounds double: one of more than half the scans that are allowed is the longest.
+    let longest = options.max_scans.map_or(usize::MAX, |most| most / 2 + 1);
+    options.min_scans = options.min_scans.max(n_each.min(longest));
+    tempering::ln_sum(problem, &options, n_each, Key::new(seed, Purpose::Score), observer)
 }
 
 /// Options of tempering with these settings.

@@ -235,6 +235,44 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         }
     }
 
+    /// The allocation in a lane: cell and number of tokens of each group of tokens that share a cell
+    /// and the states of all cliques, cell after cell; and these states, group after group.
+    pub(crate) fn groups(&self, lane: usize) -> (Vec<(u32, u32)>, Vec<u32>) {
+        let plan = &self.problem.plan;
+        let n_cliques = plan.cliques.len();
+        let (mut groups, mut states) = (Vec::new(), Vec::new());
+        let mut tokens: Vec<&[States]> = Vec::new();
+        for (cell, (&place, &count)) in (0..).zip(self.places.iter().zip(&self.problem.counts)) {
+            match place {
+                Place::States(start) => {
+                    let of_cell = &self.states[start..][..count as usize * n_cliques];
+                    tokens.clear();
+                    tokens.extend(of_cell.chunks_exact(n_cliques));
+                    tokens.sort_unstable_by(|one, other| {
+                        in_lane(one, lane).cmp(in_lane(other, lane))
+                    });
+                    let are_alike = |one: &&[States], other: &&[States]| {
+                        in_lane(one, lane).eq(in_lane(other, lane))
+                    };
+                    for alike in tokens.chunk_by(are_alike) {
+                        groups.push((cell, alike.len() as u32));
+                        states.extend(in_lane(alike[0], lane));
+                    }
+                }
+                Place::Piles(start) => {
+                    let piles = (0..).zip(&self.piles[start..][..plan.n_states]);
+                    for (state, pile) in piles.filter(|(_, pile)| pile[lane] > 0) {
+                        groups.push((cell, pile[lane] as u32));
+                        states.push(state);
+                    }
+                }
+            }
+        }
+        groups.shrink_to_fit();
+        states.shrink_to_fit();
+        (groups, states)
+    }
+
     pub(super) fn tokens_between_polls(&self) -> usize {
         STATES_BETWEEN_POLLS.div_ceil(self.problem.plan.n_states)
     }
@@ -382,6 +420,11 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
 fn between(start: &[f64], alphas: &[f64], beta: f64) -> Vec<f64> {
     let pairs = start.iter().zip(alphas);
     pairs.map(|(start, alpha)| (1.0 - beta) * start + beta * alpha).collect()
+}
+
+/// States of a token in a lane.
+fn in_lane(token: &[States], lane: usize) -> impl Iterator<Item = u32> {
+    token.iter().map(move |states| states[lane])
 }
 
 #[cfg(test)]

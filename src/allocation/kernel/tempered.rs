@@ -25,9 +25,9 @@ use crate::urn::Order;
 /// fewer where the others move the tokens' names as well, and sweeps bring more in the same time.
 const STATES_A_ROUND: [usize; 2] = [3, 16];
 
-/// An allocation: groups of tokens of one cell that share the states of all cliques.
+/// An allocation: groups of all tokens of one cell that share the states of all cliques.
 pub(crate) struct Allocated {
-    /// ln π.
+    /// ln π of the allocation of labelled tokens.
     pub(crate) ln_law: f64,
     /// Cell and number of tokens of each group.
     pub(crate) groups: Vec<(u32, u32)>,
@@ -263,16 +263,7 @@ impl<'a> Tempered<'a> {
 
     /// The allocation in a lane.
     pub(crate) fn state(&self, lane: usize) -> Allocated {
-        let Chains { light, states, heavy, piles, .. } = &self.chains;
-        let plan = &self.problem.plan;
-        let mut groups: Vec<(u32, u32)> = light.iter().map(|&cell| (cell, 1)).collect();
-        let mut states: Vec<u32> = states.iter().map(|states| states[lane]).collect();
-        for (&cell, piles) in heavy.iter().zip(piles.chunks_exact(plan.n_states)) {
-            for (state, pile) in (0..).zip(piles).filter(|(_, pile)| pile[lane] > 0) {
-                groups.push((cell, pile[lane] as u32));
-                states.push(state);
-            }
-        }
+        let (groups, states) = self.chains.groups(lane);
         Allocated { ln_law: self.ln_laws([0.0; LANES])[lane], groups, states }
     }
 

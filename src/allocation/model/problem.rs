@@ -280,6 +280,12 @@ impl Problem {
         if self.plan.cliques.iter().all(parts) { Ok(()) } else { Err(Error::Range) }
     }
 
+    /// ln T! - Σ ln n!: how many allocations of labelled tokens fall into groups of these numbers.
+    pub(crate) fn ln_orders(&self, groups: &[(u32, u32)]) -> f64 {
+        let ln_within: f64 = groups.iter().map(|&(_, n)| ln_factorial(u64::from(n))).sum();
+        ln_factorial(self.total) - ln_within
+    }
+
     /// The cell of every token, cell after cell.
     ///
     /// # Errors
