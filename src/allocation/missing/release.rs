@@ -30,6 +30,9 @@ const STEPS: [f64; 3] = [0.1, 0.5, 2.0];
 /// Metropolis steps in a sweep, the least and the most: they may take as long as the rest of it.
 const N_STEPS: [usize; 2] = [4, 32];
 
+/// Cost of weighing a cell and of dividing its tokens, in draws of one number by other kernels.
+const CELL_COST: f64 = 1e3;
+
 /// The path, and draws at its start.
 pub(super) struct Release<'a> {
     tables: &'a Tables,
@@ -148,7 +151,8 @@ impl temper::Target for Release<'_> {
 
     fn sweep_cost(&self) -> f64 {
         let problem = &self.tables.problem;
-        (LANES * problem.n_states().max(1)) as f64 * problem.counts.len() as f64
+        let n_weighed = problem.counts.len() + self.n_steps * problem.missing.len();
+        LANES as f64 * n_weighed as f64 * (CELL_COST + problem.n_states() as f64)
     }
 }
 

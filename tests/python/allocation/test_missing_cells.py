@@ -239,8 +239,8 @@ def test_tempering_agrees_with_exact_values() -> None:
 
 
 def exact_completion(n: int, b: int, d: int, most: int) -> tuple[NDArray[np.float64], float]:
-    """ln Pr(T, X) of [[n, b], [?, d]] under two topics with rate 1/n, for up to `most` missing tokens,
-    by all ways in which those of each cell divide; and the expected missing count.
+    """ln Pr(T, X) of [[n, b], [?, d]] under two topics with rate 1/n, and the expected missing count,
+    by all ways in which the tokens of each cell divide, up to `most` of them in the missing cell.
     """
 
     def ln_rising(x: float, count: Any) -> Any:
@@ -285,19 +285,22 @@ def test_tempering_finds_rare_tables_under_which_missing_cells_hold_most() -> No
     assert (found.std_errors[:60] < 0.2).all()
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_a_total_without_missing_tokens_is_that_of_empty_cells() -> None:
     """Hundreds of tokens are missing: none is e^-120 times as likely, and found nevertheless."""
     rng = np.random.default_rng(3)
     first, second = rng.dirichlet(np.full(6, 0.5), 2), rng.dirichlet(np.full(5, 0.7), 2)
     counts = rng.poisson(1500 * (first.T * [0.6, 0.4]) @ second)
     observed = np.ones_like(counts, dtype=bool)
-    observed.ravel()[counts.argmax()] = False
+    observed.ravel()[[0, counts.argmax()]] = False
     model = AllocationModel.nmf(2, rate=0.0006)
     empty = model.log_evidence(counts * observed, "tempered", random_state=0)
-    found = model.predict_missing(counts * observed, "tempered", observed=observed, random_state=1)
+    found = model.predict_missing(
+        counts * observed, "tempered", observed=observed, n_samples=1024, random_state=1
+    )
     assert found.log_joint.max() > found.log_joint[0] + 50
     error = math.hypot(empty.std_error, found.std_errors[0])
-    assert abs(found.log_joint[0] - empty.value) < 4 * error < 5
+    assert abs(found.log_joint[0] - empty.value) < 4 * error < 20
 
 
 def test_auto_tempers_what_is_too_much_for_an_exact_sum() -> None:
