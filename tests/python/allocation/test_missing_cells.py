@@ -239,8 +239,8 @@ def test_tempering_agrees_with_exact_values() -> None:
 
 
 def exact_completion(n: int, b: int, d: int, most: int) -> tuple[NDArray[np.float64], float]:
-    """ln Pr(T, X) of [[n, b], [?, d]] under two topics with rate 1/n, and the expected missing count,
-    by all ways in which the tokens of each cell divide, up to `most` of them in the missing cell.
+    """ln Pr(T, X) of [[n, b], [?, d]] under two topics with rate 1/n, and the expected missing
+    count, by all ways in which the tokens of each cell divide, `most` in the missing one.
     """
 
     def ln_rising(x: float, count: Any) -> Any:
