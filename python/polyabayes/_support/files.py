@@ -215,6 +215,18 @@ def replacing(path: Path) -> Generator[Any]:
                 unfinished.unlink()
 
 
+@contextmanager
+def beside(path: Path, content: bytes) -> Generator[None]:
+    """Write a small file that takes its name only after a larger one, which the body writes.
+
+    Where one cannot be written, both stay as they were.
+    """
+    with replacing(path) as handle:
+        handle.write(content)
+        handle.flush()
+        yield
+
+
 def is_unfinished(path: Path, name: str) -> bool:
     """Whether a path is of a file that :func:`replacing` began for the file `name` beside it."""
     return re.fullmatch(rf"\.{re.escape(name)}\.[0-9a-f]{{32}}", path.name) is not None

@@ -20,7 +20,7 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import is_number, parse_integer_lines
-from polyabayes.io.vocabularies import size_of_vocabulary, vocabulary_path, write_vocabulary
+from polyabayes.io.vocabularies import size_of_vocabulary, words_beside
 
 _MAX_ID = 2**31 - 2
 
@@ -93,10 +93,8 @@ def write_ldac(corpus: Corpus, path: Path) -> None:
     path : Path
         The file. The words, if there are any, go to the same name with ``.vocab``.
     """
-    if corpus.vocabulary is not None:
-        write_vocabulary(corpus.vocabulary, vocabulary_path(path))
     counts = corpus.counts
-    with replacing(path) as handle:
+    with words_beside(corpus.vocabulary, path), replacing(path) as handle:
         for start, stop in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
             words = counts.indices[start:stop].tolist()
             values = counts.data[start:stop].tolist()

@@ -15,7 +15,7 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.exceptions import FileFormatError
 from polyabayes.io.integers import count_mistake, is_number, parse_counts, whole_count
-from polyabayes.io.vocabularies import vocabulary_path, with_vocabulary, write_vocabulary
+from polyabayes.io.vocabularies import with_vocabulary, words_beside
 
 _BANNER = "%%matrixmarket"
 _LAYOUTS = ("coordinate", "array")
@@ -100,9 +100,7 @@ def write_matrix_market(corpus: Corpus, path: Path) -> None:
     path : Path
         The file. The words, if there are any, go to the same name with ``.vocab``.
     """
-    if corpus.vocabulary is not None:
-        write_vocabulary(corpus.vocabulary, vocabulary_path(path))
-    with replacing(path) as handle:
+    with words_beside(corpus.vocabulary, path), replacing(path) as handle:
         mmwrite(handle, corpus.counts, field="integer", symmetry="general")
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
-from polyabayes._support.files import content_of, read_lines, replacing, sibling
+from polyabayes._support.files import beside, content_of, read_lines, sibling
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words, checked_words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
@@ -59,16 +60,20 @@ def with_vocabulary(corpus: Corpus, vocabulary: Words | None) -> Corpus:
     return corpus.aligned_to(vocabulary)[0]
 
 
-def write_vocabulary(words: Words, path: Path) -> None:
-    """Write one word a line."""
+@contextmanager
+def words_beside(words: Words | None, path: Path) -> Generator[None]:
+    """Write one word a line, if there are words, beside a file of counts that the body writes."""
+    if words is None:
+        yield
+        return
     for position, word in enumerate(words):
         if not word.strip() or "\n" in word or word.endswith("\r"):
             raise InvalidArgumentError(
                 f"word {position} of the vocabulary is {word!r}, which a file with one word a "
                 "line cannot hold; write .npz instead"
             )
-    with replacing(path) as handle:
-        handle.write("".join(f"{word}\n" for word in words).encode())
+    with beside(vocabulary_path(path), "".join(f"{word}\n" for word in words).encode()):
+        yield
 
 
 def vocabulary_path(path: Path) -> Path:

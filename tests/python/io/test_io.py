@@ -16,7 +16,7 @@ from polyabayes.exceptions import (
     FileFormatError,
     InvalidArgumentError,
 )
-from polyabayes.io import read_corpus, write_corpus
+from polyabayes.io import matrix_market, read_corpus, write_corpus
 from polyabayes.io.ldac import _line_error, _parse
 
 DENSE = np.array([[2, 0, 1], [0, 0, 0], [0, 3, 0]])
@@ -259,6 +259,23 @@ def test_failed_writing_leaves_the_old_file(tmp_path, corpus, monkeypatch):
         write_corpus(corpus, path)
     assert path.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["x.npz"]
+
+
+def test_failed_writing_leaves_the_words_of_the_old_file(tmp_path, corpus, monkeypatch):
+    path = tmp_path / "x.mtx"
+    write_corpus(corpus, path)
+    before = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
+    assert before.keys() == {"x.mtx", "x.vocab"}
+
+    def fail(handle, *_, **__):
+        handle.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(matrix_market, "mmwrite", fail)
+    new = [f"new{word}" for word in range(corpus.n_words)]
+    with pytest.raises(FileAccessError, match=r"cannot write .*x\.mtx: No space left"):
+        write_corpus(Corpus(corpus.counts, new), path)
+    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == before
 
 
 def test_what_cannot_be_written(tmp_path, corpus, write):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from polyabayes._support.files import STANDARD_INPUT, open_binary, reading, replacing, sibling
+from polyabayes._support.files import STANDARD_INPUT, beside, open_binary, reading, sibling
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError
 
@@ -64,13 +65,12 @@ def _mistake(mode: Any) -> str | None:
     return None
 
 
-def write_modes(tensor: CountTensor, path: Path) -> None:
-    """Write the axes of a tensor."""
+def modes_beside(tensor: CountTensor, path: Path) -> AbstractContextManager[None]:
+    """Write the axes of a tensor beside the file of its counts, which the body writes."""
     modes = []
     for name, size, labels in zip(tensor.axes, tensor.shape, tensor.labels, strict=True):
         mode: dict[str, Any] = {"name": name, "size": size}
         if labels is not None:
             mode["labels"] = labels.tolist()
         modes.append(mode)
-    with replacing(path) as handle:
-        handle.write(json.dumps({"modes": modes}, indent=1).encode() + b"\n")
+    return beside(modes_path(path), json.dumps({"modes": modes}, indent=1).encode() + b"\n")

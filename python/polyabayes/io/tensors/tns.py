@@ -14,7 +14,7 @@ from polyabayes.data.cells import MAX_TOTAL, Integers, checked_sizes
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import is_number, parse_integer_lines
-from polyabayes.io.tensors.modes import modes_path, read_modes, write_modes
+from polyabayes.io.tensors.modes import modes_beside, modes_path, read_modes
 
 Shape = tuple[int, ...]
 
@@ -75,10 +75,9 @@ def write_tns(tensor: CountTensor, path: Path) -> None:
         The file. Names, sizes and labels of the axes go to the same name with
         ``.modes.json``.
     """
-    write_modes(tensor, modes_path(path))
     table = np.column_stack([tensor.coordinates + 1, tensor.counts])
     line = " ".join(["%d"] * table.shape[1]) + "\n"
-    with replacing(path) as handle:
+    with modes_beside(tensor, path), replacing(path) as handle:
         for start in range(0, len(table), _CELLS_A_WRITE):
             rows = table[start : start + _CELLS_A_WRITE]
             handle.write((line * len(rows) % tuple(rows.ravel().tolist())).encode())
