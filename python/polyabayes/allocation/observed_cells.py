@@ -18,6 +18,7 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidCountsError,
     InvalidTypeError,
+    argument,
 )
 
 __all__ = ["incomplete", "lay_out_observed", "observed_outside"]
@@ -137,8 +138,9 @@ def incomplete(layout: Layout, missing: Integers) -> _core.IncompleteAllocation:
     rate = layout.model.rate
     if rate is None:
         raise InvalidArgumentError(
-            "the default of `rate` is the concentration over the total, which is not known where "
-            "cells are missing; give the model one, as the concentration over the total you expect"
+            f"{argument('rate')} must be given where cells are missing: its default, the "
+            "concentration over the total, is not known; take the concentration over the total "
+            "you expect"
         )
     return _core.IncompleteAllocation(layout.core, missing.ravel(), rate)
 

@@ -383,7 +383,7 @@ def test_bad_input_is_refused_before_any_work() -> None:
         InvalidArgumentError, "needs all cells observed", SEEN, "smc-lookahead", observed=OBSERVED
     )
     refused(InvalidArgumentError, "must be one of", SEEN, "gibbs", observed=OBSERVED)
-    refused(InvalidArgumentError, "give the model one", X3, model=AllocationModel.nmf(2))
+    refused(InvalidArgumentError, "rate must be given", X3, model=AllocationModel.nmf(2))
     refused(InvalidArgumentError, "max_total", SEEN, observed=OBSERVED, max_total=4)
     refused(InvalidTypeError, "max_total", SEEN, observed=OBSERVED, max_total=9.0)
     refused(InvalidArgumentError, "takes no max_total", SEEN, "vb", observed=OBSERVED, max_total=9)

@@ -156,7 +156,7 @@ def test_what_masked_cells_hold_is_ignored(make: Any) -> None:
 
 
 def test_bad_input_is_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match="give the model one"):
+    with pytest.raises(InvalidArgumentError, match="rate must be given"):
         AllocationModel.nmf(2).decompose(TABLE, observed=OBSERVED)
     with pytest.raises(InvalidCountsError, match="data holds NaN at cell"):
         NMF.decompose(np.where(OBSERVED, TABLE, np.nan))

@@ -165,6 +165,7 @@ def test_bad_arguments_are_refused_before_any_work(corpus):
         (errors.InvalidArgumentError, "sizes must be between", (LDA, corpus, [0, 2])),
         (errors.InvalidTypeError, "numbers of topics", (LDA, corpus, "3")),
         (errors.InvalidCountsError, "Negative", (LDA, [[-1, 2]], [2])),
+        (errors.InvalidArgumentError, "needs two documents or more", (LDA, [[1, 2]], [2])),
     ):
         with pytest.raises(error, match=message):
             choose(*arguments)

@@ -220,6 +220,11 @@ def _checked(
         raise InvalidArgumentError("NMF gives new documents no likelihood: choose another prior")
     corpus = as_corpus(data, "data")
     given = None if sizes is None else _checked_sizes(sizes)
+    if corpus.n_documents < 2:
+        raise InvalidArgumentError(
+            "a choice by held-out likelihood needs two documents or more, to train on some and "
+            f"hold out others; got {corpus.n_documents}"
+        )
     n_folds = checks.whole_number("n_folds", n_folds, 2, corpus.n_documents)
     checks.whole_number("max_fits", max_fits, n_folds)
     return corpus, given, n_folds
