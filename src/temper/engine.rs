@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::outcome::Outcome;
-use super::replicate::{Found, Replicate, pilot};
+use super::replicate::{Found, Replicate, Weighted, pilot};
 use super::target::{Chains, Target};
 use crate::control::Observer;
 use crate::error::{Error, Result};
@@ -70,16 +70,6 @@ const PART_COST: f64 = 1e10;
 
 /// States of chains at γ_1, replicate after replicate.
 pub type Draws<'a, T> = Vec<Vec<<<T as Target>::Chains<'a> as Chains>::State>>;
-
-/// V of one draw from a rung, and ln of its weight: draws of all rungs together, so weighted, stand for
-/// γ_0, as `Σ weight f` for the mean of f.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Weighted {
-    /// ln γ_1 - ln γ_0.
-    pub value: f64,
-    /// ln of the weight.
-    pub ln_weight: f64,
-}
 
 /// ln of the normalising constant of γ_1 over that of γ_0.
 ///

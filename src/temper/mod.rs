@@ -19,9 +19,9 @@ mod replicate;
 mod target;
 
 pub use engine::{
-    Course, Draws, Options, Walks, Weighted, anneal, ladder, ladder_part, schedule, temper,
-    temper_and_draw, temper_and_weigh,
+    Course, Draws, Options, Walks, anneal, ladder, ladder_part, schedule, temper, temper_and_draw,
+    temper_and_weigh,
 };
 pub use outcome::{Outcome, Round};
-pub use replicate::Found;
+pub use replicate::{Found, Weighted};
 pub use target::{Chains, Target};

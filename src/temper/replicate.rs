@@ -5,7 +5,6 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::bridge::Steps;
-use super::engine::Weighted;
 use super::ladder::Barrier;
 use super::target::{Chains, Target};
 use crate::control::Observer;
@@ -43,6 +42,16 @@ pub(super) struct Replicate<C: Chains> {
     /// States at the target that were kept of the last round, and of the one before until it ends.
     kept: Vec<C::State>,
     last: Option<Walk>,
+}
+
+/// V of one draw from a rung, and ln of its weight: draws of all rungs together, so weighted, stand for
+/// γ_0, as `Σ weight f` for the mean of f.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weighted {
+    /// ln γ_1 - ln γ_0.
+    pub value: f64,
+    /// ln of the weight.
+    pub ln_weight: f64,
 }
 
 /// Values of a round, rung after rung.

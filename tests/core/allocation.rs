@@ -1,6 +1,6 @@
 //! The allocation model against exact values and against its own identities.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use polyabayes::allocation::{
     Ascent, Filter, Limits, Method, Network, Prior, Problem, Sampler, Settings, Sweeps, TokenOrder,
@@ -258,7 +258,7 @@ fn levels(value: &Value) -> Option<Vec<(f64, f64)>> {
     let complete = network(&complete);
     let ln_evidence = exact(&case.network, &case.data);
     // Allocations that differ in the names of equal tokens only make the same tensor.
-    let mut ways: BTreeMap<Vec<Vec<i64>>, usize> = BTreeMap::new();
+    let mut tensors: BTreeSet<Vec<Vec<i64>>> = BTreeSet::new();
     for allocation in 0..n_allocations {
         let mut left = allocation;
         let mut states: Vec<Vec<i64>> = Vec::new();
@@ -274,16 +274,16 @@ fn levels(value: &Value) -> Option<Vec<(f64, f64)>> {
             states.push(state);
         }
         states.sort();
-        *ways.entry(states).or_default() += 1;
+        tensors.insert(states);
     }
     let mut levels: Vec<(f64, f64)> = Vec::new();
-    for (states, n) in ways {
+    for states in tensors {
         let cells: Vec<&[Vec<i64>]> = states.chunk_by(|a, b| a == b).collect();
         let coordinates: Vec<i64> = cells.iter().flat_map(|cell| cell[0].clone()).collect();
         let counts: Vec<i64> = cells.iter().map(|cell| cell.len() as i64).collect();
         let counts = CountTensor::new(sizes.to_vec(), &coordinates, &counts).unwrap();
         let ln_p = exact(&complete, &counts);
-        levels.push((ln_p - (n as f64).ln(), (ln_p - ln_evidence).exp()));
+        levels.push((ln_p, (ln_p - ln_evidence).exp()));
     }
     levels.sort_by(|a, b| a.0.total_cmp(&b.0));
     levels.dedup_by(|from, into| {

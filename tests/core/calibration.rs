@@ -7,7 +7,7 @@
 use polyabayes::CountMatrix;
 use polyabayes::allocation::{Method, Network, Prior, Problem, Settings, Sweeps, evidence, gibbs};
 use polyabayes::counts::CountTensor;
-use polyabayes::math::{dirichlet, gamma_law, ln_beta_variate, ln_factorial};
+use polyabayes::math::{dirichlet, gamma_law, ln_beta_variate};
 use polyabayes::rng::{Key, Purpose, Rng};
 use polyabayes::training::{
     LdaPrior, LdaSampler, PfaPrior, PfaSampler, Sampler, Scheme, TopicStep,
@@ -349,17 +349,16 @@ impl Graph {
     }
 }
 
-/// Counts of the cells of some nodes, and ln of the number of token orders that give them.
-fn counted(tokens: &[Vec<i64>], nodes: &[usize], sizes: &[usize]) -> (CountTensor, f64) {
+/// Counts of the cells of some nodes.
+fn counted(tokens: &[Vec<i64>], nodes: &[usize], sizes: &[usize]) -> CountTensor {
     let mut cells: Vec<Vec<i64>> =
         tokens.iter().map(|token| nodes.iter().map(|&node| token[node]).collect()).collect();
     cells.sort();
     let groups: Vec<&[Vec<i64>]> = cells.chunk_by(|a, b| a == b).collect();
     let coordinates: Vec<i64> = groups.iter().flat_map(|group| group[0].clone()).collect();
     let counts: Vec<i64> = groups.iter().map(|group| group.len() as i64).collect();
-    let orders: f64 = counts.iter().map(|&n| ln_factorial(n as u64)).sum();
     let shape = nodes.iter().map(|&node| sizes[node]).collect();
-    (CountTensor::new(shape, &coordinates, &counts).unwrap(), -orders)
+    CountTensor::new(shape, &coordinates, &counts).unwrap()
 }
 
 /// Rank of ln p of the true allocation among those of a chain, ties in random order.
@@ -367,12 +366,11 @@ fn allocation_rank(graph: &Graph, thin: usize, seed: u64) -> Vec<usize> {
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
     let tokens = graph.tokens(12, &mut rng);
     let everything: Vec<usize> = (0..graph.sizes.len()).collect();
-    let (complete, complete_orders) = counted(&tokens, &everything, &graph.sizes);
-    let (data, orders) = counted(&tokens, &graph.visible, &graph.sizes);
+    let complete = counted(&tokens, &everything, &graph.sizes);
+    let data = counted(&tokens, &graph.visible, &graph.sizes);
     let problem = Problem::new(&graph.network(everything), &complete, None).unwrap();
-    let ln_p = evidence(&problem, &Settings::new(Method::Exact), 0, &()).unwrap().estimate.ln_value;
-    // The tensor has one probability for all its allocations of named tokens.
-    let truth = ln_p - (complete_orders - orders);
+    let exact = evidence(&problem, &Settings::new(Method::Exact), 0, &()).unwrap();
+    let truth = exact.estimate.ln_value;
     let sweeps = Sweeps { burn_in: 12 * thin, n_kept: N_DRAWS * thin };
     let network = graph.network(graph.visible.clone());
     let trace = gibbs(&network, &data, None, sweeps, seed, &()).unwrap().trace;
