@@ -6,6 +6,7 @@
 use rayon::prelude::*;
 
 use super::completion::Completion;
+use super::evidence::LEFT_BY_SAMPLING;
 use super::incomplete::Incomplete;
 use super::release::Release;
 use super::totals::{End, Sums};
@@ -45,12 +46,6 @@ const N_PARTS: usize = 4;
 
 /// Joint states of all hidden nodes, at most.
 const JOINT_STATES: usize = 1 << 12;
-
-/// Share of the evidence that totals beyond the last may have.
-const LEFT: f64 = 1e-6;
-
-/// The most totals that are listed.
-const MOST_TOTALS: usize = 1_000_000;
 
 impl Incomplete {
     /// Evidence by total and expected counts.
@@ -100,7 +95,7 @@ impl Incomplete {
         let totals = Totals {
             shape,
             rate: self.rate,
-            end: self.end(max_total, LEFT),
+            end: self.end(max_total, LEFT_BY_SAMPLING),
             ln_evidence: released.ln_value(),
         };
         let error = released.std_error().hypot(empty.map_or(0.0, |found| found.std_error));
@@ -128,7 +123,7 @@ impl Incomplete {
         let mut starts = vec![Vec::new(); n_blocks];
         for draw in &found.draws[..n_draws] {
             let counts = draw.counts(&self.network, &self.data, &found.hidden);
-            starts[draw.replicate].push(rows_of(problem, &counts));
+            starts[draw.replicate].push(by_row(problem, &counts));
         }
         starts
     }
@@ -190,7 +185,7 @@ fn joined(mut tables: Tables) -> Result<Tables> {
 }
 
 /// Rows of a problem of all families, from their whole tables.
-fn rows_of(problem: &Problem, whole: &[Vec<f64>]) -> Vec<f64> {
+fn by_row(problem: &Problem, whole: &[Vec<f64>]) -> Vec<f64> {
     let tables = problem.margins.iter().zip(whole);
     tables.flat_map(|(laid, whole)| laid.cells().into_iter().map(|cell| whole[cell])).collect()
 }
@@ -289,19 +284,20 @@ impl Totals {
 
     /// Totals to list, until those beyond have next to none of the evidence.
     fn n_totals(&self, runs: &[Draws], observer: &impl Observer) -> Result<usize> {
-        if let End::Drawn(n) = self.end {
-            return Ok((n as usize).saturating_add(1));
-        }
+        let (ln_left, most) = match self.end {
+            End::Drawn(n) => return Ok((n as usize).saturating_add(1)),
+            End::Remainder { ln_left, most } => (ln_left, most as usize),
+        };
         let mut n = 32;
-        while n < MOST_TOTALS {
+        while n < most {
             let left = |run: &Draws| Ok(left(&self.ln_law(run, n, observer)?));
             let left: Vec<f64> = runs.par_iter().map(left).collect::<Result<_>>()?;
-            if left.into_iter().all(|left| left < LEFT) {
+            if left.into_iter().all(|left| left < ln_left.exp()) {
                 break;
             }
             n *= 2;
         }
-        Ok(n.min(MOST_TOTALS))
+        Ok(n.min(most))
     }
 
     fn sums(&self, draws: &Draws, n_totals: usize, observer: &impl Observer) -> Result<Sums> {
@@ -318,7 +314,7 @@ impl Totals {
     }
 }
 
-/// What a law leaves for totals beyond its last.
+/// Probability of totals beyond the last of a law.
 fn left(ln_law: &[f64]) -> f64 {
     1.0 - ln_law.iter().map(|ln_p| ln_p.exp()).sum::<f64>()
 }
@@ -410,7 +406,7 @@ mod tests {
         let found = incomplete.temper(&settings, None, 2, &()).unwrap();
         let listed: LogSum = found.ln_joint.iter().map(|joint| joint.ln_value).collect();
         assert!((listed.ln_sum() - found.evidence.ln_value).abs() < 1e-9);
-        assert!(found.ln_remainder < found.evidence.ln_value + (2.0 * LEFT).ln());
+        assert!(found.ln_remainder < found.evidence.ln_value + (2.0 * LEFT_BY_SAMPLING).ln());
         let shares: f64 = found.posterior.iter().map(|share| share.0).sum();
         assert!((shares - 1.0).abs() < 1e-9);
     }
