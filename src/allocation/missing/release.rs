@@ -27,8 +27,11 @@ use crate::temper;
 /// Standard deviations of the Metropolis steps, in ln of odds.
 const STEPS: [f64; 3] = [0.1, 0.5, 2.0];
 
-/// Metropolis steps in a sweep, the least and the most: they may take as long as the rest of it.
+/// Metropolis steps in a sweep, the least and the most.
 const N_STEPS: [usize; 2] = [4, 32];
+
+/// Time of them, in that of the rest of the sweep: what moves them moves little else.
+const STEPS_SHARE: usize = 8;
 
 /// Cost of weighing a cell and of dividing its tokens, in draws of one number by other kernels.
 const CELL_COST: f64 = 1e3;
@@ -63,7 +66,7 @@ impl<'a> Release<'a> {
         rows.sort_unstable();
         rows.dedup();
         let [least, most] = N_STEPS;
-        let n_steps = problem.counts.len() / problem.missing.len().max(1);
+        let n_steps = STEPS_SHARE * problem.counts.len() / problem.missing.len().max(1);
         let n_steps = if rows.is_empty() { 0 } else { n_steps.clamp(least, most) };
         Release { tables, shape, rate, starts, rows, members: tables.members(), n_steps }
     }

@@ -285,6 +285,20 @@ def test_tempering_finds_rare_tables_under_which_missing_cells_hold_most() -> No
     assert (found.std_errors[:60] < 0.2).all()
 
 
+def test_as_many_missing_tokens_as_observed_ones_are_found() -> None:
+    """Many missing tokens and the tables hold each other: neither moves far, given the other."""
+    model, counts = AllocationModel.nmf(1, rate=1 / 2000), [[2000, 1], [0, 2]]
+    observed = [[True, True], [False, True]]
+    exact = model.predict_missing(counts, "exact", observed=observed)
+    found = model.predict_missing(
+        counts, "tempered", observed=observed, n_samples=256, n_replicates=16, random_state=0
+    )
+    assert exact.expected_counts[0] > 1500
+    assert abs(found.evidence.value - exact.evidence.value) < 4 * found.evidence.std_error < 1
+    error = found.expected_std_errors[0]
+    assert abs(found.expected_counts[0] - exact.expected_counts[0]) < 4 * error < 400
+
+
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_a_total_without_missing_tokens_is_that_of_empty_cells() -> None:
     """Hundreds of tokens are missing: none is e^-120 times as likely, and found nevertheless."""
