@@ -7,16 +7,16 @@ use rayon::prelude::*;
 
 use super::completion::Completion;
 use super::evidence::LEFT_BY_SAMPLING;
-use super::incomplete::Incomplete;
+use super::incomplete::{Incomplete, joined};
+use super::piles::Law;
 use super::release::Release;
 use super::totals::{End, Sums};
-use crate::allocation::ascent::decomposition::Tables;
 use crate::allocation::evidence::Settings;
 use crate::allocation::memory::Load;
 use crate::allocation::model::problem::Problem;
 use crate::allocation::posterior::{Posterior, posterior};
 use crate::control::Observer;
-use crate::error::{Error, Result, array_of};
+use crate::error::{Result, array_of};
 use crate::math::{LogSum, ln_add, ln_factorial, ln_rising};
 use crate::rng::{Key, Purpose};
 use crate::temper::{Options, Outcome, Target as _, Weighted, temper_and_weigh};
@@ -35,7 +35,7 @@ const KEPT: [usize; 2] = [32, 1024];
 
 /// Cost of a round of a ladder of the second path that may be the last, in draws of one number, and
 /// its scans: totals and expected counts take more draws than the evidence.
-const CHEAP: f64 = 2e8;
+const CHEAP: f64 = 4e8;
 const CHEAP_SCANS: [usize; 2] = [128, 1024];
 
 /// Draws of a replicate from all rungs, about, by which totals are weighed.
@@ -43,9 +43,6 @@ const N_WEIGHTED: usize = 4096;
 
 /// Parts of the draws of a replicate that are compared, beside the replicates.
 const N_PARTS: usize = 4;
-
-/// Joint states of all hidden nodes, at most.
-const JOINT_STATES: usize = 1 << 12;
 
 impl Incomplete {
     /// Evidence by total and expected counts.
@@ -61,20 +58,23 @@ impl Incomplete {
         observer: &impl Observer,
     ) -> Result<Completion> {
         let Incomplete { network, data, .. } = self;
-        let tables = joined(self.tables()?)?;
+        let mut tables = self.tables()?;
+        tables.problem = joined(tables.problem)?;
+        let law = Law::new(&self.problem, &tables)?;
         let n_replicates = settings.n_replicates();
         let (n_rows, n_missing) = (tables.problem.n_rows(), tables.problem.missing.len());
         let draws = |[least, most]: [usize; 2], n: usize| (HELD / n.max(1)).clamp(least, most);
         let (n_starts, n_kept) = (draws(STARTS, n_rows), draws(KEPT, n_missing));
-        let n_shares =
-            n_starts * n_rows + n_kept * n_missing + MAX_CHAINS * (2 * n_rows + n_missing);
+        let n_shares = n_starts * n_rows
+            + n_kept * n_missing
+            + MAX_CHAINS * (3 * n_rows + 2 * n_missing + law.n_held());
         Load { n_shares: n_replicates * n_shares, ..Load::default() }.check(1)?;
 
         let problem = Problem::new(network, data, self.order.as_deref())?;
         let found = posterior(&problem, settings, n_replicates * n_starts, seed, observer)?;
         let shape = self.concentration + problem.n_tokens() as f64;
         let starts = self.starts(&found, &tables.problem, n_replicates);
-        let release = Release::new(&tables, shape, self.rate, starts);
+        let release = Release::new(&tables, &law, shape, self.rate, starts);
         let [least, most] = CHEAP_SCANS;
         let options = Options {
             n_replicates,
@@ -170,18 +170,6 @@ impl Incomplete {
         }
         Ok(completion)
     }
-}
-
-/// The tables with all hidden nodes in one clique: their tokens are drawn together.
-fn joined(mut tables: Tables) -> Result<Tables> {
-    let cliques = &tables.problem.plan.cliques;
-    if cliques.len() > 1 {
-        let node = cliques.iter().flat_map(|clique| &clique.nodes).next().copied().unwrap_or(0);
-        let problem = "has too many joint states with the other hidden nodes to be drawn with them";
-        let plan = tables.problem.plan.joined(JOINT_STATES);
-        tables.problem.plan = plan.ok_or(Error::Graph { node, problem })?;
-    }
-    Ok(tables)
 }
 
 /// Rows of a problem of all families, from their whole tables.
@@ -325,6 +313,7 @@ mod tests {
     use crate::allocation::evidence::{Method, Sampler};
     use crate::allocation::model::network::{Network, Prior};
     use crate::counts::CountTensor;
+    use crate::error::Error;
     use crate::rng::{LANES, Lanes};
     use crate::temper::Chains as _;
 
@@ -377,12 +366,14 @@ mod tests {
     fn chains_go_on_from_where_they_were_saved() {
         let (network, data, missing) = cases().swap_remove(0);
         let incomplete = Incomplete::new(&network, &data, &missing, 0.5, None).unwrap();
-        let tables = joined(incomplete.tables().unwrap()).unwrap();
+        let mut tables = incomplete.tables().unwrap();
+        tables.problem = joined(tables.problem).unwrap();
+        let law = Law::new(&incomplete.problem, &tables).unwrap();
         let problem = Problem::new(&network, &data, None).unwrap();
         let settings = Settings::new(Method::Sample(Sampler::Tempered));
         let found = posterior(&problem, &settings, 40, 1, &()).unwrap();
         let starts = incomplete.starts(&found, &tables.problem, 4);
-        let release = Release::new(&tables, 8.0, 0.5, starts);
+        let release = Release::new(&tables, &law, 8.0, 0.5, starts);
         let mut rng = Key::new(1, Purpose::Score).rng();
         let mut chains = release.chains(2, &mut rng, &()).unwrap();
         let betas: Lanes = std::array::from_fn(|lane| lane as f64 / (LANES - 1) as f64);
