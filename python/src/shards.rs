@@ -23,6 +23,7 @@ type ChainState<'py> = (u64, Vec<f64>, u64, Option<PyReadonlyArray1<'py, f64>>);
 /// of exposures and tokens.
 type Exposed<'py> =
     (PyReadonlyArray1<'py, u64>, PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, u32>);
+type NewExposed<'py> = (Bound<'py, PyArray1<u64>>, Numbers<'py>, Numbers<'py>);
 type Table<'py> = Bound<'py, PyArray2<f64>>;
 type Topics<'py> = Bound<'py, PyArray1<u16>>;
 type Numbers<'py> = Bound<'py, PyArray1<u32>>;
@@ -146,7 +147,7 @@ pub(crate) fn exposed_of_part<'py>(
     n_topics: usize,
     exposures: PyReadonlyArray1<'py, u32>,
     n_jobs: usize,
-) -> PyResult<Vec<(Bound<'py, PyArray1<u64>>, Numbers<'py>, Numbers<'py>)>> {
+) -> PyResult<Vec<NewExposed<'py>>> {
     let (part, topics, exposures) = (blocks.to_core()?, topics.as_slice()?, exposures.as_slice()?);
     let work = |_: &detach::Watch| training::exposed_of_part(part, topics, n_topics, exposures);
     let found = detach::run(py, n_jobs, None, work)?.uninterrupted()?;
