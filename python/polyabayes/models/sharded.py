@@ -33,8 +33,8 @@ from polyabayes.exceptions import (
     argument,
 )
 from polyabayes.models.fitting import Schedule
-from polyabayes.scale import shard_sweeps
 from polyabayes.scale import exposures as exposure_files
+from polyabayes.scale import shard_sweeps
 from polyabayes.scale.executors import Workers, n_workers, sharing
 from polyabayes.scale.exposures import Exposures, Tokens
 from polyabayes.scale.shard_sweeps import ShardTraining, SweepOrder

@@ -19,7 +19,7 @@ _ALIGNMENT = 64
 
 
 def append_arrays(stream: BinaryIO, arrays: Iterable[NDArray[Any]]) -> None:
-    """Write arrays in the byte order of all machines; the next one begins where it can be mapped."""
+    """Write arrays, in the same byte order on all machines."""
     for array in arrays:
         np.save(stream, array.astype(array.dtype.newbyteorder("<"), copy=False), allow_pickle=False)
         align(stream)

@@ -20,7 +20,7 @@ from polyabayes._support.files import reading, replacing
 from polyabayes.exceptions import FileAccessError, FileFormatError
 from polyabayes.scale.array_files import append_arrays, damaged
 from polyabayes.scale.exposures import read_exposures
-from polyabayes.scale.shards import ARRAYS, HEADERS, Shard
+from polyabayes.scale.shards import HEADERS, Shard
 from polyabayes.scale.token_order import Blocks, TokenOrder, write_order
 
 __all__ = [

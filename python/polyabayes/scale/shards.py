@@ -360,11 +360,10 @@ def write_shards(
     Parameters
     ----------
     corpus : Corpus, matrix, AnnData, path or iterable of Corpus or matrix
-        The documents, with their exposures where a Corpus has them; or blocks of them in order, over the same words; or a file larger than
-        memory: LDA-C, ``.ldac``, ``.dat`` or ``.lda-c``, perhaps gzipped; ``.parquet`` with the
-        columns ``document``, ``word`` and ``count``, the rows of a document one after another.
-    folder : path-like
-        Where to write; made where it is missing. What it holds of shards is replaced.
+        The documents, with their exposures where a Corpus has them; or blocks of them in order,
+        over the same words; or a file larger than memory: LDA-C, ``.ldac``, ``.dat`` or
+        ``.lda-c``, perhaps gzipped; ``.parquet`` with the columns ``document``, ``word`` and
+        ``count``, the rows of a document one after another.
     n_shards : int, optional
         How many; by default of 32 million tokens each.
     layer : str, optional

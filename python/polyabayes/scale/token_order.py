@@ -145,7 +145,7 @@ def write_order(path: Path, shard: Shard) -> NDArray[np.uint32]:
 def rows(
     shard: Shard, start: int, stop: int, exposures: Exposures | None = None
 ) -> _core.Documents:
-    """Documents of a shard, in memory; with their exposures where those of all documents are given."""
+    """Documents of a shard, in memory, with their exposures where those of all are given."""
     indptr, indices, data = (np.asarray(shard.array(name)) for name in ARRAYS)
     cells = slice(int(indptr[start]), int(indptr[stop]))
     offsets = indptr[start : stop + 1] - indptr[start]
