@@ -576,7 +576,8 @@ class LatentDirichletAllocation(TopicModel):
         priors = self._priors(n_components)
         alpha, beta, learned = priors.values()
         new = partial(_core.ShardedChain.lda, shards.n_words, schedule=schedule, **priors)
-        return ShardedModel(alpha, beta, False, learned, learned, new), priors
+        model = ShardedModel(alpha, beta, False, learned, learned, False, None, new)
+        return model, priors
 
     def _priors(self, n_components: int) -> dict[str, Any]:
         """Alpha, beta, and whether these are the means of priors and learned."""

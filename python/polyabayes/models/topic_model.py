@@ -131,7 +131,7 @@ class TopicModel(FittedModel):
             Present for scikit-learn.
         exposure : float or array of shape (n_documents,), optional
             Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
-            only. Default: those of the corpus, else 1.
+            only. Default: those of the corpus or the shards, else 1.
         eval_corpus : like `X`, optional
             Held-out documents, a Corpus where they have exposures, whose nats per token go to
             ``trace_``, by a few short annealing runs each.
@@ -157,8 +157,7 @@ class TopicModel(FittedModel):
             unreadable; before any work. If shards are damaged or changed, or what they need cannot
             be written.
         InvalidArgumentError
-            If shards are trained on with exposures, which they do not hold, or by NMF, which has no
-            topics of tokens to keep beside them.
+            If shards are trained on by NMF, which has no topics of tokens to keep beside them.
         WorkerError
             If a worker died, and its engine did not run its tasks again: the same call with a new
             executor goes on from `checkpoint`.
@@ -185,13 +184,9 @@ class TopicModel(FittedModel):
         check_executor_for(X, executor)
         with all_or_nothing(self):
             if isinstance(X, Shards):
-                if exposure is not None:
-                    raise InvalidArgumentError(
-                        f"{argument('exposure')} is for documents in memory: shards hold no sizes "
-                        "of their documents"
-                    )
+                shards = exposed(self, X, exposure)
                 looks = self._looks(self._take_sharded, eval_corpus, eval_every, callback)
-                return self._fit_shards(X, looks, executor)
+                return self._fit_shards(shards, looks, executor)
             return self._fit(X, exposure, eval_corpus, eval_every, callback)
 
     def _fit_shards(
