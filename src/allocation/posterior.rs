@@ -87,7 +87,8 @@ pub fn posterior(
     if let Some(ln_sum) = ln_only {
         problem.check_total()?;
         Load { n_draws, n_of_draw, ..Load::default() }.check(1)?;
-        let groups: Vec<_> = (0..).zip(&problem.counts).map(|(cell, &n)| (cell, n as u32)).collect();
+        let groups: Vec<_> =
+            (0..).zip(&problem.counts).map(|(cell, &n)| (cell, n as u32)).collect();
         let values = vec![0; groups.len() * hidden.len()];
         let draw = Draw { replicate: 0, ln_law: ln_sum + constant, groups, values };
         let draws = vec![draw; n_draws];
