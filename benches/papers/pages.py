@@ -103,13 +103,36 @@ def ranks_named() -> str:
     return table(["a", "method", "right", "true rank: rank named"], lines)
 
 
+def bounds_of_cora() -> str:
+    """Figures 3 to 5 of the witness search by the number of steps, the middle prior."""
+    rows = [row for row in kept("witness-fig3-5")["rows"] if row["lambda"] == 10]
+    return pivot(rows, "quantity", "steps", "nats a token", "{:.4g}")
+
+
+def statements() -> str:
+    """Section 3 of the allocation model: sums of probabilities, and differences between graphs."""
+    lines = [
+        [
+            row["prior"],
+            f"`{row['graph']}`",
+            f"{row['ln of the sum - ln p(T)']:.0e}",
+            f"{row['largest difference from the first']:.2g}",
+        ]
+        for row in kept("bam-section3")["rows"]
+    ]
+    head = ["prior", "graph", "ln of the sum - ln p(T)", "largest difference from the first"]
+    return table(head, lines)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     **{f"sizes-{paper}": partial(sizes, paper) for paper in PAPERS},
     "l2r-fig2": partial(by_method, "l2r-fig2", "KL", 10_000, "{:.1e}"),
     "l2r-fig2-all": partial(by_method, "l2r-fig2-all", "largest |ln p̂ - ln p|", 1_000, "{:.2g}"),
     "eltm-fig1-2": errors_of_estimators,
     "eltm-fig3-5": numbers_named,
+    "bam-section3": statements,
     "bam-fig10-ranks": ranks_named,
+    "witness-fig3-5": bounds_of_cora,
 }
 
 

@@ -45,8 +45,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::shards::{
-        PyFirstTopics, ShardedChain, ShardedStart, count_part, ln_urns_of_part, order_tokens,
-        order_topics, sweep_part,
+        PyFirstTopics, ShardedChain, ShardedStart, count_part, exposed_of_part, ln_urns_of_part,
+        order_tokens, order_topics, sweep_part,
     };
     #[pymodule_export]
     use super::training::{FitResult, FitState, fit_lda, fit_nmf, fit_pfa, transform_nmf};

@@ -33,8 +33,10 @@ from polyabayes.exceptions import (
     argument,
 )
 from polyabayes.models.fitting import Schedule
+from polyabayes.scale import exposures as exposure_files
 from polyabayes.scale import shard_sweeps
 from polyabayes.scale.executors import Workers, n_workers, sharing
+from polyabayes.scale.exposures import Exposures, Tokens
 from polyabayes.scale.shard_sweeps import ShardTraining, SweepOrder
 from polyabayes.scale.shards import Shards, even_cuts
 
@@ -60,8 +62,11 @@ class ShardedModel(NamedTuple):
         Dirichlet parameter of the topics from which to start.
     blocked : bool
         Whether topics are drawn given weights of their document, which are drawn first.
-    tables, lengths : bool
-        Whether the parameters need tables of topics, and lengths of documents.
+    tables, lengths, exposed : bool
+        Whether the parameters need tables of topics, lengths of documents, and, where these have
+        exposures, the tokens of every topic by exposure.
+    exposures : Exposures or None
+        Exposures of documents.
     chain : callable
         Gives the chain for ``counts`` of words by topic, and for a ``state`` of it or None.
     """
@@ -71,6 +76,8 @@ class ShardedModel(NamedTuple):
     blocked: bool
     tables: bool
     lengths: bool
+    exposed: bool
+    exposures: Exposures | None
     chain: Callable[..., _core.ShardedChain]
 
 
@@ -130,8 +137,10 @@ class ShardedChain:
         text = json.dumps(identity, sort_keys=True, default=str)
         name = hashlib.sha256(text.encode()).hexdigest()[:12]
         self._path = StateFolder(folder, "training").make(_STATE)
+        folder = folder.resolve()
+        exposures = None if model.exposures is None else folder / f"exposures.{name}"
         self._training = ShardTraining(
-            shards.shards, folder.resolve(), name, shards.longest, schedule.seed, n_jobs
+            shards.shards, folder, name, shards.longest, schedule.seed, n_jobs, exposures
         )
         self._groups = _groups(shards, executor)
         self._lengths = np.zeros(0, np.uint32)
@@ -142,6 +151,8 @@ class ShardedChain:
     @contextmanager
     def ready(self) -> Iterator[int]:
         """Bring the chain to where it was written down, or to its start; give the sweeps done."""
+        if self._model.exposures is not None and self._training.exposures is not None:
+            exposure_files.write_exposures(self._training.exposures, self._model.exposures)
         with self._sent(self._training):
             found = dict(self._numbered(shard_sweeps.inspect_shards, self._model.lengths))
         inspected = [found[number] for number in range(len(self._groups))]
@@ -171,11 +182,10 @@ class ShardedChain:
     def sweep(self) -> None:
         """One sweep over all tokens and parameters."""
         n_sweeps = self.n_sweeps
-        weights, scale, a = self._sampler.weights()
         states = _of_chain(n_sweeps), _of_chain(n_sweeps + 1)
-        counts, n_tables = self._swept(states, None, n_sweeps + 1, (weights, scale, a))
-        del weights
-        interruption = self._sampler.advance(counts, n_tables, self._lengths)
+        counts, n_tables = self._swept(states, None, n_sweeps + 1, self._sampler.weights())
+        with self._exposed(states[1], self._model.exposed) as exposed:
+            interruption = self._sampler.advance(counts, n_tables, self._lengths, exposed)
         self._counts = counts
         self._write_chain()
         if interruption is not None:
@@ -187,8 +197,10 @@ class ShardedChain:
 
     def ln_joint(self) -> float:
         """Ln of the joint density of the current state."""
-        sums = self._ln_urns(_of_chain(self.n_sweeps), self._sampler.pseudo_counts)
-        return self._sampler.ln_joint(self._counts, *sums)
+        state = _of_chain(self.n_sweeps)
+        sums = self._ln_urns(state, self._sampler.pseudo_counts)
+        with self._exposed(state, True) as exposed:
+            return self._sampler.ln_joint(self._counts, *sums, exposed)
 
     @property
     def _sampler(self) -> _core.ShardedChain:
@@ -224,15 +236,16 @@ class ShardedChain:
         return f"shards {group[0]:,} to {group[-1]:,}"
 
     def _swept(
-        self, states: tuple[str, str], run: int | None, sweep: int, phi: tuple[Any, Any, Any]
+        self, states: tuple[str, str], run: int | None, sweep: int, phi: tuple[Any, Any, Any, Any]
     ) -> tuple[Counts, NDArray[np.uint64]]:
         """Draw the topics of all tokens: their counts, and the tables of each topic."""
-        weights, scale, a = phi
+        weights, scale, a, rates = phi
         path = self._training.folder / f"weights.{self._training.name}.{states[1]}.npy"
         with replacing(path) as stream:
             np.save(stream, weights, allow_pickle=False)
         tables = self._model.tables and run is None
-        order = SweepOrder(*states, run, sweep, path, scale, a, self._model.blocked, tables)
+        blocked = self._model.blocked
+        order = SweepOrder(*states, run, sweep, path, scale, a, rates, blocked, tables)
         totals, n_tables = np.zeros(weights.shape, np.uint32), np.zeros(len(a), np.uint64)
         for counts, of_group in self._run(shard_sweeps.sweep_shards, order):
             totals += counts
@@ -258,6 +271,21 @@ class ShardedChain:
     def _ln_urns(self, state: str, a: NDArray[np.float64]) -> tuple[int, int]:
         found = list(self._run(shard_sweeps.ln_urns, state, a))
         return sum(urns for urns, _ in found), sum(lengths for _, lengths in found)
+
+    @contextmanager
+    def _exposed(self, state: str, needed: bool) -> Iterator[list[Tokens]]:
+        """Tokens of every topic by exposure, where documents have exposures and it is `needed`."""
+        if self._model.exposures is None or not needed:
+            yield []
+            return
+        n_topics = len(self._model.alpha)
+        for _ in self._run(shard_sweeps.tally_exposures, state, n_topics):
+            pass
+        shards = self._shards
+        paths = [shard_sweeps.exposed_path(self._training, shard, state) for shard in shards]
+        yield [part for path in paths for part in exposure_files.read_tokens(path)]
+        for path in paths:
+            path.unlink(missing_ok=True)
 
     def _renumber(self, before: str, after: str, numbers: NDArray[np.uint16]) -> None:
         for _ in self._run(shard_sweeps.renumber_topics, before, after, numbers):
@@ -379,10 +407,10 @@ class ShardedChain:
     ) -> None:
         """Replace the state; then topics of tokens in other states than these are not needed."""
         write_arrays(self._path, {**self._identity, **header}, arrays)
-        prefix, suffix = f".{self._training.name}.", ".topics"
+        prefix, kept = f".{self._training.name}.", {f"{state}.topics" for state in states}
         try:
-            for path in self._training.folder.glob(f"shard-*{prefix}*{suffix}"):
-                if path.name.partition(prefix)[2].removesuffix(suffix) not in states:
+            for path in self._training.folder.glob(f"shard-*{prefix}*.*"):
+                if path.name.partition(prefix)[2] not in kept:
                     path.unlink(missing_ok=True)
         except OSError as error:
             raise FileAccessError(
@@ -413,6 +441,8 @@ def fingerprint(shards: Shards) -> str:
     """Hash of the counts and of the words, and of how they are divided."""
     words = None if shards.vocabulary is None else shards.vocabulary.tolist()
     digest = hashlib.sha256(json.dumps([shards.n_words, words], ensure_ascii=False).encode())
+    if shards.replaced_exposure is not None:
+        digest.update(shards.replaced_exposure.tobytes())
     for shard in shards:
         digest.update(json.dumps([shard.n_documents, shard.digests], sort_keys=True).encode())
     return digest.hexdigest()[:16]

@@ -15,7 +15,7 @@ use crate::rng::{Key, Purpose};
 
 /// Consecutive documents and the topics of their tokens, in the order of the words.
 pub(in crate::training) struct Block {
-    pub(super) documents: Range<usize>,
+    pub(in crate::training) documents: Range<usize>,
     /// Documents of the corpus before the matrix at hand.
     documents_before: usize,
     /// First token of each word, and the end.
@@ -156,7 +156,7 @@ impl Block {
         })
     }
 
-    pub(super) fn n_tokens(&self) -> usize {
+    pub(in crate::training) fn n_tokens(&self) -> usize {
         self.topics.len()
     }
 

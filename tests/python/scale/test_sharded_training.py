@@ -61,6 +61,9 @@ PFA_MODELS: dict[str, dict[str, Any]] = {
     "blocked": {"sampler": "blocked"},
     "blocked gamma": {"prior": "gamma", "sampler": "blocked", "burn_in": 1},
 }
+# Of documents of different exposures.
+EXPOSED_MODELS = {f"exposed {kind}": options for kind, options in PFA_MODELS.items()}
+EXPOSED = CORPUS.with_exposure(np.random.default_rng(1).choice([0.5, 1.0, 1.5, 3.7], 82))
 
 
 def lda(kind: str, **options: Any) -> pb.LatentDirichletAllocation:
@@ -71,12 +74,18 @@ def new_model(kind: str, **options: Any) -> Any:
     """LDA or Poisson factor analysis."""
     if kind in MODELS:
         return lda(kind, **options)
-    return pb.PoissonFactorAnalysis(4, **{**SETTINGS, **PFA_MODELS[kind], **options})
+    own = (PFA_MODELS | EXPOSED_MODELS)[kind]
+    return pb.PoissonFactorAnalysis(4, **{**SETTINGS, **own, **options})
+
+
+def corpus_of(kind: str) -> pb.Corpus:
+    return EXPOSED if kind in EXPOSED_MODELS else CORPUS
 
 
 @cache
 def in_memory(kind: str) -> Any:
-    return new_model(kind).fit(CORPUS, eval_corpus=CORPUS[:5], eval_every=4)
+    corpus = corpus_of(kind)
+    return new_model(kind).fit(corpus, eval_corpus=corpus[:5], eval_every=4)
 
 
 @pytest.fixture(autouse=True)
@@ -107,14 +116,44 @@ def assert_same(found: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("n_shards", [1, 2, 5])
-@pytest.mark.parametrize("kind", [*MODELS, *PFA_MODELS])
+@pytest.mark.parametrize("kind", [*MODELS, *PFA_MODELS, *EXPOSED_MODELS])
 def test_shards_give_the_bits_of_memory(tmp_path: Path, kind: str, n_shards: int) -> None:
-    shards = pb.write_shards(CORPUS, tmp_path, n_shards)
+    corpus = corpus_of(kind)
+    shards = pb.write_shards(corpus, tmp_path, n_shards)
     assert len(shards) == n_shards
-    model = new_model(kind).fit(shards, eval_corpus=CORPUS[:5], eval_every=4)
+    model = new_model(kind).fit(shards, eval_corpus=corpus[:5], eval_every=4)
     assert_same(model, in_memory(kind))
     # Nothing is left beside the shards.
     assert len(list(tmp_path.iterdir())) == n_shards + 1
+
+
+def test_exposures_are_those_of_the_call_of_the_shards_or_none(tmp_path: Path) -> None:
+    exposed, plain = in_memory("exposed gap"), in_memory("gap")
+    shards = pb.write_shards(CORPUS, tmp_path / "plain", 3)
+    model = new_model("gap").fit(shards, exposure=EXPOSED.exposure)
+    np.testing.assert_array_equal(model.components_, exposed.components_)
+    model = new_model("gap").fit(shards, exposure=1.0)
+    np.testing.assert_array_equal(model.components_, plain.components_)
+    shards = pb.write_shards(EXPOSED, tmp_path / "exposed", 3)
+    model = new_model("gap").fit(shards.with_exposure(None))
+    np.testing.assert_array_equal(model.components_, plain.components_)
+    # LDA takes lengths as given.
+    model = lda("fixed").fit(shards)
+    np.testing.assert_array_equal(model.components_, in_memory("fixed").components_)
+    state = {"checkpoint": tmp_path / "state"}
+    new_model("gap", **state).fit(shards)
+    with pytest.raises(InvalidArgumentError, match="its corpus is"):
+        new_model("gap", **state).fit(shards.with_exposure(2.0))
+    with pytest.raises(InvalidArgumentError, match="exposure"):
+        new_model("gap").fit(shards, exposure=[1.0, 2.0])
+
+
+def test_different_exposures_of_many_documents_of_threads(tmp_path: Path) -> None:
+    exposure = np.random.default_rng(2).gamma(3.0, size=82)
+    shards = pb.write_shards(CORPUS.with_exposure(exposure), tmp_path, 2)
+    model = new_model("beta-gamma-gamma", n_jobs=2).fit(shards)
+    expected = new_model("beta-gamma-gamma", n_jobs=1).fit(CORPUS, exposure=exposure)
+    assert_same(model, expected)
 
 
 def test_shards_without_tokens(tmp_path: Path) -> None:
@@ -162,12 +201,14 @@ def processes(request: pytest.FixtureRequest) -> Iterator[ProcessPoolExecutor]:
 
 
 @pytest.mark.parametrize("n_shards", [1, 2, 5])
-@pytest.mark.parametrize("kind", ["learned", "fixed", "beta-gamma-gamma", "blocked"])
+@pytest.mark.parametrize(
+    "kind", ["learned", "fixed", "beta-gamma-gamma", "blocked", "exposed beta-gamma-gamma"]
+)
 def test_processes_give_the_bits_of_memory(
     tmp_path: Path, processes: Executor, kind: str, n_shards: int
 ) -> None:
-    shards = pb.write_shards(CORPUS, tmp_path, n_shards)
-    held_out = {"eval_corpus": CORPUS[:5], "eval_every": 4}
+    shards = pb.write_shards(corpus_of(kind), tmp_path, n_shards)
+    held_out = {"eval_corpus": corpus_of(kind)[:5], "eval_every": 4}
     model = new_model(kind).fit(shards, executor=processes, **held_out)
     assert_same(model, in_memory(kind))
 
@@ -210,13 +251,14 @@ def disk_full(path: Path) -> None:
 
 @pytest.mark.parametrize("n_files", [1, 5, 8, 18, 29, 50])
 @pytest.mark.parametrize("how", [interrupt, disk_full])
-@pytest.mark.parametrize("kind", ["starts", "beta-gamma-gamma"])
+@pytest.mark.parametrize("kind", ["starts", "beta-gamma-gamma", "exposed beta-gamma-gamma"])
 def test_what_was_broken_off_goes_on_to_the_same_bits(
     tmp_path: Path, kind: str, how: Any, n_files: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shards = pb.write_shards(CORPUS, tmp_path / "shards", 3)
+    corpus = corpus_of(kind)
+    shards = pb.write_shards(corpus, tmp_path / "shards", 3)
     model = new_model(kind, checkpoint=tmp_path / "state")
-    held_out = {"eval_corpus": CORPUS[:5], "eval_every": 4}
+    held_out = {"eval_corpus": corpus[:5], "eval_every": 4}
     with monkeypatch.context() as patch:
         patch.setattr(shard_sweeps, "replacing", StopAfter(n_files, how))
         with pytest.raises((KeyboardInterrupt, FileAccessError)) as caught:
@@ -232,7 +274,8 @@ def test_what_was_broken_off_goes_on_to_the_same_bits(
     np.testing.assert_array_equal(again.last_sample_[1], in_memory(kind).last_sample_[1])
     assert again.trace_.log_joint[-1] == in_memory(kind).trace_.log_joint[-1]
     # One state is kept: of each shard, beside the order of its tokens, and of the chain.
-    assert len(list((tmp_path / "state").iterdir())) == 7
+    n_files = 8 if corpus.exposure is not None else 7
+    assert len(list((tmp_path / "state").iterdir())) == n_files
 
 
 SCRIPT = """
@@ -380,8 +423,6 @@ def test_what_shards_cannot_do_is_said(tmp_path: Path) -> None:
         pb.LatentDirichletAllocation(4, fit_method="em").fit(shards)
     with pytest.raises(InvalidArgumentError, match="topic weights for each document"):
         pb.PoissonFactorAnalysis(4, prior="nmf").fit(shards)
-    with pytest.raises(InvalidArgumentError, match="shards hold no sizes"):
-        pb.PoissonFactorAnalysis(4).fit(shards, exposure=2.0)
     with ThreadPoolExecutor(1) as pool, pytest.raises(InvalidArgumentError, match="write_shards"):
         pb.PoissonFactorAnalysis(4).fit(CORPUS, executor=pool)
     with pytest.raises(InvalidArgumentError, match="exposure"):
