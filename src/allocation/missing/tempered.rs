@@ -89,8 +89,9 @@ impl Incomplete {
         observer.check_stop()?;
         let empty = found.tempering.as_ref().map(Outcome::estimate);
         let constant = problem.ln_total(self.rate);
-        let ln_empty = constant
-            + empty.map_or(problem.ln_visible + problem.ln_arrangements, |found| found.ln_value);
+        // Without tempering there is but one allocation.
+        let ln_only = found.draws.first().map_or(0.0, |draw| draw.ln_law);
+        let ln_empty = constant + empty.map_or(ln_only, |found| found.ln_value);
         let released = released.raised(ln_empty);
         let totals = Totals {
             shape,
