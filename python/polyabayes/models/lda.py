@@ -364,7 +364,7 @@ class LatentDirichletAllocation(TopicModel):
                 f"shards are trained on by Gibbs sampling only: leave out {argument('fit_method')}"
             )
         corpus = exposed(self, as_corpus(X, "X"), exposure)
-        n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
+        n_components = self._n_topics()
         max_iter = checks.whole_number("max_iter", self.max_iter, 1, _MOST_ITERATIONS)
         tol = checks.not_negative_number("tol", self.tol)
         pseudo_count = 0.1 if self.topic_word_prior is None else self.topic_word_prior

@@ -428,6 +428,11 @@ class PoissonFactorAnalysis(TopicModel):
             raise InvalidArgumentError(_NO_LIKELIHOOD)
         return CoreParts("gamma_poisson", (self.shape_, self.probability_, self.components_))
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        checks.choice("prior", self.prior, PRIORS)
+        checks.choice("sampler", self.sampler, SAMPLERS)
+
     def _training(self, corpus: Corpus, n_components: int) -> partial[_core.FitResult]:
         prior = checks.choice("prior", self.prior, PRIORS)
         sampler = checks.choice("sampler", self.sampler, SAMPLERS)

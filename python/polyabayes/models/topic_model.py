@@ -52,6 +52,7 @@ from polyabayes.scale.shards import Shards
 # The first sweeps set the topics to their mean: on AP this saves a quarter of the sweeps.
 _WARM_UP = 30
 _MOST_SWEEPS = 10**9
+_MOST_TOPICS = 2**16 - 1
 
 # Fields of the schedule that two runs must share for one to resume the other.
 _KEPT_OF_SCHEDULE = ("burn_in", "warm_up", "thin", "start_sweeps", "n_init", "seed")
@@ -190,7 +191,7 @@ class TopicModel(FittedModel):
     def _fit_shards(
         self, shards: Shards, looks: EvaluationSchedule, executor: Executor | None
     ) -> Self:
-        n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
+        n_components = self._n_topics()
         schedule = self._schedule()
         checks.whole_number("checkpoint_every", self.checkpoint_every)
         if not shards.n_tokens:
@@ -220,7 +221,7 @@ class TopicModel(FittedModel):
         callback: Callable[[Self], Any] | None,
     ) -> Self:
         corpus = exposed(self, as_corpus(X, "X"), exposure)
-        n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
+        n_components = self._n_topics()
         schedule = self._schedule()
         every = checks.whole_number("checkpoint_every", self.checkpoint_every)
         if not corpus.n_tokens:
@@ -403,6 +404,14 @@ class TopicModel(FittedModel):
             **{name: _plain(value) for name, value in parameters.items()},
             **kept,
         }
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that are wrong whatever the documents."""
+        self._n_topics()
+        self._schedule()
+
+    def _n_topics(self) -> int:
+        return checks.whole_number("n_components", self.n_components, 1, _MOST_TOPICS)
 
     def _schedule(self) -> Schedule:
         max_iter = checks.whole_number("max_iter", self.max_iter, 1, _MOST_SWEEPS)
