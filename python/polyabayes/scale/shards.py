@@ -365,6 +365,8 @@ def write_shards(
         over the same words; or a file larger than memory: LDA-C, ``.ldac``, ``.dat`` or
         ``.lda-c``, perhaps gzipped; ``.parquet`` with the columns ``document``, ``word`` and
         ``count``, the rows of a document one after another.
+    folder : path-like
+        Where to write; made where it is missing. What it holds of shards is replaced.
     n_shards : int, optional
         How many; by default of 32 million tokens each.
     layer : str, optional
