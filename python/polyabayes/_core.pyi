@@ -29,6 +29,7 @@ __all__ = [
     "check_score",
     "completion",
     "count_part",
+    "exact_value",
     "exposed_of_part",
     "fit_em",
     "fit_lda",
@@ -36,11 +37,18 @@ __all__ = [
     "fit_pfa",
     "is_doubtful",
     "ln_urns_of_part",
+    "nmf_add_factors",
+    "nmf_start_priors",
+    "nmf_start_topics",
+    "nmf_sums",
+    "nmf_update_topics",
+    "nmf_update_weights",
     "order_tokens",
     "order_topics",
     "panic",
     "score",
     "score_for_total",
+    "start_weights_of_part",
     "sweep_part",
     "transform",
     "transform_nmf",
@@ -326,6 +334,18 @@ def exposed_of_part(
     n_jobs: int,
 ) -> list[_Exposed]: ...
 def ln_urns_of_part(blocks: _Blocks, topics: NDArray[np.uint16], a: _Floats) -> tuple[int, int]: ...
+def exact_value(parts: int) -> float: ...
+def start_weights_of_part(
+    blocks: _Blocks, topics: NDArray[np.uint16], n_topics: int
+) -> _Floats: ...
+def nmf_start_priors(n_topics: int) -> tuple[_Floats, float]: ...
+def nmf_start_topics(counts: NDArray[np.uint32]) -> _Floats: ...
+def nmf_update_topics(phi: _Floats, factors: _Floats, n_jobs: int) -> None: ...
+def nmf_add_factors(
+    documents: Documents, theta: _Floats, phi: _Floats, factors: _Floats, first: int, n_jobs: int
+) -> None: ...
+def nmf_update_weights(documents: Documents, theta: _Floats, phi: _Floats, n_jobs: int) -> None: ...
+def nmf_sums(documents: Documents, theta: _Floats, phi: _Floats) -> tuple[int, list[int]]: ...
 
 @final
 class FirstTopics:

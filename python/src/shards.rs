@@ -49,7 +49,7 @@ pub(crate) struct Blocks<'py> {
 }
 
 impl Blocks<'_> {
-    fn to_core(&self) -> PyResult<Part<'_>> {
+    pub(crate) fn to_core(&self) -> PyResult<Part<'_>> {
         Ok(Part {
             n_words: self.word_starts.as_array().ncols().saturating_sub(1),
             n_documents: self.n_documents.as_slice()?,

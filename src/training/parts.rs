@@ -7,13 +7,14 @@
 use rayon::prelude::*;
 
 use super::lda::ln_lengths;
+use super::nmf::PSEUDO_COUNT;
 use super::start::start_key;
 use super::sweeps::{
     Block, ExposedTokens, Scheme, Step, ln_urns, sweep_collapsed, sweep_documents, sweep_key,
 };
 use crate::control::Observer;
 use crate::counts::CountMatrix;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, array_of};
 use crate::math::ExactSum;
 use crate::rng::Key;
 
@@ -257,6 +258,21 @@ pub fn exposed_of_part(
     let of_block =
         |block: &Block| ExposedTokens::of(block, &exposures[block.documents.clone()], n_topics);
     Ok(blocks.par_iter().map(of_block).collect())
+}
+
+/// Weights of topics from which matrix factorisation starts, documents x topics, by the topics of a
+/// part's tokens, which are in its order.
+///
+/// # Errors
+/// Sizes that disagree, topics beyond their number.
+pub fn start_weights_of_part(part: Part<'_>, topics: &[u16], n_topics: usize) -> Result<Vec<f64>> {
+    let n_documents = part.n_documents.iter().sum::<u64>() as usize;
+    let mut weights = array_of("topic weights of documents", n_documents * n_topics, 0.0)?;
+    for block in part.blocks(n_topics, topics)? {
+        block.count_documents(&mut weights[block.documents.start * n_topics..], n_topics);
+    }
+    weights.iter_mut().for_each(|n| *n += PSEUDO_COUNT);
+    Ok(weights)
 }
 
 fn add_words(blocks: &[Block], n_words: usize, n_topics: usize, totals: &mut [u32]) -> Result<()> {

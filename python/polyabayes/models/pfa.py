@@ -17,8 +17,8 @@ from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.fitting import Schedule
-from polyabayes.models.sharded import ShardedModel
-from polyabayes.models.sharded_run import ShardedResult, ShardedState
+from polyabayes.models.sharded import ShardedModel, ShardedState
+from polyabayes.models.sharded_run import ShardedResult
 from polyabayes.models.topic_model import PreviousState, TopicModel, row_normalised
 from polyabayes.scale.exposures import numbered
 from polyabayes.scale.shards import Shards
@@ -448,10 +448,9 @@ class PoissonFactorAnalysis(TopicModel):
         prior = checks.choice("prior", self.prior, PRIORS)
         blocked = checks.choice("sampler", self.sampler, SAMPLERS) == "blocked"
         if prior == "nmf":
-            raise InvalidArgumentError(
-                "prior='nmf' is for documents in memory: it has topic weights for each document "
-                "where the other priors have topics of tokens, which shards keep"
-            )
+            alpha, beta = _core.nmf_start_priors(n_components)
+            start = ShardedModel(alpha, beta, False, False, False, False, None, None)
+            return start, {"n_topics": n_components}
         exposure = shards.exposure
         size = shards.n_documents if exposure is None else float(exposure.sum())
         exposures = numbered(exposure)
@@ -491,7 +490,17 @@ class PoissonFactorAnalysis(TopicModel):
     def _take(self, corpus: Corpus, before: PreviousState | None, result: _core.FitResult) -> None:
         if self.prior != "nmf":
             super()._take(corpus, before, result)
-            return
+        else:
+            self._take_factors(result)
+
+    def _take_sharded(self, result: ShardedResult) -> None:
+        if self.prior != "nmf":
+            super()._take_sharded(result)
+        else:
+            self._take_factors(result)
+
+    def _take_factors(self, result: _core.FitResult | ShardedResult) -> None:
+        """Store what updates of NMF have come to."""
         for name in ("shape_", "probability_", "_last"):
             self.__dict__.pop(name, None)
         self.components_ = row_normalised(result.word_topic)

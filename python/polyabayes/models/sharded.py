@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from itertools import pairwise
@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from polyabayes import _core
 from polyabayes._support.files import replacing
@@ -67,8 +68,9 @@ class ShardedModel(NamedTuple):
         exposures, the tokens of every topic by exposure.
     exposures : Exposures or None
         Exposures of documents.
-    chain : callable
-        Gives the chain for ``counts`` of words by topic, and for a ``state`` of it or None.
+    chain : callable or None
+        Gives the chain for ``counts`` of words by topic, and for a ``state`` of it or None; None
+        where there is no chain, but updates.
     """
 
     alpha: NDArray[np.float64]
@@ -78,7 +80,25 @@ class ShardedModel(NamedTuple):
     lengths: bool
     exposed: bool
     exposures: Exposures | None
-    chain: Callable[..., _core.ShardedChain]
+    chain: Callable[..., _core.ShardedChain] | None
+
+
+class ShardedState(NamedTuple):
+    """State of a chain on shards.
+
+    Attributes
+    ----------
+    n_sweeps : int
+        Sweeps done.
+    parameters : ndarray
+        Those of the sampler beside phi, as the compiled core orders them.
+    counts : csr_array of shape (n_components, n_words)
+        Tokens of each topic and word.
+    """
+
+    n_sweeps: int
+    parameters: NDArray[np.float64]
+    counts: sparse.csr_array
 
 
 class BestStart(NamedTuple):
@@ -175,14 +195,15 @@ class ShardedChain:
         return self._sampler.parameters
 
     @property
-    def counts(self) -> Counts:
-        """Tokens of every word in each topic, in the current state, (n_words, n_components)."""
-        return self._counts
+    def state(self) -> ShardedState:
+        """The current state."""
+        counts = sparse.csr_array(sparse.csr_matrix(self._counts.T, dtype=np.int64))
+        return ShardedState(self.n_sweeps, self.parameters, counts)
 
     def sweep(self) -> None:
         """One sweep over all tokens and parameters."""
         n_sweeps = self.n_sweeps
-        states = _of_chain(n_sweeps), _of_chain(n_sweeps + 1)
+        states = of_chain(n_sweeps), of_chain(n_sweeps + 1)
         counts, n_tables = self._swept(states, None, n_sweeps + 1, self._sampler.weights())
         with self._exposed(states[1], self._model.exposed) as exposed:
             interruption = self._sampler.advance(counts, n_tables, self._lengths, exposed)
@@ -197,7 +218,7 @@ class ShardedChain:
 
     def ln_joint(self) -> float:
         """Ln of the joint density of the current state."""
-        state = _of_chain(self.n_sweeps)
+        state = of_chain(self.n_sweeps)
         sums = self._ln_urns(state, self._sampler.pseudo_counts)
         with self._exposed(state, True) as exposed:
             return self._sampler.ln_joint(self._counts, *sums, exposed)
@@ -222,10 +243,18 @@ class ShardedChain:
 
     def _numbered(self, function: Callable[..., Any], *arguments: Any) -> Iterator[tuple[int, Any]]:
         """Results of ``function(training, shards, *arguments)`` for all groups of shards."""
-        tasks = ((group, *arguments) for group in self._groups)
+        return self._tasks(function, ((group, *arguments) for group in self._groups))
+
+    def _tasks(
+        self,
+        function: Callable[..., Any],
+        tasks: Iterable[tuple[Any, ...]],
+        describe: Callable[[int], str] | None = None,
+    ) -> Iterator[tuple[int, Any]]:
+        """Numbers of tasks, and results of ``function(training, *task)``."""
         if self._workers is None:
             return enumerate(function(self._training, *task) for task in tasks)
-        return self._workers.run(function, tasks, self._describe)
+        return self._workers.run(function, tasks, describe or self._describe)
 
     def _run(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
         """The results alone, in the order in which tasks end."""
@@ -295,20 +324,31 @@ class ShardedChain:
         """Go on from the state, or find the topics to start from."""
         header, arrays = self._read()
         if header is None or header["phase"] == "start":
-            counts, state = self._start(header, arrays), None
-        else:
-            counts = arrays["counts"]
-            kept = header["n_kept"], arrays.get("kept_sum")
-            state = (header["sweep"], arrays["parameters"].tolist(), *kept)
-            if header["sweep"] > self._schedule.max_iter:
-                raise InvalidArgumentError(
-                    f"the checkpoint has {header['sweep']:,} sweeps, max_iter is "
-                    f"{self._schedule.max_iter:,}"
-                )
-        self._chain = self._model.chain(counts=counts, state=state)
+            self._begin(self._start(header, arrays))
+            return
+        if header["sweep"] > self._schedule.max_iter:
+            raise InvalidArgumentError(
+                f"the checkpoint has {header['sweep']:,} sweeps, max_iter is "
+                f"{self._schedule.max_iter:,}"
+            )
+        self._go_on(header, arrays)
+
+    def _begin(self, counts: Counts) -> None:
+        """Take up the topics of a start."""
         self._counts = counts
-        if state is None:
-            self._write_chain()
+        self._chain = self._new_chain(None)
+        self._write_chain()
+
+    def _go_on(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take up what :meth:`_write_chain` wrote."""
+        kept = header["n_kept"], arrays.get("kept_sum")
+        state = (header["sweep"], arrays["parameters"].tolist(), *kept)
+        self._counts = arrays["counts"]
+        self._chain = self._new_chain(state)
+
+    def _new_chain(self, state: Any) -> _core.ShardedChain:
+        assert self._model.chain is not None
+        return self._model.chain(counts=self._counts, state=state)
 
     def _start(self, header: dict[str, Any] | None, arrays: dict[str, NDArray[Any]]) -> Counts:
         """Find the topics of all tokens from which to train: the counts of the best start."""
@@ -327,7 +367,7 @@ class ShardedChain:
             counts = None
         assert best is not None
         numbers = start.numbers_by_size(best.counts.sum(axis=0, dtype=np.uint64))
-        self._renumber(_of_start(best.run), _of_chain(0), numbers)
+        self._renumber(of_start(best.run), of_chain(0), numbers)
         return _renumbered(best.counts, numbers, best.counts.shape[1])
 
     def _new_start(self, run: int) -> _core.ShardedStart:
@@ -336,7 +376,7 @@ class ShardedChain:
 
     def _first_topics(self, start: _core.ShardedStart, run: int) -> Counts:
         """Draw uniform topics, one token after the other."""
-        topics, state = start.first_topics(), _of_start(run, 0)
+        topics, state = start.first_topics(), of_start(run, 0)
         for shard in self._shards:
             shard_sweeps.draw_first_topics(self._training, shard, state, topics)
         return self._counted(state, start.n_topics)
@@ -350,7 +390,7 @@ class ShardedChain:
         best: BestStart | None,
     ) -> Counts:
         for sweep in range(done + 1, self._schedule.start_sweeps + 1):
-            states = _of_start(run, sweep - 1), _of_start(run, sweep)
+            states = of_start(run, sweep - 1), of_start(run, sweep)
             counts = self._swept(states, run, sweep, start.weights(counts, sweep))[0]
             self._write_start(run, sweep, counts, best)
         return counts
@@ -360,11 +400,11 @@ class ShardedChain:
     ) -> BestStart:
         """Merge the topics of a start; the better one of it and the best so far."""
         numbers = start.merge(counts)
-        self._renumber(_of_start(run, self._schedule.start_sweeps), _of_start(run), numbers)
+        self._renumber(of_start(run, self._schedule.start_sweeps), of_start(run), numbers)
         merged = _renumbered(counts, numbers, len(self._model.alpha))
         value = 0.0
         if self._schedule.n_init > 1:
-            urns, _ = self._ln_urns(_of_start(run), start.pseudo_counts())
+            urns, _ = self._ln_urns(of_start(run), start.pseudo_counts())
             value = start.ln_joint(merged, urns)
         new = BestStart(run, value, merged)
         return new if best is None or new.value > best.value else best
@@ -377,19 +417,19 @@ class ShardedChain:
         for name, expected in self._identity.items():
             refuse_other(self._path, "run", name, header.get(name), expected)
         names = {"phase", "run", "sweep", "n_kept"}
-        if not names <= header.keys() or not {"counts"} <= arrays.keys():
+        if not names <= header.keys() or not arrays.keys() & {"counts", "topics"}:
             raise FileFormatError(f"{self._path} does not hold a whole state: delete it")
         return header, arrays
 
     def _write_start(self, run: int, sweep: int, counts: Counts, best: BestStart | None) -> None:
         header: dict[str, Any] = {"phase": "start", "run": run, "sweep": sweep, "n_kept": 0}
         arrays: dict[str, NDArray[Any]] = {"counts": counts}
-        states = {_of_start(run, sweep)}
+        kept = {f"{of_start(run, sweep)}.topics"}
         if best is not None:
             header |= {"best_run": best.run, "best_value": best.value}
             arrays["best"] = best.counts
-            states.add(_of_start(best.run))
-        self._write(header, arrays, states)
+            kept.add(f"{of_start(best.run)}.topics")
+        self._write(header, arrays, kept)
 
     def _write_chain(self) -> None:
         n_kept, kept_sum = self._sampler.kept()
@@ -400,14 +440,14 @@ class ShardedChain:
         }
         if kept_sum is not None:
             arrays["kept_sum"] = kept_sum
-        self._write(header, arrays, {_of_chain(self.n_sweeps)})
+        self._write(header, arrays, {f"{of_chain(self.n_sweeps)}.topics"})
 
     def _write(
-        self, header: dict[str, Any], arrays: dict[str, NDArray[Any]], states: set[str]
+        self, header: dict[str, Any], arrays: dict[str, NDArray[Any]], kept: set[str]
     ) -> None:
-        """Replace the state; then topics of tokens in other states than these are not needed."""
+        """Replace the state; then files of shards in other states are not needed."""
         write_arrays(self._path, {**self._identity, **header}, arrays)
-        prefix, kept = f".{self._training.name}.", {f"{state}.topics" for state in states}
+        prefix = f".{self._training.name}."
         try:
             for path in self._training.folder.glob(f"shard-*{prefix}*.*"):
                 if path.name.partition(prefix)[2] not in kept:
@@ -466,10 +506,11 @@ def _renumbered(counts: Counts, numbers: NDArray[np.uint16], n_topics: int) -> C
     return renumbered
 
 
-def _of_chain(n_sweeps: int) -> str:
+def of_chain(n_sweeps: int) -> str:
+    """State of a chain after so many sweeps."""
     return f"sweep-{n_sweeps}"
 
 
-def _of_start(run: int, sweep: int | None = None) -> str:
+def of_start(run: int, sweep: int | None = None) -> str:
     """State of a start: after a sweep, or at its end, where topics are merged."""
     return f"start-{run}" if sweep is None else f"start-{run}-{sweep}"

@@ -41,8 +41,9 @@ from polyabayes.models.fitting import (
     start_sweeps,
     topic_word_counts,
 )
-from polyabayes.models.sharded import ShardedModel
-from polyabayes.models.sharded_run import ShardedResult, ShardedState, run_sharded
+from polyabayes.models.sharded import ShardedModel, ShardedState
+from polyabayes.models.sharded_nmf import ShardedUpdates
+from polyabayes.models.sharded_run import ShardedResult, run_sharded
 from polyabayes.models.topic_table import TopicTable, topic_table
 from polyabayes.models.traces import BoundTrace, TrainingTrace
 from polyabayes.scale.executors import check_executor, threads_of_task
@@ -116,12 +117,12 @@ class TopicModel(FittedModel):
         documents x topics. Topics to which the system grants no memory are refused before any
         work.
 
-        Documents may be :class:`Shards <polyabayes.scale.Shards>`, larger than memory: Gibbs
-        sampling holds some million of their tokens at a time. The model is the one of the same
-        documents in memory, bit for bit, for any number of shards and of workers. The topics of the
-        tokens are in files: in `checkpoint`, or without one in a folder beside the shards that is
-        removed at the end. With `checkpoint`, the same call goes on after a kill from the last
-        sweep, whatever `checkpoint_every` says, on any workers.
+        Documents may be :class:`Shards <polyabayes.scale.Shards>`, larger than memory: some million
+        of their tokens are held at a time. The model is the one of the same documents in memory,
+        bit for bit, for any number of shards and of workers. The topics of the tokens, of NMF the
+        weights of the documents, are in files: in `checkpoint`, or without one in a folder beside
+        the shards that is removed at the end. With `checkpoint`, the same call goes on after a kill
+        from the last sweep, whatever `checkpoint_every` says, on any workers.
 
         Parameters
         ----------
@@ -156,8 +157,6 @@ class TopicModel(FittedModel):
             If there is no memory for the topics, or if `checkpoint` is of another run, or
             unreadable; before any work. If shards are damaged or changed, or what they need cannot
             be written.
-        InvalidArgumentError
-            If shards are trained on by NMF, which has no topics of tokens to keep beside them.
         WorkerError
             If a worker died, and its engine did not run its tasks again: the same call with a new
             executor goes on from `checkpoint`.
@@ -201,9 +200,8 @@ class TopicModel(FittedModel):
         identity = self._identity(sharded.fingerprint(shards), schedule, parameters)
         n_jobs = threads_of_task(executor, self.n_jobs)
         with sharded.state_folder(shards, self.checkpoint) as folder:
-            chain = sharded.ShardedChain(
-                shards, folder, model, schedule, identity, executor, n_jobs
-            )
+            kind = sharded.ShardedChain if self._samples() else ShardedUpdates
+            chain = kind(shards, folder, model, schedule, identity, executor, n_jobs)
             with chain.ready():
                 self.vocabulary_, self.seed_ = shards.vocabulary, schedule.seed
                 self.n_features_in_ = shards.n_words

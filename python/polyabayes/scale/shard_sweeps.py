@@ -27,6 +27,8 @@ __all__ = [
     "ShardTraining",
     "Stamp",
     "SweepOrder",
+    "TopicsReader",
+    "blocks_of",
     "count_topics",
     "draw_first_topics",
     "exposed_path",
@@ -37,6 +39,7 @@ __all__ = [
     "sweep_shards",
     "tally_exposures",
     "topics_path",
+    "unchanged",
     "write_topics",
 ]
 
@@ -154,7 +157,7 @@ def draw_first_topics(
     """Write uniform topics of a shard's tokens, drawn document after document."""
     parts = (
         _core.order_topics(blocks, first.next(len(blocks.token_documents)))
-        for blocks in _blocks(training, shard)
+        for blocks in blocks_of(training, shard)
     )
     write_topics(training, shard, state, parts)
 
@@ -165,7 +168,7 @@ def count_topics(
     """Tokens of every word in each topic, over some shards."""
     totals = np.zeros((training.shards[0].n_words, n_topics), np.uint32)
     for number in numbers:
-        _count(training, _unchanged(training, number), state, totals)
+        _count(training, unchanged(training, number), state, totals)
     return totals
 
 
@@ -177,7 +180,7 @@ def sweep_shards(
         weights = np.load(order.weights, mmap_mode="r", allow_pickle=False)
     totals, n_tables = np.zeros(weights.shape, np.uint32), np.zeros(len(order.a), np.uint64)
     for number in numbers:
-        shard = _unchanged(training, number)
+        shard = unchanged(training, number)
         if topics_path(training, shard, order.after).exists():
             n_tables += _count(training, shard, order.after, totals)
         else:
@@ -193,7 +196,7 @@ def renumber_topics(
         shard = training.shards[number]
         if topics_path(training, shard, after).exists():
             continue
-        with _TopicsReader(topics_path(training, shard, before), shard, len(renumbered)) as topics:
+        with TopicsReader(topics_path(training, shard, before), shard, len(renumbered)) as topics:
             parts = (renumbered[topics.read(n)] for n in sizes_of_parts(shard.n_tokens))
             write_topics(training, shard, after, parts)
 
@@ -205,9 +208,9 @@ def ln_urns(
     urns = lengths = 0
     a = np.array(a)  # An array that came with the task may be unaligned; its copy is not.
     for number in numbers:
-        shard = _unchanged(training, number)
-        with _TopicsReader(topics_path(training, shard, state), shard, len(a)) as topics:
-            for blocks in _blocks(training, shard):
+        shard = unchanged(training, number)
+        with TopicsReader(topics_path(training, shard, state), shard, len(a)) as topics:
+            for blocks in blocks_of(training, shard):
                 own = topics.read(len(blocks.token_documents))
                 found = _core.ln_urns_of_part(blocks, own, a)
                 urns, lengths = urns + found[0], lengths + found[1]
@@ -221,12 +224,12 @@ def tally_exposures(
     assert training.exposures is not None
     exposures = read_exposures(training.exposures).numbers
     for number in numbers:
-        shard = _unchanged(training, number)
+        shard = unchanged(training, number)
         with (
-            _TopicsReader(topics_path(training, shard, state), shard, n_topics) as topics,
+            TopicsReader(topics_path(training, shard, state), shard, n_topics) as topics,
             replacing(exposed_path(training, shard, state)) as stream,
         ):
-            for blocks in _blocks(training, shard):
+            for blocks in blocks_of(training, shard):
                 own, first = topics.read(len(blocks.token_documents)), blocks.documents_before
                 of_documents = exposures[first : first + int(blocks.n_documents.sum())]
                 for part in _core.exposed_of_part(
@@ -268,7 +271,7 @@ def _order_path(training: ShardTraining, shard: Shard) -> Path:
     return training.folder / f"{shard.folder.name}.{training.name}.order"
 
 
-def _blocks(training: ShardTraining, shard: Shard, *, counts: bool = False) -> Iterator[Blocks]:
+def blocks_of(training: ShardTraining, shard: Shard, *, counts: bool = False) -> Iterator[Blocks]:
     """The documents of a shard, some blocks at a time; with their counts where these are read."""
     order = TokenOrder(_order_path(training, shard), shard)
     n_blocks = max(_BLOCKS, _THREAD_BLOCKS * training.n_jobs)
@@ -291,8 +294,8 @@ def _sweep(
     by_document = order.run is None and (order.blocked or rates is not None)
     n_tables = np.zeros(len(a), np.uint64)
 
-    def drawn(before: _TopicsReader) -> Iterator[Topics]:
-        for blocks in _blocks(training, shard, counts=by_document):
+    def drawn(before: TopicsReader) -> Iterator[Topics]:
+        for blocks in blocks_of(training, shard, counts=by_document):
             topics = before.read(len(blocks.token_documents))
             found = _core.sweep_part(
                 blocks,
@@ -312,7 +315,7 @@ def _sweep(
             np.add(n_tables, found, out=n_tables)
             yield topics
 
-    with _TopicsReader(topics_path(training, shard, order.before), shard, len(order.a)) as before:
+    with TopicsReader(topics_path(training, shard, order.before), shard, len(order.a)) as before:
         write_topics(training, shard, order.after, drawn(before), n_tables)
     return n_tables
 
@@ -320,13 +323,13 @@ def _sweep(
 def _count(training: ShardTraining, shard: Shard, state: str, totals: Counts) -> NDArray[np.uint64]:
     """Add the topics of a shard's tokens to `totals`; give the tables."""
     n_topics = totals.shape[1]
-    with _TopicsReader(topics_path(training, shard, state), shard, n_topics) as topics:
-        for blocks in _blocks(training, shard):
+    with TopicsReader(topics_path(training, shard, state), shard, n_topics) as topics:
+        for blocks in blocks_of(training, shard):
             _core.count_part(blocks, topics.read(len(blocks.token_documents)), totals)
     return topics.tables
 
 
-class _TopicsReader:
+class TopicsReader:
     """The topics of a shard's tokens from their file, some at a time."""
 
     def __init__(self, path: Path, shard: Shard, n_topics: int) -> None:
@@ -373,7 +376,7 @@ def _stamp(shard: Shard) -> Stamp:
     return tuple((status.st_size, status.st_mtime_ns) for status in found)
 
 
-def _unchanged(training: ShardTraining, number: int) -> Shard:
+def unchanged(training: ShardTraining, number: int) -> Shard:
     """A shard; refused where its files are not those that training began with."""
     shard = training.shards[number]
     if _stamp(shard) != training.stamps[number]:

@@ -194,6 +194,13 @@ impl Block {
         }
     }
 
+    /// Adds the tokens of each document in each topic to `rows`, documents x topics.
+    pub(in crate::training) fn count_documents(&self, rows: &mut [f64], n_topics: usize) {
+        for (&document, &topic) in self.token_documents.iter().zip(&self.topics) {
+            rows[document as usize * n_topics + usize::from(topic)] += 1.0;
+        }
+    }
+
     /// Fills `tallies` with the present topics of the documents.
     pub(super) fn tally(&self, tallies: &mut impl Tallies) {
         tallies.fill(&self.lengths(), &self.token_documents, &self.topics);
