@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import time
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -163,8 +164,30 @@ def figure2_all(size: Size) -> Iterator[Row]:
         documents = most_frequent(corpus(name), 100)
         model = trained(name, 100, 5, size.pick(100, 1_000))
         chosen = of_every_length(documents, size.pick(60, 1_000, 60))
-        for row in divergences(model, chosen, [10, 100, 1_000], size.pick(3, 10, 3)):
+        for row in divergences(model, chosen, [10, 100, 1_000], size.pick(3, 10)):
             yield {"corpus": name, **row}
+
+
+def every_document(size: Size) -> Iterator[Row]:
+    """All documents of all collections, 100 words, K = 5: ln p by auto, and how many are exact."""
+    for name in size.pick(["ap", "l2r_twitter100"], list(PUBLISHED)):
+        documents = most_frequent(corpus(name), 100)
+        model = trained(name, 100, 5, size.pick(100, 1_000))
+        chosen = pb.Corpus(documents.counts[: size.pick(300, documents.n_documents)])
+        start = time.process_time()
+        found = pb.log_likelihood(model, chosen, random_state=0)
+        seconds = time.process_time() - start
+        yield {
+            "corpus": name,
+            "documents": chosen.n_documents,
+            "fewer than 1e9 terms": sum(
+                n_terms(row, 5) < MOST_TERMS for row in chosen.counts.toarray()
+            ),
+            "exact": int((found.methods == "exact").sum()),
+            "nats a document": found.total / chosen.n_documents,
+            "error": found.total_std_error / chosen.n_documents,
+            "seconds": seconds,
+        }
 
 
 def figure1(size: Size) -> Iterator[Row]:
@@ -190,8 +213,8 @@ def figure1(size: Size) -> Iterator[Row]:
 def figure3(size: Size) -> Iterator[Row]:
     """K = 100, all words: mean ln p of a document by method and number of samples."""
     documents = corpus("ap")
-    model = trained("ap", documents.n_words, 100, size.pick(40, 1_000, 500))
-    chosen = pb.Corpus(documents.counts[: size.pick(20, 1_000, 50)])
+    model = trained("ap", documents.n_words, 100, size.pick(40, 1_000))
+    chosen = pb.Corpus(documents.counts[: size.pick(20, 1_000, 200)])
     long = pb.log_likelihood(model, chosen, "annealed", n_samples=1_000, random_state=0)
     for name, choice in METHODS.items():
         for n_samples in size.pick((10, 100), (10, 100, 1_000)):
@@ -267,9 +290,10 @@ FIGURES = [
         "The same, documents of up to 150 tokens",
         figure2_all,
         panel="corpus",
-        middle="60 documents a collection, 3 repetitions",
+        middle="60 documents a collection",
         **KL,
     ),
+    Figure("l2r", "all", "All documents of all collections", every_document),
     Figure(
         "l2r",
         "fig3",
@@ -279,7 +303,7 @@ FIGURES = [
         "mean ln p",
         "method",
         log="x",
-        middle="500 sweeps; 50 documents, L2R of up to 100 samples",
+        middle="200 documents, L2R of up to 100 samples",
     ),
     Figure("l2r", "authors", "The authors' models and values", authors),
 ]
