@@ -29,17 +29,26 @@ __all__ = [
     "check_score",
     "completion",
     "count_part",
+    "exact_value",
+    "exposed_of_part",
     "fit_em",
     "fit_lda",
     "fit_nmf",
     "fit_pfa",
     "is_doubtful",
     "ln_urns_of_part",
+    "nmf_add_factors",
+    "nmf_start_priors",
+    "nmf_start_topics",
+    "nmf_sums",
+    "nmf_update_topics",
+    "nmf_update_weights",
     "order_tokens",
     "order_topics",
     "panic",
     "score",
     "score_for_total",
+    "start_weights_of_part",
     "sweep_part",
     "transform",
     "transform_nmf",
@@ -47,6 +56,7 @@ __all__ = [
 
 _Floats = NDArray[np.float64]
 _Integers = NDArray[np.int64]
+_Exposed = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32]]
 _ChainState = tuple[int, list[float], int, _Floats | None]
 
 class _ScoreSettings(Protocol):
@@ -145,6 +155,7 @@ class Documents:
         indptr: _Integers,
         indices: NDArray[np.uint32],
         data: NDArray[np.uint32],
+        exposure: _Floats | None = None,
     ) -> Documents: ...
     def lengths(self) -> NDArray[np.uint64]: ...
     def groups(self) -> _Integers: ...
@@ -304,6 +315,7 @@ def sweep_part(
     weights: _Floats,
     scale: _Floats,
     a: _Floats,
+    rates: _Floats | None,
     totals: NDArray[np.uint32],
     *,
     seed: int,
@@ -314,7 +326,26 @@ def sweep_part(
     n_jobs: int,
 ) -> NDArray[np.uint64]: ...
 def count_part(blocks: _Blocks, topics: NDArray[np.uint16], totals: NDArray[np.uint32]) -> None: ...
+def exposed_of_part(
+    blocks: _Blocks,
+    topics: NDArray[np.uint16],
+    n_topics: int,
+    exposures: NDArray[np.uint32],
+    n_jobs: int,
+) -> list[_Exposed]: ...
 def ln_urns_of_part(blocks: _Blocks, topics: NDArray[np.uint16], a: _Floats) -> tuple[int, int]: ...
+def exact_value(parts: int) -> float: ...
+def start_weights_of_part(
+    blocks: _Blocks, topics: NDArray[np.uint16], n_topics: int
+) -> _Floats: ...
+def nmf_start_priors(n_topics: int) -> tuple[_Floats, float]: ...
+def nmf_start_topics(counts: NDArray[np.uint32]) -> _Floats: ...
+def nmf_update_topics(phi: _Floats, factors: _Floats, n_jobs: int) -> None: ...
+def nmf_add_factors(
+    documents: Documents, theta: _Floats, phi: _Floats, factors: _Floats, first: int, n_jobs: int
+) -> None: ...
+def nmf_update_weights(documents: Documents, theta: _Floats, phi: _Floats, n_jobs: int) -> None: ...
+def nmf_sums(documents: Documents, theta: _Floats, phi: _Floats) -> tuple[int, list[int]]: ...
 
 @final
 class FirstTopics:
@@ -330,7 +361,7 @@ class ShardedStart:
     def first_topics(self) -> FirstTopics: ...
     def weights(
         self, counts: NDArray[np.uint32], sweep: int
-    ) -> tuple[_Floats, _Floats, _Floats]: ...
+    ) -> tuple[_Floats, _Floats, _Floats, _Floats | None]: ...
     def merge(self, counts: NDArray[np.uint32]) -> NDArray[np.uint16]: ...
     def pseudo_counts(self) -> _Floats: ...
     def ln_joint(self, counts: NDArray[np.uint32], ln_urns: int) -> float: ...
@@ -352,6 +383,7 @@ class ShardedChain:
     def pfa(
         n_words: int,
         n_documents: int,
+        exposures: tuple[_Floats, NDArray[np.uint64]] | None,
         shape: _Floats,
         probability: _Floats,
         topic_word_prior: float,
@@ -368,15 +400,18 @@ class ShardedChain:
     @property
     def pseudo_counts(self) -> _Floats: ...
     def kept(self) -> tuple[int, _Floats | None]: ...
-    def weights(self) -> tuple[_Floats, _Floats, _Floats]: ...
+    def weights(self) -> tuple[_Floats, _Floats, _Floats, _Floats | None]: ...
     def advance(
         self,
         counts: NDArray[np.uint32],
         n_tables: NDArray[np.uint64],
         lengths: NDArray[np.uint32],
+        exposed: list[_Exposed],
     ) -> BaseException | None: ...
     def mean(self, counts: NDArray[np.uint32]) -> tuple[_Floats, list[_Floats]]: ...
-    def ln_joint(self, counts: NDArray[np.uint32], ln_urns: int, ln_lengths: int) -> float: ...
+    def ln_joint(
+        self, counts: NDArray[np.uint32], ln_urns: int, ln_lengths: int, exposed: list[_Exposed]
+    ) -> float: ...
 
 def fit_em(
     documents: Documents,

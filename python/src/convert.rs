@@ -24,28 +24,25 @@ impl Documents {
     ) -> PyResult<Self> {
         let (offsets, words, counts) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
         let exposures = exposure.map(|array| array.as_slice().map(<[f64]>::to_vec)).transpose()?;
-        detach::briefly(py, || {
-            let counts = CountMatrix::new(n_words, offsets, words, counts)?;
-            match exposures {
-                Some(exposures) => counts.with_exposures(exposures).map(Documents),
-                None => Ok(Documents(counts)),
-            }
-        })
+        let new = || CountMatrix::new(n_words, offsets, words, counts);
+        detach::briefly(py, || exposed(new()?, exposures))
     }
 
-    /// The same from words and counts of 32 bits, without exposures.
+    /// The same from words and counts of 32 bits.
     #[staticmethod]
+    #[pyo3(signature = (n_words, indptr, indices, data, exposure = None))]
     fn narrow(
         py: Python<'_>,
         n_words: usize,
         indptr: PyReadonlyArray1<'_, i64>,
         indices: PyReadonlyArray1<'_, u32>,
         data: PyReadonlyArray1<'_, u32>,
+        exposure: Option<PyReadonlyArray1<'_, f64>>,
     ) -> PyResult<Self> {
         let (offsets, words, counts) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
-        detach::briefly(py, || {
-            CountMatrix::from_narrow(n_words, offsets, words, counts).map(Documents)
-        })
+        let exposures = exposure.map(|array| array.as_slice().map(<[f64]>::to_vec)).transpose()?;
+        let new = || CountMatrix::from_narrow(n_words, offsets, words, counts);
+        detach::briefly(py, || exposed(new()?, exposures))
     }
 
     /// Tokens of each row, (D,).
@@ -56,6 +53,13 @@ impl Documents {
     /// For each row, which of the different documents it is, (D,).
     fn groups<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         PyArray1::from_iter(py, self.0.distinct().index.into_iter().map(|index| index as i64))
+    }
+}
+
+fn exposed(counts: CountMatrix, exposures: Option<Vec<f64>>) -> polyabayes::Result<Documents> {
+    match exposures {
+        Some(exposures) => counts.with_exposures(exposures).map(Documents),
+        None => Ok(Documents(counts)),
     }
 }
 

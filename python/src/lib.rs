@@ -9,6 +9,7 @@ mod convert;
 mod detach;
 mod em;
 mod errors;
+mod factors;
 mod scoring;
 mod shards;
 mod training;
@@ -39,17 +40,24 @@ mod _core {
     #[pymodule_export]
     use super::em::{EmResult, fit_em};
     #[pymodule_export]
+    use super::factors::{
+        exact_value, nmf_add_factors, nmf_start_topics, nmf_sums, nmf_update_topics,
+        nmf_update_weights, start_weights_of_part,
+    };
+    #[pymodule_export]
     use super::scoring::{
         Scores, bidirectional, check_completion, check_score, completion, score, score_for_total,
         transform,
     };
     #[pymodule_export]
     use super::shards::{
-        PyFirstTopics, ShardedChain, ShardedStart, count_part, ln_urns_of_part, order_tokens,
-        order_topics, sweep_part,
+        PyFirstTopics, ShardedChain, ShardedStart, count_part, exposed_of_part, ln_urns_of_part,
+        order_tokens, order_topics, sweep_part,
     };
     #[pymodule_export]
-    use super::training::{FitResult, FitState, fit_lda, fit_nmf, fit_pfa, transform_nmf};
+    use super::training::{
+        FitResult, FitState, fit_lda, fit_nmf, fit_pfa, nmf_start_priors, transform_nmf,
+    };
 
     #[pymodule_init]
     #[expect(clippy::unnecessary_wraps, reason = "the signature of an initialiser")]

@@ -7,8 +7,8 @@ use numpy::{
 use polyabayes::Result;
 use polyabayes::math::ExactSum;
 use polyabayes::training::{
-    self, FirstTopics, Globals, Kept, LdaGlobals, LdaPrior, Part, PfaGlobals, PfaPrior, Scheme,
-    Sweep, Swept, TopicWeights,
+    self, ExposedPart, ExposedTokens, FirstTopics, Globals, Kept, LdaGlobals, LdaPrior,
+    LnDocuments, Part, PfaGlobals, PfaPrior, Scheme, Sweep, Swept, TopicWeights,
 };
 use pyo3::prelude::*;
 
@@ -19,8 +19,17 @@ use crate::{detach, errors};
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
 /// Sweeps done, the parameters beside φ, sweeps kept and their sum.
 type ChainState<'py> = (u64, Vec<f64>, u64, Option<PyReadonlyArray1<'py, f64>>);
+/// Tokens of every topic by exposure in a part: first entries of topics and the end, (K + 1,), numbers
+/// of exposures and tokens.
+type Exposed<'py> =
+    (PyReadonlyArray1<'py, u64>, PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, u32>);
+type NewExposed<'py> = (Bound<'py, PyArray1<u64>>, Numbers<'py>, Numbers<'py>);
 type Table<'py> = Bound<'py, PyArray2<f64>>;
 type Topics<'py> = Bound<'py, PyArray1<u16>>;
+type Numbers<'py> = Bound<'py, PyArray1<u32>>;
+
+/// φ up to the scale of each topic (V, K), the scales, the pseudo-counts and perhaps the rates.
+type Weights<'py> = (Table<'py>, Floats<'py>, Floats<'py>, Option<Floats<'py>>);
 
 /// Words x topics, as they are in memory.
 fn table<'py>(py: Python<'py>, values: &[f64], n_topics: usize) -> PyResult<Table<'py>> {
@@ -40,7 +49,7 @@ pub(crate) struct Blocks<'py> {
 }
 
 impl Blocks<'_> {
-    fn to_core(&self) -> PyResult<Part<'_>> {
+    pub(crate) fn to_core(&self) -> PyResult<Part<'_>> {
         Ok(Part {
             n_words: self.word_starts.as_array().ncols().saturating_sub(1),
             n_documents: self.n_documents.as_slice()?,
@@ -79,8 +88,8 @@ pub(crate) fn order_topics<'py>(
 /// each topic, (K,). `sweep` is the number of a sweep of the chain, with `run` of a start; `blocked`
 /// tells how the chain draws.
 #[pyfunction]
-#[pyo3(signature = (blocks, topics, weights, scale, a, totals, *, seed, run, sweep, blocked, tables,
-                    n_jobs))]
+#[pyo3(signature = (blocks, topics, weights, scale, a, rates, totals, *, seed, run, sweep, blocked,
+                    tables, n_jobs))]
 #[expect(clippy::too_many_arguments, reason = "blocks and their sweep, by name")]
 pub(crate) fn sweep_part<'py>(
     py: Python<'py>,
@@ -89,6 +98,7 @@ pub(crate) fn sweep_part<'py>(
     weights: PyReadonlyArray2<'py, f64>,
     scale: PyReadonlyArray1<'py, f64>,
     a: PyReadonlyArray1<'py, f64>,
+    rates: Option<PyReadonlyArray1<'py, f64>>,
     mut totals: PyReadwriteArray2<'py, u32>,
     seed: u64,
     run: Option<u64>,
@@ -99,7 +109,8 @@ pub(crate) fn sweep_part<'py>(
 ) -> PyResult<Bound<'py, PyArray1<u64>>> {
     let part = blocks.to_core()?;
     let (weights, scale, a) = (weights.as_slice()?, scale.as_slice()?, a.as_slice()?);
-    let weights = TopicWeights { a, weights, scale };
+    let rates = rates.as_ref().map(|rates| rates.as_slice()).transpose()?;
+    let weights = TopicWeights { a, weights, scale, rates };
     let scheme = if blocked { Scheme::Blocked } else { Scheme::Collapsed };
     let sweep = match run {
         Some(run) => Sweep::Start { run, sweep },
@@ -124,6 +135,28 @@ pub(crate) fn count_part(
     let part = blocks.to_core()?;
     let (topics, totals) = (topics.as_slice()?, totals.as_slice_mut()?);
     detach::briefly(py, || training::count_part(part, topics, n_topics, totals))
+}
+
+/// Tokens of every topic by exposure in each of some blocks, given the number of the exposure of each of
+/// their documents.
+#[pyfunction]
+pub(crate) fn exposed_of_part<'py>(
+    py: Python<'py>,
+    blocks: Blocks<'py>,
+    topics: PyReadonlyArray1<'py, u16>,
+    n_topics: usize,
+    exposures: PyReadonlyArray1<'py, u32>,
+    n_jobs: usize,
+) -> PyResult<Vec<NewExposed<'py>>> {
+    let (part, topics, exposures) = (blocks.to_core()?, topics.as_slice()?, exposures.as_slice()?);
+    let work = |_: &detach::Watch| training::exposed_of_part(part, topics, n_topics, exposures);
+    let found = detach::run(py, n_jobs, None, work)?.uninterrupted()?;
+    let arrays = |part: ExposedTokens| {
+        let [exposures, tokens] =
+            [part.exposures, part.tokens].map(|values| PyArray1::from_vec(py, values));
+        (PyArray1::from_vec(py, part.starts), exposures, tokens)
+    };
+    Ok(found.into_iter().map(arrays).collect())
 }
 
 /// Sums over the documents of some blocks of ln of their urns and of ln of the rising factorials of
@@ -188,19 +221,19 @@ impl ShardedStart {
         PyFirstTopics(self.inner.first_topics())
     }
 
-    /// φ up to the scale of each topic (V, K), the scales and the pseudo-counts for a sweep.
+    /// φ up to the scale of each topic (V, K), the scales and the pseudo-counts for a sweep; no rates.
     fn weights<'py>(
         &mut self,
         py: Python<'py>,
         counts: PyReadonlyArray2<'py, u32>,
         sweep: u64,
-    ) -> PyResult<(Table<'py>, Floats<'py>, Floats<'py>)> {
+    ) -> PyResult<Weights<'py>> {
         let (inner, counts) = (&mut self.inner, counts.as_slice()?);
         let prepare = |_: &detach::Watch| inner.prepare(counts, sweep);
         detach::run(py, self.n_jobs, None, prepare)?.uninterrupted()?;
         let (weights, scale, a) = self.inner.weights();
         let floats = |values| PyArray1::from_slice(py, values);
-        Ok((table(py, weights, a.len())?, floats(scale), floats(a)))
+        Ok((table(py, weights, a.len())?, floats(scale), floats(a), None))
     }
 
     /// The number that each topic has after all mergers.
@@ -250,9 +283,11 @@ trait Chain: Send + Sync {
     fn pseudo_counts(&self) -> &[f64];
     fn kept(&self) -> (u64, Option<Vec<f64>>);
     fn weights(&self) -> (&[f64], &[f64]);
+    fn rates(&self) -> Option<&[f64]>;
+    fn n_exposures(&self) -> usize;
     fn advance(&mut self, counts: &[u32], swept: Swept<'_>) -> Result<()>;
     fn mean(&self, counts: &[u32]) -> Result<Means>;
-    fn ln_joint(&self, counts: &[u32], ln_urns: ExactSum, ln_lengths: ExactSum) -> Result<f64>;
+    fn ln_joint(&self, counts: &[u32], documents: LnDocuments<'_>) -> Result<f64>;
 }
 
 impl<G> Chain for training::ShardedChain<G>
@@ -280,6 +315,14 @@ where
         self.weights()
     }
 
+    fn rates(&self) -> Option<&[f64]> {
+        self.rates()
+    }
+
+    fn n_exposures(&self) -> usize {
+        self.n_exposures()
+    }
+
     fn advance(&mut self, counts: &[u32], swept: Swept<'_>) -> Result<()> {
         self.advance(counts, swept)
     }
@@ -288,8 +331,8 @@ where
         Ok(self.mean(counts)?.into_arrays())
     }
 
-    fn ln_joint(&self, counts: &[u32], ln_urns: ExactSum, ln_lengths: ExactSum) -> Result<f64> {
-        self.ln_joint(counts, ln_urns, ln_lengths)
+    fn ln_joint(&self, counts: &[u32], documents: LnDocuments<'_>) -> Result<f64> {
+        self.ln_joint(counts, documents)
     }
 }
 
@@ -323,14 +366,16 @@ impl ShardedChain {
     }
 
     /// Poisson factor analysis of so many documents; priors that are None keep their parameter fixed.
+    /// `exposures` are the different ones in increasing order, and the number of documents of each.
     #[staticmethod]
-    #[pyo3(signature = (n_words, n_documents, shape, probability, topic_word_prior,
+    #[pyo3(signature = (n_words, n_documents, exposures, shape, probability, topic_word_prior,
                         probability_prior, shape_prior, schedule, counts, state = None))]
     #[expect(clippy::too_many_arguments, reason = "the model's parameters and priors, by name")]
     fn pfa(
         py: Python<'_>,
         n_words: usize,
         n_documents: usize,
+        exposures: Option<(PyReadonlyArray1<'_, f64>, PyReadonlyArray1<'_, u64>)>,
         shape: PyReadonlyArray1<'_, f64>,
         probability: PyReadonlyArray1<'_, f64>,
         topic_word_prior: f64,
@@ -346,7 +391,11 @@ impl ShardedChain {
             shape: shape_prior,
         };
         let (r, p) = (shape.as_slice()?.to_vec(), probability.as_slice()?.to_vec());
-        let globals = PfaGlobals::new(n_words, n_documents, prior, r, p, schedule.seed);
+        let mut globals = PfaGlobals::new(n_words, n_documents, prior, r, p, schedule.seed);
+        if let Some((values, n)) = exposures {
+            let (values, n) = (values.as_slice()?, n.as_slice()?);
+            globals = globals.and_then(|globals| globals.with_exposures(values, n));
+        }
         let globals = globals.map_err(|error| errors::to_python(py, &error))?;
         Self::of(py, globals, n_words, &schedule, counts, state)
     }
@@ -374,11 +423,13 @@ impl ShardedChain {
         (n, sum.map(|sum| PyArray1::from_vec(py, sum)))
     }
 
-    /// φ up to the scale of each topic (V, K), the scales and the pseudo-counts, for the next sweep.
-    fn weights<'py>(&self, py: Python<'py>) -> PyResult<(Table<'py>, Floats<'py>, Floats<'py>)> {
+    /// φ up to the scale of each topic (V, K), the scales, the pseudo-counts, and the rates where
+    /// documents have exposures, for the next sweep.
+    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Weights<'py>> {
         let (weights, scale) = self.inner.weights();
-        let scales = PyArray1::from_slice(py, scale);
-        Ok((table(py, weights, scale.len())?, scales, self.pseudo_counts(py)))
+        let floats = |values| PyArray1::from_slice(py, values);
+        let rates = self.inner.rates().map(floats);
+        Ok((table(py, weights, scale.len())?, floats(scale), self.pseudo_counts(py), rates))
     }
 
     /// Takes up a sweep over all tokens; gives the exception, if any, that came meanwhile.
@@ -388,9 +439,11 @@ impl ShardedChain {
         counts: PyReadonlyArray2<'_, u32>,
         n_tables: PyReadonlyArray1<'_, u64>,
         lengths: PyReadonlyArray1<'_, u32>,
+        exposed: Vec<Exposed<'_>>,
     ) -> PyResult<Option<Py<PyAny>>> {
         let counts = counts.as_slice()?;
-        let swept = Swept { n_tables: n_tables.as_slice()?, lengths: lengths.as_slice()? };
+        let exposed = &exposed_parts(py, &exposed, self.inner.n_exposures())?;
+        let swept = Swept { n_tables: n_tables.as_slice()?, lengths: lengths.as_slice()?, exposed };
         let inner = &mut self.inner;
         let advance = |_: &detach::Watch| inner.advance(counts, swept);
         Ok(detach::run(py, self.n_jobs, None, advance)?.into_parts(py).1)
@@ -418,12 +471,29 @@ impl ShardedChain {
         counts: PyReadonlyArray2<'_, u32>,
         ln_urns: i128,
         ln_lengths: i128,
+        exposed: Vec<Exposed<'_>>,
     ) -> PyResult<f64> {
         let counts = counts.as_slice()?;
-        let sums = [ln_urns, ln_lengths].map(ExactSum::from_parts);
-        let work = |_: &detach::Watch| self.inner.ln_joint(counts, sums[0], sums[1]);
+        let [ln_urns, ln_lengths] = [ln_urns, ln_lengths].map(ExactSum::from_parts);
+        let exposed = &exposed_parts(py, &exposed, self.inner.n_exposures())?;
+        let documents = LnDocuments { ln_urns, ln_lengths, exposed };
+        let work = |_: &detach::Watch| self.inner.ln_joint(counts, documents);
         detach::run(py, self.n_jobs, None, work)?.uninterrupted()
     }
+}
+
+/// Tokens of every topic by exposure, checked.
+fn exposed_parts<'a>(
+    py: Python<'_>,
+    parts: &'a [Exposed<'_>],
+    n_exposures: usize,
+) -> PyResult<Vec<ExposedPart<'a>>> {
+    let part = |(starts, exposures, tokens): &'a Exposed<'_>| {
+        let (starts, exposures) = (starts.as_slice()?, exposures.as_slice()?);
+        let part = ExposedPart::new(starts, exposures, tokens.as_slice()?, n_exposures);
+        part.map_err(|error| errors::to_python(py, &error))
+    };
+    parts.iter().map(part).collect()
 }
 
 impl ShardedChain {

@@ -16,6 +16,14 @@ use crate::{detach, errors};
 const NMF_START_ALPHA_SUM: f64 = 5.0;
 const NMF_START_BETA: f64 = 0.1;
 
+/// Dirichlet parameters of the sampler that finds the topics from which updates of NMF start: α of so
+/// many topics, and β.
+#[pyfunction]
+pub(crate) fn nmf_start_priors(py: Python<'_>, n_topics: usize) -> (Bound<'_, PyArray1<f64>>, f64) {
+    let alpha = vec![NMF_START_ALPHA_SUM / n_topics as f64; n_topics];
+    (PyArray1::from_vec(py, alpha), NMF_START_BETA)
+}
+
 /// How long to sample, and what to keep: read from an object with these attributes.
 #[derive(FromPyObject)]
 pub(crate) struct FitSchedule {

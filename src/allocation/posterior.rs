@@ -79,14 +79,18 @@ pub fn posterior(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Posterior> {
-    let hidden =
+    let hidden: Vec<usize> =
         problem.plan.cliques.iter().flat_map(|clique| clique.nodes.iter().copied()).collect();
     let constant = problem.ln_visible + problem.ln_arrangements;
     let n_of_draw = n_of_draw(problem);
-    if problem.n_states() == 0 || problem.n_tokens() == 0 {
+    let ln_only = if problem.n_tokens() == 0 { Some(0.0) } else { problem.ln_only_allocation() };
+    if let Some(ln_sum) = ln_only {
+        problem.check_total()?;
         Load { n_draws, n_of_draw, ..Load::default() }.check(1)?;
-        let groups = (0..).zip(&problem.counts).map(|(cell, &n)| (cell, n as u32)).collect();
-        let draw = Draw { replicate: 0, ln_law: constant, groups, values: Vec::new() };
+        let groups: Vec<_> =
+            (0..).zip(&problem.counts).map(|(cell, &n)| (cell, n as u32)).collect();
+        let values = vec![0; groups.len() * hidden.len()];
+        let draw = Draw { replicate: 0, ln_law: ln_sum + constant, groups, values };
         let draws = vec![draw; n_draws];
         return Ok(Posterior { tempering: None, hidden, draws });
     }

@@ -19,12 +19,15 @@ mod sweeps;
 
 pub use em::{EmFit, EmSettings, EmStart, fit_em};
 pub use lda::{LdaGlobals, LdaParameters, LdaPrior, LdaSampler};
-pub use nmf::{NmfParameters, NmfUpdates, nmf_weights};
+pub use nmf::{
+    NmfParameters, NmfPart, NmfUpdates, nmf_start_topics, nmf_update_topics, nmf_weights,
+};
 pub use parts::{
-    Part, Sweep, TopicWeights, count_part, ln_urns_of_part, order_tokens, order_topics, sweep_part,
+    Part, Sweep, TopicWeights, count_part, exposed_of_part, ln_urns_of_part, order_tokens,
+    order_topics, start_weights_of_part, sweep_part,
 };
 pub use pfa::{PfaGlobals, PfaParameters, PfaPrior, PfaSampler};
 pub use schedule::{Averaged, Fit, Kept, Progress, Sampler, Schedule, State, TopicStep, fit};
-pub use sharded::{Globals, ShardedChain, Swept};
+pub use sharded::{Globals, LnDocuments, ShardedChain, Swept};
 pub use start::{FirstTopics, ShardedStart, Start, find_topics};
-pub use sweeps::Scheme;
+pub use sweeps::{ExposedPart, ExposedTokens, Scheme};

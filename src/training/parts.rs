@@ -7,11 +7,14 @@
 use rayon::prelude::*;
 
 use super::lda::ln_lengths;
+use super::nmf::PSEUDO_COUNT;
 use super::start::start_key;
-use super::sweeps::{Block, Scheme, Step, ln_urns, sweep_collapsed, sweep_documents, sweep_key};
+use super::sweeps::{
+    Block, ExposedTokens, Scheme, Step, ln_urns, sweep_collapsed, sweep_documents, sweep_key,
+};
 use crate::control::Observer;
 use crate::counts::CountMatrix;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, array_of};
 use crate::math::ExactSum;
 use crate::rng::Key;
 
@@ -36,7 +39,8 @@ pub struct Part<'a> {
     pub documents_before: usize,
     /// Tokens of the longest document of the corpus.
     pub longest: u64,
-    /// The documents themselves, which only the blocked scheme reads.
+    /// The documents themselves, which only the blocked scheme and sweeps over documents of different
+    /// exposures read.
     pub counts: Option<&'a CountMatrix>,
 }
 
@@ -154,6 +158,8 @@ pub struct TopicWeights<'a> {
     pub weights: &'a [f64],
     /// The scales.
     pub scale: &'a [f64],
+    /// Rates of the gamma laws of θ, where documents have exposures.
+    pub rates: Option<&'a [f64]>,
 }
 
 /// Draws the topics of all tokens of a part anew, in its order, and adds them to `totals`, words x
@@ -171,22 +177,25 @@ pub fn sweep_part(
     totals: &mut [u32],
     observer: &impl Observer,
 ) -> Result<Vec<u64>> {
-    let TopicWeights { a, weights, scale } = weights;
+    let TopicWeights { a, weights, scale, rates } = weights;
     let n_topics = a.len();
     check_length("topic-word weights", weights.len(), part.n_words * n_topics)?;
     check_length("scales of topics", scale.len(), n_topics)?;
+    check_length("rates of topics", rates.map_or(n_topics, <[f64]>::len), n_topics)?;
     let mut blocks = part.blocks(n_topics, topics)?;
-    let step = Step::new(a, weights, scale, sweep.key(seed));
-    let n_tables = match sweep.scheme() {
-        Scheme::Collapsed => sweep_collapsed(&mut blocks, part.longest, step, tables, observer)?,
-        Scheme::Blocked => {
+    let step = Step::new(a, weights, scale, sweep.key(seed)).with_rates(rates);
+    let n_tables = match (sweep.scheme(), rates) {
+        (Scheme::Collapsed, None) => {
+            sweep_collapsed(&mut blocks, part.longest, step, tables, observer)?
+        }
+        (scheme, _) => {
             let counts = part.counts.ok_or(Error::Empty { name: "documents of the part" })?;
             let lengths = counts.documents().map(|document| document.n_tokens() as usize);
             if !lengths.eq(blocks.iter().flat_map(Block::lengths)) {
                 let (found, expected) = (counts.n_tokens() as usize, topics.len());
                 return Err(Error::Length { name: "documents of the part", found, expected });
             }
-            sweep_documents(&mut blocks, counts, step, Scheme::Blocked, tables, observer)?
+            sweep_documents(&mut blocks, counts, step, scheme, tables, observer)?
         }
     };
     add_words(&blocks, part.n_words, n_topics, totals)?;
@@ -230,6 +239,40 @@ pub fn ln_urns_of_part(part: Part<'_>, topics: &[u16], a: &[f64]) -> Result<(Exa
         sums.1 += ln_lengths(a, lengths.iter().map(|&n| n as u64));
     }
     Ok(sums)
+}
+
+/// Tokens of every topic by exposure in a part, whose topics are in its order, given the number of the
+/// exposure of each of its documents.
+///
+/// # Errors
+/// Sizes that disagree, topics beyond their number.
+pub fn exposed_of_part(
+    part: Part<'_>,
+    topics: &[u16],
+    n_topics: usize,
+    exposures: &[u32],
+) -> Result<Vec<ExposedTokens>> {
+    let n_documents = part.n_documents.iter().sum::<u64>() as usize;
+    check_length("exposures of documents", exposures.len(), n_documents)?;
+    let blocks = part.blocks(n_topics, topics)?;
+    let of_block =
+        |block: &Block| ExposedTokens::of(block, &exposures[block.documents.clone()], n_topics);
+    Ok(blocks.par_iter().map(of_block).collect())
+}
+
+/// Weights of topics from which matrix factorisation starts, documents x topics, by the topics of a
+/// part's tokens, which are in its order.
+///
+/// # Errors
+/// Sizes that disagree, topics beyond their number.
+pub fn start_weights_of_part(part: Part<'_>, topics: &[u16], n_topics: usize) -> Result<Vec<f64>> {
+    let n_documents = part.n_documents.iter().sum::<u64>() as usize;
+    let mut weights = array_of("topic weights of documents", n_documents * n_topics, 0.0)?;
+    for block in part.blocks(n_topics, topics)? {
+        block.count_documents(&mut weights[block.documents.start * n_topics..], n_topics);
+    }
+    weights.iter_mut().for_each(|n| *n += PSEUDO_COUNT);
+    Ok(weights)
 }
 
 fn add_words(blocks: &[Block], n_words: usize, n_topics: usize, totals: &mut [u32]) -> Result<()> {

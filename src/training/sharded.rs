@@ -1,7 +1,7 @@
 //! Chains of Gibbs sampling where the tokens are elsewhere: they come as counts of words by topic.
 
 use super::schedule::{Averaged, Kept, Schedule, TopicStep};
-use super::sweeps::{Gathered, Topics, WordCounts};
+use super::sweeps::{ExposedPart, Gathered, Topics, WordCounts};
 use crate::error::{Error, Result};
 use crate::math::ExactSum;
 
@@ -35,8 +35,18 @@ pub trait Globals {
     /// Draws all parameters after one more sweep over the tokens.
     fn update(&mut self, tokens: &impl WordCounts, swept: Swept<'_>, step: TopicStep);
 
-    /// ln of the joint density, from Σ_d of the urns of documents and of ln (a_+)_{N_d}.
-    fn ln_joint(&self, tokens: &impl WordCounts, ln_urns: ExactSum, ln_lengths: ExactSum) -> f64;
+    /// ln of the joint density, from sums over documents.
+    fn ln_joint(&self, tokens: &impl WordCounts, documents: LnDocuments<'_>) -> f64;
+
+    /// Rates of the gamma laws of θ, by which the urns of documents of different exposures differ.
+    fn rates(&self) -> Option<&[f64]> {
+        None
+    }
+
+    /// Number of different exposures of documents; 0 where these have none.
+    fn n_exposures(&self) -> usize {
+        0
+    }
 
     /// Expected parameters given the topics of all tokens.
     ///
@@ -52,6 +62,19 @@ pub struct Swept<'a> {
     pub n_tables: &'a [u64],
     /// Lengths of all documents, in order; of use to a learned α of LDA only.
     pub lengths: &'a [u32],
+    /// Tokens of every topic by exposure: where documents have exposures, and p is learned.
+    pub exposed: &'a [ExposedPart<'a>],
+}
+
+/// Sums over all documents that the joint density depends on.
+#[derive(Clone, Copy)]
+pub struct LnDocuments<'a> {
+    /// Σ_d of ln of the urns.
+    pub ln_urns: ExactSum,
+    /// Σ_d ln (a_+)_{N_d}; of use to LDA only.
+    pub ln_lengths: ExactSum,
+    /// Tokens of every topic by exposure, where documents have exposures.
+    pub exposed: &'a [ExposedPart<'a>],
 }
 
 /// A chain whose tokens are elsewhere.
@@ -123,6 +146,16 @@ impl<G: Globals> ShardedChain<G> {
         (&topics.weights, &topics.scale)
     }
 
+    /// Rates of the gamma laws of θ, where documents have exposures.
+    pub fn rates(&self) -> Option<&[f64]> {
+        self.globals.rates()
+    }
+
+    /// Number of different exposures of documents; 0 where these have none.
+    pub fn n_exposures(&self) -> usize {
+        self.globals.n_exposures()
+    }
+
     /// Sum of the expected parameters over the kept sweeps.
     pub fn kept(&self) -> &Kept<G::Parameters> {
         &self.kept
@@ -137,6 +170,7 @@ impl<G: Globals> ShardedChain<G> {
         if found != expected {
             return Err(Error::Length { name: "tables of topics", found, expected });
         }
+        self.check_exposed(swept.exposed)?;
         let counts = self.gathered(counts)?;
         let step = self.schedule.step(self.n_sweeps());
         self.globals.update(&counts, swept, step);
@@ -163,8 +197,17 @@ impl<G: Globals> ShardedChain<G> {
     ///
     /// # Errors
     /// Another number of counts.
-    pub fn ln_joint(&self, counts: &[u32], ln_urns: ExactSum, ln_lengths: ExactSum) -> Result<f64> {
-        Ok(self.globals.ln_joint(&self.gathered(counts)?, ln_urns, ln_lengths))
+    pub fn ln_joint(&self, counts: &[u32], documents: LnDocuments<'_>) -> Result<f64> {
+        self.check_exposed(documents.exposed)?;
+        Ok(self.globals.ln_joint(&self.gathered(counts)?, documents))
+    }
+
+    fn check_exposed(&self, parts: &[ExposedPart<'_>]) -> Result<()> {
+        let expected = self.n_topics();
+        match parts.iter().map(ExposedPart::n_topics).find(|&found| found != expected) {
+            Some(found) => Err(Error::Length { name: "tokens by exposure", found, expected }),
+            None => Ok(()),
+        }
     }
 
     fn gathered<'c>(&self, counts: &'c [u32]) -> Result<Gathered<'c>> {

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.frames import data_frame
+from polyabayes._support.tables import counted
 from polyabayes.allocation.contraction import Factor, contract
 from polyabayes.data.cells import named_cells
 from polyabayes.data.tensor import CountTensor
@@ -27,6 +28,18 @@ if TYPE_CHECKING:
 __all__ = ["Decomposition", "n_effective_parameters"]
 
 Floats = NDArray[np.float64]
+
+# Event whose probability or density a method climbs or visits, and what is given beside the total.
+_OBJECTIVES = {
+    "vb": ("P(X",),
+    "em": ("p(X, θ",),
+    "icm": ("p(S, θ",),
+    "ml": ("P(X", "θ"),
+    "dual-em": ("P(S",),
+    "gibbs": ("P(S",),
+    "tempered": ("P(S",),
+    "smc": ("P(labelled tokens, S",),
+}
 
 # Entries of the tables that are gathered for a chunk of cells.
 _CHUNK = 2**22
@@ -98,6 +111,40 @@ class Decomposition:
     def is_lower_bound(self) -> bool:
         """Whether `value` is a lower bound of the evidence."""
         return self.method == "vb"
+
+    @property
+    def objective(self) -> str:
+        """The quantity that `value` is, or bounds by ``"vb"``, as ``"ln P(X | T)"``.
+
+        X are the counts, S their allocation, θ the tables and T the total; no T where cells are
+        missing. Values of different methods are different quantities, not better and worse ones.
+        """
+        event, *conditions = _OBJECTIVES[self.method]
+        conditions += [] if len(self.missing_cells) else ["T"]
+        given = f" | {', '.join(conditions)}" if conditions else ""
+        return f"ln {event}{given})"
+
+    def reached(self, n_digits: int = 4) -> str:
+        """Text of the objective and its value, as ``"ln P(X | T) >= -8.31 nats"``.
+
+        Parameters
+        ----------
+        n_digits : int, default=4
+            Digits after the point.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> found = pb.AllocationModel.nmf(1).decompose([[4, 3], [0, 3]], "ml", random_state=0)
+        >>> found.reached(2)
+        'ln P(X | θ, T) = -4.13 nats'
+        """
+        sign = ">=" if self.is_lower_bound else "="
+        return f"{self.objective} {sign} {self.value:z,.{n_digits}f} nats"
 
     @cached_property
     def fitted_counts(self) -> Floats:
@@ -313,9 +360,8 @@ class Decomposition:
         sizes = ", ".join(f"{node} {table.shape[0]:,}" for node, table in self.tables.items())
         of = f", {len(self.missing_cells):,} cells missing"
         return (
-            f"<Decomposition by {self.method}: {sizes}; {self.value:z,.2f} nats"
-            f"{of if len(self.missing_cells) else ' given the total'}, "
-            f"{len(self.trace):,} iterations>"
+            f"<Decomposition by {self.method}: {sizes}; {self.reached(2)}"
+            f"{of if len(self.missing_cells) else ''}, {counted(len(self.trace), 'iteration')}>"
         )
 
 

@@ -17,6 +17,7 @@ from polyabayes._support.arviz import inference_data
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes._support.results import Result
+from polyabayes._support.tables import counted
 from polyabayes.allocation.alignment import Numbering
 from polyabayes.allocation.bounds import held_by_bound
 from polyabayes.allocation.decomposition import Decomposition
@@ -283,8 +284,8 @@ class PosteriorDraws(Result):
 
     def __repr__(self) -> str:
         return (
-            f"<PosteriorDraws: {len(self):,} of {len(np.unique(self.chain))} chains, "
-            f"{self.evidence.round_trips} round trips; {self.evidence!r}>"
+            f"<PosteriorDraws: {len(self):,} of {counted(len(np.unique(self.chain)), 'chain')}, "
+            f"{counted(self.evidence.round_trips, 'round trip')}; {self.evidence!r}>"
         )
 
 

@@ -13,6 +13,7 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
+from polyabayes._support.tables import counted
 from polyabayes.allocation.bounds import held_by_bound
 from polyabayes.allocation.evidence import Estimate, Evidence, as_evidence
 from polyabayes.allocation.evidence_parts import sampled_in_parts
@@ -109,7 +110,9 @@ def find_evidence(
         layout, used, estimate, given_total=bool(given_total), ln_total=ln_total, start=start
     )
     if isinstance(estimate.interruption, KeyboardInterrupt) and evidence.rounds:
-        raise Interrupted(f"stopped after {evidence.n_rounds} rounds of tempering", evidence)
+        raise Interrupted(
+            f"stopped after {counted(evidence.n_rounds, 'round')} of tempering", evidence
+        )
     if estimate.interruption is not None:
         raise estimate.interruption
     if evidence.doubt:

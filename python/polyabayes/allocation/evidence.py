@@ -103,7 +103,7 @@ class Evidence(Result):
         ``"smc"`` the larger of two: from the replicates, and from the descent of their particles
         (Lee & Whiteley 2018).
     method : str
-        The method that gave it: exact, too, where there is nothing hidden to sum out.
+        The method that gave it: exact, too, where nothing is hidden, or only nodes of one value.
     given_total : bool
         Whether the value is conditional on the total of the tensor.
     log_probability_of_total : float

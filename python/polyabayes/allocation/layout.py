@@ -192,13 +192,15 @@ def as_tensor(model: HasGraph, data: Any) -> CountTensor:
             "data is a DataFrame, whose columns may be axes or levels of one; make it a tensor by "
             "CountTensor.from_frame or CountTensor.from_dense"
         )
-    n_axes = 2 if isinstance(data, Corpus) else len(non_zeros(data)[0])
-    if n_axes != len(model.axes):
+    shape = data.shape if isinstance(data, Corpus) else non_zeros(data, "data")[0]
+    if len(shape) != len(model.axes):
+        wanted = ", ".join(f"n_{axis}" for axis in model.axes)
         raise _misfit(
             model,
-            f"{len(model.axes)} nodes without a size ({', '.join(model.axes) or 'none'}) for the "
-            f"{n_axes} dimensions of the data",
-            "name the dimensions in a CountTensor, or give every hidden node a size",
+            f"{len(model.axes)} nodes without a size ({', '.join(model.axes) or 'none'}), and the "
+            f"data have shape {shape}",
+            f"give an array of shape ({wanted}), name its dimensions in a CountTensor, or give "
+            "every hidden node a size",
         )
     if isinstance(data, Corpus):
         return CountTensor.from_corpus(data, model.axes)

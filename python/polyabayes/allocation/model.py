@@ -734,9 +734,10 @@ class AllocationModel:
         data : CountTensor, Corpus, array or sparse matrix
             As for :meth:`log_evidence`; all cells are observed.
         n_draws : int, default=400
-            Draws of all chains together, each of which has as many, so that there may be a few
-            more. The last round is made long enough for them, unless a given `n_samples` forbids
-            it: then there are fewer, and a :class:`~polyabayes.exceptions.TargetWarning`.
+            Draws of all chains together. Each chain gives as many as the others, so that the number
+            is rounded up to a multiple of `n_replicates`: 1 gives 4. The last round is made long
+            enough for them, unless a given `n_samples` forbids it: then there are fewer, and a
+            :class:`~polyabayes.exceptions.TargetWarning`.
         elimination_order, random_state, n_jobs, progress
             As for :meth:`log_evidence`.
         **options

@@ -71,12 +71,18 @@ def known_truth(seed: int, n_jobs: int | None, progress: bool) -> pb.Comparison:
     lda = pb.LatentDirichletAllocation(8, doc_topic_prior=0.1, **options).fit(train)
     pfa = pb.PoissonFactorAnalysis(8, prior="beta-gamma-gamma", **options).fit(train)
 
-    print(f"1. Documents drawn from LDA with 8 topics\n   train {train}\n   test  {test}\n")
+    print(
+        "1. Documents drawn from a model with 8 topics, scored by that model, too: the truth\n"
+        "   lda: latent Dirichlet allocation; pfa: Poisson factor analysis, both trained\n"
+        f"   train {train}\n   test  {test}\n"
+    )
     comparison = pb.compare({"the truth": true, "lda": lda, "pfa": pfa}, test, **options)
     print(comparison)
-    for name in ("lda", "pfa"):
-        behind, error = comparison.difference("the truth", name)
-        print(f"{name} is {behind:.4f} +- {error:.4f} nats per token behind the truth")
+    print(
+        "\n   nats/token: log-likelihood of the test documents a token, higher is better\n"
+        "   +- estimate: its error on these documents, which more computation makes smaller\n"
+        "   +- new docs: error of the difference to the best model on other documents"
+    )
     return comparison
 
 
@@ -84,7 +90,10 @@ def real_documents(folder: Path, seed: int, n_jobs: int | None, progress: bool) 
     """Models of several sizes on the documentation of Python."""
     corpus = pb.datasets.load_python_docs()
     train, test = corpus.split(test_size=0.2, random_state=seed)
-    print(f"\n2. The documentation of Python\n   train {train}\n   test  {test}\n")
+    print(
+        "\n2. The documentation of Python, by models of 10, 20 and 40 topics\n"
+        f"   train {train}\n   test  {test}\n"
+    )
 
     options: dict[str, Any] = {"n_jobs": n_jobs, "random_state": seed, "progress": progress}
     models: dict[str, pb.LatentDirichletAllocation | pb.PoissonFactorAnalysis] = {}
@@ -99,7 +108,7 @@ def real_documents(folder: Path, seed: int, n_jobs: int | None, progress: bool) 
     score = comparison.results[best]
     lower, upper = score.total_interval(0.95)
     print(
-        f"best: {best}, ln p of all test documents {score.total:,.1f} "
+        f"\n   best: {best}, log-likelihood of all test documents {score.total:,.1f} nats "
         f"(95 %: {lower:,.1f} to {upper:,.1f})"
     )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import polyabayes as pb
+from polyabayes._support.tables import counted
 from polyabayes.cli.demo import run_demo
 from polyabayes.cli.keywords import GENERAL, SCORING, TRAINING, given
 from polyabayes.cli.messages import INTERRUPTED, say
@@ -65,8 +66,8 @@ def fit(arguments: argparse.Namespace) -> int:
         say(f"interrupted before the first sweep: there is no model, and {output} is not written")
         return INTERRUPTED
     keep({output: model.save})
-    units = "iterations" if arguments.fit_method == "em" else "sweeps"
-    say(f"{model.n_iter_:,} {units} in {time.perf_counter() - start:.1f} s; wrote {output}")
+    unit = "iteration" if arguments.fit_method == "em" else "sweep"
+    say(f"{counted(model.n_iter_, unit)} in {time.perf_counter() - start:.1f} s; wrote {output}")
     return 0
 
 
@@ -77,7 +78,10 @@ def untrained(arguments: argparse.Namespace, options: tuple[str, ...]) -> Any:
             raise InvalidArgumentError(
                 f"{argument(option)} is an option of {model}, not of {arguments.model}"
             )
-    return _MODELS[arguments.model](**given(arguments, options))
+    model = _MODELS[arguments.model](**given(arguments, options))
+    # Documents may take long to read.
+    model._check_parameters()
+    return model
 
 
 def _columns(result: pb.LogLikelihood, arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -169,7 +173,7 @@ def _asked_for(corpus: pb.Corpus, arguments: argparse.Namespace) -> dict[str, An
 
 def size(corpus: pb.Corpus) -> str:
     """How large a corpus is."""
-    return f"{corpus.n_documents:,} documents, {corpus.n_words:,} words, {corpus.n_tokens:,} tokens"
+    return repr(corpus).removeprefix("<Corpus: ").removesuffix(">")
 
 
 def _read_for(model: Any, arguments: argparse.Namespace) -> pb.Corpus:

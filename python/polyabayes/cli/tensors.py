@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import polyabayes as pb
+from polyabayes._support.tables import counted
 from polyabayes.allocation.graphs.checks import known_nodes
 from polyabayes.allocation.observed_cells import observed_outside
 from polyabayes.cli.keywords import DECOMPOSITION, EVIDENCE, MODEL, given
@@ -192,9 +193,8 @@ def _evidence_summary(evidence: pb.Evidence) -> str:
 
 def _decomposition_summary(found: pb.Decomposition) -> str:
     sparsity = ", ".join(f"{node} {value:.3f}" for node, value in found.sparsity.items())
-    given_total = "" if len(found.missing_cells) else " given the total"
     lines = [
-        f"objective      {found.value:z,.4f} nats{given_total}, {len(found.trace):,} iterations",
+        f"objective      {found.reached()}, {counted(len(found.trace), 'iteration')}",
         f"squared error  {found.squared_error:z,.4f}",
         f"KL error       {found.kl_error:z,.4f} nats",
         f"sparsity       {sparsity}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -22,6 +23,10 @@ Place: TypeAlias = Callable[[int], str]
 
 MAX_TOTAL = 2**63 - 1
 _LOW_BITS = 32
+_NOT_OBSERVED = (
+    "write 0 if nothing was counted there; if the cell was not observed, see log_evidence, "
+    "decompose and predict_missing of an AllocationModel, which take observed='nan'"
+)
 
 
 def checked_axes(axes: Iterable[str]) -> tuple[str, ...]:
@@ -155,6 +160,11 @@ def count_array(values: Any, name: str) -> NDArray[Any]:
             f"{name} has masked entries, which only log_evidence and predict_missing of an "
             "AllocationModel take: fill them"
         )
+    if isinstance(values, (str, os.PathLike)):
+        raise InvalidTypeError(
+            f"{name} must be an array of whole numbers, got {os.fspath(values)!r}; read the file "
+            "of a tensor by polyabayes.read_tensor, of a corpus by polyabayes.read_corpus"
+        )
     try:
         array = np.asarray(values)
         if array.dtype.kind == "O":
@@ -186,7 +196,7 @@ def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> I
             f"{name} must have shape ({n_cells},), one entry for each cell, got shape {array.shape}"
         )
     if array.dtype.kind == "f":
-        _refuse(array, np.isnan(array), "{}", name, place)
+        _refuse(array, np.isnan(array), "{}", name, place, _NOT_OBSERVED)
         _refuse(array, np.isinf(array), "{}", name, place)
     if array.dtype.kind != "b":
         _refuse(array, array < 0, "the negative count {}", name, place)
@@ -214,13 +224,18 @@ def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> I
 
 
 def _refuse(
-    counts: NDArray[Any], is_bad: NDArray[np.bool_], what: str, name: str, place: Place
+    counts: NDArray[Any],
+    is_bad: NDArray[np.bool_],
+    what: str,
+    name: str,
+    place: Place,
+    remedy: str = "correct the value or leave the cell out",
 ) -> None:
     if is_bad.any():
         position = int(np.argmax(is_bad))
         raise InvalidCountsError(
             f"{name} holds {what.format(counts[position])} at {place(position)}; counts are whole "
-            "numbers from 0 to 2**63 - 1: correct the value or leave the cell out"
+            f"numbers from 0 to 2**63 - 1: {remedy}"
         )
 
 
@@ -248,15 +263,15 @@ def canonical_cells(coordinates: Integers, counts: Integers) -> tuple[Integers, 
     return np.ascontiguousarray(coordinates[is_first]), sums
 
 
-def non_zeros(values: Any) -> tuple[tuple[int, ...], Integers, NDArray[Any]]:
+def non_zeros(values: Any, name: str = "array") -> tuple[tuple[int, ...], Integers, NDArray[Any]]:
     """Shape, coordinates and unchecked values of the entries that are not zero."""
     if not sparse.issparse(values):
-        dense = count_array(values, "array")
+        dense = count_array(values, name)
         if not dense.ndim:
-            raise InvalidArgumentError("array is a single number; give an array with axes")
+            raise InvalidArgumentError(f"{name} is a single number; give an array with axes")
         index = np.nonzero(dense)
         return dense.shape, np.stack(index, axis=1), dense[index]
-    array = checked_sparse(values, "array")
+    array = checked_sparse(values, name)
     cells = array.tocoo()
     # Older releases of SciPy know two dimensions only, and do not have coords.
     index = cells.coords if hasattr(cells, "coords") else (cells.row, cells.col)

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from polyabayes import _core
 from polyabayes._support.random import RandomState, random_generator
-from polyabayes._support.tables import columns_of, html_table
+from polyabayes._support.tables import columns_of, counted, html_table
 from polyabayes.data import frames, sources
 from polyabayes.data.counts import (
     CountMatrix,
@@ -345,8 +345,8 @@ class Corpus:
 
     def __repr__(self) -> str:
         return (
-            f"<Corpus: {self.n_documents:,} documents, {self.n_words:,} words, "
-            f"{self.n_tokens:,} tokens>"
+            f"<Corpus: {counted(self.n_documents, 'document')}, {counted(self.n_words, 'word')}, "
+            f"{counted(self.n_tokens, 'token')}>"
         )
 
     def _repr_html_(self) -> str:

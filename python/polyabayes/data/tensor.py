@@ -11,7 +11,7 @@ import numpy as np
 
 from polyabayes._support.checks import whole_number
 from polyabayes._support.frames import data_frame, import_pandas
-from polyabayes._support.tables import columns_of, html_table
+from polyabayes._support.tables import columns_of, counted, html_table
 from polyabayes.data import cells as _cells
 from polyabayes.data.cells import AxisLabels, Integers, LabelsLike
 from polyabayes.data.corpus import as_corpus
@@ -313,7 +313,7 @@ class CountTensor:
 
     def __repr__(self) -> str:
         axes = " x ".join(f"{axis} {n:,}" for axis, n in zip(self.axes, self.shape, strict=True))
-        return f"<CountTensor: {axes}, {self.n_cells:,} cells, total {self.total:,}>"
+        return f"<CountTensor: {axes}, {counted(self.n_cells, 'cell')}, total {self.total:,}>"
 
     def _repr_html_(self) -> str:
         """Axes, their sizes and first labels, for notebooks."""

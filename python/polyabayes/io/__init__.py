@@ -323,7 +323,9 @@ def _reader(
             raise FileAccessError(f"cannot read {path}: it is a folder")
     name = name or (piped if path == STANDARD_INPUT else _format_of(path, list(readers)))
     if name not in readers:
-        raise InvalidArgumentError(f"unknown format {name!r}; known are {', '.join(readers)}")
+        raise InvalidArgumentError(
+            _other_reader(path, name) or f"unknown format {name!r}; known are {', '.join(readers)}"
+        )
     if path == STANDARD_INPUT and name != piped:
         raise InvalidArgumentError(f"standard input is read as {piped} only, not as {name}")
     try:
@@ -331,6 +333,18 @@ def _reader(
     except TypeError as error:
         raise InvalidArgumentError(f"the format {name}: {error}") from error
     return readers[name]
+
+
+def _other_reader(path: Path, name: str) -> str:
+    """Which function reads a format that the other one does not; empty where none does."""
+    if name in _TENSOR_READERS:
+        return f"{path} is a tensor, of format {name!r}: polyabayes.read_tensor reads it"
+    if name in _READERS:
+        return (
+            f"{path} is a corpus, of format {name!r}: polyabayes.read_corpus reads it, and "
+            "CountTensor.from_corpus makes it a tensor"
+        )
+    return ""
 
 
 def _writer(path: Path, writers: dict[str, Callable[[T, Path], None]]) -> Callable[[T, Path], None]:

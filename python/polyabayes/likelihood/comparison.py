@@ -30,7 +30,7 @@ from polyabayes.exceptions import (
     WorkerError,
 )
 from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed, read_documents
-from polyabayes.likelihood.result import LogLikelihood, doubts
+from polyabayes.likelihood.result import LogLikelihood, shared_doubts
 from polyabayes.likelihood.scoring import conditions_on_length, log_likelihood
 
 if TYPE_CHECKING:
@@ -255,15 +255,19 @@ class Comparison(Result):
 
     def __str__(self) -> str:
         found = self._columns()
+        # The best is compared with itself in the first row.
+        behind = [f"{x:.4f}" for x in found["behind_best"][1:]]
+        errors = [f"{x:.4f}" for x in found["behind_best_std_error"][1:]]
+        better = [f"{x:.3f}" if x >= _LEAST_SHOWN else "<0.001" for x in found["p_better"][1:]]
         table = text_table(
             [
                 Column("model", found["model"], is_left=True),
                 Column("nats/token", [f"{x:.4f}" for x in found["nats_per_token"]]),
-                Column("+-", [f"{x:.4f}" for x in found["std_error"]], 7),
+                Column("+- estimate", [f"{x:.4f}" for x in found["std_error"]]),
                 Column("perplexity", [f"{x:,.1f}" for x in found["perplexity"]]),
-                Column("behind best", [f"{x:.4f}" for x in found["behind_best"]]),
-                Column("+-", [f"{x:.2g}" for x in found["behind_best_std_error"]], 7),
-                Column("P(better)", [f"{x:.2g}" for x in found["p_better"]]),
+                Column("behind best", ["best", *behind]),
+                Column("+- new docs", ["", *errors]),
+                Column("P(better)", ["", *better]),
             ]
         )
         return "\n".join([table, *(f"{name}: {why}" for name, why in self.refused.items())])
@@ -272,6 +276,9 @@ class Comparison(Result):
         given = ", given the length" if self.given_length else ""
         return f"<Comparison of {len(self.results)} models on {self.event}{given}>\n{self}"
 
+
+# Smaller probabilities rest on tails that a few hundred documents say nothing of.
+_LEAST_SHOWN = 0.001
 
 # Any error of a total will do: the least effort that corrected values take.
 _ANY_ERROR = 1e100
@@ -409,8 +416,6 @@ def compare(
         warnings.warn(f"{name} is not compared: {why}", RefusedModelWarning, stacklevel=2)
     for name, result in results.items():
         results[name] = replace(result, n_unseen_tokens=n_unseen) if n_unseen else result
-        for category, message in doubts(result):
-            warnings.warn(f"{name}: {message}", category, stacklevel=2)
         left_out = np.flatnonzero(~_scored(result))
         if len(left_out):
             warnings.warn(
@@ -419,6 +424,8 @@ def compare(
                 ImpossibleDocumentWarning,
                 stacklevel=2,
             )
+    for category, message in shared_doubts(results):
+        warnings.warn(message, category, stacklevel=2)
     return Comparison(
         _best_first(results),
         event,

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from polyabayes import _core
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.core_parts import CoreParts
+from polyabayes.scale.shards import Shards
 
 __all__ = ["Scorable", "as_scorable", "exposed", "read_documents"]
+
+_Exposed = TypeVar("_Exposed", Corpus, Shards)
 
 
 @runtime_checkable
@@ -69,14 +72,14 @@ def read_documents(models: Iterable[Scorable], documents: Any, name: str = "docu
     return as_corpus(documents, name)
 
 
-def exposed(model: Any, corpus: Corpus, exposure: Any) -> Corpus:
+def exposed(model: Any, corpus: _Exposed, exposure: Any) -> _Exposed:
     """The documents with the exposure that the model takes into account.
 
     Parameters
     ----------
     model : Scorable
         The model; it need not be fitted.
-    corpus : Corpus
+    corpus : Corpus or Shards
         Documents, which may bring exposures of their own.
     exposure : float, array of shape (n_documents,), or None
         Takes the place of the corpus's own.

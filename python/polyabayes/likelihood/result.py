@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from scipy import stats
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.results import Record, Result
+from polyabayes._support.tables import counted
 from polyabayes.exceptions import (
     ImpossibleDocumentWarning,
     Interrupted,
@@ -345,7 +347,7 @@ class LogLikelihood(Result):
     def __repr__(self) -> str:
         used = ", ".join(f"{name} {n:,}" for name, n in _tally(self.methods))
         return (
-            f"<LogLikelihood of {self.event}: {len(self.values):,} documents ({used}), "
+            f"<LogLikelihood of {self.event}: {counted(len(self.values), 'document')} ({used}), "
             f"{self.total:z,.2f} +- {self.total_std_error:.2g} nats, {self._per_token()}>"
         )
 
@@ -405,6 +407,36 @@ def _name(result: LogLikelihood, row: int) -> str:
     return f"document {row}" if result.ids is None else f"document {row} ({result.ids[row]!r})"
 
 
+class Doubt(NamedTuple):
+    """Documents whose scores a warning is about.
+
+    Attributes
+    ----------
+    category : type of PolyabayesWarning
+        The warning.
+    what : str
+        What they have in common.
+    n_documents : int
+        How many they are.
+    first : str
+        Name of the first of them.
+    remedy : str
+        What would help, or why nothing does.
+    n_wanted : int
+        Size of the samples that would help; 0 where none does.
+    """
+
+    category: type[PolyabayesWarning]
+    what: str
+    n_documents: int
+    first: str
+    remedy: str
+    n_wanted: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.n_documents:,}, {self.first} first; {self.remedy}"
+
+
 def doubts(result: LogLikelihood, call: str = "{}") -> list[tuple[type[PolyabayesWarning], str]]:
     """Warnings of impossible documents, and of errors that rest on one replicate.
 
@@ -416,14 +448,40 @@ def doubts(result: LogLikelihood, call: str = "{}") -> list[tuple[type[Polyabaye
         How to say the argument that would help, put in place of ``{}``: a call of
         :func:`log_likelihood` where the function at work does not take it.
     """
-    found: list[tuple[type[PolyabayesWarning], str]] = []
+    return [(doubt.category, str(doubt)) for doubt in find_doubts(result, call)]
+
+
+def shared_doubts(
+    results: Mapping[str, LogLikelihood],
+) -> list[tuple[type[PolyabayesWarning], str]]:
+    """The same for several models: one warning of a kind, with the models that it is of."""
+    by_kind: dict[str, dict[str, Doubt]] = {}
+    for name, result in results.items():
+        for doubt in find_doubts(result):
+            by_kind.setdefault(doubt.what, {})[name] = doubt
+    found = []
+    for what, of_models in by_kind.items():
+        name, worst = max(of_models.items(), key=lambda pair: pair[1].n_wanted)
+        numbers = ", ".join(f"{name} {doubt.n_documents:,}" for name, doubt in of_models.items())
+        alone = f"{name}: {worst}"
+        found.append(
+            (worst.category, alone if len(of_models) == 1 else f"{what}: {numbers}; {worst.remedy}")
+        )
+    return found
+
+
+def find_doubts(result: LogLikelihood, call: str = "{}") -> list[Doubt]:
+    """What :func:`doubts` says, in parts."""
+    found: list[Doubt] = []
     impossible = np.flatnonzero(np.isneginf(result.values) & (result.methods == "exact"))
     if len(impossible):
         found.append(
-            (
+            Doubt(
                 ImpossibleDocumentWarning,
-                f"documents of probability zero: {len(impossible):,}, "
-                f"{_name(result, impossible[0])} first; they hold a word that no topic can produce",
+                "documents of probability zero",
+                len(impossible),
+                _name(result, impossible[0]),
+                "they hold a word that no topic can produce",
             )
         )
     enough = _RELIABLE_SHARE * result.n_replicates
@@ -431,25 +489,27 @@ def doubts(result: LogLikelihood, call: str = "{}") -> list[tuple[type[Polyabaye
     shaky = np.flatnonzero(~(result.n_effs >= enough) & ~without_error)
     if len(shaky):
         found.append(
-            (
+            Doubt(
                 UnreliableErrorWarning,
-                f"documents whose replicates differ too much for their standard error to be "
-                f"trusted: {len(shaky):,}, {_name(result, shaky[0])} first; "
-                f"{_remedy(result, shaky, call)}",
+                "documents whose replicates differ too much for their standard error to be trusted",
+                len(shaky),
+                _name(result, shaky[0]),
+                *_remedy(result, shaky, call),
             )
         )
     return found
 
 
-def _remedy(result: LogLikelihood, shaky: NDArray[np.intp], call: str) -> str:
-    """The argument to raise, and the value that the worst document needs."""
+def _remedy(result: LogLikelihood, shaky: NDArray[np.intp], call: str) -> tuple[str, int]:
+    """The argument to raise, with the value that the worst document needs, and this value."""
     worst = shaky[np.argmin(np.nan_to_num(result.n_effs[shaky]))]
     method, size = METHODS[str(result.methods[worst])], int(result.sizes[worst])
     if not method.is_consistent or not method.size or not size:
-        return f"score them by {call.format(argument('method', 'auto'))}"
+        return f"score them by {call.format(argument('method', 'auto'))}", 0
     # The log-variance of a replicate falls as its sample grows.
     effective = max(float(np.nan_to_num(result.n_effs[worst])), 1.0)
     wanted = size * np.log(result.n_replicates / effective) / _ENOUGH_VARIANCE
     power = 10 ** int(np.log10(wanted))
     rounded = power * int(np.ceil(wanted / power))
-    return f"use {call.format(argument(method.size, rounded))}, they had up to {size:,}"
+    remedy = f"use {call.format(argument(method.size, rounded))}, they had up to {size:,}"
+    return remedy, rounded

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from polyabayes import _core
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_in_blocks
 from polyabayes.likelihood.foreign import Scorable, exposed
 from polyabayes.scale.shards import Shards
@@ -131,17 +130,16 @@ class Sharded(Documents):
     """The documents of shards, of which a block is in memory; their lengths and groups are."""
 
     def __init__(self, model: Scorable, shards: Shards, unseen: str, exposure: Any) -> None:
-        if exposure is not None:
-            raise InvalidArgumentError(f"{argument('exposure')} is for documents in memory")
-        self._model, self._shards, self._unseen = model, shards, unseen
+        self._model, self._shards, self._unseen = model, exposed(model, shards, exposure), unseen
         self.n_documents = shards.n_documents
-        lengths, keys = [], []
+        lengths, keys, own = [], [], []
         for block in self._aligned():
             lengths.append(_lengths(block))
             keys.append(_keys(block))
+            own.append(_with_exposure(keys[-1], block.exposure))
         self.n_tokens = np.concatenate(lengths)
         self._keys = np.concatenate(keys)
-        self.groups = np.unique(self._keys, return_inverse=True)[1].ravel()
+        self.groups = np.unique(np.concatenate(own), return_inverse=True)[1].ravel()
 
     def blocks(self) -> Iterator[Corpus]:
         """Some thousand at a time."""
@@ -178,6 +176,13 @@ def _keys(corpus: Corpus) -> NDArray[np.uint64]:
     # Differences of sums wrap around as the sums do.
     keys: NDArray[np.uint64] = sums[counts.indptr[1:]] - sums[counts.indptr[:-1]]
     return keys
+
+
+def _with_exposure(
+    keys: NDArray[np.uint64], exposure: NDArray[np.float64] | None
+) -> NDArray[np.uint64]:
+    """Keys that tell equal documents of different exposures apart."""
+    return keys if exposure is None else keys ^ _mixed(exposure.view(np.uint64))
 
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:

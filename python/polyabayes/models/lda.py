@@ -26,8 +26,8 @@ from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.em import TOLERANCE, first_prior, fit_em, start_from
 from polyabayes.models.fitting import EvaluationSchedule, Schedule, all_or_nothing, fingerprint
-from polyabayes.models.sharded import ShardedModel
-from polyabayes.models.sharded_run import ShardedResult, ShardedState
+from polyabayes.models.sharded import ShardedModel, ShardedState
+from polyabayes.models.sharded_run import ShardedResult
 from polyabayes.models.topic_model import PreviousState, TopicModel, check_executor_for
 from polyabayes.scale.shards import Shards
 
@@ -364,7 +364,7 @@ class LatentDirichletAllocation(TopicModel):
                 f"shards are trained on by Gibbs sampling only: leave out {argument('fit_method')}"
             )
         corpus = exposed(self, as_corpus(X, "X"), exposure)
-        n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
+        n_components = self._n_topics()
         max_iter = checks.whole_number("max_iter", self.max_iter, 1, _MOST_ITERATIONS)
         tol = checks.not_negative_number("tol", self.tol)
         pseudo_count = 0.1 if self.topic_word_prior is None else self.topic_word_prior
@@ -576,7 +576,8 @@ class LatentDirichletAllocation(TopicModel):
         priors = self._priors(n_components)
         alpha, beta, learned = priors.values()
         new = partial(_core.ShardedChain.lda, shards.n_words, schedule=schedule, **priors)
-        return ShardedModel(alpha, beta, False, learned, learned, new), priors
+        model = ShardedModel(alpha, beta, False, learned, learned, False, None, new)
+        return model, priors
 
     def _priors(self, n_components: int) -> dict[str, Any]:
         """Alpha, beta, and whether these are the means of priors and learned."""

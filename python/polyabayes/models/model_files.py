@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from polyabayes._support import checks
 from polyabayes._support.files import checked_path
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
+from polyabayes.models.other_files import refuse_other_files
 from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
 from polyabayes.models.topic_model import TopicModel
 
@@ -36,7 +37,7 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
     FileAccessError
         If the file is missing or unreadable.
     FileFormatError
-        If it is not a whole polyabayes model.
+        If it is not a whole polyabayes model; the message says what else it looks like.
 
     Examples
     --------
@@ -54,7 +55,9 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
     ...     pb.load(file).doc_topic_prior_.tolist()
     [0.1, 0.1]
     """
-    stored = StoredModel.read(checked_path(path))
+    place = checked_path(path)
+    refuse_other_files(place)
+    stored = StoredModel.read(place)
     try:
         # A file says nothing of the machine that reads it, least of all where it shall write.
         parameters = {k: v for k, v in stored.parameters.items() if k not in OF_THE_MACHINE}

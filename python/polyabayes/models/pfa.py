@@ -17,9 +17,10 @@ from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.fitting import Schedule
-from polyabayes.models.sharded import ShardedModel
-from polyabayes.models.sharded_run import ShardedResult, ShardedState
+from polyabayes.models.sharded import ShardedModel, ShardedState
+from polyabayes.models.sharded_run import ShardedResult
 from polyabayes.models.topic_model import PreviousState, TopicModel, row_normalised
+from polyabayes.scale.exposures import numbered
 from polyabayes.scale.shards import Shards
 
 __all__ = ["PoissonFactorAnalysis"]
@@ -427,6 +428,11 @@ class PoissonFactorAnalysis(TopicModel):
             raise InvalidArgumentError(_NO_LIKELIHOOD)
         return CoreParts("gamma_poisson", (self.shape_, self.probability_, self.components_))
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        checks.choice("prior", self.prior, PRIORS)
+        checks.choice("sampler", self.sampler, SAMPLERS)
+
     def _training(self, corpus: Corpus, n_components: int) -> partial[_core.FitResult]:
         prior = checks.choice("prior", self.prior, PRIORS)
         sampler = checks.choice("sampler", self.sampler, SAMPLERS)
@@ -442,16 +448,26 @@ class PoissonFactorAnalysis(TopicModel):
         prior = checks.choice("prior", self.prior, PRIORS)
         blocked = checks.choice("sampler", self.sampler, SAMPLERS) == "blocked"
         if prior == "nmf":
-            raise InvalidArgumentError(
-                "prior='nmf' is for documents in memory: it has topic weights for each document "
-                "where the other priors have topics of tokens, which shards keep"
-            )
-        priors = self._priors(n_components, shards.n_tokens / shards.n_documents)
-        sizes = shards.n_words, shards.n_documents
+            alpha, beta = _core.nmf_start_priors(n_components)
+            start = ShardedModel(alpha, beta, False, False, False, False, None, None)
+            return start, {"n_topics": n_components}
+        exposure = shards.exposure
+        size = shards.n_documents if exposure is None else float(exposure.sum())
+        exposures = numbered(exposure)
+        different = None if exposures is None else (exposures.values, exposures.n_documents())
+        priors = self._priors(n_components, shards.n_tokens / size)
+        sizes = shards.n_words, shards.n_documents, different
         new = partial(_core.ShardedChain.pfa, *sizes, schedule=schedule, **priors)
         tables = priors["shape_prior"] is not None
         model = ShardedModel(
-            priors["shape"], priors["topic_word_prior"], blocked, tables, False, new
+            priors["shape"],
+            priors["topic_word_prior"],
+            blocked,
+            tables,
+            lengths=False,
+            exposed=priors["probability_prior"] is not None,
+            exposures=exposures,
+            chain=new,
         )
         return model, {**priors, "blocked": blocked}
 
@@ -474,7 +490,17 @@ class PoissonFactorAnalysis(TopicModel):
     def _take(self, corpus: Corpus, before: PreviousState | None, result: _core.FitResult) -> None:
         if self.prior != "nmf":
             super()._take(corpus, before, result)
-            return
+        else:
+            self._take_factors(result)
+
+    def _take_sharded(self, result: ShardedResult) -> None:
+        if self.prior != "nmf":
+            super()._take_sharded(result)
+        else:
+            self._take_factors(result)
+
+    def _take_factors(self, result: _core.FitResult | ShardedResult) -> None:
+        """Store what updates of NMF have come to."""
         for name in ("shape_", "probability_", "_last"):
             self.__dict__.pop(name, None)
         self.components_ = row_normalised(result.word_topic)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from itertools import pairwise
@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from polyabayes import _core
 from polyabayes._support.files import replacing
@@ -33,8 +34,10 @@ from polyabayes.exceptions import (
     argument,
 )
 from polyabayes.models.fitting import Schedule
+from polyabayes.scale import exposures as exposure_files
 from polyabayes.scale import shard_sweeps
 from polyabayes.scale.executors import Workers, n_workers, sharing
+from polyabayes.scale.exposures import Exposures, Tokens
 from polyabayes.scale.shard_sweeps import ShardTraining, SweepOrder
 from polyabayes.scale.shards import Shards, even_cuts
 
@@ -60,10 +63,14 @@ class ShardedModel(NamedTuple):
         Dirichlet parameter of the topics from which to start.
     blocked : bool
         Whether topics are drawn given weights of their document, which are drawn first.
-    tables, lengths : bool
-        Whether the parameters need tables of topics, and lengths of documents.
-    chain : callable
-        Gives the chain for ``counts`` of words by topic, and for a ``state`` of it or None.
+    tables, lengths, exposed : bool
+        Whether the parameters need tables of topics, lengths of documents, and, where these have
+        exposures, the tokens of every topic by exposure.
+    exposures : Exposures or None
+        Exposures of documents.
+    chain : callable or None
+        Gives the chain for ``counts`` of words by topic, and for a ``state`` of it or None; None
+        where there is no chain, but updates.
     """
 
     alpha: NDArray[np.float64]
@@ -71,7 +78,27 @@ class ShardedModel(NamedTuple):
     blocked: bool
     tables: bool
     lengths: bool
-    chain: Callable[..., _core.ShardedChain]
+    exposed: bool
+    exposures: Exposures | None
+    chain: Callable[..., _core.ShardedChain] | None
+
+
+class ShardedState(NamedTuple):
+    """State of a chain on shards.
+
+    Attributes
+    ----------
+    n_sweeps : int
+        Sweeps done.
+    parameters : ndarray
+        Those of the sampler beside phi, as the compiled core orders them.
+    counts : csr_array of shape (n_components, n_words)
+        Tokens of each topic and word.
+    """
+
+    n_sweeps: int
+    parameters: NDArray[np.float64]
+    counts: sparse.csr_array
 
 
 class BestStart(NamedTuple):
@@ -130,8 +157,10 @@ class ShardedChain:
         text = json.dumps(identity, sort_keys=True, default=str)
         name = hashlib.sha256(text.encode()).hexdigest()[:12]
         self._path = StateFolder(folder, "training").make(_STATE)
+        folder = folder.resolve()
+        exposures = None if model.exposures is None else folder / f"exposures.{name}"
         self._training = ShardTraining(
-            shards.shards, folder.resolve(), name, shards.longest, schedule.seed, n_jobs
+            shards.shards, folder, name, shards.longest, schedule.seed, n_jobs, exposures
         )
         self._groups = _groups(shards, executor)
         self._lengths = np.zeros(0, np.uint32)
@@ -142,6 +171,8 @@ class ShardedChain:
     @contextmanager
     def ready(self) -> Iterator[int]:
         """Bring the chain to where it was written down, or to its start; give the sweeps done."""
+        if self._model.exposures is not None and self._training.exposures is not None:
+            exposure_files.write_exposures(self._training.exposures, self._model.exposures)
         with self._sent(self._training):
             found = dict(self._numbered(shard_sweeps.inspect_shards, self._model.lengths))
         inspected = [found[number] for number in range(len(self._groups))]
@@ -164,18 +195,18 @@ class ShardedChain:
         return self._sampler.parameters
 
     @property
-    def counts(self) -> Counts:
-        """Tokens of every word in each topic, in the current state, (n_words, n_components)."""
-        return self._counts
+    def state(self) -> ShardedState:
+        """The current state."""
+        counts = sparse.csr_array(sparse.csr_matrix(self._counts.T, dtype=np.int64))
+        return ShardedState(self.n_sweeps, self.parameters, counts)
 
     def sweep(self) -> None:
         """One sweep over all tokens and parameters."""
         n_sweeps = self.n_sweeps
-        weights, scale, a = self._sampler.weights()
-        states = _of_chain(n_sweeps), _of_chain(n_sweeps + 1)
-        counts, n_tables = self._swept(states, None, n_sweeps + 1, (weights, scale, a))
-        del weights
-        interruption = self._sampler.advance(counts, n_tables, self._lengths)
+        states = of_chain(n_sweeps), of_chain(n_sweeps + 1)
+        counts, n_tables = self._swept(states, None, n_sweeps + 1, self._sampler.weights())
+        with self._exposed(states[1], self._model.exposed) as exposed:
+            interruption = self._sampler.advance(counts, n_tables, self._lengths, exposed)
         self._counts = counts
         self._write_chain()
         if interruption is not None:
@@ -187,8 +218,10 @@ class ShardedChain:
 
     def ln_joint(self) -> float:
         """Ln of the joint density of the current state."""
-        sums = self._ln_urns(_of_chain(self.n_sweeps), self._sampler.pseudo_counts)
-        return self._sampler.ln_joint(self._counts, *sums)
+        state = of_chain(self.n_sweeps)
+        sums = self._ln_urns(state, self._sampler.pseudo_counts)
+        with self._exposed(state, True) as exposed:
+            return self._sampler.ln_joint(self._counts, *sums, exposed)
 
     @property
     def _sampler(self) -> _core.ShardedChain:
@@ -210,10 +243,18 @@ class ShardedChain:
 
     def _numbered(self, function: Callable[..., Any], *arguments: Any) -> Iterator[tuple[int, Any]]:
         """Results of ``function(training, shards, *arguments)`` for all groups of shards."""
-        tasks = ((group, *arguments) for group in self._groups)
+        return self._tasks(function, ((group, *arguments) for group in self._groups))
+
+    def _tasks(
+        self,
+        function: Callable[..., Any],
+        tasks: Iterable[tuple[Any, ...]],
+        describe: Callable[[int], str] | None = None,
+    ) -> Iterator[tuple[int, Any]]:
+        """Numbers of tasks, and results of ``function(training, *task)``."""
         if self._workers is None:
             return enumerate(function(self._training, *task) for task in tasks)
-        return self._workers.run(function, tasks, self._describe)
+        return self._workers.run(function, tasks, describe or self._describe)
 
     def _run(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
         """The results alone, in the order in which tasks end."""
@@ -224,15 +265,16 @@ class ShardedChain:
         return f"shards {group[0]:,} to {group[-1]:,}"
 
     def _swept(
-        self, states: tuple[str, str], run: int | None, sweep: int, phi: tuple[Any, Any, Any]
+        self, states: tuple[str, str], run: int | None, sweep: int, phi: tuple[Any, Any, Any, Any]
     ) -> tuple[Counts, NDArray[np.uint64]]:
         """Draw the topics of all tokens: their counts, and the tables of each topic."""
-        weights, scale, a = phi
+        weights, scale, a, rates = phi
         path = self._training.folder / f"weights.{self._training.name}.{states[1]}.npy"
         with replacing(path) as stream:
             np.save(stream, weights, allow_pickle=False)
         tables = self._model.tables and run is None
-        order = SweepOrder(*states, run, sweep, path, scale, a, self._model.blocked, tables)
+        blocked = self._model.blocked
+        order = SweepOrder(*states, run, sweep, path, scale, a, rates, blocked, tables)
         totals, n_tables = np.zeros(weights.shape, np.uint32), np.zeros(len(a), np.uint64)
         for counts, of_group in self._run(shard_sweeps.sweep_shards, order):
             totals += counts
@@ -259,6 +301,21 @@ class ShardedChain:
         found = list(self._run(shard_sweeps.ln_urns, state, a))
         return sum(urns for urns, _ in found), sum(lengths for _, lengths in found)
 
+    @contextmanager
+    def _exposed(self, state: str, needed: bool) -> Iterator[list[Tokens]]:
+        """Tokens of every topic by exposure, where documents have exposures and it is `needed`."""
+        if self._model.exposures is None or not needed:
+            yield []
+            return
+        n_topics = len(self._model.alpha)
+        for _ in self._run(shard_sweeps.tally_exposures, state, n_topics):
+            pass
+        shards = self._shards
+        paths = [shard_sweeps.exposed_path(self._training, shard, state) for shard in shards]
+        yield [part for path in paths for part in exposure_files.read_tokens(path)]
+        for path in paths:
+            path.unlink(missing_ok=True)
+
     def _renumber(self, before: str, after: str, numbers: NDArray[np.uint16]) -> None:
         for _ in self._run(shard_sweeps.renumber_topics, before, after, numbers):
             pass
@@ -267,20 +324,31 @@ class ShardedChain:
         """Go on from the state, or find the topics to start from."""
         header, arrays = self._read()
         if header is None or header["phase"] == "start":
-            counts, state = self._start(header, arrays), None
-        else:
-            counts = arrays["counts"]
-            kept = header["n_kept"], arrays.get("kept_sum")
-            state = (header["sweep"], arrays["parameters"].tolist(), *kept)
-            if header["sweep"] > self._schedule.max_iter:
-                raise InvalidArgumentError(
-                    f"the checkpoint has {header['sweep']:,} sweeps, max_iter is "
-                    f"{self._schedule.max_iter:,}"
-                )
-        self._chain = self._model.chain(counts=counts, state=state)
+            self._begin(self._start(header, arrays))
+            return
+        if header["sweep"] > self._schedule.max_iter:
+            raise InvalidArgumentError(
+                f"the checkpoint has {header['sweep']:,} sweeps, max_iter is "
+                f"{self._schedule.max_iter:,}"
+            )
+        self._go_on(header, arrays)
+
+    def _begin(self, counts: Counts) -> None:
+        """Take up the topics of a start."""
         self._counts = counts
-        if state is None:
-            self._write_chain()
+        self._chain = self._new_chain(None)
+        self._write_chain()
+
+    def _go_on(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take up what :meth:`_write_chain` wrote."""
+        kept = header["n_kept"], arrays.get("kept_sum")
+        state = (header["sweep"], arrays["parameters"].tolist(), *kept)
+        self._counts = arrays["counts"]
+        self._chain = self._new_chain(state)
+
+    def _new_chain(self, state: Any) -> _core.ShardedChain:
+        assert self._model.chain is not None
+        return self._model.chain(counts=self._counts, state=state)
 
     def _start(self, header: dict[str, Any] | None, arrays: dict[str, NDArray[Any]]) -> Counts:
         """Find the topics of all tokens from which to train: the counts of the best start."""
@@ -299,7 +367,7 @@ class ShardedChain:
             counts = None
         assert best is not None
         numbers = start.numbers_by_size(best.counts.sum(axis=0, dtype=np.uint64))
-        self._renumber(_of_start(best.run), _of_chain(0), numbers)
+        self._renumber(of_start(best.run), of_chain(0), numbers)
         return _renumbered(best.counts, numbers, best.counts.shape[1])
 
     def _new_start(self, run: int) -> _core.ShardedStart:
@@ -308,7 +376,7 @@ class ShardedChain:
 
     def _first_topics(self, start: _core.ShardedStart, run: int) -> Counts:
         """Draw uniform topics, one token after the other."""
-        topics, state = start.first_topics(), _of_start(run, 0)
+        topics, state = start.first_topics(), of_start(run, 0)
         for shard in self._shards:
             shard_sweeps.draw_first_topics(self._training, shard, state, topics)
         return self._counted(state, start.n_topics)
@@ -322,7 +390,7 @@ class ShardedChain:
         best: BestStart | None,
     ) -> Counts:
         for sweep in range(done + 1, self._schedule.start_sweeps + 1):
-            states = _of_start(run, sweep - 1), _of_start(run, sweep)
+            states = of_start(run, sweep - 1), of_start(run, sweep)
             counts = self._swept(states, run, sweep, start.weights(counts, sweep))[0]
             self._write_start(run, sweep, counts, best)
         return counts
@@ -332,11 +400,11 @@ class ShardedChain:
     ) -> BestStart:
         """Merge the topics of a start; the better one of it and the best so far."""
         numbers = start.merge(counts)
-        self._renumber(_of_start(run, self._schedule.start_sweeps), _of_start(run), numbers)
+        self._renumber(of_start(run, self._schedule.start_sweeps), of_start(run), numbers)
         merged = _renumbered(counts, numbers, len(self._model.alpha))
         value = 0.0
         if self._schedule.n_init > 1:
-            urns, _ = self._ln_urns(_of_start(run), start.pseudo_counts())
+            urns, _ = self._ln_urns(of_start(run), start.pseudo_counts())
             value = start.ln_joint(merged, urns)
         new = BestStart(run, value, merged)
         return new if best is None or new.value > best.value else best
@@ -349,19 +417,19 @@ class ShardedChain:
         for name, expected in self._identity.items():
             refuse_other(self._path, "run", name, header.get(name), expected)
         names = {"phase", "run", "sweep", "n_kept"}
-        if not names <= header.keys() or not {"counts"} <= arrays.keys():
+        if not names <= header.keys() or not arrays.keys() & {"counts", "topics"}:
             raise FileFormatError(f"{self._path} does not hold a whole state: delete it")
         return header, arrays
 
     def _write_start(self, run: int, sweep: int, counts: Counts, best: BestStart | None) -> None:
         header: dict[str, Any] = {"phase": "start", "run": run, "sweep": sweep, "n_kept": 0}
         arrays: dict[str, NDArray[Any]] = {"counts": counts}
-        states = {_of_start(run, sweep)}
+        kept = {f"{of_start(run, sweep)}.topics"}
         if best is not None:
             header |= {"best_run": best.run, "best_value": best.value}
             arrays["best"] = best.counts
-            states.add(_of_start(best.run))
-        self._write(header, arrays, states)
+            kept.add(f"{of_start(best.run)}.topics")
+        self._write(header, arrays, kept)
 
     def _write_chain(self) -> None:
         n_kept, kept_sum = self._sampler.kept()
@@ -372,17 +440,17 @@ class ShardedChain:
         }
         if kept_sum is not None:
             arrays["kept_sum"] = kept_sum
-        self._write(header, arrays, {_of_chain(self.n_sweeps)})
+        self._write(header, arrays, {f"{of_chain(self.n_sweeps)}.topics"})
 
     def _write(
-        self, header: dict[str, Any], arrays: dict[str, NDArray[Any]], states: set[str]
+        self, header: dict[str, Any], arrays: dict[str, NDArray[Any]], kept: set[str]
     ) -> None:
-        """Replace the state; then topics of tokens in other states than these are not needed."""
+        """Replace the state; then files of shards in other states are not needed."""
         write_arrays(self._path, {**self._identity, **header}, arrays)
-        prefix, suffix = f".{self._training.name}.", ".topics"
+        prefix = f".{self._training.name}."
         try:
-            for path in self._training.folder.glob(f"shard-*{prefix}*{suffix}"):
-                if path.name.partition(prefix)[2].removesuffix(suffix) not in states:
+            for path in self._training.folder.glob(f"shard-*{prefix}*.*"):
+                if path.name.partition(prefix)[2] not in kept:
                     path.unlink(missing_ok=True)
         except OSError as error:
             raise FileAccessError(
@@ -413,6 +481,8 @@ def fingerprint(shards: Shards) -> str:
     """Hash of the counts and of the words, and of how they are divided."""
     words = None if shards.vocabulary is None else shards.vocabulary.tolist()
     digest = hashlib.sha256(json.dumps([shards.n_words, words], ensure_ascii=False).encode())
+    if shards.replaced_exposure is not None:
+        digest.update(shards.replaced_exposure.tobytes())
     for shard in shards:
         digest.update(json.dumps([shard.n_documents, shard.digests], sort_keys=True).encode())
     return digest.hexdigest()[:16]
@@ -436,10 +506,11 @@ def _renumbered(counts: Counts, numbers: NDArray[np.uint16], n_topics: int) -> C
     return renumbered
 
 
-def _of_chain(n_sweeps: int) -> str:
+def of_chain(n_sweeps: int) -> str:
+    """State of a chain after so many sweeps."""
     return f"sweep-{n_sweeps}"
 
 
-def _of_start(run: int, sweep: int | None = None) -> str:
+def of_start(run: int, sweep: int | None = None) -> str:
     """State of a start: after a sweep, or at its end, where topics are merged."""
     return f"start-{run}" if sweep is None else f"start-{run}-{sweep}"

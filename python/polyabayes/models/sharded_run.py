@@ -7,31 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from polyabayes._support.progress import progress_bar
 from polyabayes.models.fitting import EvaluationSchedule, Schedule
-from polyabayes.models.sharded import ShardedChain
+from polyabayes.models.sharded import ShardedChain, ShardedState
 
-__all__ = ["ShardedResult", "ShardedState", "run_sharded"]
-
-
-class ShardedState(NamedTuple):
-    """State of a chain on shards.
-
-    Attributes
-    ----------
-    n_sweeps : int
-        Sweeps done.
-    parameters : ndarray
-        Those of the sampler beside phi, as the compiled core orders them.
-    counts : csr_array of shape (n_components, n_words)
-        Tokens of each topic and word.
-    """
-
-    n_sweeps: int
-    parameters: NDArray[np.float64]
-    counts: sparse.csr_array
+__all__ = ["ShardedResult", "run_sharded"]
 
 
 class ShardedResult(NamedTuple):
@@ -74,6 +55,4 @@ def run_sharded(
 
 def _result(chain: ShardedChain, ln_joint: float) -> ShardedResult:
     phi, others = chain.mean()
-    counts = sparse.csr_array(sparse.csr_matrix(chain.counts.T, dtype=np.int64))
-    state = ShardedState(chain.n_sweeps, chain.parameters, counts)
-    return ShardedResult(phi, others, ln_joint, state)
+    return ShardedResult(phi, others, ln_joint, chain.state)

@@ -41,8 +41,9 @@ from polyabayes.models.fitting import (
     start_sweeps,
     topic_word_counts,
 )
-from polyabayes.models.sharded import ShardedModel
-from polyabayes.models.sharded_run import ShardedResult, ShardedState, run_sharded
+from polyabayes.models.sharded import ShardedModel, ShardedState
+from polyabayes.models.sharded_nmf import ShardedUpdates
+from polyabayes.models.sharded_run import ShardedResult, run_sharded
 from polyabayes.models.topic_table import TopicTable, topic_table
 from polyabayes.models.traces import BoundTrace, TrainingTrace
 from polyabayes.scale.executors import check_executor, threads_of_task
@@ -51,6 +52,7 @@ from polyabayes.scale.shards import Shards
 # The first sweeps set the topics to their mean: on AP this saves a quarter of the sweeps.
 _WARM_UP = 30
 _MOST_SWEEPS = 10**9
+_MOST_TOPICS = 2**16 - 1
 
 # Fields of the schedule that two runs must share for one to resume the other.
 _KEPT_OF_SCHEDULE = ("burn_in", "warm_up", "thin", "start_sweeps", "n_init", "seed")
@@ -115,12 +117,12 @@ class TopicModel(FittedModel):
         documents x topics. Topics to which the system grants no memory are refused before any
         work.
 
-        Documents may be :class:`Shards <polyabayes.scale.Shards>`, larger than memory: Gibbs
-        sampling holds some million of their tokens at a time. The model is the one of the same
-        documents in memory, bit for bit, for any number of shards and of workers. The topics of the
-        tokens are in files: in `checkpoint`, or without one in a folder beside the shards that is
-        removed at the end. With `checkpoint`, the same call goes on after a kill from the last
-        sweep, whatever `checkpoint_every` says, on any workers.
+        Documents may be :class:`Shards <polyabayes.scale.Shards>`, larger than memory: some million
+        of their tokens are held at a time. The model is the one of the same documents in memory,
+        bit for bit, for any number of shards and of workers. The topics of the tokens, of NMF the
+        weights of the documents, are in files: in `checkpoint`, or without one in a folder beside
+        the shards that is removed at the end. With `checkpoint`, the same call goes on after a kill
+        from the last sweep, whatever `checkpoint_every` says, on any workers.
 
         Parameters
         ----------
@@ -130,7 +132,7 @@ class TopicModel(FittedModel):
             Present for scikit-learn.
         exposure : float or array of shape (n_documents,), optional
             Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
-            only. Default: those of the corpus, else 1.
+            only. Default: those of the corpus or the shards, else 1.
         eval_corpus : like `X`, optional
             Held-out documents, a Corpus where they have exposures, whose nats per token go to
             ``trace_``, by a few short annealing runs each.
@@ -155,9 +157,6 @@ class TopicModel(FittedModel):
             If there is no memory for the topics, or if `checkpoint` is of another run, or
             unreadable; before any work. If shards are damaged or changed, or what they need cannot
             be written.
-        InvalidArgumentError
-            If shards are trained on with exposures, which they do not hold, or by NMF, which has no
-            topics of tokens to keep beside them.
         WorkerError
             If a worker died, and its engine did not run its tasks again: the same call with a new
             executor goes on from `checkpoint`.
@@ -184,19 +183,15 @@ class TopicModel(FittedModel):
         check_executor_for(X, executor)
         with all_or_nothing(self):
             if isinstance(X, Shards):
-                if exposure is not None:
-                    raise InvalidArgumentError(
-                        f"{argument('exposure')} is for documents in memory: shards hold no sizes "
-                        "of their documents"
-                    )
+                shards = exposed(self, X, exposure)
                 looks = self._looks(self._take_sharded, eval_corpus, eval_every, callback)
-                return self._fit_shards(X, looks, executor)
+                return self._fit_shards(shards, looks, executor)
             return self._fit(X, exposure, eval_corpus, eval_every, callback)
 
     def _fit_shards(
         self, shards: Shards, looks: EvaluationSchedule, executor: Executor | None
     ) -> Self:
-        n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
+        n_components = self._n_topics()
         schedule = self._schedule()
         checks.whole_number("checkpoint_every", self.checkpoint_every)
         if not shards.n_tokens:
@@ -205,9 +200,8 @@ class TopicModel(FittedModel):
         identity = self._identity(sharded.fingerprint(shards), schedule, parameters)
         n_jobs = threads_of_task(executor, self.n_jobs)
         with sharded.state_folder(shards, self.checkpoint) as folder:
-            chain = sharded.ShardedChain(
-                shards, folder, model, schedule, identity, executor, n_jobs
-            )
+            kind = sharded.ShardedChain if self._samples() else ShardedUpdates
+            chain = kind(shards, folder, model, schedule, identity, executor, n_jobs)
             with chain.ready():
                 self.vocabulary_, self.seed_ = shards.vocabulary, schedule.seed
                 self.n_features_in_ = shards.n_words
@@ -227,7 +221,7 @@ class TopicModel(FittedModel):
         callback: Callable[[Self], Any] | None,
     ) -> Self:
         corpus = exposed(self, as_corpus(X, "X"), exposure)
-        n_components = checks.whole_number("n_components", self.n_components, 1, 2**16 - 1)
+        n_components = self._n_topics()
         schedule = self._schedule()
         every = checks.whole_number("checkpoint_every", self.checkpoint_every)
         if not corpus.n_tokens:
@@ -410,6 +404,14 @@ class TopicModel(FittedModel):
             **{name: _plain(value) for name, value in parameters.items()},
             **kept,
         }
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that are wrong whatever the documents."""
+        self._n_topics()
+        self._schedule()
+
+    def _n_topics(self) -> int:
+        return checks.whole_number("n_components", self.n_components, 1, _MOST_TOPICS)
 
     def _schedule(self) -> Schedule:
         max_iter = checks.whole_number("max_iter", self.max_iter, 1, _MOST_SWEEPS)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.results import Record
-from polyabayes._support.tables import columns_of, html_table
+from polyabayes._support.tables import columns_of, counted, html_table
 
 _TOPICS_SHOWN, _WORDS_SHOWN = 20, 10
 
@@ -47,7 +47,8 @@ class TopicTable(Record):
     words: NDArray[np.object_]
 
     def __repr__(self) -> str:
-        return f"<TopicTable: {len(self.topic):,} topics of {int(self.n_tokens.sum()):,} tokens>"
+        topics = counted(len(self.topic), "topic")
+        return f"<TopicTable: {topics} of {int(self.n_tokens.sum()):,} tokens>"
 
     def _columns(self) -> dict[str, Any]:
         words = [" ".join(map(str, row)) for row in self.words]

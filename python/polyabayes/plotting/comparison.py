@@ -165,10 +165,10 @@ def _describe(ax: Axes, comparison: Comparison, level: float) -> None:
         loc="left",
         size="medium",
     )
-    band = "\npale: difference to the best on new documents" if len(comparison.results) > 1 else ""
+    dark = f"dark: {100 * level:g} % interval of the estimate on these documents"
+    pale = "\npale: the same of the difference to the best, on new documents"
     ax.set_xlabel(
-        "nats per token (higher is better)\n"
-        f"intervals of {100 * level:g} %; dark: error of the estimate{band}"
+        f"nats per token (higher is better)\n{dark}{pale if len(comparison.results) > 1 else ''}"
     )
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)

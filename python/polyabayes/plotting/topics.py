@@ -114,6 +114,7 @@ def plot_topics(
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set_visible(False)
+    ax.set_xlabel(_caption(model, weights), size="small", loc="left")
     return ax
 
 
@@ -174,8 +175,22 @@ def _chosen(topics: Any, weights: NDArray[np.float64]) -> list[int]:
     return [int(row) for row in rows]
 
 
+def _are_equal(weights: NDArray[np.float64]) -> bool:
+    return np.allclose(weights, weights[0], rtol=1e-9, atol=0)
+
+
+def _caption(model: TopicModel, weights: NDArray[np.float64]) -> str:
+    """Meaning of the bars and of the shares."""
+    bars = "bars and numbers: weight of a word in the topic"
+    if _are_equal(weights):
+        return bars
+    counts = np.asarray(getattr(model, "topic_counts_", 0.0))
+    of = "the training tokens" if counts.sum() > 0 else "a mean document"
+    return f"{bars}; in brackets: share of the topic in {of}"
+
+
 def _title(topic: int, weights: NDArray[np.float64]) -> str:
-    if np.allclose(weights, weights[0], rtol=1e-9, atol=0):
+    if _are_equal(weights):
         return f"topic {topic}"
     return f"topic {topic}  ({weights[topic] / weights.sum():.0%})"
 

@@ -18,21 +18,28 @@ from numpy.typing import NDArray
 from polyabayes import _core
 from polyabayes._support.files import reading, replacing
 from polyabayes.exceptions import FileAccessError, FileFormatError
-from polyabayes.scale.shards import ARRAYS, HEADERS, Shard
-from polyabayes.scale.token_order import Blocks, TokenOrder, damaged, write_order
+from polyabayes.scale.array_files import append_arrays, damaged
+from polyabayes.scale.exposures import read_exposures
+from polyabayes.scale.shards import HEADERS, Shard
+from polyabayes.scale.token_order import Blocks, TokenOrder, write_order
 
 __all__ = [
     "ShardTraining",
     "Stamp",
     "SweepOrder",
+    "TopicsReader",
+    "blocks_of",
     "count_topics",
     "draw_first_topics",
+    "exposed_path",
     "inspect_shards",
     "ln_urns",
     "renumber_topics",
     "sizes_of_parts",
     "sweep_shards",
+    "tally_exposures",
     "topics_path",
+    "unchanged",
     "write_topics",
 ]
 
@@ -64,6 +71,8 @@ class ShardTraining(NamedTuple):
         Tokens of the longest document.
     seed, n_jobs : int
         Seed of the chain; threads of a task.
+    exposures : Path or None
+        File of the exposures of all documents, where they have any.
     stamps : tuple of Stamp
         The files of each shard as they were at the start; empty before.
     """
@@ -74,6 +83,7 @@ class ShardTraining(NamedTuple):
     longest: int
     seed: int
     n_jobs: int
+    exposures: Path | None = None
     stamps: tuple[Stamp, ...] = ()
 
 
@@ -92,6 +102,8 @@ class SweepOrder(NamedTuple):
         File of phi up to the scale of each topic, (n_words, n_components).
     scale, a : ndarray of shape (n_components,)
         The scales, and the pseudo-counts of documents.
+    rates : ndarray of shape (n_components,) or None
+        Rates of the gamma laws of topic weights, where documents have exposures.
     blocked : bool
         Whether topics are drawn given weights of their document, which are drawn first.
     tables : bool
@@ -105,6 +117,7 @@ class SweepOrder(NamedTuple):
     weights: Path
     scale: NDArray[np.float64]
     a: NDArray[np.float64]
+    rates: NDArray[np.float64] | None
     blocked: bool
     tables: bool
 
@@ -112,6 +125,11 @@ class SweepOrder(NamedTuple):
 def topics_path(training: ShardTraining, shard: Shard, state: str) -> Path:
     """File of the topics of a shard's tokens in a state of the chain."""
     return training.folder / f"{shard.folder.name}.{training.name}.{state}.topics"
+
+
+def exposed_path(training: ShardTraining, shard: Shard, state: str) -> Path:
+    """File of the tokens of every topic by exposure in a state of the chain."""
+    return training.folder / f"{shard.folder.name}.{training.name}.{state}.exposed"
 
 
 def inspect_shards(
@@ -139,7 +157,7 @@ def draw_first_topics(
     """Write uniform topics of a shard's tokens, drawn document after document."""
     parts = (
         _core.order_topics(blocks, first.next(len(blocks.token_documents)))
-        for blocks in _blocks(training, shard)
+        for blocks in blocks_of(training, shard)
     )
     write_topics(training, shard, state, parts)
 
@@ -150,7 +168,7 @@ def count_topics(
     """Tokens of every word in each topic, over some shards."""
     totals = np.zeros((training.shards[0].n_words, n_topics), np.uint32)
     for number in numbers:
-        _count(training, _unchanged(training, number), state, totals)
+        _count(training, unchanged(training, number), state, totals)
     return totals
 
 
@@ -162,7 +180,7 @@ def sweep_shards(
         weights = np.load(order.weights, mmap_mode="r", allow_pickle=False)
     totals, n_tables = np.zeros(weights.shape, np.uint32), np.zeros(len(order.a), np.uint64)
     for number in numbers:
-        shard = _unchanged(training, number)
+        shard = unchanged(training, number)
         if topics_path(training, shard, order.after).exists():
             n_tables += _count(training, shard, order.after, totals)
         else:
@@ -178,7 +196,7 @@ def renumber_topics(
         shard = training.shards[number]
         if topics_path(training, shard, after).exists():
             continue
-        with _TopicsReader(topics_path(training, shard, before), shard, len(renumbered)) as topics:
+        with TopicsReader(topics_path(training, shard, before), shard, len(renumbered)) as topics:
             parts = (renumbered[topics.read(n)] for n in sizes_of_parts(shard.n_tokens))
             write_topics(training, shard, after, parts)
 
@@ -190,13 +208,34 @@ def ln_urns(
     urns = lengths = 0
     a = np.array(a)  # An array that came with the task may be unaligned; its copy is not.
     for number in numbers:
-        shard = _unchanged(training, number)
-        with _TopicsReader(topics_path(training, shard, state), shard, len(a)) as topics:
-            for blocks in _blocks(training, shard):
+        shard = unchanged(training, number)
+        with TopicsReader(topics_path(training, shard, state), shard, len(a)) as topics:
+            for blocks in blocks_of(training, shard):
                 own = topics.read(len(blocks.token_documents))
                 found = _core.ln_urns_of_part(blocks, own, a)
                 urns, lengths = urns + found[0], lengths + found[1]
     return urns, lengths
+
+
+def tally_exposures(
+    training: ShardTraining, numbers: Iterable[int], state: str, n_topics: int
+) -> None:
+    """Write the tokens of every topic by exposure in some shards, block after block."""
+    assert training.exposures is not None
+    exposures = read_exposures(training.exposures).numbers
+    for number in numbers:
+        shard = unchanged(training, number)
+        with (
+            TopicsReader(topics_path(training, shard, state), shard, n_topics) as topics,
+            replacing(exposed_path(training, shard, state)) as stream,
+        ):
+            for blocks in blocks_of(training, shard):
+                own, first = topics.read(len(blocks.token_documents)), blocks.documents_before
+                of_documents = exposures[first : first + int(blocks.n_documents.sum())]
+                for part in _core.exposed_of_part(
+                    blocks, own, n_topics, of_documents, training.n_jobs
+                ):
+                    append_arrays(stream, part)
 
 
 def write_topics(
@@ -232,11 +271,13 @@ def _order_path(training: ShardTraining, shard: Shard) -> Path:
     return training.folder / f"{shard.folder.name}.{training.name}.order"
 
 
-def _blocks(training: ShardTraining, shard: Shard, *, counts: bool = False) -> Iterator[Blocks]:
+def blocks_of(training: ShardTraining, shard: Shard, *, counts: bool = False) -> Iterator[Blocks]:
     """The documents of a shard, some blocks at a time; with their counts where these are read."""
     order = TokenOrder(_order_path(training, shard), shard)
     n_blocks = max(_BLOCKS, _THREAD_BLOCKS * training.n_jobs)
-    return order.groups(n_blocks, training.longest, counts=counts)
+    path = training.exposures
+    exposures = None if path is None or not counts else read_exposures(path)
+    return order.groups(n_blocks, training.longest, counts=counts, exposures=exposures)
 
 
 def _sweep(
@@ -249,10 +290,12 @@ def _sweep(
     """Draw the topics of a shard's tokens and add them to `totals`; give the tables."""
     # Arrays that came with the task may be unaligned; their copies are not.
     scale, a = np.array(order.scale), np.array(order.a)
+    rates = None if order.rates is None else np.array(order.rates)
+    by_document = order.run is None and (order.blocked or rates is not None)
     n_tables = np.zeros(len(a), np.uint64)
 
-    def drawn(before: _TopicsReader) -> Iterator[Topics]:
-        for blocks in _blocks(training, shard, counts=order.blocked and order.run is None):
+    def drawn(before: TopicsReader) -> Iterator[Topics]:
+        for blocks in blocks_of(training, shard, counts=by_document):
             topics = before.read(len(blocks.token_documents))
             found = _core.sweep_part(
                 blocks,
@@ -260,6 +303,7 @@ def _sweep(
                 weights,
                 scale,
                 a,
+                rates,
                 totals,
                 seed=training.seed,
                 run=order.run,
@@ -271,7 +315,7 @@ def _sweep(
             np.add(n_tables, found, out=n_tables)
             yield topics
 
-    with _TopicsReader(topics_path(training, shard, order.before), shard, len(order.a)) as before:
+    with TopicsReader(topics_path(training, shard, order.before), shard, len(order.a)) as before:
         write_topics(training, shard, order.after, drawn(before), n_tables)
     return n_tables
 
@@ -279,13 +323,13 @@ def _sweep(
 def _count(training: ShardTraining, shard: Shard, state: str, totals: Counts) -> NDArray[np.uint64]:
     """Add the topics of a shard's tokens to `totals`; give the tables."""
     n_topics = totals.shape[1]
-    with _TopicsReader(topics_path(training, shard, state), shard, n_topics) as topics:
-        for blocks in _blocks(training, shard):
+    with TopicsReader(topics_path(training, shard, state), shard, n_topics) as topics:
+        for blocks in blocks_of(training, shard):
             _core.count_part(blocks, topics.read(len(blocks.token_documents)), totals)
     return topics.tables
 
 
-class _TopicsReader:
+class TopicsReader:
     """The topics of a shard's tokens from their file, some at a time."""
 
     def __init__(self, path: Path, shard: Shard, n_topics: int) -> None:
@@ -326,13 +370,13 @@ class _TopicsReader:
 
 def _stamp(shard: Shard) -> Stamp:
     """Size and time of change of the files of a shard."""
-    paths = [shard.folder / f"{name}.npy" for name in ARRAYS]
+    paths = [shard.folder / f"{name}.npy" for name in shard.digests]
     with reading(shard.folder):
         found = [path.stat() for path in paths]
     return tuple((status.st_size, status.st_mtime_ns) for status in found)
 
 
-def _unchanged(training: ShardTraining, number: int) -> Shard:
+def unchanged(training: ShardTraining, number: int) -> Shard:
     """A shard; refused where its files are not those that training began with."""
     shard = training.shards[number]
     if _stamp(shard) != training.stamps[number]:

@@ -8,7 +8,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from polyabayes._support import checks
 from polyabayes._support.files import STANDARD_INPUT, checked_path, reading, replacing, writing
 from polyabayes.data import sources
 from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.data.counts import checked_exposure
 from polyabayes.exceptions import (
     FileFormatError,
     InvalidArgumentError,
@@ -33,10 +34,13 @@ from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary
 __all__ = ["Shard", "Shards", "read_shards", "write_shards"]
 
 _FORMAT = "polyabayes shards 1"
+# Versions that know no exposures must not take such shards for others.
+_FORMAT_EXPOSED = "polyabayes shards 2"
 _MANIFEST = "manifest.json"
-# Arrays of compressed sparse rows, one file each.
+# Arrays of compressed sparse rows, one file each; where documents have exposures, beside these.
 ARRAYS = ("indptr", "indices", "data")
-_TYPES = {"indptr": "<i8", "indices": "<u4", "data": "<u4"}
+_EXPOSURE = "exposure"
+_TYPES = {"indptr": "<i8", "indices": "<u4", "data": "<u4", _EXPOSURE: "<f8"}
 
 # Headers of .npy files are Python literals; Python 3.11 fails where two threads parse such at once.
 HEADERS = threading.Lock()
@@ -85,12 +89,12 @@ class Shard(NamedTuple):
     digests: dict[str, str]
 
     def array(self, name: str) -> NDArray[Any]:
-        """One of the three arrays of compressed sparse rows, mapped, not read.
+        """One of the arrays of compressed sparse rows, or the exposures, mapped, not read.
 
         Parameters
         ----------
-        name : {"indptr", "indices", "data"}
-            Which one.
+        name : {"indptr", "indices", "data", "exposure"}
+            Which one; exposures where ``"exposure" in shard.digests``.
 
         Returns
         -------
@@ -114,7 +118,8 @@ class Shard(NamedTuple):
         path = self.folder / f"{name}.npy"
         with reading(path), HEADERS:
             array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-        size = self.n_documents + 1 if name == "indptr" else self.n_cells
+        sizes = {"indptr": self.n_documents + 1, _EXPOSURE: self.n_documents}
+        size = sizes.get(name, self.n_cells)
         if array.shape != (size,) or array.dtype != np.dtype(_TYPES[name]):
             raise FileFormatError(f"{path} is not the file that was written: shape {array.shape}")
         return array
@@ -145,7 +150,13 @@ class Shard(NamedTuple):
         shape = (self.n_documents, self.n_words)
         with reading(self.folder):
             counts = sparse.csr_matrix((data, indices, indptr), shape)
-        return Corpus(counts)
+            exposure = np.array(self.array(_EXPOSURE)) if self.is_exposed else None
+        return Corpus(counts, exposure=exposure)
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether its documents have exposures."""
+        return _EXPOSURE in self.digests
 
     def verify(self) -> None:
         """Compare the files with the checksums of the manifest.
@@ -185,6 +196,8 @@ class Shards:
         Its parts, in order.
     longest : int
         Tokens of the longest document.
+    replaced_exposure : ndarray of shape (n_documents,) or None
+        Exposures that take the place of those in the folder.
 
     Examples
     --------
@@ -203,6 +216,7 @@ class Shards:
     vocabulary: NDArray[np.object_] | None
     shards: tuple[Shard, ...]
     longest: int
+    replaced_exposure: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.shards)
@@ -212,6 +226,59 @@ class Shards:
 
     def __getitem__(self, number: int) -> Shard:
         return self.shards[number]
+
+    @property
+    def exposure(self) -> NDArray[np.float64] | None:
+        """Exposures of all documents, read when they are asked for, or None.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import polyabayes as pb
+        >>> corpus = pb.Corpus([[2, 0, 1], [0, 3, 0]], exposure=[1.0, 2.5])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     pb.write_shards(corpus, folder).exposure.tolist()
+        [1.0, 2.5]
+        """
+        if self.replaced_exposure is not None:
+            return self.replaced_exposure
+        if not any(shard.is_exposed for shard in self.shards):
+            return None
+        return np.concatenate([np.asarray(shard.array(_EXPOSURE)) for shard in self.shards])
+
+    def with_exposure(self, exposure: Any) -> Shards:
+        """Give the same documents known sizes, which multiply their Poisson rates.
+
+        Parameters
+        ----------
+        exposure : float, array of shape (n_documents,), or None
+            As of :meth:`Corpus.with_exposure`; the folder stays as it is.
+
+        Returns
+        -------
+        Shards
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If there is not one positive, finite number for each document.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import polyabayes as pb
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder)
+        ...     shards.with_exposure(2.0).exposure.tolist()
+        [2.0, 2.0]
+        """
+        if exposure is not None:
+            checked = checked_exposure(exposure, self.n_documents)
+            return replace(self, replaced_exposure=checked)
+        digests = ({name: shard.digests[name] for name in ARRAYS} for shard in self.shards)
+        pairs = zip(self.shards, digests, strict=True)
+        shards = tuple(shard._replace(digests=own) for shard, own in pairs)
+        return replace(self, shards=shards, replaced_exposure=None)
 
     def blocks(self, n_documents: int = _BLOCK_DOCUMENTS) -> Iterator[Corpus]:
         """Consecutive documents, a few in memory at a time.
@@ -243,7 +310,15 @@ class Shards:
                 parts = (np.array(array[cells], np.int64) for array in (data, indices))
                 matrix = (*parts, offsets - offsets[0])
                 counts = sparse.csr_matrix(matrix, (stop - start, self.n_words))
-                yield Corpus(counts, self.vocabulary)
+                exposure = self._exposure(shard, start, stop)
+                yield Corpus(counts, self.vocabulary, exposure=exposure)
+
+    def _exposure(self, shard: Shard, start: int, stop: int) -> NDArray[np.float64] | None:
+        """Exposures of some documents of a shard."""
+        if self.replaced_exposure is not None:
+            before = shard.first_document
+            return self.replaced_exposure[before + start : before + stop]
+        return np.array(shard.array(_EXPOSURE)[start:stop]) if shard.is_exposed else None
 
     def verify(self) -> None:
         """Compare all files with the checksums of the manifest.
@@ -285,11 +360,10 @@ def write_shards(
     Parameters
     ----------
     corpus : Corpus, matrix, AnnData, path or iterable of Corpus or matrix
-        The documents; or blocks of them in order, over the same words; or a file larger than
-        memory: LDA-C, ``.ldac``, ``.dat`` or ``.lda-c``, perhaps gzipped; ``.parquet`` with the
-        columns ``document``, ``word`` and ``count``, the rows of a document one after another.
-    folder : path-like
-        Where to write; made where it is missing. What it holds of shards is replaced.
+        The documents, with their exposures where a Corpus has them; or blocks of them in order,
+        over the same words; or a file larger than memory: LDA-C, ``.ldac``, ``.dat`` or
+        ``.lda-c``, perhaps gzipped; ``.parquet`` with the columns ``document``, ``word`` and
+        ``count``, the rows of a document one after another.
     n_shards : int, optional
         How many; by default of 32 million tokens each.
     layer : str, optional
@@ -362,10 +436,10 @@ def read_shards(folder: str | os.PathLike[str]) -> Shards:
     <Shards: 1 of 2 documents, 3 words, 6 tokens>
     """
     path = checked_path(folder, "folder")
-    manifest = path / _MANIFEST
+    manifest, formats = path / _MANIFEST, (_FORMAT, _FORMAT_EXPOSED)
     with reading(manifest):
         content = json.loads(manifest.read_text(encoding="utf-8"))
-        if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        if not isinstance(content, dict) or content.get("format") not in formats:
             raise FileFormatError(f"{manifest} is not of this version of polyabayes")
         n_words, words = int(content["n_words"]), content["vocabulary"]
         shards = tuple(
@@ -465,6 +539,7 @@ class _Spool:
         self._folder = folder
         self._lengths: list[NDArray[np.int64]] = []
         self._cells: list[NDArray[np.int64]] = []
+        self._exposures: list[NDArray[np.float64]] = []
         self._n_words: int | None = None
         self._vocabulary: NDArray[np.object_] | None = None
 
@@ -479,9 +554,9 @@ class _Spool:
                 "blocks of a corpus must have the same words, but one has "
                 f"{block.n_words:,} and the first {self._n_words:,}, or others"
             )
-        if block.exposure is not None:
-            raise InvalidArgumentError("shards hold no exposures: give them when scoring")
         counts = block.counts
+        ones = np.ones(block.n_documents)
+        self._exposures.append(ones if block.exposure is None else block.exposure)
         self._lengths.append(np.asarray(counts.sum(axis=1), np.int64).ravel())
         self._cells.append(np.diff(counts.indptr).astype(np.int64))
         for name in ARRAYS[1:]:
@@ -499,12 +574,18 @@ class _Spool:
         starts = even_cuts(lengths, n_shards)
         offsets = np.concatenate([[0], np.cumsum(cells)])
         tokens = np.concatenate([[0], np.cumsum(lengths)])
+        exposures = np.concatenate(self._exposures)
+        names = ARRAYS if (exposures == 1.0).all() else (*ARRAYS, _EXPOSURE)
         entries = []
         for number, (start, stop) in enumerate(pairwise(starts)):
             name = f"shard-{number:05d}"
             folder = path / name
             folder.mkdir(exist_ok=True)
             self._write_rows(folder, offsets[start : stop + 1])
+            if _EXPOSURE in names:
+                with replacing(folder / f"{_EXPOSURE}.npy") as stream:
+                    own = exposures[start:stop].astype(_TYPES[_EXPOSURE])
+                    np.save(stream, own, allow_pickle=False)
             entry: dict[str, Any] = {
                 "name": name,
                 "first_document": start,
@@ -512,12 +593,12 @@ class _Spool:
                 "n_documents": stop - start,
                 "n_cells": int(offsets[stop] - offsets[start]),
                 "n_tokens": int(tokens[stop] - tokens[start]),
-                "digests": {array: _digest(folder / f"{array}.npy") for array in ARRAYS},
+                "digests": {array: _digest(folder / f"{array}.npy") for array in names},
             }
             entries.append(entry)
         words = None if self._vocabulary is None else self._vocabulary.tolist()
         manifest = {
-            "format": _FORMAT,
+            "format": _FORMAT if names == ARRAYS else _FORMAT_EXPOSED,
             "n_words": self._n_words,
             "longest": int(lengths.max(initial=0)),
             "vocabulary": words,

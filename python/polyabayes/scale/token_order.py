@@ -6,22 +6,22 @@ the tokens tells which documents the tokens of each word belong to.
 
 from __future__ import annotations
 
-import os
 import zlib
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes import _core
 from polyabayes._support.files import reading, replacing
-from polyabayes.exceptions import FileFormatError
+from polyabayes.scale.array_files import align, append_arrays, damaged, mapped_array
+from polyabayes.scale.exposures import Exposures
 from polyabayes.scale.shards import ARRAYS, HEADERS, Shard
 
-__all__ = ["Blocks", "TokenOrder", "damaged", "rows", "write_order"]
+__all__ = ["Blocks", "TokenOrder", "rows", "write_order"]
 
 # Tokens of a block: enough of each word to make up for reading its weights, few enough for the
 # counts of their documents to stay in the cache; more where the vocabulary is so large that the
@@ -33,8 +33,6 @@ _MOST_DOCUMENTS = 2**16
 # Cells that are read at once.
 _CELLS = 2**20
 _CHECKSUM_BYTES = 4
-# Arrays in the file begin at multiples of these bytes, so that they can be mapped.
-_ALIGNMENT = 64
 
 
 class Blocks(NamedTuple):
@@ -70,9 +68,9 @@ class TokenOrder:
     def __init__(self, path: Path, shard: Shard) -> None:
         self._shard, self._path = shard, path
         with reading(path), HEADERS, path.open("rb") as stream:
-            self._tokens: NDArray[np.uint16] = _mapped(stream, path)
-            self._starts: NDArray[np.uint32] = _mapped(stream, path)
-            self._n_documents: NDArray[np.uint64] = _mapped(stream, path)
+            self._tokens: NDArray[np.uint16] = mapped_array(stream, path)
+            self._starts: NDArray[np.uint32] = mapped_array(stream, path)
+            self._n_documents: NDArray[np.uint64] = mapped_array(stream, path)
             self._checksum = int.from_bytes(stream.read(_CHECKSUM_BYTES), "little")
         shape = (len(self._n_documents), shard.n_words + 1)
         if self._starts.shape != shape or self._tokens.shape != (shard.n_tokens,):
@@ -90,7 +88,14 @@ class TokenOrder:
             raise damaged(self._path)
         return self
 
-    def groups(self, n_blocks: int, longest: int, *, counts: bool = False) -> Iterator[Blocks]:
+    def groups(
+        self,
+        n_blocks: int,
+        longest: int,
+        *,
+        counts: bool = False,
+        exposures: Exposures | None = None,
+    ) -> Iterator[Blocks]:
         """All blocks, so many at a time; with the documents themselves where `counts` is set."""
         shard, first_document, first = self._shard, 0, 0
         for start in range(0, len(self._n_documents), n_blocks):
@@ -104,7 +109,7 @@ class TokenOrder:
                 self._tokens[first:last],
                 shard.first_document + first_document,
                 longest,
-                rows(shard, first_document, last_document) if counts else None,
+                rows(shard, first_document, last_document, exposures) if counts else None,
             )
             first_document, first = last_document, last
 
@@ -128,28 +133,25 @@ def write_order(path: Path, shard: Shard) -> NDArray[np.uint32]:
             content = documents.astype("<u2", copy=False).data
             checksum = zlib.crc32(content, checksum)
             stream.write(content)
-        stream.write(bytes(-stream.tell() % _ALIGNMENT))
-        for array in (np.concatenate(starts).astype("<u4", copy=False), n_documents):
+        align(stream)
+        arrays = np.concatenate(starts).astype("<u4", copy=False), n_documents
+        for array in arrays:
             checksum = zlib.crc32(array.data, checksum)
-            np.save(stream, array, allow_pickle=False)
-            stream.write(bytes(-stream.tell() % _ALIGNMENT))
+        append_arrays(stream, arrays)
         stream.write(checksum.to_bytes(_CHECKSUM_BYTES, "little"))
     return lengths.astype(np.uint32)
 
 
-def rows(shard: Shard, start: int, stop: int) -> _core.Documents:
-    """Documents of a shard, in memory."""
+def rows(
+    shard: Shard, start: int, stop: int, exposures: Exposures | None = None
+) -> _core.Documents:
+    """Documents of a shard, in memory, with their exposures where those of all are given."""
     indptr, indices, data = (np.asarray(shard.array(name)) for name in ARRAYS)
     cells = slice(int(indptr[start]), int(indptr[stop]))
     offsets = indptr[start : stop + 1] - indptr[start]
-    return _core.Documents.narrow(shard.n_words, offsets, indices[cells], data[cells])
-
-
-def damaged(path: Path) -> FileFormatError:
-    """The error of a file of the state that is not whole."""
-    return FileFormatError(
-        f"{path} is damaged, or of other shards: delete the folder {path.parent}, and start again"
-    )
+    before = shard.first_document
+    exposure = None if exposures is None else exposures.of(before + start, before + stop)
+    return _core.Documents.narrow(shard.n_words, offsets, indices[cells], data[cells], exposure)
 
 
 def _lengths(shard: Shard) -> Iterator[NDArray[np.uint64]]:
@@ -173,14 +175,3 @@ def _cuts(lengths: NDArray[np.int64], n_tokens: int) -> list[int]:
         stop = int(np.searchsorted(ends, before + n_tokens, "right"))
         cuts.append(min(max(stop, start + 1), start + _MOST_DOCUMENTS))
     return cuts
-
-
-def _mapped(stream: BinaryIO, path: Path) -> NDArray[Any]:
-    """The next array of a stream of them, mapped; the stream goes on after it."""
-    if np.lib.format.read_magic(stream) != (1, 0):
-        raise damaged(path)
-    shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
-    array = np.asarray(np.memmap(path, dtype, "r", stream.tell(), shape))
-    stream.seek(array.nbytes, os.SEEK_CUR)
-    stream.seek(-stream.tell() % _ALIGNMENT, os.SEEK_CUR)
-    return array

@@ -22,7 +22,8 @@ use crate::temper::Outcome;
 pub struct Evidence {
     /// The value in nats, and how well it is known.
     pub estimate: Estimate,
-    /// [`Method::Exact`] where nothing is hidden, whatever was asked for; never [`Method::Auto`].
+    /// [`Method::Exact`] where nothing is hidden, or hidden nodes have one value each, whatever was
+    /// asked for; never [`Method::Auto`].
     pub method: Method,
     /// Rounds of tempering.
     pub tempering: Option<Outcome>,
@@ -74,8 +75,11 @@ pub fn choose(
     observer: &impl Observer,
 ) -> Result<Choice> {
     let constant = constant(problem);
-    if problem.n_states() == 0 || problem.n_tokens() == 0 {
+    if problem.n_tokens() == 0 {
         return Ok(Choice::Known(Evidence::exact(constant)));
+    }
+    if let Some(ln_sum) = problem.ln_only_allocation() {
+        return Ok(Choice::Known(Evidence::exact(ln_sum + constant)));
     }
     problem.check_range()?;
     let decision = match settings.method {

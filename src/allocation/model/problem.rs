@@ -371,6 +371,20 @@ impl Problem {
         average
     }
 
+    /// ln of the sum over allocations where there is but one: every hidden node has a single value.
+    pub(crate) fn ln_only_allocation(&self) -> Option<f64> {
+        if self.plan.cliques.iter().any(|clique| clique.n_states > 1) {
+            return None;
+        }
+        let counts = self.average();
+        let ln_margin = |laid: &MarginLayout| {
+            let ln_row = |&n: &f64| ln_rising(laid.margin.alpha, n as u64);
+            let ln_rows: f64 = counts[laid.rows()].iter().map(ln_row).sum();
+            f64::from(laid.margin.exponent) * ln_rows
+        };
+        Some(self.margins.iter().map(ln_margin).sum())
+    }
+
     /// State of every clique, given the values of all nodes.
     pub(crate) fn states_of(&self, values: &[u32]) -> impl Iterator<Item = u32> {
         self.plan.cliques.iter().map(|clique| {

@@ -7,7 +7,7 @@ use crate::math::{ExactSum, gamma_law, ln_beta_variate, ln_rising};
 use crate::rng::{Key, Purpose};
 use crate::training::limits::{LEAST_PRIOR, check_n_topics};
 use crate::training::schedule::{Averaged, TopicStep, check_parameters};
-use crate::training::sharded::{Globals, Swept};
+use crate::training::sharded::{Globals, LnDocuments, Swept};
 use crate::training::sweeps::{Step, Topics, WordCounts, sweep_key};
 
 /// Priors of LDA: θ_d ~ Dirichlet(α), φ_k ~ Dirichlet(β).
@@ -153,8 +153,9 @@ impl Globals for LdaGlobals {
         self.draw(tokens, lengths, swept.n_tables, step);
     }
 
-    fn ln_joint(&self, tokens: &impl WordCounts, ln_urns: ExactSum, ln_lengths: ExactSum) -> f64 {
-        let mut ln_value = ln_urns.value() - ln_lengths.value() + self.topics.ln_words(tokens);
+    fn ln_joint(&self, tokens: &impl WordCounts, documents: LnDocuments<'_>) -> f64 {
+        let ln_documents = documents.ln_urns.value() - documents.ln_lengths.value();
+        let mut ln_value = ln_documents + self.topics.ln_words(tokens);
         if self.prior.learned {
             let drawn = self.alpha.iter().zip(&self.prior.alpha);
             ln_value -= drawn.map(|(alpha, mean)| alpha / mean).sum::<f64>();

@@ -8,7 +8,7 @@ use crate::error::{Error, Result, check_positive};
 use crate::rng::{Key, Purpose};
 use crate::training::limits::check_n_topics;
 use crate::training::schedule::{Sampler, State, TopicStep};
-use crate::training::sharded::Globals;
+use crate::training::sharded::{Globals, LnDocuments};
 use crate::training::sweeps::{Assignments, Scheme};
 
 pub(super) use globals::ln_lengths;
@@ -104,7 +104,8 @@ impl Sampler for LdaSampler<'_> {
 
     fn ln_joint(&self) -> f64 {
         let ln_lengths = ln_lengths(self.alpha(), self.tokens.lengths());
-        self.globals.ln_joint(&self.tokens, self.tokens.ln_urns(self.alpha()), ln_lengths)
+        let ln_urns = self.tokens.ln_urns(self.alpha());
+        self.globals.ln_joint(&self.tokens, LnDocuments { ln_urns, ln_lengths, exposed: &[] })
     }
 
     fn sweep(&mut self, step: TopicStep, observer: &impl Observer) -> Result<()> {

@@ -1,15 +1,19 @@
 //! Non-negative matrix factorisation by multiplicative updates: no priors, and nothing drawn.
 
+mod parts;
+
 use rayon::prelude::*;
 
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, array_of, check_all};
-use crate::math::{dirichlet, dot, ln_factorial};
+use crate::math::{ExactSum, dirichlet, dot, ln_factorial};
 use crate::rng::{Key, Purpose};
 use crate::training::limits::{check_assignments, check_n_topics};
 use crate::training::schedule::{Averaged, Sampler, State, TopicStep, check_parameters};
 use crate::training::start::{count_documents, count_words};
+
+pub use parts::{NmfPart, nmf_start_topics, nmf_update_topics};
 
 /// Rows per unit of parallel work; fixed, so that sums do not depend on the threads.
 const CHUNK: usize = 64;
@@ -19,7 +23,7 @@ const VANISHED: f64 = 1e-150;
 
 /// Added to the tokens of every word and document in a topic from which updates start: an update
 /// multiplies, and leaves a zero as it is.
-const PSEUDO_COUNT: f64 = 0.1;
+pub(super) const PSEUDO_COUNT: f64 = 0.1;
 
 /// How near to its maximum, in nats, the log-likelihood of a document must be known to be for its
 /// weights to be found, and the most updates that are spent on it.
@@ -50,8 +54,6 @@ pub struct NmfUpdates<'a> {
     n_topics: usize,
     phi: Vec<f64>,
     theta: Vec<f64>,
-    /// Σ ln y!
-    ln_factorials: f64,
     n_sweeps: u64,
 }
 
@@ -70,17 +72,9 @@ impl<'a> NmfUpdates<'a> {
             dirichlet(&vec![1.0; n_words], &mut topic, &mut key.unit(k as u64).rng());
             phi[k..].iter_mut().step_by(n_topics).zip(&topic).for_each(|(to, from)| *to = *from);
         }
-        let ln_factorials = counts.counts().iter().map(|&y| ln_factorial(u64::from(y))).sum();
         let by_word = counts.transposed();
-        let mut updates = NmfUpdates {
-            by_document: counts,
-            by_word,
-            n_topics,
-            phi,
-            theta,
-            ln_factorials,
-            n_sweeps: 0,
-        };
+        let mut updates =
+            NmfUpdates { by_document: counts, by_word, n_topics, phi, theta, n_sweeps: 0 };
         updates.update_weights(&())?;
         Ok(updates)
     }
@@ -92,11 +86,12 @@ impl<'a> NmfUpdates<'a> {
     /// Another number of tokens; topics beyond the number of topics.
     pub fn with_assignments(mut self, topics: &[u16]) -> Result<Self> {
         check_assignments(self.by_document, self.n_topics, topics)?;
-        self.phi.fill(PSEUDO_COUNT);
+        self.phi.fill(0.0);
         count_words(self.by_document, topics, &mut self.phi);
-        self.normalise_topics();
-        self.theta.fill(PSEUDO_COUNT);
+        self.theta.fill(0.0);
         count_documents(self.by_document, topics, &mut self.theta);
+        self.phi.iter_mut().chain(&mut self.theta).for_each(|n| *n += PSEUDO_COUNT);
+        normalise_topics(&mut self.phi, self.n_topics);
         Ok(self)
     }
 
@@ -112,35 +107,19 @@ impl<'a> NmfUpdates<'a> {
 
     /// φ given θ. A topic that no document has any more becomes uniform.
     fn update_topics(&mut self, observer: &impl Observer) -> Result<()> {
-        let n_topics = self.n_topics;
-        // Words that the observer stops keep their φ: those that are updated stay on its scale.
-        let scales: Vec<f64> = column_sums(&self.theta, n_topics)
-            .iter()
-            .map(|&n| if n > 0.0 { n.recip() } else { 0.0 })
-            .collect();
-        update_rows(&mut self.phi, &self.by_word, &self.theta, &scales, observer);
-        self.normalise_topics();
-        observer.check_stop()
-    }
-
-    /// Divides every topic by its sum; one that has none becomes uniform.
-    fn normalise_topics(&mut self) {
-        let n_topics = self.n_topics;
-        let sums = column_sums(&self.phi, n_topics);
-        let uniform = (self.by_word.n_documents() as f64).recip();
-        self.phi.par_chunks_mut(CHUNK * n_topics).for_each(|rows| {
-            for row in rows.chunks_exact_mut(n_topics) {
-                for (phi, &sum) in row.iter_mut().zip(&sums) {
-                    *phi = if sum > 0.0 { *phi / sum } else { uniform };
-                }
-            }
-        });
+        let mut updated = array_of("topic-word probabilities", self.phi.len(), 0.0)?;
+        updated.copy_from_slice(&self.phi);
+        update_rows(&mut updated, &self.by_word, &self.theta, self.n_topics, observer);
+        // Words that the observer stopped are on another scale than those that are updated.
+        observer.check_stop()?;
+        normalise_topics(&mut updated, self.n_topics);
+        self.phi = updated;
+        Ok(())
     }
 
     /// θ given φ, whose topics sum to 1.
     fn update_weights(&mut self, observer: &impl Observer) -> Result<()> {
-        let scales = vec![1.0; self.n_topics];
-        update_rows(&mut self.theta, self.by_document, &self.phi, &scales, observer);
+        update_rows(&mut self.theta, self.by_document, &self.phi, self.n_topics, observer);
         observer.check_stop()
     }
 }
@@ -165,22 +144,20 @@ impl Sampler for NmfUpdates<'_> {
 
     /// ln p(counts | φ, θ): Σ y ln λ - Σ λ - Σ ln y!.
     fn ln_joint(&self) -> f64 {
-        let n_topics = self.n_topics;
-        let rows = self.theta.par_chunks(CHUNK * n_topics).enumerate();
-        let ln_values: Vec<f64> = rows
-            .map(|(chunk, rows)| {
-                let documents = (chunk * CHUNK..).zip(rows.chunks_exact(n_topics));
-                let ln_value = |(document, theta): (usize, &[f64])| {
-                    let cells = self.by_document.document(document).cells();
-                    let cells = cells.map(|(word, y)| {
-                        f64::from(y) * dot(theta, row(&self.phi, word, n_topics)).ln()
-                    });
-                    cells.sum::<f64>() - theta.iter().sum::<f64>()
-                };
-                documents.map(ln_value).sum()
-            })
-            .collect();
-        ln_values.iter().sum::<f64>() - self.ln_factorials
+        let documents = (0..self.by_document.n_documents()).into_par_iter();
+        let ln_values = documents.map(|doc_ix| {
+            let theta = row(&self.theta, doc_ix as u32, self.n_topics);
+            ln_document(self.by_document.document(doc_ix), theta, &self.phi)
+        });
+        let add = |mut sum: ExactSum, ln_value: f64| {
+            sum += ln_value;
+            sum
+        };
+        let join = |mut sum: ExactSum, other| {
+            sum += other;
+            sum
+        };
+        ln_values.fold(ExactSum::default, add).reduce(ExactSum::default, join).value()
     }
 
     fn sweep(&mut self, _: TopicStep, observer: &impl Observer) -> Result<()> {
@@ -190,7 +167,8 @@ impl Sampler for NmfUpdates<'_> {
     }
 
     fn expected_parameters(&self) -> Result<NmfParameters> {
-        let n_tokens = column_sums(&self.theta, self.n_topics);
+        let n_tokens = exact_sums(&self.theta, self.n_topics);
+        let n_tokens = n_tokens.into_iter().map(ExactSum::value).collect();
         Ok(NmfParameters { phi: self.phi.clone(), n_tokens })
     }
 }
@@ -247,10 +225,10 @@ fn fold_in(
     let cells: Vec<_> = document.cells().filter(possible).collect();
     let n_tokens: f64 = cells.iter().map(|&(_, y)| f64::from(y)).sum();
     theta.fill(n_tokens / n_topics as f64);
-    let (scales, mut factors) = (vec![1.0; n_topics], vec![0.0; n_topics]);
+    let mut factors = vec![0.0; n_topics];
     for _ in 0..MOST_UPDATES {
         observer.check_stop()?;
-        update(theta, cells.iter().copied(), phi, &scales, &mut factors);
+        update(theta, cells.iter().copied(), phi, &mut factors);
         // The factors are the gradient, whose mean under the weights is 1: a concave function
         // lies below its tangent, and no weights reach higher there than those on the largest.
         let largest = factors.iter().copied().fold(0.0, f64::max);
@@ -266,41 +244,77 @@ fn update_rows(
     own: &mut [f64],
     counts: &CountMatrix,
     others: &[f64],
-    scales: &[f64],
+    n_topics: usize,
     observer: &impl Observer,
 ) {
-    let n_topics = scales.len();
     own.par_chunks_mut(CHUNK * n_topics).enumerate().for_each(|(chunk, rows)| {
         let mut factors = vec![0.0; n_topics];
         for (ix, own) in (chunk * CHUNK..).zip(rows.chunks_exact_mut(n_topics)) {
             if !observer.stopped() {
-                update(own, counts.document(ix).cells(), others, scales, &mut factors);
+                update(own, counts.document(ix).cells(), others, &mut factors);
             }
         }
     });
 }
 
-/// Multiplies `own` by `scales` and by `factors`, which become Σ y other / λ over the cells (row of
-/// `others`, y).
+/// Multiplies `own` by `factors`, which become Σ y other / λ over the cells (row of `others`, y).
 fn update(
     own: &mut [f64],
     cells: impl Iterator<Item = (u32, u32)>,
     others: &[f64],
-    scales: &[f64],
     factors: &mut [f64],
 ) {
     factors.fill(0.0);
     for (other, y) in cells {
-        let other = row(others, other, own.len());
-        let ratio = f64::from(y) / dot(own, other);
-        factors.iter_mut().zip(other).for_each(|(factor, x)| *factor += ratio * x);
+        add_factors(factors, own, row(others, other, own.len()), y);
     }
-    for ((own, factor), scale) in own.iter_mut().zip(factors).zip(scales) {
-        *own *= *factor * scale;
+    multiply(own, factors);
+}
+
+/// Adds y other / λ of a cell to the factors of the rows that it belongs to.
+fn add_factors(factors: &mut [f64], own: &[f64], other: &[f64], y: u32) {
+    let ratio = f64::from(y) / dot(own, other);
+    factors.iter_mut().zip(other).for_each(|(factor, x)| *factor += ratio * x);
+}
+
+fn multiply(own: &mut [f64], factors: &[f64]) {
+    for (own, factor) in own.iter_mut().zip(factors) {
+        *own *= *factor;
         if *own < VANISHED {
             *own = 0.0;
         }
     }
+}
+
+/// Divides every topic by its sum; one that has none becomes uniform.
+fn normalise_topics(phi: &mut [f64], n_topics: usize) {
+    let sums = column_sums(phi, n_topics);
+    let uniform = ((phi.len() / n_topics) as f64).recip();
+    phi.par_chunks_mut(CHUNK * n_topics).for_each(|rows| {
+        for row in rows.chunks_exact_mut(n_topics) {
+            for (phi, &sum) in row.iter_mut().zip(&sums) {
+                *phi = if sum > 0.0 { *phi / sum } else { uniform };
+            }
+        }
+    });
+}
+
+/// ln p(counts of a document | φ, θ): Σ y ln λ - Σ θ - Σ ln y!.
+fn ln_document(document: Document<'_>, theta: &[f64], phi: &[f64]) -> f64 {
+    let cells = document.cells().map(|(word, y)| {
+        let ln_rate = dot(theta, row(phi, word, theta.len())).ln();
+        f64::from(y) * ln_rate - ln_factorial(u64::from(y))
+    });
+    cells.sum::<f64>() - theta.iter().sum::<f64>()
+}
+
+/// Sums over the rows, the same for any order of them.
+fn exact_sums(rows: &[f64], n_topics: usize) -> Vec<ExactSum> {
+    let mut sums = vec![ExactSum::default(); n_topics];
+    for row in rows.chunks_exact(n_topics) {
+        sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += x);
+    }
+    sums
 }
 
 /// Sums over the rows, in an order that does not depend on the threads.

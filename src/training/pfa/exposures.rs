@@ -3,62 +3,30 @@
 //! With x = (1-p)/p, the rate of the gamma law of θ, a topic has n of the tokens of a document of
 //! exposure e with probability ∝ x^r e^n / (x + e)^(r + n), θ integrated out.
 
-use crate::counts::{CountMatrix, Document};
+use crate::error::{Error, Result, check_positive};
+use crate::training::sweeps::Tally;
 
-/// The different exposures, and the documents of each.
+/// The different exposures of the documents of a corpus.
 pub(super) struct Exposures {
     ln_values: Vec<f64>,
     n_documents: Vec<f64>,
-    /// (exposure, document, its first token), by exposure.
-    documents: Vec<(u32, u32, usize)>,
 }
 
-/// (exposure, tokens) of a topic, for the exposures of documents that it has tokens in.
-pub(super) type Tally = Vec<(u32, u64)>;
-
 impl Exposures {
-    /// `None` where all exposures are 1.
-    pub(super) fn of(counts: &CountMatrix) -> Option<Self> {
-        let exposures = counts.exposures()?;
-        let mut values = exposures.to_vec();
-        values.sort_by(f64::total_cmp);
-        values.dedup_by_key(|e| e.to_bits());
-        let mut n_documents = vec![0.0; values.len()];
-        let mut first = 0;
-        let lengths = counts.documents().map(Document::n_tokens);
-        let mut documents: Vec<(u32, u32, usize)> = (0..)
-            .zip(exposures.iter().zip(lengths))
-            .map(|(doc_ix, (exposure, length))| {
-                let group = values.partition_point(|e| e < exposure);
-                n_documents[group] += 1.0;
-                first += length as usize;
-                (group as u32, doc_ix, first - length as usize)
-            })
-            .collect();
-        documents.sort_unstable();
+    /// Exposures in increasing order, with the number of documents of each.
+    pub(super) fn new(values: &[f64], n_documents: &[u64]) -> Result<Self> {
+        let (name, found, expected) = ("documents by exposure", n_documents.len(), values.len());
+        if found != expected {
+            return Err(Error::Length { name, found, expected });
+        }
+        check_positive("exposure", values)?;
         let ln_values = values.iter().map(|e| e.ln()).collect();
-        Some(Exposures { ln_values, n_documents, documents })
+        Ok(Exposures { ln_values, n_documents: n_documents.iter().map(|&n| n as f64).collect() })
     }
 
-    /// The tokens of every topic by exposure, from the topics of all tokens.
-    pub(super) fn tally(
-        &self,
-        counts: &CountMatrix,
-        topics: &[u16],
-        n_topics: usize,
-    ) -> Vec<Tally> {
-        let mut tallies = vec![Tally::new(); n_topics];
-        for &(group, doc_ix, first) in &self.documents {
-            let length = counts.document(doc_ix as usize).n_tokens() as usize;
-            for &topic in &topics[first..first + length] {
-                let tally = &mut tallies[usize::from(topic)];
-                match tally.last_mut() {
-                    Some((last, n)) if *last == group => *n += 1,
-                    _ => tally.push((group, 1)),
-                }
-            }
-        }
-        tallies
+    /// Number of different exposures.
+    pub(super) fn n(&self) -> usize {
+        self.ln_values.len()
     }
 
     /// Σ over documents of ln(1 + e/x), which is -ln of P(no token of the topic) by unit of r.
@@ -96,6 +64,16 @@ impl Exposures {
         }
         (value, slope)
     }
+}
+
+/// The different exposures in increasing order, and for each document which of them it has.
+pub(super) fn numbered(exposures: &[f64]) -> (Vec<f64>, Vec<u32>) {
+    let mut values = exposures.to_vec();
+    values.sort_unstable_by(f64::total_cmp);
+    values.dedup_by_key(|e| e.to_bits());
+    let number = |exposure: &f64| values.partition_point(|e| e < exposure) as u32;
+    let numbers = exposures.iter().map(number).collect();
+    (values, numbers)
 }
 
 /// ln(1 + exp x).

@@ -4,14 +4,14 @@
 use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
-use super::exposures::{Exposures, Tally, softplus};
+use super::exposures::{Exposures, softplus};
 use crate::error::{Error, Result, check_all, check_drawn, check_positive};
 use crate::math::{ExactSum, gamma_law, ln_beta_variate, log_concave};
 use crate::rng::{Key, Purpose};
 use crate::training::limits::check_n_topics;
 use crate::training::schedule::{Averaged, TopicStep, check_parameters};
-use crate::training::sharded::{Globals, Swept};
-use crate::training::sweeps::{Step, Topics, WordCounts, sweep_key};
+use crate::training::sharded::{Globals, LnDocuments, Swept};
+use crate::training::sweeps::{ExposedPart, Step, Topics, WordCounts, sweep_key, tally};
 
 /// Priors of θ_k ~ Gamma(r_k, scale p_k/(1-p_k)), φ_k ~ Dirichlet(α), y_w ~ Poisson(e Σ θ_k φ_kw)
 /// in a document of exposure e.
@@ -116,29 +116,32 @@ impl PfaGlobals {
         })
     }
 
-    /// The same parameters for documents of these exposures, where they have any.
-    pub(super) fn with_exposures(self, exposures: Option<Exposures>) -> Self {
-        PfaGlobals { exposures, ..self }
+    /// The same parameters for documents of these exposures, different ones in increasing order with the
+    /// number of documents of each.
+    ///
+    /// # Errors
+    /// Sizes that disagree, exposures that are not positive.
+    pub fn with_exposures(self, exposures: &[f64], n_documents: &[u64]) -> Result<Self> {
+        Ok(PfaGlobals { exposures: Some(Exposures::new(exposures, n_documents)?), ..self })
     }
 
     /// q and r for the next sweep over the tokens, the number of which is `n_sweeps`.
     pub(super) fn step(&self) -> Step<'_> {
-        let rates = self.exposures.as_ref().map(|_| &self.rates[..]);
-        self.topics.step(&self.r, sweep_key(self.seed, self.n_sweeps)).with_rates(rates)
+        self.topics.step(&self.r, sweep_key(self.seed, self.n_sweeps)).with_rates(self.rates())
     }
 
-    /// Draws φ, p and r after a sweep; `tallies`, where documents have exposures, are the tokens of
+    /// Draws φ, p and r after a sweep; `exposed`, where documents have exposures, are the tokens of
     /// every topic by exposure.
     pub(super) fn draw(
         &mut self,
         tokens: &impl WordCounts,
         n_tables: &[u64],
-        tallies: &[Tally],
+        exposed: &[ExposedPart<'_>],
         step: TopicStep,
     ) {
         self.topics.update(tokens, step, self.parameters_key());
         // Both given the same topics of tokens.
-        self.update_probability(tallies);
+        self.update_probability(exposed);
         self.scale_topics();
         if let Some(prior) = self.prior.shape {
             self.update_shape(prior, n_tables);
@@ -164,12 +167,12 @@ impl PfaGlobals {
     }
 
     /// p_k ~ Beta(c ε + n_k, c (1 - ε) + D r_k).
-    fn update_probability(&mut self, tallies: &[Tally]) {
+    fn update_probability(&mut self, exposed: &[ExposedPart<'_>]) {
         let Some((first, second)) = self.prior.probability else {
             return;
         };
         if self.exposures.is_some() {
-            self.draw_rates(tallies, (first, second));
+            self.draw_rates(exposed, (first, second));
             return;
         }
         let mut rng = self.parameters_key().unit(u64::MAX - 2).rng();
@@ -184,15 +187,16 @@ impl PfaGlobals {
     }
 
     /// p_k = 1 / (1 + x_k) given r and the tokens of every topic by exposure.
-    fn draw_rates(&mut self, tallies: &[Tally], prior: (f64, f64)) {
+    fn draw_rates(&mut self, exposed: &[ExposedPart<'_>], prior: (f64, f64)) {
         let key = self.parameters_key().unit(u64::MAX - 2);
         let Some(exposures) = &self.exposures else { return };
-        let draw = |(k, tally): (usize, &Tally)| {
-            let density = |t| exposures.ln_density(tally, self.r[k], prior, t);
+        let draw = |k: usize| {
+            let tally = tally(exposed, k);
+            let density = |t| exposures.ln_density(&tally, self.r[k], prior, t);
             let start = self.ln_rate(k).clamp(-700.0, 700.0);
             log_concave(density, start, &mut key.unit(k as u64).rng())
         };
-        let drawn: Vec<f64> = tallies.par_iter().enumerate().map(draw).collect();
+        let drawn: Vec<f64> = (0..self.r.len()).into_par_iter().map(draw).collect();
         for (k, t) in drawn.into_iter().enumerate() {
             self.p[k] = (-softplus(t)).exp();
             self.ln_complement[k] = -softplus(-t);
@@ -223,7 +227,7 @@ impl PfaGlobals {
         &self,
         tokens: &impl WordCounts,
         ln_urns: ExactSum,
-        tallies: &[Tally],
+        exposed: &[ExposedPart<'_>],
     ) -> f64 {
         let mut ln_value = ln_urns.value() + self.topics.ln_words(tokens);
         let n_documents = self.n_documents as f64;
@@ -231,7 +235,8 @@ impl PfaGlobals {
             let (ln_p, ln_complement) = (self.p[k].ln(), self.ln_complement[k]);
             ln_value += match &self.exposures {
                 Some(exposures) => {
-                    exposures.ln_tokens(&tallies[k], self.ln_rate(k)) + r * self.ln_empty(k)
+                    let tally = tally(exposed, k);
+                    exposures.ln_tokens(&tally, self.ln_rate(k)) + r * self.ln_empty(k)
                 }
                 None => n as f64 * ln_p + n_documents * r * ln_complement,
             };
@@ -290,11 +295,19 @@ impl Globals for PfaGlobals {
 
     fn update(&mut self, tokens: &impl WordCounts, swept: Swept<'_>, step: TopicStep) {
         self.n_sweeps += 1;
-        self.draw(tokens, swept.n_tables, &[], step);
+        self.draw(tokens, swept.n_tables, swept.exposed, step);
     }
 
-    fn ln_joint(&self, tokens: &impl WordCounts, ln_urns: ExactSum, _: ExactSum) -> f64 {
-        self.ln_density(tokens, ln_urns, &[])
+    fn ln_joint(&self, tokens: &impl WordCounts, documents: LnDocuments<'_>) -> f64 {
+        self.ln_density(tokens, documents.ln_urns, documents.exposed)
+    }
+
+    fn rates(&self) -> Option<&[f64]> {
+        self.exposures.as_ref().map(|_| &self.rates[..])
+    }
+
+    fn n_exposures(&self) -> usize {
+        self.exposures.as_ref().map_or(0, Exposures::n)
     }
 
     fn expected(&self, tokens: &impl WordCounts) -> Result<PfaParameters> {

@@ -9,9 +9,9 @@ use crate::error::Result;
 use crate::rng::{Key, Purpose};
 use crate::training::schedule::{Sampler, State, TopicStep};
 use crate::training::sharded::Globals;
-use crate::training::sweeps::{Assignments, Scheme};
+use crate::training::sweeps::{Assignments, ExposedPart, ExposedTokens, Scheme};
 
-use exposures::{Exposures, Tally};
+use exposures::numbered;
 pub use globals::{PfaGlobals, PfaParameters, PfaPrior};
 
 /// Gibbs sampler: topics of tokens by the urn with `a = r`, `q = p φ`, or given θ; then φ; p given
@@ -24,7 +24,8 @@ pub use globals::{PfaGlobals, PfaParameters, PfaPrior};
 /// `x_k = (1-p_k)/p_k`: they are drawn one by one, and `ln x_k`, whose density is concave in its
 /// logarithm but of no family, by rejection from tangents; the others stay as they are.
 pub struct PfaSampler<'a> {
-    counts: &'a CountMatrix,
+    /// Number of the exposure of each document among the different ones, where they have exposures.
+    exposures: Option<Vec<u32>>,
     tokens: Assignments<'a>,
     scheme: Scheme,
     globals: PfaGlobals,
@@ -43,10 +44,17 @@ impl<'a> PfaSampler<'a> {
         seed: u64,
     ) -> Result<Self> {
         let n_topics = r.len();
-        let globals = PfaGlobals::new(counts.n_words(), counts.n_documents(), prior, r, p, seed)?
-            .with_exposures(Exposures::of(counts));
+        let mut globals =
+            PfaGlobals::new(counts.n_words(), counts.n_documents(), prior, r, p, seed)?;
+        let mut exposures = None;
+        if let Some((values, numbers)) = counts.exposures().map(numbered) {
+            let mut n_documents = vec![0; values.len()];
+            numbers.iter().for_each(|&number| n_documents[number as usize] += 1);
+            globals = globals.with_exposures(&values, &n_documents)?;
+            exposures = Some(numbers);
+        }
         let tokens = Assignments::new(counts, n_topics, Key::new(seed, Purpose::Initialise))?;
-        let mut sampler = PfaSampler { counts, tokens, scheme: Scheme::Collapsed, globals };
+        let mut sampler = PfaSampler { exposures, tokens, scheme: Scheme::Collapsed, globals };
         sampler.globals.update_topics(&sampler.tokens, TopicStep::Mean);
         Ok(sampler)
     }
@@ -90,11 +98,8 @@ impl<'a> PfaSampler<'a> {
     }
 
     /// The tokens of every topic by exposure; none where documents have no exposures.
-    fn tallies(&self) -> Vec<Tally> {
-        let tally = |exposures: &Exposures| {
-            exposures.tally(self.counts, &self.tokens.topics(), self.shape().len())
-        };
-        self.globals.exposures.as_ref().map(tally).unwrap_or_default()
+    fn exposed(&self) -> Vec<ExposedTokens> {
+        self.exposures.as_ref().map_or_else(Vec::new, |exposures| self.tokens.exposed(exposures))
     }
 }
 
@@ -116,7 +121,9 @@ impl Sampler for PfaSampler<'_> {
 
     fn ln_joint(&self) -> f64 {
         let ln_urns = self.tokens.ln_urns(self.shape());
-        self.globals.ln_density(&self.tokens, ln_urns, &self.tallies())
+        let exposed = self.exposed();
+        let exposed: Vec<ExposedPart<'_>> = exposed.iter().map(ExposedTokens::part).collect();
+        self.globals.ln_density(&self.tokens, ln_urns, &exposed)
     }
 
     fn sweep(&mut self, step: TopicStep, observer: &impl Observer) -> Result<()> {
@@ -124,8 +131,9 @@ impl Sampler for PfaSampler<'_> {
         let tables = self.globals.prior.shape.is_some();
         let n_tables = self.tokens.sweep(self.globals.step(), self.scheme, tables, observer)?;
         let learned = self.globals.prior.probability.is_some();
-        let tallies = if learned { self.tallies() } else { vec![] };
-        self.globals.draw(&self.tokens, &n_tables, &tallies, step);
+        let exposed = if learned { self.exposed() } else { vec![] };
+        let exposed: Vec<ExposedPart<'_>> = exposed.iter().map(ExposedTokens::part).collect();
+        self.globals.draw(&self.tokens, &n_tables, &exposed, step);
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::blocks::{Block, Step, lengths, split_documents};
 use super::dense::{self, Dense};
 use super::documents::{self, Scheme};
+use super::exposed::ExposedTokens;
 use super::sparse::Sparse;
 use super::tables;
 use super::tallies::Tallies;
@@ -122,6 +123,14 @@ impl<'a> Assignments<'a> {
     /// Lengths of the documents.
     pub(in crate::training) fn lengths(&self) -> impl Iterator<Item = u64> {
         self.counts.documents().map(Document::n_tokens)
+    }
+
+    /// Tokens of every topic by exposure, given the number of each document's exposure.
+    pub(in crate::training) fn exposed(&self, exposures: &[u32]) -> Vec<ExposedTokens> {
+        let of_block = |block: &Block| {
+            ExposedTokens::of(block, &exposures[block.documents.clone()], self.n_topics)
+        };
+        self.blocks.par_iter().map(of_block).collect()
     }
 
     /// One Gibbs sweep over all documents given the pseudo-counts and weights of `step`.

@@ -15,7 +15,7 @@ use crate::rng::{Key, Purpose};
 
 /// Consecutive documents and the topics of their tokens, in the order of the words.
 pub(in crate::training) struct Block {
-    pub(super) documents: Range<usize>,
+    pub(in crate::training) documents: Range<usize>,
     /// Documents of the corpus before the matrix at hand.
     documents_before: usize,
     /// First token of each word, and the end.
@@ -156,7 +156,7 @@ impl Block {
         })
     }
 
-    pub(super) fn n_tokens(&self) -> usize {
+    pub(in crate::training) fn n_tokens(&self) -> usize {
         self.topics.len()
     }
 
@@ -191,6 +191,13 @@ impl Block {
             for &topic in &self.topics[self.word_starts[word]..self.word_starts[word + 1]] {
                 counts[usize::from(topic)] += 1;
             }
+        }
+    }
+
+    /// Adds the tokens of each document in each topic to `rows`, documents x topics.
+    pub(in crate::training) fn count_documents(&self, rows: &mut [f64], n_topics: usize) {
+        for (&document, &topic) in self.token_documents.iter().zip(&self.topics) {
+            rows[document as usize * n_topics + usize::from(topic)] += 1.0;
         }
     }
 

@@ -92,6 +92,35 @@ def test_rank_one_is_independence() -> None:
     assert one.value == pytest.approx(independent.value, abs=1e-12)
 
 
+@pytest.mark.parametrize("method", ["auto", "exact", "smc", "smc-lookahead", "tempered"])
+@pytest.mark.parametrize("scale", [1, 10**6])
+def test_one_hidden_value_is_exact_by_any_method(method: str, scale: int) -> None:
+    """One allocation, however many tokens; the two nodes of the chain are in cliques apart."""
+    counts = scale * np.array([[3, 0, 1], [2, 2, 5]])
+    apart = AllocationModel("i -> j").log_evidence(counts).value
+    together = AllocationModel("i, j").log_evidence(counts).value
+    for text, sizes, expected in [
+        ("i <- r -> j", {"r": 1}, together),
+        ("r -> i, j; i -> j", {"r": 1}, apart),
+    ]:
+        found = AllocationModel(text, sizes).log_evidence(counts, method)
+        assert (found.method, found.std_error, found.n_replicates) == ("exact", 0, 0)
+        assert found.value == pytest.approx(expected, rel=1e-12)
+
+
+def test_draws_of_one_hidden_value_are_the_data() -> None:
+    counts = 10**6 * np.array([[3, 0, 1], [2, 2, 5]])
+    model = AllocationModel("i <- r -> s; s -> j", {"r": 1, "s": 1})
+    draws = model.sample_posterior(counts, 3)
+    assert draws.evidence.method == "exact"
+    assert len(draws) == 3
+    assert draws.log_joint == pytest.approx(
+        model.log_evidence(counts, given_total=True).value, rel=1e-12
+    )
+    assert draws.counts["s"].tolist() == 3 * [[[counts.sum()]]]
+    assert draws.counts["j"][0, :, 0].tolist() == counts.sum(axis=0).tolist()
+
+
 def test_total_is_negative_binomial() -> None:
     a, b = 2.5, 0.3
     evidence = AllocationModel.nmf(2, concentration=a, rate=b).log_evidence(TABLE, "exact")

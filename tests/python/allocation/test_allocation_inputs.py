@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,23 +85,24 @@ def test_bad_ready_made_models_are_refused(make: Any, message: str) -> None:
     [
         ("doc -> word", {}, TENSOR.rename({"word": "w"}), "no node for axis 'w' of the data"),
         ("doc <- topic -> word", {}, TENSOR, "'topic -> doc, word' has no size for node 'topic'"),
-        ("doc <- topic -> word", {}, TABLE, "3 nodes without a size .* for the 2 dimensions"),
+        ("doc <- topic -> word", {}, TABLE, "3 nodes without a size .* have shape"),
         ("doc <- topic -> word", {"topic": 2, "word": 2}, TENSOR, "size 2 for node 'word', whose"),
         ("doc <- topic -> word", {"topic": 2}, [[1, -1]], "negative count"),
         ("doc <- topic -> word", {"topic": 2}, [[1, 0.5]], "fractional"),
-        ("doc <- topic -> word", {"topic": 2}, [[1, math.nan]], "nan"),
+        ("doc <- topic -> word", {"topic": 2}, [[1, math.nan]], "holds (nan|NaN) at .*='nan'"),
         ("doc <- topic -> word", {"topic": 2}, [[2**62, 2**62]], "above 2..63 - 1"),
-        ("doc <- topic -> word", {"topic": 2}, [1, 2], "for the 1 dimensions"),
+        ("doc <- topic -> word", {"topic": 2}, [1, 2], r"\(2,\); give .* shape \(n_doc, n_word\)"),
         ("doc <- topic -> word", {"topic": 2}, WIDE, "99,999,999,999 values for node 'word', abo"),
-        ("doc <- topic -> word", {"topic": 2}, "text", "array"),
-        ("doc <- topic -> word", {"topic": 2}, None, "array must be an array .* got NoneType"),
+        ("doc <- topic -> word", {"topic": 2}, "x.tns", "got 'x.tns'; .* polyabayes.read_tensor"),
+        ("doc <- topic -> word", {"topic": 2}, Path("x.tns"), "'x.tns'; .* polyabayes.read_tensor"),
+        ("doc <- topic -> word", {"topic": 2}, None, "data must be an array .* got NoneType"),
     ],
 )
 def test_data_that_do_not_fit_are_refused(
     text: str, sizes: dict[str, int], data: Any, message: str
 ) -> None:
     model = AllocationModel(text, sizes)
-    for call in (model.log_evidence, model.decompose, model.cost):
+    for call in (model.log_evidence, model.decompose, model.cost, model.sample_posterior):
         with pytest.raises(PolyabayesError, match=message):
             call(data)
 

@@ -95,7 +95,11 @@ def table(text: str) -> list[dict[str, str]]:
         ("score lda.safetensors test.npz -o s.xls", "s.xls: its name must end in .csv or .parquet"),
         ("score lda.safetensors test.npz --no-given-length -o -", "error: no --given-length: LDA"),
         ("score lda.safetensors new.npz -o -", "1 words .'new'. of the documents"),
-        ("score train.npz test.npz -o -", "not a whole safetensors file"),
+        ("score train.npz test.npz -o -", "looks like an archive of arrays, as .npz: a table"),
+        ("fit lda nowhere.npz -k 0 -o m.safetensors", "error: -k must be between 1 and 65535"),
+        ("fit lda nowhere.npz -k 3 --burn-in -1 -o m.safetensors", "error: --burn-in must be"),
+        ("fit pfa nowhere.npz -k 3 --sampler x -o m.safetensors", "error: --sampler must be one"),
+        ("choose lda nowhere.npz --max-iter 0", "error: --max-iter must be between 1 and"),
         ("compare lda.safetensors --on test.npz --plot c.doc", "c.doc: its name must end in"),
         (
             "split all.npz --train a.npz --test ./a.npz",
@@ -396,7 +400,7 @@ def test_the_demo_writes_what_it_says(
     behind = [
         float(number)
         for number in re.findall(
-            r"^\w+ is (-?[\d.]+) \+- .* behind the truth", output, re.MULTILINE
+            r"^(?:lda|pfa)  .* (-?\d\.\d{4})  +\d\.\d{4}  ", output, re.MULTILINE
         )
     ]
     assert len(behind) == 2

@@ -201,6 +201,8 @@ def test_unknown_format_or_option(write):
         read_corpus(write("x.bag", LDAC))
     with pytest.raises(InvalidArgumentError, match="unknown format 'bag'"):
         read_corpus(write("x.ldac", LDAC), format="bag")
+    with pytest.raises(InvalidArgumentError, match=r"tensor, of .* polyabayes\.read_tensor reads"):
+        read_corpus(write("x.tns", "1 1 2\n"))
     with pytest.raises(InvalidArgumentError, match=r"format ldac: .*'min_df'"):
         read_corpus(write("x.ldac", LDAC), min_df=2)
 

@@ -129,6 +129,9 @@ def test_tables_name_every_model():
     lines = str(comparison).splitlines()
     assert [line.split("  ")[0].strip() for line in lines] == ["model", best, other]
     assert f"{row['nats_per_token']:.4f}" in lines[2]
+    # The best is not compared with itself.
+    assert lines[1].split()[-1] == "best"
+    assert lines[2].split()[-3:] == [f"{behind:.4f}", f"{std_error:.4f}", f"{row['p_better']:.3f}"]
     assert "2 models on sequence, given the length" in repr(comparison)
 
 
@@ -149,7 +152,7 @@ def test_impossible_documents_are_left_out_and_their_models_come_last():
         "no last word": lda(topics=[[0.4, 0.3, 0.3, 0.0]]),
     }
     counts = np.vstack([COUNTS, [[0, 3, 1, 2]], [[2, 1, 1, 0]], [[0, 2, 2, 0]]])
-    with pytest.warns(errors.ImpossibleDocumentWarning, match="no .* word: (3 )?documents") as said:
+    with pytest.warns(errors.ImpossibleDocumentWarning, match=r"word 3, no|word: 3") as said:
         comparison = pb.compare(models, counts)
     assert any("no last word: 3 documents without" in str(warning.message) for warning in said)
     assert comparison.best == "fine"
@@ -230,6 +233,24 @@ def test_models_with_their_own_vocabularies_are_compared_on_the_same_words():
     dropped = pb.compare(models, extra, unseen="drop")
     assert dropped.results["a"].n_unseen_tokens == dropped.results["b"].n_unseen_tokens == 6
     assert dropped.results["a"].total == comparison.results["a"].total
+
+
+def test_small_probabilities_are_printed_without_false_precision():
+    models = {"worse": lda(topics=FLAT), "better": lda()}
+    comparison = pb.compare(models, np.tile(COUNTS, (50, 1)))
+    assert comparison.to_frame()["p_better"].iloc[1] < 1e-6
+    assert str(comparison).splitlines()[2].split()[-1] == "<0.001"
+
+
+def test_models_share_a_warning_that_is_of_all_of_them():
+    documents = [[1, 0, 0, 0], [300] * 4]
+    models = {name: lda(0.1, [[0.9, 0.1, 0, 0], [0, 0, 0.5, 0.5]]) for name in ("one", "two")}
+    with pytest.warns(errors.UnreliableErrorWarning) as caught:
+        pb.compare(models, documents, method="direct", n_samples=5, random_state=0)
+    (warning,) = caught
+    assert "to be trusted: one 1, two 1; use n_samples=" in str(warning.message)
+    with pytest.warns(errors.UnreliableErrorWarning, match=r"^one: documents .*: 1, document 1 f"):
+        pb.compare({"one": models["one"]}, documents, method="direct", n_samples=5, random_state=0)
 
 
 def test_one_document_has_no_known_error_of_its_difference():

@@ -138,6 +138,28 @@ def test_files_of_another_format(content, tmp_path):
         pb.load(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("counts.tns", b"1 1 3\n2 1 4\n", r"a tensor, which polyabayes\.read_tensor reads"),
+        ("counts.tns.gz", b"\x1f\x8b\x08", r"a tensor, which polyabayes\.read_tensor reads"),
+        ("ap.ldac", b"2 0:1 3:2\n", r"LDA-C: counts .* polyabayes\.read_corpus reads"),
+        ("ap.txt", b"many words\n", r"text, whose words polyabayes\.read_corpus counts"),
+        ("ap.npz", b"PK\x03\x04...", r"an archive of arrays, as \.npz.*read_corpus.*read_tensor"),
+        ("model.joblib", b"\x80\x04\x95", r"a pickle: .*interop\.read_model reads those of gensim"),
+        ("model.bin", b"LDA\0...", r"a model of tomotopy, which .*interop\.read_model reads"),
+        ("cells.h5ad", b"\x89HDF\r\n", "HDF5, as .h5ad: read it by the package that wrote it"),
+    ],
+)
+def test_files_that_are_no_models_are_told_by_what_they_look_like(name, content, message, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(
+        errors.FileFormatError, match=rf"{name} is no model .* looks like {message}"
+    ):
+        pb.load(path)
+
+
 def test_safetensors_of_something_else(tmp_path):
     save_file({"weight": np.zeros(3)}, tmp_path / "a")
     with pytest.raises(errors.FileFormatError, match="safetensors file, but not"):

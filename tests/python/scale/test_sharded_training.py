@@ -33,7 +33,7 @@ from polyabayes.exceptions import (
     WorkerError,
 )
 from polyabayes.models import sharded
-from polyabayes.scale import shard_sweeps, token_order
+from polyabayes.scale import shard_sweeps, shard_weights, token_order
 
 N_WORDS = 40
 DATA = pb.datasets.make_lda_corpus(60, N_WORDS, 3, document_length=25, random_state=0)
@@ -60,7 +60,12 @@ PFA_MODELS: dict[str, dict[str, Any]] = {
     "beta-gamma-gamma": {"shape_mean": 0.5},
     "blocked": {"sampler": "blocked"},
     "blocked gamma": {"prior": "gamma", "sampler": "blocked", "burn_in": 1},
+    "nmf": {"prior": "nmf"},
+    "nmf of starts": {"prior": "nmf", "n_init": 2},
 }
+# Of documents of different exposures.
+EXPOSED_MODELS = {f"exposed {kind}": options for kind, options in PFA_MODELS.items()}
+EXPOSED = CORPUS.with_exposure(np.random.default_rng(1).choice([0.5, 1.0, 1.5, 3.7], 82))
 
 
 def lda(kind: str, **options: Any) -> pb.LatentDirichletAllocation:
@@ -71,12 +76,24 @@ def new_model(kind: str, **options: Any) -> Any:
     """LDA or Poisson factor analysis."""
     if kind in MODELS:
         return lda(kind, **options)
-    return pb.PoissonFactorAnalysis(4, **{**SETTINGS, **PFA_MODELS[kind], **options})
+    own = (PFA_MODELS | EXPOSED_MODELS)[kind]
+    return pb.PoissonFactorAnalysis(4, **{**SETTINGS, **own, **options})
+
+
+def corpus_of(kind: str) -> pb.Corpus:
+    return EXPOSED if kind in EXPOSED_MODELS else CORPUS
+
+
+def looks_of(kind: str) -> dict[str, Any]:
+    # Held-out documents have no likelihood after NMF.
+    held_out = {} if "nmf" in kind else {"eval_corpus": corpus_of(kind)[:5]}
+    return {**held_out, "eval_every": 4}
 
 
 @cache
 def in_memory(kind: str) -> Any:
-    return new_model(kind).fit(CORPUS, eval_corpus=CORPUS[:5], eval_every=4)
+    corpus = corpus_of(kind)
+    return new_model(kind).fit(corpus, **looks_of(kind))
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +104,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(token_order, "_MOST_DOCUMENTS", 7)
     monkeypatch.setattr(token_order, "_CELLS", 70)
     monkeypatch.setattr(shard_sweeps, "_BLOCKS", 2)
+    monkeypatch.setattr(shard_weights, "_WEIGHTS", 40)
     monkeypatch.setattr(shard_sweeps, "_THREAD_BLOCKS", 1)
     monkeypatch.setattr(shard_sweeps, "_TOPICS", 64)
 
@@ -94,6 +112,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def assert_same(found: Any, expected: Any) -> None:
     is_lda = isinstance(expected, pb.LatentDirichletAllocation)
     learned = ("doc_topic_prior_", "topic_word_prior_") if is_lda else ("shape_", "probability_")
+    learned = learned if hasattr(expected, learned[0]) else ()
     for name in ("components_", "topic_counts_", "vocabulary_", *learned):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
     for name in ("n_iter_", "seed_", "n_features_in_", "n_active_"):
@@ -102,19 +121,51 @@ def assert_same(found: Any, expected: Any) -> None:
         np.testing.assert_array_equal(
             getattr(found.trace_, name), getattr(expected.trace_, name), name
         )
+    if not hasattr(expected, "last_sample_"):
+        return
     for one, other in zip(found.last_sample_, expected.last_sample_, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("n_shards", [1, 2, 5])
-@pytest.mark.parametrize("kind", [*MODELS, *PFA_MODELS])
+@pytest.mark.parametrize("kind", [*MODELS, *PFA_MODELS, *EXPOSED_MODELS])
 def test_shards_give_the_bits_of_memory(tmp_path: Path, kind: str, n_shards: int) -> None:
-    shards = pb.write_shards(CORPUS, tmp_path, n_shards)
+    corpus = corpus_of(kind)
+    shards = pb.write_shards(corpus, tmp_path, n_shards)
     assert len(shards) == n_shards
-    model = new_model(kind).fit(shards, eval_corpus=CORPUS[:5], eval_every=4)
+    model = new_model(kind).fit(shards, **looks_of(kind))
     assert_same(model, in_memory(kind))
     # Nothing is left beside the shards.
     assert len(list(tmp_path.iterdir())) == n_shards + 1
+
+
+def test_exposures_are_those_of_the_call_of_the_shards_or_none(tmp_path: Path) -> None:
+    exposed, plain = in_memory("exposed gap"), in_memory("gap")
+    shards = pb.write_shards(CORPUS, tmp_path / "plain", 3)
+    model = new_model("gap").fit(shards, exposure=EXPOSED.exposure)
+    np.testing.assert_array_equal(model.components_, exposed.components_)
+    model = new_model("gap").fit(shards, exposure=1.0)
+    np.testing.assert_array_equal(model.components_, plain.components_)
+    shards = pb.write_shards(EXPOSED, tmp_path / "exposed", 3)
+    model = new_model("gap").fit(shards.with_exposure(None))
+    np.testing.assert_array_equal(model.components_, plain.components_)
+    # LDA takes lengths as given.
+    model = lda("fixed").fit(shards)
+    np.testing.assert_array_equal(model.components_, in_memory("fixed").components_)
+    state = {"checkpoint": tmp_path / "state"}
+    new_model("gap", **state).fit(shards)
+    with pytest.raises(InvalidArgumentError, match="its corpus is"):
+        new_model("gap", **state).fit(shards.with_exposure(2.0))
+    with pytest.raises(InvalidArgumentError, match="exposure"):
+        new_model("gap").fit(shards, exposure=[1.0, 2.0])
+
+
+def test_different_exposures_of_many_documents_of_threads(tmp_path: Path) -> None:
+    exposure = np.random.default_rng(2).gamma(3.0, size=82)
+    shards = pb.write_shards(CORPUS.with_exposure(exposure), tmp_path, 2)
+    model = new_model("beta-gamma-gamma", n_jobs=2).fit(shards)
+    expected = new_model("beta-gamma-gamma", n_jobs=1).fit(CORPUS, exposure=exposure)
+    assert_same(model, expected)
 
 
 def test_shards_without_tokens(tmp_path: Path) -> None:
@@ -162,13 +213,14 @@ def processes(request: pytest.FixtureRequest) -> Iterator[ProcessPoolExecutor]:
 
 
 @pytest.mark.parametrize("n_shards", [1, 2, 5])
-@pytest.mark.parametrize("kind", ["learned", "fixed", "beta-gamma-gamma", "blocked"])
+@pytest.mark.parametrize(
+    "kind", ["learned", "fixed", "beta-gamma-gamma", "blocked", "nmf", "exposed beta-gamma-gamma"]
+)
 def test_processes_give_the_bits_of_memory(
     tmp_path: Path, processes: Executor, kind: str, n_shards: int
 ) -> None:
-    shards = pb.write_shards(CORPUS, tmp_path, n_shards)
-    held_out = {"eval_corpus": CORPUS[:5], "eval_every": 4}
-    model = new_model(kind).fit(shards, executor=processes, **held_out)
+    shards = pb.write_shards(corpus_of(kind), tmp_path, n_shards)
+    model = new_model(kind).fit(shards, executor=processes, **looks_of(kind))
     assert_same(model, in_memory(kind))
 
 
@@ -210,15 +262,17 @@ def disk_full(path: Path) -> None:
 
 @pytest.mark.parametrize("n_files", [1, 5, 8, 18, 29, 50])
 @pytest.mark.parametrize("how", [interrupt, disk_full])
-@pytest.mark.parametrize("kind", ["starts", "beta-gamma-gamma"])
+@pytest.mark.parametrize("kind", ["starts", "beta-gamma-gamma", "nmf", "exposed beta-gamma-gamma"])
 def test_what_was_broken_off_goes_on_to_the_same_bits(
     tmp_path: Path, kind: str, how: Any, n_files: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shards = pb.write_shards(CORPUS, tmp_path / "shards", 3)
-    model = new_model(kind, checkpoint=tmp_path / "state")
-    held_out = {"eval_corpus": CORPUS[:5], "eval_every": 4}
+    corpus = corpus_of(kind)
+    shards = pb.write_shards(corpus, tmp_path / "shards", 3)
+    model, held_out = new_model(kind, checkpoint=tmp_path / "state"), looks_of(kind)
     with monkeypatch.context() as patch:
-        patch.setattr(shard_sweeps, "replacing", StopAfter(n_files, how))
+        stop = StopAfter(n_files, how)
+        patch.setattr(shard_sweeps, "replacing", stop)
+        patch.setattr(shard_weights, "replacing", stop)
         with pytest.raises((KeyboardInterrupt, FileAccessError)) as caught:
             model.fit(shards, **held_out)
     if isinstance(caught.value, pb.exceptions.Interrupted):
@@ -229,10 +283,13 @@ def test_what_was_broken_off_goes_on_to_the_same_bits(
             pb.read_shards(tmp_path / "shards"), executor=pool, **held_out
         )
     np.testing.assert_array_equal(again.components_, in_memory(kind).components_)
-    np.testing.assert_array_equal(again.last_sample_[1], in_memory(kind).last_sample_[1])
+    if kind != "nmf":
+        np.testing.assert_array_equal(again.last_sample_[1], in_memory(kind).last_sample_[1])
+    np.testing.assert_array_equal(again.topic_counts_, in_memory(kind).topic_counts_)
     assert again.trace_.log_joint[-1] == in_memory(kind).trace_.log_joint[-1]
     # One state is kept: of each shard, beside the order of its tokens, and of the chain.
-    assert len(list((tmp_path / "state").iterdir())) == 7
+    n_files = 8 if corpus.exposure is not None else 7
+    assert len(list((tmp_path / "state").iterdir())) == n_files
 
 
 SCRIPT = """
@@ -244,7 +301,9 @@ SCRIPT = """
 
     folder, n_workers, kill_worker = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "worker"
     classes = {
-        "learned": pb.LatentDirichletAllocation, "beta-gamma-gamma": pb.PoissonFactorAnalysis
+        "learned": pb.LatentDirichletAllocation,
+        "beta-gamma-gamma": pb.PoissonFactorAnalysis,
+        "nmf": pb.PoissonFactorAnalysis,
     }
 
     def watch(model):
@@ -281,7 +340,7 @@ def start(tmp_path: Path, n_workers: int, killed: str, kind: str) -> subprocess.
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups")
 @pytest.mark.parametrize("killed", ["driver", "worker"])
-@pytest.mark.parametrize("kind", ["learned", "beta-gamma-gamma"])
+@pytest.mark.parametrize("kind", ["learned", "beta-gamma-gamma", "nmf"])
 def test_killed_processes_go_on_to_the_same_bits(tmp_path: Path, kind: str, killed: str) -> None:
     pb.write_shards(CORPUS, tmp_path / "shards", 5)
     first = start(tmp_path, 2, killed, kind)
@@ -378,10 +437,6 @@ def test_what_shards_cannot_do_is_said(tmp_path: Path) -> None:
     shards = pb.write_shards(CORPUS, tmp_path / "shards", 2)
     with pytest.raises(InvalidArgumentError, match="Gibbs sampling only"):
         pb.LatentDirichletAllocation(4, fit_method="em").fit(shards)
-    with pytest.raises(InvalidArgumentError, match="topic weights for each document"):
-        pb.PoissonFactorAnalysis(4, prior="nmf").fit(shards)
-    with pytest.raises(InvalidArgumentError, match="shards hold no sizes"):
-        pb.PoissonFactorAnalysis(4).fit(shards, exposure=2.0)
     with ThreadPoolExecutor(1) as pool, pytest.raises(InvalidArgumentError, match="write_shards"):
         pb.PoissonFactorAnalysis(4).fit(CORPUS, executor=pool)
     with pytest.raises(InvalidArgumentError, match="exposure"):

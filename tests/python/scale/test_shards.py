@@ -54,6 +54,58 @@ def test_documents_are_read_as_they_were_written(tmp_path: Path, n_shards: int) 
     assert not list(tmp_path.glob("tmp*"))
 
 
+def test_exposures_are_written_beside_counts(tmp_path: Path) -> None:
+    exposure = np.random.default_rng(0).gamma(2.0, size=45)
+    exposed = CORPUS.with_exposure(exposure)
+    # Blocks without exposures have 1.
+    blocks = iter([exposed[:20], CORPUS[20:30], exposed[30:]])
+    exposure[20:30] = 1.0
+    shards = pb.write_shards(blocks, tmp_path / "exposed", 4)
+    again = pb.read_shards(tmp_path / "exposed")
+    for found in (shards, again):
+        np.testing.assert_array_equal(found.exposure, exposure)
+        own = np.concatenate([shard.corpus().exposure for shard in found])
+        np.testing.assert_array_equal(own, exposure)
+        own = np.concatenate([block.exposure for block in found.blocks(7)])
+        np.testing.assert_array_equal(own, exposure)
+    again.verify()
+    doubled = again.with_exposure(2 * exposure)
+    own = np.concatenate([block.exposure for block in doubled.blocks(7)])
+    np.testing.assert_array_equal(own, 2 * exposure)
+    assert again.with_exposure(None).exposure is None
+    assert next(again.with_exposure(None).blocks()).exposure is None
+    path = again[1].folder / "exposure.npy"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(FileFormatError, match="checksum"):
+        again.verify()
+    manifest = json.loads((tmp_path / "exposed" / "manifest.json").read_text())
+    assert manifest["format"] == "polyabayes shards 2"
+    # Exposures of 1 are none, and the folder is one that older versions read.
+    ones = pb.write_shards(CORPUS.with_exposure(1.0), tmp_path / "ones", 4)
+    assert ones.exposure is None
+    manifest = json.loads((tmp_path / "ones" / "manifest.json").read_text())
+    assert manifest["format"] == "polyabayes shards 1"
+
+
+@pytest.mark.parametrize("options", [{"method": "smc"}, {"total_std_error": 3.0}])
+def test_scores_of_exposed_shards_are_those_of_memory(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    model = pb.PoissonFactorAnalysis.from_parameters(
+        topic_word=DATA.topic_word, shape=0.5, probability=0.8
+    )
+    exposure = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 45)
+    expected = pb.log_likelihood(model, CORPUS, exposure=exposure, random_state=0, **options)
+    shards = pb.write_shards(CORPUS.with_exposure(exposure), tmp_path / "own", 3)
+    found = pb.log_likelihood(model, shards, random_state=0, **options)
+    np.testing.assert_array_equal(found.values, expected.values)
+    shards = pb.write_shards(CORPUS, tmp_path / "given", 3)
+    found = pb.log_likelihood(model, shards, exposure=exposure, random_state=0, **options)
+    np.testing.assert_array_equal(found.values, expected.values)
+    assert found.total_std_error == expected.total_std_error
+
+
 def test_shards_have_about_as_many_tokens(tmp_path: Path) -> None:
     shards = pb.write_shards(CORPUS, tmp_path, 5)
     tokens = [shard.n_tokens for shard in shards]

@@ -1,0 +1,128 @@
+//! Tokens of every topic by the exposure of their documents.
+
+use super::blocks::Block;
+use crate::error::{Error, Result};
+
+/// Tokens of every topic by exposure in some documents, which a sampler of exposures puts together.
+///
+/// Entries of topic k are those from `starts[k]` to `starts[k + 1]`, exposures increasing. An exposure
+/// goes by its number among the different ones of the corpus; one that occurs twice adds up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExposedTokens {
+    /// First entry of each topic, and the end.
+    pub starts: Vec<u64>,
+    /// Number of the exposure of each entry.
+    pub exposures: Vec<u32>,
+    /// Tokens of each entry.
+    pub tokens: Vec<u32>,
+}
+
+/// [`ExposedTokens`] that are elsewhere.
+#[derive(Debug, Clone, Copy)]
+pub struct ExposedPart<'a> {
+    starts: &'a [u64],
+    exposures: &'a [u32],
+    tokens: &'a [u32],
+}
+
+/// (exposure, tokens) of a topic, for the exposures of documents that it has tokens in.
+pub(in crate::training) type Tally = Vec<(u32, u64)>;
+
+impl ExposedTokens {
+    /// Those of the documents of a block, given the number of each one's exposure.
+    pub(in crate::training) fn of(block: &Block, exposures: &[u32], n_topics: usize) -> Self {
+        let lengths = block.lengths();
+        let mut topics = vec![0; block.n_tokens()];
+        block.read_topics(lengths.iter().copied(), &mut topics);
+        let mut by_topic = vec![Vec::<(u32, u32)>::new(); n_topics];
+        let (mut n, mut rest) = (vec![0u32; n_topics], &topics[..]);
+        for (length, &exposure) in lengths.into_iter().zip(exposures) {
+            let (own, after) = rest.split_at(length);
+            own.iter().for_each(|&topic| n[usize::from(topic)] += 1);
+            for &topic in own {
+                let topic = usize::from(topic);
+                if n[topic] > 0 {
+                    by_topic[topic].push((exposure, std::mem::take(&mut n[topic])));
+                }
+            }
+            rest = after;
+        }
+        let mut sums = ExposedTokens { starts: vec![0], exposures: vec![], tokens: vec![] };
+        for mut entries in by_topic {
+            entries.sort_unstable();
+            let first = sums.tokens.len();
+            entries.into_iter().for_each(|(exposure, n)| sums.push(first, exposure, n));
+            sums.starts.push(sums.tokens.len() as u64);
+        }
+        sums
+    }
+
+    /// Adds tokens to the last entry of a topic, whose first is `first`, or as another one.
+    fn push(&mut self, first: usize, exposure: u32, n: u32) {
+        let last = (self.exposures[first..].last(), self.tokens[first..].last_mut());
+        if let (Some(&last), Some(sum)) = last
+            && last == exposure
+            && let Some(more) = sum.checked_add(n)
+        {
+            *sum = more;
+        } else {
+            self.exposures.push(exposure);
+            self.tokens.push(n);
+        }
+    }
+
+    /// The same, borrowed.
+    pub fn part(&self) -> ExposedPart<'_> {
+        let ExposedTokens { starts, exposures, tokens } = self;
+        ExposedPart { starts, exposures, tokens }
+    }
+}
+
+impl<'a> ExposedPart<'a> {
+    /// Takes up the arrays of [`ExposedTokens`], which may come from a file.
+    ///
+    /// # Errors
+    /// Sizes that disagree; exposures beyond their number.
+    pub fn new(
+        starts: &'a [u64],
+        exposures: &'a [u32],
+        tokens: &'a [u32],
+        n_exposures: usize,
+    ) -> Result<Self> {
+        let (name, expected) = ("tokens by exposure", tokens.len());
+        let end = starts.last().map_or(0, |&end| end as usize);
+        for found in [exposures.len(), end] {
+            if found != expected || !starts.is_sorted() {
+                return Err(Error::Length { name, found, expected });
+            }
+        }
+        if let Some(index) = exposures.iter().position(|&e| e as usize >= n_exposures) {
+            let (value, domain) = (f64::from(exposures[index]), "below the number of exposures");
+            return Err(Error::Parameter { name, index, value, domain });
+        }
+        Ok(ExposedPart { starts, exposures, tokens })
+    }
+
+    /// Number of topics.
+    pub(in crate::training) fn n_topics(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    fn entries(&self, topic: usize) -> impl Iterator<Item = (u32, u64)> {
+        let own = self.starts[topic] as usize..self.starts[topic + 1] as usize;
+        let tokens = self.tokens[own.clone()].iter().map(|&n| u64::from(n));
+        self.exposures[own].iter().copied().zip(tokens)
+    }
+}
+
+/// The tokens of a topic in all parts of a corpus, each exposure once, in increasing order.
+pub(in crate::training) fn tally(parts: &[ExposedPart<'_>], topic: usize) -> Tally {
+    let mut entries: Tally = parts.iter().flat_map(|part| part.entries(topic)).collect();
+    entries.sort_unstable();
+    entries.dedup_by(|next, sum| {
+        let same = next.0 == sum.0;
+        sum.1 += if same { next.1 } else { 0 };
+        same
+    });
+    entries
+}
