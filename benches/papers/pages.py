@@ -111,6 +111,15 @@ def bounds_of_cora() -> str:
     return pivot(rows, "quantity", "steps", "nats a token", "{:.4g}")
 
 
+def seconds_of_estimators() -> str:
+    """Nats a token, its error, and the time of each estimator of Buntine (2009)."""
+    lines = [
+        [row["method"], f"{row['nats a token']:.4f} ± {row['error']:.5f}", f"{row['seconds']:.2g}"]
+        for row in kept("eltm-times")["rows"]
+    ]
+    return table(["method", "nats a token", "s"], lines)
+
+
 def statements() -> str:
     """Section 3 of the allocation model: sums of probabilities, and differences between graphs."""
     lines = [
@@ -156,6 +165,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "l2r-fig2-all": partial(by_method, "l2r-fig2-all", "largest |ln p̂ - ln p|", 1_000, "{:.2g}"),
     "l2r-all": every_document,
     "eltm-fig1-2": errors_of_estimators,
+    "eltm-times": seconds_of_estimators,
     "eltm-fig3-5": numbers_named,
     "pfa-perplexity": perplexities,
     "bam-section3": statements,
