@@ -17,8 +17,11 @@ use crate::error::Result;
 use crate::rng::{LANES, Rng, Stream as _, UniformLanes as _};
 use crate::urn::Order;
 
-/// Tokens of a lane, at most, that divide anew: what more hold moves as their tables let it.
+/// Tokens of a lane, at most, that divide anew.
 const MOST_TOKENS: u64 = 1 << 28;
+
+/// Tokens that a lane divides anew in a sweep, on average at most, and in those observed.
+const USUAL: [f64; 2] = [1e3, 2.0];
 
 /// Margins of the law, in which the tokens of heavy cells divide.
 pub(super) struct Law {
@@ -98,9 +101,11 @@ impl<'a> Piles<'a> {
         }
     }
 
-    /// Whether so many tokens of a lane may divide anew.
-    pub(super) fn hold(n_tokens: u64) -> bool {
-        n_tokens <= MOST_TOKENS
+    /// Probability with which a lane of so many tokens divides them anew: it costs as much as they are.
+    pub(super) fn share(&self, n_tokens: u64) -> f64 {
+        let [least, times] = USUAL;
+        let usual = times.mul_add(self.law.problem.total as f64, least);
+        if n_tokens > MOST_TOKENS { 0.0 } else { usual / n_tokens as f64 }
     }
 
     pub(super) fn clear(&mut self) {

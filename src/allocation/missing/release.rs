@@ -12,6 +12,8 @@
 //! single probabilities of missing cells therefore move by Metropolis steps, too, with λ and the missing
 //! tokens summed out.
 
+use std::ops::RangeInclusive;
+
 use rand::RngExt as _;
 use rand_distr::{Distribution as _, Poisson, StandardNormal};
 use serde::{Deserialize, Serialize};
@@ -29,11 +31,12 @@ use crate::temper;
 /// Standard deviations of the Metropolis steps, in ln of odds.
 const STEPS: [f64; 3] = [0.1, 0.5, 2.0];
 
-/// Metropolis steps in a sweep, the least and the most.
-const N_STEPS: [usize; 2] = [4, 32];
+/// ln of the odds between which they move: beyond, a probability and the sum of all others have lost
+/// each other's digits.
+const LN_ODDS: RangeInclusive<f64> = -600.0..=20.0;
 
-/// Time of them, in that of the rest of the sweep: what moves them moves little else.
-const STEPS_SHARE: usize = 8;
+/// Metropolis steps in a sweep, the least and the most: they may take as long as the rest of it.
+const N_STEPS: [usize; 2] = [4, 32];
 
 /// Cost of weighing a cell and of dividing its tokens, in draws of one number by other kernels.
 const CELL_COST: f64 = 1e3;
@@ -73,11 +76,22 @@ impl<'a> Release<'a> {
         rows.sort_unstable();
         rows.dedup();
         let [least, most] = N_STEPS;
-        let n_steps = STEPS_SHARE * problem.counts.len() / problem.missing.len().max(1);
-        let n_steps = if rows.is_empty() { 0 } else { n_steps.clamp(least, most) };
+        let n_steps = cost_without_steps(problem, law) / cost_of_step(problem);
+        let n_steps = if rows.is_empty() { 0 } else { (n_steps as usize).clamp(least, most) };
         let members = tables.members();
         Release { tables, law, shape, rate, starts, rows, members, n_steps }
     }
+}
+
+/// Cost of the sweep of a chain, but for its Metropolis steps.
+fn cost_without_steps(problem: &Problem, law: &Law) -> f64 {
+    let cell = CELL_COST + problem.n_states() as f64;
+    problem.counts.len() as f64 * cell + TOKEN_COST * law.n_tokens() as f64
+}
+
+/// Cost of one of these.
+fn cost_of_step(problem: &Problem) -> f64 {
+    problem.missing.len() as f64 * (CELL_COST + problem.n_states() as f64)
 }
 
 /// Rows that a token of a cell may fall in.
@@ -188,9 +202,8 @@ impl temper::Target for Release<'_> {
 
     fn sweep_cost(&self) -> f64 {
         let problem = &self.tables.problem;
-        let n_weighed = problem.counts.len() + self.n_steps * problem.missing.len();
-        let weighed = n_weighed as f64 * (CELL_COST + problem.n_states() as f64);
-        LANES as f64 * (weighed + TOKEN_COST * self.law.n_tokens() as f64)
+        let steps = self.n_steps as f64 * cost_of_step(problem);
+        LANES as f64 * (cost_without_steps(problem, self.law) + steps)
     }
 }
 
@@ -292,7 +305,8 @@ impl Chains<'_> {
             *n = law.map_or(0.0, |law| law.sample(rng)) as u64;
         }
         let n_missing = tokens.missing.iter().fold(0, |sum: u64, &n| sum.saturating_add(n));
-        tokens.divide = Piles::hold(n_missing.saturating_add(tables.problem.total));
+        let n_tokens = n_missing.saturating_add(tables.problem.total);
+        tokens.divide = rng.random::<f64>() < self.piles.share(n_tokens);
     }
 
     /// One Metropolis step at β: the probability of a row against all others of its distribution, given
@@ -306,13 +320,14 @@ impl Chains<'_> {
         let tokens: f64 = members.iter().map(|&member| observed[member as usize]).sum();
         let shape_of_row = alpha + observed[row];
         let (x, shape_of_others) = (state.weights[row], whole + tokens - shape_of_row);
-        // Distributions of one value, and probabilities that have left double precision.
-        if !(x > 0.0 && x < 1.0 && shape_of_others > 1e-9 * whole) {
-            return;
-        }
         let step: f64 = self.rng.sample(StandardNormal);
         let ln_odds = (x / (1.0 - x)).ln();
         let moved = ln_odds + step * STEPS[self.rng.random_range(0..STEPS.len())];
+        // No distributions of one value, and no probabilities beyond double precision.
+        let may_move = [ln_odds, moved].iter().all(|ln_odds| LN_ODDS.contains(ln_odds));
+        if !(may_move && shape_of_others > 1e-9 * whole) {
+            return;
+        }
         let [ln_x, ln_others] = [1.0, -1.0].map(|sign: f64| {
             // ln of the probability at the new odds over that at the old.
             let ln_share = |ln_odds: f64| -(-sign * ln_odds).exp().ln_1p();

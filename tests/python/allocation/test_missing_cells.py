@@ -311,6 +311,20 @@ def test_heavy_cells_divide_among_topics_beside_missing_ones() -> None:
     assert abs(found.expected_counts[0] - 1695.2) < 4 * error < 800
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_probabilities_below_the_smallest_number_are_left_alone(seed: int) -> None:
+    """Of concentrations far below 1, tables hold probabilities of e^-1000."""
+    model = AllocationModel.nmf(2, concentration=0.02, rate=0.1)
+    counts = np.ma.masked_equal([[3, 1], [-1, 2]], -1)
+    exact = model.predict_missing(counts, "exact", max_total=40)
+    found = model.predict_missing(
+        counts, "tempered", max_total=40, n_samples=256, n_replicates=8, random_state=seed
+    )
+    assert abs(found.evidence.value - exact.evidence.value) < 4 * found.evidence.std_error < 0.4
+    error = found.expected_std_errors[0]
+    assert abs(found.expected_counts[0] - exact.expected_counts[0]) < 4 * error < 1
+
+
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_a_total_without_missing_tokens_is_that_of_empty_cells() -> None:
     """Hundreds of tokens are missing: none is e^-120 times as likely, and found nevertheless."""
