@@ -1,6 +1,6 @@
 """Evidence by tempering: tables of docs/methods/evidence.md, and whether its errors hold.
 
-    python benches/tempering.py [tables] [prior] [icews14] [coverage [N]]
+    python benches/tempering.py [tables] [prior] [missing] [huge] [icews14] [coverage [N]]
 
 By default the first two. Times are processor seconds of one thread, and for icews14 those of the
 clock on all. Real data are read from the folder POLYABAYES_DATA, or from ../shared/data beside the
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import resource
 import sys
 import time
 import warnings
@@ -24,6 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from recorded import Table, save
+from scipy.special import gammaln
+from scipy.stats import dirichlet_multinomial
 
 import polyabayes as pb
 from polyabayes import AllocationModel, Evidence
@@ -118,6 +121,97 @@ def prior() -> None:
         )
         print(f"prior's table {seed}: smc {smc.value:.2f} +- {smc.std_error:.2f}")
         print(f"  tempered {shown(*case.evidence(0))}")
+
+
+def all_allocations(n_tokens: int) -> tuple[float, float]:
+    """Log evidence and expected missing count of ``gap``, summed over all its allocations.
+
+    The weight of an allocation is one term for each topic, so that the sum over how a missing
+    cell's tokens divide is a convolution.
+    """
+    few, rate = (1, 2), 1 / n_tokens
+    missing = np.arange(14 * n_tokens + 200, dtype=float)
+
+    def rising(a: float, n: Any) -> Any:
+        return gammaln(a + n) - gammaln(a)
+
+    def weights(many: int, beside: int, below: int) -> NDArray[np.float64]:
+        rows = rising(0.25, many + beside) + rising(0.25, missing + below)
+        columns = rising(0.25, many + missing) + rising(0.25, beside + below)
+        total = rising(0.5, many + beside + below + missing)
+        divisions = sum(gammaln(n + 1) for n in (many, beside, below, missing))
+        found: NDArray[np.float64] = np.exp(rows + columns - total - divisions)
+        return found
+
+    size = 1 << int(np.ceil(np.log2(2 * missing.size)))
+    terms = sum(
+        np.fft.rfft(weights(many, beside, below), size)
+        * np.fft.rfft(weights(n_tokens - many, few[0] - beside, few[1] - below), size)
+        for beside in range(few[0] + 1)
+        for below in range(few[1] + 1)
+        for many in range(n_tokens + 1)
+    )
+    sums = np.fft.irfft(terms, size)[: missing.size]
+    law = sums * rate * (1 + rate) ** -(n_tokens + sum(few) + missing + 1)
+    return float(np.log(law.sum())), float((law * missing).sum() / law.sum())
+
+
+def missing() -> None:
+    """One missing cell beside one of many tokens, against the sum over all allocations."""
+    record = Table(
+        "missing-cells",
+        "python benches/tempering.py missing",
+        {
+            "tokens of the first cell": ",",
+            "method": "s",
+            "ln evidence": ".2f",
+            "±": ".2f",
+            "off by": "+.2f",
+            "expected in the missing cell": ",.0f",
+            "± tokens": ",.0f",
+            "by the sum": ",.0f",
+            "s": ".1f",
+        },
+    )
+    for n_tokens in (100, 300, 1000, 3000):
+        model = AllocationModel.nmf(2, rate=1 / n_tokens)
+        gap = np.ma.masked_equal([[n_tokens, 1], [-1, 2]], -1)
+        value, expected = all_allocations(n_tokens)
+        for method in ("tempered", "smc"):
+            for seed in range(3):
+                start = time.process_time()
+                found = model.predict_missing(gap, method, random_state=seed, n_jobs=1)
+                record.add(
+                    n_tokens,
+                    method,
+                    found.evidence.value,
+                    found.evidence.std_error,
+                    found.evidence.value - value,
+                    found.expected_counts[0],
+                    found.expected_std_errors[0],
+                    expected,
+                    time.process_time() - start,
+                )
+    save(record)
+
+
+def huge() -> None:
+    """A cell of many tokens in a table of one row, whose topics add up to one Dirichlet law."""
+    record = Table(
+        "huge-cells",
+        "python benches/tempering.py huge",
+        {"tokens": ",", "±": ".3f", "off by": "+.3f", "MiB": ",.0f", "s": ".1f"},
+    )
+    model = AllocationModel.nmf(2)
+    for n_tokens in (10**5, 10**6, 10**7):
+        counts = [n_tokens, 40, 3]
+        exact = dirichlet_multinomial.logpmf(counts, np.full(3, 1 / 3), sum(counts))
+        start = time.process_time()
+        found = model.log_evidence([counts], "tempered", given_total=True, random_state=0, n_jobs=1)
+        seconds = time.process_time() - start
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        record.add(n_tokens, found.std_error, found.value - exact, peak, seconds)
+    save(record)
 
 
 def icews14() -> None:
@@ -235,11 +329,13 @@ def main() -> None:
     """Print the sections asked for."""
     warnings.simplefilter("ignore")
     names = sys.argv[1:] or ["tables", "prior"]
+    sections = {section.__name__: section for section in (tables, prior, missing, huge, icews14)}
+    sections["coverage"] = coverage
     for index, name in enumerate(names):
         if name == "coverage" and index + 1 < len(names) and names[index + 1].isdigit():
             coverage(int(names[index + 1]))
         elif not name.isdigit():
-            {"tables": tables, "prior": prior, "icews14": icews14, "coverage": coverage}[name]()
+            sections[name]()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Run published figures again: ``python -m benches.papers [PAPER [FIGURE ...]] [--size SIZE]``.
 
 Writes the data as JSON and a picture of each figure. The small form of all takes some minutes, the
-middle form an hour and a half, the published sizes days.
+middle form some hours, the published sizes days; long ones go on after a break.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from benches.papers.figure import DATA, Figure, Row, Size, mean_and_error
+from benches.papers.figure import DATA, PARTS, Figure, Row, Size, mean_and_error
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import nbinom
@@ -152,15 +152,29 @@ def tensor(size: Size) -> Iterator[Row]:
         for rank in size.pick((3, 5, 7), tuple(range(1, 11))):
             model = Model.cp(["i", "j", "k"], rank, concentration=a)
             for method, options in methods(size, *size.pick((1_000, 4), (1_500, 40))).items():
-                found = model.log_evidence(
-                    counts, method, given_total=True, random_state=0, **options
-                )
+                at = "fig10", (total, rank), size, counts
+                found = scored(*at, model, method=method, **options)
                 yield {
                     "tensor": f"T = {total:,}, a = {a:g}",
                     "rank": rank,
                     **evidence_row(method, found),
                     "seconds": found.seconds,
                 }
+
+
+def scored(
+    figure: str,
+    names: tuple[Any, ...],
+    size: Size,
+    data: Any,
+    model: pb.AllocationModel,
+    **how: Any,
+) -> pb.Evidence:
+    """Evidence given the total; larger forms go on after a break, from a folder of these names."""
+    if how["method"] != "vb" and size is not Size.SMALL:
+        folder = "-".join(map(str, (*names, how["method"], size))).replace(" ", "-")
+        how["checkpoint"] = PARTS / f"bam-{figure}" / folder
+    return model.log_evidence(data, given_total=True, random_state=0, **how)
 
 
 def evidence_row(method: str, found: pb.Evidence) -> Row:
@@ -200,9 +214,12 @@ def confusion(size: Size) -> Iterator[Row]:
         counts = planted(true, a, size.pick(100, 1_000), 100 * draw + true)
         for method, options in methods(size, 1_000, 20, 128).items():
             values = [
-                Model.cp(["i", "j", "k"], rank, concentration=a)
-                .log_evidence(counts, method, given_total=True, random_state=0, **options)
-                .value
+                scored(
+                    *("fig10-ranks", (a, true, draw, rank), size, counts),
+                    Model.cp(["i", "j", "k"], rank, concentration=a),
+                    method=method,
+                    **options,
+                ).value
                 for rank in ranks
             ]
             yield {
@@ -242,9 +259,8 @@ def abalone(size: Size) -> Iterator[Row]:
         for rank in size.pick((1, 2, 4), tuple(range(1, 31)), (1, 2, 3, 4, 6, 10, 20, 30)):
             model = Model.cp(axes, rank, concentration=a)
             for method, options in methods(size, size.pick(200, 1_000), n_sweeps=64).items():
-                found = model.log_evidence(
-                    data, method, given_total=True, random_state=0, **options
-                )
+                at = "fig12", (a, rank), size, data
+                found = scored(*at, model, method=method, **options)
                 yield {
                     "a": a,
                     "rank": rank,
@@ -283,9 +299,9 @@ def figure15(size: Size) -> Iterator[Row]:
         for a in (1.0, 0.001):
             for rank in size.pick((1, 3, 6), tuple(range(1, 51)), (1, 2, 3, 4, 6, 10, 20, 50)):
                 for method, options in methods(size, 1_000, n_sweeps=128).items():
-                    found = make(rank, concentration=a).log_evidence(
-                        counts, method, given_total=True, random_state=0, **options
-                    )
+                    model = make(rank, concentration=a)
+                    at = "fig15", (kind, a, rank), size, counts
+                    found = scored(*at, model, method=method, **options)
                     yield {
                         "model": f"{kind}, a = {a:g}",
                         "rank": rank,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from benches.papers.figure import Figure, Row, Size, mean_and_error
+from benches.papers.figure import PARTS, Figure, Row, Size, mean_and_error
 from numpy.typing import NDArray
 
 import polyabayes as pb
@@ -100,10 +100,11 @@ def choice(size: Size) -> Iterator[Row]:
     """Models of several K trained on data of known K: which K does each method name best?
 
     Figures 3 to 5: documents of 151 words; trained on so many documents, scored on held-out ones.
-    The small form has fewer words and documents.
+    The small form has fewer words and documents. Training that was cut goes on from its folder.
     """
     sets = size.pick([(10, 500)], [(10, 28_251), (10, 5_000), (40, 28_251)])
     trained_on = size.pick((100, 300), (1_000, 4_000, 10_000, 40_000), (1_000, 10_000))
+    n_sweeps = size.pick(150, 500, 200)
     n_held_out = size.pick(30, 10_000, 100)
     for true, n_words in sets:
         data = pb.datasets.make_lda_corpus(
@@ -120,8 +121,14 @@ def choice(size: Size) -> Iterator[Row]:
             coarse = (true // 2, true, 2 * true)
             fine = (true // 2, true * 4 // 5, true, true * 5 // 4, 2 * true)
             for n_topics in size.pick(coarse, fine, fine if n_train == 1_000 else coarse):
+                folder = f"{true}-{n_words}-{n_train}-{n_topics}-{n_sweeps}"
                 lda = pb.LatentDirichletAllocation(
-                    n_topics, learn_priors=True, max_iter=size.pick(150, 500, 200), random_state=0
+                    n_topics,
+                    learn_priors=True,
+                    max_iter=n_sweeps,
+                    random_state=0,
+                    checkpoint=None if size is Size.SMALL else PARTS / "eltm-fig3-5" / folder,
+                    checkpoint_every=50,
                 ).fit(counts[:n_train])
                 for row in scores(lda, held_out):
                     yield {
@@ -132,9 +139,29 @@ def choice(size: Size) -> Iterator[Row]:
                     }
 
 
-def scores(lda: pb.LatentDirichletAllocation, held_out: Any) -> Iterator[Row]:
+def times(size: Size) -> Iterator[Row]:
+    """Processor seconds to score documents of 151 words under the ten topics that they have."""
+    data = pb.datasets.make_lda_corpus(
+        size.pick(30, 10_000, 2_000),
+        5_000,
+        10,
+        document_length=151,
+        doc_topic_prior=0.1,
+        random_state=1,
+    )
+    lda = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=data.doc_topic_prior, topic_word=data.topic_word
+    )
+    yield from scores(lda, data.corpus, ("MFI", "LR", "LRS", "smc-lookahead", "auto"))
+
+
+def scores(
+    lda: pb.LatentDirichletAllocation,
+    held_out: Any,
+    methods: tuple[str, ...] = ("MFI", "LR", "LRS", "auto"),
+) -> Iterator[Row]:
     """Nats a token and processor seconds: the methods of the paper with 40 samples, and ours."""
-    for method in ("MFI", "LR", "LRS", "auto"):
+    for method in methods:
         settings: dict[str, Any] = {}
         if method != "auto":
             settings = {METHODS[method][1]: 20, "n_replicates": 2}
@@ -182,5 +209,12 @@ FIGURES = [
         "trained on",
         "error",
         middle="trained on 1,000 and 10,000 documents, 200 sweeps; 100 held out",
+    ),
+    Figure(
+        "eltm",
+        "times",
+        "Seconds to score documents of 151 words",
+        times,
+        middle="2,000 documents",
     ),
 ]

@@ -20,6 +20,9 @@ from matplotlib.ticker import MaxNLocator
 _BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE))
 
+# Folder of what long runs keep: one that was cut goes on from there.
+PARTS = Path("papers-output")
+
 # One line of a figure: the coordinates and the values of a point, by name.
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -79,16 +82,23 @@ class Figure:
         """The data, as JSON has them."""
         return [{name: _plain(value) for name, value in row.items()} for row in self.compute(size)]
 
+    @property
+    def parts(self) -> Path:
+        """Folder of what a long run keeps."""
+        return PARTS / f"{self.paper}-{self.name}"
+
     def run(self, size: Size, folder: Path, has_picture: bool = True) -> Path:
         """Compute the rows, and write them and the picture."""
         if size is Size.MIDDLE and not self.middle:
             size = Size.PUBLISHED
+        goes_on = self.parts.exists()
         start = time.process_time()
         rows = self.rows(size)
+        seconds = round(time.process_time() - start, 1)
         kept = {
             "title": self.title,
             "size": f"{size}: {self.middle}" if size is Size.MIDDLE else f"{size}",
-            "processor seconds": round(time.process_time() - start, 1),
+            "processor seconds": None if goes_on else seconds,
             "machine": f"{platform.machine()}, {os.cpu_count()} cores",
             "date": time.strftime("%Y-%m-%d"),
         }

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import math
+import time
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import numpy as np
-from benches.papers.figure import DATA, Figure, Row, Size, mean_and_error
+from benches.papers.figure import DATA, PARTS, Figure, Row, Size, mean_and_error
 from numpy.typing import NDArray
 
 import polyabayes as pb
@@ -26,6 +27,8 @@ PUBLISHED = {
 }
 # Their limit of what could be summed: the terms of the exact sum of a document.
 MOST_TERMS = 1e9
+# Sweeps of the published models.
+N_SWEEPS = 1_000
 # Tokens up to which the exact lattice of five topics takes a second a document.
 LONGEST_EXACT = 150
 
@@ -48,9 +51,17 @@ def most_frequent(documents: pb.Corpus, n_words: int) -> pb.Corpus:
 
 @cache
 def trained(name: str, n_words: int, n_topics: int, n_sweeps: int) -> pb.PoissonFactorAnalysis:
-    """The model of the paper: alpha = 0.1, r = 1, c = 1, eps = 1 / K."""
+    """The model of the paper: alpha = 0.1, r = 1, c = 1, eps = 1 / K.
+
+    Those of the published number of sweeps are trained once for all figures, and kept.
+    """
+    folder = PARTS / "l2r-models" / f"{name}-{n_words}-{n_topics}"
     return pb.PoissonFactorAnalysis(
-        n_topics, prior="beta-gamma", max_iter=n_sweeps, random_state=0
+        n_topics,
+        prior="beta-gamma",
+        max_iter=n_sweeps,
+        random_state=0,
+        checkpoint=folder if n_sweeps == N_SWEEPS else None,
     ).fit(most_frequent(corpus(name), n_words))
 
 
@@ -143,7 +154,7 @@ def figure2(size: Size) -> Iterator[Row]:
     samples = size.pick([10, 100, 1_000], [10, 30, 100, 300, 1_000, 3_000, 10_000])
     for name in size.pick(["ap", "l2r_twitter100"], list(PUBLISHED)):
         documents = most_frequent(corpus(name), 100)
-        model = trained(name, 100, 5, size.pick(100, 1_000))
+        model = trained(name, 100, 5, size.pick(100, N_SWEEPS))
         chosen = short_enough(documents, 5, size.pick(100, 1_000, 200))
         if chosen.n_documents > 1:
             for row in divergences(model, chosen, samples, size.pick(3, 10)):
@@ -161,10 +172,32 @@ def figure2_all(size: Size) -> Iterator[Row]:
     """The same for all documents of up to 150 tokens, whatever their number of terms."""
     for name in size.pick(["ap"], list(PUBLISHED)):
         documents = most_frequent(corpus(name), 100)
-        model = trained(name, 100, 5, size.pick(100, 1_000))
+        model = trained(name, 100, 5, size.pick(100, N_SWEEPS))
         chosen = of_every_length(documents, size.pick(60, 1_000, 60))
         for row in divergences(model, chosen, [10, 100, 1_000], size.pick(3, 10, 3)):
             yield {"corpus": name, **row}
+
+
+def every_document(size: Size) -> Iterator[Row]:
+    """All documents of all collections, 100 words, K = 5: ln p by auto, and how many are exact."""
+    for name in size.pick(["ap", "l2r_twitter100"], list(PUBLISHED)):
+        documents = most_frequent(corpus(name), 100)
+        model = trained(name, 100, 5, size.pick(100, N_SWEEPS))
+        chosen = pb.Corpus(documents.counts[: size.pick(300, documents.n_documents)])
+        start = time.process_time()
+        found = pb.log_likelihood(model, chosen, random_state=0)
+        seconds = time.process_time() - start
+        yield {
+            "corpus": name,
+            "documents": chosen.n_documents,
+            "fewer than 1e9 terms": sum(
+                n_terms(row, 5) < MOST_TERMS for row in chosen.counts.toarray()
+            ),
+            "exact": int((found.methods == "exact").sum()),
+            "nats a document": found.total / chosen.n_documents,
+            "error": found.total_std_error / chosen.n_documents,
+            "seconds": seconds,
+        }
 
 
 def figure1(size: Size) -> Iterator[Row]:
@@ -172,7 +205,7 @@ def figure1(size: Size) -> Iterator[Row]:
     rows = []
     for name in PUBLISHED:
         documents = most_frequent(corpus(name), 100)
-        model = trained(name, 100, 5, size.pick(50, 1_000))
+        model = trained(name, 100, 5, size.pick(50, N_SWEEPS))
         for which, chosen in (
             ("fewer than 1e9 terms", short_enough(documents, 5, size.pick(60, 1_000, 200))),
             ("up to 150 tokens", of_every_length(documents, size.pick(20, 1_000, 60))),
@@ -190,7 +223,7 @@ def figure1(size: Size) -> Iterator[Row]:
 def figure3(size: Size) -> Iterator[Row]:
     """K = 100, all words: mean ln p of a document by method and number of samples."""
     documents = corpus("ap")
-    model = trained("ap", documents.n_words, 100, size.pick(40, 1_000, 500))
+    model = trained("ap", documents.n_words, 100, size.pick(40, N_SWEEPS, 500))
     chosen = pb.Corpus(documents.counts[: size.pick(20, 1_000, 50)])
     long = pb.log_likelihood(model, chosen, "annealed", n_samples=1_000, random_state=0)
     for name, choice in METHODS.items():
@@ -270,6 +303,7 @@ FIGURES = [
         middle="60 documents a collection, 3 repetitions",
         **KL,
     ),
+    Figure("l2r", "all", "All documents of all collections", every_document),
     Figure(
         "l2r",
         "fig3",

@@ -39,7 +39,9 @@ def sizes(paper: str) -> str:
     for figure in PAPERS[paper]:
         run = kept(f"{paper}-{figure.name}")
         seconds = run["processor seconds"]
-        spent = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
+        spent = "in pieces"
+        if seconds is not None:
+            spent = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
         lines.append([f"`{paper} {figure.name}`", run["size"], spent])
     return table(["command", "size", "processor time"], lines)
 
@@ -109,6 +111,15 @@ def bounds_of_cora() -> str:
     return pivot(rows, "quantity", "steps", "nats a token", "{:.4g}")
 
 
+def seconds_of_estimators() -> str:
+    """Nats a token, its error, and the time of each estimator of Buntine (2009)."""
+    lines = [
+        [row["method"], f"{row['nats a token']:.4f} ± {row['error']:.5f}", f"{row['seconds']:.2g}"]
+        for row in kept("eltm-times")["rows"]
+    ]
+    return table(["method", "nats a token", "s"], lines)
+
+
 def statements() -> str:
     """Section 3 of the allocation model: sums of probabilities, and differences between graphs."""
     lines = [
@@ -124,12 +135,39 @@ def statements() -> str:
     return table(head, lines)
 
 
+def perplexities() -> str:
+    """Plug-in perplexity and topics in use, by prior and sweeps; none where it is infinite."""
+    rows = [
+        {**row, "cell": f"{row['perplexity'] or math.inf:.0f} ({row['topics in use']})"}
+        for row in kept("pfa-perplexity")["rows"]
+    ]
+    return pivot(rows, "prior", "sweeps", "cell", "{}")
+
+
+def every_document() -> str:
+    """All documents of the collections: how many are exact, and the error of the mean."""
+    lines = [
+        [
+            row["corpus"],
+            *(f"{row[name]:,}" for name in ("documents", "fewer than 1e9 terms", "exact")),
+            f"{row['nats a document']:.3f} ± {row['error']:.4f}",
+            f"{row['seconds']:.2g}",
+        ]
+        for row in kept("l2r-all")["rows"]
+    ]
+    head = ["collection", "documents", "fewer than 1e9 terms", "exact", "nats a document", "s"]
+    return table(head, lines)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     **{f"sizes-{paper}": partial(sizes, paper) for paper in PAPERS},
     "l2r-fig2": partial(by_method, "l2r-fig2", "KL", 10_000, "{:.1e}"),
     "l2r-fig2-all": partial(by_method, "l2r-fig2-all", "largest |ln p̂ - ln p|", 1_000, "{:.2g}"),
+    "l2r-all": every_document,
     "eltm-fig1-2": errors_of_estimators,
+    "eltm-times": seconds_of_estimators,
     "eltm-fig3-5": numbers_named,
+    "pfa-perplexity": perplexities,
     "bam-section3": statements,
     "bam-fig10-ranks": ranks_named,
     "witness-fig3-5": bounds_of_cora,

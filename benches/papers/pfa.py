@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from benches.papers.figure import Figure, Row, Size
@@ -14,9 +16,20 @@ import polyabayes as pb
 PRIORS = ("nmf", "gap", "gamma", "beta-gamma", "beta-gamma-gamma")
 
 
+def from_triplets(n_documents: int) -> pb.Corpus:
+    """The first documents of AP by way of a file of triplets: document, word, count."""
+    counts = corpus("ap").counts[:n_documents].tocoo()
+    triplets = np.column_stack([counts.row + 1, counts.col + 1, counts.data])
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "docword.ap.txt"
+        head = "\n".join(map(str, (*counts.shape, counts.nnz)))
+        np.savetxt(path, triplets, fmt="%d", header=head, comments="")
+        return pb.read_corpus(path)
+
+
 def perplexity(size: Size) -> Iterator[Row]:
     """Plug-in perplexity of a tenth of the tokens, and topics in use, by training sweeps."""
-    documents = pb.Corpus(corpus("ap").counts[: size.pick(300, 2_246)])
+    documents = from_triplets(size.pick(300, 2_246))
     observed, held_out = pb.split_tokens(documents, 0.1, random_state=0)
     for prior in PRIORS:
         for sweeps in size.pick((20, 60), (50, 100, 200, 500, 1_000), (50, 100, 200)):

@@ -2,8 +2,8 @@
 Which of these models is better?
 ================================
 
-Models scored on the same documents are compared by paired differences. The pale band says how
-far a model may be behind on *new* documents; the dark bar, the error of the estimate, is often
+Models scored on the same documents are compared by paired differences. The band says how far
+a model may be behind on *new* documents; the line, the error of the estimate, is often
 too small to be seen.
 """
 

@@ -54,7 +54,8 @@ def html_table(columns: Sequence[Column], caption: str = "") -> str:
     def row_of(tag: str, cells: Iterable[str]) -> str:
         placed = zip(sides, cells, strict=True)
         found = (
-            f'<{tag} style="text-align:{side}">{escape(cell)}</{tag}>' for side, cell in placed
+            f'<{tag} style="text-align:{side};padding:0.1em 0.6em">{escape(cell)}</{tag}>'
+            for side, cell in placed
         )
         return f"<tr>{''.join(found)}</tr>"
 

@@ -257,13 +257,13 @@ class Comparison(Result):
         found = self._columns()
         # The best is compared with itself in the first row.
         behind = [f"{x:.4f}" for x in found["behind_best"][1:]]
-        errors = [f"{x:.4f}" for x in found["behind_best_std_error"][1:]]
+        errors = [_shown(x) for x in found["behind_best_std_error"][1:]]
         better = [f"{x:.3f}" if x >= _LEAST_SHOWN else "<0.001" for x in found["p_better"][1:]]
         table = text_table(
             [
                 Column("model", found["model"], is_left=True),
                 Column("nats/token", [f"{x:.4f}" for x in found["nats_per_token"]]),
-                Column("+- estimate", [f"{x:.4f}" for x in found["std_error"]]),
+                Column("+- estimate", [_shown(x) for x in found["std_error"]]),
                 Column("perplexity", [f"{x:,.1f}" for x in found["perplexity"]]),
                 Column("behind best", ["best", *behind]),
                 Column("+- new docs", ["", *errors]),
@@ -276,6 +276,14 @@ class Comparison(Result):
         given = ", given the length" if self.given_length else ""
         return f"<Comparison of {len(self.results)} models on {self.event}{given}>\n{self}"
 
+
+def _shown(std_error: float) -> str:
+    """A standard error by four digits; 0 only where the value is exact."""
+    return "<0.0001" if 0 < std_error < _LEAST_ERROR else f"{std_error:.4f}" if std_error else "0"
+
+
+# Smaller errors are not told from 0 by four digits.
+_LEAST_ERROR = 0.00005
 
 # Smaller probabilities rest on tails that a few hundred documents say nothing of.
 _LEAST_SHOWN = 0.001

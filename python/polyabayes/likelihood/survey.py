@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 _HALVINGS = 60
 
-# What may be left of the bias of ln p, as a share of its correction, and the least correction as a
+# Bias of ln p that may be left, as a share of its correction, and the least correction as a
 # share of the variances of the runs, which is its expectation where they are small: as measured on
 # news articles, papers and short documents. Counted as error.
 _UNREMOVED, _LEAST_CORRECTION = 1.0, 1 / 32

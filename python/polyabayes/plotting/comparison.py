@@ -26,8 +26,8 @@ _LEAST_SPAN = 1e-4
 def plot_comparison(comparison: Comparison, level: float = 0.95, ax: Axes | None = None) -> Axes:
     """Draw the nats per token of models, best on top, and how far they are behind the best.
 
-    Two errors are shown. The dark interval around a point is that of the estimate: it would
-    shrink with more particles or replicates. The pale band is the interval of the paired
+    Two errors are shown. The line through a point is that of the estimate: it would shrink with
+    more particles or replicates. The band is the interval of the paired
     difference to the best model for new documents from the same source, drawn from where the
     best model stands: a model whose band reaches the dashed line may be as good as the best.
 
@@ -165,10 +165,10 @@ def _describe(ax: Axes, comparison: Comparison, level: float) -> None:
         loc="left",
         size="medium",
     )
-    dark = f"dark: {100 * level:g} % interval of the estimate on these documents"
-    pale = "\npale: the same of the difference to the best, on new documents"
+    line = f"line: {100 * level:g} % interval of the estimate on these documents"
+    band = "\nband: the same of the difference to the best, on new documents"
     ax.set_xlabel(
-        f"nats per token (higher is better)\n{dark}{pale if len(comparison.results) > 1 else ''}"
+        f"nats per token (higher is better)\n{line}{band if len(comparison.results) > 1 else ''}"
     )
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)

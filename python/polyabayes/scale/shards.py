@@ -8,6 +8,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -364,6 +365,8 @@ def write_shards(
         over the same words; or a file larger than memory: LDA-C, ``.ldac``, ``.dat`` or
         ``.lda-c``, perhaps gzipped; ``.parquet`` with the columns ``document``, ``word`` and
         ``count``, the rows of a document one after another.
+    folder : path-like
+        Where to write; made where it is missing. What it holds of shards is replaced.
     n_shards : int, optional
         How many; by default of 32 million tokens each.
     layer : str, optional
@@ -379,7 +382,8 @@ def write_shards(
     Raises
     ------
     FileAccessError
-        If the folder cannot be written, or the file cannot be read.
+        If the folder cannot be written, or the file cannot be read. Shards that were in the folder
+        stay while the documents are read; no part of the new ones is left.
     FileFormatError
         If the content of the file is not what its name promises; the message names the line.
     InvalidArgumentError, InvalidCountsError, InvalidTypeError
@@ -396,17 +400,35 @@ def write_shards(
     """
     path = checked_path(folder, "folder")
     wanted = None if n_shards is None else checks.whole_number("n_shards", n_shards)
+    is_new = not path.exists()
     with writing(path):
         path.mkdir(parents=True, exist_ok=True)
-        # The folder is no corpus while it has no manifest.
-        (path / _MANIFEST).unlink(missing_ok=True)
         scratch = tempfile.TemporaryDirectory(dir=path)
-    with scratch as name:
-        spool = _Spool(Path(name))
-        for block in _blocks(corpus, layer, vocabulary):
-            spool.add(block)
-        with writing(path):
-            return spool.write(path, wanted)
+    try:
+        with scratch as name:
+            spool = _Spool(Path(name))
+            for block in _blocks(corpus, layer, vocabulary):
+                spool.add(block)
+            with writing(path):
+                # The folder is no corpus while it has no manifest.
+                (path / _MANIFEST).unlink(missing_ok=True)
+                return spool.write(path, wanted)
+    except BaseException:
+        if not (path / _MANIFEST).exists():
+            _remove_parts(path)
+        if is_new:
+            with suppress(OSError):
+                path.rmdir()
+        raise
+
+
+def _remove_parts(path: Path) -> None:
+    """Remove shards that are not all, and nothing else that the folder holds."""
+    for folder in path.glob("shard-*"):
+        with suppress(OSError):
+            for name in (*ARRAYS, _EXPOSURE):
+                (folder / f"{name}.npy").unlink(missing_ok=True)
+            folder.rmdir()
 
 
 def read_shards(folder: str | os.PathLike[str]) -> Shards:
@@ -560,9 +582,9 @@ class _Spool:
         self._lengths.append(np.asarray(counts.sum(axis=1), np.int64).ravel())
         self._cells.append(np.diff(counts.indptr).astype(np.int64))
         for name in ARRAYS[1:]:
-            path = self._folder / name
-            with writing(path), path.open("ab") as stream:
-                getattr(counts, name).astype(_TYPES[name]).tofile(stream)
+            array = np.ascontiguousarray(getattr(counts, name), _TYPES[name])
+            with writing(self._folder.parent), (self._folder / name).open("ab") as stream:
+                stream.write(array.data)
 
     def write(self, path: Path, n_shards: int | None) -> Shards:
         """Divide the documents, and write shards and manifest."""

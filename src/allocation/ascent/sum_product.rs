@@ -74,11 +74,10 @@ impl<'a> SumProduct<'a> {
         }
     }
 
-    /// Adds `count` tokens to the rows of `sums`, each in a state drawn by its probability, given
-    /// the cell; [`collect`](SumProduct::collect) comes first, and all nodes are in one clique.
-    pub(crate) fn draw(&self, cell: u32, count: u64, sums: &mut [f64], rng: &mut Rng) {
+    /// Calls with each state and its tokens, of `count` that are drawn independently by the state's
+    /// probability, given the cell last collected; all nodes are in one clique.
+    pub(crate) fn draw(&self, count: u64, rng: &mut Rng, mut call: impl FnMut(usize, u64)) {
         let Some(clique) = self.plan().cliques.first() else { return };
-        let bases = self.problem.bases(cell);
         let (mut left, mut weight) = (count, self.messages[0].iter().sum::<f64>());
         for (state, &share) in self.weights[..clique.n_states].iter().enumerate() {
             if left == 0 {
@@ -90,8 +89,8 @@ impl<'a> SumProduct<'a> {
                 p => Binomial::new(left, p.max(0.0)).map_or(0, |law| law.sample(rng)),
             };
             (left, weight) = (left - n, weight - share);
-            for factor in clique.factors.iter().filter(|_| n > 0) {
-                sums[(bases[factor.slot] + factor.rows[state]) as usize] += n as f64;
+            if n > 0 {
+                call(state, n);
             }
         }
     }

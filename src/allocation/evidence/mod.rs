@@ -35,7 +35,7 @@ impl Evidence {
     }
 }
 
-/// What the evidence is to be found by.
+/// Evidence that is known already, or the sampler that is to find it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Choice {
     /// It is known.

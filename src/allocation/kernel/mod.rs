@@ -2,6 +2,7 @@
 
 pub(crate) mod chains;
 pub(crate) mod counts;
+mod divisions;
 pub(crate) mod law;
 pub(crate) mod mixtures;
 pub(crate) mod powered;

@@ -3,7 +3,7 @@
 // Inlined into kernels that are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
 
-use super::splits::{Change, Divisions, add_rising, add_sums};
+use super::divisions::{Change, Divisions, add_rising, add_sums};
 use crate::allocation::model::problem::Problem;
 use crate::math::elementary::ln;
 use crate::math::ln_rising;

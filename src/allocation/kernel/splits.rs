@@ -9,110 +9,19 @@
 
 use rand_distr::{Binomial, Distribution as _};
 
-use super::counts::{Counts, Target};
+use super::counts::Counts;
+use super::divisions::{Change, Divisions, pick};
 use super::rounds::pairs;
-use super::strides::{Strides, Weights, stride};
+use super::strides::{Strides, Tokens, stride};
 use crate::allocation::model::plan::Clique;
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::elementary::{exp, ln};
-use crate::math::{ln_factorial, ln_rising};
+use crate::math::elementary::ln;
 use crate::rng::{LANES, UniformLanes};
 use crate::urn::Order;
 
 /// Tokens in two states up to which all their divisions are weighed, in time and memory for each.
 pub(crate) const MAX_WEIGHED: i32 = 1 << 16;
-
-/// A row whose count changes with each token that moves to the first state of a pair.
-pub(crate) struct Change {
-    pub(crate) row: usize,
-    pub(crate) by: i32,
-    /// Power of the row in the law.
-    pub(crate) exponent: i32,
-    /// Slot of the row.
-    pub(crate) slot: usize,
-}
-
-/// Law of the divisions of a cell's tokens.
-pub(crate) trait Divisions {
-    /// Adds, to ln of the weights of 0, 1, ... tokens in the first state, those of a row that holds
-    /// `start` tokens where none is: up to a constant.
-    fn add_row(&self, change: &Change, start: i32, ln_weights: &mut [f64]);
-
-    /// Takes ln of the law's weights of `first`, `first + 1`, ... of `n_tokens` in the first state to
-    /// those at the place of a lane on a path: up to a constant.
-    fn place(&self, lane: usize, first: usize, n_tokens: usize, ln_weights: &mut [f64]);
-
-    /// ln of what a row that holds `count` tokens brings to the weight of a division.
-    fn of_row(&self, change: &Change, count: i32) -> f64;
-
-    /// ln of the weight at the place of a lane on a path, with so many tokens in the two states.
-    fn placed(&self, lane: usize, tokens: [i32; 2], ln_weight: f64) -> f64;
-}
-
-impl Divisions for Target<'_> {
-    #[inline(always)]
-    fn add_row(&self, change: &Change, start: i32, ln_weights: &mut [f64]) {
-        add_rising(self.base[change.row], self.unit, change, start, ln_weights);
-    }
-
-    #[inline(always)]
-    fn place(&self, _: usize, _: usize, _: usize, _: &mut [f64]) {}
-
-    fn of_row(&self, change: &Change, count: i32) -> f64 {
-        let (base, n) = (self.base[change.row], f64::from(count));
-        let ln_rising = if self.unit == 0.0 {
-            n * base.ln()
-        } else {
-            n * self.unit.ln() + ln_rising(base / self.unit, count as u64)
-        };
-        f64::from(change.exponent) * ln_rising
-    }
-
-    fn placed(&self, _: usize, _: [i32; 2], ln_weight: f64) -> f64 {
-        ln_weight
-    }
-}
-
-/// Adds ln of `base (base + unit) ...` of a row to ln of the weights.
-#[inline(always)]
-pub(crate) fn add_rising(
-    base: f64,
-    unit: f64,
-    change: &Change,
-    start: i32,
-    ln_weights: &mut [f64],
-) {
-    let exponent = f64::from(change.exponent * change.by.signum());
-    let (first, by) = (f64::from(start.min(start + change.by.signum())), f64::from(change.by));
-    // Beyond the last division a row may hold less than nothing.
-    let term = |count: f64| exponent * ln((base + unit * count).max(f64::MIN_POSITIVE));
-    if change.by.abs() == 1 {
-        add_sums(ln_weights, |n| term(first + by * n));
-    } else {
-        let hits = |n: f64| {
-            (0..change.by.abs()).map(move |hit| first + by * n + by.signum() * f64::from(hit))
-        };
-        add_sums(ln_weights, |n| hits(n).map(term).sum());
-    }
-}
-
-/// Adds, to the number at each n, the sum of the terms before it: some at a time, in vector registers.
-#[inline(always)]
-pub(crate) fn add_sums(numbers: &mut [f64], term: impl Fn(f64) -> f64) {
-    const PART: usize = 64;
-    let mut sum = 0.0;
-    for (part, numbers) in (0..).zip(numbers.chunks_mut(PART)) {
-        let mut terms = [0.0; PART];
-        for (n, x) in terms.iter_mut().enumerate() {
-            *x = term((part * PART + n) as f64);
-        }
-        for (number, x) in numbers.iter_mut().zip(terms) {
-            *number += sum;
-            sum += x;
-        }
-    }
-}
 
 /// Two states, and the first of the changes between them.
 struct Pair {
@@ -297,61 +206,8 @@ impl Splits {
             *law -= one + other;
             most = if *law > most { *law } else { most };
         }
-        for law in laws.iter_mut() {
-            *law = exp(*law - most);
-        }
-        let mut total = 0.0;
-        for law in laws.iter_mut() {
-            total += *law;
-            *law = total;
-        }
-        let (dart, mut passed) = (dart * total, 0);
-        for sum in laws {
-            passed += i32::from(*sum <= dart);
-        }
-        passed.min(n as i32 - 1)
+        pick(laws, most, dart)
     }
-}
-
-/// The tokens in two states of a cell, in one lane.
-struct Tokens<'a, D> {
-    law: &'a D,
-    changes: &'a [Change],
-    rows: &'a [Counts],
-    lane: usize,
-    /// Tokens in the first state.
-    now: i32,
-    n: i32,
-}
-
-impl<D: Divisions> Tokens<'_, D> {
-    /// Count of a row with `n` tokens in the first state.
-    fn count(&self, change: &Change, n: i32) -> i32 {
-        self.rows[change.row][self.lane] + change.by * (n - self.now)
-    }
-}
-
-impl<D: Divisions> Weights for Tokens<'_, D> {
-    fn ln_weight(&self, n: i32) -> f64 {
-        let of_row = |change| self.law.of_row(change, self.count(change, n));
-        let tokens = [n, self.n - n];
-        let ln_ways: f64 = tokens.iter().map(|&n| -ln_factorial(n as u64)).sum();
-        self.law.placed(self.lane, tokens, self.changes.iter().map(of_row).sum()) + ln_ways
-    }
-
-    fn ln_weights(&self, first: i32, ln_weights: &mut [f64]) {
-        weigh_neighbours(self, first, ln_weights);
-    }
-}
-
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-fn weigh_neighbours<D: Divisions>(tokens: &Tokens<'_, D>, first: i32, ln_weights: &mut [f64]) {
-    for change in tokens.changes.iter().filter(|change| change.by != 0) {
-        tokens.law.add_row(change, tokens.count(change, first), ln_weights);
-    }
-    tokens.law.place(tokens.lane, first as usize, tokens.n as usize, ln_weights);
-    let (first, n_tokens) = (f64::from(first), f64::from(tokens.n));
-    add_sums(ln_weights, |n| ln((n_tokens - first - n).max(1.0) / (first + n + 1.0)));
 }
 
 /// Redraws the tokens of a cell in two states, lane after lane.
@@ -387,12 +243,13 @@ fn divide(
 mod tests {
     use super::*;
     use crate::allocation::kernel::chains::Chains;
+    use crate::allocation::kernel::counts::Target;
     use crate::allocation::kernel::law::ln_law;
     use crate::allocation::kernel::risings::{PoweredDivisions, Risings};
     use crate::allocation::model::network::{Network, Prior};
     use crate::allocation::model::problem::Problem;
     use crate::counts::CountTensor;
-    use crate::math::{LogSum, ln_factorial};
+    use crate::math::{LogSum, ln_factorial, ln_rising};
     use crate::rng::{Key, Purpose, Stream as _};
 
     /// Cells (0, 0), (0, 2) and (1, 1) under a network whose nodes `0` and `1` are visible.

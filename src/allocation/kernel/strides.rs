@@ -6,7 +6,10 @@
 //! they from it. The stride is drawn first, whatever the division: two narrow modes are some multiple
 //! apart for one stride in so many, but for none where it is fixed.
 
-use crate::math::elementary::exp;
+use super::counts::Counts;
+use super::divisions::{Change, Divisions, add_sums, pick};
+use crate::math::elementary::ln;
+use crate::math::ln_factorial;
 use crate::urn::Order;
 
 /// Weights of all divisions.
@@ -61,7 +64,7 @@ impl<W: Weights> Strides<'_, W> {
         self.buffer.clear();
         let ln_weights = (0..n + n_mirrored).map(|index| self.weights.ln_weight(division(index)));
         self.buffer.extend(ln_weights);
-        division(pick(self.buffer, dart))
+        division(draw(self.buffer, dart))
     }
 
     /// Divisions at multiples of the stride from `first` on.
@@ -76,26 +79,58 @@ impl<W: Weights> Strides<'_, W> {
         self.buffer.clear();
         self.buffer.resize((last - first + 1) as usize, 0.0);
         self.weights.ln_weights(first, self.buffer);
-        first + pick(self.buffer, dart)
+        first + draw(self.buffer, dart)
     }
 }
 
 /// Draws an index with these ln of weights, which become cumulative sums.
-fn pick(ln_weights: &mut [f64], dart: f64) -> i32 {
+fn draw(ln_weights: &mut [f64], dart: f64) -> i32 {
     let mut most = f64::NEG_INFINITY;
     for &ln_weight in &*ln_weights {
         most = if ln_weight > most { ln_weight } else { most };
     }
-    for weight in &mut *ln_weights {
-        *weight = exp(*weight - most);
+    pick(ln_weights, most, dart)
+}
+
+/// The tokens in two states of a cell, in one lane.
+pub(super) struct Tokens<'a, D> {
+    pub(super) law: &'a D,
+    pub(super) changes: &'a [Change],
+    pub(super) rows: &'a [Counts],
+    pub(super) lane: usize,
+    /// Tokens in the first state.
+    pub(super) now: i32,
+    pub(super) n: i32,
+}
+
+impl<D: Divisions> Tokens<'_, D> {
+    /// Count of a row with `n` tokens in the first state.
+    fn count(&self, change: &Change, n: i32) -> i32 {
+        self.rows[change.row][self.lane] + change.by * (n - self.now)
     }
-    let mut total = 0.0;
-    for weight in &mut *ln_weights {
-        total += *weight;
-        *weight = total;
+}
+
+impl<D: Divisions> Weights for Tokens<'_, D> {
+    fn ln_weight(&self, n: i32) -> f64 {
+        let of_row = |change| self.law.of_row(change, self.count(change, n));
+        let tokens = [n, self.n - n];
+        let ln_ways: f64 = tokens.iter().map(|&n| -ln_factorial(n as u64)).sum();
+        self.law.placed(self.lane, tokens, self.changes.iter().map(of_row).sum()) + ln_ways
     }
-    let passed = ln_weights.partition_point(|&sum| sum <= dart * total);
-    passed.min(ln_weights.len() - 1) as i32
+
+    fn ln_weights(&self, first: i32, ln_weights: &mut [f64]) {
+        weigh_neighbours(self, first, ln_weights);
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+fn weigh_neighbours<D: Divisions>(tokens: &Tokens<'_, D>, first: i32, ln_weights: &mut [f64]) {
+    for change in tokens.changes.iter().filter(|change| change.by != 0) {
+        tokens.law.add_row(change, tokens.count(change, first), ln_weights);
+    }
+    tokens.law.place(tokens.lane, first as usize, tokens.n as usize, ln_weights);
+    let (first, n_tokens) = (f64::from(first), f64::from(tokens.n));
+    add_sums(ln_weights, |n| ln((n_tokens - first - n).max(1.0) / (first + n + 1.0)));
 }
 
 #[cfg(test)]
@@ -210,7 +245,7 @@ mod tests {
                     largest_asymmetry.max((there - same_order).abs() / error.sqrt());
             }
         }
-        // Of the same order, it would be seen.
+        // Two draws in the same order are not each other's reversal.
         assert!(largest_asymmetry > 20.0, "{largest_asymmetry}");
     }
 }

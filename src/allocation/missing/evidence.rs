@@ -18,7 +18,7 @@ use crate::rng::{Key, LANES, Purpose};
 
 /// Share of the evidence that totals beyond the last may have, where no last one is given.
 const LEFT_BY_ENUMERATION: f64 = 1e-9;
-const LEFT_BY_FILTER: f64 = 1e-6;
+pub(super) const LEFT_BY_SAMPLING: f64 = 1e-6;
 
 /// The run that finds the last total; none has more particles.
 const PILOT: Filter = Filter {
@@ -127,7 +127,7 @@ impl Incomplete {
         let load = self.problem.load();
         Load { n_particles: filter.n_particles, ..load }.check(n_replicates)?;
         let key = Key::new(seed, Purpose::Score);
-        let mut end = self.end(max_total, LEFT_BY_FILTER);
+        let mut end = self.end(max_total, LEFT_BY_SAMPLING);
         if matches!(end, End::Remainder { .. }) {
             let n_particles = filter.n_particles.min(PILOT.n_particles);
             let pilot = Filter { n_particles, ..filter.clone() };

@@ -4,6 +4,7 @@ pub(crate) mod ascent;
 pub(crate) mod completion;
 mod evidence;
 pub(crate) mod incomplete;
+mod piles;
 mod release;
 mod tempered;
 mod totals;

@@ -7,14 +7,16 @@
 //!
 //! where ρ is the probability of all missing cells under θ. At β = 0 they are empty cells, at β = 1
 //! missing ones. A sweep draws an intensity λ ~ Gamma(β (a + T), b + 1 - ρ), of every missing cell
-//! Poisson(λ p) tokens, the tables given all tokens, and the allocation given the tables. Many missing
-//! tokens hold the tables, and these their number: single probabilities of missing cells therefore move
-//! by Metropolis steps, too, with λ and the missing tokens summed out.
+//! Poisson(λ p) tokens, the allocation given the tables, with the tokens of heavy [`piles`](super::piles)
+//! anew, and the tables given all tokens. Many missing tokens hold the tables, and these their number:
+//! single probabilities of missing cells therefore move by Metropolis steps, too, with λ and the missing
+//! tokens summed out.
 
 use rand::RngExt as _;
 use rand_distr::{Distribution as _, Poisson, StandardNormal};
 use serde::{Deserialize, Serialize};
 
+use super::piles::{Law, Piles};
 use crate::allocation::ascent::decomposition::Tables;
 use crate::allocation::ascent::sum_product::SumProduct;
 use crate::allocation::model::problem::Problem;
@@ -27,15 +29,22 @@ use crate::temper;
 /// Standard deviations of the Metropolis steps, in ln of odds.
 const STEPS: [f64; 3] = [0.1, 0.5, 2.0];
 
-/// Metropolis steps in a sweep, the least and the most: they may take as long as the rest of it.
+/// Metropolis steps in a sweep, the least and the most.
 const N_STEPS: [usize; 2] = [4, 32];
+
+/// Time of them, in that of the rest of the sweep: what moves them moves little else.
+const STEPS_SHARE: usize = 8;
 
 /// Cost of weighing a cell and of dividing its tokens, in draws of one number by other kernels.
 const CELL_COST: f64 = 1e3;
 
+/// Cost of a token of a heavy cell, in the same.
+const TOKEN_COST: f64 = 20.0;
+
 /// The path, and draws at its start.
 pub(super) struct Release<'a> {
     tables: &'a Tables,
+    law: &'a Law,
     /// a + T.
     shape: f64,
     /// b.
@@ -53,6 +62,7 @@ impl<'a> Release<'a> {
     /// A path for a + T and b, from allocations with empty cells, row after row, of each replicate.
     pub(super) fn new(
         tables: &'a Tables,
+        law: &'a Law,
         shape: f64,
         rate: f64,
         starts: Vec<Vec<Vec<f64>>>,
@@ -63,9 +73,10 @@ impl<'a> Release<'a> {
         rows.sort_unstable();
         rows.dedup();
         let [least, most] = N_STEPS;
-        let n_steps = problem.counts.len() / problem.missing.len().max(1);
+        let n_steps = STEPS_SHARE * problem.counts.len() / problem.missing.len().max(1);
         let n_steps = if rows.is_empty() { 0 } else { n_steps.clamp(least, most) };
-        Release { tables, shape, rate, starts, rows, members: tables.members(), n_steps }
+        let members = tables.members();
+        Release { tables, law, shape, rate, starts, rows, members, n_steps }
     }
 }
 
@@ -76,15 +87,27 @@ fn rows_of(problem: &Problem, cell: u32) -> impl Iterator<Item = u32> {
     factors.flat_map(move |factor| factor.rows.iter().map(move |row| bases[factor.slot] + row))
 }
 
-/// Tables and the allocation of the observed tokens.
+/// Tables.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct State {
-    /// Observed tokens, row after row.
-    counts: Vec<f64>,
     /// Conditional probabilities, row after row.
     weights: Vec<f64>,
     /// Probability of every missing cell.
     cells: Vec<f64>,
+}
+
+impl Tokens {
+    /// Adds tokens of a cell in a joint state of the hidden nodes.
+    fn add(&mut self, problem: &Problem, cell: u32, state: usize, n: f64) {
+        let (bases, is_observed) = (problem.bases(cell), cell < problem.missing.start);
+        for factor in &problem.plan.cliques[0].factors {
+            let row = (bases[factor.slot] + factor.rows[state]) as usize;
+            self.all[row] += n;
+            if is_observed {
+                self.observed[row] += n;
+            }
+        }
+    }
 }
 
 impl State {
@@ -103,9 +126,22 @@ pub(super) struct Chains<'a> {
     starts: &'a [Vec<f64>],
     states: Vec<State>,
     sum_product: SumProduct<'a>,
-    /// Buffer: all tokens, row after row.
-    total: Vec<f64>,
+    /// Buffers: the tokens of every lane, and those of heavy cells.
+    tokens: Vec<Tokens>,
+    piles: Piles<'a>,
     rng: Rng,
+}
+
+/// Allocated tokens.
+#[derive(Clone)]
+struct Tokens {
+    /// Those of all cells, and those that were observed, row after row.
+    all: Vec<f64>,
+    observed: Vec<f64>,
+    /// Those of every missing cell.
+    missing: Vec<u64>,
+    /// Whether heavy cells divide anew.
+    divide: bool,
 }
 
 impl temper::Target for Release<'_> {
@@ -121,16 +157,18 @@ impl temper::Target for Release<'_> {
 
     fn chains(&self, replicate: usize, rng: &mut Rng, _: &impl Observer) -> Result<Chains<'_>> {
         let problem = &self.tables.problem;
-        let zeros = || vec![0.0; problem.n_rows];
-        let state =
-            State { counts: zeros(), weights: zeros(), cells: vec![0.0; problem.missing.len()] };
+        let (zeros, n_missing) = (|| vec![0.0; problem.n_rows], problem.missing.len());
+        let state = State { weights: zeros(), cells: vec![0.0; n_missing] };
+        let tokens =
+            Tokens { all: zeros(), observed: zeros(), missing: vec![0; n_missing], divide: false };
         Ok(Chains {
             release: self,
             replicate,
             starts: &self.starts[replicate % self.starts.len()],
             states: vec![state; LANES],
             sum_product: SumProduct::new(problem),
-            total: zeros(),
+            tokens: vec![tokens; LANES],
+            piles: Piles::new(self.law),
             rng: rng.clone(),
         })
     }
@@ -139,8 +177,7 @@ impl temper::Target for Release<'_> {
         let mut chains = self.chains(replicate, &mut rng.clone(), &())?;
         let problem = &self.tables.problem;
         let fits = |state: &State| {
-            [state.counts.len(), state.weights.len()] == [problem.n_rows(); 2]
-                && state.cells.len() == problem.missing.len()
+            state.weights.len() == problem.n_rows() && state.cells.len() == problem.missing.len()
         };
         if states.len() != LANES || !states.iter().all(fits) {
             return Err(Error::Saved);
@@ -152,7 +189,8 @@ impl temper::Target for Release<'_> {
     fn sweep_cost(&self) -> f64 {
         let problem = &self.tables.problem;
         let n_weighed = problem.counts.len() + self.n_steps * problem.missing.len();
-        LANES as f64 * n_weighed as f64 * (CELL_COST + problem.n_states() as f64)
+        let weighed = n_weighed as f64 * (CELL_COST + problem.n_states() as f64);
+        LANES as f64 * (weighed + TOKEN_COST * self.law.n_tokens() as f64)
     }
 }
 
@@ -163,12 +201,16 @@ impl temper::Chains for Chains<'_> {
     type Saved = Saved;
 
     fn sweep(&mut self, betas: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
-        for (lane, &&beta) in betas.iter().enumerate() {
+        let betas = betas.map(|beta| *beta);
+        self.allocate(betas, observer)?;
+        for (lane, beta) in betas.into_iter().enumerate() {
             observer.check_stop()?;
             if beta == 0.0 {
                 self.start(lane);
             } else {
-                self.redraw(lane, beta);
+                let (state, tokens) = (&mut self.states[lane], &self.tokens[lane]);
+                self.release.tables.draw(&tokens.all, &mut state.weights, &mut self.rng);
+                self.weigh(lane);
                 (0..self.release.n_steps).for_each(|_| self.step(lane, beta));
             }
         }
@@ -194,33 +236,63 @@ impl Chains<'_> {
     /// A draw with empty cells.
     fn start(&mut self, lane: usize) {
         let drawn = self.rng.random_range(0..self.starts.len());
-        let state = &mut self.states[lane];
-        state.counts.copy_from_slice(&self.starts[drawn]);
-        self.release.tables.draw(&state.counts, &mut state.weights, &mut self.rng);
+        let weights = &mut self.states[lane].weights;
+        self.release.tables.draw(&self.starts[drawn], weights, &mut self.rng);
         self.weigh(lane);
     }
 
-    /// One Gibbs step at β.
-    fn redraw(&mut self, lane: usize, beta: f64) {
+    /// Draws the missing tokens and the allocation of all at β, given the tables.
+    fn allocate(&mut self, betas: Lanes, observer: &impl Observer) -> Result<()> {
+        let problem = &self.release.tables.problem;
+        self.piles.clear();
+        for (lane, beta) in betas.into_iter().enumerate() {
+            self.count(lane, beta);
+        }
+        for cell in 0..problem.n_cells() as u32 {
+            for lane in (0..LANES).filter(|&lane| betas[lane] > 0.0) {
+                let tokens = &mut self.tokens[lane];
+                let missing = cell.checked_sub(problem.missing.start);
+                let n = match missing {
+                    Some(nth) => tokens.missing[nth as usize],
+                    None => problem.counts[cell as usize],
+                };
+                if n == 0 {
+                    continue;
+                }
+                self.sum_product.collect(cell, &self.states[lane].weights);
+                self.sum_product.draw(n, &mut self.rng, |state, n| {
+                    tokens.add(problem, cell, state, n as f64);
+                    if tokens.divide {
+                        self.piles.add(state, lane, n);
+                    }
+                });
+            }
+            observer.check_stop()?;
+            self.piles.end(cell);
+        }
+        let tokens = &mut self.tokens;
+        self.piles.divide(&mut self.rng, observer, |cell, state, lane, moved| {
+            tokens[lane].add(problem, cell, state, f64::from(moved));
+        })
+    }
+
+    /// Draws how many tokens missing cells hold, given the tables.
+    fn count(&mut self, lane: usize, beta: f64) {
         let Release { tables, shape, rate, .. } = self.release;
-        let (problem, state, rng) = (&tables.problem, &mut self.states[lane], &mut self.rng);
-        self.total.copy_from_slice(&state.counts);
+        let (state, tokens, rng) = (&self.states[lane], &mut self.tokens[lane], &mut self.rng);
+        tokens.all.fill(0.0);
+        tokens.observed.fill(0.0);
+        if beta == 0.0 {
+            return;
+        }
         let left = rate + 1.0 - state.share();
         let intensity = ln_gamma_variate(beta * shape, rng).exp() / left;
-        for (cell, &probability) in problem.missing.clone().zip(&state.cells) {
-            let tokens = Poisson::new(intensity * probability).map_or(0.0, |law| law.sample(rng));
-            if tokens > 0.0 {
-                self.sum_product.collect(cell, &state.weights);
-                self.sum_product.draw(cell, tokens as u64, &mut self.total, rng);
-            }
+        for (n, &probability) in tokens.missing.iter_mut().zip(&state.cells) {
+            let law = Poisson::new(intensity * probability);
+            *n = law.map_or(0.0, |law| law.sample(rng)) as u64;
         }
-        tables.draw(&self.total, &mut state.weights, rng);
-        state.counts.fill(0.0);
-        for cell in 0..problem.missing.start {
-            self.sum_product.collect(cell, &state.weights);
-            self.sum_product.draw(cell, problem.counts[cell as usize], &mut state.counts, rng);
-        }
-        self.weigh(lane);
+        let n_missing = tokens.missing.iter().fold(0, |sum: u64, &n| sum.saturating_add(n));
+        tokens.divide = Piles::hold(n_missing.saturating_add(tables.problem.total));
     }
 
     /// One Metropolis step at β: the probability of a row against all others of its distribution, given
@@ -230,8 +302,9 @@ impl Chains<'_> {
         let row = rows[self.rng.random_range(0..rows.len())] as usize;
         let (group, alpha, whole) = tables.group(row);
         let (members, state) = (&members[group], &mut self.states[lane]);
-        let tokens: f64 = members.iter().map(|&member| state.counts[member as usize]).sum();
-        let shape_of_row = alpha + state.counts[row];
+        let observed = &self.tokens[lane].observed;
+        let tokens: f64 = members.iter().map(|&member| observed[member as usize]).sum();
+        let shape_of_row = alpha + observed[row];
         let (x, shape_of_others) = (state.weights[row], whole + tokens - shape_of_row);
         // Distributions of one value, and probabilities that have left double precision.
         if !(x > 0.0 && x < 1.0 && shape_of_others > 1e-9 * whole) {

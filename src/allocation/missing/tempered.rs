@@ -6,16 +6,17 @@
 use rayon::prelude::*;
 
 use super::completion::Completion;
-use super::incomplete::Incomplete;
+use super::evidence::LEFT_BY_SAMPLING;
+use super::incomplete::{Incomplete, joined};
+use super::piles::Law;
 use super::release::Release;
 use super::totals::{End, Sums};
-use crate::allocation::ascent::decomposition::Tables;
 use crate::allocation::evidence::Settings;
 use crate::allocation::memory::Load;
 use crate::allocation::model::problem::Problem;
 use crate::allocation::posterior::{Posterior, posterior};
 use crate::control::Observer;
-use crate::error::{Error, Result, array_of};
+use crate::error::{Result, array_of};
 use crate::math::{LogSum, ln_add, ln_factorial, ln_rising};
 use crate::rng::{Key, Purpose};
 use crate::temper::{Options, Outcome, Target as _, Weighted, temper_and_weigh};
@@ -34,7 +35,7 @@ const KEPT: [usize; 2] = [32, 1024];
 
 /// Cost of a round of a ladder of the second path that may be the last, in draws of one number, and
 /// its scans: totals and expected counts take more draws than the evidence.
-const CHEAP: f64 = 2e8;
+const CHEAP: f64 = 4e8;
 const CHEAP_SCANS: [usize; 2] = [128, 1024];
 
 /// Draws of a replicate from all rungs, about, by which totals are weighed.
@@ -42,15 +43,6 @@ const N_WEIGHTED: usize = 4096;
 
 /// Parts of the draws of a replicate that are compared, beside the replicates.
 const N_PARTS: usize = 4;
-
-/// Joint states of all hidden nodes, at most.
-const JOINT_STATES: usize = 1 << 12;
-
-/// Share of the evidence that totals beyond the last may have.
-const LEFT: f64 = 1e-6;
-
-/// The most totals that are listed.
-const MOST_TOTALS: usize = 1_000_000;
 
 impl Incomplete {
     /// Evidence by total and expected counts.
@@ -66,20 +58,23 @@ impl Incomplete {
         observer: &impl Observer,
     ) -> Result<Completion> {
         let Incomplete { network, data, .. } = self;
-        let tables = joined(self.tables()?)?;
+        let mut tables = self.tables()?;
+        tables.problem = joined(tables.problem)?;
+        let law = Law::new(&self.problem, &tables)?;
         let n_replicates = settings.n_replicates();
         let (n_rows, n_missing) = (tables.problem.n_rows(), tables.problem.missing.len());
         let draws = |[least, most]: [usize; 2], n: usize| (HELD / n.max(1)).clamp(least, most);
         let (n_starts, n_kept) = (draws(STARTS, n_rows), draws(KEPT, n_missing));
-        let n_shares =
-            n_starts * n_rows + n_kept * n_missing + MAX_CHAINS * (2 * n_rows + n_missing);
+        let n_shares = n_starts * n_rows
+            + n_kept * n_missing
+            + MAX_CHAINS * (3 * n_rows + 2 * n_missing + law.n_held());
         Load { n_shares: n_replicates * n_shares, ..Load::default() }.check(1)?;
 
         let problem = Problem::new(network, data, self.order.as_deref())?;
         let found = posterior(&problem, settings, n_replicates * n_starts, seed, observer)?;
         let shape = self.concentration + problem.n_tokens() as f64;
         let starts = self.starts(&found, &tables.problem, n_replicates);
-        let release = Release::new(&tables, shape, self.rate, starts);
+        let release = Release::new(&tables, &law, shape, self.rate, starts);
         let [least, most] = CHEAP_SCANS;
         let options = Options {
             n_replicates,
@@ -94,13 +89,14 @@ impl Incomplete {
         observer.check_stop()?;
         let empty = found.tempering.as_ref().map(Outcome::estimate);
         let constant = problem.ln_total(self.rate);
-        let ln_empty = constant
-            + empty.map_or(problem.ln_visible + problem.ln_arrangements, |found| found.ln_value);
+        // Without tempering there is but one allocation.
+        let ln_only = found.draws.first().map_or(0.0, |draw| draw.ln_law);
+        let ln_empty = constant + empty.map_or(ln_only, |found| found.ln_value);
         let released = released.raised(ln_empty);
         let totals = Totals {
             shape,
             rate: self.rate,
-            end: self.end(max_total, LEFT),
+            end: self.end(max_total, LEFT_BY_SAMPLING),
             ln_evidence: released.ln_value(),
         };
         let error = released.std_error().hypot(empty.map_or(0.0, |found| found.std_error));
@@ -128,7 +124,7 @@ impl Incomplete {
         let mut starts = vec![Vec::new(); n_blocks];
         for draw in &found.draws[..n_draws] {
             let counts = draw.counts(&self.network, &self.data, &found.hidden);
-            starts[draw.replicate].push(rows_of(problem, &counts));
+            starts[draw.replicate].push(by_row(problem, &counts));
         }
         starts
     }
@@ -177,20 +173,8 @@ impl Incomplete {
     }
 }
 
-/// The tables with all hidden nodes in one clique: their tokens are drawn together.
-fn joined(mut tables: Tables) -> Result<Tables> {
-    let cliques = &tables.problem.plan.cliques;
-    if cliques.len() > 1 {
-        let node = cliques.iter().flat_map(|clique| &clique.nodes).next().copied().unwrap_or(0);
-        let problem = "has too many joint states with the other hidden nodes to be drawn with them";
-        let plan = tables.problem.plan.joined(JOINT_STATES);
-        tables.problem.plan = plan.ok_or(Error::Graph { node, problem })?;
-    }
-    Ok(tables)
-}
-
 /// Rows of a problem of all families, from their whole tables.
-fn rows_of(problem: &Problem, whole: &[Vec<f64>]) -> Vec<f64> {
+fn by_row(problem: &Problem, whole: &[Vec<f64>]) -> Vec<f64> {
     let tables = problem.margins.iter().zip(whole);
     tables.flat_map(|(laid, whole)| laid.cells().into_iter().map(|cell| whole[cell])).collect()
 }
@@ -289,19 +273,20 @@ impl Totals {
 
     /// Totals to list, until those beyond have next to none of the evidence.
     fn n_totals(&self, runs: &[Draws], observer: &impl Observer) -> Result<usize> {
-        if let End::Drawn(n) = self.end {
-            return Ok((n as usize).saturating_add(1));
-        }
+        let (ln_left, most) = match self.end {
+            End::Drawn(n) => return Ok((n as usize).saturating_add(1)),
+            End::Remainder { ln_left, most } => (ln_left, most as usize),
+        };
         let mut n = 32;
-        while n < MOST_TOTALS {
+        while n < most {
             let left = |run: &Draws| Ok(left(&self.ln_law(run, n, observer)?));
             let left: Vec<f64> = runs.par_iter().map(left).collect::<Result<_>>()?;
-            if left.into_iter().all(|left| left < LEFT) {
+            if left.into_iter().all(|left| left < ln_left.exp()) {
                 break;
             }
             n *= 2;
         }
-        Ok(n.min(MOST_TOTALS))
+        Ok(n.min(most))
     }
 
     fn sums(&self, draws: &Draws, n_totals: usize, observer: &impl Observer) -> Result<Sums> {
@@ -318,7 +303,7 @@ impl Totals {
     }
 }
 
-/// What a law leaves for totals beyond its last.
+/// Probability of totals beyond the last of a law.
 fn left(ln_law: &[f64]) -> f64 {
     1.0 - ln_law.iter().map(|ln_p| ln_p.exp()).sum::<f64>()
 }
@@ -329,6 +314,7 @@ mod tests {
     use crate::allocation::evidence::{Method, Sampler};
     use crate::allocation::model::network::{Network, Prior};
     use crate::counts::CountTensor;
+    use crate::error::Error;
     use crate::rng::{LANES, Lanes};
     use crate::temper::Chains as _;
 
@@ -381,12 +367,14 @@ mod tests {
     fn chains_go_on_from_where_they_were_saved() {
         let (network, data, missing) = cases().swap_remove(0);
         let incomplete = Incomplete::new(&network, &data, &missing, 0.5, None).unwrap();
-        let tables = joined(incomplete.tables().unwrap()).unwrap();
+        let mut tables = incomplete.tables().unwrap();
+        tables.problem = joined(tables.problem).unwrap();
+        let law = Law::new(&incomplete.problem, &tables).unwrap();
         let problem = Problem::new(&network, &data, None).unwrap();
         let settings = Settings::new(Method::Sample(Sampler::Tempered));
         let found = posterior(&problem, &settings, 40, 1, &()).unwrap();
         let starts = incomplete.starts(&found, &tables.problem, 4);
-        let release = Release::new(&tables, 8.0, 0.5, starts);
+        let release = Release::new(&tables, &law, 8.0, 0.5, starts);
         let mut rng = Key::new(1, Purpose::Score).rng();
         let mut chains = release.chains(2, &mut rng, &()).unwrap();
         let betas: Lanes = std::array::from_fn(|lane| lane as f64 / (LANES - 1) as f64);
@@ -410,7 +398,7 @@ mod tests {
         let found = incomplete.temper(&settings, None, 2, &()).unwrap();
         let listed: LogSum = found.ln_joint.iter().map(|joint| joint.ln_value).collect();
         assert!((listed.ln_sum() - found.evidence.ln_value).abs() < 1e-9);
-        assert!(found.ln_remainder < found.evidence.ln_value + (2.0 * LEFT).ln());
+        assert!(found.ln_remainder < found.evidence.ln_value + (2.0 * LEFT_BY_SAMPLING).ln());
         let shares: f64 = found.posterior.iter().map(|share| share.0).sum();
         assert!((shares - 1.0).abs() < 1e-9);
     }

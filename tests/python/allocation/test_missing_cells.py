@@ -285,6 +285,32 @@ def test_tempering_finds_rare_tables_under_which_missing_cells_hold_most() -> No
     assert (found.std_errors[:60] < 0.2).all()
 
 
+def test_as_many_missing_tokens_as_observed_ones_are_found() -> None:
+    """Many missing tokens and the tables hold each other: neither moves far, given the other."""
+    model, counts = AllocationModel.nmf(1, rate=1 / 2000), [[2000, 1], [0, 2]]
+    observed = [[True, True], [False, True]]
+    exact = model.predict_missing(counts, "exact", observed=observed)
+    found = model.predict_missing(
+        counts, "tempered", observed=observed, n_samples=256, n_replicates=16, random_state=0
+    )
+    assert exact.expected_counts[0] > 1500
+    assert abs(found.evidence.value - exact.evidence.value) < 4 * found.evidence.std_error < 1
+    error = found.expected_std_errors[0]
+    assert abs(found.expected_counts[0] - exact.expected_counts[0]) < 4 * error < 400
+
+
+def test_heavy_cells_divide_among_topics_beside_missing_ones() -> None:
+    """Tokens that are drawn given tables, and tables given tokens, hold each other."""
+    counts = np.ma.masked_equal([[3000, 1], [-1, 2]], -1)
+    found = AllocationModel.nmf(2, rate=1 / 3000).predict_missing(
+        counts, "tempered", random_state=0
+    )
+    # By the sum over all allocations: python benches/tempering.py missing.
+    assert abs(found.evidence.value + 17.4555) < 4 * found.evidence.std_error < 0.6
+    error = found.expected_std_errors[0]
+    assert abs(found.expected_counts[0] - 1695.2) < 4 * error < 800
+
+
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_a_total_without_missing_tokens_is_that_of_empty_cells() -> None:
     """Hundreds of tokens are missing: none is e^-120 times as likely, and found nevertheless."""

@@ -12,6 +12,7 @@ import sys
 import textwrap
 import time
 import tracemalloc
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,38 @@ def test_disks_that_fail_are_errors_of_the_file(
     (tmp_path / "file").touch()
     with pytest.raises(FileAccessError, match="cannot write"):
         pb.write_shards(CORPUS, tmp_path / "file", 2)
+
+
+def test_a_full_disk_leaves_the_old_shards_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old ones stay while documents are read; afterwards no part of the new ones does."""
+    old = pb.write_shards(CORPUS, tmp_path / "kept", 2)
+
+    def blocks() -> Iterator[pb.Corpus]:
+        yield CORPUS
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(OSError, match="No space left"):
+        pb.write_shards(blocks(), tmp_path / "kept", 3)
+    pb.read_shards(tmp_path / "kept").verify()
+    assert len(old) == len(pb.read_shards(tmp_path / "kept"))
+
+    save, n_left = np.save, [0]
+
+    def full(*arguments: Any, **options: Any) -> None:
+        n_left[0] -= 1
+        if n_left[0] < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        save(*arguments, **options)
+
+    monkeypatch.setattr(np, "save", full)
+    (tmp_path / "kept" / "notes.txt").touch()
+    for name in ("kept", "new"):
+        n_left[0] = 1
+        with pytest.raises(FileAccessError, match=f"cannot write .*{name}.*: No space left"):
+            pb.write_shards(CORPUS, tmp_path / name, 3)
+    assert [path.name for path in tmp_path.rglob("*")] == ["kept", "notes.txt"]
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:

@@ -1,0 +1,168 @@
+//! Tokens of all cells in lockstep chains, and how those of heavy cells divide among hidden states.
+//!
+//! Tokens and tables hold each other: drawn in turn, a cell of n tokens moves its shares of the states
+//! by some 1/√n at a time. Given the number of tokens in each cell, missing cells included, allocations
+//! have the law of whole tables, at every β: the tokens in pairs of states divide anew, with the tables
+//! integrated out.
+
+use super::incomplete::joined;
+use crate::allocation::ascent::decomposition::Tables;
+use crate::allocation::kernel::counts::{Counts, Target};
+use crate::allocation::kernel::rounds::n_rounds;
+use crate::allocation::kernel::splits::{Cell, Splits};
+use crate::allocation::model::plan::Clique;
+use crate::allocation::model::problem::Problem;
+use crate::control::Observer;
+use crate::error::Result;
+use crate::rng::{LANES, Rng, Stream as _, UniformLanes as _};
+use crate::urn::Order;
+
+/// Tokens of a lane, at most, that divide anew: what more hold moves as their tables let it.
+const MOST_TOKENS: u64 = 1 << 28;
+
+/// Margins of the law, in which the tokens of heavy cells divide.
+pub(super) struct Law {
+    /// All cells, with all hidden nodes in one clique.
+    problem: Problem,
+    alphas: Vec<f64>,
+    /// State of this clique for each state of that of the tables.
+    state_of: Vec<usize>,
+}
+
+impl Law {
+    /// The law of allocations of the cells of `tables`.
+    ///
+    /// # Errors
+    /// Those of [`joined`].
+    pub(super) fn new(problem: &Problem, tables: &Tables) -> Result<Self> {
+        let problem = joined(problem.clone())?;
+        let (own, clique) = (&problem.plan.cliques[0], &tables.problem.plan.cliques[0]);
+        let state_of = (0..clique.n_states).map(|state| same_state(clique, state, own)).collect();
+        Ok(Law { alphas: problem.alphas(), state_of, problem })
+    }
+
+    fn n_states(&self) -> usize {
+        self.problem.plan.n_states
+    }
+
+    /// Whether tokens of a cell divide anew.
+    fn is_heavy(&self, tokens: &Counts) -> bool {
+        tokens.iter().any(|&n| self.problem.is_heavy(n as u64))
+    }
+
+    /// Numbers that a chain may hold in piles.
+    pub(super) fn n_held(&self) -> usize {
+        let n_heavy = self.heavy().count() + self.problem.missing.len();
+        self.problem.n_rows() + n_heavy * self.n_states()
+    }
+
+    /// Tokens of the heavy cells that were observed.
+    pub(super) fn n_tokens(&self) -> u64 {
+        self.heavy().sum()
+    }
+
+    fn heavy(&self) -> impl Iterator<Item = u64> {
+        self.problem.counts.iter().copied().filter(|&count| self.problem.is_heavy(count))
+    }
+}
+
+/// The joint state of another clique in which all nodes have the values that they have in this one.
+fn same_state(clique: &Clique, state: usize, other: &Clique) -> usize {
+    let digit = |&(node, stride, _): &(usize, usize, usize)| {
+        clique.value(node, state).unwrap_or(0) * stride
+    };
+    other.digits().iter().map(digit).sum()
+}
+
+/// Tokens of heavy cells, and marginal counts of all.
+pub(super) struct Piles<'a> {
+    law: &'a Law,
+    heavy: Vec<u32>,
+    /// Tokens in every state, heavy cell after heavy cell.
+    tokens: Vec<Counts>,
+    /// Tokens of one cell in every state.
+    cell: Vec<Counts>,
+    rows: Vec<Counts>,
+    splits: Splits,
+}
+
+impl<'a> Piles<'a> {
+    pub(super) fn new(law: &'a Law) -> Self {
+        Piles {
+            law,
+            heavy: Vec::new(),
+            tokens: Vec::new(),
+            cell: vec![[0; LANES]; law.n_states()],
+            rows: vec![[0; LANES]; law.problem.n_rows()],
+            splits: Splits::default(),
+        }
+    }
+
+    /// Whether so many tokens of a lane may divide anew.
+    pub(super) fn hold(n_tokens: u64) -> bool {
+        n_tokens <= MOST_TOKENS
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.heavy.clear();
+        self.tokens.clear();
+        self.rows.fill([0; LANES]);
+    }
+
+    /// Adds tokens of the next cell, in a state of the tables' clique.
+    pub(super) fn add(&mut self, state: usize, lane: usize, n: u64) {
+        self.cell[self.law.state_of[state]][lane] += n as i32;
+    }
+
+    /// Ends a cell: its tokens have all been added.
+    pub(super) fn end(&mut self, cell: u32) {
+        let (problem, mut n_tokens) = (&self.law.problem, [0; LANES]);
+        let (clique, bases) = (&problem.plan.cliques[0], problem.bases(cell));
+        for (state, pile) in self.cell.iter().enumerate().filter(|(_, pile)| **pile != [0; LANES]) {
+            n_tokens.iter_mut().zip(pile).for_each(|(sum, n)| *sum += n);
+            for factor in 0..clique.factors.len() {
+                let row = &mut self.rows[clique.row(factor, state, bases)];
+                row.iter_mut().zip(pile).for_each(|(count, n)| *count += n);
+            }
+        }
+        if self.law.is_heavy(&n_tokens) {
+            self.heavy.push(cell);
+            self.tokens.extend_from_slice(&self.cell);
+        }
+        self.cell.fill([0; LANES]);
+    }
+
+    /// Divides the tokens of heavy cells anew. Calls with each of these cells, a state of the tables'
+    /// clique, a lane, and how many tokens more it has there.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`](crate::error::Error::Stopped) when the observer asks to stop.
+    pub(super) fn divide(
+        &mut self,
+        rng: &mut Rng,
+        observer: &impl Observer,
+        mut moved: impl FnMut(u32, usize, usize, i32),
+    ) -> Result<()> {
+        let Law { problem, alphas, state_of } = self.law;
+        let (n_states, mut uniforms) = (self.law.n_states(), rng.lanes());
+        let target = Target { base: alphas, unit: 1.0 };
+        for (&number, piles) in self.heavy.iter().zip(self.tokens.chunks_exact_mut(n_states)) {
+            let (bases, rows) = (problem.bases(number), &mut self.rows);
+            self.cell.copy_from_slice(piles);
+            let mut cell = Cell { clique: &problem.plan.cliques[0], bases, piles, rows };
+            let [dart, ..] = uniforms.next();
+            let round = (dart * n_rounds(n_states) as f64) as usize;
+            let order = Order::Forward;
+            self.splits.draw(&mut cell, round, order, &target, &mut uniforms, observer)?;
+            for (state, &own) in state_of.iter().enumerate() {
+                for (lane, (after, before)) in piles[own].iter().zip(&self.cell[own]).enumerate() {
+                    if after != before {
+                        moved(number, state, lane, after - before);
+                    }
+                }
+            }
+        }
+        self.cell.fill([0; LANES]);
+        Ok(())
+    }
+}
