@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use super::kernel::chains;
 use super::kernel::counts::States;
 use super::kernel::risings::{Risings, ln_urn_rising};
+use super::kernel::splits::n_weighed;
 use super::kernel::tempered::{Allocated, Saved, Tempered};
 use super::model::problem::Problem;
 use crate::control::Observer;
@@ -112,7 +113,11 @@ impl Target for Allocations<'_> {
 
 /// Cost of a sweep of chains in lockstep.
 fn sweep_cost(problem: &Problem) -> f64 {
-    (LANES * problem.plan.n_states) as f64 * problem.total as f64
+    let weighed = |&count: &u64| {
+        if problem.is_heavy(count) { n_weighed(count) } else { count as f64 }
+    };
+    let n_weighed: f64 = problem.counts.iter().map(weighed).sum();
+    (LANES * problem.plan.n_states) as f64 * n_weighed
 }
 
 impl temper::Chains for Tempered<'_> {
@@ -188,7 +193,7 @@ const MOST_CHAINS: usize = 1024;
 
 /// Chains that each of so many ladders may have: a chain holds states, counts and their powers.
 pub(crate) fn max_chains(problem: &Problem, n_ladders: usize) -> usize {
-    let tokens = 4 * problem.total as usize * problem.n_cliques();
+    let tokens = 4 * problem.n_held() as usize;
     let chain = tokens + 12 * problem.n_rows;
     let n_groups = LADDER_BYTES / (n_ladders * LANES * chain).max(1);
     (n_groups.max(1) * LANES).min(MOST_CHAINS)

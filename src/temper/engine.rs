@@ -59,8 +59,10 @@ const FIRST_SCANS: usize = 8;
 /// Scans of a round that are run whatever they cost.
 const ANY_COST_SCANS: usize = 512;
 
-/// Rounds that are run for round trips where all else agrees.
+/// Rounds that are run for round trips where all else agrees, and the cost of all rounds, in draws of
+/// one number, up to which more of them are: some seconds.
 const EXTRA_ROUNDS: usize = 1;
+const EXTRA_COST: f64 = 5e9;
 
 /// Cost of all rounds, in draws of one number, beyond which no longer round is begun.
 const BUDGET: f64 = 4e10;
@@ -198,7 +200,8 @@ impl Course {
             let n_groups: usize = found.iter().map(|ladder| ladder.betas.len() / LANES).sum();
             let cost = 2.0 * next as f64 * n_groups as f64 * self.sweep_cost;
             let is_affordable = next <= ANY_COST_SCANS || cost <= BUDGET;
-            n_scans < options.min_scans || self.n_agreed <= EXTRA_ROUNDS && is_affordable
+            let is_worth_it = self.n_agreed <= EXTRA_ROUNDS || cost <= EXTRA_COST;
+            n_scans < options.min_scans || is_worth_it && is_affordable
         };
         self.next_scans = (goes_on && !outcome.converged).then_some(next);
     }
@@ -241,6 +244,7 @@ mod tests {
     use super::*;
     use crate::control::Stop;
     use crate::rng::{LANES, Lanes, Purpose, Rng, Stream as _, UniformLanes as _, Uniforms};
+    use crate::temper::bridge::Steps;
 
     /// V of N states of equal reference probability, moved by steps to neighbours: two modes with a
     /// valley between them.
@@ -388,6 +392,31 @@ mod tests {
         let short = temper(&target, &Options { max_scans: Some(16), ..asked }, key, &()).unwrap();
         assert_eq!(short.rounds, found.rounds[..2]);
         assert!(!short.converged);
+    }
+
+    #[test]
+    fn round_trips_are_waited_for_while_rounds_are_cheap() {
+        let found = Found {
+            steps: Steps::default(),
+            barrier: 5.0,
+            n_trips: 0,
+            betas: vec![0.0; LANES],
+            rejections: vec![0.5; LANES - 1],
+        };
+        let asked = Options { max_scans: None, ..options(0) };
+        let n_rounds = |sweep_cost: f64| {
+            let mut course = Course::new(&asked, sweep_cost);
+            while course.next_scans.is_some() {
+                course.add(&vec![found.clone(); 4]);
+            }
+            assert!(!course.outcome.converged && course.outcome.std_error() == 0.0);
+            let last = course.outcome.rounds.last().unwrap().n_scans;
+            (course.n_agreed, 2.0 * last as f64 * 4.0 * sweep_cost)
+        };
+        // A second round of all that agree, whatever it costs.
+        assert_eq!(n_rounds(1e8).0, 1 + EXTRA_ROUNDS);
+        let (n_agreed, cost) = n_rounds(1e5);
+        assert!(n_agreed > 3 && (0.5 * EXTRA_COST..=EXTRA_COST).contains(&cost), "{cost}");
     }
 
     #[test]

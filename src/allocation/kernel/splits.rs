@@ -23,6 +23,15 @@ use crate::urn::Order;
 /// Tokens in two states up to which all their divisions are weighed, in time and memory for each.
 pub(crate) const MAX_WEIGHED: i32 = 1 << 16;
 
+/// Divisions of n more tokens that take the time of their draws by strides, in √n.
+const STRIDES: f64 = 30.0;
+
+/// Divisions of the tokens of a cell that are weighed in all, about.
+pub(crate) fn n_weighed(n_tokens: u64) -> f64 {
+    let n = n_tokens as f64;
+    if n > f64::from(MAX_WEIGHED) { STRIDES * n.sqrt() } else { n }
+}
+
 /// Two states, and the first of the changes between them.
 struct Pair {
     states: [usize; 2],

@@ -209,7 +209,7 @@ impl Problem {
 
     /// States of the tokens that chains redraw one by one, and counts of those that they redraw
     /// together.
-    fn n_held(&self) -> u64 {
+    pub(crate) fn n_held(&self) -> u64 {
         let held = |&count: &u64| {
             if self.is_heavy(count) {
                 self.n_states() as u64
