@@ -281,6 +281,7 @@ trait Chain: Send + Sync {
     fn n_sweeps(&self) -> u64;
     fn parameters(&self) -> Vec<f64>;
     fn pseudo_counts(&self) -> &[f64];
+    fn n_kept(&self) -> u64;
     fn kept(&self) -> (u64, Option<Vec<f64>>);
     fn weights(&self) -> (&[f64], &[f64]);
     fn rates(&self) -> Option<&[f64]>;
@@ -304,6 +305,10 @@ where
 
     fn pseudo_counts(&self) -> &[f64] {
         self.pseudo_counts()
+    }
+
+    fn n_kept(&self) -> u64 {
+        self.kept().n
     }
 
     fn kept(&self) -> (u64, Option<Vec<f64>>) {
@@ -415,6 +420,12 @@ impl ShardedChain {
     #[getter]
     fn pseudo_counts<'py>(&self, py: Python<'py>) -> Floats<'py> {
         PyArray1::from_slice(py, self.inner.pseudo_counts())
+    }
+
+    /// Number of kept sweeps.
+    #[getter]
+    fn n_kept(&self) -> u64 {
+        self.inner.n_kept()
     }
 
     /// Number of kept sweeps, and the sum of their parameters, flat.

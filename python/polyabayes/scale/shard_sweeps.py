@@ -24,6 +24,7 @@ from polyabayes.scale.shards import HEADERS, Shard
 from polyabayes.scale.token_order import Blocks, TokenOrder, write_order
 
 __all__ = [
+    "Published",
     "ShardTraining",
     "Stamp",
     "SweepOrder",
@@ -34,6 +35,7 @@ __all__ = [
     "exposed_path",
     "inspect_shards",
     "ln_urns",
+    "read_published",
     "renumber_topics",
     "sizes_of_parts",
     "sweep_shards",
@@ -54,6 +56,10 @@ Topics = NDArray[np.uint16]
 Counts = NDArray[np.uint32]
 # Size and time of change of each file of a shard.
 Stamp = tuple[tuple[int, int], ...]
+
+
+# Words x topics: in this process an array, for workers a file.
+Published = NDArray[np.float64] | Path
 
 
 class ShardTraining(NamedTuple):
@@ -98,8 +104,8 @@ class SweepOrder(NamedTuple):
         Which start it belongs to; None for the chain.
     sweep : int
         Its number there, from 1.
-    weights : Path
-        File of phi up to the scale of each topic, (n_words, n_components).
+    weights : ndarray of shape (n_words, n_components), or Path of its file
+        Phi up to the scale of each topic.
     scale, a : ndarray of shape (n_components,)
         The scales, and the pseudo-counts of documents.
     rates : ndarray of shape (n_components,) or None
@@ -114,7 +120,7 @@ class SweepOrder(NamedTuple):
     after: str
     run: int | None
     sweep: int
-    weights: Path
+    weights: Published
     scale: NDArray[np.float64]
     a: NDArray[np.float64]
     rates: NDArray[np.float64] | None
@@ -130,6 +136,15 @@ def topics_path(training: ShardTraining, shard: Shard, state: str) -> Path:
 def exposed_path(training: ShardTraining, shard: Shard, state: str) -> Path:
     """File of the tokens of every topic by exposure in a state of the chain."""
     return training.folder / f"{shard.folder.name}.{training.name}.{state}.exposed"
+
+
+def read_published(array: Published) -> NDArray[np.float64]:
+    """The array, or that of the file, mapped."""
+    if not isinstance(array, Path):
+        return array
+    with reading(array), HEADERS:
+        mapped: NDArray[np.float64] = np.load(array, mmap_mode="r", allow_pickle=False)
+    return mapped
 
 
 def inspect_shards(
@@ -176,8 +191,7 @@ def sweep_shards(
     training: ShardTraining, numbers: Iterable[int], order: SweepOrder
 ) -> tuple[Counts, NDArray[np.uint64]]:
     """Draw the topics of the tokens of some shards; give their counts, and the tables of topics."""
-    with reading(order.weights), HEADERS:
-        weights = np.load(order.weights, mmap_mode="r", allow_pickle=False)
+    weights = read_published(order.weights)
     totals, n_tables = np.zeros(weights.shape, np.uint32), np.zeros(len(order.a), np.uint64)
     for number in numbers:
         shard = unchanged(training, number)
