@@ -205,7 +205,8 @@ class ShardedChain:
         """One sweep over all tokens and parameters."""
         n_sweeps = self.n_sweeps
         states = of_chain(n_sweeps), of_chain(n_sweeps + 1)
-        counts, n_tables = self._swept(states, None, n_sweeps + 1, self._sampler.weights())
+        sampler = self._sampler
+        counts, n_tables = self._swept(states, None, n_sweeps + 1, sampler, sampler.urns())
         with self._exposed(states[1], self._model.exposed) as exposed:
             interruption = self._sampler.advance(counts, n_tables, self._lengths, exposed)
         self._counts = counts
@@ -266,13 +267,18 @@ class ShardedChain:
         return f"shards {group[0]:,} to {group[-1]:,}"
 
     def _swept(
-        self, states: tuple[str, str], run: int | None, sweep: int, phi: tuple[Any, Any, Any, Any]
+        self,
+        states: tuple[str, str],
+        run: int | None,
+        sweep: int,
+        source: _core.ShardedChain | _core.ShardedStart,
+        urns: tuple[Any, Any, Any],
     ) -> tuple[Counts, NDArray[np.uint64]]:
         """Draw the topics of all tokens: their counts, and the tables of each topic."""
-        weights, scale, a, rates = phi
+        scale, a, rates = urns
         tables, blocked = self._model.tables and run is None, self._model.blocked
         n_tables = np.zeros(len(a), np.uint64)
-        with self._published("weights", states[1], weights) as published:
+        with self._published("weights", states[1], source) as published:
             order = SweepOrder(*states, run, sweep, published, scale, a, rates, blocked, tables)
 
             def tallied() -> Iterator[Counts]:
@@ -336,15 +342,17 @@ class ShardedChain:
 
     @contextmanager
     def _published(
-        self, name: str, state: str, array: NDArray[np.float64]
-    ) -> Iterator[NDArray[np.float64] | Path]:
-        """An array for all tasks: as it is in this process, as a file for workers."""
+        self, name: str, state: str, source: shard_sweeps.Source
+    ) -> Iterator[shard_sweeps.Published]:
+        """Topics for all tasks: where they are in this process, as a file for workers."""
         if self._workers is None:
-            yield array
+            yield source
             return
         path = self._training.folder / f"{name}.{self._training.name}.{state}.npy"
         with replacing(path) as stream:
+            array = source if isinstance(source, np.ndarray) else source.weights()
             np.save(stream, array, allow_pickle=False)
+            del array
         yield path
         path.unlink(missing_ok=True)
 
@@ -412,7 +420,7 @@ class ShardedChain:
     ) -> Counts:
         for sweep in range(done + 1, self._schedule.start_sweeps + 1):
             states = of_start(run, sweep - 1), of_start(run, sweep)
-            counts = self._swept(states, run, sweep, start.weights(counts, sweep))[0]
+            counts = self._swept(states, run, sweep, start, start.prepare(counts, sweep))[0]
             self._write_start(run, sweep, best)
         return counts
 

@@ -26,6 +26,7 @@ from polyabayes.scale.token_order import Blocks, TokenOrder, write_order
 __all__ = [
     "Published",
     "ShardTraining",
+    "Source",
     "Stamp",
     "SweepOrder",
     "TopicsReader",
@@ -58,8 +59,9 @@ Counts = NDArray[np.uint32]
 Stamp = tuple[tuple[int, int], ...]
 
 
-# Words x topics: in this process an array, for workers a file.
-Published = NDArray[np.float64] | Path
+# Words x topics: in this process an array, or where they are drawn; for workers a file.
+Source = NDArray[np.float64] | _core.ShardedChain | _core.ShardedStart
+Published = Source | Path
 
 
 class ShardTraining(NamedTuple):
@@ -104,7 +106,7 @@ class SweepOrder(NamedTuple):
         Which start it belongs to; None for the chain.
     sweep : int
         Its number there, from 1.
-    weights : ndarray of shape (n_words, n_components), or Path of its file
+    weights : ndarray of shape (n_words, n_components), or where it is
         Phi up to the scale of each topic.
     scale, a : ndarray of shape (n_components,)
         The scales, and the pseudo-counts of documents.
@@ -138,12 +140,10 @@ def exposed_path(training: ShardTraining, shard: Shard, state: str) -> Path:
     return training.folder / f"{shard.folder.name}.{training.name}.{state}.exposed"
 
 
-def read_published(array: Published) -> NDArray[np.float64]:
-    """The array, or that of the file, mapped."""
-    if not isinstance(array, Path):
-        return array
-    with reading(array), HEADERS:
-        mapped: NDArray[np.float64] = np.load(array, mmap_mode="r", allow_pickle=False)
+def read_published(path: Path) -> NDArray[np.float64]:
+    """Topics from their file, mapped."""
+    with reading(path), HEADERS:
+        mapped: NDArray[np.float64] = np.load(path, mmap_mode="r", allow_pickle=False)
     return mapped
 
 
@@ -191,8 +191,11 @@ def sweep_shards(
     training: ShardTraining, numbers: Iterable[int], order: SweepOrder
 ) -> tuple[Counts, NDArray[np.uint64]]:
     """Draw the topics of the tokens of some shards; give their counts, and the tables of topics."""
-    weights = read_published(order.weights)
-    totals, n_tables = np.zeros(weights.shape, np.uint32), np.zeros(len(order.a), np.uint64)
+    weights: Source = (
+        read_published(order.weights) if isinstance(order.weights, Path) else order.weights
+    )
+    shape = training.shards[0].n_words, len(order.a)
+    totals, n_tables = np.zeros(shape, np.uint32), np.zeros(len(order.a), np.uint64)
     for number in numbers:
         shard = unchanged(training, number)
         if topics_path(training, shard, order.after).exists():
@@ -298,7 +301,7 @@ def _sweep(
     training: ShardTraining,
     shard: Shard,
     order: SweepOrder,
-    weights: NDArray[np.float64],
+    weights: Source,
     totals: Counts,
 ) -> NDArray[np.uint64]:
     """Draw the topics of a shard's tokens and add them to `totals`; give the tables."""
