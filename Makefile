@@ -7,7 +7,7 @@ SECONDS ?= 60
 RECORD ?= target/record.json
 BASE ?= benches/records/base.json
 
-.PHONY: bench-choice bench-compare bench-fill bench-training demo dist licences semver test check test-slow fuzz audit bench bench-estimators papers docs clean
+.PHONY: bench-choice bench-compare bench-record bench-fill bench-training demo dist licences semver test check test-slow fuzz audit bench bench-estimators papers docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/built
@@ -52,9 +52,12 @@ bench: .venv/built
 	$(BIN)/python benches/interruption.py
 	$(BIN)/python benches/peers.py
 
-# Times of one thread against an earlier record: make bench-compare BASE=benches/records/base.json
-bench-compare: .venv/built
+# Times of one thread in RECORD: a base for the comparison below.
+bench-record: .venv/built
 	$(BIN)/python benches/record.py run -o $(RECORD)
+
+# Times of one thread against an earlier record: make bench-compare BASE=benches/records/base.json
+bench-compare: bench-record
 	$(BIN)/python benches/record.py compare $(BASE) $(RECORD)
 
 # The tables of the pages from the records in benches/records.

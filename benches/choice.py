@@ -6,13 +6,15 @@
 few and many topics and documents, short and long ones, topics apart and alike, equal and unequal
 weights. `tables`: count tables of known rank. One line a corpus and rival; then, for every rival,
 the share within 1 of the truth, within a tenth of it (and always within 1), the mean of
-ln(chosen / true), and processor seconds. Where no size is named, the rival is wrong. All regimes
-together are kept in benches/records.
+ln(chosen / true), and processor seconds. Where no size is named, the rival is wrong. Choices are
+kept in benches/records/runs regime by regime, so that ``--only`` measures one anew; the table in
+benches/records is made of all of them.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import time
 import warnings
@@ -22,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tomotopy
 from numpy.typing import NDArray
-from recorded import Table, save
+from recorded import RECORDS, Table, machine, save
 from scipy.optimize import linear_sum_assignment
 from sklearn.decomposition import NMF
 from sklearn.decomposition import LatentDirichletAllocation as SklearnLDA
@@ -58,6 +60,7 @@ REGIMES = {
     "unequal": Regime(unequal=True),
 }
 N_WORDS = 300
+RUNS = RECORDS / "runs"
 
 
 def drawn(regime: Regime, seed: int) -> pb.Corpus:
@@ -162,32 +165,49 @@ def of_fits(corpus: pb.Corpus, sizes: list[int]) -> dict[str, tuple[int, float]]
 
 
 def topics(n_repeats: int, only: str | None) -> None:
-    """Corpora with a known number of topics."""
+    """Corpora with a known number of topics; the table once all regimes are there."""
+    for name in REGIMES if only is None else (only,):
+        choices = topics_of(name, n_repeats)
+        RUNS.mkdir(exist_ok=True)
+        path = RUNS / f"choice-topics-{name.replace(' ', '-')}.json"
+        path.write_text(json.dumps(machine() | {"regime": name, "choices": choices}, indent=1))
+    kept = [json.loads(path.read_text()) for path in sorted(RUNS.glob("choice-topics-*.json"))]
+    if {run["regime"] for run in kept} != set(REGIMES):
+        return
     found: dict[str, list[tuple[int, int, float]]] = {}
-    for name, regime in REGIMES.items():
-        for seed in range(n_repeats if only in (None, name) else 0):
-            corpus = drawn(regime, seed)
-            sizes = grid(3 * regime.n_topics)
-            choice, seconds = timed(
-                lambda corpus=corpus: pb.choose_n_components(
-                    pb.LatentDirichletAllocation(learn_priors=True), corpus, random_state=0
-                )
+    for run in kept:
+        for rival, rows in run["choices"].items():
+            found.setdefault(rival, []).extend(map(tuple, rows))
+    dates = sorted(run["date"] for run in kept)
+    told = f"{dates[0]} to {dates[-1]}, {kept[0]['machine']}; polyabayes {kept[0]['polyabayes']}."
+    save(summary("topics", found), note=told)
+
+
+def topics_of(name: str, n_repeats: int) -> dict[str, list[tuple[int, int, float]]]:
+    """Choices of every rival for the corpora of a regime."""
+    found: dict[str, list[tuple[int, int, float]]] = {}
+    regime = REGIMES[name]
+    for seed in range(n_repeats):
+        corpus = drawn(regime, seed)
+        sizes = grid(3 * regime.n_topics)
+        choice, seconds = timed(
+            lambda corpus=corpus: pb.choose_n_components(
+                pb.LatentDirichletAllocation(learn_priors=True), corpus, random_state=0
             )
-            note(found, name, "`best`", regime.n_topics, choice.best, seconds)
-            note(found, name, "`recommended`", regime.n_topics, choice.recommended, seconds)
-            covers = regime.n_topics in choice.equally_good or choice.best == regime.n_topics
-            print(f"{'':<10} equally good {choice.equally_good}: truth {'in' if covers else 'out'}")
-            for rival, work in {
-                "scikit-learn, perplexity of held-out documents": by_scikit_learn,
-                "tomotopy, HDP": by_hdp,
-            }.items():
-                size, seconds = timed(lambda work=work, c=corpus, s=sizes: work(c, s))
-                note(found, name, rival, regime.n_topics, size, seconds)
-            for rival, (size, seconds) in of_fits(corpus, sizes).items():
-                note(found, name, rival, regime.n_topics, size, seconds)
-    table = summary("topics", found)
-    if only is None:
-        save(table)
+        )
+        note(found, name, "`best`", regime.n_topics, choice.best, seconds)
+        note(found, name, "`recommended`", regime.n_topics, choice.recommended, seconds)
+        covers = regime.n_topics in choice.equally_good or choice.best == regime.n_topics
+        print(f"{'':<10} equally good {choice.equally_good}: truth {'in' if covers else 'out'}")
+        for rival, work in {
+            "scikit-learn, perplexity of held-out documents": by_scikit_learn,
+            "tomotopy, HDP": by_hdp,
+        }.items():
+            size, seconds = timed(lambda work=work, c=corpus, s=sizes: work(c, s))
+            note(found, name, rival, regime.n_topics, size, seconds)
+        for rival, (size, seconds) in of_fits(corpus, sizes).items():
+            note(found, name, rival, regime.n_topics, size, seconds)
+    return found
 
 
 def note(

@@ -190,7 +190,7 @@ def filled(text: str, records: Path = RECORDS) -> str:
 
 def pages() -> list[Path]:
     """Pages with tables of records."""
-    found = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    found = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [page for page in found if "<!-- record: " in page.read_text(encoding="utf-8")]
 
 

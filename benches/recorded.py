@@ -55,9 +55,10 @@ def machine() -> dict[str, Any]:
     }
 
 
-def save(table: Table, folder: Path = RECORDS) -> None:
-    """Keep a table in a file of its own."""
-    record = machine() | {
+def save(table: Table, folder: Path = RECORDS, *, note: str | None = None) -> None:
+    """Keep a table in a file of its own; a note stands for machine and date of several runs."""
+    made = machine() if note is None else {"note": note}
+    record = made | {
         "command": table.command,
         "columns": table.columns,
         "rows": table.rows,

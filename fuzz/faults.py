@@ -314,11 +314,29 @@ def limit_files(n_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, resource.RLIM_INFINITY))
 
 
+def record(outcomes: Counter[str], options: str) -> None:
+    """Keep the rounds by what came of them, for the page."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "benches"))
+    from recorded import Table, save
+
+    columns = {"what came of it": "s", "rounds": ",", "work": "s"}
+    table = Table("faults", f"python fuzz/faults.py {options} --record", columns)
+    by_end: dict[str, Counter[str]] = {}
+    for outcome, count in outcomes.items():
+        work, end = outcome.split(": ", 1)
+        by_end.setdefault(end, Counter())[work] += count
+    for end, works in sorted(by_end.items()):
+        told = ", ".join(f"{work} {count}" for work, count in sorted(works.items()))
+        table.add(end, works.total(), told)
+    save(table)
+
+
 def main() -> int:
     """Run the rounds; ends with status 1 where one is bad."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--record", action="store_true", help="keep the numbers for SECURITY.md")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     rng = random.Random(options.seed)
@@ -342,6 +360,8 @@ def main() -> int:
         print(f"{count:>6}  {outcome}")
     n_bad = sum(count for outcome, count in outcomes.items() if ": BAD" in outcome)
     print(f"{outcomes.total()} rounds, {n_bad} bad")
+    if options.record:
+        record(outcomes, f"--rounds {options.rounds} --seed {options.seed}")
     return 1 if n_bad else 0
 
 

@@ -3,6 +3,8 @@
     python fuzz/fuzz.py --inputs 1000000 [--seed 0] [--processes 2]
     python fuzz/fuzz.py --seconds 60
 
+``--record`` keeps the numbers for SECURITY.md in benches/records.
+
 A child makes small valid files, changes them with regard to their structure (numbers, lines, arrays
 of archives, headers, checksums, operations of pickles), and reads them, thousands in one process
 under a limit of memory. The parent counts what comes of it. It ends with status 1 and keeps the
@@ -173,6 +175,31 @@ class Hunt:
         print(f"{case}: {outcome} -> {path}", flush=True)
 
 
+def record(hunt: Hunt, options: str, seconds: float) -> None:
+    """Keep the numbers of a hunt for the page."""
+    sys.path.insert(0, str(HERE.parent / "benches"))
+    from recorded import Table, save
+
+    table = Table(
+        "fuzz",
+        f"python fuzz/fuzz.py {options} --record",
+        {
+            "inputs": ",",
+            "kinds of file": ",",
+            "read": ",",
+            "refused": ",",
+            "deaths, hangs, other exceptions, damage unnoticed": ",",
+            "minutes": ",.0f",
+        },
+    )
+    outcomes = hunt.outcomes
+    kinds = {outcome.split(": ")[0] for outcome in outcomes}
+    n_read = sum(n for outcome, n in outcomes.items() if outcome.endswith(": read"))
+    n_refused = outcomes.total() - n_read - hunt.n_found
+    table.add(outcomes.total(), len(kinds), n_read, n_refused, hunt.n_found, seconds / 60)
+    save(table)
+
+
 def main() -> int:
     """Fuzz as long as asked for; the number of inputs by outcome is printed at the end."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -180,6 +207,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
     seconds = options.seconds or (60.0 if options.inputs == sys.maxsize else 1e9)
     start = time.monotonic()
@@ -189,6 +217,8 @@ def main() -> int:
         print(f"{count:>9,}  {outcome}")
     taken = time.monotonic() - start
     print(f"{hunt.outcomes.total():,} inputs in {taken:,.0f} s, {hunt.n_found} findings")
+    if options.record:
+        record(hunt, f"--inputs {options.inputs} --seed {options.seed}", taken)
     return 1 if hunt.n_found else 0
 
 

@@ -269,16 +269,22 @@ def abalone(size: Size) -> Iterator[Row]:
 
 
 def abalone_age(size: Size) -> Iterator[Row]:
-    """Distribution of the rings' level given each hidden level, rank 3."""
+    """Distribution of the rings' level given each hidden level, the largest first; rank 3."""
     frame = pd.read_csv(DATA / "abalone.csv").head(size.pick(300, 4_177))
     data = pb.discretise(frame, ABALONE, 5, factors=["sex"], random_state=0)
     model = Model.cp(["sex", *ABALONE], 3, concentration=1.0)
-    found = model.decompose(data, "vb", random_state=0)
-    table = found.tables["rings"]
     labels = data.labels[data.axes.index("rings")]
-    for level, column in enumerate(table.reshape(len(labels), -1).T):
-        for label, probability in zip(labels, column, strict=True):
-            yield {"hidden level": f"{level}", "rings": label, "probability": probability}
+    for method, options in (("vb", {}), ("tempered", size.pick({"n_samples": 64}, {}))):
+        tables = model.decompose(data, method, random_state=0, **options).tables
+        largest_first = np.argsort(-tables["r"])
+        for level, column in enumerate(tables["rings"][:, largest_first].T):
+            for label, probability in zip(labels, column, strict=True):
+                yield {
+                    "method": method,
+                    "hidden level": f"{level}",
+                    "rings": label,
+                    "probability": probability,
+                }
 
 
 def letters(n_tokens: int) -> NDArray[np.int64]:
@@ -404,7 +410,14 @@ FIGURES = [
         **EVIDENCE,
     ),
     Figure(
-        "bam", "fig13", "Rings by hidden level", abalone_age, "rings", "probability", "hidden level"
+        "bam",
+        "fig13",
+        "Rings by hidden level",
+        abalone_age,
+        "rings",
+        "probability",
+        "hidden level",
+        "method",
     ),
     Figure(
         "bam",

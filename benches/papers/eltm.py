@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benches.papers.figure import PARTS, Figure, Row, Size, mean_and_error
+from benches.papers.figure import PARTS, Figure, Row, Size, mean_and_error, once
 from numpy.typing import NDArray
 
 import polyabayes as pb
@@ -103,8 +104,8 @@ def choice(size: Size) -> Iterator[Row]:
     The small form has fewer words and documents. Training that was cut goes on from its folder.
     """
     sets = size.pick([(10, 500)], [(10, 28_251), (10, 5_000), (40, 28_251)])
-    trained_on = size.pick((100, 300), (1_000, 4_000, 10_000, 40_000), (1_000, 10_000))
-    n_sweeps = size.pick(150, 500, 200)
+    trained_on = size.pick((100, 300), (1_000, 4_000, 10_000, 40_000), (1_000, 10_000, 40_000))
+    most_sweeps = size.pick(150, 500, 200)
     n_held_out = size.pick(30, 10_000, 100)
     for true, n_words in sets:
         data = pb.datasets.make_lda_corpus(
@@ -118,25 +119,41 @@ def choice(size: Size) -> Iterator[Row]:
         counts = data.corpus.counts
         held_out = counts[trained_on[-1] :]
         for n_train in trained_on:
+            n_sweeps = size.pick(
+                most_sweeps, most_sweeps, 100 if n_train == 40_000 else most_sweeps
+            )
             coarse = (true // 2, true, 2 * true)
             fine = (true // 2, true * 4 // 5, true, true * 5 // 4, 2 * true)
             for n_topics in size.pick(coarse, fine, fine if n_train == 1_000 else coarse):
-                folder = f"{true}-{n_words}-{n_train}-{n_topics}-{n_sweeps}"
-                lda = pb.LatentDirichletAllocation(
-                    n_topics,
-                    learn_priors=True,
-                    max_iter=n_sweeps,
-                    random_state=0,
-                    checkpoint=None if size is Size.SMALL else PARTS / "eltm-fig3-5" / folder,
-                    checkpoint_every=50,
-                ).fit(counts[:n_train])
-                for row in scores(lda, held_out):
+                name = f"{true}-{n_words}-{n_train}-{n_topics}-{n_sweeps}"
+                folder = None if size is Size.SMALL else PARTS / "eltm-fig3-5" / name
+                for row in of_model(n_topics, n_sweeps, counts[:n_train], held_out, folder):
                     yield {
                         "set": f"K = {true}, {n_words:,} words",
                         "trained on": n_train,
                         "K": n_topics,
+                        "line": f"{row['method']}, {n_train:,} documents",
                         **row,
                     }
+
+
+def of_model(
+    n_topics: int, n_sweeps: int, documents: Any, held_out: Any, folder: Path | None
+) -> list[Row]:
+    """Train a model and score it; what was done before a break is in the folder."""
+
+    def compute() -> list[Row]:
+        lda = pb.LatentDirichletAllocation(
+            n_topics,
+            learn_priors=True,
+            max_iter=n_sweeps,
+            random_state=0,
+            checkpoint=folder,
+            checkpoint_every=50,
+        ).fit(documents)
+        return [*scores(lda, held_out)]
+
+    return once(None if folder is None else folder.with_suffix(".json"), compute)
 
 
 def times(size: Size) -> Iterator[Row]:
@@ -205,10 +222,10 @@ FIGURES = [
         choice,
         "K",
         "nats a token",
-        "method",
-        "trained on",
+        "line",
+        "set",
         "error",
-        middle="trained on 1,000 and 10,000 documents, 200 sweeps; 100 held out",
+        middle="trained on 1,000 and 10,000 documents, 200 sweeps, on 40,000, 100; 100 held out",
     ),
     Figure(
         "eltm",

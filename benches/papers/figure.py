@@ -152,6 +152,18 @@ class Figure:
         plt.close(figure)
 
 
+def once(path: Path | None, compute: Callable[[], T]) -> T:
+    """A result that JSON has, from its file where that is there; without a path computed anew."""
+    if path is None:
+        return compute()
+    if not path.exists():
+        found = json.dumps(compute())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(found)
+    result: T = json.loads(path.read_text())
+    return result
+
+
 def _plain(value: Any) -> Any:
     """A value that JSON has: seven digits, and null for what is not finite."""
     if isinstance(value, (float, np.floating)):

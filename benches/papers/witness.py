@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from benches.papers.figure import DATA, PARTS, Figure, Row, Size, mean_and_error
+from benches.papers.figure import DATA, PARTS, Figure, Row, Size, mean_and_error, once
 from scipy.sparse import csr_matrix
 
 import polyabayes as pb
@@ -62,7 +62,8 @@ def cora(size: Size) -> Iterator[Row]:
         kept = Path(passing) if size is Size.SMALL else PARTS / "witness-fig3-5"
         for n_steps, fold in itertools.product(steps, range(n_folds)):
             train, test = counts[fold_of != fold], counts[fold_of == fold]
-            for *key, value in after(n_steps, train, test, kept, fold):
+            search = partial(bounds_of_fold, train, test, n_steps, kept / f"{fold}")
+            for *key, value in once(kept / f"{fold}-{n_steps}.json", search):
                 found.setdefault(tuple(key), []).append(value)
     for (mean, n_steps, quantity), values in found.items():
         value, error = mean_and_error(values)
@@ -75,19 +76,11 @@ def cora(size: Size) -> Iterator[Row]:
         }
 
 
-def after(n_steps: int, train: csr_matrix, test: csr_matrix, kept: Path, fold: int) -> Any:
-    """Bounds of a fold after so many steps: from their file, or from a search that goes on."""
-    path = kept / f"{fold}-{n_steps}.json"
-    if not path.exists():
-        found = [*bounds_of_fold(train, test, n_steps, kept / f"{fold}")]
-        path.write_text(json.dumps(found))
-    return json.loads(path.read_text())
-
-
 def bounds_of_fold(
     train: csr_matrix, test: csr_matrix, n_steps: int, folder: Path
-) -> Iterator[tuple[int, int, str, float]]:
+) -> list[tuple[int, int, str, float]]:
     """Nats a token of a fold after so many steps: our bounds, the paper's, and the best model."""
+    found = []
     for kind in ("witness", "paper"):
         search = pb.WitnessSearch(
             pb.LatentDirichletAllocation(fit_method="em", max_iter=20, random_state=0),
@@ -103,11 +96,14 @@ def bounds_of_fold(
             under = search.under(pb.priors.Poisson(mean, shift=1))
             row, predicted = under.bounds_.row(-1), under.predictive_bounds(test)
             for side in ("lower", "upper"):
-                yield mean, n_steps, f"ln p(y), {kind}, {side}", row[side] / train.sum()
+                value = row[side] / train.sum()
+                found.append((mean, n_steps, f"ln p(y), {kind}, {side}", value))
                 value = getattr(predicted, side) / test.sum()
-                yield mean, n_steps, f"ln p(y' given y), {kind}, {side}", value
+                found.append((mean, n_steps, f"ln p(y' given y), {kind}, {side}", value))
             if kind == "witness":
-                yield mean, n_steps, "ln p(y' given y), best size", predicted.best / test.sum()
+                value = predicted.best / test.sum()
+                found.append((mean, n_steps, "ln p(y' given y), best size", value))
+    return found
 
 
 FIGURES = [

@@ -28,8 +28,26 @@ type Table<'py> = Bound<'py, PyArray2<f64>>;
 type Topics<'py> = Bound<'py, PyArray1<u16>>;
 type Numbers<'py> = Bound<'py, PyArray1<u32>>;
 
-/// φ up to the scale of each topic (V, K), the scales, the pseudo-counts and perhaps the rates.
-type Weights<'py> = (Table<'py>, Floats<'py>, Floats<'py>, Option<Floats<'py>>);
+/// The scales of φ, the pseudo-counts of documents and perhaps the rates.
+type Urns<'py> = (Floats<'py>, Floats<'py>, Option<Floats<'py>>);
+
+/// φ up to the scale of each topic, word-major: an array, or where it is drawn.
+#[derive(FromPyObject)]
+pub(crate) enum Weights<'py> {
+    Array(PyReadonlyArray2<'py, f64>),
+    Chain(PyRef<'py, ShardedChain>),
+    Start(PyRef<'py, ShardedStart>),
+}
+
+impl Weights<'_> {
+    fn as_slice(&self) -> PyResult<&[f64]> {
+        match self {
+            Weights::Array(weights) => Ok(weights.as_slice()?),
+            Weights::Chain(chain) => Ok(chain.inner.weights().0),
+            Weights::Start(start) => Ok(start.inner.weights().0),
+        }
+    }
+}
 
 /// Words x topics, as they are in memory.
 fn table<'py>(py: Python<'py>, values: &[f64], n_topics: usize) -> PyResult<Table<'py>> {
@@ -95,7 +113,7 @@ pub(crate) fn sweep_part<'py>(
     py: Python<'py>,
     blocks: Blocks<'py>,
     mut topics: PyReadwriteArray1<'py, u16>,
-    weights: PyReadonlyArray2<'py, f64>,
+    weights: Weights<'py>,
     scale: PyReadonlyArray1<'py, f64>,
     a: PyReadonlyArray1<'py, f64>,
     rates: Option<PyReadonlyArray1<'py, f64>>,
@@ -221,19 +239,25 @@ impl ShardedStart {
         PyFirstTopics(self.inner.first_topics())
     }
 
-    /// φ up to the scale of each topic (V, K), the scales and the pseudo-counts for a sweep; no rates.
-    fn weights<'py>(
+    /// Sets φ for the sweep of this number; the scales and the pseudo-counts, no rates.
+    fn prepare<'py>(
         &mut self,
         py: Python<'py>,
         counts: PyReadonlyArray2<'py, u32>,
         sweep: u64,
-    ) -> PyResult<Weights<'py>> {
+    ) -> PyResult<Urns<'py>> {
         let (inner, counts) = (&mut self.inner, counts.as_slice()?);
         let prepare = |_: &detach::Watch| inner.prepare(counts, sweep);
         detach::run(py, self.n_jobs, None, prepare)?.uninterrupted()?;
-        let (weights, scale, a) = self.inner.weights();
+        let (_, scale, a) = self.inner.weights();
         let floats = |values| PyArray1::from_slice(py, values);
-        Ok((table(py, weights, a.len())?, floats(scale), floats(a), None))
+        Ok((floats(scale), floats(a), None))
+    }
+
+    /// φ up to the scale of each topic, (V, K).
+    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Table<'py>> {
+        let (weights, _, a) = self.inner.weights();
+        table(py, weights, a.len())
     }
 
     /// The number that each topic has after all mergers.
@@ -281,6 +305,7 @@ trait Chain: Send + Sync {
     fn n_sweeps(&self) -> u64;
     fn parameters(&self) -> Vec<f64>;
     fn pseudo_counts(&self) -> &[f64];
+    fn n_kept(&self) -> u64;
     fn kept(&self) -> (u64, Option<Vec<f64>>);
     fn weights(&self) -> (&[f64], &[f64]);
     fn rates(&self) -> Option<&[f64]>;
@@ -304,6 +329,10 @@ where
 
     fn pseudo_counts(&self) -> &[f64] {
         self.pseudo_counts()
+    }
+
+    fn n_kept(&self) -> u64 {
+        self.kept().n
     }
 
     fn kept(&self) -> (u64, Option<Vec<f64>>) {
@@ -417,19 +446,30 @@ impl ShardedChain {
         PyArray1::from_slice(py, self.inner.pseudo_counts())
     }
 
+    /// Number of kept sweeps.
+    #[getter]
+    fn n_kept(&self) -> u64 {
+        self.inner.n_kept()
+    }
+
     /// Number of kept sweeps, and the sum of their parameters, flat.
     fn kept<'py>(&self, py: Python<'py>) -> (u64, Option<Floats<'py>>) {
         let (n, sum) = self.inner.kept();
         (n, sum.map(|sum| PyArray1::from_vec(py, sum)))
     }
 
-    /// φ up to the scale of each topic (V, K), the scales, the pseudo-counts, and the rates where
-    /// documents have exposures, for the next sweep.
-    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Weights<'py>> {
-        let (weights, scale) = self.inner.weights();
+    /// The scales of φ, the pseudo-counts, and the rates where documents have exposures, for the next
+    /// sweep.
+    fn urns<'py>(&self, py: Python<'py>) -> Urns<'py> {
         let floats = |values| PyArray1::from_slice(py, values);
         let rates = self.inner.rates().map(floats);
-        Ok((table(py, weights, scale.len())?, floats(scale), self.pseudo_counts(py), rates))
+        (floats(self.inner.weights().1), self.pseudo_counts(py), rates)
+    }
+
+    /// φ up to the scale of each topic, (V, K).
+    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Table<'py>> {
+        let (weights, scale) = self.inner.weights();
+        table(py, weights, scale.len())
     }
 
     /// Takes up a sweep over all tokens; gives the exception, if any, that came meanwhile.

@@ -148,7 +148,10 @@ class Decomposition:
 
     @cached_property
     def fitted_counts(self) -> Floats:
-        """Expected counts of the non-zero cells of the data, shape (n_cells,)."""
+        """Expected counts of the non-zero cells, shape (n_cells,), in the order of the tensor's.
+
+        :meth:`reconstruction` has those of all cells, in the shape of the data.
+        """
         return self._fit(self.tensor.coordinates)
 
     @cached_property

@@ -167,6 +167,7 @@ class ShardedChain:
         self._workers: Workers | None = None
         self._chain: _core.ShardedChain | None = None
         self._counts: Counts = np.zeros((0, 0), np.uint32)
+        self._n_kept = 0
 
     @contextmanager
     def ready(self) -> Iterator[int]:
@@ -204,7 +205,8 @@ class ShardedChain:
         """One sweep over all tokens and parameters."""
         n_sweeps = self.n_sweeps
         states = of_chain(n_sweeps), of_chain(n_sweeps + 1)
-        counts, n_tables = self._swept(states, None, n_sweeps + 1, self._sampler.weights())
+        sampler = self._sampler
+        counts, n_tables = self._swept(states, None, n_sweeps + 1, sampler, sampler.urns())
         with self._exposed(states[1], self._model.exposed) as exposed:
             interruption = self._sampler.advance(counts, n_tables, self._lengths, exposed)
         self._counts = counts
@@ -265,31 +267,36 @@ class ShardedChain:
         return f"shards {group[0]:,} to {group[-1]:,}"
 
     def _swept(
-        self, states: tuple[str, str], run: int | None, sweep: int, phi: tuple[Any, Any, Any, Any]
+        self,
+        states: tuple[str, str],
+        run: int | None,
+        sweep: int,
+        source: _core.ShardedChain | _core.ShardedStart,
+        urns: tuple[Any, Any, Any],
     ) -> tuple[Counts, NDArray[np.uint64]]:
         """Draw the topics of all tokens: their counts, and the tables of each topic."""
-        weights, scale, a, rates = phi
-        path = self._training.folder / f"weights.{self._training.name}.{states[1]}.npy"
-        with replacing(path) as stream:
-            np.save(stream, weights, allow_pickle=False)
-        tables = self._model.tables and run is None
-        blocked = self._model.blocked
-        order = SweepOrder(*states, run, sweep, path, scale, a, rates, blocked, tables)
-        totals, n_tables = np.zeros(weights.shape, np.uint32), np.zeros(len(a), np.uint64)
-        for counts, of_group in self._run(shard_sweeps.sweep_shards, order):
-            totals += counts
-            n_tables += of_group
-        path.unlink(missing_ok=True)
-        return self._checked(totals), n_tables
+        scale, a, rates = urns
+        tables, blocked = self._model.tables and run is None, self._model.blocked
+        n_tables = np.zeros(len(a), np.uint64)
+        with self._published("weights", states[1], source) as published:
+            order = SweepOrder(*states, run, sweep, published, scale, a, rates, blocked, tables)
+
+            def tallied() -> Iterator[Counts]:
+                for counts, of_group in self._run(shard_sweeps.sweep_shards, order):
+                    np.add(n_tables, of_group, out=n_tables)
+                    yield counts
+
+            return self._total(tallied()), n_tables
 
     def _counted(self, state: str, n_topics: int) -> Counts:
-        totals = np.zeros((self._shards.n_words, n_topics), np.uint32)
-        for counts in self._run(shard_sweeps.count_topics, state, n_topics):
-            totals += counts
-        return self._checked(totals)
+        return self._total(self._run(shard_sweeps.count_topics, state, n_topics))
 
-    def _checked(self, totals: Counts) -> Counts:
-        """The counts, whose sum tells whether one of them has overflown."""
+    def _total(self, parts: Iterator[Counts]) -> Counts:
+        """The sum of counts, which itself tells whether one of them has overflown."""
+        # Arrays that have travelled may be unaligned, or not for writing.
+        totals: Counts = np.require(next(parts), np.uint32, ["C", "A", "W"])
+        for counts in parts:
+            totals += counts
         if int(totals.sum(dtype=np.uint64)) != self._shards.n_tokens:
             raise BudgetExceededError(
                 f"a word has more than {_MOST_COUNTED:,} tokens in one topic: leave the most "
@@ -324,7 +331,7 @@ class ShardedChain:
         """Go on from the state, or find the topics to start from."""
         header, arrays = self._read()
         if header is None or header["phase"] == "start":
-            self._begin(self._start(header, arrays))
+            self._begin(self._start(header))
             return
         if header["sweep"] > self._schedule.max_iter:
             raise InvalidArgumentError(
@@ -332,6 +339,22 @@ class ShardedChain:
                 f"{self._schedule.max_iter:,}"
             )
         self._go_on(header, arrays)
+
+    @contextmanager
+    def _published(
+        self, name: str, state: str, source: shard_sweeps.Source
+    ) -> Iterator[shard_sweeps.Published]:
+        """Topics for all tasks: where they are in this process, as a file for workers."""
+        if self._workers is None:
+            yield source
+            return
+        path = self._training.folder / f"{name}.{self._training.name}.{state}.npy"
+        with replacing(path) as stream:
+            array = source if isinstance(source, np.ndarray) else source.weights()
+            np.save(stream, array, allow_pickle=False)
+            del array
+        yield path
+        path.unlink(missing_ok=True)
 
     def _begin(self, counts: Counts) -> None:
         """Take up the topics of a start."""
@@ -341,30 +364,36 @@ class ShardedChain:
 
     def _go_on(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Take up what :meth:`_write_chain` wrote."""
-        kept = header["n_kept"], arrays.get("kept_sum")
-        state = (header["sweep"], arrays["parameters"].tolist(), *kept)
-        self._counts = arrays["counts"]
+        n_kept, kept_sum = header["n_kept"], None
+        if n_kept:
+            kept_sum = read_arrays(self._kept_path(n_kept))[1]["kept_sum"]
+        self._n_kept = n_kept
+        state = (header["sweep"], arrays["parameters"].tolist(), n_kept, kept_sum)
+        n_topics = len(self._model.alpha)
+        self._counts = self._counted(of_chain(header["sweep"]), n_topics)
         self._chain = self._new_chain(state)
 
     def _new_chain(self, state: Any) -> _core.ShardedChain:
         assert self._model.chain is not None
         return self._model.chain(counts=self._counts, state=state)
 
-    def _start(self, header: dict[str, Any] | None, arrays: dict[str, NDArray[Any]]) -> Counts:
+    def _start(self, header: dict[str, Any] | None) -> Counts:
         """Find the topics of all tokens from which to train: the counts of the best start."""
-        run, sweep, counts, best = 0, 0, None, None
+        run, sweep, best = 0, None, None
         if header is not None:
-            run, sweep, counts = header["run"], header["sweep"], arrays["counts"]
-            if "best" in arrays:
-                best = BestStart(header["best_run"], header["best_value"], arrays["best"])
+            run, sweep = header["run"], header["sweep"]
+            if "best_run" in header:
+                counts = self._counted(of_start(header["best_run"]), len(self._model.alpha))
+                best = BestStart(header["best_run"], header["best_value"], counts)
         for number in range(run, self._schedule.n_init):
             start = self._new_start(number)
-            if counts is None:
+            if sweep is None:
                 counts, sweep = self._first_topics(start, number), 0
-                self._write_start(number, sweep, counts, best)
+                self._write_start(number, sweep, best)
+            else:
+                counts = self._counted(of_start(number, sweep), start.n_topics)
             counts = self._sweep_start(start, number, sweep, counts, best)
-            best = self._merged(start, number, counts, best)
-            counts = None
+            best, sweep = self._merged(start, number, counts, best), None
         assert best is not None
         numbers = start.numbers_by_size(best.counts.sum(axis=0, dtype=np.uint64))
         self._renumber(of_start(best.run), of_chain(0), numbers)
@@ -391,8 +420,8 @@ class ShardedChain:
     ) -> Counts:
         for sweep in range(done + 1, self._schedule.start_sweeps + 1):
             states = of_start(run, sweep - 1), of_start(run, sweep)
-            counts = self._swept(states, run, sweep, start.weights(counts, sweep))[0]
-            self._write_start(run, sweep, counts, best)
+            counts = self._swept(states, run, sweep, start, start.prepare(counts, sweep))[0]
+            self._write_start(run, sweep, best)
         return counts
 
     def _merged(
@@ -417,30 +446,36 @@ class ShardedChain:
         for name, expected in self._identity.items():
             refuse_other(self._path, "run", name, header.get(name), expected)
         names = {"phase", "run", "sweep", "n_kept"}
-        if not names <= header.keys() or not arrays.keys() & {"counts", "topics"}:
+        if not names <= header.keys():
             raise FileFormatError(f"{self._path} does not hold a whole state: delete it")
         return header, arrays
 
-    def _write_start(self, run: int, sweep: int, counts: Counts, best: BestStart | None) -> None:
+    def _write_start(self, run: int, sweep: int, best: BestStart | None) -> None:
         header: dict[str, Any] = {"phase": "start", "run": run, "sweep": sweep, "n_kept": 0}
-        arrays: dict[str, NDArray[Any]] = {"counts": counts}
         kept = {f"{of_start(run, sweep)}.topics"}
         if best is not None:
             header |= {"best_run": best.run, "best_value": best.value}
-            arrays["best"] = best.counts
             kept.add(f"{of_start(best.run)}.topics")
-        self._write(header, arrays, kept)
+        self._write(header, {}, kept)
 
     def _write_chain(self) -> None:
-        n_kept, kept_sum = self._sampler.kept()
+        n_kept, before = self._sampler.n_kept, self._n_kept
+        if n_kept != before:
+            _, kept_sum = self._sampler.kept()
+            assert kept_sum is not None
+            write_arrays(self._kept_path(n_kept), {}, {"kept_sum": kept_sum})
         header = {"phase": "chain", "run": 0, "sweep": self.n_sweeps, "n_kept": n_kept}
-        arrays: dict[str, NDArray[Any]] = {
-            "counts": self._counts,
-            "parameters": self.parameters,
-        }
-        if kept_sum is not None:
-            arrays["kept_sum"] = kept_sum
+        arrays = {"parameters": self.parameters}
         self._write(header, arrays, {f"{of_chain(self.n_sweeps)}.topics"})
+        if n_kept != before:
+            self._n_kept = n_kept
+            for path in self._training.folder.glob(self._kept_path(0).with_suffix(".*").name):
+                if path != self._kept_path(n_kept):
+                    path.unlink(missing_ok=True)
+
+    def _kept_path(self, n_kept: int) -> Path:
+        """File of the sum over so many kept sweeps."""
+        return self._training.folder / f"kept.{self._training.name}.{n_kept}"
 
     def _write(
         self, header: dict[str, Any], arrays: dict[str, NDArray[Any]], kept: set[str]

@@ -6,10 +6,7 @@ factors of a word are sums over all documents in order: tasks add them for some 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +14,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes import _core
-from polyabayes._support.files import replacing
 from polyabayes.models.sharded import ShardedChain, ShardedState, of_chain
 from polyabayes.scale import shard_weights
 
@@ -48,9 +44,9 @@ class ShardedUpdates(ShardedChain):
         """One update of the topics, then one of the weights of all documents."""
         states = of_chain(self._n_updates), of_chain(self._n_updates + 1)
         factors, n_jobs = np.zeros_like(self._topics), self._training.n_jobs
-        with self._topics_file(states[0]) as path:
+        with self._published("topics", states[0], self._topics) as published:
             slices = self._slices()
-            tasks = ((words, states[0], path) for words in slices)
+            tasks = ((words, states[0], published) for words in slices)
             named = [f"words {first:,} to {last:,}" for first, last in slices]
             found = self._tasks(shard_weights.add_factors, tasks, named.__getitem__)
             for number, of_words in found:
@@ -60,8 +56,8 @@ class ShardedUpdates(ShardedChain):
         del factors
         self._topics, before = topics, self._topics
         try:
-            with self._topics_file(states[1]) as path:
-                for _ in self._run(shard_weights.update_weights, *states, path):
+            with self._published("topics", states[1], self._topics) as published:
+                for _ in self._run(shard_weights.update_weights, *states, published):
                     pass
         except BaseException:
             self._topics = before
@@ -80,8 +76,8 @@ class ShardedUpdates(ShardedChain):
     def _sums(self) -> tuple[float, NDArray[np.float64]]:
         state, ln_joint = of_chain(self._n_updates), 0
         n_tokens = [0] * self._topics.shape[1]
-        with self._topics_file(state) as path:
-            for ln_part, of_topics in self._run(shard_weights.sums_of_weights, state, path):
+        with self._published("topics", state, self._topics) as published:
+            for ln_part, of_topics in self._run(shard_weights.sums_of_weights, state, published):
                 ln_joint += ln_part
                 n_tokens = [sum(pair) for pair in zip(n_tokens, of_topics, strict=True)]
         values = np.array([_core.exact_value(total) for total in n_tokens])
@@ -92,15 +88,6 @@ class ShardedUpdates(ShardedChain):
         n_words, n_tasks = len(self._topics), min(len(self._groups), len(self._topics))
         ends = [number * n_words // n_tasks for number in range(n_tasks + 1)]
         return list(pairwise(ends))
-
-    @contextmanager
-    def _topics_file(self, state: str) -> Iterator[Path]:
-        """A file of the topics, which all workers read."""
-        path = self._training.folder / f"topics.{self._training.name}.{state}.npy"
-        with replacing(path) as stream:
-            np.save(stream, self._topics, allow_pickle=False)
-        yield path
-        path.unlink(missing_ok=True)
 
     def _begin(self, counts: NDArray[np.uint32]) -> None:
         """Weights and topics by the topics of tokens."""

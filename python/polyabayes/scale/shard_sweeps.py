@@ -24,7 +24,9 @@ from polyabayes.scale.shards import HEADERS, Shard
 from polyabayes.scale.token_order import Blocks, TokenOrder, write_order
 
 __all__ = [
+    "Published",
     "ShardTraining",
+    "Source",
     "Stamp",
     "SweepOrder",
     "TopicsReader",
@@ -34,6 +36,7 @@ __all__ = [
     "exposed_path",
     "inspect_shards",
     "ln_urns",
+    "read_published",
     "renumber_topics",
     "sizes_of_parts",
     "sweep_shards",
@@ -54,6 +57,11 @@ Topics = NDArray[np.uint16]
 Counts = NDArray[np.uint32]
 # Size and time of change of each file of a shard.
 Stamp = tuple[tuple[int, int], ...]
+
+
+# Words x topics: in this process an array, or where they are drawn; for workers a file.
+Source = NDArray[np.float64] | _core.ShardedChain | _core.ShardedStart
+Published = Source | Path
 
 
 class ShardTraining(NamedTuple):
@@ -98,8 +106,8 @@ class SweepOrder(NamedTuple):
         Which start it belongs to; None for the chain.
     sweep : int
         Its number there, from 1.
-    weights : Path
-        File of phi up to the scale of each topic, (n_words, n_components).
+    weights : ndarray of shape (n_words, n_components), or where it is
+        Phi up to the scale of each topic.
     scale, a : ndarray of shape (n_components,)
         The scales, and the pseudo-counts of documents.
     rates : ndarray of shape (n_components,) or None
@@ -114,7 +122,7 @@ class SweepOrder(NamedTuple):
     after: str
     run: int | None
     sweep: int
-    weights: Path
+    weights: Published
     scale: NDArray[np.float64]
     a: NDArray[np.float64]
     rates: NDArray[np.float64] | None
@@ -130,6 +138,13 @@ def topics_path(training: ShardTraining, shard: Shard, state: str) -> Path:
 def exposed_path(training: ShardTraining, shard: Shard, state: str) -> Path:
     """File of the tokens of every topic by exposure in a state of the chain."""
     return training.folder / f"{shard.folder.name}.{training.name}.{state}.exposed"
+
+
+def read_published(path: Path) -> NDArray[np.float64]:
+    """Topics from their file, mapped."""
+    with reading(path), HEADERS:
+        mapped: NDArray[np.float64] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return mapped
 
 
 def inspect_shards(
@@ -176,9 +191,11 @@ def sweep_shards(
     training: ShardTraining, numbers: Iterable[int], order: SweepOrder
 ) -> tuple[Counts, NDArray[np.uint64]]:
     """Draw the topics of the tokens of some shards; give their counts, and the tables of topics."""
-    with reading(order.weights), HEADERS:
-        weights = np.load(order.weights, mmap_mode="r", allow_pickle=False)
-    totals, n_tables = np.zeros(weights.shape, np.uint32), np.zeros(len(order.a), np.uint64)
+    weights: Source = (
+        read_published(order.weights) if isinstance(order.weights, Path) else order.weights
+    )
+    shape = training.shards[0].n_words, len(order.a)
+    totals, n_tables = np.zeros(shape, np.uint32), np.zeros(len(order.a), np.uint64)
     for number in numbers:
         shard = unchanged(training, number)
         if topics_path(training, shard, order.after).exists():
@@ -284,7 +301,7 @@ def _sweep(
     training: ShardTraining,
     shard: Shard,
     order: SweepOrder,
-    weights: NDArray[np.float64],
+    weights: Source,
     totals: Counts,
 ) -> NDArray[np.uint64]:
     """Draw the topics of a shard's tokens and add them to `totals`; give the tables."""

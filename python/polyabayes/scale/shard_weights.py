@@ -20,6 +20,7 @@ from polyabayes.scale.shard_sweeps import (
     ShardTraining,
     TopicsReader,
     blocks_of,
+    read_published,
     topics_path,
     unchanged,
 )
@@ -33,6 +34,8 @@ _WEIGHTS = 2**22
 _CHECKSUM_BYTES = 4
 
 Floats = NDArray[np.float64]
+# In this process an array, for workers a file.
+Topics = Floats | Path
 Part = tuple[_core.Documents, Floats]
 
 
@@ -58,10 +61,10 @@ def start_weights(
 
 
 def add_factors(
-    training: ShardTraining, words: tuple[int, int], state: str, topics: Path
+    training: ShardTraining, words: tuple[int, int], state: str, topics: Topics
 ) -> Floats:
     """Factors by which an update multiplies the topics of some words, (words, n_components)."""
-    phi = _topics(topics)
+    phi = read_published(topics) if isinstance(topics, Path) else topics
     factors = np.zeros((words[1] - words[0], phi.shape[1]))
     for number in range(len(training.shards)):
         shard = unchanged(training, number)
@@ -71,10 +74,10 @@ def add_factors(
 
 
 def update_weights(
-    training: ShardTraining, numbers: Iterable[int], before: str, after: str, topics: Path
+    training: ShardTraining, numbers: Iterable[int], before: str, after: str, topics: Topics
 ) -> None:
     """Update the weights of some shards, given the topics."""
-    phi = _topics(topics)
+    phi = read_published(topics) if isinstance(topics, Path) else topics
     for number in numbers:
         shard = unchanged(training, number)
         if not weights_path(training, shard, after).exists():
@@ -83,10 +86,10 @@ def update_weights(
 
 
 def sums_of_weights(
-    training: ShardTraining, numbers: Iterable[int], state: str, topics: Path
+    training: ShardTraining, numbers: Iterable[int], state: str, topics: Topics
 ) -> tuple[int, list[int]]:
     """Exact sums: ln of the likelihood of the documents of some shards, and weights by topic."""
-    phi = _topics(topics)
+    phi = read_published(topics) if isinstance(topics, Path) else topics
     ln_joint, n_tokens = 0, [0] * phi.shape[1]
     for number in numbers:
         shard = unchanged(training, number)
@@ -101,12 +104,6 @@ def _updated(training: ShardTraining, shard: Shard, before: str, phi: Floats) ->
     for documents, weights in _parts(training, shard, before, phi.shape[1]):
         _core.nmf_update_weights(documents, weights, phi, training.n_jobs)
         yield weights
-
-
-def _topics(path: Path) -> Floats:
-    with reading(path), HEADERS:
-        topics: Floats = np.load(path, mmap_mode="r", allow_pickle=False)
-    return topics
 
 
 def _write(

@@ -95,6 +95,26 @@ def test_objectives_climb(method: str) -> None:
     assert len(found.trace) > 1
 
 
+def test_displays_name_the_objective_and_count_the_iterations() -> None:
+    model, data = AllocationModel.nmf(2, rate=0.1), [[4, 3, 0], [0, 0, 3]]
+    named = {
+        "vb": "ln P(X | T) >= ",
+        "em": "ln p(X, θ | T) = ",
+        "icm": "ln p(S, θ | T) = ",
+        "ml": "ln P(X | θ, T) = ",
+        "dual-em": "ln P(S | T) = ",
+        "gibbs": "ln P(S | T) = ",
+    }
+    for method, text in named.items():
+        found = model.decompose(data, method, max_iter=2, random_state=0)
+        assert f"; {text}{found.value:z,.2f} nats, " in repr(found)
+    once = model.decompose(data, max_iter=1, random_state=0)
+    assert repr(once).endswith(" nats, 1 iteration>")
+    part = model.decompose([[4, np.nan], [1, 3]], "ml", observed="nan", random_state=0)
+    assert part.objective == "ln P(X | θ)"
+    assert part.reached(1).startswith("ln P(X | θ) = -")
+
+
 def test_bound_is_that_of_the_evidence() -> None:
     model = AllocationModel.nmf(3)
     found = model.decompose(DEEP, random_state=0)

@@ -218,6 +218,7 @@ def test_sizes(corpus):
     assert (corpus.n_documents, corpus.n_words, corpus.n_tokens, len(corpus)) == (3, 4, 11, 3)
     assert corpus.shape == (3, 4)
     assert repr(corpus) == "<Corpus: 3 documents, 4 words, 11 tokens>"
+    assert repr(Corpus([[1]])) == "<Corpus: 1 document, 1 word, 1 token>"
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,12 @@ def test_topics_do_not_overlap() -> None:
 def test_lda_shows_the_topics_of_largest_prior_first_with_their_share() -> None:
     ax = plot_topics(lda([0.1, 0.6, 0.3]))
     assert titles(ax) == ["topic 1  (60%)", "topic 2  (30%)", "topic 0  (10%)"]
+    assert ax.get_xlabel() == (
+        "bars and numbers: weight of a word in the topic; in brackets: share of the topic in a "
+        "mean document"
+    )
+    equal = plot_topics(lda([0.1, 0.1, 0.1]))
+    assert equal.get_xlabel() == "bars and numbers: weight of a word in the topic"
 
 
 def test_a_trained_model_shows_the_topics_of_most_tokens_first() -> None:
@@ -291,7 +297,8 @@ def test_limits_hold_the_intervals_but_not_zero(comparison: pb.Comparison) -> No
 def test_labels_name_the_unit_and_the_event(comparison: pb.Comparison) -> None:
     ax = plot_comparison(comparison, level=0.9)
     assert "nats per token (higher is better)" in ax.get_xlabel()
-    assert "90 %" in ax.get_xlabel()
+    assert "line: 90 % interval of the estimate on these documents" in ax.get_xlabel()
+    assert "band: the same of the difference to the best, on new documents" in ax.get_xlabel()
     assert ax.get_title(loc="left") == (
         "60 documents, 1,500 tokens; event: counts, given the length"
     )

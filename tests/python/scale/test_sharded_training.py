@@ -287,8 +287,9 @@ def test_what_was_broken_off_goes_on_to_the_same_bits(
         np.testing.assert_array_equal(again.last_sample_[1], in_memory(kind).last_sample_[1])
     np.testing.assert_array_equal(again.topic_counts_, in_memory(kind).topic_counts_)
     assert again.trace_.log_joint[-1] == in_memory(kind).trace_.log_joint[-1]
-    # One state is kept: of each shard, beside the order of its tokens, and of the chain.
-    n_files = 8 if corpus.exposure is not None else 7
+    # One state is kept: of each shard, beside the order of its tokens, and of the chain, with the
+    # sum of kept sweeps beside it.
+    n_files = 7 + (corpus.exposure is not None) + (kind != "nmf")
     assert len(list((tmp_path / "state").iterdir())) == n_files
 
 
@@ -427,6 +428,12 @@ def test_files_that_were_changed_or_damaged_are_refused(tmp_path: Path) -> None:
             model.fit(shards)
     order.write_bytes(whole)
     np.testing.assert_array_equal(model.fit(shards).components_, in_memory("fixed").components_)
+    kept = next((tmp_path / "state").glob("kept.*"))
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:-9])
+    with pytest.raises(FileFormatError):
+        model.fit(shards)
+    kept.write_bytes(whole)
     state = tmp_path / "state" / "shards.safetensors"
     state.write_bytes(state.read_bytes()[:-9])
     with pytest.raises(FileFormatError):
