@@ -206,7 +206,7 @@ def workers(n_tokens: int) -> None:
                     n_workers=n, threads_per_worker=1, processes=True, dashboard_address=None
                 )
                 with cluster, Client(cluster) as client:
-                    wall, _ = sweep_seconds(shards, n_components, (1, 5), client.get_executor())
+                    wall, _ = sweep_seconds(shards, n_components, (2, 12), client.get_executor())
                 one = wall if one is None else one
                 table.add(n, n_components, shards.n_tokens, wall, one / wall)
     save(table)
