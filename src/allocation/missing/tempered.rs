@@ -48,8 +48,8 @@ impl Incomplete {
     /// Evidence by total and expected counts.
     ///
     /// # Errors
-    /// Those of [`posterior`]; [`Error::Graph`] for hidden nodes with too many joint states;
-    /// [`Error::Stopped`] when the observer asks to stop.
+    /// Those of [`posterior`]; [`Graph`](crate::Error::Graph) for hidden nodes with too many joint states;
+    /// [`Stopped`](crate::Error::Stopped) when the observer asks to stop.
     pub fn temper(
         &self,
         settings: &Settings,
