@@ -38,6 +38,7 @@ __all__ = [
     "is_doubtful",
     "ln_urns_of_part",
     "nmf_add_factors",
+    "nmf_ln_joint",
     "nmf_start_priors",
     "nmf_start_topics",
     "nmf_sums",
@@ -346,7 +347,8 @@ def nmf_add_factors(
     documents: Documents, theta: _Floats, phi: _Floats, factors: _Floats, first: int, n_jobs: int
 ) -> None: ...
 def nmf_update_weights(documents: Documents, theta: _Floats, phi: _Floats, n_jobs: int) -> None: ...
-def nmf_sums(documents: Documents, theta: _Floats, phi: _Floats) -> tuple[int, list[int]]: ...
+def nmf_ln_joint(documents: Documents, theta: _Floats, phi: _Floats) -> int: ...
+def nmf_sums(documents: Documents, theta: _Floats, phi: _Floats) -> list[int]: ...
 
 @final
 class FirstTopics:

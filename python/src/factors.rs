@@ -85,20 +85,31 @@ pub(crate) fn nmf_update_weights(
     detach::run(py, n_jobs, None, update)?.uninterrupted()
 }
 
-/// ln of the likelihood of some documents, and the sums of their weights by topic, in units of which
-/// sums over all documents are exact.
+/// ln of the likelihood of some documents, in units of which sums over all documents are exact.
+#[pyfunction]
+pub(crate) fn nmf_ln_joint(
+    py: Python<'_>,
+    documents: &Documents,
+    theta: PyReadonlyArray2<'_, f64>,
+    phi: PyReadonlyArray2<'_, f64>,
+) -> PyResult<i128> {
+    let part = part(py, documents, &phi)?;
+    let theta = theta.as_slice()?;
+    Ok(detach::briefly(py, || part.ln_joint(theta))?.parts())
+}
+
+/// Sums of the weights of some documents by topic, in such units.
 #[pyfunction]
 pub(crate) fn nmf_sums(
     py: Python<'_>,
     documents: &Documents,
     theta: PyReadonlyArray2<'_, f64>,
     phi: PyReadonlyArray2<'_, f64>,
-) -> PyResult<(i128, Vec<i128>)> {
+) -> PyResult<Vec<i128>> {
     let part = part(py, documents, &phi)?;
     let theta = theta.as_slice()?;
-    let sums = || Ok((part.ln_joint(theta)?, part.n_tokens(theta)?));
-    let (ln_joint, n_tokens) = detach::briefly(py, sums)?;
-    Ok((ln_joint.parts(), n_tokens.into_iter().map(ExactSum::parts).collect()))
+    let sums = detach::briefly(py, || part.n_tokens(theta))?;
+    Ok(sums.into_iter().map(ExactSum::parts).collect())
 }
 
 /// The nearest double to a sum of such units.

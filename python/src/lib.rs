@@ -41,7 +41,7 @@ mod _core {
     use super::em::{EmResult, fit_em};
     #[pymodule_export]
     use super::factors::{
-        exact_value, nmf_add_factors, nmf_start_topics, nmf_sums, nmf_update_topics,
+        exact_value, nmf_add_factors, nmf_ln_joint, nmf_start_topics, nmf_sums, nmf_update_topics,
         nmf_update_weights, start_weights_of_part,
     };
     #[pymodule_export]

@@ -113,11 +113,11 @@ impl Target for Allocations<'_> {
 
 /// Cost of a sweep of chains in lockstep.
 fn sweep_cost(problem: &Problem) -> f64 {
+    let n_states = problem.plan.n_states;
     let weighed = |&count: &u64| {
-        if problem.is_heavy(count) { n_weighed(count) } else { count as f64 }
+        if problem.is_heavy(count) { n_weighed(count, n_states) } else { count as f64 }
     };
-    let n_weighed: f64 = problem.counts.iter().map(weighed).sum();
-    (LANES * problem.plan.n_states) as f64 * n_weighed
+    (LANES * n_states) as f64 * problem.counts.iter().map(weighed).sum::<f64>()
 }
 
 impl temper::Chains for Tempered<'_> {

@@ -319,9 +319,14 @@ class ShardedChain:
             pass
         shards = self._shards
         paths = [shard_sweeps.exposed_path(self._training, shard, state) for shard in shards]
-        yield [part for path in paths for part in exposure_files.read_tokens(path)]
-        for path in paths:
-            path.unlink(missing_ok=True)
+        tokens = [part for path in paths for part in exposure_files.read_tokens(path)]
+        try:
+            yield tokens
+        finally:
+            # Not every system removes files that are mapped.
+            tokens.clear()
+            for path in paths:
+                path.unlink(missing_ok=True)
 
     def _renumber(self, before: str, after: str, numbers: NDArray[np.uint16]) -> None:
         for _ in self._run(shard_sweeps.renumber_topics, before, after, numbers):

@@ -32,24 +32,39 @@ def align(stream: BinaryIO) -> None:
 
 def mapped_array(stream: BinaryIO, path: Path) -> NDArray[Any]:
     """The next array of a stream of them, mapped; the stream goes on after it."""
-    if np.lib.format.read_magic(stream) != (1, 0):
-        raise damaged(path)
-    shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+    shape, dtype = _header(stream, path)
     array = np.asarray(np.memmap(path, dtype, "r", stream.tell(), shape)) if shape[0] else None
     found: NDArray[Any] = np.zeros(shape, dtype) if array is None else array
-    stream.seek(found.nbytes, os.SEEK_CUR)
-    stream.seek(-stream.tell() % _ALIGNMENT, os.SEEK_CUR)
+    _pass(stream, found.nbytes)
     return found
 
 
 def mapped_arrays(path: Path) -> list[NDArray[Any]]:
-    """All arrays of a file, mapped."""
-    arrays = []
+    """All arrays of a file, mapped once: each map holds a descriptor of the file."""
+    arrays: list[NDArray[Any]] = []
     with path.open("rb") as stream:
         n_bytes = path.stat().st_size
+        whole = np.memmap(path, np.uint8, "r") if n_bytes else np.zeros(0, np.uint8)
         while stream.tell() < n_bytes:
-            arrays.append(mapped_array(stream, path))
+            shape, dtype = _header(stream, path)
+            start = stream.tell()
+            size = int(np.prod(shape)) * dtype.itemsize
+            arrays.append(np.asarray(whole[start : start + size]).view(dtype).reshape(shape))
+            _pass(stream, size)
     return arrays
+
+
+def _header(stream: BinaryIO, path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise damaged(path)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+    return shape, dtype
+
+
+def _pass(stream: BinaryIO, n_bytes: int) -> None:
+    """Go on after an array."""
+    stream.seek(n_bytes, os.SEEK_CUR)
+    stream.seek(-stream.tell() % _ALIGNMENT, os.SEEK_CUR)
 
 
 def damaged(path: Path) -> FileFormatError:

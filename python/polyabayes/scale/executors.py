@@ -88,7 +88,6 @@ class Workers:
 
     def __init__(self, executor: Executor, parcel: _Parcel) -> None:
         self._executor, self._parcel = executor, parcel
-        self._pending: dict[Future[Any], tuple[int, tuple[Any, ...]]] = {}
         self._most = _TASKS_PER_WORKER * (n_workers(executor) or _UNKNOWN_WORKERS)
 
     def run(
@@ -113,37 +112,36 @@ class Workers:
         WorkerError
             If a worker died, and its engine did not run its tasks again.
         """
-        pending, numbered = self._pending, enumerate(tasks)
-        while True:
-            for number, task in numbered:
-                future = self._submit(self._parcel.reference, function, task, describe(number))
-                pending[future] = number, task
-                if len(pending) >= self._most:
-                    break
-            if not pending:
-                return
-            interruption: KeyboardInterrupt | None = None
-            try:
-                done, _ = wait(pending, return_when=FIRST_COMPLETED)
-            except KeyboardInterrupt as error:
-                interruption, done = error, {future for future in pending if future.done()}
-            for future in done:
-                number, task = pending.pop(future)
-                result = _result(future, describe(number))
-                if isinstance(result, _Missing):
-                    # No storage is shared with that worker: the bytes go with the task.
-                    again = self._submit(self._parcel.whole, function, task, describe(number))
-                    pending[again] = number, task
-                    continue
-                yield number, result
-            if interruption is not None:
-                raise interruption
-
-    def cancel(self) -> None:
-        """Cancel the tasks that have not begun."""
-        for future in self._pending:
-            future.cancel()
-        self._pending.clear()
+        pending: dict[Future[Any], tuple[int, tuple[Any, ...]]] = {}
+        numbered = enumerate(tasks)
+        try:
+            while True:
+                for number, task in numbered:
+                    future = self._submit(self._parcel.reference, function, task, describe(number))
+                    pending[future] = number, task
+                    if len(pending) >= self._most:
+                        break
+                if not pending:
+                    return
+                interruption: KeyboardInterrupt | None = None
+                try:
+                    done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                except KeyboardInterrupt as error:
+                    interruption, done = error, {future for future in pending if future.done()}
+                for future in done:
+                    number, task = pending.pop(future)
+                    result = _result(future, describe(number))
+                    if isinstance(result, _Missing):
+                        # No storage is shared with that worker: the bytes go with the task.
+                        again = self._submit(self._parcel.whole, function, task, describe(number))
+                        pending[again] = number, task
+                        continue
+                    yield number, result
+                if interruption is not None:
+                    raise interruption
+        finally:
+            for future in pending:
+                future.cancel()
 
     def _submit(
         self, reference: Any, function: Callable[..., Any], task: Any, name: str
@@ -162,11 +160,7 @@ def sharing(executor: Executor, shared: Any) -> Iterator[Workers]:
     executor is not shut down.
     """
     with _scattered(executor, shared) as parcel:
-        workers = Workers(executor, parcel)
-        try:
-            yield workers
-        finally:
-            workers.cancel()
+        yield Workers(executor, parcel)
 
 
 def _result(future: Future[Any], name: str) -> Any:

@@ -27,7 +27,7 @@ from polyabayes.scale.shard_sweeps import (
 from polyabayes.scale.shards import HEADERS, Shard
 from polyabayes.scale.token_order import rows
 
-__all__ = ["add_factors", "start_weights", "sums_of_weights", "update_weights", "weights_path"]
+__all__ = ["add_factors", "ln_documents", "start_weights", "update_weights", "weights_path"]
 
 # Weights that are in memory at once.
 _WEIGHTS = 2**22
@@ -75,35 +75,48 @@ def add_factors(
 
 def update_weights(
     training: ShardTraining, numbers: Iterable[int], before: str, after: str, topics: Topics
-) -> None:
-    """Update the weights of some shards, given the topics."""
+) -> list[int]:
+    """Update the weights of some shards, given the topics; returns their exact sums by topic."""
     phi = read_published(topics) if isinstance(topics, Path) else topics
+    n_topics = phi.shape[1]
+    sums = [0] * n_topics
     for number in numbers:
         shard = unchanged(training, number)
-        if not weights_path(training, shard, after).exists():
-            updated = _updated(training, shard, before, phi)
-            _write(training, shard, after, phi.shape[1], updated)
+        if weights_path(training, shard, after).exists():
+            for documents, weights in _parts(training, shard, after, n_topics):
+                _add_sums(sums, documents, weights, phi)
+        else:
+            updated = _updated(training, shard, before, phi, sums)
+            _write(training, shard, after, n_topics, updated)
+    return sums
 
 
-def sums_of_weights(
+def ln_documents(
     training: ShardTraining, numbers: Iterable[int], state: str, topics: Topics
-) -> tuple[int, list[int]]:
-    """Exact sums: ln of the likelihood of the documents of some shards, and weights by topic."""
+) -> int:
+    """Exact sum of ln of the likelihood of the documents of some shards."""
     phi = read_published(topics) if isinstance(topics, Path) else topics
-    ln_joint, n_tokens = 0, [0] * phi.shape[1]
+    ln_joint = 0
     for number in numbers:
         shard = unchanged(training, number)
         for documents, weights in _parts(training, shard, state, phi.shape[1]):
-            ln_part, of_topics = _core.nmf_sums(documents, weights, phi)
-            ln_joint += ln_part
-            n_tokens = [sum(pair) for pair in zip(n_tokens, of_topics, strict=True)]
-    return ln_joint, n_tokens
+            ln_joint += _core.nmf_ln_joint(documents, weights, phi)
+    return ln_joint
 
 
-def _updated(training: ShardTraining, shard: Shard, before: str, phi: Floats) -> Iterator[Floats]:
+def _updated(
+    training: ShardTraining, shard: Shard, before: str, phi: Floats, sums: list[int]
+) -> Iterator[Floats]:
+    """Updated weights, part by part; what they add to the sums is added."""
     for documents, weights in _parts(training, shard, before, phi.shape[1]):
         _core.nmf_update_weights(documents, weights, phi, training.n_jobs)
+        _add_sums(sums, documents, weights, phi)
         yield weights
+
+
+def _add_sums(sums: list[int], documents: _core.Documents, weights: Floats, phi: Floats) -> None:
+    for topic, more in enumerate(_core.nmf_sums(documents, weights, phi)):
+        sums[topic] += more
 
 
 def _write(
@@ -132,15 +145,18 @@ def _parts(training: ShardTraining, shard: Shard, state: str, n_topics: int) -> 
             raise damaged(path)
         start_of_weights = stream.tell()
     checksum = 0
-    with reading(path), path.open("rb") as stream:
+    with reading(path):
+        stream = path.open("rb")
+    with stream:
         stream.seek(start_of_weights)
         for start in range(0, shard.n_documents, n_documents):
             stop = min(start + n_documents, shard.n_documents)
             weights = np.empty((stop - start, n_topics))
-            if stream.readinto(weights.data) != weights.nbytes:
-                raise damaged(path)
-            checksum = zlib.crc32(weights.data, checksum)
-            last = stop == shard.n_documents
-            if last and int.from_bytes(stream.read(_CHECKSUM_BYTES), "little") != checksum:
-                raise damaged(path)
+            with reading(path):
+                if stream.readinto(weights.data) != weights.nbytes:
+                    raise damaged(path)
+                checksum = zlib.crc32(weights.data, checksum)
+                last = stop == shard.n_documents
+                if last and int.from_bytes(stream.read(_CHECKSUM_BYTES), "little") != checksum:
+                    raise damaged(path)
             yield rows(shard, start, stop), weights

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -253,7 +254,8 @@ class Shards:
         Parameters
         ----------
         exposure : float, array of shape (n_documents,), or None
-            As of :meth:`Corpus.with_exposure`; the folder stays as it is.
+            As of :meth:`Corpus.with_exposure`. The folder stays as it is: so does each
+            :class:`Shard` by itself, while :meth:`blocks` and all functions take the new ones.
 
         Returns
         -------
@@ -400,7 +402,7 @@ def write_shards(
     """
     path = checked_path(folder, "folder")
     wanted = None if n_shards is None else checks.whole_number("n_shards", n_shards)
-    is_new = not path.exists()
+    is_new, begun = not path.exists(), False
     with writing(path):
         path.mkdir(parents=True, exist_ok=True)
         scratch = tempfile.TemporaryDirectory(dir=path)
@@ -410,11 +412,12 @@ def write_shards(
             for block in _blocks(corpus, layer, vocabulary):
                 spool.add(block)
             with writing(path):
+                begun = True
                 # The folder is no corpus while it has no manifest.
                 (path / _MANIFEST).unlink(missing_ok=True)
                 return spool.write(path, wanted)
     except BaseException:
-        if not (path / _MANIFEST).exists():
+        if begun and not (path / _MANIFEST).exists():
             _remove_parts(path)
         if is_new:
             with suppress(OSError):
@@ -422,9 +425,11 @@ def write_shards(
         raise
 
 
-def _remove_parts(path: Path) -> None:
-    """Remove shards that are not all, and nothing else that the folder holds."""
+def _remove_parts(path: Path, kept: Container[str] = ()) -> None:
+    """Remove shards but those of these names, and nothing else that the folder holds."""
     for folder in path.glob("shard-*"):
+        if re.fullmatch(r"shard-\d{5,}", folder.name) is None or folder.name in kept:
+            continue
         with suppress(OSError):
             for name in (*ARRAYS, _EXPOSURE):
                 (folder / f"{name}.npy").unlink(missing_ok=True)
@@ -604,6 +609,7 @@ class _Spool:
             folder = path / name
             folder.mkdir(exist_ok=True)
             self._write_rows(folder, offsets[start : stop + 1])
+            (folder / f"{_EXPOSURE}.npy").unlink(missing_ok=True)
             if _EXPOSURE in names:
                 with replacing(folder / f"{_EXPOSURE}.npy") as stream:
                     own = exposures[start:stop].astype(_TYPES[_EXPOSURE])
@@ -628,6 +634,7 @@ class _Spool:
         }
         with replacing(path / _MANIFEST) as stream:
             stream.write(json.dumps(manifest, ensure_ascii=False).encode())
+        _remove_parts(path, {entry["name"] for entry in entries})
         return read_shards(path)
 
     def _write_rows(self, folder: Path, offsets: NDArray[np.int64]) -> None:

@@ -26,10 +26,11 @@ pub(crate) const MAX_WEIGHED: i32 = 1 << 16;
 /// Divisions of n more tokens that take the time of their draws by strides, in √n.
 const STRIDES: f64 = 30.0;
 
-/// Divisions of the tokens of a cell that are weighed in all, about.
-pub(crate) fn n_weighed(n_tokens: u64) -> f64 {
-    let n = n_tokens as f64;
-    if n > f64::from(MAX_WEIGHED) { STRIDES * n.sqrt() } else { n }
+/// Divisions of the tokens of a cell that a round of pairs of its states weighs, about.
+pub(crate) fn n_weighed(n_tokens: u64, n_states: usize) -> f64 {
+    let n_pairs = (n_states / 2).max(1) as f64;
+    let n = n_tokens as f64 / n_pairs;
+    n_pairs * if n > f64::from(MAX_WEIGHED) { STRIDES * n.sqrt() } else { n }
 }
 
 /// Two states, and the first of the changes between them.

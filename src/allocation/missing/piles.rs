@@ -9,7 +9,7 @@ use super::incomplete::joined;
 use crate::allocation::ascent::decomposition::Tables;
 use crate::allocation::kernel::counts::{Counts, Target};
 use crate::allocation::kernel::rounds::n_rounds;
-use crate::allocation::kernel::splits::{Cell, Splits};
+use crate::allocation::kernel::splits::{Cell, Splits, n_weighed};
 use crate::allocation::model::plan::Clique;
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::rng::{LANES, Rng, Stream as _, UniformLanes as _};
 use crate::urn::Order;
 
-/// Tokens of a lane, at most, that divide anew.
+/// A marginal count of a lane, at most, that may divide anew.
 const MOST_TOKENS: u64 = 1 << 28;
 
 /// Tokens that a lane divides anew in a sweep, on average at most, and in those observed.
@@ -28,6 +28,8 @@ pub(super) struct Law {
     /// All cells, with all hidden nodes in one clique.
     problem: Problem,
     alphas: Vec<f64>,
+    /// Tokens of a lane, at most, that divide anew: each adds to a row by every slot of its margin.
+    most_tokens: u64,
     /// State of this clique for each state of that of the tables.
     state_of: Vec<usize>,
 }
@@ -41,7 +43,9 @@ impl Law {
         let problem = joined(problem.clone())?;
         let (own, clique) = (&problem.plan.cliques[0], &tables.problem.plan.cliques[0]);
         let state_of = (0..clique.n_states).map(|state| same_state(clique, state, own)).collect();
-        Ok(Law { alphas: problem.alphas(), state_of, problem })
+        let n_slots = problem.margins.iter().map(|laid| laid.margin.slots.len() as u64).max();
+        let most_tokens = MOST_TOKENS / n_slots.unwrap_or(1).max(1);
+        Ok(Law { alphas: problem.alphas(), most_tokens, state_of, problem })
     }
 
     fn n_states(&self) -> usize {
@@ -53,15 +57,18 @@ impl Law {
         tokens.iter().any(|&n| self.problem.is_heavy(n as u64))
     }
 
-    /// Numbers that a chain may hold in piles.
+    /// Numbers of eight bytes that the piles of a chain may take.
     pub(super) fn n_held(&self) -> usize {
         let n_heavy = self.heavy().count() + self.problem.missing.len();
-        self.problem.n_rows() + n_heavy * self.n_states()
+        (self.problem.n_rows() + n_heavy * self.n_states()).div_ceil(2)
     }
 
-    /// Tokens of the heavy cells that were observed.
-    pub(super) fn n_tokens(&self) -> u64 {
-        self.heavy().sum()
+    /// Divisions that are weighed of the heavy cells that were observed.
+    pub(super) fn n_weighed(&self) -> f64 {
+        if self.problem.total > self.most_tokens {
+            return 0.0;
+        }
+        self.heavy().map(|count| n_weighed(count, self.n_states())).sum()
     }
 
     fn heavy(&self) -> impl Iterator<Item = u64> {
@@ -105,7 +112,7 @@ impl<'a> Piles<'a> {
     pub(super) fn share(&self, n_tokens: u64) -> f64 {
         let [least, times] = USUAL;
         let usual = times.mul_add(self.law.problem.total as f64, least);
-        if n_tokens > MOST_TOKENS { 0.0 } else { usual / n_tokens as f64 }
+        if n_tokens > self.law.most_tokens { 0.0 } else { usual / n_tokens as f64 }
     }
 
     pub(super) fn clear(&mut self) {
@@ -148,7 +155,7 @@ impl<'a> Piles<'a> {
         observer: &impl Observer,
         mut moved: impl FnMut(u32, usize, usize, i32),
     ) -> Result<()> {
-        let Law { problem, alphas, state_of } = self.law;
+        let Law { problem, alphas, state_of, .. } = self.law;
         let (n_states, mut uniforms) = (self.law.n_states(), rng.lanes());
         let target = Target { base: alphas, unit: 1.0 };
         for (&number, piles) in self.heavy.iter().zip(self.tokens.chunks_exact_mut(n_states)) {

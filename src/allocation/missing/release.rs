@@ -86,7 +86,7 @@ impl<'a> Release<'a> {
 /// Cost of the sweep of a chain, but for its Metropolis steps.
 fn cost_without_steps(problem: &Problem, law: &Law) -> f64 {
     let cell = CELL_COST + problem.n_states() as f64;
-    problem.counts.len() as f64 * cell + TOKEN_COST * law.n_tokens() as f64
+    problem.counts.len() as f64 * cell + TOKEN_COST * law.n_weighed()
 }
 
 /// Cost of one of these.
@@ -301,8 +301,12 @@ impl Chains<'_> {
         let left = rate + 1.0 - state.share();
         let intensity = ln_gamma_variate(beta * shape, rng).exp() / left;
         for (n, &probability) in tokens.missing.iter_mut().zip(&state.cells) {
-            let law = Poisson::new(intensity * probability);
-            *n = law.map_or(0.0, |law| law.sample(rng)) as u64;
+            let mean = intensity * probability;
+            // Beyond what the sampler takes, numbers are their mean but for parts in 10^9.
+            *n = match Poisson::new(mean) {
+                Ok(law) => law.sample(rng) as u64,
+                Err(_) => mean as u64,
+            };
         }
         let n_missing = tokens.missing.iter().fold(0, |sum: u64, &n| sum.saturating_add(n));
         let n_tokens = n_missing.saturating_add(tables.problem.total);

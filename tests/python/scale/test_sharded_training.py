@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import dataclasses
 import errno
 import hashlib
@@ -33,7 +34,7 @@ from polyabayes.exceptions import (
     WorkerError,
 )
 from polyabayes.models import sharded
-from polyabayes.scale import shard_sweeps, shard_weights, token_order
+from polyabayes.scale import array_files, executors, shard_sweeps, shard_weights, token_order
 
 N_WORDS = 40
 DATA = pb.datasets.make_lda_corpus(60, N_WORDS, 3, document_length=25, random_state=0)
@@ -231,7 +232,7 @@ def test_threads_and_dask_give_the_bits_of_memory(tmp_path: Path) -> None:
         assert_same(lda("starts").fit(shards, executor=pool, **held_out), in_memory("starts"))
     distributed = pytest.importorskip("distributed")
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
     )
     with cluster, distributed.Client(cluster) as client:
         found = lda("learned").fit(shards, executor=client.get_executor(), **held_out)
@@ -291,6 +292,42 @@ def test_what_was_broken_off_goes_on_to_the_same_bits(
     # sum of kept sweeps beside it.
     n_files = 7 + (corpus.exposure is not None) + (kind != "nmf")
     assert len(list((tmp_path / "state").iterdir())) == n_files
+
+
+@pytest.mark.parametrize("nth", [12, 20, 31])
+def test_an_interruption_beside_running_tasks_keeps_the_model(
+    tmp_path: Path, nth: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Results of tasks that were left are not taken for those of others."""
+    shards, waits = pb.write_shards(CORPUS, tmp_path / "shards", 8), iter(range(100))
+
+    def wait(*arguments: Any, **options: Any) -> Any:
+        if next(waits) == nth:
+            raise KeyboardInterrupt
+        return concurrent.futures.wait(*arguments, **options)
+
+    model = new_model("nmf", checkpoint=tmp_path / "state")
+    with monkeypatch.context() as patch, ThreadPoolExecutor(2) as pool:
+        patch.setattr(executors, "wait", wait)
+        # The first interruption that finds an update done keeps it; before, there is no model.
+        with pytest.raises(KeyboardInterrupt) as caught:
+            model.fit(shards, executor=pool)
+    if isinstance(caught.value, pb.exceptions.Interrupted):
+        np.testing.assert_allclose(model.components_.sum(axis=1), 1)
+    again = new_model("nmf", checkpoint=tmp_path / "state").fit(shards)
+    np.testing.assert_array_equal(again.components_, in_memory("nmf").components_)
+
+
+def test_all_arrays_of_a_file_take_one_map(tmp_path: Path) -> None:
+    """Each map has a descriptor of the file, of which a process has some thousand."""
+    arrays = [np.arange(n, dtype=np.uint32) for n in (3, 0, 5)]
+    with (tmp_path / "arrays").open("wb") as stream:
+        array_files.append_arrays(stream, arrays)
+    found = array_files.mapped_arrays(tmp_path / "arrays")
+    for one, other in zip(found, arrays, strict=True):
+        np.testing.assert_array_equal(one, other)
+    ends = [np.lib.array_utils.byte_bounds(array) for array in (found[0], found[2])]
+    assert 0 < ends[1][0] - ends[0][1] < 1000
 
 
 SCRIPT = """

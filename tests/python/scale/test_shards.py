@@ -202,6 +202,25 @@ def test_a_full_disk_leaves_the_old_shards_or_none(
     assert [path.name for path in tmp_path.rglob("*")] == ["kept", "notes.txt"]
 
 
+def test_what_is_not_of_the_shards_is_left(tmp_path: Path) -> None:
+    """Folders of other names stay, and of shards those of the new manifest alone."""
+    others = tmp_path / "shard-0" / "data.npy"
+    others.parent.mkdir()
+    others.write_bytes(b"another's")
+    with pytest.raises(pb.exceptions.PolyabayesError):
+        pb.write_shards(iter([[[1, 0]], "bad"]), tmp_path)
+    corpus = pb.Corpus(np.ones((20, 3), int), exposure=np.arange(1.0, 21.0))
+    assert len(pb.write_shards(corpus, tmp_path, 20)) == 20
+    with pytest.raises(pb.exceptions.PolyabayesError):
+        pb.write_shards(iter([[[1, 0]], "bad"]), tmp_path)
+    assert len(pb.read_shards(tmp_path)) == 20
+    pb.write_shards(corpus.with_exposure(None), tmp_path, 3).verify()
+    left = sorted(path.name for path in tmp_path.glob("shard-*"))
+    assert left == ["shard-0", "shard-00000", "shard-00001", "shard-00002"]
+    assert not list(tmp_path.glob("*/exposure.npy"))
+    assert others.read_bytes() == b"another's"
+
+
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
     shards = pb.write_shards(CORPUS, tmp_path, 2)
     path = shards[1].folder / "data.npy"
