@@ -141,7 +141,7 @@ class Decomposition:
         >>> import polyabayes as pb
         >>> found = pb.AllocationModel.nmf(1).decompose([[4, 3], [0, 3]], "ml", random_state=0)
         >>> found.reached(2)
-        'ln P(X | θ, T) = -4.13 nats'
+        'ln P(X | θ, T) = -4.50 nats'
         """
         sign = ">=" if self.is_lower_bound else "="
         return f"{self.objective} {sign} {self.value:z,.{n_digits}f} nats"

@@ -76,7 +76,7 @@ class CountVectorizer(_CountVectorizer):  # type: ignore[misc]
         --------
         >>> import polyabayes as pb
         >>> pb.interop.CountVectorizer().fit(["an urn"]).transform(["the urn"])
-        <Corpus: 1 documents, 2 words, 1 tokens>
+        <Corpus: 1 document, 2 words, 1 token>
         """
         return self._named(super().transform(raw_documents))
 
