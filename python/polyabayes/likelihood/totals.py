@@ -35,9 +35,9 @@ _MOST_TEMPERATURES = 5_000
 _MOST_VARIANCE, _SHARE_OF_BIAS = 1.0, 0.2
 # The variance of ln p of a run falls by this power of its temperatures, about.
 _POWER = 0.7
-# Most temperatures of the runs of all documents. The variance of the differences is about this share
-# of that of sampled runs, times this power of their temperatures over those of the short runs: as
-# measured on news articles.
+# Most temperatures of the runs of all documents. The variance of the differences is about this
+# share of that of sampled runs, times this power of their temperatures over those of the short
+# runs: as measured on news articles.
 _MOST_SHORT, _DIFFERENCE, _FALL = 20, 0.13, 1.15
 # Cost of the start and the pilot of longer runs, in temperatures.
 _START_COST = 20
@@ -205,7 +205,8 @@ class _Sample:
         first, n_tokens = self._population.first, self._population.n_tokens
         growth = (short.variances[first] / self._variance) ** (1.0 / _POWER)
         temperatures = np.minimum(short.sizes[first] * growth, _MOST_TEMPERATURES)
-        return np.maximum(n_tokens, 1.0) * (_START_COST + temperatures)
+        cost: NDArray[np.float64] = np.maximum(n_tokens, 1.0) * (_START_COST + temperatures)
+        return cost
 
 
 def _score_all(
