@@ -2,7 +2,7 @@
 
 use crate::common;
 use polyabayes::math::ln_factorial;
-use polyabayes::training::{NmfUpdates, Sampler, Schedule, TopicStep, fit, nmf_weights};
+use polyabayes::training::{NmfPart, NmfUpdates, Sampler, Schedule, TopicStep, fit, nmf_weights};
 use polyabayes::{CountMatrix, Error, Stop};
 
 const SCHEDULE: Schedule = Schedule { max_iter: 30, burn_in: u64::MAX, warm_up: 0, thin: 1 };
@@ -175,4 +175,12 @@ fn updates_that_were_stopped_leave_proper_topics() {
     assert_eq!(updates.sweep(TopicStep::Draw, &stop), Err(Error::Stopped));
     assert!((updates.ln_joint() - before).abs() < 1e-9 * before.abs());
     assert_eq!(nmf_weights(updates.phi(), &counts, &stop), Err(Error::Stopped));
+}
+
+#[test]
+fn an_impossible_document_makes_the_likelihood_next_to_nothing() {
+    let counts = CountMatrix::from_dense(&[vec![1, 2], vec![3, 0]]).unwrap();
+    let part = NmfPart::new(&counts, &[0.0, 1.0]).unwrap();
+    let ln_joint = part.ln_joint(&[1.0, 1.0]).unwrap().value();
+    assert!((-1e15..-1e13).contains(&ln_joint), "{ln_joint}");
 }

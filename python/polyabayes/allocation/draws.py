@@ -19,9 +19,8 @@ from polyabayes._support.random import RandomState, dirichlet, draw_seed, random
 from polyabayes._support.results import Result
 from polyabayes._support.tables import counted
 from polyabayes.allocation.alignment import Numbering
-from polyabayes.allocation.bounds import held_by_bound
 from polyabayes.allocation.decomposition import Decomposition
-from polyabayes.allocation.evidence import Estimate, Evidence, as_evidence
+from polyabayes.allocation.evidence import Estimate, Evidence, as_evidence, held_by_bound
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.options import METHODS, Options, Run
 from polyabayes.data.tensor import CountTensor

@@ -13,7 +13,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -358,8 +358,12 @@ class ShardedChain:
             array = source if isinstance(source, np.ndarray) else source.weights()
             np.save(stream, array, allow_pickle=False)
             del array
-        yield path
-        path.unlink(missing_ok=True)
+        try:
+            yield path
+        finally:
+            # A worker that was broken off may still have it mapped, which not every system allows.
+            with suppress(OSError):
+                path.unlink()
 
     def _begin(self, counts: Counts) -> None:
         """Take up the topics of a start."""

@@ -143,6 +143,9 @@ pub(super) struct Chains<'a> {
     /// Buffers: the tokens of every lane, and those of heavy cells.
     tokens: Vec<Tokens>,
     piles: Piles<'a>,
+    /// Buffers: the state before a step.
+    kept_cells: Vec<f64>,
+    kept_weights: Vec<f64>,
     rng: Rng,
 }
 
@@ -183,6 +186,8 @@ impl temper::Target for Release<'_> {
             sum_product: SumProduct::new(problem),
             tokens: vec![tokens; LANES],
             piles: Piles::new(self.law),
+            kept_cells: vec![0.0; n_missing],
+            kept_weights: Vec::new(),
             rng: rng.clone(),
         })
     }
@@ -338,9 +343,9 @@ impl Chains<'_> {
             ln_share(moved) - ln_share(ln_odds)
         });
         let before = state.share();
-        let cells = state.cells.clone();
-        let weights: Vec<f64> =
-            members.iter().map(|&member| state.weights[member as usize]).collect();
+        self.kept_cells.copy_from_slice(&state.cells);
+        self.kept_weights.clear();
+        self.kept_weights.extend(members.iter().map(|&member| state.weights[member as usize]));
         for &member in members {
             state.weights[member as usize] *= ln_others.exp();
         }
@@ -351,9 +356,9 @@ impl Chains<'_> {
             - beta * shape * ((rate + 1.0 - after) / (rate + 1.0 - before)).ln();
         if self.rng.random::<f64>().ln() >= ln_accept {
             let state = &mut self.states[lane];
-            state.cells = cells;
-            for (&member, weight) in members.iter().zip(weights) {
-                state.weights[member as usize] = weight;
+            state.cells.copy_from_slice(&self.kept_cells);
+            for (&member, weight) in members.iter().zip(&self.kept_weights) {
+                state.weights[member as usize] = *weight;
             }
         }
     }

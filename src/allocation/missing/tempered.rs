@@ -90,7 +90,7 @@ impl Incomplete {
         observer.check_stop()?;
         let empty = found.tempering.as_ref().map(Outcome::estimate);
         let constant = problem.ln_total(self.rate);
-        // Without tempering there is but one allocation.
+        // One allocation is all there is where nothing was tempered.
         let ln_only = found.draws.first().map_or(0.0, |draw| draw.ln_law);
         let ln_empty = constant + empty.map_or(ln_only, |found| found.ln_value);
         let released = released.raised(ln_empty);

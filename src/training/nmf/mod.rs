@@ -299,13 +299,16 @@ fn normalise_topics(phi: &mut [f64], n_topics: usize) {
     });
 }
 
-/// ln p(counts of a document | φ, θ): Σ y ln λ - Σ θ - Σ ln y!.
+/// The least ln of a probability that exact sums hold.
+const LEAST_LN: f64 = -1e14;
+
+/// ln p(counts of a document | φ, θ): Σ y ln λ - Σ θ - Σ ln y!; [`LEAST_LN`] where it is impossible.
 fn ln_document(document: Document<'_>, theta: &[f64], phi: &[f64]) -> f64 {
     let cells = document.cells().map(|(word, y)| {
         let ln_rate = dot(theta, row(phi, word, theta.len())).ln();
         f64::from(y) * ln_rate - ln_factorial(u64::from(y))
     });
-    cells.sum::<f64>() - theta.iter().sum::<f64>()
+    (cells.sum::<f64>() - theta.iter().sum::<f64>()).max(LEAST_LN)
 }
 
 /// Sums over the rows, the same for any order of them.

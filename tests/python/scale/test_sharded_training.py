@@ -64,7 +64,7 @@ PFA_MODELS: dict[str, dict[str, Any]] = {
     "nmf": {"prior": "nmf"},
     "nmf of starts": {"prior": "nmf", "n_init": 2},
 }
-# Of documents of different exposures.
+# The same on documents of different exposures.
 EXPOSED_MODELS = {f"exposed {kind}": options for kind, options in PFA_MODELS.items()}
 EXPOSED = CORPUS.with_exposure(np.random.default_rng(1).choice([0.5, 1.0, 1.5, 3.7], 82))
 
