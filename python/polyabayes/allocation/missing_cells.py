@@ -16,8 +16,7 @@ from polyabayes._support.frames import data_frame
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
-from polyabayes.allocation.bounds import held_by_bound
-from polyabayes.allocation.evidence import Estimate, Evidence
+from polyabayes.allocation.evidence import Estimate, Evidence, held_by_bound
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import incomplete
 from polyabayes.allocation.options import MAX_ITER, METHODS, REPLICATES, RESTARTS, TOL, Options, Run

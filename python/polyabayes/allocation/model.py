@@ -10,11 +10,9 @@ from typing import Any, Self, TypeAlias
 from polyabayes._support.bidirectional import BidirectionalBounds
 from polyabayes._support.random import RandomState
 from polyabayes._support.tables import columns_of, html_table
-from polyabayes.allocation.bidirectional import find_bounds
-from polyabayes.allocation.decomposition import Decomposition, n_effective_parameters
+from polyabayes.allocation.decomposition import Decomposition
 from polyabayes.allocation.draws import DRAWS, PosteriorDraws, draw_posterior
-from polyabayes.allocation.estimation import find_evidence
-from polyabayes.allocation.evidence import Evidence
+from polyabayes.allocation.evidence import Evidence, find_bounds, find_evidence
 from polyabayes.allocation.fitting import find_decomposition
 from polyabayes.allocation.graphs import ready_made
 from polyabayes.allocation.graphs.checks import (
@@ -34,16 +32,7 @@ from polyabayes.allocation.options import Options
 from polyabayes.data.cells import checked_axes
 from polyabayes.exceptions import InvalidArgumentError, argument
 
-__all__ = [
-    "AllocationModel",
-    "Allocations",
-    "Cost",
-    "Decomposition",
-    "Evidence",
-    "MissingCells",
-    "PosteriorDraws",
-    "n_effective_parameters",
-]
+__all__ = ["AllocationModel"]
 
 _Constructor: TypeAlias = "classmethod[AllocationModel, ..., AllocationModel]"
 

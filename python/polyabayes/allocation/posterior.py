@@ -15,7 +15,8 @@ from polyabayes._support.files import checked_path
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
 from polyabayes._support.tables import Column, text_table
-from polyabayes.allocation.model import AllocationModel, Evidence
+from polyabayes.allocation.evidence import Evidence
+from polyabayes.allocation.model import AllocationModel
 from polyabayes.allocation.options import METHODS
 from polyabayes.exceptions import (
     Interrupted,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,10 @@ from polyabayes.data.counts import (
     checked_words,
     unpack_frame,
 )
+from polyabayes.data.summary import CorpusSummary, summary_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
-__all__ = ["Corpus", "CorpusSummary", "as_corpus"]
+__all__ = ["Corpus", "as_corpus"]
 
 _NAMES_SHOWN = 5
 _WORDS_SHOWN = 10
@@ -449,19 +449,7 @@ class Corpus:
         >>> corpus.summary().n_tokens
         7
         """
-        lengths = np.asarray(self.counts.sum(axis=1)).ravel()
-        return CorpusSummary(
-            n_documents=self.n_documents,
-            n_words=self.n_words,
-            n_tokens=self.n_tokens,
-            n_nonzero=int(self.counts.nnz),
-            density=self.counts.nnz / (self.n_documents * self.n_words),
-            mean_length=float(lengths.mean()),
-            sd_length=float(lengths.std()),
-            min_length=int(lengths.min()),
-            max_length=int(lengths.max()),
-            n_empty_documents=int((lengths == 0).sum()),
-        )
+        return summary_of(self.counts)
 
     def top_words(self, n: int = 10) -> list[tuple[str | int, int]]:
         """Rank the words by their frequency.
@@ -555,64 +543,6 @@ class Corpus:
         counts.sort_indices()
         aligned = self._from_checked(counts, wanted, self.ids, self.exposure)
         return aligned, int(table.data[~known].sum())
-
-
-@dataclass(frozen=True)
-class CorpusSummary:
-    """Size of a corpus; document lengths are in tokens.
-
-    Attributes
-    ----------
-    n_documents, n_words : int
-        Shape of the counts.
-    n_tokens : int
-        Sum of the counts.
-    n_nonzero : int
-        Pairs of a document and a word that occurs in it.
-    density : float
-        Their share of all pairs.
-    mean_length, sd_length : float
-        Mean and standard deviation of the lengths; the variance divides by n_documents.
-    min_length, max_length : int
-        Shortest and longest document.
-    n_empty_documents : int
-        Documents without a token.
-
-    Examples
-    --------
-    >>> from polyabayes import Corpus
-    >>> found = Corpus([[2, 0, 1], [0, 3, 1]]).summary()
-    >>> found.n_nonzero, found.mean_length
-    (4, 3.5)
-    """
-
-    n_documents: int
-    n_words: int
-    n_tokens: int
-    n_nonzero: int
-    density: float
-    mean_length: float
-    sd_length: float
-    min_length: int
-    max_length: int
-    n_empty_documents: int
-
-    def _facts(self) -> dict[str, str]:
-        return {
-            "documents": f"{self.n_documents:,} ({self.n_empty_documents:,} empty)",
-            "words": f"{self.n_words:,}",
-            "tokens": f"{self.n_tokens:,}",
-            "non-zeros": f"{self.n_nonzero:,} (density {self.density:.3%})",
-            "length": f"{self.mean_length:.1f} +- {self.sd_length:.1f}, "
-            f"from {self.min_length:,} to {self.max_length:,}",
-        }
-
-    def __str__(self) -> str:
-        return "\n".join(f"{name:<9}  {value}" for name, value in self._facts().items())
-
-    def _repr_html_(self) -> str:
-        facts = self._facts()
-        return html_table(columns_of({"": list(facts), "corpus": list(facts.values())}))
 
 
 def as_corpus(documents: Any, name: str = "documents") -> Corpus:

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyabayes._support import checks
+from polyabayes.allocation.decomposition import Decomposition
+from polyabayes.allocation.evidence import Evidence
 from polyabayes.allocation.graphs.checks import known_nodes
-from polyabayes.allocation.model import (
-    AllocationModel,
-    Allocations,
-    Decomposition,
-    Evidence,
-    MissingCells,
-)
+from polyabayes.allocation.histogram import Allocations
+from polyabayes.allocation.missing_cells import MissingCells
+from polyabayes.allocation.model import AllocationModel
 from polyabayes.allocation.posterior import ModelPosterior
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError

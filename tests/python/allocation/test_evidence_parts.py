@@ -22,7 +22,8 @@ import polyabayes as pb
 from interruption import interrupted_when_done
 from polyabayes import AllocationModel, CountTensor, _core
 from polyabayes._support.random import draw_seed
-from polyabayes.allocation import evidence_folder, evidence_parts
+from polyabayes.allocation.evidence import folder as evidence_folder
+from polyabayes.allocation.evidence import parts as evidence_parts
 from polyabayes.allocation.layout import lay_out
 from polyabayes.allocation.options import Options
 from polyabayes.exceptions import (
@@ -172,7 +173,7 @@ SCRIPT = """
     import os, signal, sys
     import numpy as np
     import polyabayes as pb
-    from polyabayes.allocation import evidence_folder
+    from polyabayes.allocation.evidence import folder as evidence_folder
 
     left = int(sys.argv[2])
 

@@ -15,25 +15,12 @@ import polyabayes as pb
 from interruption import interrupted_when_done
 from polyabayes import exceptions as errors
 from polyabayes.likelihood import scoring
+from small_models import COUNTS, TOPICS, gamma_poisson, lda
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 CASES = json.loads((VECTORS / "documents.json").read_text(encoding="utf-8"))
-TOPICS = np.array([[0.5, 0.25, 0.125, 0.125], [0.125, 0.25, 0.25, 0.375]])
 WORDS = ["urn", "ball", "größe", "🎲"]
-COUNTS = np.array([[2, 1, 0, 3], [0, 0, 0, 0], [1, 0, 4, 1]])
 SAMPLERS = ["smc", "smc-lookahead", "direct"]
-
-
-def lda(prior=0.5, topics=TOPICS, **options):
-    return pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=prior, topic_word=topics, **options
-    )
-
-
-def gamma_poisson(shape=(0.7, 1.3), probability=(0.6, 0.25), topics=TOPICS, **options):
-    return pb.PoissonFactorAnalysis.from_parameters(
-        topic_word=topics, shape=shape, probability=probability, **options
-    )
 
 
 def model_of(case):

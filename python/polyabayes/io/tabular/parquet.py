@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
 from polyabayes._support.files import content_of, open_binary, reading
 from polyabayes.data.corpus import Corpus
@@ -61,6 +67,37 @@ def read_parquet_frame(path: Path) -> pd.DataFrame:
             twice = frame.columns[frame.columns.duplicated()][0]
             raise FileFormatError(f"{path} has two columns that are called {twice!r}; rename one")
     return frame
+
+
+def parquet_blocks(path: Path) -> Iterator[Corpus]:
+    """Documents of a long table, whose words are found in a first pass."""
+    try:
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise MissingDependencyError(
+            "reading Parquet files needs pyarrow: pip install 'polyabayes[frames]'"
+        ) from error
+    with reading(path):
+        file = pq.ParquetFile(path)
+        distinct = (batch[0].unique().to_pylist() for batch in file.iter_batches(columns=["word"]))
+        words = sorted({str(word) for some in distinct for word in some})
+        column = {word: number for number, word in enumerate(words)}
+    vocabulary = np.array(words, dtype=object)
+    left: list[tuple[Any, int, int]] = []
+    with reading(path):
+        for batch in file.iter_batches(columns=["document", "word", "count"]):
+            names, counts = batch["document"].to_pylist(), batch["count"].to_pylist()
+            numbers = [column[str(word)] for word in batch["word"].to_pylist()]
+            left.extend(zip(names, numbers, counts, strict=True))
+            # The last document may go on in the next batch.
+            last, start = left[-1][0], len(left)
+            while start and left[start - 1][0] == last:
+                start -= 1
+            if start:
+                yield _long_block(left[:start], vocabulary)
+            left = left[start:]
+    if left:
+        yield _long_block(left, vocabulary)
 
 
 def load_pandas(kind: str) -> Any:
@@ -129,3 +166,11 @@ def _from_wide(frame: pd.DataFrame) -> Corpus:
     if first == "document" or frame[first].dtype.kind not in "biuf":
         frame = frame.set_index(first)
     return Corpus(frame)
+
+
+def _long_block(cells: list[tuple[Any, int, int]], vocabulary: NDArray[np.object_]) -> Corpus:
+    names = [name for name, _, _ in cells]
+    rows = np.cumsum([0, *(one != other for one, other in pairwise(names))])
+    columns, counts = (np.array([cell[ix] for cell in cells]) for ix in (1, 2))
+    shape = (int(rows[-1]) + 1, len(vocabulary))
+    return Corpus(sparse.csr_matrix((counts, (rows, columns)), shape), vocabulary)

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from polyabayes import _core
 from polyabayes._support.progress import progress_bar
-from polyabayes.allocation.bounds import lower_bound
-from polyabayes.allocation.evidence import Estimate
-from polyabayes.allocation.evidence_folder import Chosen, EvidenceFolder, Replicate
+from polyabayes.allocation.evidence.bounds import lower_bound
+from polyabayes.allocation.evidence.folder import Chosen, EvidenceFolder, Replicate
+from polyabayes.allocation.evidence.result import Estimate
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.options import REPLICATES, Options, Run
 from polyabayes.scale.executors import Workers, sharing

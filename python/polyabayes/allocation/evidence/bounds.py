@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polyabayes import _core
-from polyabayes.allocation.evidence import Estimate
+from polyabayes.allocation.evidence.result import Estimate
 from polyabayes.allocation.options import REPLICATES, TOL, Options, Run
 
 __all__ = ["held_by_bound", "lower_bound"]

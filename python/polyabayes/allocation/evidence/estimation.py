@@ -14,9 +14,9 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.tables import counted
-from polyabayes.allocation.bounds import held_by_bound
-from polyabayes.allocation.evidence import Estimate, Evidence, as_evidence
-from polyabayes.allocation.evidence_parts import sampled_in_parts
+from polyabayes.allocation.evidence.bounds import held_by_bound
+from polyabayes.allocation.evidence.parts import sampled_in_parts
+from polyabayes.allocation.evidence.result import Estimate, Evidence, as_evidence
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.options import MAX_ITER, METHODS, REPLICATES, RESTARTS, TOL, Options, Run
 from polyabayes.exceptions import (

@@ -1,0 +1,267 @@
+"""Corpora and streams of documents, written as shards."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Container, Iterator
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support import checks
+from polyabayes._support.files import STANDARD_INPUT, checked_path, replacing, writing
+from polyabayes.data import sources
+from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.exceptions import InvalidArgumentError, argument
+from polyabayes.io.ldac import ldac_blocks
+from polyabayes.io.tabular.parquet import parquet_blocks
+from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary
+from polyabayes.scale.shards import (
+    ARRAYS,
+    BLOCK_DOCUMENTS,
+    EXPOSURE,
+    FORMAT,
+    FORMAT_EXPOSED,
+    MANIFEST,
+    TYPES,
+    Shards,
+    digest_of,
+    even_cuts,
+    read_shards,
+)
+
+__all__ = ["write_shards"]
+
+_LDAC_SUFFIXES = (".ldac", ".dat", ".lda-c")
+
+# Cells that are copied at once.
+_BLOCK_CELLS = 2**22
+
+# Tokens of a shard where no number of shards is asked for: 0.2 GB of arrays at 1.5 tokens a cell.
+_TOKENS = 2**25
+
+
+def write_shards(
+    corpus: Any,
+    folder: str | os.PathLike[str],
+    n_shards: int | None = None,
+    *,
+    layer: str | None = None,
+    vocabulary: VocabularyLike | None = None,
+) -> Shards:
+    """Write a corpus, or a stream of its parts, as shards of about as many tokens.
+
+    A stream is read once, and copied on the disk once: no more than a block of it is in memory.
+
+    Parameters
+    ----------
+    corpus : Corpus, matrix, AnnData, path or iterable of Corpus or matrix
+        The documents, with their exposures where a Corpus has them; or blocks of them in order,
+        over the same words; or a file larger than memory: LDA-C, ``.ldac``, ``.dat`` or
+        ``.lda-c``, perhaps gzipped; ``.parquet`` with the columns ``document``, ``word`` and
+        ``count``, the rows of a document one after another.
+    folder : path-like
+        Where to write; made where it is missing. What it holds of shards is replaced.
+    n_shards : int, optional
+        How many; by default of 32 million tokens each.
+    layer : str, optional
+        Of an AnnData: the layer that holds the counts.
+    vocabulary : path or sequence of str, optional
+        Of an LDA-C file: the words, as a file with one word a line or as a sequence. Without them
+        the file is read twice, the first time for the number of words.
+
+    Returns
+    -------
+    Shards
+
+    Raises
+    ------
+    FileAccessError
+        If the folder cannot be written, or the file cannot be read. Shards that were in the folder
+        stay while the documents are read; no part of the new ones is left.
+    FileFormatError
+        If the content of the file is not what its name promises; the message names the line.
+    InvalidArgumentError, InvalidCountsError, InvalidTypeError
+        If there are no documents, blocks differ in their words, or counts are none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polyabayes as pb
+    >>> blocks = ([[2, 0, 1], [0, 3, 0]] for _ in range(3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pb.write_shards(blocks, folder, n_shards=2)
+    <Shards: 2 of 6 documents, 3 words, 18 tokens>
+    """
+    path = checked_path(folder, "folder")
+    wanted = None if n_shards is None else checks.whole_number("n_shards", n_shards)
+    is_new, begun = not path.exists(), False
+    with writing(path):
+        path.mkdir(parents=True, exist_ok=True)
+        scratch = tempfile.TemporaryDirectory(dir=path)
+    try:
+        with scratch as name:
+            spool = _Spool(Path(name))
+            for block in _blocks(corpus, layer, vocabulary):
+                spool.add(block)
+            with writing(path):
+                begun = True
+                # The folder is no corpus while it has no manifest.
+                (path / MANIFEST).unlink(missing_ok=True)
+                return spool.write(path, wanted)
+    except BaseException:
+        if begun and not (path / MANIFEST).exists():
+            _remove_parts(path)
+        if is_new:
+            with suppress(OSError):
+                path.rmdir()
+        raise
+
+
+def _remove_parts(path: Path, kept: Container[str] = ()) -> None:
+    """Remove shards but those of these names, and nothing else that the folder holds."""
+    for folder in path.glob("shard-*"):
+        if re.fullmatch(r"shard-\d{5,}", folder.name) is None or folder.name in kept:
+            continue
+        with suppress(OSError):
+            for name in (*ARRAYS, EXPOSURE):
+                (folder / f"{name}.npy").unlink(missing_ok=True)
+            folder.rmdir()
+
+
+def _blocks(corpus: Any, layer: str | None, vocabulary: VocabularyLike | None) -> Iterator[Corpus]:
+    """The documents, block by block."""
+    is_path = isinstance(corpus, (str, os.PathLike))
+    if layer is not None and not sources.is_anndata(corpus):
+        raise InvalidArgumentError(f"{argument('layer')} is for an AnnData")
+    if vocabulary is not None and not (is_path and _format(Path(corpus)) == "ldac"):
+        raise InvalidArgumentError(f"{argument('vocabulary')} is for an LDA-C file")
+    if sources.is_anndata(corpus):
+        for start in range(0, len(corpus), BLOCK_DOCUMENTS):
+            yield Corpus.from_anndata(corpus[start : start + BLOCK_DOCUMENTS], layer)
+    elif is_path:
+        path = checked_path(corpus, "corpus")
+        if _format(path) == "ldac":
+            yield from ldac_blocks(path, resolve_vocabulary(vocabulary))
+        else:
+            yield from parquet_blocks(path)
+    elif isinstance(corpus, Iterator):
+        for block in corpus:
+            yield as_corpus(block, "a block of corpus")
+    else:
+        yield as_corpus(corpus, "corpus")
+
+
+def _format(path: Path) -> str:
+    """Format of a file that is read block by block, by its name."""
+    suffix = Path(path.name.removesuffix(".gz")).suffix
+    if suffix in _LDAC_SUFFIXES or path == STANDARD_INPUT:
+        return "ldac"
+    if path.suffix == ".parquet":
+        return "parquet"
+    raise InvalidArgumentError(
+        f"{path} is not read block by block: {', '.join(_LDAC_SUFFIXES)} and .parquet are; give a "
+        "stream of blocks, or read_corpus(path) where the corpus fits into memory"
+    )
+
+
+class _Spool:
+    """Rows of a corpus in files without heads, until it is known how to divide them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lengths: list[NDArray[np.int64]] = []
+        self._cells: list[NDArray[np.int64]] = []
+        self._exposures: list[NDArray[np.float64]] = []
+        self._n_words: int | None = None
+        self._vocabulary: NDArray[np.object_] | None = None
+
+    def add(self, block: Corpus) -> None:
+        """Append documents."""
+        if self._n_words is None:
+            self._n_words, self._vocabulary = block.n_words, block.vocabulary
+        first, other = self._vocabulary, block.vocabulary
+        same = first is None or other is None or np.array_equal(first, other)
+        if block.n_words != self._n_words or not same:
+            raise InvalidArgumentError(
+                "blocks of a corpus must have the same words, but one has "
+                f"{block.n_words:,} and the first {self._n_words:,}, or others"
+            )
+        counts = block.counts
+        ones = np.ones(block.n_documents)
+        self._exposures.append(ones if block.exposure is None else block.exposure)
+        self._lengths.append(np.asarray(counts.sum(axis=1), np.int64).ravel())
+        self._cells.append(np.diff(counts.indptr).astype(np.int64))
+        for name in ARRAYS[1:]:
+            array = np.ascontiguousarray(getattr(counts, name), TYPES[name])
+            with writing(self._folder.parent), (self._folder / name).open("ab") as stream:
+                stream.write(array.data)
+
+    def write(self, path: Path, n_shards: int | None) -> Shards:
+        """Divide the documents, and write shards and manifest."""
+        if self._n_words is None:
+            raise InvalidArgumentError(f"{argument('corpus')} holds no documents")
+        lengths, cells = np.concatenate(self._lengths), np.concatenate(self._cells)
+        n_tokens = int(lengths.sum())
+        n_shards = max(1, round(n_tokens / _TOKENS)) if n_shards is None else n_shards
+        starts = even_cuts(lengths, n_shards)
+        offsets = np.concatenate([[0], np.cumsum(cells)])
+        tokens = np.concatenate([[0], np.cumsum(lengths)])
+        exposures = np.concatenate(self._exposures)
+        names = ARRAYS if (exposures == 1.0).all() else (*ARRAYS, EXPOSURE)
+        entries = []
+        for number, (start, stop) in enumerate(pairwise(starts)):
+            name = f"shard-{number:05d}"
+            folder = path / name
+            folder.mkdir(exist_ok=True)
+            self._write_rows(folder, offsets[start : stop + 1])
+            (folder / f"{EXPOSURE}.npy").unlink(missing_ok=True)
+            if EXPOSURE in names:
+                _write_array(folder, EXPOSURE, exposures[start:stop])
+            entry: dict[str, Any] = {
+                "name": name,
+                "first_document": start,
+                "first_token": int(tokens[start]),
+                "n_documents": stop - start,
+                "n_cells": int(offsets[stop] - offsets[start]),
+                "n_tokens": int(tokens[stop] - tokens[start]),
+                "digests": {array: digest_of(folder / f"{array}.npy") for array in names},
+            }
+            entries.append(entry)
+        words = None if self._vocabulary is None else self._vocabulary.tolist()
+        manifest = {
+            "format": FORMAT if names == ARRAYS else FORMAT_EXPOSED,
+            "n_words": self._n_words,
+            "longest": int(lengths.max(initial=0)),
+            "vocabulary": words,
+            "shards": entries,
+        }
+        with replacing(path / MANIFEST) as stream:
+            stream.write(json.dumps(manifest, ensure_ascii=False).encode())
+        _remove_parts(path, {entry["name"] for entry in entries})
+        return read_shards(path)
+
+    def _write_rows(self, folder: Path, offsets: NDArray[np.int64]) -> None:
+        _write_array(folder, "indptr", offsets - offsets[0])
+        first, last = int(offsets[0]), int(offsets[-1])
+        for name in ARRAYS[1:]:
+            path, dtype = self._folder / name, np.dtype(TYPES[name])
+            with replacing(folder / f"{name}.npy") as stream, path.open("rb") as source:
+                head = {"descr": dtype.str, "fortran_order": False, "shape": (last - first,)}
+                np.lib.format.write_array_header_1_0(stream, head)
+                source.seek(first * dtype.itemsize)
+                for start in range(first, last, _BLOCK_CELLS):
+                    n_cells = min(_BLOCK_CELLS, last - start)
+                    stream.write(source.read(n_cells * dtype.itemsize))
+
+
+def _write_array(folder: Path, name: str, values: NDArray[Any]) -> None:
+    with replacing(folder / f"{name}.npy") as stream:
+        np.save(stream, values.astype(TYPES[name]), allow_pickle=False)

@@ -1,0 +1,272 @@
+"""What scoring refuses, and what its results hold."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import polyabayes as pb
+from polyabayes import exceptions as errors
+from polyabayes.likelihood.result import doubts
+from polyabayes.models import fitted_model
+from small_models import COUNTS, TOPICS, gamma_poisson, lda
+
+CALLS = [
+    pytest.param(partial(pb.log_likelihood, lda()), id="log_likelihood"),
+    pytest.param(partial(pb.compare, {"a": lda()}), id="compare"),
+]
+
+BAD_OPTIONS = [
+    ("method", "wallach", ValueError),
+    ("method", None, ValueError),
+    ("method", ["smc"], ValueError),
+    ("method", np.array(["smc", "exact"]), ValueError),
+    ("event", "bag", ValueError),
+    ("event", 1, ValueError),
+    ("given_length", 1, TypeError),
+    ("given_length", "yes", TypeError),
+    ("given_length", False, ValueError),
+    ("unseen", "ignore", ValueError),
+    ("n_jobs", 0, ValueError),
+    ("n_jobs", -1000, ValueError),
+    ("n_jobs", 1.5, TypeError),
+    ("n_jobs", 2**70, ValueError),
+    ("random_state", -1, ValueError),
+    ("random_state", "seed", ValueError),
+    ("random_state", 0.5, ValueError),
+    *((name, 0, ValueError) for name in ("n_samples", "n_particles", "n_replicates")),
+    *((name, 2.0, TypeError) for name in ("n_samples", "n_particles", "n_replicates")),
+    *((name, True, TypeError) for name in ("n_samples", "n_particles", "n_replicates")),
+    *((name, 2**70, ValueError) for name in ("n_samples", "n_particles", "n_replicates")),
+    ("n_replicates", 1, ValueError),
+    *((name, 0, ValueError) for name in ("target_std_error", "budget")),
+    *((name, -1.0, ValueError) for name in ("target_std_error", "budget")),
+    *((name, np.nan, ValueError) for name in ("target_std_error", "budget")),
+    *((name, np.inf, ValueError) for name in ("target_std_error", "budget")),
+    *((name, 10**400, ValueError) for name in ("target_std_error", "budget")),
+    *((name, "1", TypeError) for name in ("target_std_error", "budget")),
+    *((name, [1.0], TypeError) for name in ("target_std_error", "budget")),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"), BAD_OPTIONS, ids=[f"{n}-{str(v)[:12]}" for n, v, _ in BAD_OPTIONS]
+)
+@pytest.mark.parametrize("call", CALLS)
+def test_bad_options_are_refused_by_name(call, name, value, error):
+    with pytest.raises(error, match=name) as caught:
+        call(COUNTS, **{name: value})
+    assert isinstance(caught.value, errors.PolyabayesError)
+
+
+@pytest.mark.parametrize(
+    ("documents", "error", "message"),
+    [
+        (None, errors.InvalidTypeError, "documents"),
+        ("text", errors.InvalidTypeError, "documents.*read_corpus"),
+        ([["a", "b"]], errors.InvalidTypeError, "documents"),
+        ([1, 2, 3, 4], errors.InvalidArgumentError, "documents"),
+        ([[1, 2]], errors.InvalidArgumentError, "documents has 2 features"),
+        (np.zeros((0, 4)), errors.InvalidArgumentError, "documents must hold at least one"),
+        ([[0, 1, 2, 3], [0, -1, 0, 0]], errors.InvalidCountsError, "row. 1, word .column. 1"),
+        ([[0, 0, 0.5, 0]], errors.InvalidCountsError, "fractional.*row. 0, word .column. 2"),
+        ([[0, 0, 0, np.nan]], errors.InvalidCountsError, "NaN"),
+        ([[0, 0, 0, np.inf]], errors.InvalidCountsError, "infinity"),
+        ([[0, 0, 0, 2**32]], errors.InvalidCountsError, "documents.*4294967295"),
+    ],
+)
+@pytest.mark.parametrize("call", CALLS)
+def test_bad_documents_are_refused_by_place(call, documents, error, message):
+    with pytest.raises(error, match=message):
+        call(documents)
+
+
+@pytest.mark.parametrize("model", ["lda", None, pb.LatentDirichletAllocation, TOPICS])
+def test_scoring_needs_a_model(model):
+    with pytest.raises(errors.InvalidTypeError, match="model must be"):
+        pb.log_likelihood(model, COUNTS)
+
+
+def test_derived_quantities():
+    documents = pb.Corpus(COUNTS, ids=["a", "b", "c"])
+    result = pb.log_likelihood(gamma_poisson(), documents, "smc", n_replicates=8, random_state=0)
+    n_tokens = COUNTS.sum()
+    assert result.total == pytest.approx(result.values.sum(), rel=1e-15)
+    assert result.nats_per_token == pytest.approx(result.total / n_tokens, rel=1e-15)
+    assert result.nats_per_token_std_error == result.total_std_error / n_tokens
+    assert result.perplexity == pytest.approx(np.exp(-result.total / n_tokens), rel=1e-14)
+    for level in (0.5, 0.95):
+        t = stats.t(7).ppf((1 + level) / 2)
+        for bound, sign in zip(result.interval(level), (-1, 1), strict=True):
+            np.testing.assert_allclose(
+                bound, result.values + sign * t * result.std_errors, rtol=1e-14
+            )
+        z = stats.norm.ppf((1 + level) / 2)
+        expected = result.total + np.array([-z, z]) * result.total_std_error
+        np.testing.assert_allclose(result.total_interval(level), expected, rtol=1e-14)
+    for bad, error in ((0, ValueError), (1, ValueError), ("x", TypeError)):
+        with pytest.raises(error, match="level"):
+            result.interval(bad)
+    assert "3 documents (exact 1, smc 2)" in repr(result)
+    copy = pickle.loads(pickle.dumps(result))
+    assert (copy.total, copy.method, list(copy.ids)) == (result.total, "smc", ["a", "b", "c"])
+
+
+def test_tables_hold_every_document():
+    documents = pb.Corpus(COUNTS, ids=["a", "b", "ü"])
+    result = pb.log_likelihood(lda(), documents, "smc", random_state=0)
+    frame = result.to_frame()
+    assert frame["document"].tolist() == ["a", "b", "ü"]
+    assert frame["method"].tolist() == ["smc", "exact", "smc"]
+    columns = {"n_tokens": result.n_tokens, "n_eff": result.n_effs}
+    columns |= {"log_likelihood": result.values, "std_error": result.std_errors}
+    for name, values in columns.items():
+        np.testing.assert_array_equal(frame[name], values)
+    assert result.to_arrow().to_pydict() == frame.to_dict("list")
+    assert pb.log_likelihood(lda(), COUNTS).to_frame()["document"].tolist() == [0, 1, 2]
+
+
+def test_results_can_be_compared():
+    one, other = (pb.log_likelihood(lda(), COUNTS, "smc", random_state=seed) for seed in (0, 1))
+    assert one != other
+    assert one == one
+
+
+def test_huge_perplexity_is_infinite():
+    assert pb.log_likelihood(gamma_poisson(1e5, 0.5), [[1, 0, 0, 0]]).perplexity == np.inf
+
+
+def test_unreliable_errors_are_reported():
+    topics = [[0.9, 0.1, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
+    with pytest.warns(errors.UnreliableErrorWarning, match=r"document 1 .*n_samples"):
+        result = pb.log_likelihood(
+            lda(0.1, topics), [[1, 0, 0, 0], [300] * 4], "direct", n_samples=5, random_state=0
+        )
+    assert result.n_effs[1] < 2
+
+
+@pytest.mark.parametrize("method", ["auto", "exact", "smc", "smc-lookahead", "direct"])
+def test_empty_documents(method):
+    result = pb.log_likelihood(lda(), [[0] * 4], method)
+    assert (result.total, result.std_errors[0], result.methods[0]) == (0, 0, "exact")
+    assert np.isnan(
+        [result.nats_per_token, result.nats_per_token_std_error, result.perplexity]
+    ).all()
+    model = gamma_poisson()
+    nothing = 0.7 * np.log(0.4) + 1.3 * np.log(0.75)
+    assert pb.log_likelihood(model, [[0] * 4], method).total == pytest.approx(nothing, rel=1e-14)
+    given = pb.log_likelihood(model, [[0] * 4], method, given_length=True)
+    assert given.total == pytest.approx(0, abs=1e-14)
+
+
+@pytest.mark.parametrize("method", ["auto", "exact", "smc", "smc-lookahead", "direct"])
+@pytest.mark.parametrize("make", [lda, gamma_poisson])
+def test_impossible_words_give_minus_infinity_and_a_warning(make, method):
+    model = make(topics=[[0.5, 0.5, 0.0], [0.25, 0.75, 0.0]])
+    documents = pb.Corpus([[1, 0, 1], [1, 2, 0]], ids=["strange", "fine"])
+    with pytest.warns(errors.ImpossibleDocumentWarning, match="'strange'"):
+        result = pb.log_likelihood(model, documents, method, random_state=0)
+    lower, upper = result.interval()
+    assert result.values[0] == lower[0] == upper[0] == -np.inf
+    assert result.std_errors[0] == 0
+    assert np.isfinite(result.values[1])
+    assert result.total == result.nats_per_token == -np.inf
+    assert result.total_interval() == (-np.inf, -np.inf)
+    assert result.perplexity == np.inf
+    assert np.isfinite([result.total_std_error, result.nats_per_token_std_error]).all()
+
+
+def test_exact_requests_above_the_budget_say_what_they_cost():
+    data = pb.datasets.make_lda_corpus(3, 40, 4, document_length=60, random_state=0)
+    corpus, model = data.corpus, lda(0.1, data.topic_word)
+    with pytest.raises(errors.BudgetExceededError) as caught:
+        pb.log_likelihood(model, corpus, "exact", budget=1000)
+    for part in ("document 0", "60 tokens", "4 topics", "multiply-adds", "budget", "smc-lookahead"):
+        assert part in str(caught.value)
+    estimate = float(re.search(r"about ([\d.e+]+) multiply-adds", str(caught.value))[1])
+    assert np.isfinite(pb.log_likelihood(model, corpus, "exact", budget=1.1 * estimate).total)
+
+
+def test_exact_requests_above_the_memory_do_not_blame_the_budget():
+    data = pb.datasets.make_lda_corpus(1, 40, 6, document_length=150, random_state=0)
+    with pytest.raises(errors.BudgetExceededError, match="bytes") as caught:
+        pb.log_likelihood(lda(0.1, data.topic_word), data.corpus, "exact", budget=1e300)
+    assert "raise budget" not in str(caught.value)
+
+
+def test_sizes_beyond_the_memory_are_refused_and_do_not_end_the_process():
+    resource = pytest.importorskip("resource")
+    code = (
+        "import polyabayes as pb\n"
+        "model = pb.LatentDirichletAllocation.from_parameters(\n"
+        "    doc_topic_prior=1.0, topic_word=[[0.5, 0.5], [0.1, 0.9]])\n"
+        "try:\n"
+        "    pb.log_likelihood(model, [[2, 1]], 'smc', n_particles=10**9)\n"
+        "except (pb.exceptions.PolyabayesError, MemoryError) as error:\n"
+        "    print('refused')\n"
+    )
+    limit = (4 << 30, 4 << 30)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit),
+    )
+    assert (done.returncode, done.stdout) == (0, "refused\n")
+
+
+def test_means_over_no_tokens_are_refused_and_never_a_silent_nan():
+    model, empty = lda(), np.zeros((2, 4), dtype=np.int64)
+    for mean in (model.score, model.perplexity):
+        with pytest.raises(errors.InvalidArgumentError, match=r"no tokens.*score_samples"):
+            mean(empty)
+    assert model.score_samples(empty).tolist() == [0.0, 0.0]
+    found = pb.log_likelihood(model, empty)
+    assert "0.00 +- 0 nats, no tokens" in repr(found)
+    one_empty = np.array([[2, 1, 0, 0], [0, 0, 0, 0]])
+    assert model.score(one_empty) == model.score(one_empty[:1])
+
+
+def told_by(result):
+    return str(errors.PolyabayesWarning(doubts(result)[0][1]))
+
+
+def test_warnings_name_arguments_that_the_call_takes_and_their_values():
+    data = pb.datasets.make_lda_corpus(1, 60, 20, document_length=300, random_state=0)
+    model = lda(0.01, data.topic_word)
+    for method, size in (("direct", "n_samples"), ("smc", "n_particles")):
+        few = {size: 10, "random_state": 0}
+        with pytest.warns(errors.UnreliableErrorWarning) as caught:
+            pb.log_likelihood(model, data.corpus, method, **few)
+        told = str(caught[0].message)
+        assert int(re.search(rf"use {size}=(\d+), they had up to 10$", told)[1]) > 10
+    shaky = replace(
+        pb.log_likelihood(model, data.corpus, "annealed", n_samples=50, random_state=0),
+        n_effs=np.array([2.0]),
+    )
+    # ln(16 / 2) / 0.16 = 13 times as many, rounded up.
+    assert told_by(shaky).endswith("use n_samples=700, they had up to 50")
+    biased = replace(shaky, methods=np.array(["left-to-right-particle"]))
+    assert told_by(biased).endswith("score them by method='auto'")
+
+
+def test_warnings_of_estimators_name_the_function_that_takes_the_argument(monkeypatch):
+    model = lda()
+    shaky = pb.log_likelihood(model, COUNTS, "annealed", n_samples=5, random_state=0)
+    monkeypatch.setattr(
+        fitted_model, "log_likelihood", lambda *_, **__: replace(shaky, n_replicates=10**6)
+    )
+    for scored in (model.score, model.score_samples, model.perplexity):
+        with pytest.warns(errors.UnreliableErrorWarning) as caught:
+            scored(COUNTS)
+        assert "use polyabayes.log_likelihood(model, X, n_samples=" in str(caught[0].message)
+        assert caught[0].filename == __file__
