@@ -135,7 +135,13 @@ class Difference:
         total_scale = float(outside @ own_scale)
         self._ratio = float(outside @ differences) / total_scale if total_scale else 0.0
         n = max(len(rows), 2)
-        self._squares = n / (n - 1) * (differences - self._ratio * own_scale) ** 2
+        squares = n / (n - 1) * (differences - self._ratio * own_scale) ** 2
+        # Sampling ends when the error seems small, and it seems so where no large difference was
+        # drawn: hence a standard error more of what the squares sum to.
+        parts = outside * self._weights * self._copies * squares
+        whole = float(parts.sum())
+        doubt = np.sqrt(max(float(parts @ parts) - whole**2 / n, 0.0)) / whole if whole else 0.0
+        self._squares = (1.0 + doubt) * squares
         # The squares of all predictions together are what the sample tells of them.
         squared_scale = float(((population.copies * self.scale)[~self._drawn] ** 2).sum())
         squares = float((outside * self._copies) @ self._squares)

@@ -24,11 +24,12 @@ __all__ = ["CorrectedScores", "checked_target", "score_to_target"]
 
 # Documents of the first sample, about, those drawn at least by the scale of their differences, and
 # the share of all from which on none is left out.
-_FIRST, _FEWEST, _ALMOST_ALL = 24, 40, 0.6
+_FIRST, _FEWEST, _ALMOST_ALL = 40, 40, 0.6
 # Rounds in which the sample grows, and in which runs do once no document is left out.
 _MOST_ROUNDS = 6
-# A round aims below the target by this factor, and runs grow by the other at most.
-_AIM, _MOST_GROWTH = 0.8, 16
+# A round aims below the target by this factor; runs and, as one large difference seems to ask for
+# more than is needed, the sample grow by these factors at most.
+_AIM, _MOST_GROWTH, _MOST_SAMPLE_GROWTH = 0.8, 16, 2
 _MOST_TEMPERATURES = 5_000
 # Largest variance of ln p of a run in the sample; and the part of the target that the correction of
 # the bias may be.
@@ -196,7 +197,8 @@ class _Sample:
             is_enough = difference.squared_error() <= target**2
             if self.is_all() or is_enough or self.is_interrupted():
                 break
-            self.grow(difference.probabilities((_AIM * target) ** 2))
+            wanted = difference.probabilities((_AIM * target) ** 2)
+            self.grow(np.minimum(wanted, _MOST_SAMPLE_GROWTH * self.probabilities))
             difference = Difference(population, short, self.scores, measure, self.probabilities)
         return difference
 
