@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -88,6 +89,17 @@ def test_the_trace_of_nmf_is_the_rising_likelihood(corpus):
     # Transform finds the best weights, where training has made one update.
     assert likelihood[-1] <= plain + 1e-3 * corpus.n_documents
     assert likelihood[-1] == pytest.approx(plain, rel=1e-3)
+
+
+def test_words_that_are_new_to_nmf_are_told_and_left_out():
+    model = PFA(2, prior="nmf", max_iter=20, random_state=0).fit([[3, 1, 0], [1, 2, 0], [0, 4, 0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        known = model.transform([[3, 1, 0], [1, 2, 0]])
+    with pytest.warns(errors.ImpossibleDocumentWarning, match="1, document 1 first; their") as told:
+        found = model.transform([[3, 1, 0], [1, 2, 5]])
+    assert told[0].filename == __file__
+    np.testing.assert_array_equal(found, known)
 
 
 def test_nmf_depends_on_the_seed_only(corpus, nmf):
