@@ -28,12 +28,21 @@ def import_arviz(what: str) -> ModuleType:
 
 
 def inference_data(
-    posterior: Mapping[str, Any], log_joint: Any, dims: Mapping[str, Sequence[str]]
+    posterior: Mapping[str, Any],
+    log_joint: Any,
+    dims: Mapping[str, Sequence[str]],
+    coords: Mapping[str, Any] | None = None,
+    constant: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Draws by (chain, draw, ...) and their log joint densities as ArviZ's own container."""
+    """Draws by (chain, draw, ...) and their log joint densities as ArviZ's own container.
+
+    `coords` are the labels of dimensions, `constant` the data that all draws share.
+    """
     arviz = import_arviz("to_inference_data")
     groups = {"sample_stats": {"lp": log_joint}, "posterior": dict(posterior)}
+    if constant:
+        groups["constant_data"] = dict(constant)
     names = {name: list(axes) for name, axes in dims.items()}
     if int(arviz.__version__.split(".")[0]) >= 1:
-        return arviz.from_dict(groups, dims=names)
-    return arviz.from_dict(**groups, dims=names)
+        return arviz.from_dict(groups, dims=names, coords=dict(coords or {}))
+    return arviz.from_dict(**groups, dims=names, coords=dict(coords or {}))

@@ -15,7 +15,7 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.arviz import inference_data
 from polyabayes._support.progress import progress_bar
-from polyabayes._support.random import RandomState, draw_seed, random_generator
+from polyabayes._support.random import RandomState, dirichlet, draw_seed, random_generator
 from polyabayes._support.results import Result
 from polyabayes._support.tables import counted
 from polyabayes.allocation.alignment import Numbering
@@ -134,7 +134,7 @@ class PosteriorDraws(Result):
         found: dict[int, Floats] = {}
         for node, counts in self.counts.items():
             if id(counts) not in found:
-                found[id(counts)] = _dirichlet(generator, self.alphas[node] + counts)
+                found[id(counts)] = dirichlet(generator, self.alphas[node] + counts, axis=1)
         return {node: found[id(counts)] for node, counts in self.counts.items()}
 
     @cached_property
@@ -294,16 +294,6 @@ def _mean_table(alpha: float, counts: Floats) -> Floats:
     # Counts of all draws are large: no second array of them.
     found: Floats = np.einsum("d...,d...->...", counts, weights) + alpha * weights.sum(axis=0)
     return found / len(counts)
-
-
-def _dirichlet(generator: np.random.Generator, alphas: Floats) -> Floats:
-    """Draws along the second axis; ln of the variates keeps the small ones."""
-    # Gamma(α) is Gamma(α + 1) U^(1/α).
-    ln_draws = np.log(generator.standard_gamma(alphas + 1))
-    ln_draws += np.log1p(-generator.random(alphas.shape)) / alphas
-    draws = np.exp(ln_draws - ln_draws.max(axis=1, keepdims=True))
-    found: Floats = draws / draws.sum(axis=1, keepdims=True)
-    return found
 
 
 def draw_posterior(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,13 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
 )
+from polyabayes.models.latent_draws import (
+    VARIABLES,
+    Variable,
+    check_memory,
+    check_variables,
+    variables_of,
+)
 from polyabayes.models.topic_model import TopicModel
 from polyabayes.scale.executors import check_executor, sharing
 
@@ -33,14 +41,18 @@ __all__ = ["Chains", "sample_chains"]
 # Each half of a chain needs two draws for a variance.
 _FEWEST_DRAWS = 4
 
+# Dimensions of the latent variables after chain and draw.
+_DIMS = {"phi": ["topic", "word"], "theta": ["document", "topic"], "z": ["token"]}
+
 
 @dataclass(frozen=True, eq=False)
 class Chains:
     """Chains of one model, and what they drew.
 
     Topics have other numbers in every chain, and may change them within one. So only quantities
-    that do not depend on the numbering are kept, and compared: what is sorted is sorted in every
-    draw by itself. That they agree does not prove that the topics do.
+    that do not depend on the numbering are compared: what is sorted is sorted in every draw by
+    itself. That they agree does not prove that the topics do. The variables ``phi``, ``theta`` and
+    ``z``, kept on request, have the numbers of their chain: they are not aligned between chains.
 
     Attributes
     ----------
@@ -48,12 +60,17 @@ class Chains:
         The fitted models, one a chain: posterior means, traces and last samples.
     n_iter : ndarray of int, shape (n_draws,)
         Sweeps done at each draw: those after burn-in that thinning keeps.
-    draws : dict of str to ndarray of shape (n_chains, n_draws) or (n_chains, n_draws, n_components)
+    draws : dict of str to ndarray of shape (n_chains, n_draws, ...)
         ``log_joint``: ln of the joint density of words, topics of tokens and parameters, in nats,
         up to a constant; ``n_active_topics``: topics that have tokens; ``topic_share``: shares of
         the tokens, largest topic first; and of the parameters those that are learned, for LDA
         ``doc_topic_prior_sum`` and ``topic_word_prior``, for gamma-Poisson ``shape`` and
-        ``probability``, each sorted, largest first.
+        ``probability``, each sorted, largest first. Those with one value a topic have n_components
+        of them. Of the variables asked for: ``phi`` (n_components, n_words), ``theta``
+        (n_documents, n_components) and ``z`` (n_tokens,), as
+        :meth:`LatentDirichletAllocation.posterior_draw` gives them.
+    corpus : Corpus or None
+        The documents, where variables were asked for.
 
     Examples
     --------
@@ -67,7 +84,8 @@ class Chains:
 
     models: list[TopicModel]
     n_iter: NDArray[np.int64]
-    draws: dict[str, NDArray[np.float64]]
+    draws: dict[str, NDArray[Any]]
+    corpus: Corpus | None = None
 
     def __repr__(self) -> str:
         return f"<Chains: {len(self.models)} chains, {len(self.n_iter):,} draws each>"
@@ -82,7 +100,7 @@ class Chains:
         return self.models[int(np.argmax(self.draws["log_joint"].mean(axis=1)))]
 
     def summary(self) -> pd.DataFrame:
-        """Posterior summary and convergence of every quantity, by ArviZ.
+        """Posterior summary and convergence of every quantity but the variables, by ArviZ.
 
         Returns
         -------
@@ -125,7 +143,10 @@ class Chains:
         arviz.InferenceData, or xarray.DataTree from ArviZ 1.0 on
             A ``posterior`` group of dimensions (chain, draw) and, where there is one value a topic,
             ``rank``: 0 for the largest. ``log_joint``, known up to a constant, is ``lp`` of
-            ``sample_stats``.
+            ``sample_stats``. ``phi`` has dimensions ``topic`` and ``word``, ``theta`` ``document``
+            and ``topic``, ``z`` ``token``, whose document and word are in ``constant_data``; words
+            and documents have their names as coordinates. R-hat of these variables compares topics
+            by number, and says nothing where chains number them differently.
 
         Raises
         ------
@@ -144,8 +165,17 @@ class Chains:
         """
         posterior = dict(self.draws)
         log_joint = posterior.pop("log_joint")
+        kept = [name for name in VARIABLES if name in posterior]
         dims = {name: ["rank"] for name, draws in posterior.items() if draws.ndim == 3}
-        return inference_data(posterior, log_joint, dims)
+        dims |= {name: _DIMS[name] for name in kept}
+        coords, constant = {}, {}
+        if self.corpus is not None:
+            labelled = {axis for name in kept for axis in _DIMS[name]}
+            coords = {axis: x for axis, x in _names_of(self.corpus).items() if axis in labelled}
+        if self.corpus is not None and "z" in kept:
+            constant = _tokens_of(self.corpus)
+            dims |= {name: ["token"] for name in constant}
+        return inference_data(posterior, log_joint, dims, coords, constant)
 
     def _scalars(self) -> dict[str, NDArray[np.float64]]:
         """One array of shape (n_chains, n_draws) a number."""
@@ -153,7 +183,7 @@ class Chains:
         for name, draws in self.draws.items():
             if draws.ndim == 2:
                 scalars[name] = draws
-            else:
+            elif name not in VARIABLES:
                 scalars |= {f"{name}[{i}]": draws[..., i] for i in range(draws.shape[2])}
         return scalars
 
@@ -163,6 +193,7 @@ def sample_chains(
     X: Any,
     n_chains: int = 4,
     *,
+    variables: str | Collection[str] = (),
     random_state: RandomState = None,
     executor: Executor | None = None,
 ) -> Chains:
@@ -177,6 +208,10 @@ def sample_chains(
         The documents.
     n_chains : int, default=4
         Number of chains, at least 2; without an executor, one after the other.
+    variables : collection of {"phi", "theta", "z"}, default=()
+        Variables whose draws are kept beside the summaries: word probabilities of topics, topic
+        weights of documents, topics of tokens. One value takes 8 bytes, of ``z`` 2; ``thin`` of
+        the estimator says how many draws there are.
     random_state : None, int, RandomState, Generator or SeedSequence
         Seed of all chains; equal seeds give equal bits, and the first chains do not depend on
         how many follow.
@@ -193,19 +228,28 @@ def sample_chains(
     InvalidArgumentError
         If the schedule leaves fewer than four draws, if `estimator` is not trained by Gibbs
         sampling, or if it has a ``checkpoint``: a run that goes on from one has lost the draws
-        before it.
+        before it. If there is no such variable.
+    BudgetExceededError
+        If the machine cannot hold the draws of the variables; before any work.
     Interrupted
         On Ctrl-C; ``partial`` holds the chains that were complete.
     WorkerError
         If a worker died and its engine did not run its chain again.
+
+    References
+    ----------
+    T. L. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.
 
     Examples
     --------
     >>> import polyabayes as pb
     >>> data = pb.datasets.make_lda_corpus(100, 50, 3, random_state=0)
     >>> lda = pb.LatentDirichletAllocation(3, max_iter=60, thin=2)
-    >>> pb.sample_chains(lda, data.corpus, n_chains=2, random_state=0)
+    >>> chains = pb.sample_chains(lda, data.corpus, 2, variables=("phi", "z"), random_state=0)
+    >>> chains
     <Chains: 2 chains, 15 draws each>
+    >>> chains.draws["phi"].shape
+    (2, 15, 3, 50)
     """
     if not isinstance(estimator, TopicModel):
         raise InvalidTypeError(f"estimator must be a topic model, got {type(estimator).__name__}")
@@ -224,10 +268,13 @@ def sample_chains(
             f"max_iter, burn_in and thin leave {len(n_iter)} draws a chain, of which convergence "
             f"cannot be told: leave at least {_FEWEST_DRAWS}"
         )
+    names = check_variables(variables)
+    kept = variables_of(corpus, estimator._n_topics(), names)
+    check_memory(kept, n_chains, len(n_iter))
     generator = random_generator(random_state)
     seeds = [draw_seed(generator) for _ in range(n_chains)]
-    plan = _Plan(estimator, corpus, n_iter, math.gcd(schedule.burn_in, schedule.thin))
-    done: dict[int, tuple[TopicModel, list[dict[str, Any]]]] = {}
+    plan = _Plan(estimator, corpus, n_iter, math.gcd(schedule.burn_in, schedule.thin), kept)
+    done: dict[int, _Chain] = {}
     executor = check_executor(executor)
     try:
         if executor is None:
@@ -238,8 +285,8 @@ def sample_chains(
     except KeyboardInterrupt as interruption:
         where = f"in chain {len(done) + 1}" if executor is None else f"after {len(done)} chains"
         message = f"stopped {where} of {n_chains}"
-        raise Interrupted(message, _chains(done, n_iter)) from interruption
-    return _chains(done, n_iter)
+        raise Interrupted(message, _chains(done, plan)) from interruption
+    return _chains(done, plan)
 
 
 class _Plan(NamedTuple):
@@ -250,40 +297,61 @@ class _Plan(NamedTuple):
     n_iter: NDArray[np.int64]
     # Looks are at multiples of their period: this one meets every kept sweep.
     every: int
+    variables: dict[str, Variable]
 
 
-def _run_chain(plan: _Plan, seed: int) -> tuple[TopicModel, list[dict[str, Any]]]:
+class _Chain(NamedTuple):
+    """A chain that is complete: the model, and its draws by name, (n_draws, ...)."""
+
+    model: TopicModel
+    draws: dict[str, NDArray[Any]]
+
+
+def _run_chain(plan: _Plan, seed: int) -> _Chain:
     """One chain, and its draws."""
     model = clone(plan.estimator).set_params(random_state=seed)
     kept: list[dict[str, Any]] = []
-    record = partial(_record, kept, set(plan.n_iter))
+    variables = {
+        name: np.empty((len(plan.n_iter), *variable.shape), dtype=variable.dtype)
+        for name, variable in plan.variables.items()
+    }
+    record = partial(_record, kept, variables, set(plan.n_iter))
     model.fit(plan.corpus, eval_every=plan.every, callback=record)
     joint = dict(zip(model.trace_.n_iter, model.trace_.log_joint, strict=True))
-    draws = zip(plan.n_iter, kept, strict=True)
-    return model, [{"log_joint": joint[n], **draw} for n, draw in draws]
+    summaries = {name: np.array([draw[name] for draw in kept]) for name in kept[0]}
+    log_joint = np.array([joint[n] for n in plan.n_iter])
+    return _Chain(model, {"log_joint": log_joint, **summaries, **variables})
 
 
 def _run_chains(
     executor: Executor,
     plan: _Plan,
     seeds: list[int],
-    done: dict[int, tuple[TopicModel, list[dict[str, Any]]]],
+    done: dict[int, _Chain],
 ) -> None:
     """Put the chains into `done` as they end on the workers."""
     threads = plan.estimator.n_jobs
     if threads is None:
         plan = plan._replace(estimator=clone(plan.estimator).set_params(n_jobs=1))
     with sharing(executor, plan) as workers:
-        for chain, (model, kept) in workers.run(
+        for chain, (model, draws) in workers.run(
             _run_chain, [(seed,) for seed in seeds], lambda chain: f"chain {chain + 1}"
         ):
-            done[chain] = model.set_params(n_jobs=threads), kept
+            done[chain] = _Chain(model.set_params(n_jobs=threads), draws)
 
 
-def _record(kept: list[dict[str, Any]], n_iter: set[int], model: TopicModel) -> None:
-    """Add the state's quantities that do not depend on the numbers of the topics."""
+def _record(
+    kept: list[dict[str, Any]],
+    variables: dict[str, NDArray[Any]],
+    n_iter: set[int],
+    model: TopicModel,
+) -> None:
+    """Add the state's summaries, which do not depend on the numbers of topics, and variables."""
     if model.n_iter_ not in n_iter:
         return
+    if variables:
+        for name, draw in model.posterior_draw(tuple(variables)).items():
+            variables[name][len(kept)] = draw
     counts = model.topic_counts_
     kept.append(
         {
@@ -294,15 +362,32 @@ def _record(kept: list[dict[str, Any]], n_iter: set[int], model: TopicModel) -> 
     )
 
 
-def _chains(
-    done: dict[int, tuple[TopicModel, list[dict[str, Any]]]], n_iter: NDArray[np.int64]
-) -> Chains:
-    """The chains that are complete, in order."""
-    models = [done[chain][0] for chain in sorted(done)]
-    records = [done[chain][1] for chain in sorted(done)]
-    names = list(records[0][0]) if records else []
-    draws = {name: np.array([[draw[name] for draw in kept] for kept in records]) for name in names}
-    return Chains(models, n_iter, draws)
+def _chains(done: dict[int, _Chain], plan: _Plan) -> Chains:
+    """The chains that are complete, in order; their own arrays are given up one by one."""
+    chains = [done[chain] for chain in sorted(done)]
+    draws: dict[str, NDArray[Any]] = {}
+    for name in list(chains[0].draws) if chains else []:
+        first = chains[0].draws[name]
+        draws[name] = np.empty((len(chains), *first.shape), dtype=first.dtype)
+        for row, chain in zip(draws[name], chains, strict=True):
+            row[...] = chain.draws.pop(name)
+    corpus = plan.corpus if plan.variables else None
+    return Chains([chain.model for chain in chains], plan.n_iter, draws, corpus)
+
+
+def _names_of(corpus: Corpus) -> dict[str, NDArray[Any]]:
+    """Names of words and documents, where there are any, by the dimensions that they label."""
+    named = {"word": corpus.vocabulary, "document": corpus.ids}
+    return {name: np.asarray(labels, str) for name, labels in named.items() if labels is not None}
+
+
+def _tokens_of(corpus: Corpus) -> dict[str, NDArray[np.int64]]:
+    """Numbers of document and word of each token, in the order of its topics."""
+    cells = corpus.counts.tocoo()
+    return {
+        "token_document": np.repeat(cells.row, cells.data).astype(np.int64),
+        "token_word": np.repeat(cells.col, cells.data).astype(np.int64),
+    }
 
 
 def _diagnosed(arviz: ModuleType, draws: NDArray[np.float64]) -> dict[str, float]:

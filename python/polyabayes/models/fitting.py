@@ -135,9 +135,14 @@ class LastState(NamedTuple):
     prior: float | NDArray[np.float64]
     parameters: NDArray[np.float64]
 
+    def topic_word_parameters(self) -> NDArray[np.float64]:
+        """Dirichlet parameters of phi given the topics of all tokens, (n_components, n_words)."""
+        found: NDArray[np.float64] = self.counts.toarray() + np.transpose(self.prior)
+        return found
+
     def topic_word(self) -> NDArray[np.float64]:
         """E[phi | topics of all tokens], shape (n_components, n_words)."""
-        topics: NDArray[np.float64] = self.counts.toarray() + np.transpose(self.prior)
+        topics = self.topic_word_parameters()
         topics /= topics.sum(axis=1, keepdims=True)
         return topics
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from polyabayes import _core
 from polyabayes._support import checks
-from polyabayes._support.random import draw_seed
+from polyabayes._support.random import dirichlet, draw_seed
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import (
     Interrupted,
@@ -26,6 +26,7 @@ from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.em import TOLERANCE, first_prior, fit_em, start_from
 from polyabayes.models.fitting import EvaluationSchedule, Schedule, all_or_nothing, fingerprint
+from polyabayes.models.latent_draws import TokenTopics
 from polyabayes.models.sharded import ShardedModel, ShardedState
 from polyabayes.models.sharded_run import ShardedResult
 from polyabayes.models.topic_model import PreviousState, TopicModel, check_executor_for
@@ -559,6 +560,12 @@ class LatentDirichletAllocation(TopicModel):
     ) -> NDArray[np.int64]:
         weights = rng.dirichlet(self.doc_topic_prior_, size=n_documents)
         return rng.multinomial(sizes, weights)
+
+    def _draw_weights(
+        self, generator: np.random.Generator, tokens: TokenTopics
+    ) -> NDArray[np.float64]:
+        alpha = self._last.parameters[:-1]
+        return dirichlet(generator, alpha + tokens.by_document(len(alpha)), axis=1)
 
     def _core_parts(self) -> CoreParts:
         return CoreParts("lda", (self.doc_topic_prior_, self.components_))

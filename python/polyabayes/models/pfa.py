@@ -18,6 +18,7 @@ from polyabayes.exceptions import ImpossibleDocumentWarning, InvalidArgumentErro
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.fitting import Schedule
+from polyabayes.models.latent_draws import TokenTopics
 from polyabayes.models.sharded import ShardedModel, ShardedState
 from polyabayes.models.sharded_run import ShardedResult
 from polyabayes.models.topic_model import PreviousState, TopicModel, row_normalised
@@ -443,6 +444,16 @@ class PoissonFactorAnalysis(TopicModel):
             theta *= sizes[:, np.newaxis]
         counts: NDArray[np.int64] = rng.poisson(theta * self.components_.sum(axis=1))
         return counts
+
+    def _draw_weights(
+        self, generator: np.random.Generator, tokens: TokenTopics
+    ) -> NDArray[np.float64]:
+        r, p, ln_rest = self._last.parameters.reshape(3, -1)
+        exposure = tokens.corpus.exposure
+        sizes = np.ones(1) if exposure is None else exposure
+        # theta ~ Gamma(r, rate (1 - p) / p), then n Poisson tokens at exposure e.
+        scales = p / (np.exp(ln_rest) + p * sizes[:, np.newaxis])
+        return generator.standard_gamma(r + tokens.by_document(len(r))) * scales
 
     def _core_parts(self) -> CoreParts:
         if not self._has_likelihood():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Executor
 from functools import partial
 from importlib import metadata
@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from polyabayes import _core
 from polyabayes._support import checks
-from polyabayes._support.random import draw_seed
+from polyabayes._support.random import RandomState, dirichlet, draw_seed, random_generator
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.counts import words_of
 from polyabayes.exceptions import (
@@ -41,6 +41,7 @@ from polyabayes.models.fitting import (
     start_sweeps,
     topic_word_counts,
 )
+from polyabayes.models.latent_draws import VARIABLES, TokenTopics, check_variables
 from polyabayes.models.sharded import ShardedModel, ShardedState
 from polyabayes.models.sharded_nmf import ShardedUpdates
 from polyabayes.models.sharded_run import ShardedResult, run_sharded
@@ -53,6 +54,9 @@ from polyabayes.scale.shards import Shards
 _WARM_UP = 30
 _MOST_SWEEPS = 10**9
 _MOST_TOPICS = 2**16 - 1
+
+# Random numbers of draws of latent variables, apart from those of every other purpose.
+_DRAW_KEY = 0x6C6174
 
 # Fields of the schedule that two runs must share for one to resume the other.
 _KEPT_OF_SCHEDULE = ("burn_in", "warm_up", "thin", "start_sweeps", "n_init", "seed")
@@ -94,6 +98,8 @@ class TopicModel(FittedModel):
     topic_word_prior_: float
     trace_: TrainingTrace | BoundTrace
     _last: LastState
+    # Topics of tokens while a callback may ask for them; neither kept nor copied.
+    _tokens: TokenTopics
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -141,7 +147,7 @@ class TopicModel(FittedModel):
         callback : callable, optional
             Called with the model as it would be returned then; training ends early where it
             returns True. An exception from it ends training and passes on; the model stays
-            usable.
+            usable. :meth:`posterior_draw` gives it topics, topic weights and topics of tokens.
         executor : concurrent.futures.Executor, optional
             Shards only: where their tokens are drawn, on one thread a task unless `n_jobs` says
             otherwise. Shards and `checkpoint` must be on storage that all workers share. Default:
@@ -257,6 +263,93 @@ class TopicModel(FittedModel):
         """K+: topics with at least one token in the last state of ``fit``."""
         return int(np.count_nonzero(self.topic_counts_ >= 1))
 
+    def posterior_draw(
+        self, variables: str | Collection[str] = VARIABLES, random_state: RandomState = None
+    ) -> dict[str, NDArray[Any]]:
+        """Latent variables drawn from their posterior: the state that the chain is in.
+
+        `z` is the state itself; `phi` and `theta`, which the sampler integrates out or forgets,
+        are drawn from their distributions given `z` and the priors of that state. Draws of one
+        chain at different sweeps are correlated. Topics have the numbers that they have in the
+        chain: these differ between chains, and may change within one.
+
+        Parameters
+        ----------
+        variables : str or collection of str, default=("phi", "theta", "z")
+            What to draw. ``"theta"`` and ``"z"`` are at hand in a `callback` of ``fit``, for
+            documents in memory: a model keeps neither topics of tokens nor documents.
+            :func:`sample_chains` collects them. ``"phi"`` is there after ``fit``, too, and for
+            documents in shards.
+        random_state : None, int, RandomState, Generator or SeedSequence
+            For `phi` and `theta`. By default their draws depend on the model's seed and the number
+            of sweeps only, so that every call in one state gives the same.
+
+        Returns
+        -------
+        dict of str to ndarray
+            ``phi``, shape (n_components, n_words): word probabilities of each topic.
+            ``theta``, shape (n_documents, n_components): topic weights, of LDA probabilities, of
+            gamma-Poisson rates at exposure 1. ``z``, shape (n_tokens,), dtype uint16: topic of each
+            token, in the order of ``np.repeat(corpus.counts.indices, corpus.counts.data)``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such variable, or it is not at hand.
+        NotFittedError
+            If the model was not sampled here.
+
+        References
+        ----------
+        T. L. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+        >>> weights = []
+        >>> def keep(model):
+        ...     weights.append(model.posterior_draw("theta")["theta"])
+        >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0)
+        >>> lda = lda.fit(counts, callback=keep, eval_every=5)
+        >>> np.shape(weights), lda.posterior_draw("phi")["phi"].shape
+        ((4, 4, 2), (2, 4))
+        """
+        names, last = check_variables(variables), self._last_state()
+        if random_state is None:
+            # Of a stream of its own; the tokens tell batches of partial_fit apart.
+            words = [self.seed_, self.n_iter_, int(self.topic_counts_.sum())]
+            random_state = np.random.SeedSequence(words, spawn_key=(_DRAW_KEY,))
+        generator = random_generator(random_state)
+        of_phi, of_theta = (np.random.default_rng(draw_seed(generator)) for _ in range(2))
+        found: dict[str, NDArray[Any]] = {}
+        if "phi" in names:
+            found["phi"] = dirichlet(of_phi, last.topic_word_parameters(), axis=1)
+        if "theta" in names:
+            found["theta"] = self._draw_weights(of_theta, self._token_topics())
+        if "z" in names:
+            found["z"] = self._token_topics().topics.copy()
+        return found
+
+    def _token_topics(self) -> TokenTopics:
+        """Topics of all tokens, while a callback looks at a run in memory."""
+        if not hasattr(self, "_tokens"):
+            raise InvalidArgumentError(
+                "theta and z rest on the topics of all tokens, which a model does not keep: take "
+                "them by sample_chains, or in a callback of fit, of documents in memory",
+                argument="variables",
+            )
+        return self._tokens
+
+    def _draw_weights(
+        self, generator: np.random.Generator, tokens: TokenTopics
+    ) -> NDArray[np.float64]:
+        """Topic weights drawn given the topics of all tokens, (n_documents, n_components)."""
+        raise NotImplementedError
+
+    def __getstate__(self) -> Any:
+        return {name: x for name, x in super().__getstate__().items() if name != "_tokens"}
+
     def topic_table(self, n_words: int = 10, vocabulary: Any = None) -> TopicTable:
         """List the topics by their share of the training tokens, the largest first.
 
@@ -334,6 +427,7 @@ class TopicModel(FittedModel):
         except KeyboardInterrupt as error:
             interruption = error
             looks.take(result)
+        self.__dict__.pop("_tokens", None)
         self.trace_ = looks.trace()
         if isinstance(interruption, KeyboardInterrupt):
             raise Interrupted(f"stopped after {self.n_iter_:,} of {self.max_iter:,} sweeps", self)
@@ -344,8 +438,9 @@ class TopicModel(FittedModel):
     def _take(self, corpus: Corpus, before: PreviousState | None, result: _core.FitResult) -> None:
         """Store what a run has come to; `before` is what it started from, if there was anything."""
         n_topics = result.word_topic.shape[1]
-        counts = topic_word_counts(corpus, result.state.assignments, n_topics)
-        self._take_counted(counts, before, result)
+        topics = result.state.assignments
+        self._take_counted(topic_word_counts(corpus, topics, n_topics), before, result)
+        self._tokens = TokenTopics(corpus, topics)
 
     def _take_counted(
         self,
