@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.decomposition import NMF
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import polyabayes as pb
 from polyabayes import cli
@@ -36,14 +35,6 @@ def divergence(counts, weights, components):
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(y > 0, y * np.log(y / rates), 0.0)
     return float((terms - y + rates).sum())
-
-
-@parametrize_with_checks([
-    PFA(2, prior="nmf", max_iter=10, random_state=0),
-    PFA(2, sampler="blocked", max_iter=10, random_state=0),
-])  # fmt: skip
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def test_nmf_reaches_what_scikit_learn_reaches(corpus):
