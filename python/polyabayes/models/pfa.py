@@ -407,7 +407,8 @@ class PoissonFactorAnalysis(TopicModel):
     def _warn_of_impossible(self, corpus: Corpus) -> None:
         """Warn of documents with words that no topic can produce, as those new to NMF."""
         is_impossible = ~(self.components_ > 0).any(axis=0)
-        documents = np.flatnonzero(corpus.counts @ is_impossible.astype(np.int64))
+        cells = np.flatnonzero(is_impossible[corpus.counts.indices])
+        documents = np.unique(np.searchsorted(corpus.counts.indptr, cells, side="right") - 1)
         if len(documents):
             warnings.warn(
                 "documents that hold a word which no topic can produce: "
