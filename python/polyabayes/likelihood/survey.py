@@ -144,8 +144,8 @@ class Difference:
         self._squares = (1.0 + doubt) * squares
         # The squares of all predictions together are what the sample tells of them.
         squared_scale = float(((population.copies * self.scale)[~self._drawn] ** 2).sum())
-        squares = float((outside * self._copies) @ self._squares)
-        self._spread = np.sqrt(squares / squared_scale) if squared_scale else 0.0
+        whole = float((outside * self._copies) @ self._squares)
+        self._spread = np.sqrt(whole / squared_scale) if squared_scale else 0.0
 
     def _bias(self) -> float:
         weights = self._weights * self._copies
