@@ -199,14 +199,16 @@ pub(crate) fn max_chains(problem: &Problem, n_ladders: usize) -> usize {
     (n_groups.max(1) * LANES).min(MOST_CHAINS)
 }
 
-/// Joint states of hidden nodes that are drawn together, at most.
-const JOINT_STATES: usize = 256;
+/// Joint states up to which hidden nodes in several cliques are drawn together, which is a choice: every
+/// token weighs all of them. Beyond, nodes are drawn apart, from independent tokens as a reference.
+/// Missing cells have no such choice, and a limit of their own.
+const WORTH_JOINING: usize = 256;
 
 /// The problem with all hidden nodes in one clique, where they are in several and tokens pile up in
 /// cells: such tokens move together, and have urns as a reference.
 pub(crate) fn joined(problem: &Problem) -> Option<Problem> {
     let is_apart = problem.plan.cliques.len() > 1 && problem.counts.iter().any(|&n| n > 1);
-    let plan = if is_apart { problem.plan.joined(JOINT_STATES)? } else { return None };
+    let plan = if is_apart { problem.plan.joined(WORTH_JOINING)? } else { return None };
     let mut joined = problem.clone();
     joined.plan = plan;
     Some(joined)

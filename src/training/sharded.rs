@@ -32,6 +32,13 @@ pub trait Globals {
     /// Draws φ of the present sweep, or sets it to its mean.
     fn update_topics(&mut self, tokens: &impl WordCounts, step: TopicStep);
 
+    /// Refuses a sweep over tokens with these counts whose results leave out what the parameters are
+    /// drawn from: they would be drawn from their priors.
+    ///
+    /// # Errors
+    /// [`Error::Length`] of the results.
+    fn check(&self, counts: &[u32], swept: Swept<'_>) -> Result<()>;
+
     /// Draws all parameters after one more sweep over the tokens.
     fn update(&mut self, tokens: &impl WordCounts, swept: Swept<'_>, step: TopicStep);
 
@@ -164,13 +171,15 @@ impl<G: Globals> ShardedChain<G> {
     /// Takes up the results of a sweep over all tokens.
     ///
     /// # Errors
-    /// Another number of counts or tables; [`Error::Memory`] where there is no room for a mean.
+    /// Another number of counts or tables; lengths of documents or tokens by exposure that are left
+    /// out and needed; [`Error::Memory`] where there is no room for a mean.
     pub fn advance(&mut self, counts: &[u32], swept: Swept<'_>) -> Result<()> {
         let (found, expected) = (swept.n_tables.len(), self.n_topics());
         if found != expected {
             return Err(Error::Length { name: "tables of topics", found, expected });
         }
         self.check_exposed(swept.exposed)?;
+        self.globals.check(counts, swept)?;
         let counts = self.gathered(counts)?;
         let step = self.schedule.step(self.n_sweeps());
         self.globals.update(&counts, swept, step);

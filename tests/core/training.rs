@@ -5,9 +5,10 @@ use std::collections::HashMap;
 
 use polyabayes::math::{ln_gamma, ln_rising};
 use polyabayes::training::{
-    LdaPrior, LdaSampler, PfaPrior, PfaSampler, Sampler, Schedule, Scheme, TopicStep, fit,
+    LdaGlobals, LdaPrior, LdaSampler, PfaGlobals, PfaPrior, PfaSampler, Sampler, Schedule, Scheme,
+    ShardedChain, Swept, TopicStep, fit,
 };
-use polyabayes::{CountMatrix, Stop};
+use polyabayes::{CountMatrix, Error, Stop};
 
 /// Three documents, six tokens, three words.
 fn tiny() -> CountMatrix {
@@ -452,4 +453,30 @@ fn a_tiny_topic_prior_leaves_topics_that_sum_to_one() {
             assert!((sum - 1.0).abs() < 1e-9, "{sum}");
         }
     }
+}
+
+/// A sweep that leaves out what a parameter is drawn from would draw it from its prior.
+#[test]
+fn sweeps_on_shards_without_what_parameters_are_drawn_from_are_refused() {
+    let (counts, schedule) =
+        ([1, 0, 0, 2], Schedule { max_iter: 9, burn_in: 0, warm_up: 0, thin: 1 });
+    let swept = Swept { n_tables: &[1, 1], lengths: &[], exposed: &[] };
+    let prior = PfaPrior { topic_word: 0.1, probability: Some((1.0, 1.0)), shape: None };
+    let pfa = |prior| PfaGlobals::new(2, 2, prior, vec![1.0; 2], vec![0.5; 2], 0).unwrap();
+    let exposed = pfa(prior.clone()).with_exposures(&[1.0, 2.0], &[1, 1]).unwrap();
+    let refused = ShardedChain::new(exposed, schedule, &counts).unwrap().advance(&counts, swept);
+    assert!(matches!(refused, Err(Error::Empty { .. })), "{refused:?}");
+    assert_eq!(
+        ShardedChain::new(pfa(prior), schedule, &counts).unwrap().advance(&counts, swept),
+        Ok(())
+    );
+
+    let lda = |learned| {
+        let prior = LdaPrior { alpha: vec![0.5; 2], beta: 0.1, learned };
+        ShardedChain::new(LdaGlobals::new(2, prior, 0).unwrap(), schedule, &counts).unwrap()
+    };
+    let refused = lda(true).advance(&counts, swept);
+    assert!(matches!(refused, Err(Error::Length { found: 0, expected: 3, .. })), "{refused:?}");
+    assert_eq!(lda(true).advance(&counts, Swept { lengths: &[1, 2], ..swept }), Ok(()));
+    assert_eq!(lda(false).advance(&counts, swept), Ok(()));
 }

@@ -422,8 +422,10 @@ class Doubt(NamedTuple):
         Name of the first of them.
     remedy : str
         What would help, or why nothing does.
+    helps : str
+        Name of the argument that would help; "" where none does.
     n_wanted : int
-        Size of the samples that would help; 0 where none does.
+        The size that it needs; 0 where it is no size.
     """
 
     category: type[PolyabayesWarning]
@@ -431,6 +433,7 @@ class Doubt(NamedTuple):
     n_documents: int
     first: str
     remedy: str
+    helps: str = ""
     n_wanted: int = 0
 
     def __str__(self) -> str:
@@ -454,20 +457,35 @@ def doubts(result: LogLikelihood, call: str = "{}") -> list[tuple[type[Polyabaye
 def shared_doubts(
     results: Mapping[str, LogLikelihood],
 ) -> list[tuple[type[PolyabayesWarning], str]]:
-    """The same for several models: one warning of a kind, with the models that it is of."""
+    """The same for several models: one warning of a kind, with the models that it is of.
+
+    Models that the same argument would help share a remedy, that of the one that needs most.
+    """
     by_kind: dict[str, dict[str, Doubt]] = {}
     for name, result in results.items():
         for doubt in find_doubts(result):
             by_kind.setdefault(doubt.what, {})[name] = doubt
     found = []
     for what, of_models in by_kind.items():
-        name, worst = max(of_models.items(), key=lambda pair: pair[1].n_wanted)
+        (name, one), *others = of_models.items()
         numbers = ", ".join(f"{name} {doubt.n_documents:,}" for name, doubt in of_models.items())
-        alone = f"{name}: {worst}"
-        found.append(
-            (worst.category, alone if len(of_models) == 1 else f"{what}: {numbers}; {worst.remedy}")
-        )
+        message = f"{what}: {numbers}; {_remedies(of_models)}" if others else f"{name}: {one}"
+        found.append((one.category, message))
     return found
+
+
+def _remedies(of_models: Mapping[str, Doubt]) -> str:
+    """What would help, and where that differs which models."""
+    by_argument: dict[str, dict[str, Doubt]] = {}
+    for name, doubt in of_models.items():
+        by_argument.setdefault(doubt.helps, {})[name] = doubt
+    remedies = {
+        ", ".join(group): max(group.values(), key=lambda doubt: doubt.n_wanted).remedy
+        for group in by_argument.values()
+    }
+    if len(remedies) == 1:
+        return next(iter(remedies.values()))
+    return "; ".join(f"for {names} {remedy}" for names, remedy in remedies.items())
 
 
 def find_doubts(result: LogLikelihood, call: str = "{}") -> list[Doubt]:
@@ -500,16 +518,16 @@ def find_doubts(result: LogLikelihood, call: str = "{}") -> list[Doubt]:
     return found
 
 
-def _remedy(result: LogLikelihood, shaky: NDArray[np.intp], call: str) -> tuple[str, int]:
-    """The argument to raise, with the value that the worst document needs, and this value."""
+def _remedy(result: LogLikelihood, shaky: NDArray[np.intp], call: str) -> tuple[str, str, int]:
+    """What the worst document needs: in words, the argument, and its value if that is a size."""
     worst = shaky[np.argmin(np.nan_to_num(result.n_effs[shaky]))]
     method, size = METHODS[str(result.methods[worst])], int(result.sizes[worst])
     if not method.is_consistent or not method.size or not size:
-        return f"score them by {call.format(argument('method', 'auto'))}", 0
+        return f"score them by {call.format(argument('method', 'auto'))}", "method", 0
     # The log-variance of a replicate falls as its sample grows.
     effective = max(float(np.nan_to_num(result.n_effs[worst])), 1.0)
     wanted = size * np.log(result.n_replicates / effective) / _ENOUGH_VARIANCE
     power = 10 ** int(np.log10(wanted))
     rounded = power * int(np.ceil(wanted / power))
     remedy = f"use {call.format(argument(method.size, rounded))}, they had up to {size:,}"
-    return remedy, rounded
+    return remedy, method.size, rounded

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import zipfile
 from pathlib import Path
+from typing import Any
 
 from polyabayes._support.files import reading
 from polyabayes.exceptions import FileFormatError
@@ -22,7 +25,6 @@ _BY_HEAD = {
         "a pickle: polyabayes.interop.read_model reads those of gensim; load others in Python, if "
         "you trust them, and give the model to polyabayes.log_likelihood"
     ),
-    b"PK\x03\x04": f"an archive of arrays, as .npz: {_TABLE}",
     b"PAR1": f"Parquet: {_TABLE}",
     b"\x89HDF": "HDF5, as .h5ad: read it by the package that wrote it",
 }
@@ -43,6 +45,9 @@ _BY_NAME = {
 
 # A safetensors file begins with the length of its header in eight bytes, and the header with this.
 _LENGTH_BYTES, _HEADER = 8, b"{"
+_HEAD_BYTES = 64
+
+_GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 
 
 def refuse_other_files(path: Path) -> None:
@@ -56,11 +61,47 @@ def refuse_other_files(path: Path) -> None:
         If it does; the message names the function that reads it.
     """
     with reading(path), path.open("rb") as stream:
-        head = stream.read(64)
-    if head[_LENGTH_BYTES : _LENGTH_BYTES + 1] == _HEADER:
-        return
-    kinds = [kind for begin, kind in _BY_HEAD.items() if head.startswith(begin)]
-    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
-    kind = kinds[0] if kinds else _BY_NAME.get(suffix)
+        head = stream.read(_HEAD_BYTES)
+        if _is_safetensors(head):
+            return
+        if head.startswith(_GZIP):
+            with gzip.GzipFile(fileobj=stream) as unpacked:
+                stream.seek(0)
+                kind: str | None = _packed_kind(unpacked, path)
+        else:
+            kind = _kind(head, stream, path)
     if kind is not None:
         raise FileFormatError(f"{path} is no model that save wrote; it looks like {kind}")
+
+
+def _is_safetensors(head: bytes) -> bool:
+    return head[_LENGTH_BYTES : _LENGTH_BYTES + 1] == _HEADER
+
+
+def _packed_kind(stream: gzip.GzipFile, path: Path) -> str:
+    """Kind of a gzip file, by what is in it."""
+    head = stream.read(_HEAD_BYTES)
+    if _is_safetensors(head):
+        return "a model in a gzip file: unpack it first"
+    return _kind(head, stream, path) or "a gzip file: unpack it, and name what it held"
+
+
+def _kind(head: bytes, stream: Any, path: Path) -> str | None:
+    """Kind of a file by its first bytes, or by its name, which may end in .gz."""
+    if head.startswith(_ZIP):
+        return _zip_kind(stream)
+    for begin, kind in _BY_HEAD.items():
+        if head.startswith(begin):
+            return kind
+    return _BY_NAME.get(Path(path.name.removesuffix(".gz")).suffix.lower())
+
+
+def _zip_kind(stream: Any) -> str:
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            names = archive.namelist()
+    except zipfile.BadZipFile:
+        return "a zip archive that is damaged or cut short"
+    if names and all(name.endswith(".npy") for name in names):
+        return f"an archive of arrays, .npz: {_TABLE}"
+    return "a zip archive: unpack it, and name what it held"

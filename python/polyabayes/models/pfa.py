@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -13,7 +14,7 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.exceptions import ImpossibleDocumentWarning, InvalidArgumentError
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.fitting import Schedule
@@ -368,12 +369,17 @@ class PoissonFactorAnalysis(TopicModel):
             E[theta | document, model], rates at exposure 1, averaged over Gibbs sweeps of each
             document. After ``prior="nmf"`` the theta of largest likelihood, by updates that go on
             until the log-likelihood of the document is within 0.001 nats of its maximum, at most
-            1,000.
+            1,000; words that no topic can produce are left out.
 
         Raises
         ------
         InvalidArgumentError, InvalidCountsError, NotFittedError
             If the documents are bad or have other words than the model, or it is not fitted.
+
+        Warns
+        -----
+        ImpossibleDocumentWarning
+            After ``prior="nmf"``, if documents hold words that no topic can produce.
 
         Examples
         --------
@@ -388,6 +394,7 @@ class PoissonFactorAnalysis(TopicModel):
         if self._has_likelihood():
             return super().transform(X, exposure=exposure)
         corpus = exposed(self, self._checked(X), exposure)
+        self._warn_of_impossible(corpus)
         with progress_bar(self.progress, corpus.n_documents, "document") as update:
             weights = _core.transform_nmf(
                 np.ascontiguousarray(self.components_.T),
@@ -396,6 +403,21 @@ class PoissonFactorAnalysis(TopicModel):
                 progress=update,
             )
         return weights if corpus.exposure is None else weights / corpus.exposure[:, np.newaxis]
+
+    def _warn_of_impossible(self, corpus: Corpus) -> None:
+        """Warn of documents with words that no topic can produce, as those new to NMF."""
+        is_impossible = ~(self.components_ > 0).any(axis=0)
+        cells = np.flatnonzero(is_impossible[corpus.counts.indices])
+        documents = np.unique(np.searchsorted(corpus.counts.indptr, cells, side="right") - 1)
+        if len(documents):
+            warnings.warn(
+                "documents that hold a word which no topic can produce: "
+                f"{len(documents):,}, document {documents[0]} first; their weights are those of "
+                "the other words",
+                ImpossibleDocumentWarning,
+                # Scikit-learn wraps ``transform``.
+                stacklevel=4,
+            )
 
     def _has_likelihood(self) -> bool:
         fitted = hasattr(self, "components_")

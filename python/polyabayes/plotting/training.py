@@ -30,6 +30,9 @@ _LABELS = {
     "seconds": "seconds of training",
 }
 
+# The trace of models without priors, NMF.
+_LIKELIHOOD = "log-likelihood of the training counts (nats)"
+
 # Parameters that change the chain, but not the density that it explores.
 _SCHEDULE = {
     "max_iter",
@@ -116,7 +119,7 @@ def plot_trace(
         for name in names:
             colour = f"C{list(named).index(name)}"
             _draw_trace(place, traces[name], what, against, name or None, colour)
-        place.set_ylabel(_LABELS[what])
+        place.set_ylabel(_label(what, named[names[0]]))
         place.ticklabel_format(axis="y", useOffset=False)
         place.spines[["top", "right"]].set_visible(False)
         if any(named):
@@ -138,6 +141,10 @@ def _draw_trace(
         errors = 2 * trace.held_out_std_error
     x, y = getattr(trace, against), getattr(trace, what)
     ax.errorbar(x, y, yerr=errors, marker=".", label=label, color=colour)
+
+
+def _label(what: str, model: TopicModel) -> str:
+    return _LIKELIHOOD if what == "log_joint" and not model._samples() else _LABELS[what]
 
 
 def _kinds(models: Mapping[str, TopicModel]) -> list[list[str]]:

@@ -57,10 +57,27 @@ impl Law {
         tokens.iter().any(|&n| self.problem.is_heavy(n as u64))
     }
 
-    /// Numbers of eight bytes that the piles of a chain may take.
+    /// Numbers of eight bytes that the piles of a chain take: those of a cell are held for all lanes
+    /// where one of them has it heavy.
     pub(super) fn n_held(&self) -> usize {
-        let n_heavy = self.heavy().count() + self.problem.missing.len();
-        (self.problem.n_rows() + n_heavy * self.n_states()).div_ceil(2)
+        let n_piles = (self.n_heavy() * self.n_states() as f64) as usize;
+        (self.problem.n_rows() + n_piles).div_ceil(2)
+    }
+
+    /// Heavy cells: those observed, and of those missing as many as the tokens that lanes divide may
+    /// fill.
+    fn n_heavy(&self) -> f64 {
+        if self.problem.total > self.most_tokens {
+            return 0.0;
+        }
+        let filled = LANES as f64 * self.usual() / self.problem.least_heavy() as f64;
+        self.heavy().count() as f64 + filled.min(self.problem.missing.len() as f64)
+    }
+
+    /// Tokens that a lane divides anew in a sweep, on average at most.
+    fn usual(&self) -> f64 {
+        let [least, times] = USUAL;
+        times.mul_add(self.problem.total as f64, least)
     }
 
     /// Divisions that are weighed of the heavy cells that were observed.
@@ -110,9 +127,7 @@ impl<'a> Piles<'a> {
 
     /// Probability with which a lane of so many tokens divides them anew: it costs as much as they are.
     pub(super) fn share(&self, n_tokens: u64) -> f64 {
-        let [least, times] = USUAL;
-        let usual = times.mul_add(self.law.problem.total as f64, least);
-        if n_tokens > self.law.most_tokens { 0.0 } else { usual / n_tokens as f64 }
+        if n_tokens > self.law.most_tokens { 0.0 } else { self.law.usual() / n_tokens as f64 }
     }
 
     pub(super) fn clear(&mut self) {
@@ -176,5 +191,51 @@ impl<'a> Piles<'a> {
         }
         self.cell.fill([0; LANES]);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allocation::Incomplete;
+    use crate::allocation::model::network::{Network, Prior};
+    use crate::counts::CountTensor;
+
+    const STATES: usize = 64;
+
+    /// A matrix under a mixture, of which all cells but the first are missing.
+    fn incomplete() -> Incomplete {
+        let prior = Prior { concentration: 1.0, tables: None };
+        let (sizes, parents) = (vec![40, 40, STATES], vec![vec![2], vec![2], vec![]]);
+        let network = Network::new(sizes, parents, vec![0, 1], &[], prior).unwrap();
+        let data = CountTensor::new(vec![40, 40], &[0, 0], &[100]).unwrap();
+        let missing: Vec<u32> = (1..1600).flat_map(|cell| [cell / 40, cell % 40]).collect();
+        Incomplete::new(&network, &data, &missing, 1.0, None).unwrap()
+    }
+
+    #[test]
+    fn what_is_priced_holds_all_tokens_that_usually_divide_and_not_all_cells() {
+        let incomplete = incomplete();
+        let law = Law::new(&incomplete.problem, &incomplete.tables().unwrap()).unwrap();
+        let mut piles = Piles::new(&law);
+        piles.clear();
+        piles.add(0, 0, 100);
+        piles.end(0);
+        // The cells of each lane hold just enough tokens, and no two lanes fill the same one.
+        let heavy = law.problem.least_heavy();
+        let mut left = [law.usual() as u64 - 100; LANES];
+        for cell in law.problem.missing.clone() {
+            let lane = cell as usize % LANES;
+            if left[lane] >= heavy {
+                left[lane] -= heavy;
+                piles.add(cell as usize % STATES, lane, heavy);
+            }
+            piles.end(cell);
+        }
+        assert!(piles.heavy.len() > 200);
+        let bytes = size_of::<Counts>() * (piles.tokens.len() + piles.rows.len());
+        let priced = LANES * 8 * law.n_held();
+        assert!(bytes <= priced, "{bytes} {priced}");
+        assert!(priced < 3 * bytes / 2, "{bytes} {priced}");
     }
 }

@@ -222,7 +222,13 @@ impl Problem {
 
     /// Whether chains redraw the tokens of a cell with so many of them together.
     pub(crate) fn is_heavy(&self, count: u64) -> bool {
-        self.n_cliques() == 1 && count >= HEAVY.max(self.n_states() as u64)
+        self.n_cliques() == 1 && count >= self.least_heavy()
+    }
+
+    /// Tokens from which on those of a cell are redrawn together, where hidden nodes are summed out
+    /// together.
+    pub(crate) fn least_heavy(&self) -> u64 {
+        HEAVY.max(self.n_states() as u64)
     }
 
     /// First row of each slot of a cell of the data.

@@ -2,7 +2,7 @@
 
 use rand_distr::Distribution as _;
 
-use crate::error::{Result, check_drawn, check_positive};
+use crate::error::{Error, Result, check_drawn, check_positive};
 use crate::math::{ExactSum, gamma_law, ln_beta_variate, ln_rising};
 use crate::rng::{Key, Purpose};
 use crate::training::limits::{LEAST_PRIOR, check_n_topics};
@@ -145,6 +145,15 @@ impl Globals for LdaGlobals {
     fn update_topics(&mut self, tokens: &impl WordCounts, step: TopicStep) {
         let key = self.parameters_key();
         self.topics.update(tokens, step, key);
+    }
+
+    fn check(&self, counts: &[u32], swept: Swept<'_>) -> Result<()> {
+        let sum = |numbers: &[u32]| numbers.iter().map(|&n| n as usize).sum::<usize>();
+        let (found, expected) = (sum(swept.lengths), sum(counts));
+        if self.prior.learned && found != expected {
+            return Err(Error::Length { name: "tokens by lengths of documents", found, expected });
+        }
+        Ok(())
     }
 
     fn update(&mut self, tokens: &impl WordCounts, swept: Swept<'_>, step: TopicStep) {

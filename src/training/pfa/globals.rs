@@ -192,6 +192,8 @@ impl PfaGlobals {
         let Some(exposures) = &self.exposures else { return };
         let draw = |k: usize| {
             let tally = tally(exposed, k);
+            let n_tokens: u64 = tally.iter().map(|&(_, n)| n).sum();
+            debug_assert_eq!(n_tokens, self.topics.n_tokens[k], "all tokens have an exposure");
             let density = |t| exposures.ln_density(&tally, self.r[k], prior, t);
             let start = self.ln_rate(k).clamp(-700.0, 700.0);
             log_concave(density, start, &mut key.unit(k as u64).rng())
@@ -291,6 +293,14 @@ impl Globals for PfaGlobals {
     fn update_topics(&mut self, tokens: &impl WordCounts, step: TopicStep) {
         self.topics.update(tokens, step, self.parameters_key());
         self.scale_topics();
+    }
+
+    fn check(&self, counts: &[u32], swept: Swept<'_>) -> Result<()> {
+        let are_drawn = self.exposures.is_some() && self.prior.probability.is_some();
+        if are_drawn && swept.exposed.is_empty() && counts.iter().any(|&n| n > 0) {
+            return Err(Error::Empty { name: "number of parts of tokens by exposure" });
+        }
+        Ok(())
     }
 
     fn update(&mut self, tokens: &impl WordCounts, swept: Swept<'_>, step: TopicStep) {

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy import stats
 
 import polyabayes as pb
 from polyabayes import exceptions as errors
+from polyabayes.likelihood.result import doubts, shared_doubts
 from small_models import COUNTS, FLAT, TOPICS, gamma_poisson, lda
 
 
@@ -229,6 +231,21 @@ def test_models_share_a_warning_that_is_of_all_of_them():
     assert "to be trusted: one 1, two 1; use n_samples=" in str(warning.message)
     with pytest.warns(errors.UnreliableErrorWarning, match=r"^one: documents .*: 1, document 1 f"):
         pb.compare({"one": models["one"]}, documents, method="direct", n_samples=5, random_state=0)
+
+
+def test_models_that_need_different_remedies_are_told_apart():
+    template = pb.log_likelihood(lda(), COUNTS, "annealed", n_samples=50, random_state=0)
+    shaky = replace(template, n_effs=np.array([2.0, np.inf, np.inf]))
+    results = {"one": shaky, "two": replace(shaky, n_effs=np.array([1.5, np.inf, np.inf]))}
+    alone = [doubts(result)[0][1] for result in results.values()]
+    results["three"] = replace(shaky, methods=np.array(["left-to-right-particle"] * 3))
+    ((_, message),) = shared_doubts(results)
+    message = str(errors.PolyabayesWarning(message))
+    assert "to be trusted: one 1, two 1, three 1; for one, two use n_samples=" in message
+    assert message.endswith("they had up to 50; for three score them by method='auto'")
+    # The two need different sizes, of which the larger serves both.
+    sizes = [int(re.search(r"n_samples=(\d+)", text)[1]) for text in (*alone, message)]
+    assert sizes[0] < sizes[1] == sizes[2]
 
 
 def test_one_document_has_no_known_error_of_its_difference():

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.special import digamma
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import polyabayes as pb
 from interruption import interrupted_at_work
@@ -30,11 +29,6 @@ def data():
     return pb.datasets.make_lda_corpus(
         150, 100, 5, document_length=50, doc_topic_prior=0.2, random_state=0
     )
-
-
-@parametrize_with_checks([LDA(2, fit_method="em", max_iter=10, random_state=0)])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("learn_priors", [False, True])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.decomposition import NMF
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import polyabayes as pb
 from polyabayes import cli
@@ -35,14 +35,6 @@ def divergence(counts, weights, components):
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(y > 0, y * np.log(y / rates), 0.0)
     return float((terms - y + rates).sum())
-
-
-@parametrize_with_checks([
-    PFA(2, prior="nmf", max_iter=10, random_state=0),
-    PFA(2, sampler="blocked", max_iter=10, random_state=0),
-])  # fmt: skip
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def test_nmf_reaches_what_scikit_learn_reaches(corpus):
@@ -88,6 +80,17 @@ def test_the_trace_of_nmf_is_the_rising_likelihood(corpus):
     # Transform finds the best weights, where training has made one update.
     assert likelihood[-1] <= plain + 1e-3 * corpus.n_documents
     assert likelihood[-1] == pytest.approx(plain, rel=1e-3)
+
+
+def test_words_that_are_new_to_nmf_are_told_and_left_out():
+    model = PFA(2, prior="nmf", max_iter=20, random_state=0).fit([[3, 1, 0], [1, 2, 0], [0, 4, 0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        known = model.transform([[3, 1, 0], [1, 2, 0]])
+    with pytest.warns(errors.ImpossibleDocumentWarning, match="1, document 1 first; their") as told:
+        found = model.transform([[3, 1, 0], [1, 2, 5]])
+    assert told[0].filename == __file__
+    np.testing.assert_array_equal(found, known)
 
 
 def test_nmf_depends_on_the_seed_only(corpus, nmf):

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import os
 import stat
 import subprocess
 import sys
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -138,14 +141,38 @@ def test_files_of_another_format(content, tmp_path):
         pb.load(path)
 
 
+STATE = b"#doc source pos typeindex type topic\n#alpha : 0.1 0.1\n"
+
+
+def zipped(name):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(name, b"content")
+    return stream.getvalue()
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("counts.tns", b"1 1 3\n2 1 4\n", r"a tensor, which polyabayes\.read_tensor reads"),
-        ("counts.tns.gz", b"\x1f\x8b\x08", r"a tensor, which polyabayes\.read_tensor reads"),
+        (
+            "tens.tns.gz",
+            gzip.compress(b"1 1 3\n"),
+            r"a tensor, which polyabayes\.read_tensor reads",
+        ),
+        ("state.gz", gzip.compress(STATE), r"a state of MALLET, which .*interop\.read_model reads"),
+        (
+            "model.gz",
+            gzip.compress(b"\x80" + bytes(7) + b"{}"),
+            "a model in a gzip file",
+        ),
+        ("notes.gz", gzip.compress(b"many words"), "a gzip file: unpack it, and name what it held"),
         ("ap.ldac", b"2 0:1 3:2\n", r"LDA-C: counts .* polyabayes\.read_corpus reads"),
         ("ap.txt", b"many words\n", r"text, whose words polyabayes\.read_corpus counts"),
-        ("ap.npz", b"PK\x03\x04...", r"an archive of arrays, as \.npz.*read_corpus.*read_tensor"),
+        ("ap.npz", zipped("data.npy"), r"an archive of arrays, \.npz: .*read_corpus.*read_tensor"),
+        ("ap", gzip.compress(zipped("data.npy")), r"an archive of arrays, \.npz: .*read_corpus"),
+        ("net.pt", zipped("net/data.pkl"), "a zip archive: unpack it, and name what it held"),
+        ("cut.npz", b"PK\x03\x04...", "a zip archive that is damaged or cut short"),
         ("model.joblib", b"\x80\x04\x95", r"a pickle: .*interop\.read_model reads those of gensim"),
         ("model.bin", b"LDA\0...", r"a model of tomotopy, which .*interop\.read_model reads"),
         ("cells.h5ad", b"\x89HDF\r\n", "HDF5, as .h5ad: read it by the package that wrote it"),
@@ -157,6 +184,13 @@ def test_files_that_are_no_models_are_told_by_what_they_look_like(name, content,
     with pytest.raises(
         errors.FileFormatError, match=rf"{name} is no model .* looks like {message}"
     ):
+        pb.load(path)
+
+
+def test_a_gzip_file_that_is_cut_short_is_said_to_be(tmp_path):
+    path = tmp_path / "counts.tns.gz"
+    path.write_bytes(gzip.compress(b"1 1 3\n")[:12])
+    with pytest.raises(errors.FileFormatError, match=r"counts\.tns\.gz is damaged or cut short"):
         pb.load(path)
 
 
