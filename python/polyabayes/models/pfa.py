@@ -406,7 +406,7 @@ class PoissonFactorAnalysis(TopicModel):
 
     def _warn_of_impossible(self, corpus: Corpus) -> None:
         """Warn of documents with words that no topic can produce, as those new to NMF."""
-        is_impossible = ~(self.components_ > 0).any(axis=0)
+        is_impossible = np.asarray(~(self.components_ > 0).any(axis=0))
         cells = np.flatnonzero(is_impossible[corpus.counts.indices])
         documents = np.unique(np.searchsorted(corpus.counts.indptr, cells, side="right") - 1)
         if len(documents):
