@@ -132,14 +132,13 @@ class Sharded(Documents):
     def __init__(self, model: Scorable, shards: Shards, unseen: str, exposure: Any) -> None:
         self._model, self._shards, self._unseen = model, exposed(model, shards, exposure), unseen
         self.n_documents = shards.n_documents
-        lengths, keys, own = [], [], []
+        lengths, keys = [], []
         for block in self._aligned():
             lengths.append(_lengths(block))
             keys.append(_keys(block))
-            own.append(_with_exposure(keys[-1], block.exposure))
         self.n_tokens = np.concatenate(lengths)
         self._keys = np.concatenate(keys)
-        self.groups = np.unique(np.concatenate(own), return_inverse=True)[1].ravel()
+        self.groups = np.unique(self._keys, return_inverse=True)[1].ravel()
 
     def blocks(self) -> Iterator[Corpus]:
         """Some thousand at a time."""
@@ -169,20 +168,19 @@ def _lengths(corpus: Corpus) -> NDArray[np.int64]:
 
 
 def _keys(corpus: Corpus) -> NDArray[np.uint64]:
-    """A number for each document, the same for equal ones; for others, but for one in 10^19."""
+    """A number for each document, the same for equal ones; for others, but for one in 10^19.
+
+    Documents are equal if their counts and their exposures are.
+    """
     counts = corpus.counts
     cells = counts.indices.astype(np.uint64) << np.uint64(32) | counts.data.astype(np.uint64)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mixed(cells))])
     # Differences of sums wrap around as the sums do.
     keys: NDArray[np.uint64] = sums[counts.indptr[1:]] - sums[counts.indptr[:-1]]
+    if corpus.exposure is not None:
+        own = _mixed(corpus.exposure.view(np.uint64))
+        keys ^= np.where(corpus.exposure == 1.0, np.uint64(0), own)
     return keys
-
-
-def _with_exposure(
-    keys: NDArray[np.uint64], exposure: NDArray[np.float64] | None
-) -> NDArray[np.uint64]:
-    """Keys that tell equal documents of different exposures apart."""
-    return keys if exposure is None else keys ^ _mixed(exposure.view(np.uint64))
 
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -20,6 +20,10 @@ Floats = NDArray[np.float64]
 
 _HALVINGS = 60
 
+# Fewest documents that were drawn by chance, for these to tell of others; those of a larger
+# probability are as good as certain.
+_FEWEST_OPEN, _CERTAIN = 10, 0.5
+
 # Bias of ln p that may be left, as a share of its correction, and the least correction as a
 # share of the variances of the runs, which is its expectation where they are small: as measured on
 # news articles, papers and short documents. Counted as error.
@@ -73,21 +77,31 @@ class Population:
         self.uniforms = uniforms[self.first]
 
     def probabilities(self, n: float, measure: Floats) -> Floats:
-        """Probabilities by which about `n` documents are drawn, in proportion to a measure of each.
+        """Probabilities by which documents are drawn, in proportion to a measure of each.
 
-        1 for those whose share would be larger; documents of measure 0 are never drawn.
+        1 for those whose share would be larger, and about `n` documents beside those that are as
+        good as certain, which tell nothing of others; those of measure 0 are never drawn.
         """
-        positive = measure[measure > 0]
-        if len(positive) <= n:
-            return (measure > 0).astype(np.float64)
-
-        def n_drawn(scale: float) -> float:
-            return float(np.minimum(scale * positive, 1.0).sum())
-
-        most = float(1.0 / positive.min())
-        scale = least_scale(lambda scale: n_drawn(scale) >= n, most)
-        probabilities: Floats = np.minimum(scale * measure, 1.0)
+        n_certain, probabilities = -1, np.zeros_like(measure)
+        while (n_found := int((probabilities > _CERTAIN).sum())) > n_certain:
+            n_certain = n_found
+            probabilities = _proportional(n + n_certain, measure)
         return probabilities
+
+
+def _proportional(n: float, measure: Floats) -> Floats:
+    """Probabilities of at most 1 that sum to `n`, as far as there are so many documents."""
+    positive = measure[measure > 0]
+    if len(positive) <= n:
+        return (measure > 0).astype(np.float64)
+
+    def n_drawn(scale: float) -> float:
+        return float(np.minimum(scale * positive, 1.0).sum())
+
+    most = float(1.0 / positive.min())
+    scale = least_scale(lambda scale: n_drawn(scale) >= n, most)
+    probabilities: Floats = np.minimum(scale * measure, 1.0)
+    return probabilities
 
 
 def difference_scale(population: Population, short: BlockScores) -> Floats:
@@ -134,7 +148,8 @@ class Difference:
         outside = (self._weights - 1.0) * self._copies
         total_scale = float(outside @ own_scale)
         self._ratio = float(outside @ differences) / total_scale if total_scale else 0.0
-        n = max(len(rows), 2)
+        n_open = int((probabilities[self._drawn] <= _CERTAIN).sum())
+        n = max(n_open, 2)
         squares = n / (n - 1) * (differences - self._ratio * own_scale) ** 2
         # Sampling ends when the error seems small, and it seems so where no large difference was
         # drawn: hence a standard error more of what the squares sum to.
@@ -143,7 +158,9 @@ class Difference:
         doubt = np.sqrt(max(float(parts @ parts) - whole**2 / n, 0.0)) / whole if whole else 0.0
         self._squares = (1.0 + doubt) * squares
         # The squares of all predictions together are what the sample tells of them.
-        squared_scale = float(((population.copies * self.scale)[~self._drawn] ** 2).sum())
+        left_out = (self.scale > 0) & ~self._drawn
+        self._is_told = n_open >= _FEWEST_OPEN or not left_out.any()
+        squared_scale = float(((population.copies * self.scale)[left_out] ** 2).sum())
         whole = float((outside * self._copies) @ self._squares)
         self._spread = np.sqrt(whole / squared_scale) if squared_scale else 0.0
 
@@ -155,7 +172,10 @@ class Difference:
         """Expected square of the error of the total, if more documents are drawn.
 
         By probabilities of `scale` times the measure, where that is more than they were drawn by.
+        Infinite where too few were drawn to tell of those that were left out.
         """
+        if not self._is_told:
+            return np.inf
         measure = self._measure[self._drawn]
         weights = 1.0 / np.maximum(1.0 / self._weights, np.minimum(scale * measure, 1.0))
         each = self._weights * ((weights - 1.0) * self._squares + self._noise)
@@ -163,9 +183,9 @@ class Difference:
 
     def probabilities(self, squared_error: float) -> Floats:
         """Least probabilities by which more documents should be drawn to get there."""
+        if not self._is_told:
+            return np.ones_like(self._measure)
         measure = self._measure[self._drawn]
-        if not len(measure):
-            return np.zeros_like(self._measure)
         most = float(1.0 / measure.min())
         scale = least_scale(lambda scale: self.squared_error(scale) <= squared_error, most)
         probabilities: Floats = np.minimum(scale * self._measure, 1.0)
@@ -186,7 +206,7 @@ class Difference:
         errors[drawn] = sampled.corrected_errors[drawn]
         others = self._weights - 1.0
         shared = float(self._copies**2 @ (others**2 * self._squares + others * self._noise))
-        shared += self._bias() ** 2
+        shared += self._bias() ** 2 if self._is_told else np.inf
         own = float((np.bincount(index, weights=errors) ** 2).sum())
         scores = short._replace(
             values=values,

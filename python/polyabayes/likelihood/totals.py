@@ -25,8 +25,9 @@ __all__ = ["CorrectedScores", "checked_target", "score_to_target"]
 # Documents of the first sample, about, those drawn at least by the scale of their differences, and
 # the share of all from which on none is left out.
 _FIRST, _FEWEST, _ALMOST_ALL = 40, 40, 0.6
-# Rounds in which the sample grows, and in which runs do once no document is left out.
-_MOST_ROUNDS = 6
+# Rounds in which the sample grows, enough for any number of documents, and in which runs do once no
+# document is left out.
+_SAMPLE_ROUNDS, _MOST_ROUNDS = 40, 4
 # A round aims below the target by this factor; runs and, as one large difference seems to ask for
 # more than is needed, the sample grow by these factors at most.
 _AIM, _MOST_GROWTH, _MOST_SAMPLE_GROWTH = 0.8, 16, 2
@@ -193,7 +194,7 @@ class _Sample:
         measure = population.copies * scale / np.sqrt(self._cost(short))
         self.grow(population.probabilities(_FEWEST, measure))
         difference = Difference(population, short, self.scores, measure, self.probabilities)
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_SAMPLE_ROUNDS):
             is_enough = difference.squared_error() <= target**2
             if self.is_all() or is_enough or self.is_interrupted():
                 break
@@ -224,9 +225,7 @@ def _score_all(
         if enough or scores.interruption is not None:
             break
         scores = BlockScores.of(score(None, number, sizes=allocation.sizes(_AIM * target)))
-    errors = np.where(
-        np.isfinite(scores.values), np.hypot(scores.std_errors, scores.corrections), 0
-    )
+    errors = np.where(np.isfinite(scores.values), scores.corrected_errors, 0)
     left = unremoved_bias(float(scores.corrections.sum()), float(scores.variances.sum()))
     squared = float((np.bincount(population.index, weights=errors) ** 2).sum()) + left**2
     corrected = scores._replace(
