@@ -255,7 +255,7 @@ def stream(n_documents: int) -> None:
 
 
 def drift(n_documents: int) -> None:
-    """Totals of many documents of 14 tokens, of which exact values are known, by 8 seeds."""
+    """Totals of many documents of 14 tokens, of which exact values are known, by 24 seeds."""
     columns = {"documents": ",d", "exact total": ",.1f", "off on average": ".1f"}
     columns |= {"deviation of one": ".1f", "stated": ".1f", "asked for": ".1f"}
     table = Table("scale-drift", f"{COMMAND} drift --documents {n_documents}", columns)
@@ -265,7 +265,7 @@ def drift(n_documents: int) -> None:
     for share in (0.1, 1.0):
         some = documents[: round(share * n_documents)]
         settings = {"nats_per_token_std_error": 0.001}
-        found = [pb.log_likelihood(model, some, random_state=x, **settings) for x in range(8)]
+        found = [pb.log_likelihood(model, some, random_state=x, **settings) for x in range(24)]
         total = float(exact[: some.n_documents].sum())
         off = np.array([result.total - total for result in found])
         stated = np.mean([result.total_std_error for result in found])
