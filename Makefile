@@ -77,13 +77,13 @@ endif
 bench-estimators: .venv/built
 	$(BIN)/python benches/estimators.py
 
-# Training over seeds, beside tomotopy, on four corpora; an hour on one thread.
+# Training over seeds, beside tomotopy, on four corpora; some hours on one thread, likewise.
 bench-training: .venv/built
 	$(BIN)/python benches/starts.py
 
-# Who finds the number of topics; an hour on one thread.
+# Who finds the number of topics; some hours on one thread, which go on where they were broken off.
 bench-choice: .venv/built
-	$(BIN)/python benches/choice.py
+	$(BIN)/python -m benches.choice
 
 # The site in target/docs: programs of the gallery and notebooks run, warnings are errors.
 docs: .venv/docs

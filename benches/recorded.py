@@ -13,6 +13,8 @@ from typing import Any
 import polyabayes as pb
 
 RECORDS = Path(__file__).resolve().parent / "records"
+# Pieces of long runs, from which tables are made.
+RUNS = Path(os.environ.get("POLYABAYES_RUNS", RECORDS / "runs"))
 
 
 class Table:
@@ -53,6 +55,16 @@ def machine() -> dict[str, Any]:
         "date": time.strftime("%Y-%m-%d"),
         "load": round(os.getloadavg()[0], 1),
     }
+
+
+def told(pieces: list[dict[str, Any]]) -> str:
+    """When, on which machines and by which versions the pieces of a table were made."""
+    dates = sorted({piece["date"] for piece in pieces})
+    span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    machines, versions = (
+        ", ".join(sorted({piece[name] for piece in pieces})) for name in ("machine", "polyabayes")
+    )
+    return f"{span}, {machines}; polyabayes {versions}."
 
 
 def save(table: Table, folder: Path = RECORDS, *, note: str | None = None) -> None:

@@ -255,7 +255,7 @@ def stream(n_documents: int) -> None:
 
 
 def drift(n_documents: int) -> None:
-    """Totals of many documents of 14 tokens, of which exact values are known, by 8 seeds."""
+    """Totals of many documents of 14 tokens, of which exact values are known, by 24 seeds."""
     columns = {"documents": ",d", "exact total": ",.1f", "off on average": ".1f"}
     columns |= {"deviation of one": ".1f", "stated": ".1f", "asked for": ".1f"}
     table = Table("scale-drift", f"{COMMAND} drift --documents {n_documents}", columns)
@@ -265,7 +265,7 @@ def drift(n_documents: int) -> None:
     for share in (0.1, 1.0):
         some = documents[: round(share * n_documents)]
         settings = {"nats_per_token_std_error": 0.001}
-        found = [pb.log_likelihood(model, some, random_state=x, **settings) for x in range(8)]
+        found = [pb.log_likelihood(model, some, random_state=x, **settings) for x in range(24)]
         total = float(exact[: some.n_documents].sum())
         off = np.array([result.total - total for result in found])
         stated = np.mean([result.total_std_error for result in found])
@@ -274,8 +274,8 @@ def drift(n_documents: int) -> None:
     save(table)
 
 
-def totals(corpora: list[str], n_held_out: int, repetitions: int) -> None:
-    """Totals of held-out documents to 0.001 nats a token, beside the default."""
+def totals(corpora: list[str], n_documents: int, repetitions: int) -> None:
+    """Totals of documents to 0.001 nats a token, beside the default."""
     columns = {
         "corpus": "s",
         "documents": ",d",
@@ -290,24 +290,24 @@ def totals(corpora: list[str], n_held_out: int, repetitions: int) -> None:
         "of 95 % intervals hold": ".0%",
     }
     command = f"{COMMAND} totals {' '.join(Path(name).name for name in corpora)}"
-    command += f" --held-out {n_held_out} --repetitions {repetitions}"
+    command += f" --documents {n_documents} --repetitions {repetitions}"
     table = Table("scale-totals", command, columns)
     for name in corpora:
-        table.add(Path(name).name.split(".")[0], *total_figures(name, n_held_out, repetitions))
+        table.add(Path(name).name.split(".")[0], *total_figures(name, n_documents, repetitions))
     save(table)
 
 
-def total_figures(name: str, n_held_out: int, repetitions: int) -> tuple[Any, ...]:
+def total_figures(name: str, n_documents: int, repetitions: int) -> tuple[Any, ...]:
     corpus = pb.read_corpus(name)
-    order = np.random.default_rng(0).permutation(corpus.n_documents)
-    test, train = corpus[order[:n_held_out]], corpus[order[n_held_out:]]
-    lda = pb.LatentDirichletAllocation(N_TOPICS, max_iter=60, random_state=0).fit(train)
-    full = _measured(partial(pb.log_likelihood, lda, test, random_state=100))
+    test = corpus[np.random.default_rng(0).permutation(corpus.n_documents)[:n_documents]]
+    lda = pb.LatentDirichletAllocation(N_TOPICS, max_iter=60, n_jobs=1, random_state=0)
+    lda.fit(corpus)
+    full = _measured(partial(pb.log_likelihood, lda, test, n_jobs=1, random_state=100))
     truth = full.value.total - full.value.log_bias.sum()
     own_error = float(np.sqrt((full.value.std_errors**2).sum()))
     gaps, errors, times = [], [], []
     for seed in range(repetitions):
-        settings = {"nats_per_token_std_error": 0.001, "random_state": seed}
+        settings = {"nats_per_token_std_error": 0.001, "n_jobs": 1, "random_state": seed}
         found = _measured(partial(pb.log_likelihood, lda, test, **settings))
         gaps.append(found.value.total - truth)
         errors.append(found.value.total_std_error)
@@ -356,12 +356,12 @@ def main() -> None:
     commands.add_parser("drift").add_argument("--documents", type=int, default=10_000)
     of_totals = commands.add_parser("totals")
     of_totals.add_argument("corpora", nargs="+")
-    of_totals.add_argument("--held-out", type=int, default=300)
-    of_totals.add_argument("--repetitions", type=int, default=40)
+    of_totals.add_argument("--documents", type=int, default=2_000)
+    of_totals.add_argument("--repetitions", type=int, default=200)
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
     if chosen.command == "totals":
-        totals(chosen.corpora, chosen.held_out, chosen.repetitions)
+        totals(chosen.corpora, chosen.documents, chosen.repetitions)
     elif chosen.command in ("stream", "drift"):
         {"stream": stream, "drift": drift}[chosen.command](chosen.documents)
     else:

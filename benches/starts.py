@@ -3,26 +3,30 @@
 Simulated documents have a known truth: the share of seeds within 0.01 nats a token of the best, and
 how well their topics are recovered. Real ones: held-out nats a token over seeds, fixed priors
 against learned ones, beside tomotopy after the same processor time. `python benches/starts.py
-[planted|real]`; both are kept in benches/records, one thread and processor time of each.
+[planted|real]`; both are kept in benches/records, one thread and processor time of each. Scores of
+real documents are kept seed by seed in benches/records/runs, or in the folder that POLYABAYES_RUNS
+names: a run may end at any time and goes on where it was, and the table is made of all of them.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import sys
 import time
 import warnings
+from itertools import product
 from typing import Any
 
 import numpy as np
 from peers import DATA, from_tomotopy, tomotopy, tomotopy_model
-from recorded import Table, save
+from recorded import RUNS, Table, machine, save, told
 from scipy.optimize import linear_sum_assignment
 
 import polyabayes as pb
 
 COMMAND = "python benches/starts.py"
 SEEDS = 20
-REAL_SEEDS = 3
 NEAR = 0.01
 N_TEST = 300
 
@@ -99,42 +103,70 @@ def trained_by_tomotopy(train: pb.Corpus, n_topics: int, seed: int, seconds: flo
     return from_tomotopy(peer, train.n_words)
 
 
-def real_row(table: Table, name: str, n_topics: int) -> None:
-    """One corpus and number of topics: mean of the seeds, and the least and the most of them."""
-    corpus = pb.read_corpus(DATA / f"{name}.ldac.gz", vocabulary=DATA / f"{name}.vocab")
-    train, test = corpus.split(test_size=0.2, random_state=0)
-    test = pb.Corpus(test.counts[:N_TEST])
-    found: dict[str, list[float]] = {kind: [] for kind in (*REAL, "tomotopy")}
-    seconds: list[float] = []
-    for seed in range(REAL_SEEDS):
-        for kind, options in REAL.items():
-            lda = pb.LatentDirichletAllocation(n_topics, n_jobs=1, random_state=seed, **options)
-            start = time.process_time()
-            lda.fit(train)
-            if kind == "fixed priors":
-                seconds.append(time.process_time() - start)
-            found[kind].append(nats(lda, test))
-        if tomotopy is not None:
-            found["tomotopy"].append(
-                nats(trained_by_tomotopy(train, n_topics, seed, seconds[-1]), test)
-            )
-    spread = [
-        f"{np.mean(values):.4f} ({min(values):.4f} to {max(values):.4f})" if values else None
-        for values in found.values()
-    ]
-    table.add(CORPORA[name], n_topics, np.median(seconds), *spread)
+def scores(train: pb.Corpus, test: pb.Corpus, n_topics: int, seed: int) -> dict[str, float]:
+    """Held-out nats a token of one seed by every kind of training, and the seconds of the first."""
+    found: dict[str, float] = {}
+    for kind, options in REAL.items():
+        lda = pb.LatentDirichletAllocation(n_topics, n_jobs=1, random_state=seed, **options)
+        start = time.process_time()
+        lda.fit(train)
+        found.setdefault("seconds", time.process_time() - start)
+        found[kind] = nats(lda, test)
+    if tomotopy is not None:
+        peer = trained_by_tomotopy(train, n_topics, seed, found["seconds"])
+        found["tomotopy"] = nats(peer, test)
+    return found
 
 
-def real() -> None:
-    """Held-out nats a token of four corpora."""
-    columns = {"corpus": "s", "topics": "d", "a fit, s": ".0f"}
+def kept() -> list[dict[str, Any]]:
+    """Scores of single seeds, in the order in which they were made."""
+    path = RUNS / "starts.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def real(arguments: argparse.Namespace) -> None:
+    """Held-out nats a token of real corpora: the seeds that are missing, then the table."""
+    until = time.monotonic() + arguments.seconds
+    done = {(run["corpus"], run["topics"], run["seed"]) for run in kept()}
+    RUNS.mkdir(parents=True, exist_ok=True)
+    for name in arguments.corpora:
+        corpus = pb.read_corpus(DATA / f"{name}.ldac.gz", vocabulary=DATA / f"{name}.vocab")
+        train, test = corpus.split(test_size=0.2, random_state=0)
+        test = pb.Corpus(test.counts[:N_TEST])
+        for n_topics, seed in product(arguments.topics, range(arguments.seeds)):
+            if (name, n_topics, seed) in done or time.monotonic() > until:
+                continue
+            run = {"corpus": name, "topics": n_topics, "seed": seed}
+            run |= {"scores": scores(train, test, n_topics, seed)}
+            with (RUNS / "starts.jsonl").open("a") as file:
+                file.write(json.dumps(machine() | run) + "\n")
+            print(run, flush=True)
+    real_table()
+
+
+def real_table() -> None:
+    """One corpus and number of topics a line: mean of the seeds, and the least and most of them."""
+    columns = {"corpus": "s", "topics": "d", "seeds": "d", "a fit, s": ".0f"}
     columns |= dict.fromkeys((*REAL, "tomotopy"), "s")
     table = Table("starts", f"{COMMAND} real", columns)
-    for n_topics in (50, 20, 100):
-        for name in CORPORA:
-            real_row(table, name, n_topics)
-            table.rows.sort(key=lambda row: list(CORPORA.values()).index(row[0]) * 1000 + row[1])
-            save(table)
+    runs = kept()
+    for name, n_topics in product(CORPORA, sorted({run["topics"] for run in runs})):
+        of_row = [
+            run["scores"] for run in runs if (run["corpus"], run["topics"]) == (name, n_topics)
+        ]
+        if not of_row:
+            continue
+        spread: list[str | None] = []
+        for kind in (*REAL, "tomotopy"):
+            values = [found[kind] for found in of_row if kind in found]
+            spread.append(
+                f"{np.mean(values):.4f} ({min(values):.4f} to {max(values):.4f})"
+                if values
+                else None
+            )
+        seconds = np.median([found["seconds"] for found in of_row])
+        table.add(CORPORA[name], n_topics, len(of_row), seconds, *spread)
+    save(table, note=told(runs))
 
 
 def main() -> int:
@@ -143,9 +175,17 @@ def main() -> int:
     if not DATA.is_dir():
         print(f"no data in {DATA}: set POLYABAYES_DATA")
         return 1
-    parts = {"planted": planted, "real": real}
-    for name in sys.argv[1:] or parts:
-        parts[name]()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("part", nargs="?", choices=["planted", "real"], help="both by default")
+    parser.add_argument("--corpora", nargs="+", choices=[*CORPORA], default=[*CORPORA])
+    parser.add_argument("--topics", nargs="+", type=int, default=[20, 50, 100])
+    parser.add_argument("--seeds", type=int, default=10, help="of each row of the real corpora")
+    parser.add_argument("--seconds", type=float, default=1e9, help="after which no seed begins")
+    arguments = parser.parse_args()
+    if arguments.part in (None, "planted"):
+        planted()
+    if arguments.part in (None, "real"):
+        real(arguments)
     return 0
 
 

@@ -1,11 +1,11 @@
 """Evidence by tempering: tables of docs/methods/evidence.md, and whether its errors hold.
 
-    python benches/tempering.py [tables] [prior] [missing] [huge] [icews14] [coverage [N]]
+    python benches/tempering.py [tables] [prior] [missing] [huge] [icews14 [RANKS]] [coverage [N]]
 
-By default the first two. Times are processor seconds of one thread, and for icews14 those of the
-clock on all. Real data are read from the folder POLYABAYES_DATA, or from ../shared/data beside the
-repository. Coverage runs on two processes; with a folder in POLYABAYES_RUNS it keeps every run
-there and begins none after POLYABAYES_SECONDS: the same command then goes on, after a kill, too.
+By default the first two. Times are processor seconds, of one thread except for icews14. Real data
+are read from the folder POLYABAYES_DATA, or from ../shared/data beside the repository. Coverage
+runs on two processes; with a folder in POLYABAYES_RUNS it keeps every run there and begins none
+after POLYABAYES_SECONDS: the same command then goes on, after a kill, too.
 """
 
 from __future__ import annotations
@@ -214,15 +214,33 @@ def huge() -> None:
     save(record)
 
 
-def icews14() -> None:
+def icews14(*ranks: int) -> None:
     """CP ranks of the political events of 2014, on all threads."""
     tensor = pb.read_tensor(DATA / "icews14.tns.gz")
-    for rank in (5, 10, 20, 50):
-        start = time.perf_counter()
+    columns = {"rank": "d", "evidence": ",.1f", "±": ".1f", "sides apart": "+.1f"}
+    columns |= {"moved at last": "+.1f", "barrier": ".1f", "round trips": "d", "settled": "s"}
+    columns |= {"CPU s": ",.0f"}
+    ranks = ranks or (5, 10, 20, 50)
+    record = Table(
+        "icews14", f"python benches/tempering.py icews14 {' '.join(map(str, ranks))}", columns
+    )
+    for rank in ranks:
+        start = time.process_time()
         found = AllocationModel.cp(tensor.axes, rank).log_evidence(
-            tensor, "tempered", given_total=True, random_state=0, n_replicates=2
+            tensor,
+            "tempered",
+            given_total=True,
+            random_state=0,
+            n_replicates=2,
+            n_samples=4096,
         )
-        print(f"icews14, CP {rank}: {shown(found, time.perf_counter() - start)}", flush=True)
+        moved = np.diff([np.mean(round_.values) for round_ in found.rounds[-2:]])[0]
+        sides = np.subtract(*found.sides)
+        settled = "yes" if found.converged else "no"
+        taken = time.process_time() - start
+        figures = found.value, found.std_error, sides, moved, found.barrier, found.round_trips
+        record.add(rank, *figures, settled, taken)
+        save(record)
 
 
 SIZES = ((10, 50, 2), (12, 200, 4), (16, 500, 6), (20, 1000, 8), (26, 2000, 10))
@@ -328,14 +346,17 @@ def coverage(n_tables: int = 60) -> None:
 def main() -> None:
     """Print the sections asked for."""
     warnings.simplefilter("ignore")
-    names = sys.argv[1:] or ["tables", "prior"]
-    sections = {section.__name__: section for section in (tables, prior, missing, huge, icews14)}
-    sections["coverage"] = coverage
-    for index, name in enumerate(names):
-        if name == "coverage" and index + 1 < len(names) and names[index + 1].isdigit():
-            coverage(int(names[index + 1]))
-        elif not name.isdigit():
-            sections[name]()
+    sections = {
+        section.__name__: section for section in (tables, prior, missing, huge, icews14, coverage)
+    }
+    numbers: dict[str, list[int]] = {}
+    for word in sys.argv[1:] or ["tables", "prior"]:
+        if word.isdigit():
+            numbers[next(reversed(numbers))].append(int(word))
+        else:
+            numbers[word] = []
+    for name, of_section in numbers.items():
+        sections[name](*of_section)
 
 
 if __name__ == "__main__":

@@ -25,11 +25,7 @@ pub fn ln_beta_variate<R: Rng + ?Sized>(a: f64, b: f64, rng: &mut R) -> (f64, f6
 
 /// Overwrites `out` by a Dirichlet(`shapes`) variate.
 pub fn dirichlet<R: Rng + ?Sized>(shapes: &[f64], out: &mut [f64], rng: &mut R) {
-    let mut top = f64::NEG_INFINITY;
-    for (x, &shape) in out.iter_mut().zip(shapes) {
-        *x = ln_gamma_variate(shape, rng);
-        top = top.max(*x);
-    }
+    let top = ln_gamma_variates(shapes, out, rng);
     let mut sum = 0.0;
     for x in out.iter_mut() {
         *x = (*x - top).exp();
@@ -38,6 +34,24 @@ pub fn dirichlet<R: Rng + ?Sized>(shapes: &[f64], out: &mut [f64], rng: &mut R) 
     for x in out.iter_mut() {
         *x /= sum;
     }
+}
+
+/// Overwrites `out` by the logarithms of a Dirichlet(`shapes`) variate: finite for shapes so small
+/// that weights underflow.
+pub fn ln_dirichlet<R: Rng + ?Sized>(shapes: &[f64], out: &mut [f64], rng: &mut R) {
+    let top = ln_gamma_variates(shapes, out, rng);
+    let ln_sum = top + out.iter().map(|x| (x - top).exp()).sum::<f64>().ln();
+    out.iter_mut().for_each(|x| *x -= ln_sum);
+}
+
+/// Overwrites `out` by logarithms of Gamma(shape, 1) variates; gives the largest.
+fn ln_gamma_variates<R: Rng + ?Sized>(shapes: &[f64], out: &mut [f64], rng: &mut R) -> f64 {
+    let mut top = f64::NEG_INFINITY;
+    for (x, &shape) in out.iter_mut().zip(shapes) {
+        *x = ln_gamma_variate(shape, rng);
+        top = top.max(*x);
+    }
+    top
 }
 
 /// Customers, times the concentration, from which tables are found by jumps: at this ratio a gap

@@ -17,7 +17,7 @@ pub mod special;
 pub use categorical::{pick, pick_lanes};
 pub use cumulative::Cumulative;
 pub use dot::dot;
-pub use draw::{crt, dirichlet, gamma_law, ln_beta_variate, ln_gamma_variate};
+pub use draw::{crt, dirichlet, gamma_law, ln_beta_variate, ln_dirichlet, ln_gamma_variate};
 pub use exact_sum::ExactSum;
 pub use gammas::fill_gammas;
 pub use log_concave::log_concave;

@@ -254,12 +254,12 @@ impl<U: UniformLanes> Chains<U> {
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx2"))]
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn accumulate(sums: &mut [Lanes], balls: &[Lanes], target: Target<'_>, cell: u32) -> Lanes {
     accumulate_row(sums, balls, target, cell)
 }
 
-#[multiversion::multiversion(targets("x86_64+avx2"))]
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn draw(
     sums: &mut [Lanes],
     balls: &mut [Lanes],
@@ -270,7 +270,7 @@ fn draw(
     draw_row(sums, balls, target, cell, uniforms)
 }
 
-#[multiversion::multiversion(targets("x86_64+avx2"))]
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn sweep(
     sums: &mut [Lanes],
     balls: &mut [Lanes],
@@ -287,7 +287,7 @@ fn sweep(
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx2"))]
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn pick(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> [u16; LANES] {
     pick_lanes(sums, uniforms.next()).map(|topic| topic as u16)
 }

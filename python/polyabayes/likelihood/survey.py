@@ -72,9 +72,6 @@ class Population:
         self.n_tokens = n_tokens[self.first].astype(np.float64)
         self.uniforms = uniforms[self.first]
 
-        # Differences of all copies of a document, as far as its length tells.
-        self.measure = self.copies * np.sqrt(np.maximum(self.n_tokens, 1.0))
-
     def probabilities(self, n: float, measure: Floats) -> Floats:
         """Probabilities by which about `n` documents are drawn, in proportion to a measure of each.
 
@@ -108,8 +105,8 @@ class Difference:
         The documents.
     short, sampled : BlockScores
         Of all documents; the latter NaN for those that were not drawn.
-    probabilities : ndarray
-        By which each different document was drawn.
+    measure, probabilities : ndarray
+        What each different document was drawn in proportion to, and by which probability.
     """
 
     def __init__(
@@ -117,28 +114,38 @@ class Difference:
         population: Population,
         short: BlockScores,
         sampled: BlockScores,
+        measure: Floats,
         probabilities: Floats,
     ) -> None:
         self._population, self._short, self._sampled = population, short, sampled
+        self._measure = measure
+        # A run that outweighs the others by chance lifts both a value and its correction.
+        self._of_short = short.values - short.corrections
         # Differences are in proportion to this, about; nothing is to be found out where it is 0.
         self.scale = difference_scale(population, short)
         self._drawn = (population.uniforms < probabilities) & (self.scale > 0)
         rows = population.first[self._drawn]
         self._copies = population.copies[self._drawn]
-        self._measure = self._copies * self.scale[self._drawn]
         self._weights = 1.0 / probabilities[self._drawn]
         self._corrections, self._variances = sampled.corrections[rows], sampled.variances[rows]
         self._noise = sampled.corrected_errors[rows] ** 2
         own_scale = self.scale[self._drawn]
-        differences = sampled.values[rows] + self._corrections - short.values[rows]
+        differences = sampled.values[rows] + self._corrections - self._of_short[rows]
         outside = (self._weights - 1.0) * self._copies
         total_scale = float(outside @ own_scale)
         self._ratio = float(outside @ differences) / total_scale if total_scale else 0.0
         n = max(len(rows), 2)
-        self._squares = n / (n - 1) * (differences - self._ratio * own_scale) ** 2
-        squared_scale = float((outside * self._copies) @ own_scale**2)
-        squares = float((outside * self._copies) @ self._squares)
-        self._spread = np.sqrt(squares / squared_scale) if squared_scale else 0.0
+        squares = n / (n - 1) * (differences - self._ratio * own_scale) ** 2
+        # Sampling ends when the error seems small, and it seems so where no large difference was
+        # drawn: hence a standard error more of what the squares sum to.
+        parts = outside * self._weights * self._copies * squares
+        whole = float(parts.sum())
+        doubt = np.sqrt(max(float(parts @ parts) - whole**2 / n, 0.0)) / whole if whole else 0.0
+        self._squares = (1.0 + doubt) * squares
+        # The squares of all predictions together are what the sample tells of them.
+        squared_scale = float(((population.copies * self.scale)[~self._drawn] ** 2).sum())
+        whole = float((outside * self._copies) @ self._squares)
+        self._spread = np.sqrt(whole / squared_scale) if squared_scale else 0.0
 
     def _bias(self) -> float:
         weights = self._weights * self._copies
@@ -149,18 +156,19 @@ class Difference:
 
         By probabilities of `scale` times the measure, where that is more than they were drawn by.
         """
-        weights = 1.0 / np.maximum(1.0 / self._weights, np.minimum(scale * self._measure, 1.0))
+        measure = self._measure[self._drawn]
+        weights = 1.0 / np.maximum(1.0 / self._weights, np.minimum(scale * measure, 1.0))
         each = self._weights * ((weights - 1.0) * self._squares + self._noise)
         return float(self._copies**2 @ each) + self._bias() ** 2
 
     def probabilities(self, squared_error: float) -> Floats:
         """Least probabilities by which more documents should be drawn to get there."""
-        if not len(self._measure):
-            return np.zeros_like(self.scale)
-        most = float(1.0 / self._measure.min())
+        measure = self._measure[self._drawn]
+        if not len(measure):
+            return np.zeros_like(self._measure)
+        most = float(1.0 / measure.min())
         scale = least_scale(lambda scale: self.squared_error(scale) <= squared_error, most)
-        measure = self._population.copies * self.scale
-        probabilities: Floats = np.minimum(scale * measure, 1.0)
+        probabilities: Floats = np.minimum(scale * self._measure, 1.0)
         return probabilities
 
     def corrected(self, target: float) -> tuple[BlockScores, float]:
@@ -172,7 +180,7 @@ class Difference:
         index, short, sampled = self._population.index, self._short, self._sampled
         drawn = self._drawn[index]
         scale = self.scale[index]
-        values = short.values + self._ratio * scale
+        values = self._of_short + self._ratio * scale
         values[drawn] = (sampled.values + sampled.corrections)[drawn]
         errors = self._spread * scale
         errors[drawn] = sampled.corrected_errors[drawn]

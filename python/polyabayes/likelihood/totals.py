@@ -22,20 +22,26 @@ from polyabayes.likelihood.survey import (
 
 __all__ = ["CorrectedScores", "checked_target", "score_to_target"]
 
-# Documents of the first sample, about, by their lengths, those drawn at least by the scale of their
-# differences, and the share of all from which on none is left out.
-_FIRST, _FEWEST, _ALMOST_ALL = 24, 40, 0.6
+# Documents of the first sample, about, those drawn at least by the scale of their differences, and
+# the share of all from which on none is left out.
+_FIRST, _FEWEST, _ALMOST_ALL = 40, 40, 0.6
 # Rounds in which the sample grows, and in which runs do once no document is left out.
-_MOST_ROUNDS = 4
-# A round aims below the target by this factor, and runs grow by the other at most.
-_AIM, _MOST_GROWTH = 0.8, 16
+_MOST_ROUNDS = 6
+# A round aims below the target by this factor; runs and, as one large difference seems to ask for
+# more than is needed, the sample grow by these factors at most.
+_AIM, _MOST_GROWTH, _MOST_SAMPLE_GROWTH = 0.8, 16, 2
 _MOST_TEMPERATURES = 5_000
 # Largest variance of ln p of a run in the sample; and the part of the target that the correction of
 # the bias may be.
 _MOST_VARIANCE, _SHARE_OF_BIAS = 1.0, 0.2
-# Most temperatures of the runs of all documents. The variance of the differences is about that of
-# sampled runs, times temperatures to this power, over those of the short runs.
-_MOST_SHORT, _POWER, _DIFFERENCE = 20, 0.7, 0.7
+# The variance of ln p of a run falls by this power of its temperatures, about.
+_POWER = 0.7
+# Most temperatures of the runs of all documents. The variance of the differences is about this
+# share of that of sampled runs, times this power of their temperatures over those of the short
+# runs: as measured on news articles.
+_MOST_SHORT, _DIFFERENCE, _FALL = 20, 0.13, 1.15
+# Cost of the start and the pilot of longer runs, in temperatures.
+_START_COST = 20
 # Rounds of scoring, of which each has streams of its own.
 _SHORT, _SAMPLED = 0, 1
 
@@ -121,7 +127,7 @@ def score_to_target(score: Score, population: Population, target: float) -> Corr
     """
     allowed = 32 * _SHARE_OF_BIAS * target / max(population.copies.sum(), 1.0)
     sample = _Sample(score, population, min(_MOST_VARIANCE, float(np.log1p(allowed))))
-    sample.grow(population.probabilities(_FIRST, population.measure))
+    sample.grow(population.probabilities(_FIRST, population.copies))
     if sample.is_all() or sample.is_interrupted():
         return _score_all(score, population, sample.scores, target)
     short = BlockScores.of(score(None, _SHORT, size=sample.short_size(_AIM * target)))
@@ -172,24 +178,37 @@ class _Sample:
         if not sampled.any():
             return 1
         sizes = self.scores.sizes[sampled].astype(np.float64)
-        work = float((self.scores.variances[sampled] * sizes ** (1.0 + _POWER)).mean())
-        squared = self._population.copies.sum() * _DIFFERENCE * work
-        return int(np.clip(np.sqrt(squared) / target, 1, _MOST_SHORT))
+        squared = _DIFFERENCE * float((self.scores.variances[sampled] * sizes**_FALL).mean())
+        cost = _START_COST + float(sizes.mean())
+        # Least of N s + cost n, where n = squared s^-fall (N / target)^2 documents are sampled.
+        least = _FALL * squared * cost * self._population.copies.sum() / target**2
+        return int(np.clip(least ** (1.0 / (1.0 + _FALL)), 1, _MOST_SHORT))
 
     def grow_beside(self, short: BlockScores, target: float) -> Difference:
         """Score more until the difference to short runs of all documents is known."""
         population = self._population
         scale = difference_scale(population, short)
         self.telling = scale > 0
-        self.grow(population.probabilities(_FEWEST, population.copies * scale))
-        difference = Difference(population, short, self.scores, self.probabilities)
+        # As many copies and as large differences, the fewer the more they cost (Neyman 1934).
+        measure = population.copies * scale / np.sqrt(self._cost(short))
+        self.grow(population.probabilities(_FEWEST, measure))
+        difference = Difference(population, short, self.scores, measure, self.probabilities)
         for _ in range(_MOST_ROUNDS):
             is_enough = difference.squared_error() <= target**2
             if self.is_all() or is_enough or self.is_interrupted():
                 break
-            self.grow(difference.probabilities((_AIM * target) ** 2))
-            difference = Difference(population, short, self.scores, self.probabilities)
+            wanted = difference.probabilities((_AIM * target) ** 2)
+            self.grow(np.minimum(wanted, _MOST_SAMPLE_GROWTH * self.probabilities))
+            difference = Difference(population, short, self.scores, measure, self.probabilities)
         return difference
+
+    def _cost(self, short: BlockScores) -> NDArray[np.float64]:
+        """Cost of the longer runs of each different document, as its short ones foretell it."""
+        first, n_tokens = self._population.first, self._population.n_tokens
+        growth = (short.variances[first] / self._variance) ** (1.0 / _POWER)
+        temperatures = np.minimum(short.sizes[first] * growth, _MOST_TEMPERATURES)
+        cost: NDArray[np.float64] = np.maximum(n_tokens, 1.0) * (_START_COST + temperatures)
+        return cost
 
 
 def _score_all(

@@ -27,8 +27,7 @@ from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.em import TOLERANCE, first_prior, fit_em, start_from
 from polyabayes.models.fitting import EvaluationSchedule, Schedule, all_or_nothing, fingerprint
 from polyabayes.models.latent_draws import TokenTopics
-from polyabayes.models.sharded import ShardedModel, ShardedState
-from polyabayes.models.sharded_run import ShardedResult
+from polyabayes.models.sharded import ShardedModel, ShardedResult, ShardedState
 from polyabayes.models.topic_model import PreviousState, TopicModel, check_executor_for
 from polyabayes.scale.shards import Shards
 

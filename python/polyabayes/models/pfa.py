@@ -19,8 +19,7 @@ from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.fitting import Schedule
 from polyabayes.models.latent_draws import TokenTopics
-from polyabayes.models.sharded import ShardedModel, ShardedState
-from polyabayes.models.sharded_run import ShardedResult
+from polyabayes.models.sharded import ShardedModel, ShardedResult, ShardedState
 from polyabayes.models.topic_model import PreviousState, TopicModel, row_normalised
 from polyabayes.scale.exposures import numbered
 from polyabayes.scale.shards import Shards

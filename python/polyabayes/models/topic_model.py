@@ -42,9 +42,14 @@ from polyabayes.models.fitting import (
     topic_word_counts,
 )
 from polyabayes.models.latent_draws import VARIABLES, TokenTopics, check_variables
-from polyabayes.models.sharded import ShardedModel, ShardedState
-from polyabayes.models.sharded_nmf import ShardedUpdates
-from polyabayes.models.sharded_run import ShardedResult, run_sharded
+from polyabayes.models.sharded import (
+    ShardedChain,
+    ShardedModel,
+    ShardedResult,
+    ShardedState,
+    ShardedUpdates,
+    run_sharded,
+)
 from polyabayes.models.topic_table import TopicTable, topic_table
 from polyabayes.models.traces import BoundTrace, TrainingTrace
 from polyabayes.scale.executors import check_executor, threads_of_task
@@ -206,7 +211,7 @@ class TopicModel(FittedModel):
         identity = self._identity(sharded.fingerprint(shards), schedule, parameters)
         n_jobs = threads_of_task(executor, self.n_jobs)
         with sharded.state_folder(shards, self.checkpoint) as folder:
-            kind = sharded.ShardedChain if self._samples() else ShardedUpdates
+            kind = ShardedChain if self._samples() else ShardedUpdates
             chain = kind(shards, folder, model, schedule, identity, executor, n_jobs)
             with chain.ready():
                 self.vocabulary_, self.seed_ = shards.vocabulary, schedule.seed

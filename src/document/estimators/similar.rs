@@ -9,12 +9,14 @@ use rand::RngExt;
 use super::runs::Runs;
 use crate::control::Observer;
 use crate::error::Result;
-use crate::math::{dirichlet, ln_gamma_ratio, ln_rising};
+use crate::math::{ln_dirichlet, ln_gamma_ratio, ln_rising};
 use crate::rng::Stream;
 use crate::urn::LocalUrn;
 
 /// Least weight of a word under any topic, relative to its largest, for topics to be similar.
 const LEAST_RATIO: f64 = 0.5;
+/// Balls of two similar topics, pseudo-counts included, below which chains need not part them.
+const LEAST_HELD: f64 = 1.0;
 /// Largest range of the logarithm of the integrand.
 const MOST_SPREAD: f64 = 300.0;
 /// Draws of a replicate take about as long as an annealing of that size, within these limits.
@@ -35,15 +37,18 @@ pub fn spread(urn: &LocalUrn) -> Option<f64> {
     (spread <= MOST_SPREAD && urn.n_topics() > 1).then_some(spread)
 }
 
-/// Whether two topics have weights within a factor of two of each other for every word.
-pub(super) fn has_similar_topics(urn: &LocalUrn) -> bool {
+/// Whether two topics have weights within a factor of two of each other for every word, and are
+/// expected to hold [`LEAST_HELD`] balls together: those that hold none may be as alike as they
+/// please.
+pub(super) fn has_similar_topics(urn: &LocalUrn, expected_balls: &[f64]) -> bool {
     let n_topics = urn.n_topics();
     (1..n_topics).any(|second| {
         (0..second).any(|first| {
-            urn.cells().all(|(q, _)| {
-                let (x, y) = (q[first], q[second]);
-                x.min(y) >= LEAST_RATIO * x.max(y)
-            })
+            expected_balls[first] + expected_balls[second] >= LEAST_HELD
+                && urn.cells().all(|(q, _)| {
+                    let (x, y) = (q[first], q[second]);
+                    x.min(y) >= LEAST_RATIO * x.max(y)
+                })
         })
     })
 }
@@ -88,6 +93,7 @@ pub fn ln_urn_sums(
     let ln_norms: Vec<f64> =
         a.iter().map(|&a| ln_gamma_ratio(a, spread) - ln_gamma_ratio(total, spread)).collect();
     let (mut shapes, mut theta) = (a.to_vec(), vec![0.0; n_topics]);
+    let mut ln_theta = theta.clone();
     let runs = Runs { n: n_runs, sizes: &[n_draws] };
     let mut ln_values = Vec::with_capacity(n_runs);
     for _ in 0..n_runs {
@@ -100,11 +106,14 @@ pub fn ln_urn_sums(
             if leaning < n_topics {
                 shapes[leaning] += spread;
             }
-            dirichlet(&shapes, &mut theta, rng);
+            ln_dirichlet(&shapes, &mut ln_theta, rng);
+            for (theta, ln) in theta.iter_mut().zip(&ln_theta) {
+                *theta = ln.exp();
+            }
             shapes.copy_from_slice(a);
             let ln_product = ln_product(urn, &theta);
-            let leanings = theta.iter().zip(&ln_norms);
-            let leant: f64 = leanings.map(|(theta, norm)| (spread * theta.ln() - norm).exp()).sum();
+            let leanings = ln_theta.iter().zip(&ln_norms);
+            let leant: f64 = leanings.map(|(ln, norm)| (spread * ln - norm).exp()).sum();
             mean.push(ln_constant + ln_product - (0.5 + 0.5 * leant / n_topics as f64).ln());
         }
         ln_values.append(&mut mean.ln_means);
@@ -124,6 +133,7 @@ mod tests {
     fn is_unbiased_where_topics_are_nearly_equal() {
         for (epsilon, a, counts) in [
             (1e-12, 0.1, vec![400, 0]),
+            (1e-12, 1e-3, vec![400, 0]),
             (1e-6, 1.0, vec![300, 50]),
             (1e-3, 0.1, vec![150, 250]),
             (3e-2, 1.0, vec![400, 0]),

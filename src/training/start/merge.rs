@@ -4,6 +4,8 @@
 //! The density of these topics given the documents is left out: it likes to merge topics that
 //! documents share, and makes one large topic of all that is common to them.
 
+use std::cmp::Reverse;
+
 use rayon::prelude::*;
 
 use crate::control::Observer;
@@ -20,6 +22,9 @@ const MOST_KEPT: usize = 1 << 14;
 /// Words per unit of parallel work at least.
 const LEAST_WORDS: usize = 256;
 
+/// Candidates for each merger: the best of them share topics.
+const CANDIDATES: usize = 8;
+
 /// Topics that are merged step by step.
 pub(super) struct Merger<'a, C> {
     tokens: &'a C,
@@ -27,12 +32,22 @@ pub(super) struct Merger<'a, C> {
     n_tokens: Vec<u64>,
     /// The topic that each has become.
     merged: Vec<usize>,
+    /// What merging each pair j < k gains, at j x topics + k.
+    gains: Vec<i64>,
+    /// Topics whose gains are not known.
+    is_new: Vec<bool>,
 }
 
 impl<'a, C: WordCounts> Merger<'a, C> {
     pub(super) fn new(tokens: &'a C, n_tokens: &[u64]) -> Self {
-        let merged = (0..n_tokens.len()).collect();
-        Merger { tokens, n_tokens: n_tokens.to_vec(), merged }
+        let n_topics = n_tokens.len();
+        Merger {
+            tokens,
+            n_tokens: n_tokens.to_vec(),
+            merged: (0..n_topics).collect(),
+            gains: vec![0; n_topics * n_topics],
+            is_new: vec![true; n_topics],
+        }
     }
 
     /// Topics that are left.
@@ -48,29 +63,50 @@ impl<'a, C: WordCounts> Merger<'a, C> {
     /// Merges up to `n` pairs of topics, no topic twice: those that gain most, or lose least, of
     /// Π_k [Π_w (β)_{n_kw} / (V β)_{n_k}].
     pub(super) fn merge(&mut self, n: usize, beta: f64, observer: &impl Observer) -> Result<()> {
-        let gains = self.gains(beta, observer)?;
+        self.find_gains(beta, observer)?;
         let n_topics = self.n_topics();
-        let mut pairs: Vec<(usize, usize)> = pairs(n_topics).collect();
-        pairs.sort_by_key(|&(j, k)| std::cmp::Reverse(gains[j * n_topics + k]));
         let mut into: Vec<usize> = (0..n_topics).collect();
-        let (mut taken, mut n_merged) = (vec![false; n_topics], 0);
-        for (j, k) in pairs {
-            if n_merged < n && !taken[j] && !taken[k] {
-                (taken[j], taken[k]) = (true, true);
-                into[k] = j;
-                n_merged += 1;
-            }
-        }
+        let best = self.best_pairs(n);
+        best.iter().for_each(|&(j, k)| into[k] = j);
+        let stay: Vec<usize> = (0..n_topics).filter(|&topic| into[topic] == topic).collect();
         let mut number = vec![0; n_topics];
-        let stay = (0..n_topics).filter(|&topic| into[topic] == topic);
-        stay.enumerate().for_each(|(new, topic)| number[topic] = new);
-        let mut n_tokens = vec![0; n_topics - n_merged];
+        stay.iter().enumerate().for_each(|(new, &topic)| number[topic] = new);
+        let mut n_tokens = vec![0; stay.len()];
         for (&into, n) in into.iter().zip(&self.n_tokens) {
             n_tokens[number[into]] += n;
         }
+        let old = |&j: &usize| stay.iter().map(move |&k| j * n_topics + k);
+        self.gains = stay.iter().flat_map(old).map(|pair| self.gains[pair]).collect();
+        self.is_new = vec![false; stay.len()];
+        best.iter().for_each(|&(j, _)| self.is_new[number[j]] = true);
         self.n_tokens = n_tokens;
         self.merged.iter_mut().for_each(|topic| *topic = number[into[*topic]]);
         Ok(())
+    }
+
+    /// Up to `n` pairs of the largest gains, no topic twice; the first of pairs of equal gains.
+    fn best_pairs(&self, n: usize) -> Vec<(usize, usize)> {
+        let n_topics = self.n_topics();
+        let mut pairs: Vec<(usize, usize)> = pairs(n_topics).collect();
+        let order = |&(j, k): &(usize, usize)| (Reverse(self.gains[j * n_topics + k]), j, k);
+        let (mut best, mut is_taken) = (Vec::with_capacity(n), vec![false; n_topics]);
+        let mut rest = &mut pairs[..];
+        while best.len() < n && !rest.is_empty() {
+            let n_candidates = (CANDIDATES * n).min(rest.len());
+            if n_candidates < rest.len() {
+                rest.select_nth_unstable_by_key(n_candidates, order);
+            }
+            let (candidates, others) = rest.split_at_mut(n_candidates);
+            candidates.sort_unstable_by_key(order);
+            for &(j, k) in &*candidates {
+                if best.len() < n && !is_taken[j] && !is_taken[k] {
+                    (is_taken[j], is_taken[k]) = (true, true);
+                    best.push((j, k));
+                }
+            }
+            rest = others;
+        }
+        best
     }
 
     /// Puts together whatever topics are too many: an end that takes no time.
@@ -83,20 +119,20 @@ impl<'a, C: WordCounts> Merger<'a, C> {
         self.n_tokens.truncate(n_topics);
     }
 
-    /// Gain of every pair j < k, at j x topics + k.
-    fn gains(&self, beta: f64, observer: &impl Observer) -> Result<Vec<i64>> {
+    /// Computes the gains of all pairs that have a new topic.
+    fn find_gains(&mut self, beta: f64, observer: &impl Observer) -> Result<()> {
         let (n_topics, n_words) = (self.n_topics(), self.tokens.n_words());
         let factors = Factors::new(beta, self.n_tokens.iter().sum());
         let least = LEAST_WORDS.max(n_words.div_ceil(4 * rayon::current_num_threads()));
         let new = || (vec![0i64; n_topics * n_topics], vec![0; n_topics]);
-        let mut gains = (0..n_words)
+        let found = (0..n_words)
             .into_par_iter()
             .with_min_len(least)
             .try_fold(new, |(mut sums, mut row), word| {
                 observer.check_stop()?;
                 row.fill(0);
                 self.count_word(word, &mut row);
-                add_pairs(&row, &factors, &mut sums);
+                add_pairs(&row, &self.is_new, &factors, &mut sums);
                 Ok((sums, row))
             })
             .map(|worker| worker.map(|(sums, _)| sums))
@@ -108,11 +144,14 @@ impl<'a, C: WordCounts> Merger<'a, C> {
                 },
             )?;
         let totals = Factors::new(beta * n_words as f64, 0);
-        for (j, k) in pairs(n_topics) {
-            let (x, y) = (self.n_tokens[j], self.n_tokens[k]);
-            gains[j * n_topics + k] -= totals.at(x + y) - totals.at(x) - totals.at(y);
+        let own: Vec<i64> = self.n_tokens.iter().map(|&n| totals.at(n)).collect();
+        for (j, k) in pairs(n_topics).filter(|&(j, k)| self.is_new[j] || self.is_new[k]) {
+            let both = totals.at(self.n_tokens[j] + self.n_tokens[k]);
+            let pair = j * n_topics + k;
+            self.gains[pair] = found[pair] - (both - own[j] - own[k]);
         }
-        Ok(gains)
+        self.is_new.fill(false);
+        Ok(())
     }
 
     /// Adds the tokens of a word in each topic to `row`.
@@ -130,14 +169,15 @@ fn pairs(n_topics: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..n_topics).flat_map(move |j| (j + 1..n_topics).map(move |k| (j, k)))
 }
 
-/// Adds what merging each pair of topics gains in a word with these counts.
-fn add_pairs(row: &[u64], factors: &Factors, sums: &mut [i64]) {
+/// Adds what merging each pair that has a new topic gains in a word with these counts.
+fn add_pairs(row: &[u64], is_new: &[bool], factors: &Factors, sums: &mut [i64]) {
     let present = row.iter().enumerate().filter(|(_, n)| **n > 0);
-    let used: Vec<_> = present.map(|(topic, &n)| (topic, n, factors.at(n))).collect();
-    for (i, &(j, x, own)) in used.iter().enumerate() {
-        let sums = &mut sums[j * row.len()..][..row.len()];
-        for &(k, y, other) in &used[i + 1..] {
-            sums[k] += factors.at(x + y) - own - other;
+    let known = |topic: usize, n: u64| (topic, n, factors.at(n));
+    let (new, old): (Vec<_>, Vec<_>) =
+        present.map(|(topic, &n)| known(topic, n)).partition(|&(topic, ..)| is_new[topic]);
+    for (i, &(j, x, own)) in new.iter().enumerate() {
+        for &(k, y, other) in new[i + 1..].iter().chain(&old) {
+            sums[j.min(k) * row.len() + j.max(k)] += factors.at(x + y) - own - other;
         }
     }
 }
@@ -201,8 +241,9 @@ mod tests {
             let lengths = totals(&by_word).into_iter().map(|n| ln_rising(beta * 4.0, n));
             by_word.iter().map(|&n| ln_rising(beta, n)).sum::<f64>() - lengths.sum::<f64>()
         };
-        let merger = Merger::new(&tokens, &totals(&by_word(&before)));
-        let gains = merger.gains(beta, &()).unwrap();
+        let mut merger = Merger::new(&tokens, &totals(&by_word(&before)));
+        merger.find_gains(beta, &()).unwrap();
+        let gains = merger.gains.clone();
         for (j, k) in pairs(n_topics) {
             let merged = |&topic: &u16| if topic == k as u16 { j as u16 } else { topic };
             let after: Vec<u16> = before.iter().map(merged).collect();
@@ -210,7 +251,6 @@ mod tests {
             assert!((ln_words(&after) - ln_words(&before) - gain).abs() < 1e-4, "{j} {k}: {gain}");
         }
         let best = pairs(n_topics).max_by_key(|&(j, k)| gains[j * n_topics + k]).unwrap();
-        let mut merger = merger;
         merger.merge(1, beta, &()).unwrap();
         assert_eq!(merger.n_topics(), 4);
         let (first, second) = (merger.merged[best.0], merger.merged[best.1]);
@@ -218,5 +258,11 @@ mod tests {
         let numbers = merger.numbers();
         let after: Vec<u16> = before.iter().map(|&topic| numbers[usize::from(topic)]).collect();
         assert_eq!(merger.n_tokens, totals(&by_word(&after))[..4]);
+        // Gains that are kept are those that would be found anew.
+        merger.find_gains(beta, &()).unwrap();
+        let tokens = Assignments::restored(&counts, 4, &after).unwrap();
+        let mut anew = Merger::new(&tokens, &merger.n_tokens);
+        anew.find_gains(beta, &()).unwrap();
+        assert_eq!(merger.gains, anew.gains);
     }
 }

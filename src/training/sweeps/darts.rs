@@ -140,35 +140,28 @@ fn fold<const N: usize>(numbers: &[f32]) -> [f32; N] {
 /// The lines of a word's weights q and a q, filled up with zeros.
 #[inline(always)]
 pub(super) fn weigh(word: &Word<'_>, mut take: impl FnMut(usize, Line, Line)) {
-    let ((a, a_rest), (weights, weights_rest)) = (lines(word.a), lines(word.weights));
-    let (scale, scale_rest) = lines(word.scale);
+    let ((a, last_a), (weights, last_weights)) =
+        (word.a.as_chunks::<LANES>(), word.weights.as_chunks::<LANES>());
+    let (scale, last_scale) = word.scale.as_chunks::<LANES>();
     for (i, (a, (weights, scale))) in a.iter().zip(weights.iter().zip(scale)).enumerate() {
         let (q, prior) = products(a, weights, scale);
         take(i, q, prior);
     }
-    if a.len() * LANES < word.a.len() {
-        let (q, prior) = products(&a_rest, &weights_rest, &scale_rest);
+    if !last_a.is_empty() {
+        let (q, prior) = products(last_a, last_weights, last_scale);
         take(a.len(), q, prior);
     }
 }
 
-/// Whole lines of numbers, and the rest filled up with zeros.
 #[inline(always)]
-fn lines(numbers: &[f64]) -> (&[[f64; LANES]], [f64; LANES]) {
-    let (full, last) = numbers.as_chunks();
-    let mut rest = [0.0; LANES];
-    rest[..last.len()].copy_from_slice(last);
-    (full, rest)
-}
-
-#[inline(always)]
-fn products(a: &[f64; LANES], weights: &[f64; LANES], scale: &[f64; LANES]) -> (Line, Line) {
+fn products(a: &[f64], weights: &[f64], scale: &[f64]) -> (Line, Line) {
     let (mut q, mut prior) = (Line::ZERO, Line::ZERO);
-    for lane in 0..LANES {
-        let weight = weights[lane] * scale[lane];
-        let product = a[lane] * weight;
-        q.0[lane] = if weight < LEAST { 0.0 } else { weight as f32 };
-        prior.0[lane] = if product < LEAST { 0.0 } else { product as f32 };
+    let lanes = q.0.iter_mut().zip(&mut prior.0).zip(a.iter().zip(weights.iter().zip(scale)));
+    for ((q, prior), (a, (weight, scale))) in lanes {
+        let weight = weight * scale;
+        let product = a * weight;
+        *q = if weight < LEAST { 0.0 } else { weight as f32 };
+        *prior = if product < LEAST { 0.0 } else { product as f32 };
     }
     (q, prior)
 }

@@ -87,13 +87,14 @@ def test_samples_depend_on_neither_threads_nor_storage(many: pb.Corpus, tmp_path
         assert other.total_std_error == one.total_std_error
 
 
-def test_larger_samples_hold_smaller_ones_and_longer_documents_are_likelier() -> None:
+def test_larger_samples_hold_smaller_ones_and_larger_measures_are_likelier() -> None:
     rng = np.random.default_rng(0)
     lengths = rng.integers(0, 50, 1_000)
     groups = np.minimum(np.arange(1_000), 900)
     uniforms = rng.random(901)[groups]
     population = Population(groups, lengths[groups], uniforms)
-    few, more = (population.probabilities(n, population.measure) for n in (50, 400))
+    measure = population.copies * np.sqrt(np.maximum(population.n_tokens, 1))
+    few, more = (population.probabilities(n, measure) for n in (50, 400))
     assert few.sum() == pytest.approx(50)
     assert more.sum() == pytest.approx(400)
     assert (few <= more).all()
@@ -101,7 +102,7 @@ def test_larger_samples_hold_smaller_ones_and_longer_documents_are_likelier() ->
         min(1.0, 100 * few[0] * np.sqrt(max(lengths[900], 1) / max(lengths[0], 1)))
     )
     some = np.arange(901) < 30
-    np.testing.assert_array_equal(population.probabilities(50, population.measure * some), some)
+    np.testing.assert_array_equal(population.probabilities(50, measure * some), some)
 
 
 def test_more_effort_goes_where_the_error_is(exact: float) -> None:

@@ -89,7 +89,7 @@ def fit_and_score(
     fitted = clone(model).set_params(n_components=size, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolyabayesWarning)
-        looks = _train(fitted, train)
+        looks = fit_and_look(fitted, train)
         scores = log_likelihood(
             fitted,
             test,
@@ -111,7 +111,7 @@ def fit_and_score(
     )
 
 
-def _train(fitted: Any, train: Corpus) -> list[float]:
+def fit_and_look(fitted: Any, train: Corpus) -> list[float]:
     """Train; give ln p(words | topics of the tokens) of some sweeps, where the sampler has such."""
     looks: list[float] = []
     samples_topics = type(fitted).__name__ == "LatentDirichletAllocation" and fitted._samples()

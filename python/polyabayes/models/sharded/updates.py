@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes import _core
-from polyabayes.models.sharded import ShardedChain, ShardedState, of_chain
+from polyabayes.models.sharded.chain import ShardedChain
+from polyabayes.models.sharded.model import ShardedState
+from polyabayes.models.sharded.tasks import of_chain
 from polyabayes.scale import shard_weights
 
 __all__ = ["ShardedUpdates"]
@@ -52,20 +54,20 @@ class ShardedUpdates(ShardedChain):
         """One update of the topics, then one of the weights of all documents."""
         n_updates, before, _ = self._position
         states = of_chain(n_updates), of_chain(n_updates + 1)
-        factors, n_jobs = np.zeros_like(before), self._training.n_jobs
-        with self._published("topics", states[0], before) as published:
+        factors, n_jobs = np.zeros_like(before), self._tasks.training.n_jobs
+        with self._tasks.published("topics", states[0], before) as published:
             slices = self._slices()
             tasks = ((words, states[0], published) for words in slices)
             named = [f"words {first:,} to {last:,}" for first, last in slices]
-            found = self._tasks(shard_weights.add_factors, tasks, named.__getitem__)
+            found = self._tasks.each(shard_weights.add_factors, tasks, named.__getitem__)
             for number, of_words in found:
                 factors[slice(*slices[number])] = of_words
         topics = before.copy()
         _core.nmf_update_topics(topics, factors, n_jobs)
         del factors
         n_tokens = [0] * topics.shape[1]
-        with self._published("topics", states[1], topics) as published:
-            for of_shards in self._run(shard_weights.update_weights, *states, published):
+        with self._tasks.published("topics", states[1], topics) as published:
+            for of_shards in self._tasks.run(shard_weights.update_weights, *states, published):
                 n_tokens = [sum(pair) for pair in zip(n_tokens, of_shards, strict=True)]
         self._position = _Position(n_updates + 1, topics, n_tokens)
         self._write_chain()
@@ -79,20 +81,22 @@ class ShardedUpdates(ShardedChain):
     def ln_joint(self) -> float:
         """Ln of the Poisson likelihood."""
         state, topics = of_chain(self.n_sweeps), self._position.topics
-        with self._published("topics", state, topics) as published:
-            return _core.exact_value(sum(self._run(shard_weights.ln_documents, state, published)))
+        with self._tasks.published("topics", state, topics) as published:
+            return _core.exact_value(
+                sum(self._tasks.run(shard_weights.ln_documents, state, published))
+            )
 
     def _slices(self) -> list[tuple[int, int]]:
         """Words of which tasks add the factors, about as many each."""
         n_words = len(self._position.topics)
-        n_tasks = min(len(self._groups), n_words)
+        n_tasks = min(len(self._tasks), n_words)
         ends = [number * n_words // n_tasks for number in range(n_tasks + 1)]
         return list(pairwise(ends))
 
     def _begin(self, counts: NDArray[np.uint32]) -> None:
         """Weights and topics by the topics of tokens."""
         start = of_chain(0)
-        for _ in self._run(shard_weights.start_weights, start, start, counts.shape[1]):
+        for _ in self._tasks.run(shard_weights.start_weights, start, start, counts.shape[1]):
             pass
         self._position = _Position(0, _core.nmf_start_topics(counts), [])
         self._write_chain()
@@ -103,4 +107,4 @@ class ShardedUpdates(ShardedChain):
     def _write_chain(self) -> None:
         n_updates, topics, n_tokens = self._position
         header = {"phase": "chain", "run": 0, "sweep": n_updates, "n_kept": 0, "n_tokens": n_tokens}
-        self._write(header, {"topics": topics}, {f"{of_chain(n_updates)}.{self._kept_files}"})
+        self._files.write(header, {"topics": topics}, {f"{of_chain(n_updates)}.{self._kept_files}"})

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from polyabayes._support.progress import progress_bar
 from polyabayes.models.fitting import EvaluationSchedule, Schedule
-from polyabayes.models.sharded import ShardedChain, ShardedState
+from polyabayes.models.sharded.chain import ShardedChain
+from polyabayes.models.sharded.model import ShardedState
 
 __all__ = ["ShardedResult", "run_sharded"]
 

@@ -1,0 +1,223 @@
+"""Choices, one corpus and method at a time: kept as they are made, so that long runs are many.
+
+A line of JSON for each in ``benches/records/runs``, or in the folder that POLYABAYES_RUNS names.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from benches.recorded import RUNS, Table, machine, save, told
+
+
+class Case(NamedTuple):
+    """Data with a known number of topics, or rank, and the sizes that rivals choose from."""
+
+    truth: int
+    data: Any
+    sizes: list[int]
+
+
+class Choice(NamedTuple):
+    """A size that a rival names, and the others that it takes for as good."""
+
+    size: int
+    equally_good: tuple[int, ...] = ()
+    seconds: float | None = None
+
+
+Method = Callable[[Case], dict[str, Choice]]
+
+
+class Part(NamedTuple):
+    """Regimes of one kind of data, and the methods that choose there.
+
+    Where the truth is a lower bound, no rival is right or wrong.
+    """
+
+    name: str
+    regimes: dict[str, Any]
+    drawn: Callable[[Any, int], Case]
+    methods: dict[str, Method]
+    is_bound: bool = False
+
+
+class OutOfBudget(BaseException):
+    """A method took more processor seconds than it was granted."""
+
+
+@contextmanager
+def budget(seconds: float) -> Iterator[None]:
+    """Ends the work inside after so many processor seconds."""
+
+    def end(_signal: int, _frame: object) -> None:
+        raise OutOfBudget
+
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def grid(largest: int) -> list[int]:
+    """Sizes from 2 to `largest`, each a sixth or more beyond the last."""
+    sizes = [2]
+    while sizes[-1] < largest:
+        sizes.append(max(sizes[-1] + 1, round(sizes[-1] * 7 / 6)))
+    return sizes
+
+
+def least(costs: dict[int, float]) -> int:
+    """The size of the least cost that is a number."""
+    known = {size: cost for size, cost in costs.items() if not math.isnan(cost)}
+    return min(known, key=known.__getitem__)
+
+
+def path_of(part: Part) -> Path:
+    """The file of a part's choices."""
+    return RUNS / f"choice-{part.name}.jsonl"
+
+
+def kept(part: Part) -> list[dict[str, Any]]:
+    """The choices of a part, in the order in which they were made."""
+    path = path_of(part)
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def forget(part: Part, methods: Sequence[str], regimes: Sequence[str]) -> None:
+    """Drops choices, so that they are made anew."""
+    left = [x for x in kept(part) if x["method"] not in methods or x["regime"] not in regimes]
+    path_of(part).write_text("".join(json.dumps(piece) + "\n" for piece in left))
+
+
+def measure(
+    part: Part,
+    methods: Sequence[str],
+    regimes: Sequence[str],
+    seeds: Sequence[int],
+    seconds: float,
+    until: float,
+) -> None:
+    """Make the choices that are not kept yet, each within `seconds`; none begins after `until`."""
+    done = {(piece["regime"], piece["seed"], piece["method"]) for piece in kept(part)}
+    RUNS.mkdir(parents=True, exist_ok=True)
+    for method in methods:
+        for seed in seeds:
+            for regime in regimes:
+                if (regime, seed, method) in done:
+                    continue
+                if time.monotonic() > until:
+                    return
+                case = part.drawn(part.regimes[regime], seed)
+                piece = {"regime": regime, "seed": seed, "method": method, "truth": case.truth}
+                piece |= {"choices": chosen(part.methods[method], case, seconds)}
+                with path_of(part).open("a") as file:
+                    file.write(json.dumps(machine() | piece) + "\n")
+                show(piece)
+
+
+def chosen(method: Method, case: Case, seconds: float) -> dict[str, Any] | None:
+    """Choices of a method, or None where it was out of its budget."""
+    start = time.process_time()
+    try:
+        with budget(seconds):
+            found = method(case)
+    except OutOfBudget:
+        return None
+    spent = time.process_time() - start
+    return {
+        rival: {
+            "size": int(choice.size),
+            "equally_good": [int(size) for size in choice.equally_good],
+            "seconds": spent if choice.seconds is None else choice.seconds,
+        }
+        for rival, choice in found.items()
+    }
+
+
+def show(piece: dict[str, Any]) -> None:
+    """Print the choices of one method."""
+    head = f"{piece['regime']:<16} {piece['seed']:>2}  true {piece['truth']:>3}"
+    if piece["choices"] is None:
+        print(f"{head}  {piece['method']}: out of its budget", flush=True)
+        return
+    for rival, choice in piece["choices"].items():
+        good = f"  equally good {choice['equally_good']}" if choice["equally_good"] else ""
+        print(
+            f"{head}  chosen {choice['size']:>3}  {choice['seconds']:6.1f} s  {rival}{good}",
+            flush=True,
+        )
+
+
+def by_rival(pieces: list[dict[str, Any]]) -> dict[str, list[tuple[dict[str, Any], Any]]]:
+    """Pieces and choices of every rival."""
+    found: dict[str, list[tuple[dict[str, Any], Any]]] = {}
+    for piece in pieces:
+        for rival, choice in (piece["choices"] or {}).items():
+            found.setdefault(rival, []).append((piece, choice))
+    return found
+
+
+def share_table(part: Part) -> None:
+    """A line a rival: the shares of all corpora that it chose for, the bias and the time."""
+    pieces = kept(part)
+    if not pieces or part.is_bound:
+        return
+    columns = {part.name: "s", "exact": "s", "within 1": "s", "within a tenth, or 1": "s"}
+    columns |= {"mean of ln(chosen / true)": "+.2f", "seconds": ".0f"}
+    table = Table(f"choice-{part.name}", f"python -m benches.choice {part.name}", columns)
+    rows = []
+    for rival, chosen in by_rival(pieces).items():
+        truth = np.array([piece["truth"] for piece, _ in chosen], dtype=float)
+        size = np.array([choice["size"] for _, choice in chosen], dtype=float)
+        gap = np.abs(size - truth)
+        hits = [gap == 0, gap <= 1, near(size, truth)]
+        counts = [f"{hit.sum()} of {len(truth)}" for hit in hits]
+        seconds = float(np.median([choice["seconds"] for _, choice in chosen]))
+        bias = float(np.log(size / truth).mean())
+        rows.append((-hits[2].mean(), [rival, *counts, bias, seconds]))
+    for _, row in sorted(rows, key=lambda row: row[0]):
+        table.add(*row)
+    save(table, note=told(pieces))
+
+
+def near(size: Any, truth: Any) -> Any:
+    """Within a tenth of the truth, or 1."""
+    return np.abs(np.subtract(size, truth)) <= np.maximum(1, np.asarray(truth) / 10)
+
+
+def size_table(part: Part) -> None:
+    """A line a regime: the truth, and the sizes that rivals named, one a corpus."""
+    pieces = kept(part)
+    if not pieces:
+        return
+    rivals = [*by_rival(pieces)]
+    truth = "at least" if part.is_bound else "truth"
+    columns = {part.name: "s", truth: "d", **dict.fromkeys(rivals, "s")}
+    table = Table(f"choice-{part.name}-sizes", f"python -m benches.choice {part.name}", columns)
+    found = by_rival(pieces)
+    for regime in part.regimes:
+        of_regime = [piece for piece in pieces if piece["regime"] == regime]
+        if not of_regime:
+            continue
+        named = [
+            ", ".join(
+                str(choice["size"])
+                for piece, choice in sorted(found.get(rival, []), key=lambda pair: pair[0]["seed"])
+                if piece["regime"] == regime
+            )
+            for rival in rivals
+        ]
+        table.add(regime, of_regime[0]["truth"], *(sizes or None for sizes in named))
+    save(table, note=told(pieces))

@@ -1,0 +1,121 @@
+"""The bench of choices: pieces are kept, ended at their budget, and counted; data are as said."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benches.choice import factors, pieces, signatures, tables
+from benches.choice.pieces import Case, Choice, Part
+
+calls = []
+
+
+def right(case):
+    calls.append(case.data)
+    return {"right": Choice(case.truth, (case.truth, 9), 2.0)}
+
+
+def endless(_case):
+    while True:
+        time.process_time()
+
+
+PART = Part(
+    "part",
+    {"small": 10, "large": 20},
+    lambda truth, seed: Case(truth, seed, [10, 20]),
+    {"right": right, "endless": endless, "ten": lambda _case: {"ten": Choice(10)}},
+)
+
+
+def measured(methods, until=np.inf):
+    pieces.measure(PART, methods, [*PART.regimes], range(2), 0.05, until)
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(pieces, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(pieces, "save", lambda table, note: saved.append((table, note)))
+    saved: list[object] = []
+    calls.clear()
+    return saved
+
+
+def test_choices_are_kept_and_counted(runs):
+    measured(["right", "endless"], until=0.0)
+    assert not calls
+    measured(["right", "ten"])
+    assert calls == [0, 0, 1, 1]
+    measured(["right", "ten"])
+    assert len(calls) == 4
+    pieces.share_table(PART)
+    (table, note) = runs[0]
+    assert table.rows == [
+        ["right", "4 of 4", "4 of 4", "4 of 4", 0.0, 2.0],
+        ["ten", "2 of 4", "2 of 4", "2 of 4", np.log(0.5) / 2, pytest.approx(0, abs=0.05)],
+    ]
+    assert note.endswith(".")
+    pieces.size_table(PART)
+    assert runs[1][0].rows == [["small", 10, "10, 10", "10, 10"], ["large", 20, "20, 20", "10, 10"]]
+    pieces.forget(PART, ["right"], ["small"])
+    assert len(pieces.kept(PART)) == 6
+
+
+def test_a_method_ends_at_its_budget(runs):
+    measured(["endless"])
+    kept = [json.loads(line) for line in pieces.path_of(PART).read_text().splitlines()]
+    assert [piece["choices"] for piece in kept] == [None] * 4
+    pieces.share_table(PART)
+    assert runs[0][0].rows == []
+
+
+def test_a_tenth_is_near():
+    assert pieces.near([9, 10, 45, 44, 1], [10, 8, 50, 50, 2]).tolist() == [
+        True,
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_grids_reach_their_end():
+    assert pieces.grid(12) == [2, 3, 4, 5, 6, 7, 8, 9, 10, 12]
+
+
+@pytest.mark.parametrize("part", [tables.TABLES, signatures.SIGNATURES], ids=lambda part: part.name)
+def test_tables_have_the_rank_they_are_said_to_have(part):
+    for regime in part.regimes.values():
+        case = part.drawn(regime, 0)
+        assert case.truth in case.sizes
+        assert case.data.min() >= 0
+        np.testing.assert_array_equal(part.drawn(regime, 0).data, case.data)
+
+
+def test_factors_are_those_of_the_table():
+    shares = np.einsum("iz,jz,kz->ijk", *(np.random.default_rng(0).random((3, 4, 2)) ** 4))
+    counts = np.round(1e6 * shares).astype(np.int64)
+    found = factors.product(factors.fitted(counts, 2, 0))
+    np.testing.assert_allclose(found, counts, rtol=0.02, atol=1e-3 * counts.max())
+    assert found.sum() == pytest.approx(counts.sum(), rel=1e-6)
+
+
+def test_rivals_find_the_blocks_of_a_clear_table():
+    blocks = np.kron(np.eye(3, dtype=np.int64), np.full((4, 4), 40))
+    case = Case(3, blocks, [1, 2, 3, 4, 5])
+    named = {
+        rival: choice.size
+        for method in factors.METHODS.values()
+        for rival, choice in method(case).items()
+    }
+    assert named["BIC"] == 3
+    assert named["largest silhouette over starts (NMFk)"] == 3
+    assert named["stability of clusters (cNMF)"] == 3
