@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from benches.choice import topics
-from benches.choice.pieces import Case, Method, Part, grid
+from benches.choice.pieces import Case, Part, grid
 
 import polyabayes as pb
 
@@ -61,6 +61,4 @@ def drawn(regime: Regime, seed: int) -> Case:
     return Case(len(regime.labels), pb.Corpus(counts, vocabulary=words), grid(64))
 
 
-METHODS: dict[str, Method] = topics.METHODS
-
-PLANTED = Part("planted", REGIMES, drawn, METHODS)
+PLANTED = Part("planted", REGIMES, drawn, topics.METHODS, is_bound=True)
