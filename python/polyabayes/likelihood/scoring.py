@@ -132,9 +132,10 @@ def log_likelihood(
         cheaper than good values of all documents, which are then for sums only. All documents take
         very short annealing runs, and a random sample longer ones, whose bias of ln the jackknife
         reduces: what these are higher by is predicted for the others (a difference estimator,
-        Cassel et al. 1976). The sample grows until the total is known; where it would be almost
-        all documents, all take runs as long as needed. Sample and sizes depend on the content of
-        the whole corpus, and on no chunking.
+        Cassel et al. 1976). The sample grows until the total is known, and ends the sooner the
+        smaller the differences in it, so that totals are low by a small part of their error; where
+        it would be almost all documents, all take runs as long as needed. Sample and sizes depend
+        on the content of the whole corpus, and on no chunking.
         With method "auto", no other size, and ``reached`` tells whether the total got there; a
         TargetWarning says where it did not.
     event : {"sequence", "counts"}, optional

@@ -367,8 +367,8 @@ def _chains(done: dict[int, _Chain], plan: _Plan) -> Chains:
     chains = [done[chain] for chain in sorted(done)]
     draws: dict[str, NDArray[Any]] = {}
     for name in list(chains[0].draws) if chains else []:
-        first = chains[0].draws[name]
-        draws[name] = np.empty((len(chains), *first.shape), dtype=first.dtype)
+        shape, dtype = chains[0].draws[name].shape, chains[0].draws[name].dtype
+        draws[name] = np.empty((len(chains), *shape), dtype=dtype)
         for row, chain in zip(draws[name], chains, strict=True):
             row[...] = chain.draws.pop(name)
     corpus = plan.corpus if plan.variables else None

@@ -87,8 +87,8 @@ def variables_of(corpus: Corpus, n_topics: int, names: Collection[str]) -> dict[
 
 def check_memory(variables: Mapping[str, Variable], n_chains: int, n_draws: int) -> None:
     """Refuse draws that the machine cannot hold."""
-    # The chains that are complete, and the one that ends.
-    copies = (n_chains + 1) * n_draws
+    # Those of single chains, and all of them in one array.
+    copies = 2 * n_chains * n_draws
     needed = {name: copies * variable.n_bytes() for name, variable in variables.items()}
     total, there_are = sum(needed.values()), memory_of_machine()
     if total > there_are:

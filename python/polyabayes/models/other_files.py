@@ -83,6 +83,9 @@ def _packed_kind(stream: gzip.GzipFile, path: Path) -> str:
     head = stream.read(_HEAD_BYTES)
     if _is_safetensors(head):
         return "a model in a gzip file: unpack it first"
+    if head.startswith(_ZIP):
+        # Its table of contents is at the end: all would have to be unpacked to read it.
+        return "a zip archive in a gzip file: unpack both, and name what they held"
     return _kind(head, stream, path) or "a gzip file: unpack it, and name what it held"
 
 

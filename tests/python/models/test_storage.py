@@ -172,6 +172,7 @@ def zipped(name):
         ("ap.npz", zipped("data.npy"), r"an archive of arrays, \.npz: .*read_corpus.*read_tensor"),
         ("ap", gzip.compress(zipped("data.npy")), r"an archive of arrays, \.npz: .*read_corpus"),
         ("net.pt", zipped("net/data.pkl"), "a zip archive: unpack it, and name what it held"),
+        ("net.gz", gzip.compress(zipped("data")), "a zip archive in a gzip file: unpack both"),
         ("cut.npz", b"PK\x03\x04...", "a zip archive that is damaged or cut short"),
         ("model.joblib", b"\x80\x04\x95", r"a pickle: .*interop\.read_model reads those of gensim"),
         ("model.bin", b"LDA\0...", r"a model of tomotopy, which .*interop\.read_model reads"),
