@@ -468,7 +468,7 @@ class TopicModel(FittedModel):
         """Last state of the chain; refused for models that were not sampled here."""
         if not hasattr(self, "_last"):
             raise NotFittedError(
-                f"this {type(self).__name__} has no last sample: it was not trained here by sampling"
+                f"this {type(self).__name__} has no last sample: it was not sampled by fit here"
             )
         return self._last
 

@@ -334,8 +334,8 @@ def test_other_names_are_refused_before_any_work(variables, error, monkeypatch):
 
 def test_draws_that_do_not_fit_are_refused_before_any_work(monkeypatch):
     corpus, model = make_corpus(), LDA(3, max_iter=20, thin=2)
-    # Five draws of three chains, two that are complete and the one that ends.
-    needed = 3 * 5 * (8 * 3 * 12 + 8 * 12 * 3 + 2 * corpus.n_tokens)
+    # Five draws of two chains, which are put together.
+    needed = 2 * 2 * 5 * (8 * 3 * 12 + 8 * 12 * 3 + 2 * corpus.n_tokens)
     monkeypatch.setattr(latent_draws, "memory_of_machine", lambda: needed)
     pb.sample_chains(model, corpus, 2, variables=EVERY, random_state=0)
     monkeypatch.setattr(latent_draws, "memory_of_machine", lambda: needed - 1)
