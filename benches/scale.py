@@ -4,7 +4,8 @@
     python benches/scale.py large [--tokens 200000000]
     python benches/scale.py workers [--tokens 20000000]
     python benches/scale.py stream [--documents 1000000]
-    python benches/scale.py totals AP.ldac.gz ... [--held-out 300] [--repetitions 40]
+    python benches/scale.py totals AP.ldac.gz ... [--documents 2000] [--repetitions 200]
+    python benches/scale.py threads AP.ldac.gz
     python benches/scale.py drift [--documents 10000]
     python benches/scale.py peers [--tokens 5000000]
 
@@ -12,8 +13,9 @@ Each keeps its table in benches/records; ``make bench-fill`` puts it into the gu
 measured by a process of its own, whose peak of memory is that of the row. `training` fits LDA in
 memory and on 1, 4 and 16 shards, one thread; `large` does so with 50,000 words and 200 topics;
 `workers` trains on one and two workers of a Dask cluster; `stream` scores short documents as
-shards; `totals` compares ``nats_per_token_std_error=0.001`` with the default on held-out documents
-of corpora; `drift` scores short documents that have exact values; `peers` trains other packages.
+shards; `totals` compares ``nats_per_token_std_error=0.001`` with the default on documents of
+corpora; `threads` scores a corpus and trains on one and two threads; `drift` scores short
+documents that have exact values; `peers` trains other packages.
 """
 
 from __future__ import annotations
@@ -327,6 +329,41 @@ def total_figures(name: str, n_documents: int, repetitions: int) -> tuple[Any, .
     )
 
 
+def least_wall(work: Callable[[], Any]) -> float:
+    return min(_measured(work).wall for _ in range(2))
+
+
+def sweep_wall(corpus: pb.Corpus, n_components: int, n_jobs: int) -> float:
+    """Seconds of a sweep: a longer fit less a shorter one."""
+
+    def seconds(n_sweeps: int) -> float:
+        model = pb.LatentDirichletAllocation(
+            n_components, max_iter=n_sweeps, burn_in=0, thin=1_000, n_jobs=n_jobs, random_state=0
+        )
+        return least_wall(partial(model.fit, corpus))
+
+    return (seconds(32) - seconds(2)) / 30
+
+
+def threads(name: str) -> None:
+    """Two threads beside one: scores of documents of a corpus, sweeps over 1.5 million tokens."""
+    columns = {"topics": "d", "scoring, s": ".2f", "on two threads": ".2f", "times as fast": ".2f"}
+    columns |= {"a sweep, ms": ".1f", "ms on two": ".1f", "as fast": ".2f"}
+    table = Table("scale-threads", f"{COMMAND} threads {Path(name).name}", columns)
+    corpus = pb.read_corpus(name)
+    simulated = pb.datasets.make_lda_corpus(
+        5_000, 10_000, 20, document_length=300, random_state=1
+    ).corpus
+    for n_components in (20, 50, 200):
+        model = pb.LatentDirichletAllocation(n_components, max_iter=30, random_state=0).fit(corpus)
+        documents = corpus[:100] if n_components == 200 else corpus[:300]
+        score = partial(pb.log_likelihood, model, documents, random_state=0)
+        one, two = (least_wall(partial(score, n_jobs=n)) for n in (1, 2))
+        sweep, on_two = (1e3 * sweep_wall(simulated, n_components, n) for n in (1, 2))
+        table.add(n_components, one, two, one / two, sweep, on_two, sweep / on_two)
+    save(table)
+
+
 def peers(n_tokens: int) -> None:
     """One pass over the same documents, 50 topics, one thread."""
     columns = {"": "s", "tokens": ",d", "CPU a token and pass, ns": ".0f", "GiB at most": ".2f"}
@@ -358,9 +395,12 @@ def main() -> None:
     of_totals.add_argument("corpora", nargs="+")
     of_totals.add_argument("--documents", type=int, default=2_000)
     of_totals.add_argument("--repetitions", type=int, default=200)
+    commands.add_parser("threads").add_argument("corpus")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
-    if chosen.command == "totals":
+    if chosen.command == "threads":
+        threads(chosen.corpus)
+    elif chosen.command == "totals":
         totals(chosen.corpora, chosen.documents, chosen.repetitions)
     elif chosen.command in ("stream", "drift"):
         {"stream": stream, "drift": drift}[chosen.command](chosen.documents)
