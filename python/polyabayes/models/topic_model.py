@@ -322,7 +322,7 @@ class TopicModel(FittedModel):
         """
         names, last = check_variables(variables), self._last_state()
         if random_state is None:
-            # Of a stream of its own; the tokens tell batches of partial_fit apart.
+            # A stream of its own; the tokens tell batches of partial_fit apart.
             words = [self.seed_, self.n_iter_, int(self.topic_counts_.sum())]
             random_state = np.random.SeedSequence(words, spawn_key=(_DRAW_KEY,))
         generator = random_generator(random_state)

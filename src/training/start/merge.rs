@@ -32,7 +32,7 @@ pub(super) struct Merger<'a, C> {
     n_tokens: Vec<u64>,
     /// The topic that each has become.
     merged: Vec<usize>,
-    /// What merging each pair j < k gains, at j x topics + k.
+    /// Gain of merging each pair j < k, at j x topics + k.
     gains: Vec<i64>,
     /// Topics whose gains are not known.
     is_new: Vec<bool>,
