@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::TopicModel;
 use super::estimators::runs::Runs;
 use super::limits::{check, check_sampler};
-use super::settings::{Method, Settings};
+use super::settings::Settings;
 use super::sizing::{Choice, Sizing};
 use crate::control::{Observer, unless_stopped};
 use crate::counts::CountMatrix;
@@ -101,13 +101,11 @@ fn bounds(
     }
     let mut rng = key.rng();
     let sizing = Sizing { urn, settings, observer };
-    let Choice { sampler, size, .. } = match settings.method {
-        Method::Sample(sampler) => Choice::new(sampler, sizing.first(sampler, &mut rng)?),
-        _ => sizing.best(&mut rng)?,
-    };
+    let prepared = sizing.prepared(&mut rng)?;
+    let Choice { size, .. } = sizing.choice(&prepared, &mut rng)?;
     let n = settings.n_replicates;
-    let forward = sampler.ln_urn_sums(urn, Runs { n, sizes: &[size] }, &mut rng, observer)?;
-    let reverse = sampler.ln_urn_sums_reversed(urn, path, n, size, &mut rng, observer)?;
+    let forward = prepared.ln_urn_sums(Runs { n, sizes: &[size] }, &mut rng, observer)?;
+    let reverse = prepared.ln_urn_sums_reversed(path, n, size, &mut rng, observer)?;
     Ok(Bounds {
         lower: Estimate::from_replicates(&forward, n * size),
         upper: Estimate::from_inverses(&reverse, n * size),

@@ -1,9 +1,8 @@
 //! One document's estimate from replicates of a sampler, with its error and its trace.
 
 use super::estimators::runs::Runs;
-use super::estimators::sampler::Sampler;
 use super::settings::{Method, Settings};
-use super::sizing::{Choice, Sizing};
+use super::sizing::Sizing;
 use super::{Score, TracePoint};
 use crate::control::Observer;
 use crate::error::Result;
@@ -14,24 +13,21 @@ use crate::urn::LocalUrn;
 /// Points of a trace for every tenfold size.
 const TRACE_DENSITY: f64 = 8.0;
 
-/// Estimates a document by a sampler, or by whichever is expected to be better.
+/// Estimates a document by the sampler of the settings, or by whichever is expected to be better.
 pub(super) fn estimate(
     urn: &LocalUrn,
-    sampler: Option<Sampler>,
     settings: &Settings,
     rng: &mut Rng,
     observer: &impl Observer,
 ) -> Result<Score> {
     let sizing = Sizing { urn, settings, observer };
-    let choice = match sampler {
-        Some(sampler) => Choice::new(sampler, sizing.first(sampler, rng)?),
-        None => sizing.best(rng)?,
-    };
-    let sampler = choice.sampler;
-    let (size, reached) = sizing.final_size(sampler, choice.size, rng)?;
+    let prepared = sizing.prepared(rng)?;
+    let choice = sizing.choice(&prepared, rng)?;
+    let sampler = prepared.sampler;
+    let (size, reached) = sizing.final_size(&prepared, choice.size, rng)?;
     let n = settings.n_replicates;
     let sizes = if settings.trace && sampler.grows() { grid(size) } else { vec![size] };
-    let ln_sums = sampler.ln_urn_sums(urn, Runs { n, sizes: &sizes }, rng, observer)?;
+    let ln_sums = prepared.ln_urn_sums(Runs { n, sizes: &sizes }, rng, observer)?;
     let at = |index: usize| -> Vec<f64> {
         ln_sums.iter().skip(index).step_by(sizes.len()).copied().collect()
     };

@@ -1,10 +1,11 @@
 //! Choice of a document's sampler and of its size.
 
 use super::estimators::annealed::Start;
+use super::estimators::prepared::{Effort, Prepared};
 use super::estimators::runs::Runs;
 use super::estimators::sampler::{Pilot, Sampler};
 use super::limits::most;
-use super::settings::{BUDGET, Settings};
+use super::settings::{BUDGET, Method, Settings};
 use crate::control::Observer;
 use crate::error::Result;
 use crate::estimate::Estimate;
@@ -21,24 +22,22 @@ const RUN_DEVIATION: f64 = 0.4;
 /// Largest size that a pilot may choose.
 const MOST: usize = 5_000;
 
+/// Binary digits of the largest size that a budget may allow.
+const LARGEST_BITS: u32 = 31;
+
 /// Share of the size that the smaller run has.
 const SHARE_BESIDE: f64 = 0.2;
 
 /// Difference from the smaller run, in standard errors, that is no sign of anything.
 const PLAIN_DRIFT: f64 = 2.0;
 
-/// A sampler, its size, and an estimate from fewer samples beside, where there is one.
+/// The size of a sampler, and an estimate from fewer samples beside, where there is one.
 pub(super) struct Choice {
-    pub(super) sampler: Sampler,
     pub(super) size: usize,
     pub(super) beside: Option<Estimate>,
 }
 
 impl Choice {
-    pub(super) fn new(sampler: Sampler, size: usize) -> Self {
-        Choice { sampler, size, beside: None }
-    }
-
     /// The estimate, its error at least as large as the drift from the smaller run beyond what the
     /// errors of both explain: replicates that agree with each other may all have missed something.
     pub(super) fn with_drift(&self, estimate: Estimate) -> Estimate {
@@ -58,71 +57,78 @@ pub(super) struct Sizing<'a, O> {
     pub(super) observer: &'a O,
 }
 
-impl<O: Observer> Sizing<'_, O> {
-    /// Sampler and size of `auto`: annealing, unless the settings ask for particles.
+impl<'a, O: Observer> Sizing<'a, O> {
+    /// The sampler of the settings, that of `auto` being annealing unless they ask for particles,
+    /// made ready for the document.
+    pub(super) fn prepared(&self, rng: &mut Rng) -> Result<Prepared<'a>> {
+        let sampler = match self.settings.method {
+            Method::Sample(sampler) => sampler,
+            _ if self.settings.n_particles.is_some() => Sampler::SmcLookahead,
+            _ => Sampler::Annealed(Start::MeanField),
+        };
+        let effort = Effort::Careful(self.settings.size(sampler));
+        Prepared::new(sampler, self.urn, effort, rng, self.observer)
+    }
+
+    /// The size asked for, or the default, or what pilots find.
+    pub(super) fn choice(&self, prepared: &Prepared<'_>, rng: &mut Rng) -> Result<Choice> {
+        match (self.settings.size(prepared.sampler), prepared.sampler.pilot()) {
+            (Some(size), _) => Ok(Choice { size, beside: None }),
+            (None, None) => Ok(Choice { size: 1, beside: None }),
+            (None, Some(pilot)) if matches!(self.settings.method, Method::Sample(_)) => {
+                let deviation = deviation(&self.pilot_runs(prepared, pilot, rng)?);
+                let size = self.size_from(prepared, pilot, deviation);
+                Ok(Choice { size, beside: None })
+            }
+            (None, Some(pilot)) => self.best(prepared, pilot, rng),
+        }
+    }
+
+    /// Size of `auto`.
     ///
     /// A first pilot finds a size; where that is far above the pilot's, a run of a fifth of it
     /// measures the deviation again, nearer to where it counts, and stays as the smaller run
     /// beside.
-    pub(super) fn best(&self, rng: &mut Rng) -> Result<Choice> {
-        let sampler = Sampler::Annealed(Start::MeanField);
-        if let Some(n_particles) = self.settings.n_particles {
-            return Ok(Choice::new(Sampler::SmcLookahead, n_particles));
-        }
-        let (None, Some(pilot)) = (self.settings.n_samples, sampler.pilot()) else {
-            return Ok(Choice::new(sampler, self.settings.n_samples.unwrap_or(1)));
-        };
-        let ln_sums = self.pilot_runs(sampler, pilot, rng)?;
-        let size = self.size_from(sampler, pilot, deviation(&ln_sums));
+    fn best(&self, prepared: &Prepared<'_>, pilot: Pilot, rng: &mut Rng) -> Result<Choice> {
+        let ln_sums = self.pilot_runs(prepared, pilot, rng)?;
+        let size = self.size_from(prepared, pilot, deviation(&ln_sums));
         let smaller = (SHARE_BESIDE * size as f64) as usize;
         if smaller <= pilot.size {
             let beside = Some(Estimate::from_replicates(&ln_sums, ln_sums.len() * pilot.size));
-            return Ok(Choice { sampler, size, beside });
+            return Ok(Choice { size, beside });
         }
         let pilot = Pilot { size: smaller, ..pilot };
-        let ln_sums = self.pilot_runs(sampler, pilot, rng)?;
-        let size = self.size_from(sampler, pilot, deviation(&ln_sums));
+        let ln_sums = self.pilot_runs(prepared, pilot, rng)?;
+        let size = self.size_from(prepared, pilot, deviation(&ln_sums));
         let beside = Some(Estimate::from_replicates(&ln_sums, ln_sums.len() * smaller));
-        Ok(Choice { sampler, size: size.max(smaller), beside })
-    }
-
-    /// The size asked for, the default, or what a pilot finds.
-    pub(super) fn first(&self, sampler: Sampler, rng: &mut Rng) -> Result<usize> {
-        match (self.settings.size(sampler), sampler.pilot()) {
-            (Some(size), _) => Ok(size),
-            (None, Some(pilot)) => {
-                let deviation = deviation(&self.pilot_runs(sampler, pilot, rng)?);
-                Ok(self.size_from(sampler, pilot, deviation))
-            }
-            (None, None) => Ok(1),
-        }
+        Ok(Choice { size: size.max(smaller), beside })
     }
 
     /// ln Ẑ of the pilot's runs.
-    fn pilot_runs(&self, sampler: Sampler, pilot: Pilot, rng: &mut Rng) -> Result<Vec<f64>> {
+    fn pilot_runs(&self, prepared: &Prepared<'_>, pilot: Pilot, rng: &mut Rng) -> Result<Vec<f64>> {
         let runs = Runs { n: pilot.n_runs, sizes: &[pilot.size] };
-        sampler.ln_urn_sums(self.urn, runs, rng, self.observer)
+        prepared.ln_urn_sums(runs, rng, self.observer)
     }
 
     /// The variance falls with the size.
-    fn size_from(&self, sampler: Sampler, pilot: Pilot, deviation: f64) -> usize {
+    fn size_from(&self, prepared: &Prepared<'_>, pilot: Pilot, deviation: f64) -> usize {
         let size = pilot.size as f64 * (deviation / RUN_DEVIATION).powi(2);
-        let most = self.largest(sampler).clamp(pilot.least, MOST);
+        let most = self.largest(prepared).clamp(pilot.least, MOST);
         (size as usize).clamp(pilot.least, most)
     }
 
     /// Size at which a pilot has reached the target error, and half as much again; whether one has.
     pub(super) fn final_size(
         &self,
-        sampler: Sampler,
+        prepared: &Prepared<'_>,
         mut size: usize,
         rng: &mut Rng,
     ) -> Result<(usize, bool)> {
         let Some(target) = self.settings.target_std_error else { return Ok((size, true)) };
-        let largest = self.largest(sampler);
+        let largest = self.largest(prepared);
         loop {
             let runs = Runs { n: self.settings.n_replicates, sizes: &[size] };
-            let pilot = sampler.ln_urn_sums(self.urn, runs, rng, self.observer)?;
+            let pilot = prepared.ln_urn_sums(runs, rng, self.observer)?;
             let std_error = Estimate::from_replicates(&pilot, pilot.len() * size).std_error;
             if std_error <= target || size >= largest {
                 return Ok(((size + size / 2).min(largest.max(size)), std_error <= target));
@@ -133,11 +139,17 @@ impl<O: Observer> Sizing<'_, O> {
     }
 
     /// Size that the budget and the memory of one document have room for.
-    fn largest(&self, sampler: Sampler) -> usize {
+    fn largest(&self, prepared: &Prepared<'_>) -> usize {
         let n_runs = self.settings.n_replicates;
-        let cost = n_runs as f64 * sampler.cost(self.urn.extent());
-        let budget = self.settings.budget.unwrap_or(BUDGET);
-        ((budget / cost) as usize).min(most(sampler, self.urn.extent(), n_runs)).max(1)
+        let budget = self.settings.budget.unwrap_or(BUDGET) / n_runs as f64;
+        let mut size = 0;
+        for bit in (0..LARGEST_BITS).rev() {
+            let larger = size | 1 << bit;
+            if prepared.cost(larger) <= budget {
+                size = larger;
+            }
+        }
+        size.min(most(prepared.sampler, self.urn.extent(), n_runs)).max(1)
     }
 }
 

@@ -6,6 +6,7 @@
 //! is about 1 or less.
 
 use super::estimators::annealed::{Start, UrnPath};
+use super::estimators::prepared::{Effort, Prepared};
 use super::estimators::runs::Runs;
 use super::estimators::sampler::Sampler;
 use super::result::{Score, Share};
@@ -89,22 +90,22 @@ pub(super) fn estimate(
     observer: &impl Observer,
 ) -> Result<Score> {
     let sampler = Sampler::Annealed(Start::MeanField);
-    let is_short = matches!(size, RunSize::Short(_));
-    let mut runs =
-        |size: usize| sampler.ln_urn_sums(urn, Runs { n: LANES, sizes: &[size] }, rng, observer);
-    let size = match size {
-        RunSize::Given(size) | RunSize::Short(size) => size,
-        RunSize::Variance(wanted) => {
-            let pilot = variance(&runs(PILOT)?);
-            let growth = (pilot / wanted).powf(POWER.recip());
-            ((PILOT as f64 * growth).ceil() as usize).clamp(LEAST, MOST)
-        }
-    };
-    let ln_sums = if is_short {
+    let (size, ln_sums) = if let RunSize::Short(size) = size {
         let path = UrnPath::new(urn, Start::MeanField, SHORT_ITERATIONS, observer)?;
-        path.ln_urn_sums(LANES, size, rng, observer)?
+        (size, path.ln_urn_sums(LANES, size, rng, observer)?)
     } else {
-        runs(size)?
+        let prepared = Prepared::new(sampler, urn, Effort::Quick, rng, observer)?;
+        let mut runs =
+            |size| prepared.ln_urn_sums(Runs { n: LANES, sizes: &[size] }, rng, observer);
+        let size = match size {
+            RunSize::Given(size) | RunSize::Short(size) => size,
+            RunSize::Variance(wanted) => {
+                let pilot = variance(&runs(PILOT)?);
+                let growth = (pilot / wanted).powf(POWER.recip());
+                ((PILOT as f64 * growth).ceil() as usize).clamp(LEAST, MOST)
+            }
+        };
+        (size, runs(size)?)
     };
     let ln_value = ln_mean(&ln_sums);
     let (bias, squared_error) = jackknife(&ln_sums, ln_value);

@@ -25,13 +25,9 @@ pub(super) fn ln_urn_sum(
         let ln_value = plan.run(urn, observer)?;
         return Ok(Score::of(Estimate::exact(ln_value), Method::Exact));
     }
-    let sampler = match settings.method {
-        Method::Recursive => {
-            let estimate = Estimate::without_error(recursive::ln_urn_sum(urn, observer)?);
-            return Ok(Score::of(estimate, Method::Recursive));
-        }
-        Method::Sample(sampler) => Some(sampler),
-        Method::Auto | Method::Exact => None,
-    };
-    sampling::estimate(urn, sampler, settings, rng, observer)
+    if settings.method == Method::Recursive {
+        let estimate = Estimate::without_error(recursive::ln_urn_sum(urn, observer)?);
+        return Ok(Score::of(estimate, Method::Recursive));
+    }
+    sampling::estimate(urn, settings, rng, observer)
 }

@@ -22,12 +22,14 @@ mod chains;
 mod gibbs;
 mod local;
 mod order;
+mod shortlists;
 
 pub use balls::Balls;
 pub use chains::{Chains, Target};
 pub use gibbs::Sweeper;
 pub use local::{Extent, LocalUrn};
 pub use order::Order;
+pub use shortlists::Shortlists;
 
 use crate::error::{Error, Result, check_all, check_positive};
 

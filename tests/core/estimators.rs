@@ -102,6 +102,9 @@ fn samplers_that_say_so_are_unbiased_at_any_size() {
         (Sampler::L2r(Conditionals::Exact), 1, 300),
         (Sampler::L2r(Conditionals::Exact), 4, 100),
         (Sampler::Annealed(Start::Prior), 20, 300),
+        (Sampler::Annealed(Start::MeanField), 3, 300),
+        // So many temperatures that most sweeps are within lists.
+        (Sampler::Annealed(Start::MeanField), 160, 40),
         (Sampler::Chib, 1, 300),
         (Sampler::Chib, 20, 100),
     ] {

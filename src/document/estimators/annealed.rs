@@ -1,6 +1,7 @@
 //! Annealed importance sampling of the topics of a document, forwards and in reverse.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 use super::mean_field::{self, MeanField};
 use super::runs::{add, in_lanes};
@@ -8,7 +9,7 @@ use crate::control::Observer;
 use crate::error::Result;
 use crate::rng::{LANES, Lanes, Stream};
 use crate::temper::annealing::{self, Path};
-use crate::urn::{Chains, LocalUrn, Order, Target};
+use crate::urn::{Chains, LocalUrn, Order, Shortlists, Target};
 
 /// Mean-field sweeps behind [`Start::MeanField`].
 const MEAN_FIELD_ITERATIONS: usize = 20;
@@ -16,6 +17,29 @@ const MEAN_FIELD_ITERATIONS: usize = 20;
 /// Balls that every topic is expected to have at least, or an equal share where there are fewer
 /// tokens: the mean field settles on one mode, and the start must not rule out the others.
 const LEAST_EXPECTED: f64 = 0.5;
+
+/// Bounds on the same where the start is refined, and how much likelier two tokens of a topic that
+/// holds nothing else may be in the urn than at the start. The fewer balls the start has there, the
+/// less it takes to empty such topics, but the rarer and heavier are the runs that fill them.
+const LEAST_REFINED: RangeInclusive<f64> = 0.02..=0.5;
+const HEAVIEST_PAIR: f64 = 3.0;
+
+/// Mean-field sweeps before a start is refined.
+const FIRST_ITERATIONS: usize = 4;
+
+/// Share of a word's probability that the topics may have that are not on its list.
+const LEFT_OUT: f64 = 0.003;
+
+/// Topics on the lists of words, as a share of all, up to which sweeps within lists pay.
+const MOST_LISTED: f64 = 0.5;
+
+/// Steps up to which all sweeps are over all topics: documents that need no more have errors so
+/// small that a token outside its list matters. Beyond, one sweep of so many is.
+const ALL_FULL: usize = 128;
+const FULL_EVERY: usize = 16;
+
+/// Topics that take as long as what every token of a sweep takes besides.
+const TOKEN_COST: f64 = 15.0;
 
 /// The reference distribution from which annealing starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,20 +50,6 @@ pub enum Start {
     /// Independent tokens under the balls m that the mean field expects:
     /// `γ_β(k) = Π ((1-β) m + β (a + n)) q`, an urn at every β.
     MeanField,
-}
-
-impl Start {
-    /// Inverse temperatures of annealing in `n` steps, denser where the path bends.
-    fn betas(self, n: usize) -> Vec<f64> {
-        let beta = |t: usize| {
-            let share = t as f64 / n as f64;
-            match self {
-                Start::Prior => share * share,
-                Start::MeanField => 1.0 - (1.0 - share) * (1.0 - share),
-            }
-        };
-        (0..=n).map(beta).collect()
-    }
 }
 
 /// ln Ẑ of `n_runs` independent chains through `n_temperatures` steps, one Gibbs sweep each.
@@ -79,11 +89,7 @@ pub fn ln_urn_sums_reversed<S: Stream>(
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
     let path = UrnPath::new(urn, start, MEAN_FIELD_ITERATIONS, observer)?;
-    let betas = start.betas(n_temperatures);
-    in_lanes(n_runs, || {
-        let chains = Chains::of_posterior(urn, topics, rng, observer)?;
-        Ok(vec![annealing::ln_sums_reversed::<S, _>(&path, &betas, chains, observer)?])
-    })
+    path.ln_urn_sums_reversed(topics, n_runs, n_temperatures, rng, observer)
 }
 
 /// Distributions from the start to the urn.
@@ -94,6 +100,10 @@ pub(crate) struct UrnPath<'a> {
     expected: Vec<f64>,
     /// ln q, where the start is the prior.
     ln_q: Vec<f64>,
+    /// Power of the distance from the end, in steps, that 1 - β is.
+    bend: i32,
+    /// Topics that most sweeps move tokens among, where that is less than all.
+    lists: Option<Shortlists>,
 }
 
 impl<'a> UrnPath<'a> {
@@ -107,7 +117,8 @@ impl<'a> UrnPath<'a> {
         n_iterations: usize,
         observer: &impl Observer,
     ) -> Result<Self> {
-        let mut path = UrnPath { urn, start, expected: Vec::new(), ln_q: Vec::new() };
+        let (expected, ln_q) = (Vec::new(), Vec::new());
+        let mut path = UrnPath { urn, start, expected, ln_q, bend: 2, lists: None };
         match start {
             Start::Prior => path.ln_q = urn.all_weights().iter().map(|q| q.ln()).collect(),
             Start::MeanField => {
@@ -121,6 +132,60 @@ impl<'a> UrnPath<'a> {
         Ok(path)
     }
 
+    /// A path from the balls that chains of the urn hold on average, in the second half of some
+    /// sweeps from the mean field. That start is nearer to the urn: it knows of more than one mode,
+    /// and topics in which chains hold nothing need not be emptied on the way. It is apart from the
+    /// chains that are weighed, which are unbiased from any start.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
+    pub(crate) fn refined<S: Stream>(
+        urn: &'a LocalUrn,
+        n_sweeps: usize,
+        rng: &mut S,
+        observer: &impl Observer,
+    ) -> Result<Self> {
+        let mut path = UrnPath::new(urn, Start::MeanField, FIRST_ITERATIONS, observer)?;
+        let mut chains = Chains::new(urn, rng)?;
+        chains.extend_all(path.level(0.0).target(), observer, |_| {})?;
+        let n_averaged = n_sweeps.div_ceil(2);
+        let mut sums = vec![0.0; urn.n_topics()];
+        for sweep in 0..n_sweeps {
+            chains.sweep(Target::of(urn), Order::Forward, observer)?;
+            if sweep >= n_sweeps - n_averaged {
+                for (sum, balls) in sums.iter_mut().zip(chains.balls()) {
+                    *sum += balls.iter().sum::<f64>();
+                }
+            }
+        }
+        let share = urn.n_tokens() as f64 / urn.n_topics() as f64;
+        let n_states = (n_averaged * LANES) as f64;
+        let expected = sums.iter().zip(urn.pseudo_counts()).map(|(sum, a)| {
+            let least = (a * (1.0 + a) / HEAVIEST_PAIR).sqrt();
+            let least = least.clamp(*LEAST_REFINED.start(), *LEAST_REFINED.end());
+            (sum / n_states).max(least.min(share))
+        });
+        path.expected = expected.collect();
+        path.bend = 3;
+        let lists = Shortlists::new(urn, &path.expected, LEFT_OUT);
+        let (_, n_listed) = lists.n_moved_and_listed(urn.counts());
+        let n_choices = urn.n_tokens() as f64 * urn.n_topics() as f64;
+        path.lists = (n_listed as f64 <= MOST_LISTED * n_choices).then_some(lists);
+        Ok(path)
+    }
+
+    /// Inverse temperatures of annealing in `n` steps, denser where the path bends.
+    fn betas(&self, n: usize) -> Vec<f64> {
+        let beta = |t: usize| {
+            let share = t as f64 / n as f64;
+            match self.start {
+                Start::Prior => share * share,
+                Start::MeanField => 1.0 - (1.0 - share).powi(self.bend),
+            }
+        };
+        (0..=n).map(beta).collect()
+    }
+
     /// ln Ẑ of independent chains through `n_temperatures` steps.
     ///
     /// # Errors
@@ -132,13 +197,67 @@ impl<'a> UrnPath<'a> {
         rng: &mut impl Stream,
         observer: &impl Observer,
     ) -> Result<Vec<f64>> {
-        let betas = self.start.betas(n_temperatures);
-        in_lanes(n_runs, || Ok(vec![annealing::ln_sums(self, &betas, rng, observer)?]))
+        let ladder = Ladder::new(self, n_temperatures);
+        in_lanes(n_runs, || Ok(vec![annealing::ln_sums(&ladder, &ladder.betas, rng, observer)?]))
+    }
+
+    /// ln Ẑ of chains that go backwards from topics that are a draw of their posterior.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
+    pub(crate) fn ln_urn_sums_reversed<S: Stream>(
+        &self,
+        topics: &[u16],
+        n_runs: usize,
+        n_temperatures: usize,
+        rng: &mut S,
+        observer: &impl Observer,
+    ) -> Result<Vec<f64>> {
+        let ladder = Ladder::new(self, n_temperatures);
+        in_lanes(n_runs, || {
+            let chains = Chains::of_posterior(self.urn, topics, rng, observer)?;
+            let betas = &ladder.betas;
+            Ok(vec![annealing::ln_sums_reversed::<S, _>(&ladder, betas, chains, observer)?])
+        })
     }
 
     /// m and a of every topic.
     fn ends(&self) -> impl Iterator<Item = (&f64, &f64)> {
         self.expected.iter().zip(self.urn.pseudo_counts())
+    }
+
+    /// The urn at an inverse temperature.
+    fn level(&self, beta: f64) -> Level<'a> {
+        let (a, q) = (self.urn.pseudo_counts(), self.urn.all_weights());
+        let is_full = true;
+        match self.start {
+            Start::Prior => {
+                let power = |&q: &f64| if q > 0.0 { q.powf(beta) } else { 0.0 };
+                let powers = q.iter().map(power).collect();
+                Level { base: Cow::Borrowed(a), unit: 1.0, q: Cow::Owned(powers), is_full }
+            }
+            Start::MeanField => {
+                let base = self.ends().map(|(m, a)| (1.0 - beta) * m + beta * a).collect();
+                Level { base: Cow::Owned(base), unit: beta, q: Cow::Borrowed(q), is_full }
+            }
+        }
+    }
+
+    /// Number of sweeps over all topics in so many steps.
+    fn n_full(&self, n_steps: usize) -> usize {
+        let all = self.lists.is_none() || n_steps <= ALL_FULL;
+        if all { n_steps } else { n_steps.div_ceil(FULL_EVERY) }
+    }
+
+    /// Multiply-adds of one chain through so many steps, about.
+    pub(crate) fn cost(&self, n_temperatures: usize) -> f64 {
+        let (n_tokens, n_topics) = (self.urn.n_tokens() as f64, self.urn.n_topics() as f64);
+        let full = n_tokens * n_topics;
+        let Some(lists) = &self.lists else { return n_temperatures as f64 * full };
+        let (n_moved, n_listed) = lists.n_moved_and_listed(self.urn.counts());
+        let within = n_listed as f64 + TOKEN_COST * n_moved as f64;
+        let n_full = self.n_full(n_temperatures) as f64;
+        n_full * full + (n_temperatures as f64 - n_full) * within.min(full)
     }
 
     /// Adds ln Π of the ratios of (1-β) m + β (a + n) at `after` and at `before`.
@@ -164,10 +283,12 @@ impl<'a> UrnPath<'a> {
 }
 
 /// The urn at one β.
-pub(crate) struct Level<'a> {
+struct Level<'a> {
     base: Cow<'a, [f64]>,
     unit: f64,
     q: Cow<'a, [f64]>,
+    /// Whether a sweep moves tokens among all topics.
+    is_full: bool,
 }
 
 impl Level<'_> {
@@ -176,27 +297,37 @@ impl Level<'_> {
     }
 }
 
-impl<'a, S: Stream> Path<S> for UrnPath<'a> {
+/// A path in so many steps.
+struct Ladder<'p, 'a> {
+    path: &'p UrnPath<'a>,
+    betas: Vec<f64>,
+    n_full: usize,
+}
+
+impl<'p, 'a> Ladder<'p, 'a> {
+    fn new(path: &'p UrnPath<'a>, n_steps: usize) -> Self {
+        Ladder { path, betas: path.betas(n_steps), n_full: path.n_full(n_steps) }
+    }
+
+    /// Whether the sweep at an inverse temperature moves tokens among all topics: as many do as
+    /// should, at equal distances.
+    fn is_full(&self, beta: f64) -> bool {
+        let n_steps = self.betas.len() - 1;
+        let step = self.betas.partition_point(|&other| other < beta);
+        step * self.n_full % n_steps < self.n_full
+    }
+}
+
+impl<'a, S: Stream> Path<S> for Ladder<'_, 'a> {
     type Level = Level<'a>;
     type Chains = Chains<S::Lanes>;
 
     fn level(&self, beta: f64) -> Level<'a> {
-        let (a, q) = (self.urn.pseudo_counts(), self.urn.all_weights());
-        match self.start {
-            Start::Prior => {
-                let power = |&q: &f64| if q > 0.0 { q.powf(beta) } else { 0.0 };
-                let powers = q.iter().map(power).collect();
-                Level { base: Cow::Borrowed(a), unit: 1.0, q: Cow::Owned(powers) }
-            }
-            Start::MeanField => {
-                let base = self.ends().map(|(m, a)| (1.0 - beta) * m + beta * a).collect();
-                Level { base: Cow::Owned(base), unit: beta, q: Cow::Borrowed(q) }
-            }
-        }
+        Level { is_full: self.is_full(beta), ..self.path.level(beta) }
     }
 
     fn ln_factor(&self) -> f64 {
-        self.urn.ln_scale()
+        self.path.urn.ln_scale()
     }
 
     fn draw(
@@ -206,7 +337,7 @@ impl<'a, S: Stream> Path<S> for UrnPath<'a> {
         rng: &mut S,
         observer: &impl Observer,
     ) -> Result<Chains<S::Lanes>> {
-        let mut chains = Chains::new(self.urn, rng)?;
+        let mut chains = Chains::new(self.path.urn, rng)?;
         chains.extend_all(reference.target(), observer, |weights| {
             add(ln_values, weights.map(f64::ln));
         })?;
@@ -229,16 +360,21 @@ impl<'a, S: Stream> Path<S> for UrnPath<'a> {
         order: Order,
         observer: &impl Observer,
     ) -> Result<()> {
-        chains.sweep(level.target(), order, observer)
+        match &self.path.lists {
+            Some(lists) if !level.is_full => {
+                chains.sweep_within(lists, level.target(), order, observer)
+            }
+            _ => chains.sweep(level.target(), order, observer),
+        }
     }
 
     fn step(&self, before: f64, after: f64, chains: &Chains<S::Lanes>, ln_values: &mut Lanes) {
-        match self.start {
+        match self.path.start {
             Start::Prior => {
-                let width = after - before;
-                add(ln_values, chains.ln_emission(&self.ln_q).map(|ln_product| width * ln_product));
+                let ln_products = chains.ln_emission(&self.path.ln_q);
+                add(ln_values, ln_products.map(|ln_product| (after - before) * ln_product));
             }
-            Start::MeanField => self.step_balls(before, after, chains.balls(), ln_values),
+            Start::MeanField => self.path.step_balls(before, after, chains.balls(), ln_values),
         }
     }
 }

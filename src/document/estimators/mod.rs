@@ -8,6 +8,7 @@ pub mod harmonic;
 pub mod l2r;
 pub mod left_to_right;
 pub mod mean_field;
+pub(super) mod prepared;
 pub mod recursive;
 pub(super) mod runs;
 pub(super) mod sampler;

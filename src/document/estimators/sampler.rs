@@ -1,15 +1,11 @@
 //! The samplers by name: their costs, and the estimates that each makes.
 
-use super::annealed::{self, Start};
-use super::l2r::{self, Conditionals};
-use super::left_to_right::{self, Form};
-use super::mean_field::{self, AT_ONCE, MeanField};
-use super::runs::Runs;
-use super::{chib, direct, fitted, harmonic, similar, smc};
-use crate::control::Observer;
-use crate::error::{Error, Result};
-use crate::rng::{LANES, Rng};
-use crate::urn::{Chains, Extent, LocalUrn};
+use super::annealed::Start;
+use super::l2r::Conditionals;
+use super::left_to_right::Form;
+use super::mean_field::{AT_ONCE, MeanField};
+use super::smc;
+use crate::urn::Extent;
 
 /// Estimators that draw, and whose error comes from replicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,70 +107,6 @@ impl Sampler {
             Sampler::LeftToRight(Form::ProductOfMeans) => tokens + 16 * extent.n_topics,
             Sampler::LeftToRight(Form::MeanOfProducts) | Sampler::L2r(_) => 8,
             _ => 0,
-        }
-    }
-
-    /// ln Ẑ of independent replicates, at each of the sizes; at the last only, where they do not
-    /// [grow](Sampler::grows).
-    pub(crate) fn ln_urn_sums(
-        self,
-        urn: &LocalUrn,
-        runs: Runs<'_>,
-        rng: &mut Rng,
-        observer: &impl Observer,
-    ) -> Result<Vec<f64>> {
-        let (n, size) = (runs.n, runs.size());
-        match self {
-            Sampler::Direct => direct::ln_urn_sums(urn, runs, rng, observer),
-            Sampler::Harmonic => harmonic::ln_urn_sums(urn, runs, rng, observer),
-            Sampler::MeanField(mean_field) => {
-                mean_field::ln_urn_sums(urn, mean_field, runs, rng, observer)
-            }
-            Sampler::LeftToRight(form) => {
-                left_to_right::ln_urn_sums(urn, form, runs, rng, observer)
-            }
-            Sampler::L2r(conditionals) => l2r::ln_urn_sums(urn, conditionals, runs, rng, observer),
-            Sampler::Smc => smc::ln_urn_sums(urn, false, n, size, rng, observer),
-            Sampler::SmcLookahead => smc::ln_urn_sums(urn, true, n, size, rng, observer),
-            Sampler::Annealed(start) => {
-                if let Some(mixture) = fitted::Mixture::fit(urn, rng, observer)? {
-                    mixture.ln_urn_sums(urn, n, size, rng, observer)
-                } else if let Some(spread) = similar::spread(urn) {
-                    similar::ln_urn_sums(urn, spread, n, size, rng, observer)
-                } else {
-                    annealed::ln_urn_sums(urn, start, n, size, rng, observer)
-                }
-            }
-            Sampler::Chib => chib::ln_urn_sums(urn, n, size, rng, observer),
-        }
-    }
-
-    /// ln of estimates of Z whose inverses are unbiased for 1/Z, from topics that are a draw of
-    /// their posterior; an error for the samplers that have no reverse.
-    pub(crate) fn ln_urn_sums_reversed(
-        self,
-        urn: &LocalUrn,
-        topics: &[u16],
-        n: usize,
-        size: usize,
-        rng: &mut Rng,
-        observer: &impl Observer,
-    ) -> Result<Vec<f64>> {
-        match self {
-            Sampler::Smc | Sampler::SmcLookahead => {
-                let mut paths = Vec::with_capacity(n);
-                while paths.len() < n {
-                    let chains = Chains::of_posterior(urn, topics, rng, observer)?;
-                    let of_lane = |lane: usize| chains.topics().iter().map(|x| x[lane]).collect();
-                    paths.extend((0..LANES.min(n - paths.len())).map(of_lane));
-                }
-                let lookahead = self == Sampler::SmcLookahead;
-                smc::ln_urn_sums_conditional(urn, lookahead, &paths, size, rng, observer)
-            }
-            Sampler::Annealed(start) => {
-                annealed::ln_urn_sums_reversed(urn, start, topics, n, size, rng, observer)
-            }
-            _ => Err(Error::NoReverse),
         }
     }
 }

@@ -1,0 +1,165 @@
+//! A sampler, and what it finds out about a document before the draws that count.
+
+use super::annealed::{self, Start, UrnPath};
+use super::fitted::Mixture;
+use super::runs::Runs;
+use super::sampler::Sampler;
+use super::{chib, direct, harmonic, l2r, left_to_right, mean_field, similar, smc};
+use crate::control::Observer;
+use crate::error::{Error, Result};
+use crate::rng::{LANES, Rng};
+use crate::urn::{Chains, LocalUrn};
+
+/// Most sweeps that refine the start of annealing.
+const REFINING: usize = 20;
+
+/// Temperatures for each of these sweeps, where so many are asked for.
+const TEMPERATURES_PER_SWEEP: usize = 5;
+
+/// How the start of annealing is found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Effort {
+    /// By the mean field, for runs of a few temperatures.
+    Quick,
+    /// Refined by chains: for so many temperatures, or for any number.
+    Careful(Option<usize>),
+}
+
+/// A sampler made ready for a document. The draws that make it ready are no part of an estimate:
+/// given them, all estimates are unbiased that are so by themselves.
+pub(crate) struct Prepared<'a> {
+    pub(crate) sampler: Sampler,
+    urn: &'a LocalUrn,
+    basis: Basis<'a>,
+}
+
+/// The basis of a sampler's estimates.
+enum Basis<'a> {
+    /// The sampler as it is.
+    Plain,
+    /// A mixture of laws of the topic weights.
+    Mixture(Mixture),
+    /// Draws of the topic weights, whose integrand has this range.
+    Similar(f64),
+    /// Annealing from a refined start.
+    Refined(UrnPath<'a>),
+}
+
+impl<'a> Prepared<'a> {
+    /// # Errors
+    /// [`Error::Stopped`] when the observer asks to stop.
+    pub(crate) fn new(
+        sampler: Sampler,
+        urn: &'a LocalUrn,
+        effort: Effort,
+        rng: &mut Rng,
+        observer: &impl Observer,
+    ) -> Result<Self> {
+        let basis = match sampler {
+            Sampler::Annealed(start) => Basis::new(start, urn, effort, rng, observer)?,
+            _ => Basis::Plain,
+        };
+        Ok(Prepared { sampler, urn, basis })
+    }
+
+    /// ln Ẑ of independent replicates, at each of the sizes; at the last only, where they do not
+    /// [grow](Sampler::grows).
+    pub(crate) fn ln_urn_sums(
+        &self,
+        runs: Runs<'_>,
+        rng: &mut Rng,
+        observer: &impl Observer,
+    ) -> Result<Vec<f64>> {
+        let (urn, n, size) = (self.urn, runs.n, runs.size());
+        match (self.sampler, &self.basis) {
+            (Sampler::Direct, _) => direct::ln_urn_sums(urn, runs, rng, observer),
+            (Sampler::Harmonic, _) => harmonic::ln_urn_sums(urn, runs, rng, observer),
+            (Sampler::MeanField(mean_field), _) => {
+                mean_field::ln_urn_sums(urn, mean_field, runs, rng, observer)
+            }
+            (Sampler::LeftToRight(form), _) => {
+                left_to_right::ln_urn_sums(urn, form, runs, rng, observer)
+            }
+            (Sampler::L2r(conditionals), _) => {
+                l2r::ln_urn_sums(urn, conditionals, runs, rng, observer)
+            }
+            (Sampler::Smc, _) => smc::ln_urn_sums(urn, false, n, size, rng, observer),
+            (Sampler::SmcLookahead, _) => smc::ln_urn_sums(urn, true, n, size, rng, observer),
+            (Sampler::Chib, _) => chib::ln_urn_sums(urn, n, size, rng, observer),
+            (Sampler::Annealed(_), Basis::Mixture(mixture)) => {
+                mixture.ln_urn_sums(urn, n, size, rng, observer)
+            }
+            (Sampler::Annealed(_), &Basis::Similar(spread)) => {
+                similar::ln_urn_sums(urn, spread, n, size, rng, observer)
+            }
+            (Sampler::Annealed(_), Basis::Refined(path)) => {
+                path.ln_urn_sums(n, size, rng, observer)
+            }
+            (Sampler::Annealed(start), Basis::Plain) => {
+                annealed::ln_urn_sums(urn, start, n, size, rng, observer)
+            }
+        }
+    }
+
+    /// Multiply-adds of one run of a size.
+    pub(crate) fn cost(&self, size: usize) -> f64 {
+        match &self.basis {
+            Basis::Refined(path) => path.cost(size),
+            _ => size as f64 * self.sampler.cost(self.urn.extent()),
+        }
+    }
+
+    /// ln of estimates of Z whose inverses are unbiased for 1/Z, from topics that are a draw of
+    /// their posterior; an error for the samplers that have no reverse.
+    pub(crate) fn ln_urn_sums_reversed(
+        &self,
+        topics: &[u16],
+        n: usize,
+        size: usize,
+        rng: &mut Rng,
+        observer: &impl Observer,
+    ) -> Result<Vec<f64>> {
+        let urn = self.urn;
+        match (self.sampler, &self.basis) {
+            (Sampler::Smc | Sampler::SmcLookahead, _) => {
+                let mut paths = Vec::with_capacity(n);
+                while paths.len() < n {
+                    let chains = Chains::of_posterior(urn, topics, rng, observer)?;
+                    let of_lane = |lane: usize| chains.topics().iter().map(|x| x[lane]).collect();
+                    paths.extend((0..LANES.min(n - paths.len())).map(of_lane));
+                }
+                let lookahead = self.sampler == Sampler::SmcLookahead;
+                smc::ln_urn_sums_conditional(urn, lookahead, &paths, size, rng, observer)
+            }
+            (Sampler::Annealed(_), Basis::Refined(path)) => {
+                path.ln_urn_sums_reversed(topics, n, size, rng, observer)
+            }
+            (Sampler::Annealed(start), _) => {
+                annealed::ln_urn_sums_reversed(urn, start, topics, n, size, rng, observer)
+            }
+            _ => Err(Error::NoReverse),
+        }
+    }
+}
+
+impl<'a> Basis<'a> {
+    fn new(
+        start: Start,
+        urn: &'a LocalUrn,
+        effort: Effort,
+        rng: &mut Rng,
+        observer: &impl Observer,
+    ) -> Result<Self> {
+        if let Some(mixture) = Mixture::fit(urn, rng, observer)? {
+            return Ok(Basis::Mixture(mixture));
+        }
+        if let Some(spread) = similar::spread(urn) {
+            return Ok(Basis::Similar(spread));
+        }
+        let (Start::MeanField, Effort::Careful(size)) = (start, effort) else {
+            return Ok(Basis::Plain);
+        };
+        let n_sweeps = size.map_or(REFINING, |n| n.div_ceil(TEMPERATURES_PER_SWEEP));
+        Ok(Basis::Refined(UrnPath::refined(urn, n_sweeps.min(REFINING), rng, observer)?))
+    }
+}

@@ -1,0 +1,84 @@
+//! The topics that are likely for each word of a document.
+
+use super::LocalUrn;
+
+/// For each distinct word of a document, the topics among which sweeps mostly move its tokens.
+#[derive(Debug, Clone)]
+pub struct Shortlists {
+    /// Number of each word's first topic among all that are listed, and of one past the last.
+    starts: Vec<usize>,
+    topics: Vec<u16>,
+    /// Weight of the word under each of them.
+    q: Vec<f64>,
+    /// Whether each topic of the document is listed, word after word.
+    is_listed: Vec<bool>,
+    n_topics: usize,
+}
+
+/// The topics that are likely for one word.
+pub(super) struct Shortlist<'a> {
+    pub(super) topics: &'a [u16],
+    pub(super) q: &'a [f64],
+    /// Whether each topic of the document is among them.
+    pub(super) is_listed: &'a [bool],
+}
+
+impl Shortlists {
+    /// The fewest topics that have, together, all but a share of each word's probability, where
+    /// topics hold these balls.
+    pub fn new(urn: &LocalUrn, balls: &[f64], left_out: f64) -> Self {
+        let n_topics = balls.len();
+        let q = urn.all_weights();
+        let mut lists = Shortlists {
+            starts: vec![0],
+            topics: Vec::new(),
+            q: Vec::new(),
+            is_listed: vec![false; q.len()],
+            n_topics,
+        };
+        let mut order: Vec<u16> = (0..n_topics as u16).collect();
+        let mut weights = vec![0.0; n_topics];
+        for (q, is_listed) in q.chunks(n_topics).zip(lists.is_listed.chunks_mut(n_topics)) {
+            for (weight, (q, balls)) in weights.iter_mut().zip(q.iter().zip(balls)) {
+                *weight = q * balls;
+            }
+            let weight = |topic: u16| weights[usize::from(topic)];
+            order.sort_unstable_by(|&x, &y| weight(y).total_cmp(&weight(x)).then(x.cmp(&y)));
+            let total: f64 = weights.iter().sum();
+            let mut rest = total;
+            for &topic in order.iter().take_while(|&&topic| weight(topic) > 0.0) {
+                if rest <= left_out * total {
+                    break;
+                }
+                rest -= weight(topic);
+                is_listed[usize::from(topic)] = true;
+            }
+            for (topic, q) in (0..).zip(q).filter(|(topic, _)| is_listed[usize::from(*topic)]) {
+                lists.topics.push(topic);
+                lists.q.push(*q);
+            }
+            lists.starts.push(lists.topics.len());
+        }
+        lists
+    }
+
+    /// The topics that are likely for a distinct word.
+    pub(super) fn of_word(&self, cell: u32) -> Shortlist<'_> {
+        let cell = cell as usize;
+        let range = self.starts[cell]..self.starts[cell + 1];
+        Shortlist {
+            topics: &self.topics[range.clone()],
+            q: &self.q[range],
+            is_listed: &self.is_listed[cell * self.n_topics..][..self.n_topics],
+        }
+    }
+
+    /// Number of tokens that have a choice, and of topics on the lists of all these tokens.
+    pub fn n_moved_and_listed(&self, counts: &[u32]) -> (usize, usize) {
+        let lengths = self.starts.windows(2).map(|pair| pair[1] - pair[0]);
+        let moved = lengths.zip(counts).filter(|(length, _)| *length > 1);
+        moved.fold((0, 0), |(n_moved, n_listed), (length, &count)| {
+            (n_moved + count as usize, n_listed + length * count as usize)
+        })
+    }
+}
