@@ -36,6 +36,9 @@ class ChoiceCost(NamedTuple):
         Training and scores of one fold at those sizes.
     seconds : float
         All fits one after another, each on the threads of the model.
+    unit : {"fit", "evidence"}
+        Whether fits are meant, or evidences of allocation models; sizes are then products of those
+        of all unknown nodes.
 
     Examples
     --------
@@ -48,11 +51,13 @@ class ChoiceCost(NamedTuple):
     sizes: tuple[int, int]
     seconds_per_fit: tuple[float, float]
     seconds: float
+    unit: str = "fit"
 
     def __str__(self) -> str:
         low, high = self.seconds_per_fit
+        smallest = f"{self.sizes[0]} topics" if self.unit == "fit" else f"size {self.sizes[0]}"
         return (
-            f"about {self.n_fits} fits, {_duration(low)} each with {self.sizes[0]} topics and "
+            f"about {self.n_fits} {self.unit}s, {_duration(low)} each with {smallest} and "
             f"{_duration(high)} with {self.sizes[1]}: "
             f"some {_duration(self.seconds)} one after another"
         )
