@@ -270,16 +270,15 @@ impl PoweredMixture {
             // The upper 24 bits: no dart reaches the total.
             darts[lane] = (bits[lane] >> 40) as u32 as f32 * (1.0 / 16_777_216.0) * totals[lane];
         }
-        let mut drawn = [0; LANES];
-        // As many states as there are moves, which the compiler does not know: else it takes states
-        // for lanes, and gathers.
-        for state in 0..self.moved.len() - 1 {
-            let sums = &self.sums[state];
+        let (mut drawn, states) = ([0.0_f32; LANES], 0..self.sums.len() - 1);
+        // Sums of floats have an order, so that the compiler keeps lanes together: whole numbers it
+        // adds up over states, and gathers.
+        for sums in &self.sums[states] {
             for lane in 0..LANES {
-                drawn[lane] += u32::from(sums[lane] <= darts[lane]);
+                drawn[lane] += if sums[lane] <= darts[lane] { 1.0 } else { 0.0 };
             }
         }
-        drawn
+        drawn.map(|state| state as u32)
     }
 }
 
