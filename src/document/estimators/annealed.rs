@@ -28,10 +28,10 @@ const HEAVIEST_PAIR: f64 = 3.0;
 const FIRST_ITERATIONS: usize = 4;
 
 /// Share of a word's probability that the topics may have that are not on its list.
-const LEFT_OUT: f64 = 0.003;
+const LEFT_OUT: f64 = 0.001;
 
 /// Topics on the lists of words, as a share of all, up to which sweeps within lists pay.
-const MOST_LISTED: f64 = 0.5;
+const MOST_LISTED: f64 = 0.25;
 
 /// Steps up to which all sweeps are over all topics: documents that need no more have errors so
 /// small that a token outside its list matters. Beyond, one sweep of so many is.
@@ -132,8 +132,8 @@ impl<'a> UrnPath<'a> {
         Ok(path)
     }
 
-    /// A path from the balls that chains of the urn hold on average, in the second half of some
-    /// sweeps from the mean field. That start is nearer to the urn: it knows of more than one mode,
+    /// A path from the pseudo-counts and the balls that chains of the urn hold on average, in the
+    /// second half of some sweeps from the mean field. That start is nearer to the urn: it knows of more than one mode,
     /// and topics in which chains hold nothing need not be emptied on the way. It is apart from the
     /// chains that are weighed, which are unbiased from any start.
     ///
@@ -163,14 +163,16 @@ impl<'a> UrnPath<'a> {
         let expected = sums.iter().zip(urn.pseudo_counts()).map(|(sum, a)| {
             let least = (a * (1.0 + a) / HEAVIEST_PAIR).sqrt();
             let least = least.clamp(*LEAST_REFINED.start(), *LEAST_REFINED.end());
-            (sum / n_states).max(least.min(share))
+            (a + sum / n_states).max(least.min(share))
         });
         path.expected = expected.collect();
-        path.bend = 3;
         let lists = Shortlists::new(urn, &path.expected, LEFT_OUT);
         let (_, n_listed) = lists.n_moved_and_listed(urn.counts());
         let n_choices = urn.n_tokens() as f64 * urn.n_topics() as f64;
-        path.lists = (n_listed as f64 <= MOST_LISTED * n_choices).then_some(lists);
+        if n_listed as f64 <= MOST_LISTED * n_choices {
+            path.lists = Some(lists);
+            path.bend = 3;
+        }
         Ok(path)
     }
 
