@@ -27,6 +27,9 @@ const HEAVIEST_PAIR: f64 = 3.0;
 /// Mean-field sweeps before a start is refined.
 const FIRST_ITERATIONS: usize = 4;
 
+/// Mean pseudo-count below which the last steps are smaller still: topics open and close there.
+const SMALL: f64 = 0.05;
+
 /// Share of a word's probability that the topics may have that are not on its list.
 const LEFT_OUT: f64 = 0.001;
 
@@ -169,8 +172,9 @@ impl<'a> UrnPath<'a> {
         let lists = Shortlists::new(urn, &path.expected, LEFT_OUT);
         let (_, n_listed) = lists.n_moved_and_listed(urn.counts());
         let n_choices = urn.n_tokens() as f64 * urn.n_topics() as f64;
-        if n_listed as f64 <= MOST_LISTED * n_choices {
-            path.lists = Some(lists);
+        path.lists = (n_listed as f64 <= MOST_LISTED * n_choices).then_some(lists);
+        let total: f64 = urn.pseudo_counts().iter().sum();
+        if total < SMALL * urn.n_topics() as f64 {
             path.bend = 3;
         }
         Ok(path)
