@@ -294,11 +294,14 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         path : str or path-like
             The file, by custom ``*.safetensors``; it takes its name only when it is complete.
+            Models are not packed: no name may end in ``.gz``.
 
         Raises
         ------
         FileAccessError
             If the file cannot be written.
+        InvalidArgumentError
+            If no file can have the name, or it ends in ``.gz``.
         NotFittedError
             If there is nothing to write.
 
@@ -319,7 +322,13 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         True
         """
         self._check_fitted()
-        self._to_store().write(checked_path(path))
+        place = checked_path(path)
+        if place.suffix == ".gz":
+            raise InvalidArgumentError(
+                f"{path} ends in .gz, and models are not packed: leave .gz out, or pack the file "
+                "by gzip and unpack it before polyabayes.load"
+            )
+        self._to_store().write(place)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

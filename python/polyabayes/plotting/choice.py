@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +39,8 @@ def plot_choice(choice: SizeChoice, level: float = 0.95) -> Figure:
     Above: how far every size is behind the best, in nats per token, with intervals of the paired
     difference; the sizes that are as good as the best are filled, the recommended one is ringed.
     Below: stability, coherence and exclusivity; the four criteria of ldatuning, each from its
-    worst (0) to its best (1), for comparison only.
+    worst (0) to its best (1), for comparison only. By evidence: posterior probabilities of the
+    sizes, and of the concentrations where these were averaged over.
 
     Parameters
     ----------
@@ -72,9 +74,13 @@ def plot_choice(choice: SizeChoice, level: float = 0.95) -> Figure:
         raise InvalidArgumentError("choice has several unknown sizes: draw its to_frame()")
     checks.share("level", level)
     if choice.criterion == "evidence":
-        figure, axes = new_figure(7, 3.6)
-        _draw_evidence(axes, choice)
-        axes.set_xlabel("size")
+        figure, axes = new_figure(7, 3.6, ncols=2 if choice.joint else 1, squeeze=False)
+        _draw_shares(axes[0, 0], "size", choice.probabilities)
+        axes[0, 0].set_ylabel("posterior probability")
+        axes[0, 0].set_title(f"most probable: {choice.best}", fontsize="medium")
+        if choice.joint:
+            shares = {f"{value:g}": share for value, share in choice.concentrations.items()}
+            _draw_shares(axes[0, 1], "concentration", shares)
         return figure
     options: dict[str, Any] = {"height_ratios": (3, 1.3, 1.3)}
     figure, stack = new_figure(7, 7.4, 3, sharex=True, gridspec_kw=options)
@@ -146,9 +152,7 @@ def _draw_others(ax: Axes, choice: SizeChoice, sizes: list[Any]) -> None:
     ax.legend(fontsize="small", ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 
-def _draw_evidence(ax: Axes, choice: SizeChoice) -> None:
-    sizes = [row["size"] for row in choice.rows]
-    ax.bar(range(len(sizes)), [row["probability"] for row in choice.rows], color="C0")
-    ax.set_xticks(range(len(sizes)), [str(size) for size in sizes])
-    ax.set_ylabel("posterior probability")
-    ax.set_title(f"most probable: {choice.best}", fontsize="medium")
+def _draw_shares(ax: Axes, what: str, shares: Mapping[Any, float]) -> None:
+    ax.bar(range(len(shares)), [*shares.values()], color="C0")
+    ax.set_xticks(range(len(shares)), [str(name) for name in shares])
+    ax.set_xlabel(what)

@@ -7,8 +7,6 @@
 // Inlined into kernels that are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
 
-use std::ops::Range;
-
 use super::counts::{Counts, Rows, States, Token};
 use crate::allocation::model::plan::{Clique, Factor};
 use crate::allocation::model::problem::{MarginLayout, Problem};
@@ -72,21 +70,33 @@ impl Token for PoweredRows<'_> {
 
 /// Gibbs draws in single precision, a cell at a time, where no two states of a token share a row.
 ///
-/// Weights are off by some 1e-7 of themselves: beside what a token weighs in ln γ, nothing.
+/// Weights are off by some 1e-7 of themselves: beside what a token weighs in ln γ, nothing. All weights
+/// of a cell's first token are computed; after it only those of the states that a token has left or
+/// entered since, which are two in each lane.
 pub(crate) struct PoweredMixture {
-    /// Pseudo-count and exponent of every factor, those of positive power first.
+    /// Pseudo-count and exponent of every factor, filled up with factors of exponent 0.
     factors: Vec<(f32, i32)>,
-    n_above: usize,
+    /// Number of factors of the law.
+    n_factors: usize,
     /// Whether products of factors may leave the range of single precision.
     is_wide: bool,
     /// Row of every factor of every state, factors varying fastest.
     rows: Vec<u32>,
-    /// ln of the weights, then their cumulative sums.
+    /// By how many the tokens in each state have become more since the cell was begun.
+    moved: Vec<Counts>,
+    ln_weights: Vec<Singles>,
+    /// Cumulative sums of the weights.
     sums: Vec<Singles>,
 }
 
+/// Numbers of factors that kernels are compiled for.
+const N_FACTORS: [usize; 3] = [3, 4, 8];
+
+/// State of the token before the first of a cell: that of no token.
+const NOWHERE: u32 = u32::MAX >> 1;
+
 impl PoweredMixture {
-    /// None where states share rows.
+    /// None where states share rows, or of more factors than kernels are compiled for.
     pub(crate) fn new(problem: &Problem) -> Option<Self> {
         let [clique] = &problem.plan.cliques[..] else { return None };
         let slots =
@@ -98,123 +108,257 @@ impl PoweredMixture {
             let ends = [alpha, alpha + problem.total as f64].map(|size| size.ln().abs());
             f64::from(exponent.abs()) * ends[0].max(ends[1])
         };
+        let is_wide = factors.iter().map(most_ln).sum::<f64>() > LN_RANGE;
+        let n_factors = factors.len();
+        let n_filled = N_FACTORS.into_iter().find(|&n| n >= n_factors)?;
+        let mut factors: Vec<(f32, i32)> =
+            factors.into_iter().map(|(alpha, exponent)| (alpha as f32, exponent)).collect();
+        factors.resize(n_filled, (1.0, 0));
+        let n_states = clique.n_states;
         clique.states_are_apart().then(|| PoweredMixture {
-            is_wide: factors.iter().map(most_ln).sum::<f64>() > LN_RANGE,
-            factors: factors.iter().map(|&(alpha, power)| (alpha as f32, power)).collect(),
-            n_above: clique.n_above,
-            rows: vec![0; clique.factors.len() * clique.n_states],
-            sums: vec![[0.0; LANES]; clique.n_states],
+            factors,
+            n_factors,
+            is_wide,
+            rows: vec![0; n_filled * n_states],
+            moved: vec![[0; LANES]; n_states],
+            ln_weights: vec![[0.0; LANES]; n_states],
+            sums: vec![[0.0; LANES]; n_states],
         })
     }
 
-    /// Takes a token out of its states, and fills the law's weights without it, or ln of them.
-    #[inline(always)]
-    fn weigh<const IS_WIDE: bool>(&mut self, states: &States, counts: &mut [Counts]) {
-        let n_factors = self.factors.len();
-        for state in 0..self.sums.len() {
-            let own = matching(states, state);
-            let rows = &self.rows[state * n_factors..][..n_factors];
-            let (above, below) = (0..self.n_above, self.n_above..n_factors);
-            let mut law = product::<IS_WIDE>(&self.factors, rows, above, &own, counts);
-            if self.n_above < n_factors {
-                let divisor = product::<IS_WIDE>(&self.factors, rows, below, &own, counts);
-                for lane in 0..LANES {
-                    let (over, under) = (law[lane], divisor[lane]);
-                    law[lane] = if IS_WIDE { over - under } else { over / under };
-                }
+    /// Looks up the rows of a cell.
+    fn start(&mut self, clique: &Clique, bases: &[u32]) {
+        let of_states = self.rows.chunks_exact_mut(self.factors.len());
+        for (state, rows) in of_states.enumerate() {
+            for (factor, row) in rows.iter_mut().enumerate().take(self.n_factors) {
+                *row = clique.row(factor, state, bases) as u32;
             }
-            self.sums[state] = law;
         }
+        self.moved.fill([0; LANES]);
     }
 
-    /// Takes weights to the power β, in ln; returns the largest.
+    /// Draws the tokens of a cell one by one, and puts them into the counts.
     #[inline(always)]
-    fn power<const IS_WIDE: bool>(&mut self, betas: &Singles) -> Singles {
-        let mut most = [f32::NEG_INFINITY; LANES];
-        for state in 0..self.sums.len() {
-            let mut law = self.sums[state];
-            for lane in 0..LANES {
-                let ln_law = if IS_WIDE { law[lane] } else { single::ln(law[lane]) };
-                law[lane] = betas[lane] * ln_law;
-                most[lane] = if law[lane] > most[lane] { law[lane] } else { most[lane] };
-            }
-            self.sums[state] = law;
-        }
-        most
-    }
-
-    /// Takes a token out of its cell, adds the urn's factors to ln of the weights; returns the largest.
-    #[inline(always)]
-    fn add_urn(
+    fn draw<const N: usize, const IS_WIDE: bool>(
         &mut self,
-        states: &States,
+        tokens: &mut [States],
+        order: Order,
         (betas, kappa): (&Singles, f32),
-        held: &mut [Counts],
-    ) -> Singles {
-        let (mut most, scale) = ([f32::NEG_INFINITY; LANES], 1.0 / kappa);
-        for (state, (held, sums)) in held.iter_mut().zip(&mut self.sums).enumerate() {
-            let (own, mut n, mut law) = (matching(states, state), *held, *sums);
-            for lane in 0..LANES {
-                n[lane] += own[lane];
+        (counts, held): (&mut [Counts], &mut [Counts]),
+        uniforms: &mut Uniforms,
+    ) {
+        let mut law = Law { factors: [(1.0, 0); N], betas, scale: 1.0 / kappa };
+        law.factors.copy_from_slice(&self.factors);
+        let (n, mut last) = (tokens.len(), [NOWHERE; LANES]);
+        for step in 0..n {
+            let states = &mut tokens[order.nth(step, n)];
+            if step == 0 {
+                self.weigh::<N, IS_WIDE>(&law, states, (counts, held));
+            } else {
+                self.weigh_moved::<N, IS_WIDE>(&law, [states, &last], (counts, held));
             }
-            *held = n;
-            for lane in 0..LANES {
-                law[lane] += (1.0 - betas[lane]) * single::ln(1.0 + n[lane] as f32 * scale);
-                most[lane] = if law[lane] > most[lane] { law[lane] } else { most[lane] };
-            }
-            *sums = law;
+            self.accumulate();
+            last = self.pick(uniforms);
+            *states = last;
         }
-        most
+        for state in 0..self.moved.len() {
+            let (mut moved, entered) = (self.moved[state], matching(&last, state));
+            subtract(&mut moved, &entered);
+            for &row in &self.rows[state * N..][..self.n_factors] {
+                add(&mut counts[row as usize], &moved);
+            }
+            if let Some(held) = held.get_mut(state) {
+                add(held, &moved);
+            }
+        }
     }
 
-    /// Turns ln of the weights into their cumulative sums.
+    /// Takes the first token of a cell out of its states, and computes ln of all weights without it.
     #[inline(always)]
-    fn accumulate(&mut self, most: &Singles) {
-        let mut total = [0.0; LANES];
-        for state in 0..self.sums.len() {
-            let law = &mut self.sums[state];
-            for lane in 0..LANES {
-                total[lane] += single::exp(law[lane] - most[lane]);
+    fn weigh<const N: usize, const IS_WIDE: bool>(
+        &mut self,
+        law: &Law<'_, N>,
+        states: &States,
+        (counts, held): (&[Counts], &[Counts]),
+    ) {
+        for state in 0..self.moved.len() {
+            let own = matching(states, state);
+            let mut seen = Seen { rows: [own; N], held: own };
+            for (seen, &row) in seen.rows.iter_mut().zip(&self.rows[state * N..][..N]) {
+                add(seen, &counts[row as usize]);
             }
-            *law = total;
+            let held = held.get(state);
+            if let Some(held) = held {
+                add(&mut seen.held, held);
+            }
+            self.ln_weights[state] = law.ln_weight::<IS_WIDE>(&seen, held.is_some());
+            self.moved[state] = own;
+        }
+    }
+
+    /// Takes a token out of its states, puts the one before into its own, and computes ln of the weights
+    /// of these states anew.
+    #[inline(always)]
+    fn weigh_moved<const N: usize, const IS_WIDE: bool>(
+        &mut self,
+        law: &Law<'_, N>,
+        [left, entered]: [&States; 2],
+        (counts, held): (&[Counts], &[Counts]),
+    ) {
+        let nothing = Seen { rows: [[0; LANES]; N], held: [0; LANES] };
+        let (mut before, mut after) = (nothing, nothing);
+        let mut moved = [[0; LANES]; 2];
+        for state in 0..self.moved.len() {
+            let (out, into) = (matching(left, state), matching(entered, state));
+            for factor in 0..N {
+                let counts = &counts[self.rows[state * N + factor] as usize];
+                keep(&mut before.rows[factor], counts, &out);
+                keep(&mut after.rows[factor], counts, &into);
+            }
+            if let Some(held) = held.get(state) {
+                keep(&mut before.held, held, &out);
+                keep(&mut after.held, held, &into);
+            }
+            keep(&mut moved[0], &self.moved[state], &out);
+            keep(&mut moved[1], &self.moved[state], &into);
+        }
+        for lane in 0..LANES {
+            let changed = i32::from(left[lane] != entered[lane]);
+            moved[0][lane] -= changed;
+            moved[1][lane] += changed;
+        }
+        before.shift(&moved[0]);
+        after.shift(&moved[1]);
+        let before = law.ln_weight::<IS_WIDE>(&before, !held.is_empty());
+        let after = law.ln_weight::<IS_WIDE>(&after, !held.is_empty());
+        for state in 0..self.moved.len() {
+            let (out, into) = (matching(left, state), matching(entered, state));
+            let (mut ln_weights, mut moved) = (self.ln_weights[state], self.moved[state]);
+            replace(&mut ln_weights, &before, &out);
+            replace(&mut ln_weights, &after, &into);
+            self.ln_weights[state] = ln_weights;
+            add(&mut moved, &out);
+            subtract(&mut moved, &into);
+            self.moved[state] = moved;
+        }
+    }
+
+    /// Adds up the weights, the largest being 1.
+    #[inline(always)]
+    fn accumulate(&mut self) {
+        let (mut most, mut total) = ([f32::NEG_INFINITY; LANES], [0.0; LANES]);
+        for ln_weights in &self.ln_weights {
+            for lane in 0..LANES {
+                most[lane] =
+                    if ln_weights[lane] > most[lane] { ln_weights[lane] } else { most[lane] };
+            }
+        }
+        for (ln_weights, sums) in self.ln_weights.iter().zip(&mut self.sums) {
+            for lane in 0..LANES {
+                total[lane] += single::exp(ln_weights[lane] - most[lane]);
+            }
+            *sums = total;
         }
     }
 
     /// Draws states from the cumulative weights.
     #[inline(always)]
     fn pick(&self, uniforms: &mut Uniforms) -> States {
-        let Some((totals, sums)) = self.sums.split_last() else { return [0; LANES] };
+        let Some(totals) = self.sums.last() else { return [0; LANES] };
         let (bits, mut darts) = (uniforms.next_bits(), [0.0; LANES]);
         for lane in 0..LANES {
             // The upper 24 bits: no dart reaches the total.
             darts[lane] = (bits[lane] >> 40) as u32 as f32 * (1.0 / 16_777_216.0) * totals[lane];
         }
-        let mut drawn = [0; LANES];
-        for sums in sums {
+        let (mut drawn, states) = ([0.0_f32; LANES], 0..self.sums.len() - 1);
+        // Sums of floats have an order, so that the compiler keeps lanes together: whole numbers it
+        // adds up over states, and gathers.
+        for sums in &self.sums[states] {
             for lane in 0..LANES {
-                drawn[lane] += u32::from(sums[lane] <= darts[lane]);
+                drawn[lane] += if sums[lane] <= darts[lane] { 1.0 } else { 0.0 };
             }
         }
-        drawn
+        drawn.map(|state| state as u32)
+    }
+}
+
+/// Counts that a token meets in a state of every lane: those of all factors, and of its cell.
+#[derive(Clone, Copy)]
+struct Seen<const N: usize> {
+    rows: [Counts; N],
+    held: Counts,
+}
+
+impl<const N: usize> Seen<N> {
+    #[inline(always)]
+    fn shift(&mut self, by: &Counts) {
+        self.rows.iter_mut().for_each(|counts| add(counts, by));
+        add(&mut self.held, by);
+    }
+}
+
+/// Weights of states by their counts.
+struct Law<'a, const N: usize> {
+    factors: [(f32, i32); N],
+    betas: &'a Singles,
+    /// 1/κ.
+    scale: f32,
+}
+
+impl<const N: usize> Law<'_, N> {
+    /// ln of a state's weight at β.
+    #[inline(always)]
+    fn ln_weight<const IS_WIDE: bool>(&self, seen: &Seen<N>, has_urn: bool) -> Singles {
+        let betas = *self.betas;
+        let mut ln_weight = self.ln_law::<IS_WIDE>(&seen.rows);
+        for lane in 0..LANES {
+            ln_weight[lane] *= betas[lane];
+        }
+        if has_urn {
+            for lane in 0..LANES {
+                let urn = 1.0 + seen.held[lane] as f32 * self.scale;
+                ln_weight[lane] += (1.0 - betas[lane]) * single::ln(urn);
+            }
+        }
+        ln_weight
     }
 
-    /// Puts a token into its states.
+    /// ln of the product of the factors.
     #[inline(always)]
-    fn add(&self, states: &States, counts: &mut [Counts], held: &mut [Counts]) {
-        let n_factors = self.factors.len();
-        for state in 0..self.sums.len() {
-            let own = matching(states, state);
-            for factor in 0..n_factors {
-                let counts = &mut counts[self.rows[state * n_factors + factor] as usize];
-                for lane in 0..LANES {
-                    counts[lane] -= own[lane];
-                }
+    fn ln_law<const IS_WIDE: bool>(&self, rows: &[Counts; N]) -> Singles {
+        let one = if IS_WIDE { [0.0; LANES] } else { [1.0; LANES] };
+        let (mut above, mut below) = (one, one);
+        for (&(alpha, exponent), counts) in self.factors.iter().zip(rows) {
+            let (mut sizes, times) = ([0.0; LANES], exponent.unsigned_abs());
+            for lane in 0..LANES {
+                sizes[lane] = alpha + counts[lane] as f32;
             }
-            if state < held.len() {
-                for lane in 0..LANES {
-                    held[state][lane] -= own[lane];
-                }
+            if exponent > 0 {
+                multiply::<IS_WIDE>(&mut above, &sizes, times);
+            } else {
+                multiply::<IS_WIDE>(&mut below, &sizes, times);
             }
+        }
+        for lane in 0..LANES {
+            let (over, under) = (above[lane], below[lane]);
+            above[lane] = if IS_WIDE { over - under } else { single::ln(over / under) };
+        }
+        above
+    }
+}
+
+/// Multiplies by a power of sizes, or adds ln of it.
+#[inline(always)]
+fn multiply<const IS_WIDE: bool>(product: &mut Singles, sizes: &Singles, times: u32) {
+    if IS_WIDE {
+        for lane in 0..LANES {
+            product[lane] += times as f32 * single::ln(sizes[lane]);
+        }
+        return;
+    }
+    for _ in 0..times {
+        for lane in 0..LANES {
+            product[lane] *= sizes[lane];
         }
     }
 }
@@ -229,44 +373,36 @@ fn matching(states: &States, state: usize) -> Counts {
     matching
 }
 
-/// Takes a token out of rows of counts, and returns their product to the powers of the factors, or
-/// ln of it.
 #[inline(always)]
-fn product<const IS_WIDE: bool>(
-    factors: &[(f32, i32)],
-    rows: &[u32],
-    range: Range<usize>,
-    own: &Counts,
-    counts: &mut [Counts],
-) -> Singles {
-    let mut product = if IS_WIDE { [0.0; LANES] } else { [1.0; LANES] };
-    for factor in range {
-        let ((alpha, exponent), row) = (factors[factor], rows[factor] as usize);
-        let (mut n, mut size) = (counts[row], [0.0; LANES]);
-        for lane in 0..LANES {
-            n[lane] += own[lane];
-        }
-        counts[row] = n;
-        for lane in 0..LANES {
-            size[lane] = alpha + n[lane] as f32;
-        }
-        if IS_WIDE {
-            let exponent = exponent.unsigned_abs() as f32;
-            for lane in 0..LANES {
-                product[lane] += exponent * single::ln(size[lane]);
-            }
-            continue;
-        }
-        for lane in 0..LANES {
-            product[lane] *= size[lane];
-        }
-        for _ in 1..exponent.unsigned_abs() {
-            for lane in 0..LANES {
-                product[lane] *= size[lane];
-            }
-        }
+fn add(counts: &mut Counts, by: &Counts) {
+    for lane in 0..LANES {
+        counts[lane] += by[lane];
     }
-    product
+}
+
+#[inline(always)]
+fn subtract(counts: &mut Counts, by: &Counts) {
+    for lane in 0..LANES {
+        counts[lane] -= by[lane];
+    }
+}
+
+/// Takes over counts in the lanes that match, where there was nothing.
+#[inline(always)]
+fn keep(kept: &mut Counts, counts: &Counts, matching: &Counts) {
+    for lane in 0..LANES {
+        kept[lane] |= counts[lane] & matching[lane];
+    }
+}
+
+/// Puts other numbers into the lanes that match.
+#[inline(always)]
+fn replace(numbers: &mut Singles, others: &Singles, matching: &Counts) {
+    for lane in 0..LANES {
+        let mask = matching[lane] as u32;
+        let bits = numbers[lane].to_bits() & !mask | others[lane].to_bits() & mask;
+        numbers[lane] = f32::from_bits(bits);
+    }
 }
 
 /// Gibbs draws of the tokens of one cell.
@@ -284,27 +420,14 @@ pub(crate) fn redraw(
     uniforms: &mut Uniforms,
 ) {
     let (betas, kappa) = (path.betas.map(|beta| beta as f32), path.kappa as f32);
-    let n_factors = clique.factors.len();
-    for state in 0..clique.n_states {
-        for factor in 0..n_factors {
-            mixture.rows[state * n_factors + factor] = clique.row(factor, state, bases) as u32;
-        }
-    }
-    let n = tokens.len();
-    for step in 0..n {
-        let states = &mut tokens[order.nth(step, n)];
-        let mut most = if mixture.is_wide {
-            mixture.weigh::<true>(states, counts);
-            mixture.power::<true>(&betas)
-        } else {
-            mixture.weigh::<false>(states, counts);
-            mixture.power::<false>(&betas)
-        };
-        if !held.is_empty() {
-            most = mixture.add_urn(states, (&betas, kappa), held);
-        }
-        mixture.accumulate(&most);
-        *states = mixture.pick(uniforms);
-        mixture.add(states, counts, held);
+    mixture.start(clique, bases);
+    let (path, counts) = ((&betas, kappa), (counts, held));
+    match (mixture.factors.len(), mixture.is_wide) {
+        (3, false) => mixture.draw::<3, false>(tokens, order, path, counts, uniforms),
+        (3, true) => mixture.draw::<3, true>(tokens, order, path, counts, uniforms),
+        (4, false) => mixture.draw::<4, false>(tokens, order, path, counts, uniforms),
+        (4, true) => mixture.draw::<4, true>(tokens, order, path, counts, uniforms),
+        (_, false) => mixture.draw::<8, false>(tokens, order, path, counts, uniforms),
+        (_, true) => mixture.draw::<8, true>(tokens, order, path, counts, uniforms),
     }
 }

@@ -194,6 +194,12 @@ def test_a_gzip_file_that_is_cut_short_is_said_to_be(tmp_path):
         pb.load(path)
 
 
+def test_a_model_is_not_saved_under_a_name_that_load_would_refuse(tmp_path):
+    with pytest.raises(errors.InvalidArgumentError, match=r"ends in \.gz, and models are"):
+        known_lda().save(tmp_path / "model.gz")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_safetensors_of_something_else(tmp_path):
     save_file({"weight": np.zeros(3)}, tmp_path / "a")
     with pytest.raises(errors.FileFormatError, match="safetensors file, but not"):

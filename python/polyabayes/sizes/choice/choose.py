@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.state_folder import StateFolder, refuse_other
 from polyabayes._support.storage import read_arrays, write_arrays
-from polyabayes.allocation import AllocationModel, posterior_over_models
+from polyabayes.allocation import AllocationModel
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import (
     EdgeWarning,
@@ -28,12 +27,14 @@ from polyabayes.exceptions import (
     InvalidTypeError,
 )
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
-from polyabayes.models.fitting import fingerprint
+from polyabayes.models.fitting import LONG_START, fingerprint
 from polyabayes.scale.executors import Workers, check_executor, sharing
 from polyabayes.sizes.choice import grid
 from polyabayes.sizes.choice.cost import ChoiceCost, measured_cost
+from polyabayes.sizes.choice.evidence import by_evidence, cost_by_evidence
 from polyabayes.sizes.choice.fits import (
     MATCHED_WORDS,
+    STARTS,
     FoldFit,
     fit_and_score,
     is_fit,
@@ -41,7 +42,7 @@ from polyabayes.sizes.choice.fits import (
     write_fit,
 )
 from polyabayes.sizes.choice.race import Race
-from polyabayes.sizes.choice.result import SizeChoice, choice_by_evidence, choice_by_fits
+from polyabayes.sizes.choice.result import SizeChoice, choice_by_fits
 
 __all__ = ["choice_cost", "choose_n_components"]
 
@@ -50,8 +51,10 @@ _CRITERIA = ("held-out", "evidence")
 _HOPELESS = 1e-4
 # Sizes that may be the best by more than this probability have the grid refined around them.
 _CLOSE = 0.16
-# Neighbours within this ratio are not told apart: a tenth of the size either way.
+# Neighbours within this ratio are near enough: a tenth of the size either way.
 _RATIO = 1.21
+# The same beside the best size and the smallest that may be as good.
+_FINE_RATIO = 1.1
 _MOST_SIZE = 2**16 - 1
 # One fit may end in a poor mode: neighbours of the leader are dropped by several fits only.
 _FOLDS_OF_NEIGHBOURS = 3
@@ -65,6 +68,7 @@ def choose_n_components(
     criterion: str = "held-out",
     n_folds: int = 5,
     max_fits: int = 200,
+    concentrations: Any = None,
     random_state: RandomState = None,
     executor: Executor | None = None,
     checkpoint: Any = None,
@@ -77,10 +81,13 @@ def choose_n_components(
     that fold, the same documents for all sizes. Sizes are compared by paired differences, whose
     errors hold for new documents and new fits; a size that is clearly behind is dropped after the
     folds that show it. Without `sizes` they come from a geometric grid, which is widened while
-    its edge may be the best and refined around the best, until neighbours differ by a fifth.
+    its edge may be the best and refined around the best, until neighbours differ by a fifth, and
+    by a tenth beside the best and the smallest equally good one. Fits begin with longer starts than
+    those of ``fit``, and the best of two (`n_init`, if that is more), which seldom merge topics.
 
     By evidence: allocation models whose parameters are integrated out, compared by their
-    posterior probabilities.
+    posterior probabilities. These answer for the prior as it is given: where you do not know the
+    concentration, let `concentrations` average over it.
 
     Parameters
     ----------
@@ -94,13 +101,20 @@ def choose_n_components(
         by held-out likelihood only.
     criterion : {"held-out", "evidence"}, default="held-out"
         Always ``"evidence"`` for an AllocationModel. For LDA it is the evidence of the allocation
-        model word <- topic -> doc at `concentration` 1 unless given, which has other priors.
+        model word <- topic -> doc, which has other priors, of concentration 1 or `concentrations`.
     n_folds : int, default=5
         Folds of the documents.
     max_fits : int, default=200
         Fits after which the choice ends with what is known. A run by held-out likelihood takes
         `n_folds` fits a size, less those of dropped sizes: about 30 to 60 by default. What they
         will take is told by :func:`choice_cost` before they start.
+    concentrations : None, "auto", iterable of float or mapping of float to float, default=None
+        By evidence: the concentrations that the evidence of a size is the mean over; with a
+        mapping, weighed by these prior weights. None: that of the model alone. ``"auto"``: powers
+        of 2 with equal weights, from 1/4 to a Dirichlet parameter of 4 in each cell of the largest
+        table; every size looks at those around its best one, until the evidence is 10 nats below
+        it and two errors more, so that a size takes some 4 to 7 evidences in place of one. Unless
+        the model has a `rate`, evidences are then given the total of the data.
     random_state : None, int, RandomState, Generator or SeedSequence
         Equal seeds give equal choices, for any executor and any number of threads.
     executor : concurrent.futures.Executor, optional
@@ -122,12 +136,15 @@ def choose_n_components(
     Warns
     -----
     EdgeWarning
-        If the best size is the smallest or largest of those given.
+        If the best size is the smallest or largest of those given, or its best concentration.
+    UnreliableErrorWarning
+        If errors of evidences are not to be trusted: one warning, which tells how many.
 
     Raises
     ------
     Interrupted
-        A KeyboardInterrupt whose ``partial`` is the choice among the fits done, if any.
+        A KeyboardInterrupt whose ``partial`` is the choice among the fits or evidences done, if
+        any.
     InvalidArgumentError, InvalidTypeError
         If an argument is bad; before any work.
 
@@ -145,11 +162,19 @@ def choose_n_components(
     >>> choice = pb.choose_n_components(lda, corpus, [1, 3, 9], n_folds=2, random_state=0)
     >>> choice.best
     3
+
+    >>> ranks = pb.choose_n_components(
+    ...     pb.AllocationModel.nmf(None), [[4, 3, 0], [0, 0, 3]], [1, 2], concentrations="auto"
+    ... )
+    >>> ranks.best, round(ranks.probabilities[2], 3)
+    (2, 0.711)
     """
     checks.choice("criterion", criterion, _CRITERIA)
     if isinstance(model, AllocationModel) or criterion == "evidence":
         options |= {"executor": executor, "checkpoint": checkpoint, "progress": progress}
-        return _by_evidence(model, data, sizes, random_state, options)
+        return _by_evidence(model, data, sizes, concentrations, random_state, options)
+    if concentrations is not None:
+        raise InvalidTypeError("concentrations are those of a choice by evidence")
     if options:
         raise InvalidTypeError(f"unknown options of held-out choice: {', '.join(options)}")
     corpus, given, n_folds = _checked(model, data, sizes, n_folds, max_fits)
@@ -167,21 +192,23 @@ def choice_cost(
     *,
     n_folds: int = 5,
     max_fits: int = 200,
+    concentrations: Any = None,
 ) -> ChoiceCost:
-    """Tell what a choice by held-out likelihood will take, before it starts.
+    """Tell what a choice will take, before it starts.
 
     Short fits of the smallest and the largest size are timed here, a few sweeps each and the
-    scores of 20 documents; print the result.
+    scores of 20 documents. Of an AllocationModel the evidences of its smallest and largest sizes
+    are, with the default options, which may take some minutes themselves. Print the result.
 
     Parameters
     ----------
-    model, data, sizes, n_folds, max_fits
+    model, data, sizes, n_folds, max_fits, concentrations
         As of :func:`choose_n_components`.
 
     Returns
     -------
     ChoiceCost
-        Number of fits, seconds of each at both ends, seconds of all one after another.
+        Number of fits or evidences, seconds of each at both ends, seconds of all one after another.
 
     Raises
     ------
@@ -196,6 +223,8 @@ def choice_cost(
     >>> cost.n_fits, cost.sizes
     (15, (2, 8))
     """
+    if isinstance(model, AllocationModel):
+        return cost_by_evidence(model, data, _ranges(model, sizes), concentrations)
     corpus, given, n_folds = _checked(model, data, sizes, n_folds, max_fits)
     return measured_cost(
         model,
@@ -280,6 +309,7 @@ class _Store:
             "data": fingerprint(plan.corpus),
             "n_folds": plan.n_folds,
             "random_state": plan.seed,
+            "starts": [STARTS, *LONG_START],
         }
         head = self._folder.make("choice.safetensors")
         if head.exists():
@@ -404,8 +434,15 @@ class _Chooser:
         tried = sorted(self.race.fits)
         best = self.race.best(self._alive())
         close = [size for size in self._alive() if self.race.behind(size, best) > _CLOSE]
-        found = grid.wider(tried, close, 1, most) + grid.finer(tried, close, best, _RATIO)
+        found = grid.wider(tried, close, 1, most) + self._finer(tried, close, best)
         return sorted(set(found) - set(tried))
+
+    @staticmethod
+    def _finer(tried: list[int], close: list[int], best: int) -> list[int]:
+        """Sizes between those tried: first everywhere, then beside those that may be chosen."""
+        found = grid.finer(tried, close, best, _RATIO)
+        chosen = {best, min(close, default=best)}
+        return found or grid.finer(tried, chosen, best, _FINE_RATIO)
 
     def _alive(self) -> list[int]:
         """Sizes with all folds that are not dropped."""
@@ -450,6 +487,7 @@ def _by_evidence(
     model: Any,
     data: Any,
     sizes: Any,
+    concentrations: Any,
     random_state: RandomState,
     options: Mapping[str, Any],
 ) -> SizeChoice:
@@ -459,6 +497,13 @@ def _by_evidence(
         raise InvalidTypeError(
             f"evidence is that of an AllocationModel or of LDA, got {model!r:.100}"
         )
+    return by_evidence(
+        model, data, _ranges(model, sizes), concentrations, random_state, dict(options)
+    )
+
+
+def _ranges(model: AllocationModel, sizes: Any) -> dict[str, list[int]]:
+    """Sizes to choose from, of every node whose size is not known."""
     hidden = [node for node, size in model.sizes.items() if size is None]
     if sizes is None or not hidden:
         raise InvalidArgumentError(
@@ -471,13 +516,4 @@ def _by_evidence(
             f"the unknown sizes are those of {', '.join(hidden)}; give a mapping of each of them "
             "to its sizes"
         )
-    ranges = [_checked_sizes(by_node[node]) for node in hidden]
-    configurations: Sequence[tuple[int, ...]] = list(product(*ranges))
-    models = {
-        repr(values[0] if len(hidden) == 1 else values): model.with_sizes(
-            **dict(zip(hidden, values, strict=True))
-        )
-        for values in configurations
-    }
-    posterior = posterior_over_models(models, data, random_state=random_state, **options)
-    return choice_by_evidence(posterior, dict(zip(models, configurations, strict=True)), ranges)
+    return {node: _checked_sizes(by_node[node]) for node in hidden}

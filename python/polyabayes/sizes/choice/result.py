@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 from scipy.optimize import linear_sum_assignment
 
 from polyabayes._support.frames import data_frame
@@ -16,8 +17,6 @@ from polyabayes.sizes.choice.race import Race
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from polyabayes.allocation import ModelPosterior
 
 __all__ = ["SizeChoice"]
 
@@ -48,6 +47,10 @@ class SizeChoice:
         What was compared.
     rows : list of dict
         One a size; see :meth:`to_frame`.
+    joint : list of dict
+        One a size and concentration, where the evidence is averaged over concentrations: ``size``,
+        ``concentration``, ``score`` (log evidence in nats), ``std_error`` and the posterior
+        ``probability`` of both. Empty otherwise.
 
     Examples
     --------
@@ -66,6 +69,16 @@ class SizeChoice:
     is_decided: bool
     criterion: str
     rows: list[dict[str, Any]]
+    joint: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def concentrations(self) -> dict[float, float]:
+        """Posterior probability of each concentration that was averaged over; empty otherwise."""
+        shares: dict[float, float] = {}
+        for row in sorted(self.joint, key=lambda row: row["concentration"]):
+            value = row["concentration"]
+            shares[value] = shares.get(value, 0.0) + row["probability"]
+        return shares
 
     @property
     def probabilities(self) -> dict[Size, float]:
@@ -81,7 +94,8 @@ class SizeChoice:
         the topics over folds (mean cosine of matched topics), ``coherence`` (NPMI),
         ``exclusivity``; the criteria of Griffiths 2004 (largest asked for), Cao 2009 (smallest),
         Arun 2010 (smallest), Deveaud 2014 (largest); ``seconds`` of the fits. By evidence:
-        ``score`` is the log evidence in nats, ``probability`` the posterior of the size.
+        ``score`` is the log evidence in nats, ``probability`` the posterior of the size; averaged
+        over concentrations, ``concentration`` is the most probable one at that size.
 
         Returns
         -------
@@ -124,10 +138,14 @@ class SizeChoice:
         ahead = "" if self.is_decided else " so far"
         edge = f", the {self.at_edge} of those tried" if self.at_edge else ""
         others = ", ".join(str(size) for size in self.equally_good)
-        return (
+        told = (
             f"best{ahead} by {self.criterion}: {self.best}{edge}; equally good: {others}; "
             f"recommended: {self.recommended}"
         )
+        if shares := self.concentrations:
+            value = max(shares, key=shares.__getitem__)
+            told += f"; concentration: {value:g} with probability {shares[value]:.2f}"
+        return told
 
     def __repr__(self) -> str:
         return f"<SizeChoice: {self}>"
@@ -186,30 +204,42 @@ def choice_by_fits(
     return SizeChoice(best, good, min(good), edge, ended, "held-out", rows)
 
 
+class Score(NamedTuple):
+    """Log evidence of a size and its standard error, in nats."""
+
+    value: float
+    std_error: float
+
+
 def choice_by_evidence(
-    posterior: ModelPosterior,
-    sizes: dict[str, tuple[int, ...]],
+    scores: dict[Size, Score],
+    joint: list[dict[str, Any]],
     ranges: list[list[int]],
+    ended: bool,
 ) -> SizeChoice:
-    """The choice among allocation models by their posterior."""
+    """The choice among sizes of allocation models by their posterior.
 
-    def size_of(name: str) -> Size:
-        return sizes[name][0] if len(ranges) == 1 else sizes[name]
-
-    rows = [
-        {
-            "size": size_of(name),
-            "score": posterior.evidences[name].value,
-            "std_error": posterior.evidences[name].std_error,
-            "probability": posterior.probabilities[name],
-        }
-        for name in sizes
+    Parameters
+    ----------
+    scores : dict of size to Score
+        Log evidences, averaged over concentrations.
+    joint : list of dict
+        Rows of ``size``, ``concentration``, ``score``, ``std_error`` and ``ln_joint``, the log
+        evidence and log prior of the concentration; empty where there is one concentration.
+    ranges : list of list of int
+        Sizes to choose from, of every unknown node.
+    ended : bool
+        Whether all sizes are done.
+    """
+    chances = special.softmax([score.value for score in scores.values()]).tolist()
+    rows: list[dict[str, Any]] = [
+        {"size": size, "score": score.value, "std_error": score.std_error, "probability": chance}
+        for (size, score), chance in zip(scores.items(), chances, strict=True)
     ]
-    best = size_of(posterior.best)
+    _add_concentrations(rows, joint)
+    best = max(scores, key=lambda size: scores[size].value)
     good = tuple(
-        size_of(name)
-        for name in sizes
-        if np.subtract(*posterior.log_odds(posterior.best, name)) <= _NO_EVIDENCE
+        size for size in scores if _odds_against(scores[size], scores[best]) <= _NO_EVIDENCE
     )
     smallest = min(good, key=lambda size: (int(np.prod(size)), size))
     values = best if isinstance(best, tuple) else (best,)
@@ -217,7 +247,26 @@ def choice_by_evidence(
     for value, tried in zip(values, ranges, strict=True):
         if len(tried) > 1 and value in (tried[0], tried[-1]) and value != 1:
             edge = "smallest" if value == tried[0] else "largest"
-    return SizeChoice(best, good, smallest, edge, True, "evidence", rows)
+    return SizeChoice(best, good, smallest, edge, ended, "evidence", rows, joint)
+
+
+def _odds_against(score: Score, best: Score) -> float:
+    """Log odds against a size, less their standard error."""
+    if score is best:
+        return 0.0
+    return best.value - score.value - float(np.hypot(best.std_error, score.std_error))
+
+
+def _add_concentrations(rows: list[dict[str, Any]], joint: list[dict[str, Any]]) -> None:
+    """Posterior probabilities of the joint rows, and the best concentration of every size."""
+    if not joint:
+        return
+    shares = special.softmax([row.pop("ln_joint") for row in joint]).tolist()
+    for row, share in zip(joint, shares, strict=True):
+        row["probability"] = share
+    for row in rows:
+        of_size = [other for other in joint if other["size"] == row["size"]]
+        row["concentration"] = max(of_size, key=lambda one: one["probability"])["concentration"]
 
 
 def _means(figures: list[NDArray[np.float64]]) -> list[float]:

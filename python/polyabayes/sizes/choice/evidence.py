@@ -1,0 +1,335 @@
+"""Sizes of allocation models by evidence, at one concentration or averaged over several."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Iterable, Mapping
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from polyabayes._support import checks
+from polyabayes._support.files import checked_path
+from polyabayes._support.random import RandomState, draw_seed
+from polyabayes.allocation import AllocationModel, Evidence
+from polyabayes.allocation.observed_cells import lay_out_observed
+from polyabayes.allocation.options import METHODS
+from polyabayes.exceptions import (
+    EdgeWarning,
+    Interrupted,
+    InvalidArgumentError,
+    InvalidTypeError,
+    UnreliableErrorWarning,
+    argument,
+)
+from polyabayes.sizes.choice.cost import ChoiceCost
+from polyabayes.sizes.choice.result import Score, SizeChoice, choice_by_evidence
+
+AUTO = "auto"
+# "auto" averages over powers of 2 from this one.
+_LEAST_POWER = -2
+# Dirichlet parameter of a cell of the largest table at the end of "auto": four tokens a cell.
+_MOST_A_CELL = 4.0
+# "auto" walks out from the best concentration until an evidence is exp of that below it.
+_NEGLIGIBLE = 10.0
+# Concentrations that a size looks at by "auto", about.
+_WALKED = 6
+# Standard errors of a difference that "auto" doubts it by.
+_DOUBT = 2.0
+
+Sizes = tuple[int, ...]
+
+
+class Concentrations(NamedTuple):
+    """Concentrations and their prior.
+
+    Attributes
+    ----------
+    values : tuple of float
+        Increasing.
+    ln_weights : ndarray of shape (n_values,)
+        ln of the prior probabilities, which sum to 1.
+    is_walked : bool
+        Whether values beyond those that matter are left out.
+    """
+
+    values: tuple[float, ...]
+    ln_weights: NDArray[np.float64]
+    is_walked: bool = False
+
+    @classmethod
+    def of(cls, given: Any, model: AllocationModel, n_cells: int) -> Concentrations:
+        """The argument `concentrations`, checked.
+
+        Parameters
+        ----------
+        given
+            None is the concentration of the model.
+        model : AllocationModel
+            The model.
+        n_cells : int
+            Cells of the largest table, at the largest sizes.
+        """
+        if given is None:
+            return cls((model.concentration,), np.zeros(1))
+        if model.prior != "bdeu":
+            raise InvalidArgumentError(
+                "concentrations are those of tables with prior='bdeu', and the model has "
+                f"prior={model.prior!r}"
+            )
+        if isinstance(given, str):
+            checks.choice("concentrations", given, (AUTO,))
+            most = math.ceil(math.log2(_MOST_A_CELL * n_cells))
+            values = tuple(2.0**power for power in range(_LEAST_POWER, most + 1))
+            return cls(values, np.full(len(values), -np.log(len(values))), is_walked=True)
+        if not isinstance(given, Iterable):
+            raise InvalidTypeError(
+                "concentrations must be None, 'auto', numbers, or a mapping of numbers to their "
+                f"prior weights, got {given!r:.100}"
+            )
+        pairs = given.items() if isinstance(given, Mapping) else ((value, 1.0) for value in given)
+        weights = {
+            checks.positive_number("concentrations", value): checks.positive_number(
+                f"concentrations[{value!r}]", weight
+            )
+            for value, weight in pairs
+        }
+        if not weights:
+            raise InvalidArgumentError("concentrations is empty; give at least one, or None")
+        values = tuple(sorted(weights))
+        logs = np.log([weights[value] for value in values])
+        return cls(values, logs - special.logsumexp(logs))
+
+    @property
+    def is_averaged(self) -> bool:
+        """Whether there is more than one."""
+        return len(self.values) > 1
+
+    @property
+    def n_expected(self) -> int:
+        """Evidences that a size takes, about, where values are walked."""
+        return min(_WALKED, len(self.values)) if self.is_walked else len(self.values)
+
+    def nearest(self, value: float) -> int:
+        """Index of the concentration that is nearest by ratio."""
+        return int(np.argmin(np.abs(np.log(self.values) - np.log(value))))
+
+
+def by_evidence(
+    model: AllocationModel,
+    data: Any,
+    sizes: Mapping[str, list[int]],
+    concentrations: Any,
+    random_state: RandomState,
+    options: dict[str, Any],
+) -> SizeChoice:
+    """The choice among all combinations of sizes.
+
+    Parameters
+    ----------
+    model : AllocationModel
+        With nodes whose size is not known.
+    data
+        As for :meth:`AllocationModel.log_evidence`.
+    sizes : mapping of str to list of int
+        Those to choose from, of every unknown node.
+    concentrations
+        As for :func:`choose_n_components`.
+    random_state
+        Every evidence has a seed of its own, keyed by its sizes and its concentration.
+    options : dict
+        Further options of :meth:`AllocationModel.log_evidence`.
+    """
+    found, start = _prepared(model, data, sizes, concentrations, random_state, options)
+    combinations = list(product(*sizes.values()))
+    try:
+        for values in combinations:
+            found.of_sizes(dict(zip(sizes, values, strict=True)), start)
+            start = found.best_concentration(values)
+    except KeyboardInterrupt:
+        partial = found.choice([*sizes.values()], ended=False) if found.table else None
+        done = f"{len(found.table)} of {len(combinations)} sizes are done"
+        raise Interrupted(done, partial) from None
+    found.warn()
+    return found.choice([*sizes.values()], ended=True)
+
+
+def cost_by_evidence(
+    model: AllocationModel, data: Any, sizes: Mapping[str, list[int]], concentrations: Any
+) -> ChoiceCost:
+    """Time the evidences of the smallest and the largest sizes, and tell what all will take.
+
+    Parameters
+    ----------
+    model, data, sizes, concentrations
+        As for :func:`by_evidence`.
+    """
+    found, start = _prepared(model, data, sizes, concentrations, 0, {})
+    ends = []
+    for end in (0, -1):
+        began = time.perf_counter()
+        found.evidence({node: values[end] for node, values in sizes.items()}, start)
+        ends.append(time.perf_counter() - began)
+    n_sizes = math.prod(map(len, sizes.values()))
+    low, high = (math.prod(values[end] for values in sizes.values()) for end in (0, -1))
+    n_fits = n_sizes * found.concentrations.n_expected
+    return ChoiceCost(n_fits, (low, high), (ends[0], ends[1]), n_fits * sum(ends) / 2, "evidence")
+
+
+def _prepared(
+    model: AllocationModel,
+    data: Any,
+    sizes: Mapping[str, list[int]],
+    concentrations: Any,
+    random_state: RandomState,
+    options: dict[str, Any],
+) -> tuple[_Evidences, int]:
+    """The evidences to come, and the concentration to begin with; bad arguments are refused."""
+    method = checks.choice("method", options.get("method", "auto"), tuple(METHODS))
+    if METHODS[method].is_lower_bound:
+        raise InvalidArgumentError(
+            f"method {method!r} gives a bound, which tells no odds; take "
+            f"{argument('method', 'tempered')} or {argument('method', 'smc')}"
+        )
+    chosen = Concentrations.of(concentrations, model, _largest_table(model, data, sizes, options))
+    if chosen.is_averaged and model.rate is None:
+        # The default rate follows the data: P(T) would speak for large concentrations.
+        options.setdefault("given_total", True)
+    found = _Evidences(model, data, chosen, draw_seed(random_state), options)
+    return found, chosen.nearest(model.concentration)
+
+
+def _largest_table(
+    model: AllocationModel, data: Any, sizes: Mapping[str, list[int]], options: Mapping[str, Any]
+) -> int:
+    """Cells of the largest conditional table at the largest sizes."""
+    largest = model.with_sizes(**{node: values[-1] for node, values in sizes.items()})
+    order = options.get("elimination_order")
+    layout, _ = lay_out_observed(largest, data, options.get("observed"), order)
+    return max(math.prod(layout.shape(node)) for node in layout.sizes)
+
+
+class _Evidences:
+    """Evidences by sizes and concentration."""
+
+    def __init__(
+        self,
+        model: AllocationModel,
+        data: Any,
+        concentrations: Concentrations,
+        seed: int,
+        options: dict[str, Any],
+    ) -> None:
+        self._model, self._data, self._seed, self._options = model, data, seed, options
+        self.concentrations = concentrations
+        self.table: dict[Sizes, dict[int, Evidence]] = {}
+
+    def of_sizes(self, sizes: dict[str, int], start: int) -> None:
+        """All evidences of one combination of sizes; "auto" walks up and down from `start`."""
+        n_values = len(self.concentrations.values)
+        found: dict[int, Evidence] = {}
+        if not self.concentrations.is_walked:
+            found = {index: self.evidence(sizes, index) for index in range(n_values)}
+        else:
+            found[start] = self.evidence(sizes, start)
+            for step, end in ((1, n_values), (-1, -1)):
+                for index in range(start + step, end, step):
+                    if _is_negligible(found[index - step], found.values()):
+                        break
+                    found[index] = self.evidence(sizes, index)
+        self.table[tuple(sizes.values())] = found
+
+    def best_concentration(self, values: Sizes) -> int:
+        """Index of the most probable concentration of a combination that is done."""
+        found = self.table[values]
+        return max(found, key=lambda index: self._ln_joint(found, index))
+
+    def warn(self) -> None:
+        """Warn once of all evidences that cannot be trusted."""
+        doubts = [
+            f"size {_named(values)}{self._at(index)}: {evidence.doubt}"
+            for values, found in self.table.items()
+            for index, evidence in found.items()
+            if evidence.doubt
+        ]
+        if doubts:
+            n_more = len(doubts) - 1
+            more = f"; and {n_more} more of the evidences are in doubt" if n_more else ""
+            warnings.warn(doubts[0] + more, UnreliableErrorWarning, stacklevel=5)
+        best = max(self.table, key=lambda values: self._score(self.table[values]).value)
+        index, given = self.best_concentration(best), self.concentrations.values
+        is_given = self.concentrations.is_averaged and not self.concentrations.is_walked
+        if is_given and index in (0, len(given) - 1):
+            warnings.warn(
+                f"the most probable concentration of size {_named(best)}, {given[index]:g}, is the "
+                f"{'smallest' if index == 0 else 'largest'} of those given: others beyond may be "
+                "more probable, and change the choice",
+                EdgeWarning,
+                stacklevel=5,
+            )
+
+    def choice(self, ranges: list[list[int]], *, ended: bool) -> SizeChoice:
+        """The choice among the combinations that are done."""
+        joint = [
+            {
+                "size": _named(values),
+                "concentration": self.concentrations.values[index],
+                "score": found[index].value,
+                "std_error": found[index].std_error,
+                "ln_joint": self._ln_joint(found, index),
+            }
+            for values, found in self.table.items()
+            for index in sorted(found)
+        ]
+        scores = {_named(values): self._score(found) for values, found in self.table.items()}
+        return choice_by_evidence(
+            scores, joint if self.concentrations.is_averaged else [], ranges, ended
+        )
+
+    def evidence(self, sizes: dict[str, int], index: int) -> Evidence:
+        """The evidence of sizes at a concentration, by its index."""
+        concentration = self.concentrations.values[index]
+        model = self._model.with_sizes(**sizes)
+        model.concentration = concentration
+        # The bits of a concentration, so that its seed does not hang on which others there are.
+        bits = int(np.float64(concentration).view(np.uint64))
+        seed = np.random.SeedSequence([self._seed % 2**63, *sizes.values(), bits])
+        options = dict(self._options)
+        if options.get("checkpoint") is not None:
+            name = f"size-{'-'.join(map(str, sizes.values()))}-concentration-{concentration!r}"
+            options["checkpoint"] = checked_path(options["checkpoint"], "checkpoint") / name
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnreliableErrorWarning)
+            return model.log_evidence(self._data, random_state=seed, **options)
+
+    def _ln_joint(self, found: dict[int, Evidence], index: int) -> float:
+        return found[index].value + float(self.concentrations.ln_weights[index])
+
+    def _score(self, found: dict[int, Evidence]) -> Score:
+        """Log mean evidence over concentrations; errors by their shares of it."""
+        terms = np.array([self._ln_joint(found, index) for index in found])
+        errors = np.array([evidence.std_error for evidence in found.values()])
+        error = float(np.sqrt(((special.softmax(terms) * errors) ** 2).sum()))
+        return Score(float(special.logsumexp(terms)), error)
+
+    def _at(self, index: int) -> str:
+        if not self.concentrations.is_averaged:
+            return ""
+        return f", concentration {self.concentrations.values[index]:g}"
+
+
+def _is_negligible(evidence: Evidence, others: Iterable[Evidence]) -> bool:
+    """Whether an evidence is far below the largest, beyond the errors of both."""
+    top = max(others, key=lambda other: other.value)
+    error = np.nan_to_num(np.hypot(evidence.std_error, top.std_error), nan=0.0)
+    return bool(top.value - evidence.value > _NEGLIGIBLE + _DOUBT * error)
+
+
+def _named(values: Sizes) -> int | Sizes:
+    """Sizes as users read them: a number where one node is unknown."""
+    return values[0] if len(values) == 1 else values

@@ -1,0 +1,228 @@
+"""Sizes by evidence averaged over concentrations: against the sum over all allocations."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.special import gammaln, logsumexp, softmax
+
+import polyabayes as pb
+import polyabayes.exceptions as errors
+from polyabayes.sizes.choice import evidence
+
+# So few tokens tell concentrations little: the best may be the first or the last.
+pytestmark = pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
+
+TABLE = np.array([[3, 0, 1], [0, 2, 1]])
+NMF = pb.AllocationModel.nmf(None)
+SIZES, VALUES = [1, 2, 3], [0.5, 4.0, 32.0]
+
+
+def dirichlet_multinomial(counts, alpha):
+    """ln p of tokens, columns apart, each under a symmetric Dirichlet prior."""
+    n_cells = counts.shape[0]
+    whole = gammaln(n_cells * alpha) - gammaln(counts.sum(axis=0) + n_cells * alpha)
+    return float((gammaln(counts + alpha) - gammaln(alpha)).sum() + whole.sum())
+
+
+def enumerated(table, size, concentration):
+    """ln p(table | total) by the sum over the topics of all tokens."""
+    tokens = np.repeat(np.argwhere(table >= 0), table.ravel(), axis=0)
+    coefficient = gammaln(len(tokens) + 1) - gammaln(table + 1).sum()
+    terms = []
+    for topics in product(range(size), repeat=len(tokens)):
+        sides = [np.zeros((n, size)) for n in table.shape]
+        for cell, topic in zip(tokens, topics, strict=True):
+            for side, level in zip(sides, cell, strict=True):
+                side[level, topic] += 1
+        own = dirichlet_multinomial(sides[0].sum(axis=0)[:, None], concentration / size)
+        terms.append(
+            own + sum(dirichlet_multinomial(s, concentration / (size * len(s))) for s in sides)
+        )
+    return coefficient + logsumexp(terms)
+
+
+@pytest.fixture(scope="module")
+def exact():
+    """ln p(table | total) of all sizes and concentrations."""
+    return np.array([[enumerated(TABLE, size, a) for a in VALUES] for size in SIZES])
+
+
+def choose(**options):
+    return pb.choose_n_components(NMF, TABLE, SIZES, random_state=0, **options)
+
+
+def test_the_average_is_that_of_all_allocations(exact):
+    found = choose(concentrations=VALUES)
+    scores = logsumexp(exact, axis=1) - np.log(3)
+    np.testing.assert_allclose([row["score"] for row in found.rows], scores, atol=1e-9)
+    np.testing.assert_allclose([*found.probabilities.values()], softmax(scores), atol=1e-9)
+    np.testing.assert_allclose([row["score"] for row in found.joint], exact.ravel(), atol=1e-9)
+    joint = softmax(exact)
+    np.testing.assert_allclose(
+        [row["probability"] for row in found.joint], joint.ravel(), atol=1e-9
+    )
+    assert [*found.concentrations] == VALUES
+    np.testing.assert_allclose([*found.concentrations.values()], joint.sum(axis=0), atol=1e-9)
+    likeliest = [VALUES[index] for index in exact.argmax(axis=1)]
+    assert found.to_frame()["concentration"].tolist() == likeliest
+    assert "; concentration: " in str(found)
+
+
+def test_prior_weights_of_concentrations_weigh(exact):
+    found = choose(concentrations={32.0: 1, 0.5: 6, 4.0: 3})
+    scores = logsumexp(exact + np.log([0.6, 0.3, 0.1]), axis=1)
+    np.testing.assert_allclose([row["score"] for row in found.rows], scores, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["smc", "tempered"])
+def test_errors_of_sampled_evidences_are_carried(exact, method):
+    found = choose(concentrations=VALUES, method=method, n_replicates=8)
+    scores = logsumexp(exact, axis=1) - np.log(3)
+    for row, score in zip(found.rows[1:], scores[1:], strict=True):
+        assert 0 < row["std_error"] < 0.1
+        assert abs(row["score"] - score) < 4 * row["std_error"]
+    # Errors of a mean are at most those of its largest part.
+    largest = max(row["std_error"] for row in found.joint if row["size"] == 3)
+    assert found.rows[2]["std_error"] < largest
+
+
+def test_the_concentration_of_the_model_is_kept_by_default(exact):
+    model = pb.AllocationModel.nmf(None, concentration=4.0)
+    found = pb.choose_n_components(model, TABLE, SIZES, given_total=True, random_state=0)
+    np.testing.assert_allclose([row["score"] for row in found.rows], exact[:, 1], atol=1e-9)
+    assert found.joint == []
+    assert found.concentrations == {}
+    assert "concentration" not in found.to_frame()
+    single = model.with_sizes(topic=2).log_evidence(TABLE)
+    assert pb.choose_n_components(model, TABLE, [2]).rows[0]["score"] == single.value
+
+
+def test_a_rate_of_the_model_weighs_the_total():
+    model = pb.AllocationModel.nmf(None, rate=0.5)
+    found = pb.choose_n_components(model, TABLE, [2], concentrations=VALUES)
+    for row in found.joint:
+        one = pb.AllocationModel.nmf(2, concentration=row["concentration"], rate=0.5)
+        assert row["score"] == one.log_evidence(TABLE).value
+
+
+def test_auto_leaves_out_what_does_not_matter():
+    """Its grid is that of the largest table; the values that it leaves out weigh nothing."""
+    table = np.kron(np.eye(2, dtype=np.int64), np.full((3, 3), 12))
+    model = pb.AllocationModel.nmf(None)
+    options = {"random_state": 0, "method": "tempered", "target_std_error": 0.3}
+    found = pb.choose_n_components(model, table, [1, 2], concentrations="auto", **options)
+    # 6 rows, 2 topics: 12 cells, so that 48 is below the largest power of 2.
+    grid = [2.0**power for power in range(-2, 7)]
+    whole = pb.choose_n_components(model, table, [1, 2], concentrations=grid, **options)
+    assert len(found.joint) < len(whole.joint)
+    kept = {(row["size"], row["concentration"]): row["score"] for row in found.joint}
+    full = {(row["size"], row["concentration"]): row["score"] for row in whole.joint}
+    assert all(full[key] == score for key, score in kept.items())
+    assert found.best == 2
+    for one, other in zip(found.rows, whole.rows, strict=True):
+        assert one["score"] == pytest.approx(other["score"], abs=1e-3)
+
+
+def test_the_concentration_keeps_the_rank_from_growing():
+    """A tensor of rank 2 whose factors are dense: a concentration of 1 takes it for more."""
+    rng = np.random.default_rng(3)
+    factors = [rng.dirichlet(np.full(n, 2.0), 2) for n in (8, 6)]
+    table = rng.multinomial(600, np.einsum("zi,zj->ij", *factors).ravel() / 2).reshape(8, 6)
+    found = pb.choose_n_components(
+        NMF, table, [1, 2, 3, 4], concentrations="auto", random_state=0, target_std_error=1.0
+    )
+    assert found.recommended <= 2
+    assert max(found.concentrations, key=found.concentrations.__getitem__) > 4
+
+
+def test_evidences_are_resumed_and_seeds_belong_to_sizes_and_concentrations(tmp_path, monkeypatch):
+    options = {"concentrations": [4.0, 16.0, 64.0], "method": "tempered"}
+    plain = choose(**options)
+    log_evidence, done = pb.AllocationModel.log_evidence, []
+
+    def stopped(model, *arguments, **given):
+        if len(done) == 4:
+            raise KeyboardInterrupt
+        done.append((model.sizes["topic"], model.concentration))
+        return log_evidence(model, *arguments, **given)
+
+    monkeypatch.setattr(pb.AllocationModel, "log_evidence", stopped)
+    with pytest.raises(errors.Interrupted, match="1 of 3 sizes are done") as stop:
+        choose(**options, checkpoint=tmp_path)
+    partial = stop.value.partial
+    assert not partial.is_decided
+    assert [row["size"] for row in partial.rows] == [1]
+    assert partial.rows[0]["score"] == plain.rows[0]["score"]
+    monkeypatch.setattr(pb.AllocationModel, "log_evidence", log_evidence)
+    assert len(list(tmp_path.iterdir())) == 4
+    resumed = choose(**options, checkpoint=tmp_path)
+    assert resumed.to_frame().equals(plain.to_frame())
+    assert len(list(tmp_path.iterdir())) == 9
+    alone = pb.choose_n_components(
+        NMF, TABLE, [3], random_state=0, concentrations=[16.0, 64.0], method="tempered"
+    )
+    assert [row["score"] for row in alone.joint] == [row["score"] for row in plain.joint[-2:]]
+
+
+def test_the_edge_of_given_concentrations_is_said():
+    with pytest.warns(errors.EdgeWarning, match="concentration of size 2, 0.25, is the largest"):
+        pb.choose_n_components(NMF, TABLE, [1, 2], concentrations=[0.125, 0.25])
+
+
+def test_doubts_are_told_once():
+    with pytest.warns(errors.UnreliableErrorWarning) as told:
+        pb.choose_n_components(
+            NMF, TABLE, [2, 3], concentrations=VALUES, method="smc", n_particles=16, n_replicates=1
+        )
+    assert len([one for one in told if one.category is errors.UnreliableErrorWarning]) == 1
+    assert "size 2, concentration 0.5: one replicate" in str(told[0].message)
+    assert "and 5 more of the evidences are in doubt" in str(told[0].message)
+    assert told[0].filename == __file__
+
+
+def test_bad_concentrations_are_refused(monkeypatch):
+    monkeypatch.setattr(pb.AllocationModel, "log_evidence", None)
+    for error, message, given in (
+        (errors.InvalidArgumentError, "must be positive", [1.0, 0.0]),
+        (errors.InvalidArgumentError, "concentrations is empty", []),
+        (errors.InvalidArgumentError, "must be one of 'auto'", "grid"),
+        (errors.InvalidTypeError, "must be None, 'auto', numbers", 3.0),
+        (errors.InvalidArgumentError, "must be positive", {1.0: -1.0}),
+    ):
+        with pytest.raises(error, match=message):
+            choose(concentrations=given)
+    flat = pb.AllocationModel.nmf(None, prior="flat")
+    with pytest.raises(errors.InvalidArgumentError, match="those of tables with prior='bdeu'"):
+        pb.choose_n_components(flat, TABLE, [1], concentrations="auto")
+    with pytest.raises(errors.InvalidArgumentError, match="gives a bound, which tells no odds"):
+        choose(method="vb")
+    with pytest.raises(errors.InvalidTypeError, match="those of a choice by evidence"):
+        pb.choose_n_components(pb.LatentDirichletAllocation(), TABLE, concentrations="auto")
+
+
+def test_the_cost_counts_concentrations(monkeypatch):
+    class Clock:
+        now = 0.0
+
+        def perf_counter(self):
+            self.now += 1.5
+            return self.now
+
+    monkeypatch.setattr(evidence, "time", Clock())
+    told = pb.choice_cost(NMF, TABLE, SIZES, concentrations=VALUES)
+    assert (told.n_fits, told.sizes, told.seconds_per_fit) == (9, (1, 3), (1.5, 1.5))
+    assert str(told) == (
+        "about 9 evidences, 1.5 s each with size 1 and 1.5 s with 3: some 14 s one after another"
+    )
+    assert pb.choice_cost(NMF, TABLE, SIZES, concentrations="auto").n_fits == 18
+    assert pb.choice_cost(NMF, TABLE, SIZES).n_fits == 3
+
+
+def test_the_picture_shows_concentrations():
+    figure = pb.plotting.plot_choice(choose(concentrations=VALUES))
+    labels = [[tick.get_text() for tick in ax.get_xticklabels()] for ax in figure.axes]
+    assert labels == [["1", "2", "3"], ["0.5", "4", "32"]]
+    assert len(pb.plotting.plot_choice(choose()).axes) == 1
