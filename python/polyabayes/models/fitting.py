@@ -32,9 +32,6 @@ _CHECKPOINT = "checkpoint.safetensors"
 # Sweeps with more topics than asked for, which are then merged: in 20 of 20 starts on simulated
 # documents every topic was found.
 START_SWEEPS = 20
-# Share of the burn-in that they are at most: with the burn-in that is the default, training takes
-# 1.3 times the time at most.
-_START_SHARE = 0.4
 
 # Tokens counted in one go: bounds the memory of counting.
 _TOKENS_AT_ONCE = 2**20
@@ -53,9 +50,30 @@ class Schedule(NamedTuple):
     n_jobs: int
 
 
-def start_sweeps(burn_in: int) -> int:
-    """Sweeps of the start of a run."""
-    return min(START_SWEEPS, int(_START_SHARE * burn_in))
+class StartLength(NamedTuple):
+    """How long a run begins with more topics than asked for.
+
+    Attributes
+    ----------
+    most : int
+        Sweeps at most.
+    share : float
+        Share of the burn-in that they are at most.
+    """
+
+    most: int
+    share: float
+
+    def n_sweeps(self, burn_in: int) -> int:
+        """Sweeps of the start of a run."""
+        return min(self.most, int(self.share * burn_in))
+
+
+# With the burn-in that is the default, training takes 1.3 times the time at most.
+USUAL_START = StartLength(START_SWEEPS, 0.4)
+# Of 50 topics, the usual start merges two to seven with others, this one none or two, and 54 topics
+# hold all 50.
+LONG_START = StartLength(60, 0.6)
 
 
 class Checkpoint:
