@@ -31,14 +31,15 @@ from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models import sharded
 from polyabayes.models.fitted_model import FittedModel
 from polyabayes.models.fitting import (
+    USUAL_START,
     Checkpoint,
     EvaluationSchedule,
     LastState,
     Schedule,
+    StartLength,
     all_or_nothing,
     fingerprint,
     run,
-    start_sweeps,
     topic_word_counts,
 )
 from polyabayes.models.latent_draws import VARIABLES, TokenTopics, check_variables
@@ -91,6 +92,8 @@ class TopicModel(FittedModel):
 
     # Every subclass by its name, for the files of models.
     classes: ClassVar[dict[str, type[TopicModel]]] = {}
+    # Replaced on a model by those who need starts that last longer.
+    _start_length: StartLength = USUAL_START
 
     max_iter: int
     burn_in: int | None
@@ -524,7 +527,7 @@ class TopicModel(FittedModel):
             burn_in=burn_in,
             warm_up=min(_WARM_UP, burn_in // 2),
             thin=checks.whole_number("thin", self.thin, 1, _MOST_SWEEPS),
-            start_sweeps=start_sweeps(burn_in),
+            start_sweeps=self._start_length.n_sweeps(burn_in),
             n_init=checks.whole_number("n_init", self.n_init, 1, _MOST_SWEEPS),
             seed=draw_seed(self.random_state),
             n_jobs=checks.n_threads(self.n_jobs),

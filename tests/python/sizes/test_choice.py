@@ -8,12 +8,14 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln
+from sklearn.base import clone
 
 import polyabayes as pb
 import polyabayes.exceptions as errors
 from polyabayes._support.storage import read_arrays, write_arrays
-from polyabayes.sizes.choice import cost, criteria, grid
+from polyabayes.sizes.choice import choose, cost, criteria, fits, grid
 from polyabayes.sizes.choice.fits import FoldFit, fit_and_score
 from polyabayes.sizes.choice.race import Race
 
@@ -77,8 +79,6 @@ def test_processes_give_the_same_bits(corpus, choice):
 
 
 def test_a_killed_choice_goes_on(corpus, choice, tmp_path, monkeypatch):
-    from polyabayes.sizes.choice import choose
-
     plain, done = choose.fit_and_score, []
 
     def stopped_after_four(*arguments):
@@ -213,6 +213,48 @@ def test_the_grid_widens_and_refines():
     assert grid.finer([2, 4, 8, 16], {2, 4, 8}, 8, 1.2) == [3, 6, 11]
     # The recommended size is the smallest close one: below it a smaller one may be as good.
     assert grid.finer([2, 4, 8, 16], {8, 16}, 16, 1.2) == [6, 11]
+
+
+def test_the_grid_is_finest_beside_what_may_be_chosen():
+    finer = choose._Chooser._finer
+    assert finer([16, 19, 23, 32], [23], 23) == [21, 27]
+    assert finer([16, 19, 21, 23, 27, 32], [21, 23], 21) == [20]
+    assert finer([19, 20, 21, 23, 27, 32], [21, 23], 21) == []
+    # Below the smallest that is as good, but not between others.
+    assert finer([40, 48, 58, 70, 84], [58, 70, 84], 84) == [53, 77]
+
+
+def test_fits_begin_with_long_starts(corpus, monkeypatch):
+    trained = []
+    plain = fits.fit_and_look
+    monkeypatch.setattr(fits, "fit_and_look", lambda *a: trained.append(a[0]) or plain(*a))
+    model = pb.LatentDirichletAllocation(n_jobs=1)
+    for given in (model, clone(model).set_params(n_init=3, max_iter=40)):
+        fit_and_score(given, corpus, np.arange(150) < 50, 3, 0, 1)
+    lengths = [(one._schedule().start_sweeps, one.n_init) for one in trained]
+    assert lengths == [(60, 2), (12, 3)]
+    # The model that was given, and others, begin as ever.
+    assert (model._schedule().start_sweeps, model.n_init) == (20, 1)
+
+
+def test_fits_hold_more_of_many_topics_than_usual_ones():
+    """50 topics, two to seven of which share one with another after usual starts."""
+    drawn = pb.datasets.make_lda_corpus(
+        800, 300, 50, doc_topic_prior=0.1, topic_word_prior=0.05, random_state=1
+    )
+    model = pb.LatentDirichletAllocation(50, learn_priors=True, n_jobs=1, random_state=0)
+    held_out = np.arange(800) < 20
+    found = fit_and_score(model, drawn.corpus, held_out, 50, 0, 0).topics
+    columns = np.argsort(-np.asarray(drawn.corpus.counts.sum(axis=0)).ravel(), kind="stable")
+    true = drawn.topic_word[:, columns]
+
+    def n_held(topics):
+        rows = [one / np.linalg.norm(one, axis=1, keepdims=True) for one in (true, topics)]
+        cosines = rows[0] @ rows[1].T
+        return (cosines[linear_sum_assignment(-cosines)] > 0.8).sum()
+
+    usual = model.fit(drawn.corpus[~held_out]).components_[:, columns]
+    assert n_held(found) >= 49 > n_held(usual)
 
 
 def test_other_criteria_are_those_of_their_definitions():

@@ -27,13 +27,14 @@ from polyabayes.exceptions import (
     InvalidTypeError,
 )
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
-from polyabayes.models.fitting import fingerprint
+from polyabayes.models.fitting import LONG_START, fingerprint
 from polyabayes.scale.executors import Workers, check_executor, sharing
 from polyabayes.sizes.choice import grid
 from polyabayes.sizes.choice.cost import ChoiceCost, measured_cost
 from polyabayes.sizes.choice.evidence import by_evidence, cost_by_evidence
 from polyabayes.sizes.choice.fits import (
     MATCHED_WORDS,
+    STARTS,
     FoldFit,
     fit_and_score,
     is_fit,
@@ -50,8 +51,10 @@ _CRITERIA = ("held-out", "evidence")
 _HOPELESS = 1e-4
 # Sizes that may be the best by more than this probability have the grid refined around them.
 _CLOSE = 0.16
-# Neighbours within this ratio are not told apart: a tenth of the size either way.
+# Neighbours within this ratio are near enough: a tenth of the size either way.
 _RATIO = 1.21
+# The same beside the best size and the smallest that may be as good.
+_FINE_RATIO = 1.1
 _MOST_SIZE = 2**16 - 1
 # One fit may end in a poor mode: neighbours of the leader are dropped by several fits only.
 _FOLDS_OF_NEIGHBOURS = 3
@@ -78,7 +81,9 @@ def choose_n_components(
     that fold, the same documents for all sizes. Sizes are compared by paired differences, whose
     errors hold for new documents and new fits; a size that is clearly behind is dropped after the
     folds that show it. Without `sizes` they come from a geometric grid, which is widened while
-    its edge may be the best and refined around the best, until neighbours differ by a fifth.
+    its edge may be the best and refined around the best, until neighbours differ by a fifth, and
+    by a tenth beside the best and the smallest equally good one. Fits begin with longer starts than
+    those of ``fit``, and the best of two (`n_init`, if that is more), which seldom merge topics.
 
     By evidence: allocation models whose parameters are integrated out, compared by their
     posterior probabilities. These answer for the prior as it is given: where you do not know the
@@ -304,6 +309,7 @@ class _Store:
             "data": fingerprint(plan.corpus),
             "n_folds": plan.n_folds,
             "random_state": plan.seed,
+            "starts": [STARTS, *LONG_START],
         }
         head = self._folder.make("choice.safetensors")
         if head.exists():
@@ -428,8 +434,15 @@ class _Chooser:
         tried = sorted(self.race.fits)
         best = self.race.best(self._alive())
         close = [size for size in self._alive() if self.race.behind(size, best) > _CLOSE]
-        found = grid.wider(tried, close, 1, most) + grid.finer(tried, close, best, _RATIO)
+        found = grid.wider(tried, close, 1, most) + self._finer(tried, close, best)
         return sorted(set(found) - set(tried))
+
+    @staticmethod
+    def _finer(tried: list[int], close: list[int], best: int) -> list[int]:
+        """Sizes between those tried: first everywhere, then beside those that may be chosen."""
+        found = grid.finer(tried, close, best, _RATIO)
+        chosen = {best, min(close, default=best)}
+        return found or grid.finer(tried, chosen, best, _FINE_RATIO)
 
     def _alive(self) -> list[int]:
         """Sizes with all folds that are not dropped."""

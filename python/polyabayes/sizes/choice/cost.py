@@ -7,19 +7,18 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import PolyabayesWarning
 from polyabayes.likelihood.scoring import log_likelihood
-from polyabayes.sizes.choice.fits import REPLICATES
+from polyabayes.sizes.choice.fits import REPLICATES, untrained
 
 # Sweeps of the two fits whose times tell a start from a sweep.
 _SHORT, _LONGER = 2, 8
 # Documents that are scored to time a score.
 _SCORED = 20
 # Found sizes: the starting grid for some folds, and sizes between the best ones for all of them.
-_SIZES_FOUND = 9
+_SIZES_FOUND = 11
 
 
 class ChoiceCost(NamedTuple):
@@ -118,7 +117,7 @@ def _seconds(model: Any, train: Corpus, test: Corpus, size: int) -> float:
 
 
 def _timed_fit(model: Any, train: Corpus, size: int, n_sweeps: int) -> tuple[float, Any]:
-    fitted = clone(model).set_params(n_components=size, random_state=0, max_iter=n_sweeps)
+    fitted = untrained(model, size, 0).set_params(max_iter=n_sweeps)
     began = time.perf_counter()
     fitted.fit(train)
     return time.perf_counter() - began, fitted

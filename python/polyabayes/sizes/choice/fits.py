@@ -15,6 +15,7 @@ from polyabayes._support.storage import read_arrays, write_arrays
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import PolyabayesWarning
 from polyabayes.likelihood.scoring import log_likelihood
+from polyabayes.models.fitting import LONG_START
 from polyabayes.sizes.choice import criteria
 from polyabayes.topics.coherence import coherence
 from polyabayes.topics.fitted import probabilities, shares
@@ -24,6 +25,8 @@ MATCHED_WORDS = 1_000
 _TOP_WORDS = 10
 # Replicates of the scores: their error is a hundredth of that between documents even so.
 REPLICATES = 4
+# Starts of a fit, of which the best goes on.
+STARTS = 2
 # Sweeps whose p(w | z) enters the harmonic mean.
 _HARMONIC_LOOKS = 20
 
@@ -86,7 +89,7 @@ def fit_and_score(
     """
     began = time.perf_counter()
     train, test = corpus[~held_out], corpus[held_out]
-    fitted = clone(model).set_params(n_components=size, random_state=seed)
+    fitted = untrained(model, size, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolyabayesWarning)
         looks = fit_and_look(fitted, train)
@@ -109,6 +112,17 @@ def fit_and_score(
         _frequent(fitted, corpus),
         time.perf_counter() - began,
     )
+
+
+def untrained(model: Any, size: int, seed: int) -> Any:
+    """A clone with so many topics, whose start is long.
+
+    A fit that merges two topics scores below as many topics well found, so that larger sizes win.
+    """
+    made = clone(model).set_params(n_components=size, random_state=seed)
+    made.set_params(n_init=max(made.n_init, STARTS))
+    made._start_length = LONG_START
+    return made
 
 
 def fit_and_look(fitted: Any, train: Corpus) -> list[float]:
