@@ -201,6 +201,8 @@ class FitResult:
     @property
     def ln_joint(self) -> float: ...
     @property
+    def looks(self) -> list[tuple[int, float, float]]: ...
+    @property
     def state(self) -> FitState: ...
     @property
     def interruption(self) -> BaseException | None: ...
@@ -305,6 +307,7 @@ def fit_lda(
     schedule: _FitSchedule,
     *,
     until: int,
+    look_every: int,
     topic_priors: _Floats | None = None,
     state: FitState | None = None,
     progress: Callable[[int], None] | None = None,
@@ -439,6 +442,7 @@ def fit_nmf(
     schedule: _FitSchedule,
     *,
     until: int,
+    look_every: int,
     state: FitState | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> FitResult: ...
@@ -460,6 +464,7 @@ def fit_pfa(
     schedule: _FitSchedule,
     *,
     until: int,
+    look_every: int,
     state: FitState | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> FitResult: ...

@@ -1,9 +1,12 @@
 //! Training of topic models.
 
+use std::time::Instant;
+
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use polyabayes::training::{
     Fit, Kept, LdaParameters, LdaPrior, LdaSampler, NmfParameters, NmfUpdates, PfaParameters,
-    PfaPrior, PfaSampler, Progress, Schedule, Scheme, Start, State, find_topics, fit, nmf_weights,
+    PfaPrior, PfaSampler, Progress, Sampler, Schedule, Scheme, Start, State, find_topics,
+    fit_and_look, nmf_weights,
 };
 use polyabayes::{CountMatrix, Error};
 use pyo3::prelude::*;
@@ -35,6 +38,32 @@ pub(crate) struct FitSchedule {
     n_init: u64,
     pub(crate) seed: u64,
     pub(crate) n_jobs: usize,
+}
+
+/// The log joint density after some sweeps: the number of the sweep, the value, and seconds since
+/// the work began.
+#[derive(Clone, Copy, IntoPyObject)]
+pub(crate) struct Look(u64, f64, f64);
+
+/// Looks at a sampler, every so many sweeps and after the last.
+struct Looks {
+    every: u64,
+    last: u64,
+    began: Instant,
+    seen: Vec<Look>,
+}
+
+impl Looks {
+    fn new(every: u64, last: u64) -> Self {
+        Looks { every, last, began: Instant::now(), seen: vec![] }
+    }
+
+    fn at(&mut self, n_sweeps: u64, sampler: &impl Sampler) {
+        if n_sweeps.is_multiple_of(self.every) || n_sweeps == self.last {
+            let ln_joint = sampler.ln_joint();
+            self.seen.push(Look(n_sweeps, ln_joint, self.began.elapsed().as_secs_f64()));
+        }
+    }
 }
 
 impl FitSchedule {
@@ -205,6 +234,8 @@ pub(crate) struct FitResult {
     others: [Py<PyArray1<f64>>; 2],
     /// ln of the joint density of the last state.
     ln_joint: f64,
+    /// ln of the joint density after some of the sweeps.
+    looks: Vec<Look>,
     /// State to go on from.
     state: Py<FitState>,
     /// The exception that cut the work short.
@@ -215,6 +246,7 @@ impl FitResult {
     fn new<P: Flat>(
         py: Python<'_>,
         outcome: detach::Outcome<Fit<P>>,
+        looks: Looks,
         n_words: usize,
     ) -> PyResult<Self> {
         let (fit, interruption) = outcome.into_parts(py);
@@ -225,6 +257,7 @@ impl FitResult {
             word_topic: PyArray1::from_vec(py, phi).reshape([n_words, n_topics])?.unbind(),
             others: others.map(|values| PyArray1::from_vec(py, values).unbind()),
             ln_joint,
+            looks: looks.seen,
             state: Py::new(py, FitState::of(py, progress))?,
             interruption,
         })
@@ -234,8 +267,8 @@ impl FitResult {
 /// Gibbs sampling of latent Dirichlet allocation, from `state` where it is given, until there are
 /// `until` sweeps in all. `topic_priors`, (V, K), take the place of `beta`.
 #[pyfunction]
-#[pyo3(signature = (documents, alpha, beta, learned, schedule, *, until, topic_priors = None,
-                    state = None, progress = None))]
+#[pyo3(signature = (documents, alpha, beta, learned, schedule, *, until, look_every,
+                    topic_priors = None, state = None, progress = None))]
 #[expect(clippy::too_many_arguments, reason = "the model's priors, by name")]
 pub(crate) fn fit_lda(
     py: Python<'_>,
@@ -245,6 +278,7 @@ pub(crate) fn fit_lda(
     learned: bool,
     schedule: FitSchedule,
     until: u64,
+    look_every: u64,
     topic_priors: Option<PyReadonlyArray2<'_, f64>>,
     state: Option<&FitState>,
     progress: Option<Py<PyAny>>,
@@ -253,6 +287,7 @@ pub(crate) fn fit_lda(
     let (n_words, n_topics) = (documents.0.n_words(), prior.alpha.len());
     let topic_priors = topic_priors.map(|p| p.as_slice().map(<[f64]>::to_vec)).transpose()?;
     let start = state.map(|state| state.to_core(py, n_words, n_topics)).transpose()?;
+    let mut looks = Looks::new(look_every, schedule.max_iter);
     let outcome = detach::run(py, schedule.n_jobs, progress, |watch| {
         let mut sampler = LdaSampler::new(&documents.0, prior.clone(), schedule.seed)?;
         if let Some(priors) = topic_priors {
@@ -262,16 +297,17 @@ pub(crate) fn fit_lda(
             let topics = schedule.find_topics(&documents.0, &prior.alpha, prior.beta, watch)?;
             sampler = sampler.with_assignments(&topics)?;
         }
-        fit(&mut sampler, schedule.to_core(), start, until, watch)
+        let look = |n_sweeps, sampler: &_| looks.at(n_sweeps, sampler);
+        fit_and_look(&mut sampler, schedule.to_core(), start, until, watch, look)
     })?;
-    FitResult::new(py, outcome, n_words)
+    FitResult::new(py, outcome, looks, n_words)
 }
 
 /// Gibbs sampling of Poisson factor analysis; priors that are None keep their parameter fixed.
 /// Collapsed, or blocked.
 #[pyfunction]
 #[pyo3(signature = (documents, shape, probability, topic_word_prior, probability_prior, shape_prior,
-                    blocked, schedule, *, until, state = None, progress = None))]
+                    blocked, schedule, *, until, look_every, state = None, progress = None))]
 #[expect(clippy::too_many_arguments, reason = "the model's parameters and priors, by name")]
 pub(crate) fn fit_pfa(
     py: Python<'_>,
@@ -284,6 +320,7 @@ pub(crate) fn fit_pfa(
     blocked: bool,
     schedule: FitSchedule,
     until: u64,
+    look_every: u64,
     state: Option<&FitState>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<FitResult> {
@@ -295,6 +332,7 @@ pub(crate) fn fit_pfa(
     };
     let (n_words, n_topics) = (documents.0.n_words(), r.len());
     let start = state.map(|state| state.to_core(py, n_words, n_topics)).transpose()?;
+    let mut looks = Looks::new(look_every, schedule.max_iter);
     let outcome = detach::run(py, schedule.n_jobs, progress, |watch| {
         let scheme = if blocked { Scheme::Blocked } else { Scheme::Collapsed };
         let sampler = PfaSampler::new(&documents.0, prior, r.clone(), p, schedule.seed)?;
@@ -303,25 +341,30 @@ pub(crate) fn fit_pfa(
             let topics = schedule.find_topics(&documents.0, &r, topic_word_prior, watch)?;
             sampler = sampler.with_assignments(&topics)?;
         }
-        fit(&mut sampler, schedule.to_core(), start, until, watch)
+        let look = |n_sweeps, sampler: &_| looks.at(n_sweeps, sampler);
+        fit_and_look(&mut sampler, schedule.to_core(), start, until, watch, look)
     })?;
-    FitResult::new(py, outcome, n_words)
+    FitResult::new(py, outcome, looks, n_words)
 }
 
 /// Multiplicative updates of non-negative matrix factorisation; nothing is averaged.
 #[pyfunction]
-#[pyo3(signature = (documents, n_topics, schedule, *, until, state = None, progress = None))]
+#[pyo3(signature = (documents, n_topics, schedule, *, until, look_every, state = None,
+                    progress = None))]
+#[expect(clippy::too_many_arguments, reason = "what a part of a run takes, by name")]
 pub(crate) fn fit_nmf(
     py: Python<'_>,
     documents: &Documents,
     n_topics: usize,
     schedule: FitSchedule,
     until: u64,
+    look_every: u64,
     state: Option<&FitState>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<FitResult> {
     let n_words = documents.0.n_words();
     let start = state.map(|state| state.to_core(py, n_words, n_topics)).transpose()?;
+    let mut looks = Looks::new(look_every, schedule.max_iter);
     let outcome = detach::run(py, schedule.n_jobs, progress, |watch| {
         let mut updates = NmfUpdates::new(&documents.0, n_topics, schedule.seed)?;
         if start.is_none() {
@@ -330,9 +373,10 @@ pub(crate) fn fit_nmf(
             updates = updates.with_assignments(&topics)?;
         }
         let schedule = Schedule { burn_in: u64::MAX, ..schedule.to_core() };
-        fit(&mut updates, schedule, start, until, watch)
+        let look = |n_sweeps, updates: &_| looks.at(n_sweeps, updates);
+        fit_and_look(&mut updates, schedule, start, until, watch, look)
     })?;
-    FitResult::new(py, outcome, n_words)
+    FitResult::new(py, outcome, looks, n_words)
 }
 
 /// Topic weights of documents under the topics of an NMF (V, K).

@@ -106,6 +106,10 @@ impl Target for Allocations<'_> {
         Tempered::restored(saved, self.problem, &self.risings, &self.alphas)
     }
 
+    fn settles(&self) -> bool {
+        true
+    }
+
     fn sweep_cost(&self) -> f64 {
         sweep_cost(self.problem)
     }
@@ -127,6 +131,10 @@ impl temper::Chains for Tempered<'_> {
 
     fn sweep(&mut self, betas: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
         Tempered::sweep(self, betas.map(|beta| *beta), Order::Forward, observer)
+    }
+
+    fn copy(&mut self, other: &Self) {
+        Tempered::copy(self, other);
     }
 
     fn values(&self) -> Lanes {

@@ -21,15 +21,28 @@ const TWO_52: f64 = 4_503_599_627_370_496.0;
 /// The n up to which Gamma(n) is drawn as a sum of exponentials.
 const FEW: u32 = 4;
 
+/// Lists of places, kept from one call of [`fill_gammas`] to the next.
+#[derive(Debug, Default)]
+pub struct Places {
+    listed: Vec<u32>,
+    tails: Vec<u32>,
+}
+
 /// Overwrites `out` by independent Gamma(shape + n, 1) variates, n from `counts`.
 ///
 /// Shapes up to 1 go sixteen at a time: a variate of shape + n is the sum of a variate of the shape
 /// and one of n. Larger shapes, and large n, go one by one.
-pub fn fill_gammas(shape: f64, counts: &[u32], out: &mut [f64], rng: &mut Rng) {
+pub fn fill_gammas(
+    shape: f64,
+    counts: &[u32],
+    out: &mut [f64],
+    places: &mut Places,
+    rng: &mut Rng,
+) {
     if shape <= 1.0 {
         let mut uniforms = rng.lanes();
-        fill(Proposal::new(shape), out, &mut uniforms);
-        add_exponentials(counts, out, &mut uniforms);
+        fill(Proposal::new(shape), out, places, &mut uniforms);
+        add_exponentials(counts, out, &mut places.listed, &mut uniforms);
     }
     for (x, &n) in out.iter_mut().zip(counts) {
         if shape > 1.0 || n > FEW {
@@ -144,10 +157,12 @@ fn positive(bits: u64) -> f64 {
 }
 
 /// Overwrites `out` by variates of the proposal's shape.
-fn fill(proposal: Proposal, out: &mut [f64], uniforms: &mut Uniforms) {
-    let mut open = vec![0; out.len() + LANES];
-    let n_open = propose(proposal, out, &mut open, uniforms);
-    let (mut n_bodies, mut n_tails, mut tails) = (0, 0, vec![0; n_open]);
+fn fill(proposal: Proposal, out: &mut [f64], places: &mut Places, uniforms: &mut Uniforms) {
+    let Places { listed: open, tails } = places;
+    open.resize(out.len() + LANES, 0);
+    let n_open = propose(proposal, out, open, uniforms);
+    let (mut n_bodies, mut n_tails) = (0, 0);
+    tails.resize(n_open, 0);
     for i in 0..n_open {
         let is_tail = out[open[i] as usize] > 1.0;
         (open[n_bodies], tails[n_tails]) = (open[i], open[i]);
@@ -160,7 +175,7 @@ fn fill(proposal: Proposal, out: &mut [f64], uniforms: &mut Uniforms) {
     open.extend_from_slice(&tails[..n_refused]);
     if !open.is_empty() {
         let mut again = vec![0.0; open.len()];
-        fill(proposal, &mut again, uniforms);
+        fill(proposal, &mut again, &mut Places::default(), uniforms);
         for (&place, x) in open.iter().zip(again) {
             out[place as usize] = x;
         }
@@ -250,8 +265,14 @@ fn gather(out: &[f64], places: &[u32]) -> Lanes {
 }
 
 /// Adds Gamma(n) variates for all n from 1 to [`FEW`].
-fn add_exponentials(counts: &[u32], out: &mut [f64], uniforms: &mut Uniforms) {
-    let (mut n_places, mut places) = (0, vec![0; out.len() + 1]);
+fn add_exponentials(
+    counts: &[u32],
+    out: &mut [f64],
+    places: &mut Vec<u32>,
+    uniforms: &mut Uniforms,
+) {
+    places.resize(out.len() + 1, 0);
+    let mut n_places = 0;
     for (place, n) in (0..).zip(counts) {
         places[n_places] = place;
         n_places += usize::from((1..=FEW).contains(n));
@@ -291,7 +312,7 @@ mod tests {
     fn variates(shape: f64, count: u32) -> Vec<f64> {
         let mut x = vec![0.0; N];
         let rng = &mut Key::new(1, Purpose::Score).rng();
-        fill_gammas(shape, &vec![count; N], &mut x, rng);
+        fill_gammas(shape, &vec![count; N], &mut x, &mut Places::default(), rng);
         x
     }
 
@@ -352,7 +373,8 @@ mod tests {
     fn counts_are_those_of_their_places() {
         let counts: Vec<u32> = (0..N as u32).map(|i| i % 7).collect();
         let mut x = vec![0.0; N];
-        fill_gammas(0.1, &counts, &mut x, &mut Key::new(2, Purpose::Score).rng());
+        let rng = &mut Key::new(2, Purpose::Score).rng();
+        fill_gammas(0.1, &counts, &mut x, &mut Places::default(), rng);
         for count in 0..7 {
             let own: Vec<f64> = x.iter().skip(count).step_by(7).copied().collect();
             let (n, expected) = (own.len() as f64, 0.1 + count as f64);

@@ -284,6 +284,10 @@ mod tests {
             Ok(Walkers { values: &self.0, states, uniforms })
         }
 
+        fn settles(&self) -> bool {
+            true
+        }
+
         fn sweep_cost(&self) -> f64 {
             LANES as f64
         }
@@ -312,6 +316,10 @@ mod tests {
                 }
             }
             Ok(())
+        }
+
+        fn copy(&mut self, other: &Self) {
+            self.states = other.states;
         }
 
         fn values(&self) -> Lanes {

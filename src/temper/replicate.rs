@@ -22,6 +22,11 @@ const MAX_PILOT: usize = 4_000;
 /// them cost as many scans, and chains at low temperatures forget their start by scans.
 const CHAINS_PER_BARRIER: f64 = 1.25;
 
+/// Sweeps at the target before it is first looked at, and the scans of the whole ladder whose time all of
+/// them take at most.
+const FIRST_SETTLING: usize = 8;
+const SETTLING_SCANS: usize = 256;
+
 /// Cost of a sweep in lockstep from which the groups of a ladder go to threads of their own.
 const SPREAD_FROM: f64 = 1e6;
 
@@ -112,7 +117,8 @@ pub struct Found {
 }
 
 impl<C: Chains> Replicate<C> {
-    /// A ladder whose chains come from an annealing pass up to their rungs.
+    /// A ladder whose chains come to their rungs by an annealing pass: up from the reference, or, where
+    /// the target settles, down from chains that have.
     ///
     /// # Errors
     /// Those of the target.
@@ -131,9 +137,17 @@ impl<C: Chains> Replicate<C> {
         let pilot = pilot(target, &mut first, observer)?;
         let most = max_chains.div_ceil(LANES).max(1);
         let n_groups = ((CHAINS_PER_BARRIER * pilot.total()) as usize + 1).div_ceil(LANES);
+        let n_groups = n_groups.clamp(1, most);
+        if target.settles() {
+            settle(target, &mut first, n_groups * SETTLING_SCANS, observer)?;
+        }
         let mut groups = vec![first];
-        for group in 1..n_groups.clamp(1, most) as u64 {
-            groups.push(target.chains(replicate, &mut key.unit(1 + group).rng(), observer)?);
+        for group in 1..n_groups as u64 {
+            let mut chains = target.chains(replicate, &mut key.unit(1 + group).rng(), observer)?;
+            if target.settles() {
+                chains.copy(&groups[0]);
+            }
+            groups.push(chains);
         }
         let n = groups.len() * LANES;
         let rungs = Rungs {
@@ -180,16 +194,19 @@ impl<C: Chains> Replicate<C> {
         Ok(Replicate { groups, rungs, kept: Vec::new(), last: None })
     }
 
-    /// Takes every chain from the reference up to its rung.
+    /// Takes every chain to its rung, from the end of the ladder where all are.
     fn anneal<T>(&mut self, target: &T, observer: &impl Observer) -> Result<()>
     where
         T: Target<Level = C::Level>,
     {
         let levels: Vec<T::Level> =
             self.rungs.betas.iter().map(|&beta| target.level(beta)).collect();
-        for highest in 0..levels.len() {
-            let at: Vec<&T::Level> =
-                (0..levels.len()).map(|rung| &levels[rung.min(highest)]).collect();
+        let last = levels.len() - 1;
+        for step in 0..=last {
+            let at = |rung: usize| {
+                if target.settles() { rung.max(last - step) } else { rung.min(step) }
+            };
+            let at: Vec<&T::Level> = (0..=last).map(|rung| &levels[at(rung)]).collect();
             self.sweep(&at, target.sweep_cost(), observer)?;
         }
         Ok(())
@@ -395,6 +412,44 @@ pub(super) fn pilot<T: Target>(
         chains.sweep(&[&level; LANES], observer)?;
     }
     Ok(Barrier::new(&betas, &crossed))
+}
+
+/// Sweeps chains in lockstep at the target, in rounds of doubling length, until V rises no more than by
+/// chance, `most` times at most.
+fn settle<T: Target>(
+    target: &T,
+    chains: &mut impl Chains<Level = T::Level>,
+    most: usize,
+    observer: &impl Observer,
+) -> Result<()> {
+    let (level, mut n_sweeps, mut left) = (target.level(1.0), FIRST_SETTLING, most);
+    let mut before: Option<Lanes> = None;
+    while n_sweeps <= left {
+        let mut means = [0.0; LANES];
+        for _ in 0..n_sweeps {
+            chains.sweep(&[&level; LANES], observer)?;
+            means
+                .iter_mut()
+                .zip(chains.values())
+                .for_each(|(mean, x)| *mean += x / n_sweeps as f64);
+        }
+        if before.is_some_and(|before| !rises(&before, &means)) {
+            break;
+        }
+        before = Some(means);
+        left -= n_sweeps;
+        n_sweeps *= 2;
+    }
+    Ok(())
+}
+
+/// Whether numbers have risen by more than the standard error of their mean rise.
+fn rises(before: &Lanes, after: &Lanes) -> bool {
+    let n = LANES as f64;
+    let rise: Lanes = std::array::from_fn(|lane| after[lane] - before[lane]);
+    let mean = rise.iter().sum::<f64>() / n;
+    let squares: f64 = rise.iter().map(|x| (x - mean).powi(2)).sum();
+    mean > (squares / (n * (n - 1.0))).sqrt()
 }
 
 /// Mean of |x - y| over pairs of lanes.

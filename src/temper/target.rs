@@ -39,6 +39,11 @@ pub trait Target: Sync {
     /// [`Error::Memory`](crate::Error::Memory) for more than memory holds.
     fn restore(&self, saved: <Self::Chains<'_> as Chains>::Saved) -> Result<Self::Chains<'_>>;
 
+    /// Whether ladders start from chains that have been swept at the target for long. Sixteen chains climb
+    /// there in a fraction of the time that all chains of a ladder take, and chains forget it faster on
+    /// their way down than they climb.
+    fn settles(&self) -> bool;
+
     /// Cost of one sweep of the chains in lockstep, in draws of one number.
     fn sweep_cost(&self) -> f64;
 }
@@ -60,6 +65,9 @@ pub trait Chains: Send {
     /// # Errors
     /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
     fn sweep(&mut self, levels: &[&Self::Level; LANES], observer: &impl Observer) -> Result<()>;
+
+    /// Takes over the states of other chains, but not their generators.
+    fn copy(&mut self, other: &Self);
 
     /// V of every chain: ln γ_1 - ln γ_0.
     fn values(&self) -> Lanes;

@@ -27,7 +27,9 @@ pub use parts::{
     order_topics, start_weights_of_part, sweep_part,
 };
 pub use pfa::{PfaGlobals, PfaParameters, PfaPrior, PfaSampler};
-pub use schedule::{Averaged, Fit, Kept, Progress, Sampler, Schedule, State, TopicStep, fit};
+pub use schedule::{
+    Averaged, Fit, Kept, Progress, Sampler, Schedule, State, TopicStep, fit, fit_and_look,
+};
 pub use sharded::{Globals, LnDocuments, ShardedChain, Swept};
 pub use start::{FirstTopics, ShardedStart, Start, find_topics};
 pub use sweeps::{ExposedPart, ExposedTokens, Scheme};

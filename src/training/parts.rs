@@ -10,7 +10,8 @@ use super::lda::ln_lengths;
 use super::nmf::PSEUDO_COUNT;
 use super::start::start_key;
 use super::sweeps::{
-    Block, ExposedTokens, Scheme, Step, ln_urns, sweep_collapsed, sweep_documents, sweep_key,
+    Block, ExposedTokens, Scheme, SpareTallies, Step, ln_urns, sweep_collapsed, sweep_documents,
+    sweep_key,
 };
 use crate::control::Observer;
 use crate::counts::CountMatrix;
@@ -104,9 +105,8 @@ pub fn order_topics(part: Part<'_>, topics: &[u16]) -> Result<Vec<u16>> {
     let mut rest = topics;
     let mut ordered = Vec::with_capacity(topics.len());
     for mut block in part.blocks(usize::MAX, topics)? {
-        let lengths = block.lengths();
-        let (own, after) = rest.split_at(lengths.iter().sum());
-        block.write_topics(lengths.into_iter(), own);
+        let (own, after) = rest.split_at(block.n_tokens());
+        block.write_topics(own);
         ordered.extend_from_slice(block.topics());
         rest = after;
     }
@@ -185,13 +185,18 @@ pub fn sweep_part(
     let mut blocks = part.blocks(n_topics, topics)?;
     let step = Step::new(a, weights, scale, sweep.key(seed)).with_rates(rates);
     let n_tables = match (sweep.scheme(), rates) {
-        (Scheme::Collapsed, None) => {
-            sweep_collapsed(&mut blocks, part.longest, step, tables, observer)?
-        }
+        (Scheme::Collapsed, None) => sweep_collapsed(
+            &mut blocks,
+            part.longest,
+            step,
+            tables,
+            &SpareTallies::default(),
+            observer,
+        )?,
         (scheme, _) => {
             let counts = part.counts.ok_or(Error::Empty { name: "documents of the part" })?;
             let lengths = counts.documents().map(|document| document.n_tokens() as usize);
-            if !lengths.eq(blocks.iter().flat_map(Block::lengths)) {
+            if !lengths.eq(blocks.iter().flat_map(Block::lengths).copied()) {
                 let (found, expected) = (counts.n_tokens() as usize, topics.len());
                 return Err(Error::Length { name: "documents of the part", found, expected });
             }
@@ -234,7 +239,7 @@ pub fn ln_urns_of_part(part: Part<'_>, topics: &[u16], a: &[f64]) -> Result<(Exa
     for block in part.blocks(a.len(), topics)? {
         let lengths = block.lengths();
         let mut by_document = vec![0; block.topics().len()];
-        block.read_topics(lengths.iter().copied(), &mut by_document);
+        block.read_topics(&mut by_document);
         sums.0 += ln_urns(lengths.iter().copied(), &by_document, a);
         sums.1 += ln_lengths(a, lengths.iter().map(|&n| n as u64));
     }

@@ -36,20 +36,24 @@ pub trait Sampler {
     /// a valid one, from within the sweep.
     fn sweep(&mut self, step: TopicStep, observer: &impl Observer) -> Result<()>;
 
-    /// Expected parameters given the current topics of all tokens.
+    /// Expected parameters given the current topics of all tokens, added to `sum` if it is given.
     ///
     /// # Errors
     /// [`Error::Memory`] where there is no room for them.
-    fn expected_parameters(&self) -> Result<Self::Parameters>;
+    fn expected_parameters(&self, sum: Option<Self::Parameters>) -> Result<Self::Parameters>;
 }
 
 /// Parameters of which a mean is taken.
 pub trait Averaged: Clone {
-    /// Adds `other`, element by element.
-    fn add(&mut self, other: &Self);
-
     /// Multiplies every element by `factor`.
     fn scale(&mut self, factor: f64);
+}
+
+/// Numbers, added to `sum` if it is given.
+pub(super) fn added(sum: Option<Vec<f64>>, numbers: impl IntoIterator<Item = f64>) -> Vec<f64> {
+    let Some(mut sum) = sum else { return numbers.into_iter().collect() };
+    sum.iter_mut().zip(numbers).for_each(|(sum, x)| *sum += x);
+    sum
 }
 
 /// Sweeps that are averaged over.
@@ -68,13 +72,11 @@ impl<P> Default for Kept<P> {
 }
 
 impl<P: Averaged> Kept<P> {
-    /// Adds the parameters of a sweep.
-    pub(super) fn add(&mut self, parameters: P) {
-        match &mut self.sum {
-            Some(sum) => sum.add(&parameters),
-            None => self.sum = Some(parameters),
-        }
+    /// Keeps a sweep, whose parameters `add` adds to the sum so far, if there is one.
+    pub(super) fn add(&mut self, add: impl FnOnce(Option<P>) -> Result<P>) -> Result<()> {
+        self.sum = Some(add(self.sum.take())?);
         self.n += 1;
+        Ok(())
     }
 
     /// The mean, where a sweep was kept.
@@ -183,6 +185,21 @@ pub fn fit<S: Sampler>(
     until: u64,
     observer: &impl Observer,
 ) -> Result<Fit<S::Parameters>> {
+    fit_and_look(sampler, schedule, start, until, observer, |_, _| ())
+}
+
+/// The same, with a look at the sampler after every whole sweep, whose number is given.
+///
+/// # Errors
+/// Those of [`fit`].
+pub fn fit_and_look<S: Sampler>(
+    sampler: &mut S,
+    schedule: Schedule,
+    start: Option<Progress<S::Parameters>>,
+    until: u64,
+    observer: &impl Observer,
+    mut look: impl FnMut(u64, &S),
+) -> Result<Fit<S::Parameters>> {
     let mut kept = Kept::default();
     let mut n_iter = 0;
     if let Some(progress) = start {
@@ -201,12 +218,13 @@ pub fn fit<S: Sampler>(
         n_iter += 1;
         observer.advance(1);
         if schedule.keeps(n_iter) {
-            kept.add(sampler.expected_parameters()?);
+            kept.add(|sum| sampler.expected_parameters(sum))?;
         }
+        look(n_iter, sampler);
     }
     let parameters = match kept.mean() {
         Some(mean) => mean,
-        None => sampler.expected_parameters()?,
+        None => sampler.expected_parameters(None)?,
     };
     let mut state = sampler.state();
     // A sweep that was cut short is not counted.

@@ -55,11 +55,15 @@ pub trait Globals {
         0
     }
 
-    /// Expected parameters given the topics of all tokens.
+    /// Expected parameters given the topics of all tokens, added to `sum` if it is given.
     ///
     /// # Errors
     /// [`Error::Memory`] where there is no room for them.
-    fn expected(&self, tokens: &impl WordCounts) -> Result<Self::Parameters>;
+    fn expected(
+        &self,
+        tokens: &impl WordCounts,
+        sum: Option<Self::Parameters>,
+    ) -> Result<Self::Parameters>;
 }
 
 /// Results of a sweep over all tokens beside the counts of words by topic.
@@ -184,7 +188,7 @@ impl<G: Globals> ShardedChain<G> {
         let step = self.schedule.step(self.n_sweeps());
         self.globals.update(&counts, swept, step);
         if self.schedule.keeps(self.n_sweeps()) {
-            self.kept.add(self.globals.expected(&counts)?);
+            self.kept.add(|sum| self.globals.expected(&counts, sum))?;
         }
         Ok(())
     }
@@ -197,7 +201,7 @@ impl<G: Globals> ShardedChain<G> {
         let counts = self.gathered(counts)?;
         match self.kept.mean() {
             Some(mean) => Ok(mean),
-            None => self.globals.expected(&counts),
+            None => self.globals.expected(&counts, None),
         }
     }
 

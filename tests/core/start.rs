@@ -69,7 +69,7 @@ fn every_seed_finds_every_topic() {
     let worst = |sampler: LdaSampler<'_>| {
         let mut sampler = sampler;
         (0..30).for_each(|_| sampler.sweep(TopicStep::Mean, &()).unwrap());
-        worst_cosine(&topics, &sampler.expected_parameters().unwrap().phi)
+        worst_cosine(&topics, &sampler.expected_parameters(None).unwrap().phi)
     };
     let mut n_missed = 0;
     for seed in 0..10 {

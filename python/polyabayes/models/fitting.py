@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
@@ -189,10 +189,11 @@ def topic_word_counts(
 
 
 class EvaluationSchedule:
-    """Work between two parts of a run: an entry of the trace, and the user's callback.
+    """Looks at a run: entries of the trace, and the user's callback.
 
     `take` makes the model what training would return, `evaluate` gives its nats per token and
-    their standard error, `callback` may end the run by returning True.
+    their standard error, `callback` may end the run by returning True. A run without these two
+    need not stop for a look.
     """
 
     def __init__(
@@ -206,15 +207,32 @@ class EvaluationSchedule:
         self.take, self._evaluate, self._callback = take, evaluate, callback
         self._rows: list[tuple[float, ...]] = []
 
-    def look(self, result: Any, seconds: float) -> bool:
-        """Look at the result of a run, of the core or on shards; whether it shall end."""
+    @property
+    def stops(self) -> bool:
+        """Whether a run must stop for every look."""
+        return self._evaluate is not None or self._callback is not None
+
+    def look(self, result: Any, looks: Iterable[tuple[int, float, float]]) -> bool:
+        """Look at the result of a run, of the core or on shards; whether it shall end.
+
+        `looks` are sweeps, the last of them the result's, with the log joint densities after them
+        and the seconds until then.
+        """
         held_out = (np.nan, np.nan)
-        if self._evaluate is not None or self._callback is not None:
+        if self.stops:
             self.take(result)
         if self._evaluate is not None:
             held_out = self._evaluate()
-        self._rows.append((result.state.n_sweeps, result.ln_joint, *held_out, seconds))
+        self.note(looks, held_out)
         return self._callback is not None and self._callback() is True
+
+    def note(
+        self,
+        looks: Iterable[tuple[int, float, float]],
+        held_out: tuple[float, float] = (np.nan, np.nan),
+    ) -> None:
+        """Enter looks into the trace."""
+        self._rows.extend((sweep, ln_joint, *held_out, end) for sweep, ln_joint, end in looks)
 
     def trace(self) -> TrainingTrace:
         """Columns of all looks."""
@@ -258,7 +276,9 @@ def run(
         raise InvalidArgumentError(
             f"the checkpoint has {n_iter:,} sweeps, max_iter is {schedule.max_iter:,}"
         )
-    periods = [looks.every] if checkpoint is None else [looks.every, checkpoint_every]
+    periods = [looks.every] if looks.stops else []
+    if checkpoint is not None:
+        periods.append(checkpoint_every)
     result: _core.FitResult | None = None
     seconds = 0.0
     with progress_bar(progress, schedule.max_iter, "sweep") as update:
@@ -268,18 +288,24 @@ def run(
                 result = train(
                     documents,
                     schedule=schedule,
-                    until=min(schedule.max_iter, *((n_iter // n + 1) * n for n in periods)),
+                    until=min([schedule.max_iter, *((n_iter // n + 1) * n for n in periods)]),
+                    look_every=looks.every,
                     state=state,
                     progress=update and partial(_advance, update, n_iter),
                 )
+                seen = [(sweep, value, seconds + end) for sweep, value, end in result.looks]
                 seconds += time.perf_counter() - start
                 if result.interruption is not None:
+                    looks.note(seen)
                     return result, result.interruption
                 state, n_iter = result.state, result.state.n_sweeps
                 done = n_iter >= schedule.max_iter
+                if done and not seen:
+                    # The checkpoint was at the end already.
+                    seen = [(n_iter, result.ln_joint, seconds)]
                 if checkpoint is not None and (done or n_iter % checkpoint_every == 0):
                     checkpoint.write(state)
-                if (done or n_iter % looks.every == 0) and looks.look(result, seconds):
+                if seen and looks.look(result, seen):
                     return result, None
                 if done:
                     return result, None

@@ -267,6 +267,14 @@ impl<'a> Tempered<'a> {
         Allocated { ln_law: self.ln_laws([0.0; LANES])[lane], groups, states }
     }
 
+    /// Takes over the states of other chains of the same problem, but not their generators.
+    pub(crate) fn copy(&mut self, other: &Self) {
+        let (chains, others) = (&mut self.chains, &other.chains);
+        chains.states.copy_from_slice(&others.states);
+        chains.piles.copy_from_slice(&others.piles);
+        chains.rows.copy_from_slice(&others.rows);
+    }
+
     /// The chains, to go on from.
     pub(crate) fn save(&self) -> Saved {
         let Chains { states, piles, uniforms, .. } = &self.chains;

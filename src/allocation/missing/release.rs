@@ -205,6 +205,11 @@ impl temper::Target for Release<'_> {
         Ok(chains)
     }
 
+    // Tables of few missing tokens are the start: those of very many are forgotten slowly.
+    fn settles(&self) -> bool {
+        false
+    }
+
     fn sweep_cost(&self) -> f64 {
         let problem = &self.tables.problem;
         let steps = self.n_steps as f64 * cost_of_step(problem);
@@ -233,6 +238,10 @@ impl temper::Chains for Chains<'_> {
             }
         }
         Ok(())
+    }
+
+    fn copy(&mut self, other: &Self) {
+        self.states.clone_from(&other.states);
     }
 
     fn values(&self) -> Lanes {

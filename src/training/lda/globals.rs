@@ -6,7 +6,7 @@ use crate::error::{Error, Result, check_drawn, check_positive};
 use crate::math::{ExactSum, gamma_law, ln_beta_variate, ln_rising};
 use crate::rng::{Key, Purpose};
 use crate::training::limits::{LEAST_PRIOR, check_n_topics};
-use crate::training::schedule::{Averaged, TopicStep, check_parameters};
+use crate::training::schedule::{Averaged, TopicStep, added, check_parameters};
 use crate::training::sharded::{Globals, LnDocuments, Swept};
 use crate::training::sweeps::{Step, Topics, WordCounts, sweep_key};
 
@@ -34,12 +34,6 @@ pub struct LdaParameters {
 }
 
 impl Averaged for LdaParameters {
-    fn add(&mut self, other: &Self) {
-        self.phi.iter_mut().zip(&other.phi).for_each(|(sum, x)| *sum += x);
-        self.alpha.iter_mut().zip(&other.alpha).for_each(|(sum, x)| *sum += x);
-        self.beta += other.beta;
-    }
-
     fn scale(&mut self, factor: f64) {
         self.phi.iter_mut().chain(&mut self.alpha).for_each(|x| *x *= factor);
         self.beta *= factor;
@@ -173,11 +167,17 @@ impl Globals for LdaGlobals {
         ln_value
     }
 
-    fn expected(&self, tokens: &impl WordCounts) -> Result<LdaParameters> {
+    fn expected(
+        &self,
+        tokens: &impl WordCounts,
+        sum: Option<LdaParameters>,
+    ) -> Result<LdaParameters> {
+        let beta = sum.as_ref().map_or(0.0, |sum| sum.beta);
+        let (phi, alpha) = sum.map(|sum| (sum.phi, sum.alpha)).unzip();
         Ok(LdaParameters {
-            phi: self.topics.expected(tokens)?,
-            alpha: self.alpha.clone(),
-            beta: self.topics.prior,
+            phi: self.topics.expected(tokens, phi)?,
+            alpha: added(alpha, self.alpha.iter().copied()),
+            beta: beta + self.topics.prior,
         })
     }
 }

@@ -117,7 +117,7 @@ impl Sampler for LdaSampler<'_> {
         Ok(())
     }
 
-    fn expected_parameters(&self) -> Result<LdaParameters> {
-        self.globals.expected(&self.tokens)
+    fn expected_parameters(&self, sum: Option<LdaParameters>) -> Result<LdaParameters> {
+        self.globals.expected(&self.tokens, sum)
     }
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result, array_of, check_all};
 use crate::math::{ExactSum, dirichlet, dot, ln_factorial};
 use crate::rng::{Key, Purpose};
 use crate::training::limits::{check_assignments, check_n_topics};
-use crate::training::schedule::{Averaged, Sampler, State, TopicStep, check_parameters};
+use crate::training::schedule::{Averaged, Sampler, State, TopicStep, added, check_parameters};
 use crate::training::start::{count_documents, count_words};
 
 pub use parts::{NmfPart, nmf_start_topics, nmf_update_topics};
@@ -166,19 +166,17 @@ impl Sampler for NmfUpdates<'_> {
         self.update_weights(observer)
     }
 
-    fn expected_parameters(&self) -> Result<NmfParameters> {
-        let n_tokens = exact_sums(&self.theta, self.n_topics);
-        let n_tokens = n_tokens.into_iter().map(ExactSum::value).collect();
-        Ok(NmfParameters { phi: self.phi.clone(), n_tokens })
+    fn expected_parameters(&self, sum: Option<NmfParameters>) -> Result<NmfParameters> {
+        let (phi, n_tokens) = sum.map(|sum| (sum.phi, sum.n_tokens)).unzip();
+        let own_tokens = exact_sums(&self.theta, self.n_topics).into_iter().map(ExactSum::value);
+        Ok(NmfParameters {
+            phi: added(phi, self.phi.iter().copied()),
+            n_tokens: added(n_tokens, own_tokens),
+        })
     }
 }
 
 impl Averaged for NmfParameters {
-    fn add(&mut self, other: &Self) {
-        self.phi.iter_mut().zip(&other.phi).for_each(|(sum, x)| *sum += x);
-        self.n_tokens.iter_mut().zip(&other.n_tokens).for_each(|(sum, x)| *sum += x);
-    }
-
     fn scale(&mut self, factor: f64) {
         self.phi.iter_mut().chain(&mut self.n_tokens).for_each(|x| *x *= factor);
     }

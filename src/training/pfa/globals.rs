@@ -9,7 +9,7 @@ use crate::error::{Error, Result, check_all, check_drawn, check_positive};
 use crate::math::{ExactSum, gamma_law, ln_beta_variate, log_concave};
 use crate::rng::{Key, Purpose};
 use crate::training::limits::check_n_topics;
-use crate::training::schedule::{Averaged, TopicStep, check_parameters};
+use crate::training::schedule::{Averaged, TopicStep, added, check_parameters};
 use crate::training::sharded::{Globals, LnDocuments, Swept};
 use crate::training::sweeps::{ExposedPart, Step, Topics, WordCounts, sweep_key, tally};
 
@@ -37,14 +37,6 @@ pub struct PfaParameters {
 }
 
 impl Averaged for PfaParameters {
-    fn add(&mut self, other: &Self) {
-        let arrays =
-            [(&mut self.phi, &other.phi), (&mut self.r, &other.r), (&mut self.p, &other.p)];
-        for (sum, other) in arrays {
-            sum.iter_mut().zip(other).for_each(|(sum, x)| *sum += x);
-        }
-    }
-
     fn scale(&mut self, factor: f64) {
         for array in [&mut self.phi, &mut self.r, &mut self.p] {
             array.iter_mut().for_each(|x| *x *= factor);
@@ -320,7 +312,11 @@ impl Globals for PfaGlobals {
         self.exposures.as_ref().map_or(0, Exposures::n)
     }
 
-    fn expected(&self, tokens: &impl WordCounts) -> Result<PfaParameters> {
+    fn expected(
+        &self,
+        tokens: &impl WordCounts,
+        sum: Option<PfaParameters>,
+    ) -> Result<PfaParameters> {
         let n_documents = self.n_documents as f64;
         let p = |k: usize| match self.prior.probability {
             // The mean has no closed form where documents have exposures: the draw stands for it.
@@ -330,10 +326,12 @@ impl Globals for PfaGlobals {
             }
             _ => self.p[k],
         };
+        let (phi, others) = sum.map(|sum| (sum.phi, (sum.r, sum.p))).unzip();
+        let (sum_r, sum_p): (_, _) = others.unzip();
         Ok(PfaParameters {
-            phi: self.topics.expected(tokens)?,
-            r: self.r.clone(),
-            p: (0..self.r.len()).map(p).collect(),
+            phi: self.topics.expected(tokens, phi)?,
+            r: added(sum_r, self.r.iter().copied()),
+            p: added(sum_p, (0..self.r.len()).map(p)),
         })
     }
 }

@@ -137,7 +137,7 @@ impl Sampler for PfaSampler<'_> {
         Ok(())
     }
 
-    fn expected_parameters(&self) -> Result<PfaParameters> {
-        self.globals.expected(&self.tokens)
+    fn expected_parameters(&self, sum: Option<PfaParameters>) -> Result<PfaParameters> {
+        self.globals.expected(&self.tokens, sum)
     }
 }

@@ -1,11 +1,12 @@
 //! The topic of every token, drawn document by document and counted word by word.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use rand::RngExt;
 use rayon::prelude::*;
 
-use super::blocks::{Block, Step, lengths, split_documents};
+use super::blocks::{Block, Step, split_documents};
 use super::dense::{self, Dense};
 use super::documents::{self, Scheme};
 use super::exposed::ExposedTokens;
@@ -23,7 +24,7 @@ use crate::urn::Balls;
 
 /// Tokens in a block: enough of each word to make up for reading its weights, few enough for the
 /// tallies of their documents to stay in the cache.
-const BLOCK_TOKENS: usize = 1 << 19;
+const BLOCK_TOKENS: usize = 1 << 20;
 
 /// Least number of tokens in a block that threads are worth.
 const LEAST_BLOCK_TOKENS: usize = 1 << 12;
@@ -40,6 +41,14 @@ pub(in crate::training) struct Assignments<'a> {
     longest: u64,
     n_topics: usize,
     blocks: Vec<Block>,
+    spare: SpareTallies,
+}
+
+/// Tallies that no block is using, kept from sweep to sweep.
+#[derive(Default)]
+pub(in crate::training) struct SpareTallies {
+    dense: Mutex<Vec<Dense>>,
+    sparse: Mutex<Vec<Sparse>>,
 }
 
 impl<'a> Assignments<'a> {
@@ -81,7 +90,7 @@ impl<'a> Assignments<'a> {
         let new = |(documents, own)| Block::new(counts, documents, 0, own);
         let blocks = parts.into_par_iter().map(new).collect::<Result<_>>()?;
         let longest = counts.documents().map(Document::n_tokens).max().unwrap_or(0);
-        Ok(Assignments { counts, longest, n_topics, blocks })
+        Ok(Assignments { counts, longest, n_topics, blocks, spare: SpareTallies::default() })
     }
 
     /// The topics in the order of documents and cells.
@@ -92,7 +101,7 @@ impl<'a> Assignments<'a> {
             .map(|block| (block, rest.split_off_mut(..block.n_tokens()).unwrap_or_default()))
             .collect();
         parts.into_par_iter().for_each(|(block, own)| {
-            block.read_topics(lengths(self.counts, block.documents.clone()), own);
+            block.read_topics(own);
         });
         topics
     }
@@ -100,7 +109,7 @@ impl<'a> Assignments<'a> {
     /// Takes up the topics of an earlier run.
     pub(in crate::training) fn restore(&mut self, topics: &[u16]) -> Result<()> {
         check_assignments(self.counts, self.n_topics, topics)?;
-        let (counts, mut rest) = (self.counts, topics);
+        let mut rest = topics;
         let parts: Vec<_> = (self.blocks.iter_mut())
             .map(|block| {
                 let (own, after) = rest.split_at(block.n_tokens());
@@ -109,8 +118,7 @@ impl<'a> Assignments<'a> {
             })
             .collect();
         parts.into_par_iter().for_each(|(block, own)| {
-            let documents = block.documents.clone();
-            block.write_topics(lengths(counts, documents), own);
+            block.write_topics(own);
         });
         Ok(())
     }
@@ -147,7 +155,8 @@ impl<'a> Assignments<'a> {
         if scheme == Scheme::Blocked || step.rates.is_some() {
             return documents::sweep(&mut self.blocks, self.counts, step, scheme, tables, observer);
         }
-        sweep_collapsed(&mut self.blocks, self.longest, step, tables, observer)
+        let (blocks, spare) = (&mut self.blocks, &self.spare);
+        sweep_collapsed(blocks, self.longest, step, tables, spare, observer)
     }
 }
 
@@ -171,13 +180,14 @@ pub(in crate::training) fn sweep_collapsed(
     longest: u64,
     step: Step<'_>,
     tables: bool,
+    spare: &SpareTallies,
     observer: &impl Observer,
 ) -> Result<Vec<u64>> {
     let n_topics = step.a.len();
     if n_topics >= SPARSE_TOPICS || longest > dense::MAX_COUNT {
-        sweep_blocks(blocks, step, tables, || Sparse::new(n_topics), observer)
+        sweep_blocks(blocks, step, tables, (&spare.sparse, || Sparse::new(n_topics)), observer)
     } else {
-        sweep_blocks(blocks, step, tables, || Dense::new(n_topics), observer)
+        sweep_blocks(blocks, step, tables, (&spare.dense, || Dense::new(n_topics)), observer)
     }
 }
 
@@ -185,11 +195,12 @@ fn sweep_blocks<T: Tallies + Send>(
     blocks: &mut [Block],
     step: Step<'_>,
     tables: bool,
-    new_tallies: impl Fn() -> T + Sync,
+    (spare, new_tallies): (&Mutex<Vec<T>>, impl Fn() -> T + Sync),
     observer: &impl Observer,
 ) -> Result<Vec<u64>> {
     let n_topics = step.a.len();
-    let new_worker = || (new_tallies(), vec![0; n_topics]);
+    let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
+    let new_worker = || (spare().pop().unwrap_or_else(&new_tallies), vec![0; n_topics]);
     (blocks.par_iter_mut().with_max_len(1))
         .try_fold(new_worker, |(mut tallies, mut n_tables), block| {
             block.tally(&mut tallies);
@@ -203,7 +214,11 @@ fn sweep_blocks<T: Tallies + Send>(
             }
             Ok((tallies, n_tables))
         })
-        .map(|worker| worker.map(|(_, n_tables)| n_tables))
+        .map(|worker| {
+            let (tallies, n_tables) = worker?;
+            spare().push(tallies);
+            Ok(n_tables)
+        })
         .try_reduce(|| vec![0; n_topics], |sum, other| Ok(tables::sum(sum, other)))
 }
 

@@ -18,6 +18,8 @@ pub(in crate::training) struct Block {
     pub(in crate::training) documents: Range<usize>,
     /// Documents of the corpus before the matrix at hand.
     documents_before: usize,
+    /// Tokens of each document.
+    lengths: Vec<usize>,
     /// First token of each word, and the end.
     word_starts: Vec<usize>,
     /// Document of each token, counted from the block's first.
@@ -93,7 +95,9 @@ impl Block {
                 *next += count as usize;
             }
         }
-        Ok(Block { documents, documents_before, word_starts, token_documents, topics: by_word })
+        let lengths = lengths(&token_documents, documents.len());
+        let topics = by_word;
+        Ok(Block { documents, documents_before, lengths, word_starts, token_documents, topics })
     }
 
     /// The block of tokens that [`parts`](Self::parts) gave the order of, with their topics.
@@ -107,6 +111,7 @@ impl Block {
         let mut numbers = array_of("documents of all tokens", token_documents.len(), 0)?;
         numbers.iter_mut().zip(token_documents).for_each(|(to, &from)| *to = u32::from(from));
         Ok(Block {
+            lengths: lengths(&numbers, documents.len()),
             documents,
             documents_before,
             word_starts: word_starts.iter().map(|&start| start as usize).collect(),
@@ -126,10 +131,8 @@ impl Block {
     }
 
     /// Tokens of each document.
-    pub(in crate::training) fn lengths(&self) -> Vec<usize> {
-        let mut lengths = vec![0; self.documents.len()];
-        self.token_documents.iter().for_each(|&document| lengths[document as usize] += 1);
-        lengths
+    pub(in crate::training) fn lengths(&self) -> &[usize] {
+        &self.lengths
     }
 
     /// The key of a document's own stream under `key`.
@@ -137,15 +140,11 @@ impl Block {
         key.unit((self.documents_before + doc_ix) as u64)
     }
 
-    /// The place of every token in the order of documents of these lengths, counted from the block's
-    /// first.
-    fn places<'a>(
-        &'a self,
-        lengths: impl Iterator<Item = usize> + 'a,
-    ) -> impl Iterator<Item = usize> + 'a {
-        let mut next = Vec::with_capacity(self.documents.len());
+    /// The place of every token in the order of documents and cells, counted from the block's first.
+    fn places(&self) -> impl Iterator<Item = usize> {
+        let mut next = Vec::with_capacity(self.lengths.len());
         let mut start = 0;
-        for length in lengths {
+        for length in &self.lengths {
             next.push(start);
             start += length;
         }
@@ -160,24 +159,16 @@ impl Block {
         self.topics.len()
     }
 
-    /// Writes the topics in the order of documents and cells, given the lengths of documents.
-    pub(in crate::training) fn read_topics(
-        &self,
-        lengths: impl Iterator<Item = usize>,
-        out: &mut [u16],
-    ) {
-        for (place, &topic) in self.places(lengths).zip(&self.topics) {
+    /// Writes the topics in the order of documents and cells.
+    pub(in crate::training) fn read_topics(&self, out: &mut [u16]) {
+        for (place, &topic) in self.places().zip(&self.topics) {
             out[place] = topic;
         }
     }
 
-    /// Sets the topics from the order of documents and cells, given the lengths of documents.
-    pub(in crate::training) fn write_topics(
-        &mut self,
-        lengths: impl Iterator<Item = usize>,
-        from: &[u16],
-    ) {
-        self.topics = self.places(lengths).map(|place| from[place]).collect();
+    /// Sets the topics from the order of documents and cells.
+    pub(in crate::training) fn write_topics(&mut self, from: &[u16]) {
+        self.topics = self.places().map(|place| from[place]).collect();
     }
 
     /// Adds the tokens of these words in each topic to `counts`, words x topics.
@@ -203,7 +194,7 @@ impl Block {
 
     /// Fills `tallies` with the present topics of the documents.
     pub(super) fn tally(&self, tallies: &mut impl Tallies) {
-        tallies.fill(&self.lengths(), &self.token_documents, &self.topics);
+        tallies.fill(&self.lengths, &self.token_documents, &self.topics);
     }
 
     /// Every token in turn leaves the urn of its document and is drawn again given the others.
@@ -276,12 +267,11 @@ impl Tokens<'_> {
     }
 }
 
-/// Lengths of some documents.
-pub(super) fn lengths(
-    counts: &CountMatrix,
-    documents: Range<usize>,
-) -> impl Iterator<Item = usize> {
-    documents.map(|doc_ix| counts.document(doc_ix).n_tokens() as usize)
+/// Lengths of so many documents, given the document of each token.
+fn lengths(token_documents: &[u32], n_documents: usize) -> Vec<usize> {
+    let mut lengths = vec![0; n_documents];
+    token_documents.iter().for_each(|&document| lengths[document as usize] += 1);
+    lengths
 }
 
 /// The key of the topics of tokens in a sweep of a chain.

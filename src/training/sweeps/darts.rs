@@ -140,16 +140,19 @@ fn fold<const N: usize>(numbers: &[f32]) -> [f32; N] {
 /// The lines of a word's weights q and a q, filled up with zeros.
 #[inline(always)]
 pub(super) fn weigh(word: &Word<'_>, mut take: impl FnMut(usize, Line, Line)) {
-    let ((a, last_a), (weights, last_weights)) =
-        (word.a.as_chunks::<LANES>(), word.weights.as_chunks::<LANES>());
-    let (scale, last_scale) = word.scale.as_chunks::<LANES>();
-    for (i, (a, (weights, scale))) in a.iter().zip(weights.iter().zip(scale)).enumerate() {
-        let (q, prior) = products(a, weights, scale);
-        take(i, q, prior);
-    }
-    if !last_a.is_empty() {
-        let (q, prior) = products(last_a, last_weights, last_scale);
-        take(a.len(), q, prior);
+    let parts = word.weights.chunks(LANES).zip(word.scale.chunks(LANES));
+    for (line, (a, (weights, scale))) in word.a.chunks(LANES).zip(parts).enumerate() {
+        // One call of `take`, or it would not be inlined; arrays, or the lanes would go one by one.
+        let arrays = (
+            a.first_chunk::<LANES>(),
+            weights.first_chunk::<LANES>(),
+            scale.first_chunk::<LANES>(),
+        );
+        let (q, prior) = match arrays {
+            (Some(a), Some(weights), Some(scale)) => products(a, weights, scale),
+            _ => products(a, weights, scale),
+        };
+        take(line, q, prior);
     }
 }
 

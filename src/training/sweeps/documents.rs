@@ -4,7 +4,7 @@
 use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
-use super::blocks::{Block, Step, lengths};
+use super::blocks::{Block, Step};
 use super::tables;
 use crate::control::Observer;
 use crate::counts::CountMatrix;
@@ -35,7 +35,7 @@ pub(in crate::training) fn sweep(
     let of_block = |block: &mut Block| -> Result<Vec<u64>> {
         let mut worker = Worker::new(step.a);
         let mut topics = vec![0; block.n_tokens()];
-        block.read_topics(lengths(counts, block.documents.clone()), &mut topics);
+        block.read_topics(&mut topics);
         let mut rest = &mut topics[..];
         for doc_ix in block.documents.clone() {
             observer.check_stop()?;
@@ -55,7 +55,7 @@ pub(in crate::training) fn sweep(
             }
             rest = after;
         }
-        block.write_topics(lengths(counts, block.documents.clone()), &topics);
+        block.write_topics(&topics);
         Ok(worker.n_tables)
     };
     let tables = blocks.par_iter_mut().with_max_len(1).map(of_block);

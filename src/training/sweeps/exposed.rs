@@ -31,12 +31,11 @@ pub(in crate::training) type Tally = Vec<(u32, u64)>;
 impl ExposedTokens {
     /// Those of the documents of a block, given the number of each one's exposure.
     pub(in crate::training) fn of(block: &Block, exposures: &[u32], n_topics: usize) -> Self {
-        let lengths = block.lengths();
         let mut topics = vec![0; block.n_tokens()];
-        block.read_topics(lengths.iter().copied(), &mut topics);
+        block.read_topics(&mut topics);
         let mut by_topic = vec![Vec::<(u32, u32)>::new(); n_topics];
         let (mut n, mut rest) = (vec![0u32; n_topics], &topics[..]);
-        for (length, &exposure) in lengths.into_iter().zip(exposures) {
+        for (&length, &exposure) in block.lengths().iter().zip(exposures) {
             let (own, after) = rest.split_at(length);
             own.iter().for_each(|&topic| n[usize::from(topic)] += 1);
             for &topic in own {

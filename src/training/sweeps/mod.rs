@@ -15,7 +15,7 @@ mod tests;
 mod topics;
 mod word_counts;
 
-pub(super) use assignments::{Assignments, ln_urns, sweep_collapsed};
+pub(super) use assignments::{Assignments, SpareTallies, ln_urns, sweep_collapsed};
 pub(super) use blocks::{Block, Step, sweep_key};
 pub use documents::Scheme;
 pub(super) use documents::sweep as sweep_documents;

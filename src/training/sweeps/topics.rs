@@ -8,13 +8,16 @@ use rayon::prelude::*;
 use super::blocks::Step;
 use super::word_counts::WordCounts;
 use crate::error::{Result, array_of};
-use crate::math::{crt, dirichlet, fill_gammas, gamma_law, ln_beta_variate, ln_rising};
-use crate::rng::Key;
+use crate::math::{Places, crt, dirichlet, fill_gammas, gamma_law, ln_beta_variate, ln_rising};
+use crate::rng::{Key, Rng};
 use crate::training::limits::LEAST_PRIOR;
 use crate::training::schedule::TopicStep;
 
 /// Weights per unit of parallel work; fixed, so that sums do not depend on the threads.
 const CHUNK_WEIGHTS: usize = 1 << 14;
+
+/// Chunks of weights, for every thread, between two additions of their sums.
+const DESKS: usize = 4;
 
 /// Sum of gamma variates below which their ratios have lost their precision.
 const VANISHED: f64 = 1e-280;
@@ -31,13 +34,77 @@ pub struct Topics {
     pub(in crate::training) prior: f64,
     /// A Dirichlet parameter for every word and topic, word-major, in place of β.
     pub(in crate::training) own_priors: Option<Arc<[f64]>>,
+    desks: Vec<Desk>,
+}
+
+/// Room for the work on one chunk of weights, kept from sweep to sweep.
+#[derive(Default)]
+struct Desk {
+    counts: Vec<u32>,
+    places: Places,
+    /// Sums of the weights of each topic.
+    sums: Vec<f64>,
+    /// Tokens of each topic.
+    n_tokens: Vec<u64>,
+}
+
+/// How weights are set, given the tokens.
+#[derive(Clone, Copy)]
+struct Law<'a> {
+    step: TopicStep,
+    prior: f64,
+    own: Option<&'a [f64]>,
+}
+
+impl Desk {
+    fn new(n_topics: usize) -> Self {
+        let (sums, n_tokens) = (vec![0.0; n_topics], vec![0; n_topics]);
+        Desk { counts: vec![], places: Places::default(), sums, n_tokens }
+    }
+
+    /// Sets the weights of some words, from `first_word` on, and sums them and their tokens.
+    fn draw(
+        &mut self,
+        law: Law<'_>,
+        tokens: &impl WordCounts,
+        first_word: usize,
+        weights: &mut [f64],
+        rng: &mut Rng,
+    ) {
+        let n_topics = self.sums.len();
+        self.counts.resize(weights.len(), 0);
+        tokens.count_words(first_word..first_word + weights.len() / n_topics, &mut self.counts);
+        let counts = &self.counts[..];
+        let own = law.own.map(|own| &own[first_word * n_topics..][..weights.len()]);
+        let shape = |place: usize| own.map_or(law.prior, |own| own[place]);
+        let places = weights.iter_mut().zip(counts).enumerate();
+        match law.step {
+            TopicStep::Draw if own.is_none() => {
+                fill_gammas(law.prior, counts, weights, &mut self.places, rng);
+            }
+            TopicStep::Draw => places.for_each(|(place, (weight, &n))| {
+                *weight = gamma_law(shape(place) + f64::from(n)).sample(rng);
+            }),
+            TopicStep::Mean => places.for_each(|(place, (weight, &n))| {
+                *weight = shape(place) + f64::from(n);
+            }),
+        }
+        self.sums.fill(0.0);
+        self.n_tokens.fill(0);
+        for (weights, counts) in weights.chunks_exact(n_topics).zip(counts.chunks_exact(n_topics)) {
+            self.sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight);
+            self.n_tokens.iter_mut().zip(counts).for_each(|(sum, &n)| *sum += u64::from(n));
+        }
+    }
 }
 
 impl Topics {
     pub(in crate::training) fn new(n_words: usize, n_topics: usize, prior: f64) -> Result<Self> {
         let weights = array_of("topic-word probabilities", n_words * n_topics, 0.0)?;
         let (scale, n_tokens) = (vec![1.0; n_topics], vec![0; n_topics]);
-        Ok(Topics { weights, scale, n_tokens, prior, own_priors: None })
+        let desks = (0..DESKS * rayon::current_num_threads()).map(|_| Desk::new(n_topics));
+        let desks = desks.collect();
+        Ok(Topics { weights, scale, n_tokens, prior, own_priors: None, desks })
     }
 
     /// Sets weights to gamma variates (or means) whose normalised columns are φ, scales so that
@@ -49,40 +116,22 @@ impl Topics {
         key: Key,
     ) {
         let n_topics = self.n_tokens.len();
-        let (prior, n_words) = (self.prior, chunk_words(n_topics));
-        let own_priors = self.own_priors.as_deref();
-        let chunks = self.weights.par_chunks_mut(n_words * n_topics).enumerate();
-        let sums: Vec<(Vec<f64>, Vec<u64>)> = chunks
-            .map(|(chunk, weights)| {
-                let first = chunk * n_words;
-                let mut counts = vec![0; weights.len()];
-                tokens.count_words(first..first + weights.len() / n_topics, &mut counts);
-                let own = own_priors.map(|own| &own[first * n_topics..][..weights.len()]);
-                let shape = |place: usize| own.map_or(prior, |own| own[place]);
-                let mut rng = key.unit(chunk as u64).rng();
-                match step {
-                    TopicStep::Draw if own.is_none() => {
-                        fill_gammas(prior, &counts, weights, &mut rng);
-                    }
-                    TopicStep::Draw => {
-                        for (place, (weight, &n)) in weights.iter_mut().zip(&counts).enumerate() {
-                            *weight = gamma_law(shape(place) + f64::from(n)).sample(&mut rng);
-                        }
-                    }
-                    TopicStep::Mean => {
-                        for (place, (weight, &n)) in weights.iter_mut().zip(&counts).enumerate() {
-                            *weight = shape(place) + f64::from(n);
-                        }
-                    }
-                }
-                sum_columns(weights, &counts, n_topics)
-            })
-            .collect();
+        let (size, n_desks) = (chunk_words(n_topics) * n_topics, self.desks.len());
+        let law = Law { step, prior: self.prior, own: self.own_priors.as_deref() };
         let mut totals = vec![0.0; n_topics];
         self.n_tokens.fill(0);
-        for (sums, n_tokens) in sums {
-            totals.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
-            self.n_tokens.iter_mut().zip(n_tokens).for_each(|(total, n)| *total += n);
+        for (round, weights) in self.weights.chunks_mut(n_desks * size).enumerate() {
+            let desks = self.desks.par_iter_mut().enumerate();
+            let chunks = weights.par_chunks_mut(size).zip(desks);
+            chunks.for_each(|(weights, (desk_ix, desk))| {
+                let chunk = round * n_desks + desk_ix;
+                let mut rng = key.unit(chunk as u64).rng();
+                desk.draw(law, tokens, chunk * size / n_topics, weights, &mut rng);
+            });
+            for desk in &self.desks[..weights.len().div_ceil(size)] {
+                totals.iter_mut().zip(&desk.sums).for_each(|(total, sum)| *total += sum);
+                self.n_tokens.iter_mut().zip(&desk.n_tokens).for_each(|(total, n)| *total += n);
+            }
         }
         for (k, total) in totals.iter_mut().enumerate().filter(|(_, total)| **total < VANISHED) {
             self.redraw(k, key.unit(u64::MAX).unit(k as u64));
@@ -178,28 +227,51 @@ impl Topics {
         ln_value - lengths.map(|(&total, &n)| ln_rising(total, n)).sum::<f64>()
     }
 
-    /// E[φ | topics of all tokens] = (β_kw + n_kw) / (Σ_w β_kw + n_k), word-major.
-    pub(in crate::training) fn expected(&self, tokens: &impl WordCounts) -> Result<Vec<f64>> {
-        let n_topics = self.n_tokens.len();
-        let mut counts = Topics::new(tokens.n_words(), n_topics, self.prior)?;
-        counts.own_priors.clone_from(&self.own_priors);
-        let key = Key::new(0, crate::rng::Purpose::Parameters);
-        counts.update(tokens, TopicStep::Mean, key);
-        Ok(counts.scaled())
+    /// E[φ | topics of all tokens] = (β_kw + n_kw) / (Σ_w β_kw + n_k), word-major, added to `sum` if
+    /// it is given.
+    pub(in crate::training) fn expected(
+        &self,
+        tokens: &impl WordCounts,
+        sum: Option<Vec<f64>>,
+    ) -> Result<Vec<f64>> {
+        let (n_words, n_topics) = (tokens.n_words(), self.n_tokens.len());
+        let mut sum = match sum {
+            Some(sum) => sum,
+            None => array_of("topic-word probabilities", n_words * n_topics, 0.0)?,
+        };
+        let mut totals = vec![self.prior * n_words as f64; n_topics];
+        if let Some(own) = &self.own_priors {
+            totals.fill(0.0);
+            let rows = own.chunks_exact(n_topics);
+            rows.for_each(|row| totals.iter_mut().zip(row).for_each(|(total, x)| *total += x));
+        }
+        let parts = totals.iter().zip(&self.n_tokens);
+        let scale: Vec<f64> = parts.map(|(total, &n)| (total + n as f64).recip()).collect();
+        let size = chunk_words(n_topics) * n_topics;
+        sum.par_chunks_mut(size).enumerate().for_each(|(chunk, sum)| {
+            let first = chunk * size;
+            let mut counts = vec![0; sum.len()];
+            let words = first / n_topics..(first + sum.len()) / n_topics;
+            tokens.count_words(words, &mut counts);
+            let own = self.own_priors.as_deref().map(|own| &own[first..first + sum.len()]);
+            let rows = sum.chunks_exact_mut(n_topics).zip(counts.chunks_exact(n_topics));
+            for (row, (sum, counts)) in rows.enumerate() {
+                let parts = sum.iter_mut().zip(counts.iter().zip(&scale));
+                match own.map(|own| &own[row * n_topics..][..n_topics]) {
+                    None => parts.for_each(|(sum, (&n, scale))| {
+                        *sum += (self.prior + f64::from(n)) * scale;
+                    }),
+                    Some(own) => parts.zip(own).for_each(|((sum, (&n, scale)), prior)| {
+                        *sum += (prior + f64::from(n)) * scale;
+                    }),
+                }
+            }
+        });
+        Ok(sum)
     }
 }
 
 /// Words per unit of parallel work.
 fn chunk_words(n_topics: usize) -> usize {
     CHUNK_WEIGHTS.div_ceil(n_topics)
-}
-
-/// Sums over words of the weights and the counts of each topic.
-fn sum_columns(weights: &[f64], counts: &[u32], n_topics: usize) -> (Vec<f64>, Vec<u64>) {
-    let (mut sums, mut n_tokens) = (vec![0.0; n_topics], vec![0; n_topics]);
-    for (weights, counts) in weights.chunks_exact(n_topics).zip(counts.chunks_exact(n_topics)) {
-        sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight);
-        n_tokens.iter_mut().zip(counts).for_each(|(sum, &n)| *sum += u64::from(n));
-    }
-    (sums, n_tokens)
 }

@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from polyabayes import AllocationModel, CountTensor
+from polyabayes.allocation.evidence import bounds
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
@@ -201,22 +202,23 @@ def test_bound_is_below_exact_values(name: str) -> None:
     assert bound.interval() == (bound.value, math.inf)
 
 
-def test_tempering_is_held_against_a_lower_bound() -> None:
+def test_tempering_is_held_against_a_lower_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replicates that agree on a value below the bound are not believed."""
     rng = np.random.default_rng(0)
     shares, tables = rng.dirichlet(np.ones(8)), rng.dirichlet(np.full(12, 0.2), (2, 8))
     counts = rng.multinomial(2000, ((tables[0].T * shares) @ tables[1]).ravel()).reshape(12, 12)
-    model = AllocationModel.nmf(8)
+    # A bound that lies above the evidence plays one that all replicates have missed.
+    monkeypatch.setattr(bounds, "_MARGIN", -300.0)
     with pytest.warns(UnreliableErrorWarning, match="a lower bound of the evidence lies .* above"):
-        found = model.log_evidence(
+        found = AllocationModel.nmf(8).log_evidence(
             counts, "tempered", n_samples=1, n_replicates=2, random_state=0, target_std_error=1e3
         )
-    bound = model.log_evidence(counts, "vb", random_state=0)
-    assert found.value < found.lower_bound < bound.value + 30
+    monkeypatch.undo()
+    assert found.value < found.lower_bound
     assert found.std_error > found.lower_bound - found.value
     assert not found.converged
     low, high = found.interval(0.95)
-    assert low < bound.value < high
+    assert low < found.lower_bound < high
     settled = AllocationModel.nmf(2).log_evidence(DEEP, "tempered", random_state=0)
     assert settled.converged
     assert settled.lower_bound < settled.value
@@ -225,8 +227,8 @@ def test_tempering_is_held_against_a_lower_bound() -> None:
     assert vb.value == pytest.approx(exact.value, rel=1e-12)
 
 
-def test_tempering_is_held_against_particles_where_the_variational_bound_is_too_low() -> None:
-    """A small concentration: most tokens have one topic, which few chains find."""
+def test_bounds_are_by_particles_where_the_variational_bound_is_far_lower() -> None:
+    """A small concentration: chains come down slowly from one topic of most tokens, and say so."""
     rng = np.random.default_rng(0)
     first, second = rng.dirichlet(np.full(12, 0.5), 2)
     noise = rng.dirichlet(np.full(144, 0.3)).reshape(12, 12)
@@ -234,16 +236,13 @@ def test_tempering_is_held_against_particles_where_the_variational_bound_is_too_
     model = AllocationModel.symmetric_nmf(4, concentration=1e-3)
     options: dict[str, Any] = {"random_state": 0, "given_total": True}
     data = counts.reshape(12, 12)
-    with pytest.warns(UnreliableErrorWarning, match="a lower bound of the evidence lies .* above"):
-        found = model.log_evidence(
-            data, "tempered", n_samples=128, target_std_error=100.0, **options
-        )
-    assert model.log_evidence(data, "vb", **options).value < found.value < found.lower_bound
-    assert not found.converged
-    assert found.std_error > found.lower_bound - found.value
+    with pytest.warns(UnreliableErrorWarning, match="the last round moved it by -"):
+        found = model.log_evidence(data, "tempered", n_samples=128, **options)
     smc = model.log_evidence(data, "smc", random_state=1, given_total=True)
     assert smc.std_error < 0.5
-    assert found.lower_bound < smc.value
+    assert model.log_evidence(data, "vb", **options).value + 50 < found.lower_bound < smc.value
+    assert not found.converged
+    assert abs(found.value - smc.value) < 3 * found.std_error
 
 
 @pytest.mark.parametrize("method", ["smc", "smc-lookahead", "tempered", "vb"])

@@ -46,7 +46,7 @@ def run_sharded(
                 ln_joint = chain.ln_joint()
                 seconds += time.perf_counter() - start
                 result = _result(chain, ln_joint)
-                if looks.look(result, seconds) or n_iter >= schedule.max_iter:
+                if looks.look(result, [(n_iter, ln_joint, seconds)]) or n_iter >= schedule.max_iter:
                     return result, None
         except BaseException as error:
             if chain.n_sweeps == 0:
