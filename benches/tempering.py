@@ -232,7 +232,7 @@ def icews14(*ranks: int) -> None:
             given_total=True,
             random_state=0,
             n_replicates=2,
-            n_samples=4096,
+            n_samples=512,
         )
         moved = np.diff([np.mean(round_.values) for round_ in found.rounds[-2:]])[0]
         sides = np.subtract(*found.sides)

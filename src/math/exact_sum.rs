@@ -41,6 +41,12 @@ impl AddAssign for ExactSum {
     }
 }
 
+impl Sum for ExactSum {
+    fn sum<I: Iterator<Item = ExactSum>>(sums: I) -> Self {
+        ExactSum(sums.map(|sum| sum.0).sum())
+    }
+}
+
 impl Sum<f64> for ExactSum {
     fn sum<I: Iterator<Item = f64>>(terms: I) -> Self {
         let mut sum = ExactSum::default();

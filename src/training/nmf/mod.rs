@@ -149,15 +149,7 @@ impl Sampler for NmfUpdates<'_> {
             let theta = row(&self.theta, doc_ix as u32, self.n_topics);
             ln_document(self.by_document.document(doc_ix), theta, &self.phi)
         });
-        let add = |mut sum: ExactSum, ln_value: f64| {
-            sum += ln_value;
-            sum
-        };
-        let join = |mut sum: ExactSum, other| {
-            sum += other;
-            sum
-        };
-        ln_values.fold(ExactSum::default, add).reduce(ExactSum::default, join).value()
+        ln_values.sum::<ExactSum>().value()
     }
 
     fn sweep(&mut self, _: TopicStep, observer: &impl Observer) -> Result<()> {

@@ -125,7 +125,12 @@ impl<'a> Assignments<'a> {
 
     /// Σ_d Σ_k ln (a_k)_{n_dk}: the urns of all documents, without the words.
     pub(in crate::training) fn ln_urns(&self, a: &[f64]) -> ExactSum {
-        ln_urns(self.counts.documents().map(|d| d.n_tokens() as usize), &self.topics(), a)
+        let of_block = |block: &Block| {
+            let mut topics = vec![0; block.n_tokens()];
+            block.read_topics(&mut topics);
+            ln_urns(block.lengths().iter().copied(), &topics, a)
+        };
+        self.blocks.par_iter().map(of_block).sum()
     }
 
     /// Lengths of the documents.

@@ -8,7 +8,9 @@ use rayon::prelude::*;
 use super::blocks::Step;
 use super::word_counts::WordCounts;
 use crate::error::{Result, array_of};
-use crate::math::{Places, crt, dirichlet, fill_gammas, gamma_law, ln_beta_variate, ln_rising};
+use crate::math::{
+    ExactSum, Places, crt, dirichlet, fill_gammas, gamma_law, ln_beta_variate, ln_rising,
+};
 use crate::rng::{Key, Rng};
 use crate::training::limits::LEAST_PRIOR;
 use crate::training::schedule::TopicStep;
@@ -210,21 +212,36 @@ impl Topics {
 
     /// Σ_k [Σ_w ln (β_kw)_{n_kw} - ln (Σ_w β_kw)_{n_k}]: the words given the topics of all tokens.
     pub(in crate::training) fn ln_words(&self, tokens: &impl WordCounts) -> f64 {
-        let mut counts = vec![0; self.n_tokens.len()];
-        let mut totals = vec![0.0; counts.len()];
-        let mut ln_value = 0.0;
-        for word in 0..tokens.n_words() {
-            tokens.count_word(word, &mut counts);
-            for (k, (total, &n)) in totals.iter_mut().zip(&counts).enumerate() {
-                let prior = self.prior_of(word, k);
-                *total += prior;
-                if n > 0 {
-                    ln_value += ln_rising(prior, u64::from(n));
-                }
-            }
+        let (n_words, n_topics) = (tokens.n_words(), self.n_tokens.len());
+        let size = chunk_words(n_topics);
+        let chunks = (0..n_words.div_ceil(size)).into_par_iter().map(|chunk| {
+            let words = chunk * size..((chunk + 1) * size).min(n_words);
+            let mut counts = vec![0; words.len() * n_topics];
+            tokens.count_words(words.clone(), &mut counts);
+            let rows = words.zip(counts.chunks_exact(n_topics));
+            let cells = rows
+                .flat_map(|(word, row)| row.iter().enumerate().map(move |(k, &n)| (word, k, n)));
+            let counted = cells.filter(|&(_, _, n)| n > 0);
+            counted
+                .map(|(word, k, n)| ln_rising(self.prior_of(word, k), u64::from(n)))
+                .sum::<ExactSum>()
+        });
+        let ln_words: ExactSum = chunks.sum();
+        let lengths = self.prior_totals(n_words).into_iter().zip(&self.n_tokens);
+        ln_words.value() - lengths.map(|(total, &n)| ln_rising(total, n)).sum::<f64>()
+    }
+
+    /// Σ_w β_kw of every topic.
+    fn prior_totals(&self, n_words: usize) -> Vec<f64> {
+        let n_topics = self.n_tokens.len();
+        let Some(own) = &self.own_priors else {
+            return vec![self.prior * n_words as f64; n_topics];
+        };
+        let mut totals = vec![0.0; n_topics];
+        for row in own.chunks_exact(n_topics) {
+            totals.iter_mut().zip(row).for_each(|(total, prior)| *total += prior);
         }
-        let lengths = totals.iter().zip(&self.n_tokens);
-        ln_value - lengths.map(|(&total, &n)| ln_rising(total, n)).sum::<f64>()
+        totals
     }
 
     /// E[φ | topics of all tokens] = (β_kw + n_kw) / (Σ_w β_kw + n_k), word-major, added to `sum` if
@@ -239,12 +256,7 @@ impl Topics {
             Some(sum) => sum,
             None => array_of("topic-word probabilities", n_words * n_topics, 0.0)?,
         };
-        let mut totals = vec![self.prior * n_words as f64; n_topics];
-        if let Some(own) = &self.own_priors {
-            totals.fill(0.0);
-            let rows = own.chunks_exact(n_topics);
-            rows.for_each(|row| totals.iter_mut().zip(row).for_each(|(total, x)| *total += x));
-        }
+        let totals = self.prior_totals(n_words);
         let parts = totals.iter().zip(&self.n_tokens);
         let scale: Vec<f64> = parts.map(|(total, &n)| (total + n as f64).recip()).collect();
         let size = chunk_words(n_topics) * n_topics;
