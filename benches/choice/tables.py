@@ -43,9 +43,14 @@ def drawn(regime: Regime, seed: int) -> Case:
 def by_evidence(case: Case) -> dict[str, Choice]:
     """Our call: parameters integrated out."""
     axes = ["i", "j", "k"][: case.data.ndim]
-    model = pb.AllocationModel.cp(axes, None, concentration=20.0)
+    model = pb.AllocationModel.cp(axes, None)
     found = pb.choose_n_components(
-        model, case.data, case.sizes, random_state=0, target_std_error=1.0
+        model,
+        case.data,
+        case.sizes,
+        concentrations="auto",
+        random_state=0,
+        target_std_error=1.0,
     )
     good = tuple(int(size) for size in found.equally_good)
     return {
