@@ -34,7 +34,8 @@ const SPARSE_TOPICS: usize = 256;
 
 /// The topic of every token.
 ///
-/// Takes 6 bytes a token, and 8 a word and block.
+/// Takes 6 bytes a token, 8 a word and block, 8 a document, and the tallies of the blocks that are swept
+/// side by side.
 pub(in crate::training) struct Assignments<'a> {
     counts: &'a CountMatrix,
     /// Tokens of the longest document.

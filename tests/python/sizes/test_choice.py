@@ -334,3 +334,16 @@ def test_the_cost_refuses_what_the_choice_refuses(corpus):
         pb.choice_cost("lda", corpus)
     with pytest.raises(errors.InvalidArgumentError, match="sizes is empty"):
         pb.choice_cost(LDA, corpus, [])
+
+
+def test_cost_of_a_model_with_a_burn_in_of_its_own() -> None:
+    corpus = pb.datasets.make_lda_corpus(60, 30, 3, random_state=0).corpus
+    cost = pb.choice_cost(pb.LatentDirichletAllocation(max_iter=30, burn_in=20), corpus, [2, 4])
+    assert cost.sizes == (2, 4)
+    assert cost.seconds > 0
+
+
+def test_cost_refuses_concentrations_of_a_model_without_tables() -> None:
+    corpus = pb.datasets.make_lda_corpus(60, 30, 3, random_state=0).corpus
+    with pytest.raises(errors.InvalidTypeError, match="by evidence"):
+        pb.choice_cost(pb.LatentDirichletAllocation(), corpus, [2, 4], concentrations=[1])

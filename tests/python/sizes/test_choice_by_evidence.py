@@ -168,7 +168,7 @@ def test_evidences_are_resumed_and_seeds_belong_to_sizes_and_concentrations(tmp_
 
 
 def test_the_edge_of_given_concentrations_is_said():
-    with pytest.warns(errors.EdgeWarning, match="concentration of size 2, 0.25, is the largest"):
+    with pytest.warns(errors.EdgeWarning, match="0.25 at size 2, is the largest"):
         pb.choose_n_components(NMF, TABLE, [1, 2], concentrations=[0.125, 0.25])
 
 
@@ -226,3 +226,11 @@ def test_the_picture_shows_concentrations():
     labels = [[tick.get_text() for tick in ax.get_xticklabels()] for ax in figure.axes]
     assert labels == [["1", "2", "3"], ["0.5", "4", "32"]]
     assert len(pb.plotting.plot_choice(choose()).axes) == 1
+
+
+def test_the_end_of_the_concentrations_is_said_where_they_are_found() -> None:
+    table = np.full((4, 4), 300)
+    with pytest.warns(errors.EdgeWarning, match="most probable concentration"):
+        pb.choose_n_components(
+            pb.AllocationModel.nmf(None), table, [1, 2], concentrations="auto", random_state=0
+        )

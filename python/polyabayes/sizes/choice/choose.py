@@ -46,6 +46,7 @@ from polyabayes.sizes.choice.result import SizeChoice, choice_by_fits
 
 __all__ = ["choice_cost", "choose_n_components"]
 
+_NOT_BY_EVIDENCE = "concentrations are those of a choice by evidence"
 _CRITERIA = ("held-out", "evidence")
 # A size is dropped where it is as good as the best with less than this probability.
 _HOPELESS = 1e-4
@@ -113,7 +114,8 @@ def choose_n_components(
         mapping, weighed by these prior weights. None: that of the model alone. ``"auto"``: powers
         of 2 with equal weights, from 1/4 to a Dirichlet parameter of 4 in each cell of the largest
         table; every size looks at those around its best one, until the evidence is 10 nats below
-        it and two errors more, so that a size takes some 4 to 7 evidences in place of one. Unless
+        it and two errors more, so that a size takes some 4 to 7 evidences in place of one, and all
+        of them where a table says little. Unless
         the model has a `rate`, evidences are then given the total of the data.
     random_state : None, int, RandomState, Generator or SeedSequence
         Equal seeds give equal choices, for any executor and any number of threads.
@@ -174,7 +176,7 @@ def choose_n_components(
         options |= {"executor": executor, "checkpoint": checkpoint, "progress": progress}
         return _by_evidence(model, data, sizes, concentrations, random_state, options)
     if concentrations is not None:
-        raise InvalidTypeError("concentrations are those of a choice by evidence")
+        raise InvalidTypeError(_NOT_BY_EVIDENCE)
     if options:
         raise InvalidTypeError(f"unknown options of held-out choice: {', '.join(options)}")
     corpus, given, n_folds = _checked(model, data, sizes, n_folds, max_fits)
@@ -225,6 +227,8 @@ def choice_cost(
     """
     if isinstance(model, AllocationModel):
         return cost_by_evidence(model, data, _ranges(model, sizes), concentrations)
+    if concentrations is not None:
+        raise InvalidTypeError(_NOT_BY_EVIDENCE)
     corpus, given, n_folds = _checked(model, data, sizes, n_folds, max_fits)
     return measured_cost(
         model,

@@ -118,6 +118,8 @@ def _seconds(model: Any, train: Corpus, test: Corpus, size: int) -> float:
 
 def _timed_fit(model: Any, train: Corpus, size: int, n_sweeps: int) -> tuple[float, Any]:
     fitted = untrained(model, size, 0).set_params(max_iter=n_sweeps)
+    if fitted.burn_in is not None:
+        fitted.set_params(burn_in=min(fitted.burn_in, n_sweeps))
     began = time.perf_counter()
     fitted.fit(train)
     return time.perf_counter() - began, fitted

@@ -263,12 +263,11 @@ class _Evidences:
             warnings.warn(doubts[0] + more, UnreliableErrorWarning, stacklevel=5)
         best = max(self.table, key=lambda values: self._score(self.table[values]).value)
         index, given = self.best_concentration(best), self.concentrations.values
-        is_given = self.concentrations.is_averaged and not self.concentrations.is_walked
-        if is_given and index in (0, len(given) - 1):
+        if self.concentrations.is_averaged and index in (0, len(given) - 1):
             warnings.warn(
-                f"the most probable concentration of size {_named(best)}, {given[index]:g}, is the "
-                f"{'smallest' if index == 0 else 'largest'} of those given: others beyond may be "
-                "more probable, and change the choice",
+                f"the most probable concentration, {given[index]:g} at size {_named(best)}, is the "
+                f"{'smallest' if index == 0 else 'largest'} of those to choose from: others beyond "
+                "may be more probable, and change the choice",
                 EdgeWarning,
                 stacklevel=5,
             )
