@@ -200,7 +200,7 @@ def test_bad_reports_leave_no_file(lda, tmp_path):
 
 def test_doubts_of_a_report_name_the_function_that_takes_more_samples(lda, tmp_path, monkeypatch):
     module = importlib.import_module("polyabayes.topics.report")
-    scores = pb.log_likelihood(lda, [[1] * 8], "annealed", n_samples=5, random_state=0)
+    scores = pb.log_likelihood(lda, [[1] * 8], "annealed", n_samples=20, random_state=0)
     shaky = replace(scores, n_replicates=10**6)
     monkeypatch.setattr(module, "log_likelihood", lambda *_, **__: shaky)
     with pytest.warns(errors.UnreliableErrorWarning) as caught:
