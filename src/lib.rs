@@ -23,6 +23,7 @@ pub mod error;
 pub mod estimate;
 pub mod filter;
 pub mod math;
+mod memory;
 pub mod rng;
 pub mod temper;
 pub mod training;

@@ -1,12 +1,8 @@
 //! The memory that samplers of allocations need, told before they run.
 
-use sysinfo::{MemoryRefreshKind, RefreshKind, System};
-
 use crate::error::{Error, Result};
+use crate::memory::available;
 use crate::rng::LANES;
-
-/// Taken for the memory of a system that does not tell.
-const UNKNOWN: u64 = 1 << 33;
 
 /// Bytes of a missing cell: its coordinates, and a row of every table.
 const MISSING_CELL: f64 = 32.0;
@@ -72,23 +68,6 @@ impl Load {
         let draws = 4.0 * self.n_draws as f64 * self.n_of_draw as f64;
         n_at_once as f64 * run + MISSING_CELL * missing + draws
     }
-}
-
-/// Refuses an array that the machine could not hold.
-///
-/// # Errors
-/// [`Error::Memory`] for more bytes than there are.
-pub(crate) fn check_bytes(name: &'static str, bytes: f64) -> Result<()> {
-    if bytes <= available() { Ok(()) } else { Err(Error::Memory { name, bytes }) }
-}
-
-/// Bytes of memory that this process may use: those of the machine, or of its control group.
-fn available() -> f64 {
-    let memory = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
-    let system = System::new_with_specifics(memory);
-    let granted = system.cgroup_limits().map_or(u64::MAX, |limits| limits.total_memory);
-    let installed = Some(system.total_memory()).filter(|&bytes| bytes > 0).unwrap_or(UNKNOWN);
-    installed.min(granted) as f64
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result};
+use crate::memory::check_bytes;
 use crate::urn::MAX_TOPICS;
 
 /// Least value of a learned Dirichlet prior: the prior of a topic without tokens would underflow.
@@ -19,6 +20,18 @@ pub(super) fn check_n_topics(n_topics: usize) -> Result<()> {
             domain: "at most 65535",
         }),
     }
+}
+
+/// Bytes that a chain takes for each token: its topic and its place in a block, and those that its
+/// state is read into.
+const TOKEN_BYTES: f64 = 16.0;
+
+/// Checks that the machine has memory for the topics of all tokens.
+///
+/// # Errors
+/// [`Error::Memory`] if it has not.
+pub(super) fn check_tokens(n_tokens: u64) -> Result<()> {
+    check_bytes("topics of all tokens", TOKEN_BYTES * n_tokens as f64)
 }
 
 /// Checks that there is a topic, below the number of topics, for every token.

@@ -3,11 +3,11 @@
 use super::ascent::MissingAscent;
 use super::incomplete::Incomplete;
 use super::totals::Sums;
-use crate::allocation::memory::check_bytes;
 use crate::control::Observer;
 use crate::error::{Result, array_of};
 use crate::estimate::Estimate;
 use crate::math::{LogSum, ln_factorial};
+use crate::memory::check_bytes;
 use crate::temper::Outcome;
 
 /// Probability that the totals listed under a bound may leave out.

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use super::network::{Margin, Network};
-use crate::allocation::memory::check_bytes;
 use crate::error::{Error, Result};
+use crate::memory::check_bytes;
 use crate::rng::Lanes;
 
 /// Joint states that the cliques of a token may have in all.

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use super::network::{Margin, Network};
 use super::plan::{Clique, Factor, Plan, SlotRows};
-use crate::allocation::memory::{Load, check_bytes};
+use crate::allocation::memory::Load;
 use crate::counts::CountTensor;
 use crate::error::{Error, Result, room_for};
 use crate::math::{ln_factorial, ln_rising};
+use crate::memory::check_bytes;
 
 /// Rows that all margins may have in all.
 const MAX_ROWS: usize = 1 << 31;

@@ -19,7 +19,7 @@ use crate::counts::{CountMatrix, Document};
 use crate::error::{Result, array_of};
 use crate::math::{ExactSum, ln_rising};
 use crate::rng::Key;
-use crate::training::limits::check_assignments;
+use crate::training::limits::{check_assignments, check_tokens};
 use crate::urn::Balls;
 
 /// Tokens in a block: enough of each word to make up for reading its weights, few enough for the
@@ -59,6 +59,7 @@ impl<'a> Assignments<'a> {
         n_topics: usize,
         key: Key,
     ) -> Result<Self> {
+        check_tokens(counts.n_tokens())?;
         let mut rng = key.rng();
         let n_tokens = counts.n_tokens() as usize;
         let mut topics = array_of("topics of all tokens", n_tokens, 0u16)?;

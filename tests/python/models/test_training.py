@@ -394,3 +394,18 @@ def test_topics_that_cannot_fit_are_refused_before_any_work(kind):
     )
     expected = "topic-word probabilities would take 5.2e12 bytes, more than there is False\n"
     assert (done.returncode, done.stdout) == (0, expected)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        pb.LatentDirichletAllocation(3),
+        pb.PoissonFactorAnalysis(3),
+        pb.PoissonFactorAnalysis(3, prior="nmf"),
+    ],
+)
+def test_more_tokens_than_memory_are_refused(model):
+    counts = np.full((2, 1), 4_000_000_000, dtype=np.uint32)
+    with pytest.raises(errors.BudgetExceededError, match="topics of all tokens would take"):
+        model.fit(counts)
+    assert not hasattr(model, "components_")

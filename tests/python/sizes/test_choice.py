@@ -15,7 +15,7 @@ from sklearn.base import clone
 import polyabayes as pb
 import polyabayes.exceptions as errors
 from polyabayes._support.storage import read_arrays, write_arrays
-from polyabayes.sizes.choice import choose, cost, criteria, fits, grid
+from polyabayes.sizes.choice import cost, criteria, fits, grid, held_out
 from polyabayes.sizes.choice.fits import FoldFit, fit_and_score
 from polyabayes.sizes.choice.race import Race
 
@@ -79,7 +79,7 @@ def test_processes_give_the_same_bits(corpus, choice):
 
 
 def test_a_killed_choice_goes_on(corpus, choice, tmp_path, monkeypatch):
-    plain, done = choose.fit_and_score, []
+    plain, done = held_out.fit_and_score, []
 
     def stopped_after_four(*arguments):
         if len(done) == 4:
@@ -88,7 +88,7 @@ def test_a_killed_choice_goes_on(corpus, choice, tmp_path, monkeypatch):
         return plain(*arguments)
 
     options = {"n_folds": 3, "random_state": 0, "checkpoint": tmp_path / "state"}
-    monkeypatch.setattr(choose, "fit_and_score", stopped_after_four)
+    monkeypatch.setattr(held_out, "fit_and_score", stopped_after_four)
     with pytest.raises(errors.Interrupted, match="4 fits are done"):
         pb.choose_n_components(LDA, corpus, SIZES, **options)
     damaged = next((tmp_path / "state").glob("size-1-*"))
@@ -99,7 +99,7 @@ def test_a_killed_choice_goes_on(corpus, choice, tmp_path, monkeypatch):
     header, arrays = read_arrays(other)
     write_arrays(other, header, {**arrays, "figures": arrays["figures"][:2]})
     again = []
-    monkeypatch.setattr(choose, "fit_and_score", lambda *a: again.append(a[3:5]) or plain(*a))
+    monkeypatch.setattr(held_out, "fit_and_score", lambda *a: again.append(a[3:5]) or plain(*a))
     resumed = pb.choose_n_components(LDA, corpus, SIZES, **options)
     assert values(resumed) == values(choice)
     # Sums over stored topics have other bits where the file has them in another order.
@@ -216,7 +216,7 @@ def test_the_grid_widens_and_refines():
 
 
 def test_the_grid_is_finest_beside_what_may_be_chosen():
-    finer = choose._Chooser._finer
+    finer = held_out.Chooser._finer
     assert finer([16, 19, 23, 32], [23], 23) == [21, 27]
     assert finer([16, 19, 21, 23, 27, 32], [21, 23], 21) == [20]
     assert finer([19, 20, 21, 23, 27, 32], [21, 23], 21) == []
