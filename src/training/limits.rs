@@ -8,6 +8,10 @@ use crate::urn::MAX_TOPICS;
 /// Least value of a learned Dirichlet prior: the prior of a topic without tokens would underflow.
 pub(super) const LEAST_PRIOR: f64 = 1e-100;
 
+/// Bytes that a chain takes for each token: its topic and its place in a block, and those that its
+/// state is read into.
+const TOKEN_BYTES: f64 = 16.0;
+
 /// Checks that assignments fit into 16 bits.
 pub(super) fn check_n_topics(n_topics: usize) -> Result<()> {
     match n_topics {
@@ -21,10 +25,6 @@ pub(super) fn check_n_topics(n_topics: usize) -> Result<()> {
         }),
     }
 }
-
-/// Bytes that a chain takes for each token: its topic and its place in a block, and those that its
-/// state is read into.
-const TOKEN_BYTES: f64 = 16.0;
 
 /// Checks that the machine has memory for the topics of all tokens.
 ///

@@ -5,12 +5,12 @@ use super::LocalUrn;
 /// For each distinct word of a document, the topics among which sweeps mostly move its tokens.
 #[derive(Debug, Clone)]
 pub struct Shortlists {
-    /// Number of each word's first topic among all that are listed, and of one past the last.
+    /// Where each word's list starts in `topics` and `q`, and at the end where the last list ends.
     starts: Vec<usize>,
     topics: Vec<u16>,
-    /// Weight of the word under each of them.
+    /// Weight of the word under each topic of its list.
     q: Vec<f64>,
-    /// Whether each topic of the document is listed, word after word.
+    /// For each word, whether each topic is on its list.
     is_listed: Vec<bool>,
     n_topics: usize,
 }
@@ -19,13 +19,13 @@ pub struct Shortlists {
 pub(super) struct Shortlist<'a> {
     pub(super) topics: &'a [u16],
     pub(super) q: &'a [f64],
-    /// Whether each topic of the document is among them.
+    /// Whether each topic is on the list.
     pub(super) is_listed: &'a [bool],
 }
 
 impl Shortlists {
-    /// The fewest topics that have, together, all but a share of each word's probability, where
-    /// topics hold these balls.
+    /// For each word, the fewest topics that together have all of its probability but the share
+    /// `left_out`, where each topic holds as many balls as `balls` says.
     pub fn new(urn: &LocalUrn, balls: &[f64], left_out: f64) -> Self {
         let n_topics = balls.len();
         let q = urn.all_weights();
@@ -73,7 +73,7 @@ impl Shortlists {
         }
     }
 
-    /// Number of tokens that have a choice, and of topics on the lists of all these tokens.
+    /// Number of tokens whose list has more than one topic, and the lengths of their lists added up.
     pub fn n_moved_and_listed(&self, counts: &[u32]) -> (usize, usize) {
         let lengths = self.starts.windows(2).map(|pair| pair[1] - pair[0]);
         let moved = lengths.zip(counts).filter(|(length, _)| *length > 1);

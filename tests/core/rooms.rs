@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 /// The rooms from the ground up: each may import the rooms of earlier rows only, so that subjects
 /// do not import one another, and filters and tempering know no model.
-const FLOORS: [&[&str]; 10] = [
+const FLOORS: [&[&str]; 11] = [
     &["error"],
+    &["memory"],
     &["control"],
     &["counts"],
     &["rng"],

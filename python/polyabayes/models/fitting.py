@@ -71,8 +71,8 @@ class StartLength(NamedTuple):
 
 # With the burn-in that is the default, training takes 1.3 times the time at most.
 USUAL_START = StartLength(START_SWEEPS, 0.4)
-# Of 50 topics, the usual start merges two to seven with others, this one none or two, and 54 topics
-# hold all 50.
+# On corpora made of 50 topics, training 50 merges two to seven of them after the usual start, and
+# none or two after this one; training 54 after this one keeps all 50 apart.
 LONG_START = StartLength(60, 0.6)
 
 

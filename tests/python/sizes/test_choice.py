@@ -119,10 +119,14 @@ def test_topics_of_a_fit_are_in_the_order_of_their_file(corpus):
     assert fit.topics.flags.c_contiguous
 
 
-def test_the_edge_is_said(corpus):
-    with pytest.warns(errors.EdgeWarning, match="best size, 3, is the largest"):
-        found = pb.choose_n_components(LDA, corpus, [1, 2, 3], n_folds=3, random_state=0)
+@pytest.mark.parametrize("executor", [None, ThreadPoolExecutor(1)])
+def test_the_edge_is_said_where_the_choice_was_asked_for(corpus, executor):
+    with pytest.warns(errors.EdgeWarning, match="best size, 3, is the largest") as told:
+        found = pb.choose_n_components(
+            LDA, corpus, [1, 2, 3], n_folds=3, random_state=0, executor=executor
+        )
     assert found.at_edge == "largest"
+    assert [one.filename for one in told if one.category is errors.EdgeWarning] == [__file__]
 
 
 def test_spent_fits_end_with_what_is_known(corpus):

@@ -167,9 +167,10 @@ def test_evidences_are_resumed_and_seeds_belong_to_sizes_and_concentrations(tmp_
     assert [row["score"] for row in alone.joint] == [row["score"] for row in plain.joint[-2:]]
 
 
-def test_the_edge_of_given_concentrations_is_said():
-    with pytest.warns(errors.EdgeWarning, match="0.25 at size 2, is the largest"):
+def test_the_edge_of_given_concentrations_is_said_where_the_choice_was_asked_for():
+    with pytest.warns(errors.EdgeWarning, match="0.25 at size 2, is the largest") as told:
         pb.choose_n_components(NMF, TABLE, [1, 2], concentrations=[0.125, 0.25])
+    assert {one.filename for one in told} == {__file__}
 
 
 def test_doubts_are_told_once():

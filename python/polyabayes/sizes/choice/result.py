@@ -73,7 +73,10 @@ class SizeChoice:
 
     @property
     def concentrations(self) -> dict[float, float]:
-        """Posterior probability of each concentration that was averaged over; empty otherwise."""
+        """Posterior probability of each concentration, summed over sizes.
+
+        Empty where concentrations were not averaged over.
+        """
         shares: dict[float, float] = {}
         for row in sorted(self.joint, key=lambda row: row["concentration"]):
             value = row["concentration"]
