@@ -42,6 +42,11 @@ UNSEEDED = Unseeded()
 np.random.default_rng = UNSEEDED.default_rng
 
 
+def pytest_make_parametrize_id(val: Any, argname: str) -> str | None:
+    """Names of tests hold no bytes: packed files carry the time, and workers must agree on names."""
+    return argname if isinstance(val, bytes) else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     UNSEEDED.start(item.nodeid)
