@@ -1,6 +1,7 @@
 //! The tokens of a block of documents, word by word: a Gibbs sweep over them.
 //!
-//! Neighbouring tokens belong to different documents, so that the processor works on several at a
+//! The first tokens of a word in all its documents come first, then the second ones, and so on:
+//! neighbouring tokens belong to different documents, so that the processor works on several at a
 //! time, and the weights of a word are read once for all its tokens in the block. A document still
 //! sees its tokens in the order of their words, and a token's random number is keyed by its
 //! document and its word: how documents fall into blocks changes no bit.
@@ -22,7 +23,8 @@ pub(in crate::training) struct Block {
     lengths: Vec<usize>,
     /// First token of each word, and the end.
     word_starts: Vec<usize>,
-    /// Document of each token, counted from the block's first.
+    /// Document of each token, counted from the block's first: runs of increasing documents, one for
+    /// the first tokens of a word, one for the second ones, and so on.
     token_documents: Vec<u32>,
     topics: Vec<u16>,
 }
@@ -94,6 +96,11 @@ impl Block {
                 }
                 *next += count as usize;
             }
+        }
+        let mut tokens = Vec::new();
+        for word in 0..counts.n_words() {
+            let own = word_starts[word]..word_starts[word + 1];
+            sort_into_runs(&mut token_documents[own.clone()], &mut by_word[own], &mut tokens);
         }
         let lengths = lengths(&token_documents, documents.len());
         let topics = by_word;
@@ -239,10 +246,9 @@ struct Tokens<'a> {
 impl Tokens<'_> {
     fn draw(self, urn: &Word<'_>, tallies: &mut impl Tallies) {
         let numbers = self.key.counter();
-        let (mut topics, mut last, mut repeat) = (self.topics, u32::MAX, 0);
-        let mut first = self.first;
+        let (mut topics, mut first) = (self.topics, self.first);
         // Tokens of one document wait for each other.
-        for run in self.documents.chunk_by(|x, y| x != y) {
+        for (repeat, run) in (0..).zip(self.documents.chunk_by(|x, y| x < y)) {
             let mut batches = run.chunks(BATCH).peekable();
             tallies.remove(Batch { first, documents: &run[..run.len().min(BATCH)] }, topics);
             while let Some(documents) = batches.next() {
@@ -256,14 +262,30 @@ impl Tokens<'_> {
                 }
                 let mut uniforms = [0.0; BATCH];
                 for (u, &document) in uniforms.iter_mut().zip(documents) {
-                    repeat = if document == last { repeat + 1 } else { 0 };
-                    last = document;
                     let doc_ix = (self.first_document + document as usize) as u64;
                     *u = numbers.uniform(doc_ix << 32 | repeat);
                 }
                 tallies.draw(urn, tokens, own, &uniforms);
             }
         }
+    }
+}
+
+/// Sorts the tokens of a word, which lie document by document, into runs of increasing documents;
+/// `tokens` is room for them.
+fn sort_into_runs(documents: &mut [u32], topics: &mut [u16], tokens: &mut Vec<(u64, u32, u16)>) {
+    if documents.is_sorted_by(|x, y| x < y) {
+        return;
+    }
+    tokens.clear();
+    for run in documents.chunk_by(|x, y| x == y) {
+        tokens.extend((0..).zip(run).map(|(repeat, &document)| (repeat, document, 0)));
+    }
+    tokens.iter_mut().zip(&*topics).for_each(|(token, &topic)| token.2 = topic);
+    tokens.sort_by_key(|&(repeat, ..)| repeat);
+    let sorted = documents.iter_mut().zip(topics).zip(&*tokens);
+    for ((document, topic), &(_, own_document, own_topic)) in sorted {
+        (*document, *topic) = (own_document, own_topic);
     }
 }
 
@@ -291,4 +313,23 @@ pub(super) fn split_documents(counts: &CountMatrix, n_blocks: usize) -> Vec<Rang
         }
     }
     blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_of_a_word_lie_in_runs_of_different_documents() {
+        let counts = CountMatrix::from_dense(&[vec![1, 2], vec![0, 3], vec![4, 1]]).unwrap();
+        let topics: Vec<u16> = (0..11).collect();
+        let block = Block::new(&counts, 0..3, 0, &topics).unwrap();
+        let (word_starts, documents) = block.parts();
+        assert_eq!(word_starts, [0, 5, 11]);
+        assert_eq!(documents, [0, 2, 2, 2, 2, 0, 1, 2, 0, 1, 1]);
+        assert_eq!(block.topics(), [0, 6, 7, 8, 9, 1, 3, 10, 2, 4, 5]);
+        let mut read = vec![0; 11];
+        block.read_topics(&mut read);
+        assert_eq!(read, topics);
+    }
 }
