@@ -29,7 +29,7 @@ const MOST_TOPICS: usize = 32;
 /// Mean-field sweeps that tell which topics hold tokens.
 const ITERATIONS: usize = 20;
 const ROUNDS: usize = 4;
-/// Draws of a round, and the laws fitted to them.
+/// Draws of a round, which are the least of a replicate, and the laws fitted to them.
 const DRAWS: usize = 2_000;
 const LAWS: usize = 64;
 /// Laws of the mixture that are the prior.
@@ -111,7 +111,7 @@ impl Mixture {
         rng: &mut impl Stream,
         observer: &impl Observer,
     ) -> Result<Vec<f64>> {
-        let n_draws = similar::n_draws(urn, size, OVERHEAD);
+        let n_draws = similar::n_draws(urn, size, DRAWS, OVERHEAD);
         let total = urn.pseudo_counts().iter().sum::<f64>();
         let ln_constant = ln_rising(total, urn.n_tokens()) + urn.ln_scale();
         let runs = Runs { n: n_runs, sizes: &[n_draws] };

@@ -9,7 +9,7 @@ use rand::RngExt;
 use super::runs::Runs;
 use crate::control::Observer;
 use crate::error::Result;
-use crate::math::{ln_dirichlet, ln_gamma_ratio, ln_rising};
+use crate::math::{dot, ln_dirichlet, ln_gamma_ratio, ln_rising};
 use crate::rng::Stream;
 use crate::urn::LocalUrn;
 
@@ -19,9 +19,15 @@ const LEAST_RATIO: f64 = 0.5;
 const LEAST_HELD: f64 = 1.0;
 /// Largest range of the logarithm of the integrand.
 const MOST_SPREAD: f64 = 300.0;
-/// Draws of a replicate take about as long as an annealing of that size, within these limits.
-const DRAWS: std::ops::RangeInclusive<usize> = 2_000..=200_000;
+/// Least draws of a replicate are so many a topic, within limits.
+const DRAWS_PER_TOPIC: usize = 8;
+const LEAST_DRAWS: std::ops::RangeInclusive<usize> = 64..=2_000;
+const MOST_DRAWS: usize = 200_000;
 const OVERHEAD: usize = 16;
+/// Largest exponent and least base of a power that joins a product, and the least product.
+const MOST_POWER: u32 = 8;
+const LEAST_FACTOR: f64 = 1e-12;
+const LEAST_PRODUCT: f64 = 1e-150;
 const POLL_EVERY: usize = 1 << 10;
 
 /// Bound on the range of Σ y ln(θ·q) over all θ, where the topics are similar.
@@ -53,27 +59,37 @@ pub(super) fn has_similar_topics(urn: &LocalUrn, expected_balls: &[f64]) -> bool
     })
 }
 
-/// Draws of a replicate that take about as long as an annealing of this size; a draw itself takes
-/// as long as so many distinct words.
-pub(super) fn n_draws(urn: &LocalUrn, size: usize, overhead: usize) -> usize {
+/// Draws of a replicate that take about as long as an annealing of this size, but this many at
+/// least; a draw itself takes as long as `overhead` distinct words.
+pub(super) fn n_draws(urn: &LocalUrn, size: usize, least: usize, overhead: usize) -> usize {
     let work = size.saturating_mul(urn.n_tokens() as usize) / (urn.n_distinct() + overhead);
-    work.clamp(*DRAWS.start(), *DRAWS.end())
+    work.clamp(least, MOST_DRAWS)
 }
 
-/// ln of the integrand at topic weights.
+/// ln of the integrand at topic weights. One logarithm serves many words.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 pub(super) fn ln_product(urn: &LocalUrn, theta: &[f64]) -> f64 {
-    let cells = urn.cells().map(|(q, count)| {
-        let mixed: f64 = q.iter().zip(theta).map(|(q, theta)| q * theta).sum();
-        f64::from(count) * mixed.ln()
-    });
-    cells.sum()
+    let (mut sum, mut product) = (0.0, 1.0);
+    for (q, count) in urn.cells() {
+        let mixed = dot(q, theta);
+        if count <= MOST_POWER && mixed > LEAST_FACTOR {
+            product *= mixed.powi(count as i32);
+            if product < LEAST_PRODUCT {
+                sum += product.ln();
+                product = 1.0;
+            }
+        } else {
+            sum += f64::from(count) * mixed.ln();
+        }
+    }
+    sum + product.ln()
 }
 
 /// ln Ẑ of independent replicates of importance samples of θ.
 ///
-/// Half of the draws are from the prior; the others lean towards one topic each, by as many
-/// pseudo-counts as the integrand can lean, so that weights are bounded where one topic is best.
-/// Unbiased. Cost: about `size` x tokens x topics.
+/// Every other draw is from the prior; those between lean towards one topic each, in turn from a
+/// random first one, by as many pseudo-counts as the integrand can lean, so that weights are bounded
+/// where one topic is best. Unbiased. Cost: about `size` x tokens x topics.
 ///
 /// # Errors
 /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
@@ -87,7 +103,8 @@ pub fn ln_urn_sums(
 ) -> Result<Vec<f64>> {
     let a = urn.pseudo_counts();
     let (n_topics, total) = (a.len(), a.iter().sum::<f64>());
-    let n_draws = n_draws(urn, size, OVERHEAD);
+    let least = (DRAWS_PER_TOPIC * n_topics).clamp(*LEAST_DRAWS.start(), *LEAST_DRAWS.end());
+    let n_draws = n_draws(urn, size, least, OVERHEAD).next_multiple_of(2);
     let ln_constant = ln_rising(total, urn.n_tokens()) + urn.ln_scale();
     // ln E[θ_k^spread] under the prior.
     let ln_norms: Vec<f64> =
@@ -98,13 +115,13 @@ pub fn ln_urn_sums(
     let mut ln_values = Vec::with_capacity(n_runs);
     for _ in 0..n_runs {
         let mut mean = runs.growing();
+        let first = rng.random_range(0..n_topics);
         for draw in 0..n_draws {
             if draw % POLL_EVERY == 0 {
                 observer.check_stop()?;
             }
-            let leaning = (rng.random::<f64>() * 2.0 * n_topics as f64) as usize;
-            if leaning < n_topics {
-                shapes[leaning] += spread;
+            if draw % 2 == 1 {
+                shapes[(first + draw / 2) % n_topics] += spread;
             }
             ln_dirichlet(&shapes, &mut ln_theta, rng);
             for (theta, ln) in theta.iter_mut().zip(&ln_theta) {
