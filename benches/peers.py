@@ -106,13 +106,18 @@ def tomotopy_model(corpus: pb.Corpus, n_topics: int, seed: int = 0, **settings: 
     return lda
 
 
-def from_tomotopy(lda: Any, n_words: int) -> pb.LatentDirichletAllocation:
-    """Its topics and prior; a word that training lacked counts like any without tokens."""
+def tomotopy_topics(lda: Any, n_words: int) -> np.ndarray:
+    """Its topics; a word that training lacked counts like any without tokens."""
     known = np.array([lda.get_topic_word_dist(k) for k in range(lda.k)])
     topics = np.repeat(known.min(axis=1, keepdims=True), n_words, axis=1)
     topics[:, [int(word) for word in lda.used_vocabs]] = known
+    return normalised(topics)
+
+
+def from_tomotopy(lda: Any, n_words: int) -> pb.LatentDirichletAllocation:
+    """Its topics and prior."""
     return pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=np.asarray(lda.alpha), topic_word=normalised(topics)
+        doc_topic_prior=np.asarray(lda.alpha), topic_word=tomotopy_topics(lda, n_words)
     )
 
 

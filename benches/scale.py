@@ -7,7 +7,7 @@
     python benches/scale.py totals AP.ldac.gz ... [--documents 2000] [--repetitions 200]
     python benches/scale.py threads AP.ldac.gz
     python benches/scale.py drift [--documents 10000]
-    python benches/scale.py peers [--tokens 5000000]
+    python benches/scale.py peers [--tokens 1000000]
 
 Each keeps its table in benches/records; ``make bench-fill`` puts it into the guide. Every row is
 measured by a process of its own, whose peak of memory is that of the row. `training` fits LDA in
@@ -15,7 +15,7 @@ memory and on 1, 4 and 16 shards, one thread; `large` does so with 50,000 words 
 `workers` trains on one and two workers of a Dask cluster; `stream` scores short documents as
 shards; `totals` compares ``nats_per_token_std_error=0.001`` with the default on documents of
 corpora; `threads` scores a corpus and trains on one and two threads; `drift` scores short
-documents that have exact values; `peers` trains other packages.
+documents that have exact values; `peers` trains with other packages.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ import polyabayes as pb
 COMMAND = "python benches/scale.py"
 # Topics of `totals`.
 N_TOPICS = 50
+# Passes of `peers`.
+N_PASSES = 20
 # Documents of a generated block.
 BLOCK = 2_000
 
@@ -58,9 +60,9 @@ class Law(NamedTuple):
         zipf = 0.02 * self.n_words / np.arange(10, 10 + self.n_words)
         return rng.dirichlet(zipf, self.n_topics)
 
-    def blocks(self, n_documents: int) -> Iterator[sparse.csr_matrix]:
+    def blocks(self, n_documents: int, seed: int = 1) -> Iterator[sparse.csr_matrix]:
         """Documents, a block at a time."""
-        rng, below = np.random.default_rng(1), self.topics().cumsum(axis=1)
+        rng, below = np.random.default_rng(seed), self.topics().cumsum(axis=1)
         for start in range(0, n_documents, BLOCK):
             size = min(BLOCK, n_documents - start)
             weights = rng.dirichlet(np.full(self.n_topics, 0.1), size)
@@ -80,7 +82,7 @@ SMALL, LARGE = Law(10_000, 100), Law(50_000, 200, 200)
 
 
 class Measured(NamedTuple):
-    """What a process found, its seconds by both clocks, and the most memory it held."""
+    """What a process found, its seconds by both clocks, and the most memory it or its child held."""
 
     value: Any
     wall: float
@@ -93,7 +95,9 @@ def _measured(work: Callable[[], Any]) -> Measured:
     starts = time.perf_counter(), time.process_time()
     value = work()
     wall, cpu = time.perf_counter() - starts[0], time.process_time() - starts[1]
-    return Measured(value, wall, cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+    processes = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    peak = max(resource.getrusage(which).ru_maxrss for which in processes)
+    return Measured(value, wall, cpu, peak / 2**20)
 
 
 def alone(function: Callable[..., Any], *arguments: Any) -> Measured:
@@ -364,18 +368,31 @@ def threads(name: str) -> None:
     save(table)
 
 
+def scored(
+    train: scale_peers.Train, folder: str, test: pb.Corpus, n_topics: int, n_passes: int
+) -> tuple[float, float]:
+    """Seconds of training, and held-out nats a token, by the same estimator for all."""
+    found = train(folder, n_topics, n_passes)
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=scale_peers.ALPHA, topic_word=found.topic_word
+    )
+    result = pb.log_likelihood(model, test, n_jobs=1, random_state=0)
+    return found.seconds, float(result.nats_per_token)
+
+
 def peers(n_tokens: int) -> None:
-    """One pass over the same documents, 50 topics, one thread."""
-    columns = {"": "s", "tokens": ",d", "CPU a token and pass, ns": ".0f", "GiB at most": ".2f"}
+    """So many passes over the same documents, 50 topics, one thread, and what they are worth."""
+    columns = {f"{N_PASSES} passes": "s", "CPU s": ".1f", "a token and pass, ns": ",.0f"}
+    columns |= {"held-out nats a token": ".3f", "GiB at most": ".2f"}
     table = Table("scale-peers", f"{COMMAND} peers --tokens {n_tokens}", columns)
+    test = pb.Corpus(next(SMALL.blocks(200, seed=2)))
     with tempfile.TemporaryDirectory() as folder:
         alone(write, SMALL, n_tokens // SMALL.length, folder, 4)
-        found = alone(on_shards, folder, 50, (2, 8))
-        per_token = 1e9 * found.value[1] / n_tokens
-        table.add("polyabayes, 4 shards", n_tokens, per_token, found.peak)
-        for name, function in scale_peers.available():
-            found = alone(function, folder, 50)
-            table.add(name, n_tokens, 1e9 * found.value / n_tokens, found.peak)
+        for name, train in scale_peers.trainers():
+            found = alone(scored, train, folder, test, SMALL.n_topics, N_PASSES)
+            seconds, nats = found.value
+            per_token = 1e9 * seconds / (N_PASSES * n_tokens)
+            table.add(name, seconds, per_token, nats, found.peak)
     save(table)
 
 
@@ -386,7 +403,7 @@ def main() -> None:
         ("training", 5_000_000),
         ("large", 200_000_000),
         ("workers", 20_000_000),
-        ("peers", 5_000_000),
+        ("peers", 1_000_000),
     ):
         commands.add_parser(name).add_argument("--tokens", type=int, default=size)
     commands.add_parser("stream").add_argument("--documents", type=int, default=1_000_000)

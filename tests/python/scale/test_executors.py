@@ -141,6 +141,40 @@ def test_mpi_gives_the_same_bits(tmp_path: Path) -> None:
     assert "same" in out
 
 
+def test_the_recipe_for_spark_gives_the_same_bits(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("there is no Java")
+    page = Path(__file__).parents[3] / "docs" / "guide" / "scale.md"
+    recipe = page.read_text().split("**Spark**")[1].split("```py\n")[1].split("```")[0]
+    expected = pb.log_likelihood(MODEL, CORPUS, random_state=7)
+    MODEL.save(tmp_path / "model.safetensors")
+    (tmp_path / "recipe.py").write_text(recipe.replace("frame.mapInArrow", "found = frame.mapInArrow"))
+    values = run_script(
+        tmp_path,
+        [sys.executable],
+        """
+        from pathlib import Path
+        from pyspark.sql import SparkSession
+        from test_executors import CORPUS
+
+        here = Path(__file__).parent
+        spark = SparkSession.builder.master("local[2]").getOrCreate()
+        spark.sparkContext.addFile(str(here / "model.safetensors"))
+        rows = [
+            (str(name), document.indices.tolist(), document.data.tolist())
+            for name, document in enumerate(CORPUS.counts)
+        ]
+        frame = spark.createDataFrame(rows, "document string, words array<int>, counts array<int>")
+        exec((here / "recipe.py").read_text())
+        for row in sorted(found.collect(), key=lambda row: int(row.document)):
+            print("value", row.log_likelihood.hex())
+        """,
+    )
+    found = [float.fromhex(line.split()[1]) for line in values.splitlines() if "value" in line]
+    np.testing.assert_array_equal(found, expected.values)
+
+
 def test_ray_gives_the_same_bits(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     out = run_script(
