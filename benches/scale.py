@@ -82,7 +82,7 @@ SMALL, LARGE = Law(10_000, 100), Law(50_000, 200, 200)
 
 
 class Measured(NamedTuple):
-    """What a process found, its seconds by both clocks, and the most memory it or its child held."""
+    """What a process found, its seconds by both clocks, and the most memory of it or of a child."""
 
     value: Any
     wall: float

@@ -103,7 +103,7 @@ def tomotopy_gibbs(folder: str, n_topics: int, n_passes: int) -> Trained:
     return Trained(time.process_time() - start, tomotopy_topics(model, corpus.n_words))
 
 
-def spark(folder: str, n_topics: int, n_passes: int, optimizer: str, **settings: float) -> Trained:
+def spark(folder: str, n_topics: int, **settings: Any) -> Trained:
     """Spark's LDA on one local thread; the seconds are those of the Java machine."""
     import psutil
     from pyspark.ml.clustering import LDA
@@ -123,7 +123,7 @@ def spark(folder: str, n_topics: int, n_passes: int, optimizer: str, **settings:
     machine = session.sparkContext._gateway.proc
     clock = psutil.Process(machine.pid)
     start = sum(clock.cpu_times()[:2])
-    lda = LDA(k=n_topics, optimizer=optimizer, seed=0, **settings).fit(frame)
+    lda = LDA(k=n_topics, seed=0, **settings).fit(frame)
     topics = lda.topicsMatrix().toArray().T
     seconds = sum(clock.cpu_times()[:2]) - start
     session.stop()
@@ -136,19 +136,20 @@ def spark(folder: str, n_topics: int, n_passes: int, optimizer: str, **settings:
 def spark_em(folder: str, n_topics: int, n_passes: int) -> Trained:
     # The largest posterior density: one more than the priors, and counts without them.
     concentrations = {"docConcentration": [ALPHA + 1] * n_topics, "topicConcentration": ETA + 1}
-    found = spark(folder, n_topics, n_passes, "em", maxIter=n_passes, **concentrations)
+    found = spark(folder, n_topics, optimizer="em", maxIter=n_passes, **concentrations)
     return Trained(found.seconds, normalised(found.topic_word + ETA))
 
 
 def spark_online(folder: str, n_topics: int, n_passes: int) -> Trained:
     share = min(1.0, BATCH / pb.read_shards(folder).n_documents)
     settings = {
+        "optimizer": "online",
         "docConcentration": [ALPHA] * n_topics,
         "topicConcentration": ETA,
         "subsamplingRate": share,
         "maxIter": round(n_passes / share),
     }
-    found = spark(folder, n_topics, n_passes, "online", **settings)
+    found = spark(folder, n_topics, **settings)
     return Trained(found.seconds, normalised(found.topic_word))
 
 

@@ -43,7 +43,7 @@ np.random.default_rng = UNSEEDED.default_rng
 
 
 def pytest_make_parametrize_id(val: Any, argname: str) -> str | None:
-    """Names of tests hold no bytes: packed files carry the time, and workers must agree on names."""
+    """Names hold no bytes: those of packed files tell the time, and workers must agree."""
     return argname if isinstance(val, bytes) else None
 
 
