@@ -25,7 +25,14 @@ from polyabayes.exceptions import (
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.em import TOLERANCE, first_prior, fit_em, start_from
-from polyabayes.models.fitting import EvaluationSchedule, Schedule, all_or_nothing, fingerprint
+from polyabayes.models.fitting import (
+    LEARNED_START,
+    EvaluationSchedule,
+    Schedule,
+    StartLength,
+    all_or_nothing,
+    fingerprint,
+)
 from polyabayes.models.latent_draws import TokenTopics
 from polyabayes.models.sharded import ShardedModel, ShardedResult, ShardedState
 from polyabayes.models.topic_model import PreviousState, TopicModel, check_executor_for
@@ -119,8 +126,9 @@ class LatentDirichletAllocation(TopicModel):
         Average over one sweep in this many.
     n_init : int, default=1
         Starts, each of up to 20 sweeps of more topics than asked for, which are then merged; the
-        one with the largest joint density is taken. They come before the sweeps of `max_iter`, at
-        most two for five of the burn-in each, or before EM where there is no `init`.
+        one with the largest joint density is taken. Before Gibbs sampling with learned priors each
+        is of up to 40. They come before the sweeps of `max_iter`, at most two for five of the
+        burn-in each, or before EM where there is no `init`.
     n_jobs : int, optional
         Threads; None means all cores.
     random_state : None, int, RandomState, Generator or SeedSequence
@@ -550,6 +558,9 @@ class LatentDirichletAllocation(TopicModel):
         last = self._last_state()
         alpha, beta = last.parameters[:-1].copy(), float(last.parameters[-1])
         return LdaSample(last.topic_word(), alpha, beta)
+
+    def _start_length(self) -> StartLength:
+        return LEARNED_START if self.learn_priors else super()._start_length()
 
     def _samples(self) -> bool:
         return self.fit_method == "gibbs"

@@ -92,8 +92,8 @@ class TopicModel(FittedModel):
 
     # Every subclass by its name, for the files of models.
     classes: ClassVar[dict[str, type[TopicModel]]] = {}
-    # Replaced on a model by those who need starts that last longer.
-    _start_length: StartLength = USUAL_START
+    # Set on a model by those who need starts that last longer than its own.
+    _longer_start: StartLength | None = None
 
     max_iter: int
     burn_in: int | None
@@ -527,11 +527,14 @@ class TopicModel(FittedModel):
             burn_in=burn_in,
             warm_up=min(_WARM_UP, burn_in // 2),
             thin=checks.whole_number("thin", self.thin, 1, _MOST_SWEEPS),
-            start_sweeps=self._start_length.n_sweeps(burn_in),
+            start_sweeps=(self._longer_start or self._start_length()).n_sweeps(burn_in),
             n_init=checks.whole_number("n_init", self.n_init, 1, _MOST_SWEEPS),
             seed=draw_seed(self.random_state),
             n_jobs=checks.n_threads(self.n_jobs),
         )
+
+    def _start_length(self) -> StartLength:
+        return USUAL_START
 
     def _samples(self) -> bool:
         """Whether training is by Gibbs sampling."""

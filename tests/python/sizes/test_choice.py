@@ -239,6 +239,7 @@ def test_fits_begin_with_long_starts(corpus, monkeypatch):
     assert lengths == [(60, 2), (12, 3)]
     # The model that was given, and others, begin as ever.
     assert (model._schedule().start_sweeps, model.n_init) == (20, 1)
+    assert clone(model).set_params(learn_priors=True)._schedule().start_sweeps == 40
 
 
 def test_fits_hold_more_of_many_topics_than_usual_ones():
@@ -246,7 +247,7 @@ def test_fits_hold_more_of_many_topics_than_usual_ones():
     drawn = pb.datasets.make_lda_corpus(
         800, 300, 50, doc_topic_prior=0.1, topic_word_prior=0.05, random_state=1
     )
-    model = pb.LatentDirichletAllocation(50, learn_priors=True, n_jobs=1, random_state=0)
+    model = pb.LatentDirichletAllocation(50, n_jobs=1, random_state=0)
     held_out = np.arange(800) < 20
     found = fit_and_score(model, drawn.corpus, held_out, 50, 0, 0).topics
     columns = np.argsort(-np.asarray(drawn.corpus.counts.sum(axis=0)).ravel(), kind="stable")

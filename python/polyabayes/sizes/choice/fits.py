@@ -121,7 +121,7 @@ def untrained(model: Any, size: int, seed: int) -> Any:
     """
     made = clone(model).set_params(n_components=size, random_state=seed)
     made.set_params(n_init=max(made.n_init, STARTS))
-    made._start_length = LONG_START
+    made._longer_start = LONG_START
     return made
 
 
