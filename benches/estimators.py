@@ -1,9 +1,10 @@
 """Every estimator against the truth: bias, error and time, one table a regime.
 
-`python benches/estimators.py [regimes|hard|decision|calibration|priors|zipf|growth]`; without
-arguments all of them. One thread, processor time. The tables are kept in benches/records. The truth
-is exact, or annealing with 64 replicates of 1,000 temperatures, of a fraction of the errors it
-measures.
+`python benches/estimators.py [regimes|hard|trained|decision|calibration|priors|zipf|growth]`;
+without arguments all of them. Real documents are read from the folder POLYABAYES_DATA, or from
+../shared/data beside the repository. One thread, processor time. The tables are kept in
+benches/records. The truth is exact, or annealing with 64 replicates of 1,000 temperatures, of a
+fraction of the errors it measures.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from peers import DATA
 from recorded import RECORDS, Table, save
 
 import polyabayes as pb
@@ -137,11 +139,38 @@ HARD = [
 ]
 
 
+def by_auto(table: Table, name: str, model: Any, corpus: pb.Corpus) -> None:
+    """A row of `auto` by three seeds; the truth is annealing of 64 x 3,000."""
+    long_run = {"n_samples": 3000, "n_replicates": 64, "budget": 1e13}
+    true = pb.log_likelihood(model, corpus, "annealed", random_state=99, **long_run)
+    start = time.process_time()
+    results = [pb.log_likelihood(model, corpus, random_state=seed, n_jobs=1) for seed in (1, 2, 3)]
+    ms = (time.process_time() - start) / (3 * corpus.n_documents) * 1e3
+    errors = np.array([result.values - true.values for result in results])
+    stated = np.mean([result.std_errors for result in results])
+    covered = np.mean([held(result, true.values) for result in results])
+    rms = np.sqrt((errors**2).mean())
+    table.add(name, ms, errors.mean(), rms, stated, covered, np.mean(true.std_errors))
+
+
+BY_AUTO = {"documents": "s", "ms": ".3g", "bias": "+.3f", "rms": ".3f"}
+BY_AUTO |= {"stated error": ".3f", "held": ".0%", "error of the truth": ".3f"}
+
+
+def trained() -> Iterator[Table]:
+    """`auto` on held-out documents, under models trained by default on the others."""
+    table = Table("trained-documents", f"{COMMAND} trained", BY_AUTO)
+    for file, name in (("ap", "AP"), ("nips12", "NIPS")):
+        train, test = pb.read_corpus(DATA / f"{file}.ldac.gz").split(test_size=0.2, random_state=0)
+        for n_topics in (50, 200):
+            model = pb.LatentDirichletAllocation(n_topics, random_state=0).fit(train)
+            by_auto(table, f"{name}, {n_topics} topics", model, test[:12])
+    yield table
+
+
 def hard() -> Iterator[Table]:
-    """`auto` by three seeds where it needs most; the truth is annealing of 64 x 3,000."""
-    columns = {"documents": "s", "ms": ".3g", "bias": "+.3f", "rms": ".3f"}
-    columns |= {"stated error": ".3f", "held": ".0%", "error of the truth": ".3f"}
-    table = Table("hard-documents", f"{COMMAND} hard", columns)
+    """`auto` where it needs most, on simulated documents."""
+    table = Table("hard-documents", f"{COMMAND} hard", BY_AUTO)
     for regime in HARD:
         data = pb.datasets.make_lda_corpus(
             regime.n_documents,
@@ -155,18 +184,7 @@ def hard() -> Iterator[Table]:
         model = pb.LatentDirichletAllocation.from_parameters(
             doc_topic_prior=data.doc_topic_prior, topic_word=data.topic_word
         )
-        long_run = {"n_samples": 3000, "n_replicates": 64, "budget": 1e13}
-        true = pb.log_likelihood(model, data.corpus, "annealed", random_state=99, **long_run)
-        start = time.process_time()
-        results = [
-            pb.log_likelihood(model, data.corpus, random_state=seed, n_jobs=1) for seed in (1, 2, 3)
-        ]
-        ms = (time.process_time() - start) / (3 * regime.n_documents) * 1e3
-        errors = np.array([result.values - true.values for result in results])
-        stated = np.mean([result.std_errors for result in results])
-        covered = np.mean([held(result, true.values) for result in results])
-        rms = np.sqrt((errors**2).mean())
-        table.add(regime.name, ms, errors.mean(), rms, stated, covered, np.mean(true.std_errors))
+        by_auto(table, regime.name, model, data.corpus)
     yield table
 
 
@@ -323,6 +341,7 @@ def main() -> int:
     parts = {
         "regimes": regimes,
         "hard": hard,
+        "trained": trained,
         "decision": decision,
         "calibration": calibration,
         "priors": priors,

@@ -31,7 +31,12 @@ def generate(path: Path) -> None:
 def train(path: Path, n_topics: int) -> None:
     corpus = pb.read_corpus(path)
     loaded = most_held()
-    settings = {"max_iter": SWEEPS, "burn_in": SWEEPS // 2, "random_state": 0}
+    settings = {
+        "max_iter": SWEEPS,
+        "burn_in": SWEEPS // 2,
+        "learn_priors": False,
+        "random_state": 0,
+    }
     pb.LatentDirichletAllocation(n_topics, **settings).fit(corpus)
     print(corpus.n_tokens, n_topics, loaded, most_held())
 

@@ -160,7 +160,7 @@ def sweeps() -> None:
     columns = {"topics": ",d", "polyabayes": ".1f", "tomotopy": ".1f", "ratio": ".2f"}
     table = Table("sweeps", f"{COMMAND} sweeps", columns)
     for n_topics in (20, 100, 500, 1_000):
-        lda = pb.LatentDirichletAllocation(n_topics)
+        lda = pb.LatentDirichletAllocation(n_topics, learn_priors=False)
         ours, theirs = [], []
         for _ in range(REPEATS):
             ours.append(sweep_seconds(lda, corpus))

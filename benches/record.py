@@ -55,8 +55,8 @@ def training() -> Iterator[tuple[str, Case]]:
     corpus = pb.datasets.make_lda_corpus(1000, 2000, 20, random_state=0).corpus
     options: dict[str, Any] = {"max_iter": 20, "n_jobs": 1, "random_state": 0}
     fits = {
-        "LDA, Gibbs": pb.LatentDirichletAllocation(50, **options),
-        "LDA, EM": pb.LatentDirichletAllocation(50, fit_method="em", **options),
+        "LDA, Gibbs": pb.LatentDirichletAllocation(50, learn_priors=False, **options),
+        "LDA, EM": pb.LatentDirichletAllocation(50, fit_method="em", learn_priors=False, **options),
         "PFA, beta-gamma-gamma": pb.PoissonFactorAnalysis(50, **options),
         "NMF": pb.PoissonFactorAnalysis(50, prior="nmf", **options),
     }

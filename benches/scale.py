@@ -113,7 +113,13 @@ def sweep_seconds(
     taken = []
     for n_sweeps in sweeps:
         model = pb.LatentDirichletAllocation(
-            n_components, max_iter=n_sweeps, burn_in=0, thin=1_000, n_jobs=1, random_state=0
+            n_components,
+            learn_priors=False,
+            max_iter=n_sweeps,
+            burn_in=0,
+            thin=1_000,
+            n_jobs=1,
+            random_state=0,
         )
         workers = {} if executor is None else {"executor": executor}
         found = _measured(partial(model.fit, documents, eval_every=1_000, **workers))
@@ -306,8 +312,8 @@ def totals(corpora: list[str], n_documents: int, repetitions: int) -> None:
 def total_figures(name: str, n_documents: int, repetitions: int) -> tuple[Any, ...]:
     corpus = pb.read_corpus(name)
     test = corpus[np.random.default_rng(0).permutation(corpus.n_documents)[:n_documents]]
-    lda = pb.LatentDirichletAllocation(N_TOPICS, max_iter=60, n_jobs=1, random_state=0)
-    lda.fit(corpus)
+    settings = {"learn_priors": False, "max_iter": 60, "random_state": 0}
+    lda = pb.LatentDirichletAllocation(N_TOPICS, n_jobs=1, **settings).fit(corpus)
     full = _measured(partial(pb.log_likelihood, lda, test, n_jobs=1, random_state=100))
     truth = full.value.total - full.value.log_bias.sum()
     own_error = float(np.sqrt((full.value.std_errors**2).sum()))
@@ -342,7 +348,13 @@ def sweep_wall(corpus: pb.Corpus, n_components: int, n_jobs: int) -> float:
 
     def seconds(n_sweeps: int) -> float:
         model = pb.LatentDirichletAllocation(
-            n_components, max_iter=n_sweeps, burn_in=0, thin=1_000, n_jobs=n_jobs, random_state=0
+            n_components,
+            learn_priors=False,
+            max_iter=n_sweeps,
+            burn_in=0,
+            thin=1_000,
+            n_jobs=n_jobs,
+            random_state=0,
         )
         return least_wall(partial(model.fit, corpus))
 
@@ -359,7 +371,8 @@ def threads(name: str) -> None:
         5_000, 10_000, 20, document_length=300, random_state=1
     ).corpus
     for n_components in (20, 50, 200):
-        model = pb.LatentDirichletAllocation(n_components, max_iter=30, random_state=0).fit(corpus)
+        settings = {"learn_priors": False, "max_iter": 30, "random_state": 0}
+        model = pb.LatentDirichletAllocation(n_components, **settings).fit(corpus)
         documents = corpus[:100] if n_components == 200 else corpus[:300]
         score = partial(pb.log_likelihood, model, documents, random_state=0)
         one, two = (least_wall(partial(score, n_jobs=n)) for n in (1, 2))

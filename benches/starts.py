@@ -33,13 +33,13 @@ N_TEST = 300
 
 Options = dict[str, Any]
 PLANTED: dict[str, tuple[type, Options]] = {
-    "LDA, Gibbs": (pb.LatentDirichletAllocation, {}),
-    "LDA, Gibbs, learned priors": (pb.LatentDirichletAllocation, {"learn_priors": True}),
-    "LDA, EM": (pb.LatentDirichletAllocation, {"fit_method": "em", "learn_priors": True}),
+    "LDA, Gibbs, fixed priors": (pb.LatentDirichletAllocation, {"learn_priors": False}),
+    "LDA, Gibbs, learned priors": (pb.LatentDirichletAllocation, {}),
+    "LDA, EM": (pb.LatentDirichletAllocation, {"fit_method": "em"}),
     "PFA": (pb.PoissonFactorAnalysis, {}),
     "NMF": (pb.PoissonFactorAnalysis, {"prior": "nmf"}),
 }
-REAL: dict[str, Options] = {"fixed priors": {}, "learned priors": {"learn_priors": True}}
+REAL: dict[str, Options] = {"fixed priors": {"learn_priors": False}, "learned priors": {}}
 CORPORA = {"ap": "AP", "reuters": "Reuters", "20ng": "20 Newsgroups", "nips12": "NIPS"}
 
 

@@ -73,7 +73,7 @@ def drawn(regime: Regime, seed: int) -> Case:
 
 def by_choice(case: Case) -> dict[str, Choice]:
     """Our call, without sizes."""
-    model = pb.LatentDirichletAllocation(learn_priors=True)
+    model = pb.LatentDirichletAllocation()
     found = pb.choose_n_components(model, case.data, random_state=0)
     good = tuple(map(int, found.equally_good))
     return {"`recommended`": Choice(found.recommended, good), "`best`": Choice(found.best, good)}
@@ -121,7 +121,7 @@ def fitted(case: Case, seed: int) -> tuple[dict[int, Any], dict[int, list[float]
     """An LDA of every size, priors learned; ln p(words | topics of tokens) of some sweeps."""
     models, looks = {}, {}
     for size in case.sizes:
-        models[size] = pb.LatentDirichletAllocation(size, learn_priors=True, random_state=seed)
+        models[size] = pb.LatentDirichletAllocation(size, random_state=seed)
         looks[size] = fit_and_look(models[size], case.data)
     return models, looks
 
@@ -170,7 +170,7 @@ def by_bic(case: Case) -> dict[str, Choice]:
     costs = {}
     n_words = case.data.n_words
     for size in case.sizes:
-        model = pb.LatentDirichletAllocation(size, learn_priors=True, random_state=0).fit(case.data)
+        model = pb.LatentDirichletAllocation(size, random_state=0).fit(case.data)
         found = pb.log_likelihood(model, case.data, random_state=0)
         n_parameters = size * (n_words - 1) + size
         costs[size] = n_parameters * math.log(case.data.n_documents) / 2 - found.total

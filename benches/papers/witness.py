@@ -83,7 +83,9 @@ def bounds_of_fold(
     found = []
     for kind in ("witness", "paper"):
         search = pb.WitnessSearch(
-            pb.LatentDirichletAllocation(fit_method="em", max_iter=20, random_state=0),
+            pb.LatentDirichletAllocation(
+                fit_method="em", learn_priors=False, max_iter=20, random_state=0
+            ),
             pb.priors.Poisson(10, shift=1),
             bound=kind,
             scoring="bound",

@@ -36,7 +36,7 @@ def _search_topics(arguments: argparse.Namespace, plot: Path | None) -> int:
         raise InvalidArgumentError("--folds holds documents out by itself: leave out --test")
     training = given(arguments, ("max_iter", "tol", "n_jobs"))
     search = pb.WitnessSearch(
-        pb.LatentDirichletAllocation(learn_priors=True, **training),
+        pb.LatentDirichletAllocation(**training),
         arguments.prior[0],
         scoring_options=given(arguments, SEARCH_SCORING),
         **given(arguments, SEARCHING),

@@ -78,8 +78,8 @@ class LdaSample(NamedTuple):
     >>> import polyabayes as pb
     >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
     >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
-    >>> lda.last_sample_.topic_word.shape, lda.last_sample_.topic_word_prior
-    ((2, 4), 0.1)
+    >>> lda.last_sample_.topic_word.shape, lda.last_sample_.doc_topic_prior.shape
+    ((2, 4), (2,))
     """
 
     topic_word: NDArray[np.float64]
@@ -114,10 +114,11 @@ class LatentDirichletAllocation(TopicModel):
     topic_word_prior : float, optional
         Dirichlet parameter of the topics; of EM, what is added to each expected count of a word in
         a topic, where 0 is maximum likelihood. None means 0.1.
-    learn_priors : bool, default=False
+    learn_priors : bool, optional
         Gibbs: learn both priors, one doc_topic_prior a topic and one topic_word_prior for all;
         they get exponential priors whose means are the values above. EM: learn the doc_topic_prior
-        of each topic by maximum likelihood.
+        of each topic by maximum likelihood. None means that priors are learned where none is given:
+        neither of the two for Gibbs sampling, no `doc_topic_prior` for EM.
     max_iter : int, default=200
         Gibbs sweeps; iterations of EM at most.
     burn_in : int, optional
@@ -125,9 +126,9 @@ class LatentDirichletAllocation(TopicModel):
     thin : int, default=5
         Average over one sweep in this many.
     n_init : int, default=1
-        Starts, each of up to 20 sweeps of more topics than asked for, which are then merged; the
-        one with the largest joint density is taken. Before Gibbs sampling with learned priors each
-        is of up to 40. They come before the sweeps of `max_iter`, at most two for five of the
+        Starts, each of up to 20 sweeps of more topics than asked for, or 40 before Gibbs sampling
+        with learned priors, which are then merged; the one with the largest joint density is taken.
+        They come before the sweeps of `max_iter`, at most two for five of the
         burn-in each, or before EM where there is no `init`.
     n_jobs : int, optional
         Threads; None means all cores.
@@ -216,7 +217,7 @@ class LatentDirichletAllocation(TopicModel):
         *,
         doc_topic_prior: Any = None,
         topic_word_prior: float | None = None,
-        learn_priors: bool = False,
+        learn_priors: bool | None = None,
         max_iter: int = 200,
         burn_in: int | None = None,
         thin: int = 5,
@@ -377,8 +378,7 @@ class LatentDirichletAllocation(TopicModel):
         tol = checks.not_negative_number("tol", self.tol)
         pseudo_count = 0.1 if self.topic_word_prior is None else self.topic_word_prior
         pseudo_count = checks.not_negative_number("topic_word_prior", pseudo_count)
-        if not isinstance(self.learn_priors, bool):
-            raise InvalidTypeError(f"learn_priors must be a bool, got {self.learn_priors!r}")
+        learned = self._learns_priors()
         n_init = checks.whole_number("n_init", self.n_init, 1)
         n_jobs = checks.n_threads(self.n_jobs)
         seed = draw_seed(self.random_state)
@@ -393,7 +393,7 @@ class LatentDirichletAllocation(TopicModel):
             corpus,
             alpha,
             start,
-            learned=self.learn_priors,
+            learned=learned,
             topic_word_prior=pseudo_count,
             max_iter=max_iter,
             tol=tol,
@@ -560,7 +560,7 @@ class LatentDirichletAllocation(TopicModel):
         return LdaSample(last.topic_word(), alpha, beta)
 
     def _start_length(self) -> StartLength:
-        return LEARNED_START if self.learn_priors else super()._start_length()
+        return LEARNED_START if self._learns_priors() else super()._start_length()
 
     def _samples(self) -> bool:
         return self.fit_method == "gibbs"
@@ -600,11 +600,21 @@ class LatentDirichletAllocation(TopicModel):
         """Alpha, beta, and whether these are the means of priors and learned."""
         alpha = 5.0 / n_components if self.doc_topic_prior is None else self.doc_topic_prior
         beta = 0.1 if self.topic_word_prior is None else self.topic_word_prior
-        if not isinstance(self.learn_priors, bool):
-            raise InvalidTypeError(f"learn_priors must be a bool, got {self.learn_priors!r}")
+        learned = self._learns_priors()
         alpha = checks.positive_vector("doc_topic_prior", alpha, n_components)
         beta = checks.positive_number("topic_word_prior", beta)
-        return {"alpha": alpha, "beta": beta, "learned": self.learn_priors}
+        return {"alpha": alpha, "beta": beta, "learned": learned}
+
+    def _learns_priors(self) -> bool:
+        """Whether the priors are learned; of EM, that of the documents."""
+        if self.learn_priors is None:
+            of_topics = None if self.fit_method == "em" else self.topic_word_prior
+            return self.doc_topic_prior is None and of_topics is None
+        if not isinstance(self.learn_priors, bool):
+            raise InvalidTypeError(
+                f"learn_priors must be a bool or None, got {self.learn_priors!r}"
+            )
+        return self.learn_priors
 
     def _before(self) -> PreviousState:
         """The topics so far as a Dirichlet prior."""
@@ -620,7 +630,7 @@ class LatentDirichletAllocation(TopicModel):
         return float(state.parameters[-1])
 
     def _learned_state(self) -> dict[str, Any]:
-        if not self.learn_priors:
+        if not self._learns_priors():
             return {}
         *alpha, beta = self._last.parameters
         return {"doc_topic_prior_sum": sum(alpha), "topic_word_prior": beta}

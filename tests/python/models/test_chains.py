@@ -13,9 +13,12 @@ from polyabayes import exceptions as errors
 
 LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
 LEARNED = {
-    "lda": (LDA(3, max_iter=36, burn_in=10, thin=4), set()),
-    "lda with learned priors": (
-        LDA(3, learn_priors=True, max_iter=36, burn_in=10, thin=4),
+    "lda with fixed priors": (
+        LDA(3, learn_priors=False, max_iter=36, burn_in=10, thin=4),
+        set(),
+    ),
+    "lda": (
+        LDA(3, max_iter=36, burn_in=10, thin=4),
         {"doc_topic_prior_sum", "topic_word_prior"},
     ),
     "gap": (PFA(3, prior="gap", max_iter=36, burn_in=10, thin=4), set()),

@@ -143,7 +143,8 @@ def test_fitted_parameters_are_proper(cls, n_components):
     assert np.isfinite(model.score_samples(counts)).all()
     if cls is LDA:
         np.testing.assert_allclose(weights.sum(axis=1), 1, rtol=1e-12)
-        np.testing.assert_allclose(weights[1], 1 / n_components, rtol=1e-12)
+        alpha = model.doc_topic_prior_
+        np.testing.assert_allclose(weights[1], alpha / alpha.sum(), rtol=1e-12)
     else:
         r, p = model.shape_, model.probability_
         np.testing.assert_allclose(weights[1], r * p, rtol=1e-12)

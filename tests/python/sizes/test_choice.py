@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 
 import numpy as np
@@ -228,6 +229,24 @@ def test_the_grid_is_finest_beside_what_may_be_chosen():
     assert finer([40, 48, 58, 70, 84], [58, 70, 84], 84) == [53, 77]
 
 
+@pytest.mark.parametrize(
+    ("equally_good", "is_vague"),
+    [
+        ((8,), False),
+        ((8, 9), False),
+        ((8, 10), True),
+        ((50, 52, 55), False),
+        ((50, 52, 56), True),
+        (((2, 8), (3, 8)), False),
+        (((2, 8), (2, 10)), True),
+    ],
+)
+def test_sizes_far_apart_are_told_as_what_the_data_cannot_tell(choice, equally_good, is_vague):
+    found = replace(choice, equally_good=equally_good)
+    assert found.is_vague == is_vague
+    assert ("the data cannot tell" in str(found)) == is_vague
+
+
 def test_fits_begin_with_long_starts(corpus, monkeypatch):
     trained = []
     plain = fits.fit_and_look
@@ -238,16 +257,15 @@ def test_fits_begin_with_long_starts(corpus, monkeypatch):
     lengths = [(one._schedule().start_sweeps, one.n_init) for one in trained]
     assert lengths == [(60, 2), (12, 3)]
     # The model that was given, and others, begin as ever.
-    assert (model._schedule().start_sweeps, model.n_init) == (20, 1)
-    assert clone(model).set_params(learn_priors=True)._schedule().start_sweeps == 40
+    assert (model._schedule().start_sweeps, model.n_init) == (40, 1)
 
 
 def test_fits_hold_more_of_many_topics_than_usual_ones():
-    """50 topics, two to seven of which share one with another after usual starts."""
+    """50 topics, two of which share one with another after usual starts of fixed priors."""
     drawn = pb.datasets.make_lda_corpus(
-        800, 300, 50, doc_topic_prior=0.1, topic_word_prior=0.05, random_state=1
+        800, 300, 50, doc_topic_prior=0.1, topic_word_prior=0.05, random_state=2
     )
-    model = pb.LatentDirichletAllocation(50, n_jobs=1, random_state=0)
+    model = pb.LatentDirichletAllocation(50, learn_priors=False, n_jobs=1, random_state=0)
     held_out = np.arange(800) < 20
     found = fit_and_score(model, drawn.corpus, held_out, 50, 0, 0).topics
     columns = np.argsort(-np.asarray(drawn.corpus.counts.sum(axis=0)).ravel(), kind="stable")

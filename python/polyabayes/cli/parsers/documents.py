@@ -73,9 +73,9 @@ def _training_options(parser: Parser) -> None:
     )
     add(
         "--learn-priors",
-        action="store_true",
+        action=argparse.BooleanOptionalAction,
         default=None,
-        help="lda: learn alpha, one a topic, and with gibbs eta; default: both stay",
+        help="lda: learn alpha, one a topic, and with gibbs eta; default: where neither is given",
     )
     add(
         "--prior",

@@ -72,6 +72,13 @@ class SizeChoice:
     joint: list[dict[str, Any]] = field(default_factory=list)
 
     @property
+    def is_vague(self) -> bool:
+        """Whether the data cannot tell: equally good sizes lie further apart than a tenth, or 1."""
+        sizes = np.reshape(self.equally_good, (len(self.equally_good), -1))
+        smallest, largest = sizes.min(axis=0), sizes.max(axis=0)
+        return bool((largest - smallest > np.maximum(1, largest / 10)).any())
+
+    @property
     def concentrations(self) -> dict[float, float]:
         """Posterior probability of each concentration, summed over sizes.
 
@@ -141,6 +148,7 @@ class SizeChoice:
         ahead = "" if self.is_decided else " so far"
         edge = f", the {self.at_edge} of those tried" if self.at_edge else ""
         others = ", ".join(str(size) for size in self.equally_good)
+        others += " (the data cannot tell)" if self.is_vague else ""
         told = (
             f"best{ahead} by {self.criterion}: {self.best}{edge}; equally good: {others}; "
             f"recommended: {self.recommended}"

@@ -67,7 +67,7 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         :class:`LatentDirichletAllocation`, is trained on the documents: each size from the model
         of its best witness, every size up to 10 and then each that has grown by a tenth also
         afresh, as chains of grown models fall behind. The model of larger ``bound_`` is scored,
-        and gives way to the witness's own where it scores lower. Best with ``learn_priors=True``.
+        and gives way to the witness's own where it scores lower. Best with learned priors.
         An :class:`AllocationModel` is scored by its integrated evidence, with its error; its sizes
         that are None are the variables, as in ``AllocationModel.blockmodel(None, None)``.
     prior : priors.SizePrior
