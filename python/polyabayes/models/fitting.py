@@ -69,7 +69,7 @@ class StartLength(NamedTuple):
         return min(self.most, int(self.share * burn_in))
 
 
-# With the burn-in that is the default, training takes 1.3 times the time at most after either.
+# Either start adds at most a third to the time of training with the default burn-in.
 USUAL_START = StartLength(START_SWEEPS, 0.4)
 # Chains that learn their priors keep to the mode of their start. Fixed priors gain nothing by it.
 LEARNED_START = StartLength(40, 0.4)
