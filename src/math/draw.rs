@@ -69,7 +69,8 @@ pub fn crt<R: Rng + ?Sized>(n: u32, a: f64, rng: &mut R) -> u64 {
     // The float is below the end of u32 or saturates there.
     let walked = n.min((WALK * a.max(1.0)) as u32);
     let opens = |&i: &u32| rng.random::<f64>() * (a + f64::from(i)) < a;
-    let mut n_tables = (0..walked).filter(opens).count() as u64;
+    // The first customer opens a table.
+    let mut n_tables = u64::from(n > 0) + (1..walked).filter(opens).count() as u64;
     if walked == n {
         return n_tables;
     }
