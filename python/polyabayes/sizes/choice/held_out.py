@@ -41,8 +41,10 @@ _HOPELESS = 1e-4
 _CLOSE = 0.16
 # Neighbours within this ratio are near enough: a tenth of the size either way.
 _RATIO = 1.21
-# The same beside the best size and the smallest that may be as good.
+# The same beside the best size and the smallest that is as good with more than this probability: it
+# may be at the end of a plateau whose best size lies far above the first that is as good.
 _FINE_RATIO = 1.1
+_POSSIBLE = 0.01
 # One fit may end in a poor mode: neighbours of the leader are dropped by several fits only.
 _FOLDS_OF_NEIGHBOURS = 3
 
@@ -224,15 +226,17 @@ class Chooser:
         """Sizes that may be better than those so far."""
         tried = sorted(self.race.fits)
         best = self.race.best(self._alive())
-        close = [size for size in self._alive() if self.race.behind(size, best) > _CLOSE]
-        found = grid.wider(tried, close, 1, most) + self._finer(tried, close, best)
+        chances = {size: self.race.behind(size, best) for size in self._alive()}
+        close = [size for size, chance in chances.items() if chance > _CLOSE]
+        possible = [size for size, chance in chances.items() if chance > _POSSIBLE]
+        found = grid.wider(tried, close, 1, most) + self._finer(tried, close, possible, best)
         return sorted(set(found) - set(tried))
 
     @staticmethod
-    def _finer(tried: list[int], close: list[int], best: int) -> list[int]:
+    def _finer(tried: list[int], close: list[int], possible: list[int], best: int) -> list[int]:
         """Sizes between those tried: first everywhere, then beside those that may be chosen."""
         found = grid.finer(tried, close, best, _RATIO)
-        chosen = {best, min(close, default=best)}
+        chosen = {best, min(possible, default=best)}
         return found or grid.finer(tried, chosen, best, _FINE_RATIO)
 
     def _alive(self) -> list[int]:
