@@ -258,7 +258,7 @@ class Comparison(Result):
         # The best is compared with itself in the first row.
         behind = [f"{x:.4f}" for x in found["behind_best"][1:]]
         errors = [_shown(x) for x in found["behind_best_std_error"][1:]]
-        better = [f"{x:.3f}" if x >= _LEAST_SHOWN else "<0.001" for x in found["p_better"][1:]]
+        better = ["<0.001" if x < _LEAST_SHOWN else f"{x:.3f}" for x in found["p_better"][1:]]
         table = text_table(
             [
                 Column("model", found["model"], is_left=True),

@@ -47,7 +47,8 @@ class TopicDiagnostics(Result):
     uniform_dist : ndarray
         Kullback-Leibler divergence of the topic from the uniform law of words, in nats.
     corpus_dist : ndarray
-        Kullback-Leibler divergence from the word frequencies of the documents, in nats.
+        Kullback-Leibler divergence from the word frequencies of the documents, in nats; of the
+        words that these hold.
     eff_num_words : ndarray
         Effective number of words, 1 / sum p².
     rank_1_docs : ndarray
@@ -180,8 +181,9 @@ def diagnostics(model: Any, documents: Any, n_words: int = 10) -> TopicDiagnosti
     totals = tokens.sum(axis=0)
     over_documents = tokens / np.maximum(totals, np.finfo(float).tiny)
     frequency = np.asarray(corpus.counts.sum(axis=0)).ravel() / lengths.sum()
-    with np.errstate(divide="ignore"):
-        corpus_dist = (xlogy(topics, topics) - xlogy(topics, frequency)).sum(axis=1)
+    seen = topics[:, frequency > 0]
+    seen = seen / np.maximum(seen.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    corpus_dist = (xlogy(seen, seen) - xlogy(seen, frequency[frequency > 0])).sum(axis=1)
     holding = (of_document > _SOME_SHARE) & (lengths > 0)[:, None]
     n_holding = np.maximum(holding.sum(axis=0), 1)
     is_largest = of_document == of_document.max(axis=1, keepdims=True)

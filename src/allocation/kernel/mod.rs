@@ -11,3 +11,4 @@ pub(crate) mod rounds;
 pub(crate) mod splits;
 mod strides;
 pub(crate) mod tempered;
+mod weights;

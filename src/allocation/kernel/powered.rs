@@ -8,6 +8,7 @@
 #![allow(clippy::inline_always)]
 
 use super::counts::{Counts, Rows, States, Token};
+use super::weights::{Law, Seen, Singles, add, matching, replace, subtract};
 use crate::allocation::model::plan::{Clique, Factor};
 use crate::allocation::model::problem::{MarginLayout, Problem};
 use crate::math::elementary::{exp, ln};
@@ -15,11 +16,9 @@ use crate::math::single;
 use crate::rng::{LANES, Lanes, Uniforms};
 use crate::urn::Order;
 
-/// ln of products in single precision that are still normal numbers.
-const LN_RANGE: f64 = 80.0;
-
-/// Numbers in single precision, one for every lane.
-type Singles = [f32; LANES];
+/// ln of products in single precision that, times the weights of urns and summed over states, are
+/// still normal numbers.
+const LN_RANGE: f64 = 70.0;
 
 /// Places on the path: β of every lane, and κ of the urns of u; infinite where there are none.
 #[derive(Clone, Copy)]
@@ -75,25 +74,30 @@ impl Token for PoweredRows<'_> {
 /// entered since, which are two in each lane.
 pub(crate) struct PoweredMixture {
     /// Pseudo-count and exponent of every factor, filled up with factors of exponent 0.
-    factors: Vec<(f32, i32)>,
+    factors: Vec<(f32, u32)>,
+    /// Number of factors that multiply the weight: those after them divide it.
+    n_above: usize,
     /// Number of factors of the law.
     n_factors: usize,
     /// Whether products of factors may leave the range of single precision.
     is_wide: bool,
-    /// Row of every factor of every state, factors varying fastest.
+    /// Row of every factor of every state, after the first of its slot; factors vary fastest.
     rows: Vec<u32>,
-    /// By how many the tokens in each state have become more since the cell was begun.
-    moved: Vec<Counts>,
-    ln_weights: Vec<Singles>,
+    /// Counts of these rows without the tokens of the cell.
+    others: Vec<Counts>,
+    /// Tokens of the cell in every state.
+    here: Vec<Counts>,
+    /// Weights of the states, or ln of them where they are wide.
+    weights: Vec<Singles>,
     /// Cumulative sums of the weights.
     sums: Vec<Singles>,
 }
 
+/// 2^23: whole numbers that are added to it stand in the low bits.
+const WHOLE: f32 = 8_388_608.0;
+
 /// Numbers of factors that kernels are compiled for.
 const N_FACTORS: [usize; 3] = [3, 4, 8];
-
-/// State of the token before the first of a cell: that of no token.
-const NOWHERE: u32 = u32::MAX >> 1;
 
 impl PoweredMixture {
     /// None where states share rows, or of more factors than kernels are compiled for.
@@ -111,30 +115,25 @@ impl PoweredMixture {
         let is_wide = factors.iter().map(most_ln).sum::<f64>() > LN_RANGE;
         let n_factors = factors.len();
         let n_filled = N_FACTORS.into_iter().find(|&n| n >= n_factors)?;
-        let mut factors: Vec<(f32, i32)> =
-            factors.into_iter().map(|(alpha, exponent)| (alpha as f32, exponent)).collect();
+        let single = |(alpha, exponent): (f64, i32)| (alpha as f32, exponent.unsigned_abs());
+        let mut factors: Vec<(f32, u32)> = factors.into_iter().map(single).collect();
         factors.resize(n_filled, (1.0, 0));
         let n_states = clique.n_states;
+        let row = |index: usize| {
+            let factor = clique.factors.get(index % n_filled);
+            factor.map_or(0, |factor| factor.rows[index / n_filled])
+        };
         clique.states_are_apart().then(|| PoweredMixture {
             factors,
+            n_above: clique.n_above,
             n_factors,
             is_wide,
-            rows: vec![0; n_filled * n_states],
-            moved: vec![[0; LANES]; n_states],
-            ln_weights: vec![[0.0; LANES]; n_states],
+            rows: (0..n_filled * n_states).map(row).collect(),
+            others: vec![[0; LANES]; n_filled * n_states],
+            here: vec![[0; LANES]; n_states],
+            weights: vec![[0.0; LANES]; n_states],
             sums: vec![[0.0; LANES]; n_states],
         })
-    }
-
-    /// Looks up the rows of a cell.
-    fn start(&mut self, clique: &Clique, bases: &[u32]) {
-        let of_states = self.rows.chunks_exact_mut(self.factors.len());
-        for (state, rows) in of_states.enumerate() {
-            for (factor, row) in rows.iter_mut().enumerate().take(self.n_factors) {
-                *row = clique.row(factor, state, bases) as u32;
-            }
-        }
-        self.moved.fill([0; LANES]);
     }
 
     /// Draws the tokens of a cell one by one, and puts them into the counts.
@@ -143,117 +142,132 @@ impl PoweredMixture {
         &mut self,
         tokens: &mut [States],
         order: Order,
+        (clique, of_slots): (&Clique, &[u32]),
         (betas, kappa): (&Singles, f32),
         (counts, held): (&mut [Counts], &mut [Counts]),
         uniforms: &mut Uniforms,
     ) {
-        let mut law = Law { factors: [(1.0, 0); N], betas, scale: 1.0 / kappa };
-        law.factors.copy_from_slice(&self.factors);
-        let (n, mut last) = (tokens.len(), [NOWHERE; LANES]);
+        let (mut factors, mut bases) = ([(1.0, 0); N], [0; N]);
+        factors.copy_from_slice(&self.factors);
+        for (base, factor) in bases.iter_mut().zip(&clique.factors) {
+            *base = of_slots[factor.slot];
+        }
+        let law = Law { factors, n_above: self.n_above, betas, scale: 1.0 / kappa };
+        let (n, mut last) = (tokens.len(), [0; LANES]);
         for step in 0..n {
             let states = &mut tokens[order.nth(step, n)];
             if step == 0 {
-                self.weigh::<N, IS_WIDE>(&law, states, (counts, held));
+                self.weigh::<N, IS_WIDE>(&law, states, &bases, (counts, held));
             } else {
-                self.weigh_moved::<N, IS_WIDE>(&law, [states, &last], (counts, held));
+                self.weigh_moved::<N, IS_WIDE>(&law, [states, &last], !held.is_empty());
             }
-            self.accumulate();
+            if IS_WIDE {
+                self.add_up_wide();
+            }
             last = self.pick(uniforms);
             *states = last;
         }
-        for state in 0..self.moved.len() {
-            let (mut moved, entered) = (self.moved[state], matching(&last, state));
-            subtract(&mut moved, &entered);
-            for &row in &self.rows[state * N..][..self.n_factors] {
-                add(&mut counts[row as usize], &moved);
-            }
-            if let Some(held) = held.get_mut(state) {
-                add(held, &moved);
-            }
-        }
+        self.put_back::<N>(&last, &bases, (counts, held));
     }
 
-    /// Takes the first token of a cell out of its states, and computes ln of all weights without it.
+    /// Takes the tokens of a cell out of the counts and the first of them out of its states, and
+    /// weighs all states without it.
     #[inline(always)]
     fn weigh<const N: usize, const IS_WIDE: bool>(
         &mut self,
         law: &Law<'_, N>,
         states: &States,
+        bases: &[u32; N],
         (counts, held): (&[Counts], &[Counts]),
     ) {
-        for state in 0..self.moved.len() {
-            let own = matching(states, state);
-            let mut seen = Seen { rows: [own; N], held: own };
-            for (seen, &row) in seen.rows.iter_mut().zip(&self.rows[state * N..][..N]) {
-                add(seen, &counts[row as usize]);
-            }
+        let (rows, others) = (self.rows.as_chunks::<N>().0, self.others.as_chunks_mut::<N>().0);
+        let of_states = rows.iter().zip(others);
+        let of_states = of_states.zip(self.here.iter_mut().zip(&mut self.weights));
+        for (state, ((rows, others), (here, weight))) in of_states.enumerate() {
             let held = held.get(state);
-            if let Some(held) = held {
-                add(&mut seen.held, held);
+            let mut seen = Seen { others: [[0; LANES]; N], here: matching(states, state) };
+            for factor in 0..N {
+                let mut apart = counts[(bases[factor] + rows[factor]) as usize];
+                if let Some(held) = held {
+                    subtract(&mut apart, held);
+                }
+                others[factor] = apart;
+                seen.others[factor] = apart;
             }
-            self.ln_weights[state] = law.ln_weight::<IS_WIDE>(&seen, held.is_some());
-            self.moved[state] = own;
+            if let Some(held) = held {
+                add(&mut seen.here, held);
+            }
+            *here = seen.here;
+            *weight = law.ratio::<IS_WIDE>(&seen, held.is_some());
+        }
+        // In loops of their own, where states do not wait for each other.
+        let has_urn = !held.is_empty();
+        for (weight, here) in self.weights.iter_mut().zip(&self.here) {
+            *weight = law.weight::<IS_WIDE>(&*weight, here, has_urn);
+        }
+        let mut total = [0.0; LANES];
+        for (weight, sums) in self.weights.iter().zip(&mut self.sums) {
+            for lane in 0..LANES {
+                total[lane] += weight[lane];
+            }
+            *sums = total;
         }
     }
 
-    /// Takes a token out of its states, puts the one before into its own, and computes ln of the weights
-    /// of these states anew.
+    /// Takes a token out of its states, puts the one before into its own, and weighs these states anew.
     #[inline(always)]
     fn weigh_moved<const N: usize, const IS_WIDE: bool>(
         &mut self,
         law: &Law<'_, N>,
         [left, entered]: [&States; 2],
-        (counts, held): (&[Counts], &[Counts]),
+        has_urn: bool,
     ) {
-        let nothing = Seen { rows: [[0; LANES]; N], held: [0; LANES] };
+        let nothing = Seen { others: [[0; LANES]; N], here: [0; LANES] };
         let (mut before, mut after) = (nothing, nothing);
-        let mut moved = [[0; LANES]; 2];
-        for state in 0..self.moved.len() {
+        let of_states = self.here.iter_mut().zip(self.others.as_chunks::<N>().0);
+        for (state, (here, others)) in of_states.enumerate() {
             let (out, into) = (matching(left, state), matching(entered, state));
-            for factor in 0..N {
-                let counts = &counts[self.rows[state * N + factor] as usize];
-                keep(&mut before.rows[factor], counts, &out);
-                keep(&mut after.rows[factor], counts, &into);
+            // Lane by lane with all factors inside: the other order is not vectorised.
+            let mut now = *here;
+            for lane in 0..LANES {
+                now[lane] += out[lane] - into[lane];
+                before.here[lane] |= now[lane] & out[lane];
+                after.here[lane] |= now[lane] & into[lane];
+                for (factor, counts) in others.iter().enumerate() {
+                    before.others[factor][lane] |= counts[lane] & out[lane];
+                    after.others[factor][lane] |= counts[lane] & into[lane];
+                }
             }
-            if let Some(held) = held.get(state) {
-                keep(&mut before.held, held, &out);
-                keep(&mut after.held, held, &into);
+            *here = now;
+        }
+        let ratio = law.ratio::<IS_WIDE>(&before, has_urn);
+        let ratio_after = law.ratio::<IS_WIDE>(&after, has_urn);
+        let before = law.weight::<IS_WIDE>(&ratio, &before.here, has_urn);
+        let after = law.weight::<IS_WIDE>(&ratio_after, &after.here, has_urn);
+        let mut total = [0.0; LANES];
+        for (state, (weight, sums)) in self.weights.iter_mut().zip(&mut self.sums).enumerate() {
+            let mut changed = *weight;
+            replace(&mut changed, &before, &matching(left, state));
+            replace(&mut changed, &after, &matching(entered, state));
+            *weight = changed;
+            for lane in 0..LANES {
+                total[lane] += changed[lane];
             }
-            keep(&mut moved[0], &self.moved[state], &out);
-            keep(&mut moved[1], &self.moved[state], &into);
-        }
-        for lane in 0..LANES {
-            let changed = i32::from(left[lane] != entered[lane]);
-            moved[0][lane] -= changed;
-            moved[1][lane] += changed;
-        }
-        before.shift(&moved[0]);
-        after.shift(&moved[1]);
-        let before = law.ln_weight::<IS_WIDE>(&before, !held.is_empty());
-        let after = law.ln_weight::<IS_WIDE>(&after, !held.is_empty());
-        for state in 0..self.moved.len() {
-            let (out, into) = (matching(left, state), matching(entered, state));
-            let (mut ln_weights, mut moved) = (self.ln_weights[state], self.moved[state]);
-            replace(&mut ln_weights, &before, &out);
-            replace(&mut ln_weights, &after, &into);
-            self.ln_weights[state] = ln_weights;
-            add(&mut moved, &out);
-            subtract(&mut moved, &into);
-            self.moved[state] = moved;
+            *sums = total;
         }
     }
 
-    /// Adds up the weights, the largest being 1.
+    /// Adds up weights of which ln are known, the largest being 1.
     #[inline(always)]
-    fn accumulate(&mut self) {
+    fn add_up_wide(&mut self) {
         let (mut most, mut total) = ([f32::NEG_INFINITY; LANES], [0.0; LANES]);
-        for ln_weights in &self.ln_weights {
+        for ln_weights in &self.weights {
             for lane in 0..LANES {
                 most[lane] =
                     if ln_weights[lane] > most[lane] { ln_weights[lane] } else { most[lane] };
             }
         }
-        for (ln_weights, sums) in self.ln_weights.iter().zip(&mut self.sums) {
+        for (ln_weights, sums) in self.weights.iter().zip(&mut self.sums) {
             for lane in 0..LANES {
                 total[lane] += single::exp(ln_weights[lane] - most[lane]);
             }
@@ -268,9 +282,9 @@ impl PoweredMixture {
         let (bits, mut darts) = (uniforms.next_bits(), [0.0; LANES]);
         for lane in 0..LANES {
             // The upper 24 bits: no dart reaches the total.
-            darts[lane] = (bits[lane] >> 40) as u32 as f32 * (1.0 / 16_777_216.0) * totals[lane];
+            darts[lane] = (bits[lane] >> 40) as i32 as f32 * (1.0 / 16_777_216.0) * totals[lane];
         }
-        let (mut drawn, states) = ([0.0_f32; LANES], 0..self.sums.len() - 1);
+        let (mut drawn, states) = ([WHOLE; LANES], 0..self.sums.len() - 1);
         // Sums of floats have an order, so that the compiler keeps lanes together: whole numbers it
         // adds up over states, and gathers.
         for sums in &self.sums[states] {
@@ -278,130 +292,31 @@ impl PoweredMixture {
                 drawn[lane] += if sums[lane] <= darts[lane] { 1.0 } else { 0.0 };
             }
         }
-        drawn.map(|state| state as u32)
+        drawn.map(|state| state.to_bits() ^ WHOLE.to_bits())
     }
-}
 
-/// Counts that a token meets in a state of every lane: those of all factors, and of its cell.
-#[derive(Clone, Copy)]
-struct Seen<const N: usize> {
-    rows: [Counts; N],
-    held: Counts,
-}
-
-impl<const N: usize> Seen<N> {
+    /// Puts the last token into its states, and all of the cell into the counts.
     #[inline(always)]
-    fn shift(&mut self, by: &Counts) {
-        self.rows.iter_mut().for_each(|counts| add(counts, by));
-        add(&mut self.held, by);
-    }
-}
-
-/// Weights of states by their counts.
-struct Law<'a, const N: usize> {
-    factors: [(f32, i32); N],
-    betas: &'a Singles,
-    /// 1/κ.
-    scale: f32,
-}
-
-impl<const N: usize> Law<'_, N> {
-    /// ln of a state's weight at β.
-    #[inline(always)]
-    fn ln_weight<const IS_WIDE: bool>(&self, seen: &Seen<N>, has_urn: bool) -> Singles {
-        let betas = *self.betas;
-        let mut ln_weight = self.ln_law::<IS_WIDE>(&seen.rows);
-        for lane in 0..LANES {
-            ln_weight[lane] *= betas[lane];
-        }
-        if has_urn {
-            for lane in 0..LANES {
-                let urn = 1.0 + seen.held[lane] as f32 * self.scale;
-                ln_weight[lane] += (1.0 - betas[lane]) * single::ln(urn);
+    fn put_back<const N: usize>(
+        &self,
+        last: &States,
+        bases: &[u32; N],
+        (counts, held): (&mut [Counts], &mut [Counts]),
+    ) {
+        let (rows, others) = (self.rows.as_chunks::<N>().0, self.others.as_chunks::<N>().0);
+        let of_states = rows.iter().zip(others);
+        for (state, ((rows, others), here)) in of_states.zip(&self.here).enumerate() {
+            let mut here = *here;
+            subtract(&mut here, &matching(last, state));
+            for factor in 0..self.n_factors {
+                let mut all = others[factor];
+                add(&mut all, &here);
+                counts[(bases[factor] + rows[factor]) as usize] = all;
+            }
+            if let Some(held) = held.get_mut(state) {
+                *held = here;
             }
         }
-        ln_weight
-    }
-
-    /// ln of the product of the factors.
-    #[inline(always)]
-    fn ln_law<const IS_WIDE: bool>(&self, rows: &[Counts; N]) -> Singles {
-        let one = if IS_WIDE { [0.0; LANES] } else { [1.0; LANES] };
-        let (mut above, mut below) = (one, one);
-        for (&(alpha, exponent), counts) in self.factors.iter().zip(rows) {
-            let (mut sizes, times) = ([0.0; LANES], exponent.unsigned_abs());
-            for lane in 0..LANES {
-                sizes[lane] = alpha + counts[lane] as f32;
-            }
-            if exponent > 0 {
-                multiply::<IS_WIDE>(&mut above, &sizes, times);
-            } else {
-                multiply::<IS_WIDE>(&mut below, &sizes, times);
-            }
-        }
-        for lane in 0..LANES {
-            let (over, under) = (above[lane], below[lane]);
-            above[lane] = if IS_WIDE { over - under } else { single::ln(over / under) };
-        }
-        above
-    }
-}
-
-/// Multiplies by a power of sizes, or adds ln of it.
-#[inline(always)]
-fn multiply<const IS_WIDE: bool>(product: &mut Singles, sizes: &Singles, times: u32) {
-    if IS_WIDE {
-        for lane in 0..LANES {
-            product[lane] += times as f32 * single::ln(sizes[lane]);
-        }
-        return;
-    }
-    for _ in 0..times {
-        for lane in 0..LANES {
-            product[lane] *= sizes[lane];
-        }
-    }
-}
-
-/// -1 in the lanes that are in a state, and 0 elsewhere.
-#[inline(always)]
-fn matching(states: &States, state: usize) -> Counts {
-    let mut matching = [0; LANES];
-    for lane in 0..LANES {
-        matching[lane] = ((states[lane] ^ state as u32) as i32 - 1) >> 31;
-    }
-    matching
-}
-
-#[inline(always)]
-fn add(counts: &mut Counts, by: &Counts) {
-    for lane in 0..LANES {
-        counts[lane] += by[lane];
-    }
-}
-
-#[inline(always)]
-fn subtract(counts: &mut Counts, by: &Counts) {
-    for lane in 0..LANES {
-        counts[lane] -= by[lane];
-    }
-}
-
-/// Takes over counts in the lanes that match, where there was nothing.
-#[inline(always)]
-fn keep(kept: &mut Counts, counts: &Counts, matching: &Counts) {
-    for lane in 0..LANES {
-        kept[lane] |= counts[lane] & matching[lane];
-    }
-}
-
-/// Puts other numbers into the lanes that match.
-#[inline(always)]
-fn replace(numbers: &mut Singles, others: &Singles, matching: &Counts) {
-    for lane in 0..LANES {
-        let mask = matching[lane] as u32;
-        let bits = numbers[lane].to_bits() & !mask | others[lane].to_bits() & mask;
-        numbers[lane] = f32::from_bits(bits);
     }
 }
 
@@ -420,14 +335,13 @@ pub(crate) fn redraw(
     uniforms: &mut Uniforms,
 ) {
     let (betas, kappa) = (path.betas.map(|beta| beta as f32), path.kappa as f32);
-    mixture.start(clique, bases);
-    let (path, counts) = ((&betas, kappa), (counts, held));
+    let (cell, path, counts) = ((clique, bases), (&betas, kappa), (counts, held));
     match (mixture.factors.len(), mixture.is_wide) {
-        (3, false) => mixture.draw::<3, false>(tokens, order, path, counts, uniforms),
-        (3, true) => mixture.draw::<3, true>(tokens, order, path, counts, uniforms),
-        (4, false) => mixture.draw::<4, false>(tokens, order, path, counts, uniforms),
-        (4, true) => mixture.draw::<4, true>(tokens, order, path, counts, uniforms),
-        (_, false) => mixture.draw::<8, false>(tokens, order, path, counts, uniforms),
-        (_, true) => mixture.draw::<8, true>(tokens, order, path, counts, uniforms),
+        (3, false) => mixture.draw::<3, false>(tokens, order, cell, path, counts, uniforms),
+        (3, true) => mixture.draw::<3, true>(tokens, order, cell, path, counts, uniforms),
+        (4, false) => mixture.draw::<4, false>(tokens, order, cell, path, counts, uniforms),
+        (4, true) => mixture.draw::<4, true>(tokens, order, cell, path, counts, uniforms),
+        (_, false) => mixture.draw::<8, false>(tokens, order, cell, path, counts, uniforms),
+        (_, true) => mixture.draw::<8, true>(tokens, order, cell, path, counts, uniforms),
     }
 }

@@ -23,6 +23,9 @@ use crate::urn::Order;
 /// Tokens in two states up to which all their divisions are weighed, in time and memory for each.
 pub(crate) const MAX_WEIGHED: i32 = 1 << 16;
 
+/// Divisions that are weighed side by side in vector registers: those beyond the last weigh nothing.
+const PART: usize = 8;
+
 /// Divisions of n more tokens that take the time of their draws by strides, in √n.
 const STRIDES: f64 = 30.0;
 
@@ -193,7 +196,7 @@ impl Splits {
         self.pairs[pair].changes..end
     }
 
-    /// Makes room for the divisions of `n` tokens.
+    /// Makes room for the divisions of `n` tokens: whole parts.
     #[inline(always)]
     fn start_law(&mut self, n: i32) {
         for n in self.ln_factorials.len()..=n as usize {
@@ -201,22 +204,28 @@ impl Splits {
             self.ln_factorials.push(last);
         }
         self.ln_laws.clear();
-        self.ln_laws.resize(n as usize + 1, 0.0);
+        self.ln_laws.resize((n as usize + 1).next_multiple_of(PART), 0.0);
     }
 
-    /// Draws a division: its tokens in the first state.
+    /// Draws a division of `n` tokens: those in the first state.
     #[inline(always)]
-    fn pick(&mut self, dart: f64) -> i32 {
-        let n = self.ln_laws.len();
-        let laws = &mut self.ln_laws[..];
-        let (factorials, mut most) = (&self.ln_factorials[..n], f64::NEG_INFINITY);
+    fn pick(&mut self, n: i32, dart: f64) -> i32 {
+        let (laws, beyond) = self.ln_laws.split_at_mut(n as usize + 1);
+        let factorials = &self.ln_factorials[..laws.len()];
         for (law, (one, other)) in
             laws.iter_mut().zip(factorials.iter().zip(factorials.iter().rev()))
         {
             *law -= one + other;
-            most = if *law > most { *law } else { most };
         }
-        pick(laws, most, dart)
+        beyond.fill(f64::NEG_INFINITY);
+        let mut most = [f64::NEG_INFINITY; PART];
+        for part in self.ln_laws.as_chunks::<PART>().0 {
+            for (most, &law) in most.iter_mut().zip(part) {
+                *most = if law > *most { law } else { *most };
+            }
+        }
+        let most = most.into_iter().fold(f64::NEG_INFINITY, f64::max);
+        pick(&mut self.ln_laws, most, dart).min(n)
     }
 }
 
@@ -236,15 +245,17 @@ fn divide(
         if now + others == 0 || now + others > MAX_WEIGHED {
             continue;
         }
-        splits.start_law(now + others);
+        let n = now + others;
+        splits.start_law(n);
+        let ln_laws = &mut splits.ln_laws[..=n as usize];
         for change in &splits.changes[changes.clone()] {
             let start = cell.rows[change.row][lane] - change.by * now;
             if change.by != 0 {
-                law.add_row(change, start, &mut splits.ln_laws);
+                law.add_row(change, start, ln_laws);
             }
         }
-        law.place(lane, 0, (now + others) as usize, &mut splits.ln_laws);
-        let moved = splits.pick(dart) - now;
+        law.place(lane, 0, n as usize, ln_laws);
+        let moved = splits.pick(n, dart) - now;
         cell.shift([first, second], &splits.changes[changes.clone()], lane, moved);
     }
 }

@@ -38,6 +38,8 @@ class ChoiceCost(NamedTuple):
     unit : {"fit", "evidence"}
         Whether fits are meant, or evidences of allocation models; sizes are then products of those
         of all unknown nodes.
+    is_open : bool
+        Whether larger sizes follow where the best of these is the largest: they are not counted.
 
     Examples
     --------
@@ -51,14 +53,16 @@ class ChoiceCost(NamedTuple):
     seconds_per_fit: tuple[float, float]
     seconds: float
     unit: str = "fit"
+    is_open: bool = False
 
     def __str__(self) -> str:
         low, high = self.seconds_per_fit
         smallest = f"{self.sizes[0]} topics" if self.unit == "fit" else f"size {self.sizes[0]}"
+        more = f", and more if the best lies beyond {self.sizes[1]}" if self.is_open else ""
         return (
             f"about {self.n_fits} {self.unit}s, {_duration(low)} each with {smallest} and "
             f"{_duration(high)} with {self.sizes[1]}: "
-            f"some {_duration(self.seconds)} one after another"
+            f"some {_duration(self.seconds)} one after another{more}"
         )
 
 
@@ -88,7 +92,8 @@ def measured_cost(
     power = 0.0 if low == high else np.log(ends[1] / ends[0]) / np.log(high / low)
     each = ends[0] * (np.array(sizes, dtype=np.float64) / low) ** power
     n_fits = min(max_fits, n_folds * (_SIZES_FOUND if found else len(sizes)))
-    return ChoiceCost(n_fits, (low, high), (ends[0], ends[1]), float(n_fits * each.mean()))
+    seconds = float(n_fits * each.mean())
+    return ChoiceCost(n_fits, (low, high), (ends[0], ends[1]), seconds, is_open=found)
 
 
 def _seconds(model: Any, train: Corpus, test: Corpus, size: int) -> float:

@@ -197,7 +197,7 @@ def _prepared(
             f"{argument('method', 'tempered')} or {argument('method', 'smc')}"
         )
     chosen = Concentrations.of(concentrations, model, _largest_table(model, data, sizes, options))
-    if chosen.is_averaged and model.rate is None:
+    if chosen.is_averaged and model.rate is None and options.get("observed") is None:
         # The default rate follows the data: P(T) would speak for large concentrations.
         options.setdefault("given_total", True)
     found = _Evidences(model, data, chosen, draw_seed(random_state), options)

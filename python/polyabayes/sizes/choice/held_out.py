@@ -50,7 +50,8 @@ _FOLDS_OF_NEIGHBOURS = 3
 
 
 def _most_size(corpus: Corpus) -> int:
-    return min(MOST_SIZE, corpus.n_tokens)
+    """The largest size to look at: as many topics as documents."""
+    return min(MOST_SIZE, corpus.n_tokens, corpus.n_documents)
 
 
 def first_sizes(corpus: Corpus) -> list[int]:

@@ -262,10 +262,11 @@ def choice_by_evidence(
 
 
 def _odds_against(score: Score, best: Score) -> float:
-    """Log odds against a size, less their standard error."""
+    """Log odds against a size, less their standard error where it is known."""
     if score is best:
         return 0.0
-    return best.value - score.value - float(np.hypot(best.std_error, score.std_error))
+    error = np.nan_to_num(np.hypot(best.std_error, score.std_error))
+    return best.value - score.value - float(error)
 
 
 def _add_concentrations(rows: list[dict[str, Any]], joint: list[dict[str, Any]]) -> None:
