@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from concurrent.futures import Executor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
 from polyabayes.likelihood.streams import documents_of
 from polyabayes.likelihood.survey import Population
-from polyabayes.likelihood.totals import checked_target, score_to_target
+from polyabayes.likelihood.totals import AS_DOCUMENTS, checked_target, score_to_target
 from polyabayes.scale.executors import check_executor, threads_of_task
 
 __all__ = ["EVENTS", "log_likelihood"]
@@ -257,33 +258,38 @@ def log_likelihood(
     corpus = documents_of(model, documents, unseen, exposure)
     seed = draw_seed(random_state)
     plan = ScoringPlan(model._core_parts(), settings, seed, n_threads)
-    plan = plan if target is None else plan.for_total()
 
     def score(
-        rows: NDArray[np.int64] | None, number: int, **effort: Any
+        rows: NDArray[np.int64] | None, number: int, *, plan: ScoringPlan, **effort: Any
     ) -> _core.Scores | BlockScores:
         n_documents = corpus.n_documents if rows is None else len(rows)
         with progress_bar(progress, n_documents, "document") as update:
             return corpus.score(plan, executor, update, rows=rows, number=number, **effort)
 
-    correction, wanted = None, np.inf
-    if target is None:
-        scores = score(None, 0)
-    else:
-        wanted = target(int(corpus.n_tokens.sum()))
+    def result_of(
+        scores: _core.Scores | BlockScores, correction: float | None = None
+    ) -> LogLikelihood:
+        found = collect(
+            scores,
+            settings,
+            n_tokens=corpus.n_tokens,
+            n_unseen_tokens=corpus.n_unseen,
+            ids=corpus.ids,
+            groups=corpus.groups,
+            correction_std_error=correction,
+        )
+        if scores.interruption is not None:
+            raise interrupted(scores.interruption, found)
+        return found
+
+    wanted = np.inf if target is None else target(int(corpus.n_tokens.sum()))
+    result = None
+    if target is None or wanted <= AS_DOCUMENTS * np.sqrt(corpus.n_documents):
+        result = result_of(score(None, 0, plan=plan))
+    if result is None or result.total_std_error > wanted:
         population = Population(corpus.groups, corpus.n_tokens, corpus.uniforms(seed))
-        scores, correction = score_to_target(score, population, wanted)
-    result = collect(
-        scores,
-        settings,
-        n_tokens=corpus.n_tokens,
-        n_unseen_tokens=corpus.n_unseen,
-        ids=corpus.ids,
-        groups=corpus.groups,
-        correction_std_error=correction,
-    )
-    if scores.interruption is not None:
-        raise interrupted(scores.interruption, result)
+        of_total = partial(score, plan=plan.for_total())
+        result = result_of(*score_to_target(of_total, population, wanted))
     for category, message in doubts(result):
         warnings.warn(message, category, stacklevel=2)
     if result.total_std_error > wanted:

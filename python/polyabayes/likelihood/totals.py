@@ -20,7 +20,11 @@ from polyabayes.likelihood.survey import (
     unremoved_bias,
 )
 
-__all__ = ["CorrectedScores", "checked_target", "score_to_target"]
+__all__ = ["AS_DOCUMENTS", "CorrectedScores", "checked_target", "score_to_target"]
+
+# Error of a total, in nats times the root of the number of documents, up to which all documents are
+# first scored as without a target: many are exact then, and no sample of them is cheaper.
+AS_DOCUMENTS = 0.5
 
 # Documents of the first sample, about, those drawn at least by the scale of their differences, and
 # the share of all from which on none is left out.

@@ -182,6 +182,18 @@ def test_more_effort_goes_where_the_error_is(exact: float) -> None:
     assert abs(close.total - exact) < 4 * close.total_std_error
 
 
+def test_close_targets_are_met_by_documents_one_by_one(exact: float) -> None:
+    """A sample of documents that are scored within 0.5 nats each would cost more than all."""
+    usual = pb.log_likelihood(MODEL, DATA.corpus, random_state=0)
+    close = pb.log_likelihood(MODEL, DATA.corpus, total_std_error=2.0, random_state=0)
+    np.testing.assert_array_equal(close.values, usual.values)
+    assert close.total_std_error == usual.total_std_error <= 2.0
+    assert abs(close.total - exact) < 4 * close.total_std_error
+    closer = 0.5 * usual.total_std_error
+    found = pb.log_likelihood(MODEL, DATA.corpus, total_std_error=closer, random_state=0)
+    assert found.total_std_error <= closer
+
+
 def test_a_target_that_is_missed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(totals, "_MOST_ROUNDS", 1)
     with pytest.warns(pb.exceptions.TargetWarning, match=r"not the 0\.01 asked for"):

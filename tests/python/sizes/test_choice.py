@@ -222,11 +222,13 @@ def test_the_grid_widens_and_refines():
 
 def test_the_grid_is_finest_beside_what_may_be_chosen():
     finer = held_out.Chooser._finer
-    assert finer([16, 19, 23, 32], [23], 23) == [21, 27]
-    assert finer([16, 19, 21, 23, 27, 32], [21, 23], 21) == [20]
-    assert finer([19, 20, 21, 23, 27, 32], [21, 23], 21) == []
+    assert finer([16, 19, 23, 32], [23], [23], 23) == [21, 27]
+    assert finer([16, 19, 21, 23, 27, 32], [21, 23], [21, 23], 21) == [20]
+    assert finer([19, 20, 21, 23, 27, 32], [21, 23], [21, 23], 21) == []
     # Below the smallest that is as good, but not between others.
-    assert finer([40, 48, 58, 70, 84], [58, 70, 84], 84) == [53, 77]
+    assert finer([40, 48, 58, 70, 84], [58, 70, 84], [58, 70, 84], 84) == [53, 77]
+    # And below one that is not as good, but may be: the truth may be there.
+    assert finer([16, 19, 23, 25, 27, 29, 32], [27], [23, 25, 27, 29], 27) == [21]
 
 
 @pytest.mark.parametrize(
