@@ -249,6 +249,12 @@ def test_sizes_far_apart_are_told_as_what_the_data_cannot_tell(choice, equally_g
     assert ("the data cannot tell" in str(found)) == is_vague
 
 
+def test_no_more_topics_than_documents_are_looked_for():
+    few = pb.datasets.make_lda_corpus(20, 40, 3, document_length=50, random_state=0).corpus
+    assert held_out.first_sizes(few) == [2, 4, 8, 16]
+    assert str(pb.choice_cost(LDA, few)).endswith(", and more if the best lies beyond 16")
+
+
 def test_fits_begin_with_long_starts(corpus, monkeypatch):
     trained = []
     plain = fits.fit_and_look

@@ -10,7 +10,7 @@ from scipy.special import gammaln, logsumexp, softmax
 
 import polyabayes as pb
 import polyabayes.exceptions as errors
-from polyabayes.sizes.choice import evidence
+from polyabayes.sizes.choice import evidence, result
 
 # So few tokens tell concentrations little: the best may be the first or the last.
 pytestmark = pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
@@ -182,6 +182,21 @@ def test_doubts_are_told_once():
     assert "size 2, concentration 0.5: one replicate" in str(told[0].message)
     assert "and 5 more of the evidences are in doubt" in str(told[0].message)
     assert told[0].filename == __file__
+
+
+def test_unknown_errors_do_not_decide():
+    """One replicate has no error: sizes of nearly equal evidence are equally good all the same."""
+    best = result.Score(-100.0, np.nan)
+    scores = {1: result.Score(-100.5, np.nan), 2: best, 3: result.Score(-104.0, np.nan)}
+    found = result.choice_by_evidence(scores, [], [[1, 2, 3]], True)
+    assert (found.best, found.equally_good) == (2, (1, 2))
+
+
+def test_missing_cells_ask_for_a_rate_and_not_for_an_option_that_nobody_gave():
+    observed = np.ones_like(TABLE, dtype=bool)
+    observed[0, 1] = False
+    with pytest.raises(errors.InvalidArgumentError, match="rate must be given"):
+        pb.choose_n_components(NMF, TABLE, [1, 2], concentrations=[1, 2], observed=observed)
 
 
 def test_bad_concentrations_are_refused(monkeypatch):

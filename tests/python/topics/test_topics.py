@@ -113,6 +113,15 @@ def test_models_without_common_words_are_refused(lda):
         pb.topics.stability([lda])
 
 
+def test_words_that_documents_lack_leave_the_distance_from_them_finite(lda):
+    counts = np.random.default_rng(2).poisson(2, (30, 8))
+    counts[:, 0] = 0
+    found = pb.topics.diagnostics(lda, counts, n_words=3)
+    frequency = counts.sum(axis=0)[1:] / counts.sum()
+    phi = lda.components_[:, 1:] / lda.components_[:, 1:].sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.corpus_dist, (phi * np.log(phi / frequency)).sum(axis=1))
+
+
 def test_figures_are_those_of_their_definitions(lda):
     counts = np.random.default_rng(2).poisson(2, (30, 8))
     found = pb.topics.diagnostics(lda, counts, n_words=3)
