@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from scipy import sparse
 from polyabayes._support.files import checked_path, reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import checked_exposure
-from polyabayes.exceptions import FileFormatError
+from polyabayes.exceptions import FileFormatError, InvalidTypeError
 
 __all__ = ["Shard", "Shards", "even_cuts", "read_shards"]
 
@@ -200,6 +200,13 @@ class Shards:
     shards: tuple[Shard, ...]
     longest: int
     replaced_exposure: NDArray[np.float64] | None = None
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        """Refuse to be counts, where no reader of shards is asked."""
+        raise InvalidTypeError(
+            "shards are read by log_likelihood and by fit, a block at a time; here counts are "
+            "needed that fit into memory: give a Corpus"
+        )
 
     def __len__(self) -> int:
         return len(self.shards)

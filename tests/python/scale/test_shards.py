@@ -22,7 +22,12 @@ import pytest
 from scipy import sparse
 
 import polyabayes as pb
-from polyabayes.exceptions import FileAccessError, FileFormatError, InvalidArgumentError
+from polyabayes.exceptions import (
+    FileAccessError,
+    FileFormatError,
+    InvalidArgumentError,
+    InvalidTypeError,
+)
 from polyabayes.io import ldac
 
 DATA = pb.datasets.make_lda_corpus(40, 30, 4, document_length=20, random_state=0)
@@ -334,6 +339,18 @@ def test_ldac_files_are_read_block_by_block(
     named = pb.write_shards(path, tmp_path / "named", 3, vocabulary=words)
     assert (named.n_words, named.vocabulary.tolist()) == (40, words)
     np.testing.assert_array_equal(rows_of(named)[:, :30], COUNTS.toarray())
+
+
+def test_shards_are_no_counts_where_nothing_reads_them_by_blocks(tmp_path: Path) -> None:
+    shards = pb.write_shards(CORPUS, tmp_path / "shards", n_shards=2)
+    lda = pb.LatentDirichletAllocation(3, max_iter=5, random_state=0).fit(CORPUS)
+    for call in (
+        lambda: pb.choose_n_components(lda, shards, [2, 3]),
+        lambda: pb.compare({"one": lda}, shards),
+        lambda: pb.topics.coherence(lda, shards),
+    ):
+        with pytest.raises(InvalidTypeError, match="read by log_likelihood and by fit"):
+            call()
 
 
 def test_files_that_are_not_read_block_by_block_are_refused(tmp_path: Path) -> None:
