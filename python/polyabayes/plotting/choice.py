@@ -77,7 +77,8 @@ def plot_choice(choice: SizeChoice, level: float = 0.95) -> Figure:
         figure, axes = new_figure(7, 3.6, ncols=2 if choice.joint else 1, squeeze=False)
         _draw_shares(axes[0, 0], "size", choice.probabilities)
         axes[0, 0].set_ylabel("posterior probability")
-        axes[0, 0].set_title(f"most probable: {choice.best}", fontsize="medium")
+        told = f"most probable: {choice.best}; recommended: {choice.recommended}"
+        axes[0, 0].set_title(told, fontsize="medium")
         if choice.joint:
             shares = {f"{value:g}": share for value, share in choice.concentrations.items()}
             _draw_shares(axes[0, 1], "concentration", shares)
@@ -115,6 +116,11 @@ def _draw_scores(ax: Axes, choice: SizeChoice, level: float) -> None:
             capsize=3,
             zorder=3,
         )
+    kinds = [("o", "C0", "C0", "as good as the best"), ("o", "C0", "white", "behind")]
+    if any(row["dropped"] for row in choice.rows):
+        kinds.append(("x", "0.55", "0.55", "dropped early"))
+    for marker, color, inside, label in kinds:
+        ax.plot([], [], marker, color=color, markerfacecolor=inside, label=label)
     recommended = next(row for row in choice.rows if row["size"] == choice.recommended)
     ax.plot(
         recommended["size"], -recommended["behind"], "o", color="C1", markersize=14,
@@ -148,7 +154,7 @@ def _draw_others(ax: Axes, choice: SizeChoice, sizes: list[Any]) -> None:
             continue
         scaled = (values - values[known].min()) / np.ptp(values[known])
         ax.plot(sizes, scaled, marker="osD^"[place], markersize=4, linewidth=1, label=label)
-    ax.set_ylabel("other criteria")
+    ax.set_ylabel("other criteria,\n0 worst, 1 best")
     ax.legend(fontsize="small", ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 
