@@ -54,6 +54,15 @@ impl<O: Observer + ?Sized> Observer for &O {
     }
 }
 
+/// Lets work be stopped, and does not report it: it is beside the work that is reported.
+pub struct Unseen<'a, O>(pub &'a O);
+
+impl<O: Observer> Observer for Unseen<'_, O> {
+    fn stopped(&self) -> bool {
+        self.0.stopped()
+    }
+}
+
 /// The result of one unit of work; `None` where the observer has stopped it.
 ///
 /// # Errors

@@ -620,6 +620,9 @@ class AllocationParts:
     def course(
         self, rounds: Sequence[Sequence[bytes]]
     ) -> tuple[AllocationEstimate, AllocationTempering, int | None]: ...
+    def finish(
+        self, rounds: Sequence[Sequence[bytes]], *, n_jobs: int
+    ) -> tuple[AllocationEstimate, AllocationTempering]: ...
 
 @final
 class IncompleteAllocation:

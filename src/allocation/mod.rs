@@ -14,6 +14,7 @@ mod missing;
 mod model;
 mod particles;
 mod posterior;
+mod references;
 mod tempering;
 
 pub use ascent::decomposition::{

@@ -1,19 +1,17 @@
 //! Evidence by parallel tempering of collapsed chains on the power path.
 
-use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
-
 use super::kernel::chains;
 use super::kernel::counts::States;
-use super::kernel::risings::{Risings, ln_urn_rising};
+use super::kernel::risings::{Risings, Urns};
 use super::kernel::splits::n_weighed;
 use super::kernel::tempered::{Allocated, Saved, Tempered};
 use super::model::problem::Problem;
+use super::references::{Tempering, nearest, or_shared};
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::rng::{Key, LANES, Lanes, Rng};
 use crate::temper::annealing::Path;
-use crate::temper::{self, Course, Found, Options, Outcome, Target, anneal, temper_and_draw};
+use crate::temper::{self, Course, Found, Options, Outcome, Target, temper_and_draw};
 use crate::urn::Order;
 
 /// Allocations of a problem, from independent uniform hidden values to the law.
@@ -26,28 +24,18 @@ pub(crate) struct Allocations<'a> {
 /// Scans of the first round that may be the last.
 pub(crate) const LEAST_SCANS: usize = 128;
 
-/// κ of the urns of the reference, before the problem has been looked at.
-const FIRST_KAPPA: f64 = 1.0;
-
-/// κ that are compared: half decades.
-const KAPPAS: RangeInclusive<i32> = -4..=4;
-
-/// κ beside that of the nearest reference: tokens that are redrawn one by one must still be able to
-/// leave those of their cell.
-const WIDER: f64 = 10.0;
-
 impl<'a> Allocations<'a> {
-    /// A path whose reference is the [`nearest`].
+    /// A path from the [`nearest`] urns of the cells.
     ///
     /// # Errors
     /// Those of [`nearest`].
     pub(crate) fn new(problem: &'a Problem, key: Key, observer: &impl Observer) -> Result<Self> {
-        Ok(Allocations::with(problem, nearest(problem, key, observer)?))
+        Ok(Allocations::with(problem, Urns::of_cells(nearest(problem, key, observer)?)))
     }
 
-    /// A path from urns of this κ.
-    fn with(problem: &'a Problem, kappa: f64) -> Self {
-        Allocations { problem, risings: Risings::new(problem, kappa), alphas: problem.alphas() }
+    /// A path from these urns.
+    pub(super) fn with(problem: &'a Problem, urns: Urns) -> Self {
+        Allocations { problem, risings: Risings::new(problem, urns), alphas: problem.alphas() }
     }
 
     /// Chains of given states of all cliques, token after token.
@@ -58,32 +46,6 @@ impl<'a> Allocations<'a> {
         let chains = chains::Chains::of_states(self.problem, states, rng)?;
         Ok(Tempered::new(chains, self.problem, &self.risings, &self.alphas, rng))
     }
-}
-
-/// κ of the reference that is, of those in its family, the nearest to where one annealing pass ends.
-/// Hidden nodes that are summed out apart have independent tokens as a reference.
-///
-/// # Errors
-/// Those of the annealing pass.
-fn nearest(problem: &Problem, key: Key, observer: &impl Observer) -> Result<f64> {
-    let piles_up = problem.counts.iter().any(|&n| n > 1);
-    if problem.plan.cliques.len() > 1 || !piles_up {
-        return Ok(f64::INFINITY);
-    }
-    let first = Allocations::with(problem, FIRST_KAPPA);
-    let n_holding = anneal(&first, key, observer)?.occupancies();
-    let kappas = KAPPAS.map(|halves| 10_f64.powf(0.5 * f64::from(halves)));
-    let fits = kappas.map(|kappa| (ln_reference(problem, &n_holding, kappa), kappa));
-    let best = fits.max_by(|(one, _), (other, _)| one.total_cmp(other));
-    Ok(WIDER * best.map_or(FIRST_KAPPA, |(_, kappa)| kappa))
-}
-
-/// ln u of all lanes of allocations, but for a constant: `n_holding` states of a cell hold n tokens.
-fn ln_reference(problem: &Problem, n_holding: &BTreeMap<i32, u64>, kappa: f64) -> f64 {
-    let states = |(&n, &times): (&i32, &u64)| times as f64 * ln_urn_rising(kappa, n as u64);
-    let whole = kappa * problem.plan.n_states as f64;
-    let cells = problem.counts.iter().map(|&n| ln_urn_rising(whole, n));
-    n_holding.iter().map(states).sum::<f64>() - LANES as f64 * cells.sum::<f64>()
 }
 
 impl Target for Allocations<'_> {
@@ -222,7 +184,8 @@ pub(crate) fn joined(problem: &Problem) -> Option<Problem> {
     Some(joined)
 }
 
-/// ln Z: allocations of all tokens, summed; and up to `n_kept` draws from them by each replicate.
+/// ln Z: allocations of all tokens, summed; and up to `n_kept` draws from them by each replicate. Where it
+/// does not settle, by one urn of all tokens, if that leads there.
 ///
 /// # Errors
 /// Those of [`temper_and_draw`].
@@ -232,11 +195,12 @@ pub(crate) fn ln_sum(
     n_kept: usize,
     key: Key,
     observer: &impl Observer,
-) -> Result<(Outcome, Vec<Vec<Allocated>>)> {
+) -> Result<Tempering> {
     let joined = joined(problem);
     let problem = joined.as_ref().unwrap_or(problem);
     let target = Allocations::new(problem, key.unit(0), observer)?;
-    temper_and_draw(&target, options, n_kept, key.unit(1), observer)
+    let found = temper_and_draw(&target, options, n_kept, key.unit(1), observer)?;
+    or_shared(problem, found, options, n_kept, key.unit(2), observer)
 }
 
 /// κ of the reference of [`ln_sum`], which all of its ladders share.
@@ -261,7 +225,7 @@ pub(crate) fn ladder(
     observer: &impl Observer,
 ) -> Result<Vec<u8>> {
     let joined = joined(problem);
-    let target = Allocations::with(joined.as_ref().unwrap_or(problem), kappa);
+    let target = Allocations::with(joined.as_ref().unwrap_or(problem), Urns::of_cells(kappa));
     temper::ladder(&target, options, key.unit(1), replicate, observer)
 }
 
@@ -277,7 +241,7 @@ pub(crate) fn ladder_part(
     observer: &impl Observer,
 ) -> Result<(Vec<u8>, Option<Found>)> {
     let joined = joined(problem);
-    let target = Allocations::with(joined.as_ref().unwrap_or(problem), kappa);
+    let target = Allocations::with(joined.as_ref().unwrap_or(problem), Urns::of_cells(kappa));
     temper::ladder_part(&target, saved, n_scans, observer)
 }
 
@@ -297,6 +261,22 @@ pub(crate) fn course(
         course.add(found);
     }
     Ok(course)
+}
+
+/// The last of [`ln_sum`], after all rounds.
+///
+/// # Errors
+/// Those of [`or_shared`].
+pub(crate) fn finish(
+    problem: &Problem,
+    found: Outcome,
+    options: &Options,
+    key: Key,
+    observer: &impl Observer,
+) -> Result<Outcome> {
+    let joined = joined(problem);
+    let problem = joined.as_ref().unwrap_or(problem);
+    Ok(or_shared(problem, (found, Vec::new()), options, 0, key.unit(2), observer)?.0)
 }
 
 #[cfg(test)]
@@ -339,24 +319,47 @@ mod tests {
         ]
     }
 
+    const OPTIONS: Options = Options {
+        n_replicates: 4,
+        target_std_error: 0.0,
+        min_scans: LEAST_SCANS,
+        max_scans: Some(1024),
+        max_chains: 64,
+    };
+
+    fn check(found: &Outcome, exact: f64, case: impl std::fmt::Debug) {
+        let (gap, error) = (found.ln_value() - exact, found.std_error());
+        assert!(gap.abs() < 4.0 * error, "{case:?}: {gap} {error}");
+        assert!(error < 0.2, "{case:?}: {error}");
+        assert!(found.n_trips() > 10, "{case:?}: {}", found.n_trips());
+    }
+
     #[test]
     fn evidence_is_that_of_all_allocations() {
         for (index, problem) in problems().iter().enumerate() {
             let exact = enumeration::ln_sum(problem, 1e8, &()).unwrap();
-            let options = Options {
-                n_replicates: 4,
-                target_std_error: 0.0,
-                min_scans: LEAST_SCANS,
-                max_scans: Some(1024),
-                max_chains: 64,
-            };
             for seed in 0..3 {
                 let key = Key::new(seed, Purpose::Score);
-                let found = ln_sum(problem, &options, 0, key, &()).unwrap().0;
-                let (gap, error) = (found.ln_value() - exact, found.std_error());
-                assert!(gap.abs() < 4.0 * error, "{index}, {seed}: {gap} {error}");
-                assert!(error < 0.2, "{index}, {seed}: {error}");
-                assert!(found.n_trips() > 10, "{index}, {seed}: {}", found.n_trips());
+                check(&ln_sum(problem, &OPTIONS, 0, key, &()).unwrap().0, exact, (index, seed));
+            }
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_to_the_evidence() {
+        // In the third, nearly all is held by allocations whose tokens are in two states.
+        for (index, problem) in problems().iter().enumerate().filter(|(index, _)| *index != 2) {
+            let exact = enumeration::ln_sum(problem, 1e8, &()).unwrap();
+            let joined = joined(problem);
+            let problem = joined.as_ref().unwrap_or(problem);
+            if problem.plan.cliques.len() > 1 {
+                continue;
+            }
+            for urns in [Urns::of_cells(5.0), Urns { kappa: 2.0, is_shared: true }] {
+                let target = Allocations::with(problem, urns);
+                let key = Key::new(1, Purpose::Score);
+                let found = temper::temper(&target, &OPTIONS, key, &()).unwrap();
+                check(&found, exact, (index, urns));
             }
         }
     }

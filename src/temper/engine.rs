@@ -7,9 +7,17 @@ use super::replicate::{Found, Replicate, Weighted, pilot};
 use super::target::{Chains, Target};
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::rng::{Key, LANES};
+use crate::rng::{Key, LANES, Lanes};
 
-/// Chains in lockstep after one annealing pass from the reference to the target.
+/// Chains in lockstep at the end of an annealing pass from the reference to the target.
+pub struct Annealed<C> {
+    /// The chains.
+    pub chains: C,
+    /// ln Ẑ of each: the mean of Ẑ is the ratio of the constants, and ln Ẑ mostly below it.
+    pub ln_values: Lanes,
+}
+
+/// One annealing pass.
 ///
 /// # Errors
 /// Those of the target.
@@ -17,10 +25,10 @@ pub fn anneal<'a, T: Target>(
     target: &'a T,
     key: Key,
     observer: &impl Observer,
-) -> Result<T::Chains<'a>> {
+) -> Result<Annealed<T::Chains<'a>>> {
     let mut chains = target.chains(0, &mut key.rng(), observer)?;
-    pilot(target, &mut chains, observer)?;
-    Ok(chains)
+    let found = pilot(target, &mut chains, observer)?;
+    Ok(Annealed { chains, ln_values: found.ln_values })
 }
 
 /// Inverse temperatures of `n_steps` steps from the reference to the target that cross equal parts of
@@ -35,7 +43,7 @@ pub fn schedule<T: Target>(
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
     let mut chains = target.chains(0, &mut key.rng(), observer)?;
-    Ok(pilot(target, &mut chains, observer)?.ladder(n_steps + 1))
+    Ok(pilot(target, &mut chains, observer)?.barrier.ladder(n_steps + 1))
 }
 
 /// When tempering ends, and by how many replicates it is done.
@@ -243,7 +251,7 @@ pub fn ladder_part<T: Target>(
 mod tests {
     use super::*;
     use crate::control::Stop;
-    use crate::rng::{LANES, Lanes, Purpose, Rng, Stream as _, UniformLanes as _, Uniforms};
+    use crate::rng::{Purpose, Rng, Stream as _, UniformLanes as _, Uniforms};
     use crate::temper::bridge::Steps;
 
     /// V of N states of equal reference probability, moved by steps to neighbours: two modes with a

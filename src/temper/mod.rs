@@ -19,8 +19,8 @@ mod replicate;
 mod target;
 
 pub use engine::{
-    Course, Draws, Options, Walks, anneal, ladder, ladder_part, schedule, temper, temper_and_draw,
-    temper_and_weigh,
+    Annealed, Course, Draws, Options, Walks, anneal, ladder, ladder_part, schedule, temper,
+    temper_and_draw, temper_and_weigh,
 };
 pub use outcome::{Outcome, Round};
 pub use replicate::{Found, Weighted};

@@ -57,6 +57,8 @@ pub struct Outcome {
     pub converged: bool,
     /// Whether the observer ended the work.
     pub stopped: bool,
+    /// How far above the value another path may have it, which did not settle: part of the error.
+    pub doubt: f64,
 }
 
 impl Outcome {
@@ -82,9 +84,10 @@ impl Outcome {
         self.rounds.last().map_or(f64::NAN, Round::ln_value)
     }
 
-    /// Standard error of [`ln_value`](Outcome::ln_value), of three parts: the spread of the
-    /// replicates, what half the distance of the two sides is beyond it, and how much more than by chance
-    /// the value has moved since rounds of half and of a quarter of the effort.
+    /// Standard error of [`ln_value`](Outcome::ln_value), of these parts: the spread of the
+    /// replicates, what half the distance of the two sides is beyond it, how much more than by chance
+    /// the value has moved since rounds of half and of a quarter of the effort, and the
+    /// [doubt](Outcome::doubt).
     ///
     /// Estimates approach their limit from one side while the chains still forget their start. A
     /// distance that halves with each round leaves as much as the last round took away, and a third
@@ -106,7 +109,7 @@ impl Outcome {
         };
         let [forward, backward] = last.sides;
         let apart = (0.25 * (forward - backward).powi(2) - variance).max(0.0);
-        (variance + drift + apart).sqrt()
+        (variance + drift + apart + self.doubt.powi(2)).sqrt()
     }
 
     /// Variance of the last round's mean: that of its replicates, or that of the last [`POOLED`] rounds
@@ -136,7 +139,7 @@ impl Outcome {
 
     /// Whether as many chains as there are replicates have come from the reference to the target and
     /// back, or nothing lies between the two: replicates that agree may all have missed the same modes.
-    pub(super) fn has_come_round(&self) -> bool {
+    pub fn has_come_round(&self) -> bool {
         let barrier = self.rounds.last().map_or(f64::NAN, |round| round.barrier);
         self.n_trips() >= self.n_replicates() as u64 || barrier < NO_BARRIER
     }

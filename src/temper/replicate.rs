@@ -134,7 +134,7 @@ impl<C: Chains> Replicate<C> {
     {
         let key = key.unit(replicate as u64);
         let mut first = target.chains(replicate, &mut key.unit(1).rng(), observer)?;
-        let pilot = pilot(target, &mut first, observer)?;
+        let pilot = pilot(target, &mut first, observer)?.barrier;
         let most = max_chains.div_ceil(LANES).max(1);
         let n_groups = ((CHAINS_PER_BARRIER * pilot.total()) as usize + 1).div_ceil(LANES);
         let n_groups = n_groups.clamp(1, most);
@@ -390,28 +390,37 @@ impl Rungs {
     }
 }
 
+/// What an annealing pass finds.
+pub(super) struct Pilot {
+    pub(super) barrier: Barrier,
+    /// ln Ẑ of the chains.
+    pub(super) ln_values: Lanes,
+}
+
 /// Anneals chains in lockstep from the reference to the target, in steps that cross equal parts of
 /// the barrier: half the mean difference of V between two draws, times the step in β.
 pub(super) fn pilot<T: Target>(
     target: &T,
     chains: &mut impl Chains<Level = T::Level>,
     observer: &impl Observer,
-) -> Result<Barrier> {
+) -> Result<Pilot> {
     let (mut betas, mut crossed) = (vec![0.0], Vec::new());
-    let mut beta = 0.0;
+    let (mut beta, mut ln_values) = (0.0, [0.0; LANES]);
     let level = target.level(beta);
     chains.sweep(&[&level; LANES], observer)?;
     while beta < 1.0 {
-        let slope = 0.5 * mean_difference(chains.values());
+        let values = chains.values();
+        let slope = 0.5 * mean_difference(values);
         let left = MAX_PILOT - crossed.len();
-        let width = (PILOT_STEP / slope).max((1.0 - beta) / left as f64).min(1.0 - beta);
-        beta = if width < 1.0 - beta { beta + width } else { 1.0 };
+        let step = (PILOT_STEP / slope).max((1.0 - beta) / left as f64).min(1.0 - beta);
+        beta = if step < 1.0 - beta { beta + step } else { 1.0 };
         betas.push(beta);
-        crossed.push(slope * width);
+        crossed.push(slope * step);
+        ln_values.iter_mut().zip(values).for_each(|(ln_value, value)| *ln_value += step * value);
         let level = target.level(beta);
         chains.sweep(&[&level; LANES], observer)?;
     }
-    Ok(Barrier::new(&betas, &crossed))
+    Ok(Pilot { barrier: Barrier::new(&betas, &crossed), ln_values })
 }
 
 /// Sweeps chains in lockstep at the target, in rounds of doubling length, until V rises no more than by

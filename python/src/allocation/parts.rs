@@ -127,6 +127,23 @@ impl AllocationParts {
         let tempering = AllocationTempering::new(found.tempering.unwrap_or_default());
         Ok((found.estimate.into(), tempering, n_scans))
     }
+
+    /// The estimate by all rounds, or by another path where they have not settled.
+    #[pyo3(signature = (rounds, *, n_jobs))]
+    fn finish(
+        &self,
+        py: Python<'_>,
+        rounds: Vec<Vec<PyBackedBytes>>,
+        n_jobs: usize,
+    ) -> PyResult<(AllocationEstimate, AllocationTempering)> {
+        let parts = self.parts()?;
+        let rounds: Vec<Vec<&[u8]>> =
+            rounds.iter().map(|found| found.iter().map(|bytes| &**bytes).collect()).collect();
+        let found = detach::run(py, n_jobs, None, |watch| parts.finish(&rounds, watch))?;
+        let found = found.uninterrupted()?;
+        let tempering = AllocationTempering::new(found.tempering.unwrap_or_default());
+        Ok((found.estimate.into(), tempering))
+    }
 }
 
 impl AllocationParts {

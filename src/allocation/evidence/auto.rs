@@ -5,7 +5,7 @@ use super::settings::{Method, Sampler, Settings};
 use crate::allocation::exact::enumeration;
 use crate::allocation::kernel::splits::MAX_WEIGHED;
 use crate::allocation::model::problem::Problem;
-use crate::control::Observer;
+use crate::control::{Observer, Unseen};
 use crate::error::{Error, Result};
 
 /// Samplers, the first of which has the pilot and is left where the pilot is in doubt.
@@ -55,13 +55,4 @@ pub(super) fn decide(
     // A seed of its own, so that the choice does not depend on the estimate that follows.
     let (found, _) = samplers::ln_sum(problem, first, &pilot, seed ^ 1, &Unseen(observer))?;
     Ok(Decision::Sample(if found.is_doubtful() { second } else { first }))
-}
-
-/// Lets work be stopped, and does not report it.
-pub(crate) struct Unseen<'a, O>(pub(crate) &'a O);
-
-impl<O: Observer> Observer for Unseen<'_, O> {
-    fn stopped(&self) -> bool {
-        self.0.stopped()
-    }
 }

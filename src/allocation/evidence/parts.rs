@@ -8,7 +8,7 @@ use crate::allocation::tempering;
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::rng::{Key, Purpose};
-use crate::temper::Found;
+use crate::temper::{Course, Found, Outcome};
 
 /// Replicates of a sampler of the evidence, with the same bits as
 /// [`evidence`](super::evidence()) in whatever process each of them runs.
@@ -95,6 +95,30 @@ impl Parts<'_> {
     /// # Errors
     /// [`Error::Saved`] for rounds beyond the last one, or of other work.
     pub fn course<B: AsRef<[u8]>>(&self, rounds: &[Vec<B>]) -> Result<(Evidence, Option<usize>)> {
+        let course = self.course_so_far(rounds)?;
+        Ok((self.of_outcome(course.outcome), course.next_scans))
+    }
+
+    /// The evidence by all rounds of tempering, or by another path where they have not settled.
+    ///
+    /// # Errors
+    /// As of [`course`](Parts::course) and [`reference`](Parts::reference).
+    pub fn finish<B: AsRef<[u8]>>(
+        &self,
+        rounds: &[Vec<B>],
+        observer: &impl Observer,
+    ) -> Result<Evidence> {
+        let (found, key) = (self.course_so_far(rounds)?.outcome, self.key());
+        let options = samplers::options(self.problem, self.settings);
+        let found = tempering::finish(self.problem, found, &options, key, observer)?;
+        Ok(self.of_outcome(found))
+    }
+
+    fn of_outcome(&self, outcome: Outcome) -> Evidence {
+        given_visible(self.problem, self.sampler, (outcome.estimate(), Some(outcome)))
+    }
+
+    fn course_so_far<B: AsRef<[u8]>>(&self, rounds: &[Vec<B>]) -> Result<Course> {
         let n_replicates = self.settings.n_replicates();
         let read = |found: &Vec<B>| {
             let of_ladders = found.iter().map(|bytes| postcard::from_bytes(bytes.as_ref()));
@@ -103,9 +127,7 @@ impl Parts<'_> {
         };
         let rounds: Option<Vec<Vec<Found>>> = rounds.iter().map(read).collect();
         let options = samplers::options(self.problem, self.settings);
-        let course = tempering::course(self.problem, &options, &rounds.ok_or(Error::Saved)?)?;
-        let found = (course.outcome.estimate(), Some(course.outcome));
-        Ok((given_visible(self.problem, self.sampler, found), course.next_scans))
+        tempering::course(self.problem, &options, &rounds.ok_or(Error::Saved)?)
     }
 }
 
@@ -166,7 +188,7 @@ mod tests {
                 };
                 rounds.push(ladders.iter_mut().map(round).collect());
             }
-            assert_eq!(parts.course(&rounds).unwrap().0, whole);
+            assert_eq!(parts.finish(&rounds, &()).unwrap(), whole);
         }
     }
 }

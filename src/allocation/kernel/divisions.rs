@@ -23,15 +23,15 @@ pub(crate) trait Divisions {
     /// `start` tokens where none is: up to a constant.
     fn add_row(&self, change: &Change, start: i32, ln_weights: &mut [f64]);
 
-    /// Takes ln of the law's weights of `first`, `first + 1`, ... of `n_tokens` in the first state to
-    /// those at the place of a lane on a path: up to a constant.
-    fn place(&self, lane: usize, first: usize, n_tokens: usize, ln_weights: &mut [f64]);
+    /// Takes ln of the law's weights of `first`, `first + 1`, ... of `n_tokens` in the first of two
+    /// states to those at the place of a lane on a path: up to a constant.
+    fn place(&self, of: ([usize; 2], usize), first: usize, n_tokens: usize, ln_weights: &mut [f64]);
 
     /// ln of what a row that holds `count` tokens brings to the weight of a division.
     fn of_row(&self, change: &Change, count: i32) -> f64;
 
     /// ln of the weight at the place of a lane on a path, with so many tokens in the two states.
-    fn placed(&self, lane: usize, tokens: [i32; 2], ln_weight: f64) -> f64;
+    fn placed(&self, of: ([usize; 2], usize), tokens: [i32; 2], ln_weight: f64) -> f64;
 }
 
 impl Divisions for Target<'_> {
@@ -41,7 +41,7 @@ impl Divisions for Target<'_> {
     }
 
     #[inline(always)]
-    fn place(&self, _: usize, _: usize, _: usize, _: &mut [f64]) {}
+    fn place(&self, _: ([usize; 2], usize), _: usize, _: usize, _: &mut [f64]) {}
 
     fn of_row(&self, change: &Change, count: i32) -> f64 {
         let (base, n) = (self.base[change.row], f64::from(count));
@@ -53,7 +53,7 @@ impl Divisions for Target<'_> {
         f64::from(change.exponent) * ln_rising
     }
 
-    fn placed(&self, _: usize, _: [i32; 2], ln_weight: f64) -> f64 {
+    fn placed(&self, _: ([usize; 2], usize), _: [i32; 2], ln_weight: f64) -> f64 {
         ln_weight
     }
 }

@@ -1,13 +1,14 @@
 //! Weights of a token on the power path γ_β ∝ π^β u^(1-β), a β for every lane.
 //!
-//! Under u the tokens of a cell are draws from a Pólya urn of its own, in which every joint state of
+//! Under u the tokens of a cell, or all tokens, are draws from a Pólya urn, in which every joint state of
 //! the hidden nodes weighs κ: the larger κ, the more evenly they spread. A token's weight of a state is
-//! `(Π_U (α_U + S_U)^e)^β ((κ + n)/κ)^(1-β)`, n tokens of the cell being in that state.
+//! `(Π_U (α_U + S_U)^e)^β ((κ + n)/κ)^(1-β)`, n tokens of its urn being in that state.
 
 // Inlined into kernels that are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
 
 use super::counts::{Counts, Rows, States, Token};
+use super::risings::Urns;
 use super::weights::{Law, Seen, Singles, add, matching, replace, subtract};
 use crate::allocation::model::plan::{Clique, Factor};
 use crate::allocation::model::problem::{MarginLayout, Problem};
@@ -27,7 +28,7 @@ pub(crate) struct Path<'a> {
     pub(crate) kappa: f64,
 }
 
-/// Marginal counts as a token sees them, and the tokens of its cell in every state of the only
+/// Marginal counts as a token sees them, and the tokens of its urn in every state of the only
 /// clique, or nothing.
 pub(crate) struct PoweredRows<'a> {
     pub(crate) rows: Rows<'a>,
@@ -83,9 +84,10 @@ pub(crate) struct PoweredMixture {
     is_wide: bool,
     /// Row of every factor of every state, after the first of its slot; factors vary fastest.
     rows: Vec<u32>,
-    /// Counts of these rows without the tokens of the cell.
+    /// Counts of these rows without the tokens of the urn: below zero where it holds those of other rows,
+    /// too, and right in the sum.
     others: Vec<Counts>,
-    /// Tokens of the cell in every state.
+    /// Tokens of the urn in every state.
     here: Vec<Counts>,
     /// Weights of the states, or ln of them where they are wide.
     weights: Vec<Singles>,
@@ -101,7 +103,7 @@ const N_FACTORS: [usize; 3] = [3, 4, 8];
 
 impl PoweredMixture {
     /// None where states share rows, or of more factors than kernels are compiled for.
-    pub(crate) fn new(problem: &Problem) -> Option<Self> {
+    pub(crate) fn new(problem: &Problem, urns: Urns) -> Option<Self> {
         let [clique] = &problem.plan.cliques[..] else { return None };
         let slots =
             |laid: &MarginLayout| std::iter::repeat_n(laid.margin.alpha, laid.margin.slots.len());
@@ -112,7 +114,10 @@ impl PoweredMixture {
             let ends = [alpha, alpha + problem.total as f64].map(|size| size.ln().abs());
             f64::from(exponent.abs()) * ends[0].max(ends[1])
         };
-        let is_wide = factors.iter().map(most_ln).sum::<f64>() > LN_RANGE;
+        // Urns of single cells hold few tokens.
+        let most_urn = if urns.is_shared { problem.total as f64 / urns.kappa } else { 0.0 };
+        let most = factors.iter().map(most_ln).sum::<f64>() + most_urn.ln_1p();
+        let is_wide = most > LN_RANGE;
         let n_factors = factors.len();
         let n_filled = N_FACTORS.into_iter().find(|&n| n >= n_factors)?;
         let single = |(alpha, exponent): (f64, i32)| (alpha as f32, exponent.unsigned_abs());
@@ -170,7 +175,7 @@ impl PoweredMixture {
         self.put_back::<N>(&last, &bases, (counts, held));
     }
 
-    /// Takes the tokens of a cell out of the counts and the first of them out of its states, and
+    /// Takes the tokens of an urn out of the counts and the first of them out of its states, and
     /// weighs all states without it.
     #[inline(always)]
     fn weigh<const N: usize, const IS_WIDE: bool>(
@@ -295,7 +300,7 @@ impl PoweredMixture {
         drawn.map(|state| state.to_bits() ^ WHOLE.to_bits())
     }
 
-    /// Puts the last token into its states, and all of the cell into the counts.
+    /// Puts the last token into its states, and all of the urn into the counts.
     #[inline(always)]
     fn put_back<const N: usize>(
         &self,

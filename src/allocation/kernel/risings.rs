@@ -3,6 +3,7 @@
 // Inlined into kernels that are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
 
+use super::counts::Counts;
 use super::divisions::{Change, Divisions, add_rising, add_sums};
 use crate::allocation::model::problem::Problem;
 use crate::math::elementary::ln;
@@ -11,6 +12,22 @@ use crate::rng::Lanes;
 
 /// Counts that tables hold.
 const MAX_TABLE: usize = 1 << 17;
+
+/// The urns of the reference u: every joint state of the hidden nodes weighs κ before tokens are in it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Urns {
+    /// κ; infinite where all states of all tokens are equally likely.
+    pub(crate) kappa: f64,
+    /// Whether the tokens of all cells come from one urn, rather than those of each from its own.
+    pub(crate) is_shared: bool,
+}
+
+impl Urns {
+    /// An urn for each cell.
+    pub(crate) fn of_cells(kappa: f64) -> Self {
+        Urns { kappa, is_shared: false }
+    }
+}
 
 /// Factors of π and of u in ln.
 #[derive(Debug)]
@@ -22,8 +39,7 @@ pub(crate) struct Risings {
     of_rows: Vec<f64>,
     /// Margin of every slot.
     margins: Vec<usize>,
-    /// κ; infinite where all states of all tokens are equally likely under u.
-    pub(crate) kappa: f64,
+    pub(crate) urns: Urns,
     /// ln κ(κ+1)...(κ+n-1)/κ^n.
     of_piles: Vec<f64>,
 }
@@ -38,7 +54,7 @@ fn sums(terms: impl Iterator<Item = f64>) -> impl Iterator<Item = f64> {
 }
 
 impl Risings {
-    pub(crate) fn new(problem: &Problem, kappa: f64) -> Self {
+    pub(crate) fn new(problem: &Problem, urns: Urns) -> Self {
         let margins = || problem.margins.iter().map(|laid| &laid.margin);
         let alphas: Vec<f64> = margins().map(|margin| margin.alpha).collect();
         let exponents: Vec<f64> = margins().map(|margin| f64::from(margin.exponent)).collect();
@@ -52,14 +68,14 @@ impl Risings {
             sums((0..n_table).map(move |n| exponent * (alpha + n as f64).ln()))
         };
         let of_rows = alphas.iter().zip(&exponents).flat_map(of_margin).collect();
-        let of_piles = sums((0..n_table).map(|n| (n as f64 / kappa).ln_1p())).collect();
+        let of_piles = sums((0..n_table).map(|n| (n as f64 / urns.kappa).ln_1p())).collect();
         Risings {
             alphas,
             exponents,
             n_table,
             of_rows,
             margins: margins_of_slots.collect(),
-            kappa,
+            urns,
             of_piles,
         }
     }
@@ -73,12 +89,12 @@ impl Risings {
         }
     }
 
-    /// ln κ(κ+1)...(κ+n-1)/κ^n of a state that holds n tokens of a cell.
+    /// ln κ(κ+1)...(κ+n-1)/κ^n of a state that holds n tokens of an urn.
     #[inline]
     pub(crate) fn of_pile(&self, n: i32) -> f64 {
         match self.of_piles.get(n as usize) {
             Some(&ln) => ln,
-            None => ln_urn_rising(self.kappa, n as u64),
+            None => ln_urn_rising(self.urns.kappa, n as u64),
         }
     }
 }
@@ -87,6 +103,15 @@ impl Risings {
 pub(crate) struct PoweredDivisions<'a> {
     pub(crate) risings: &'a Risings,
     pub(crate) betas: &'a Lanes,
+    /// Tokens of other cells in the urns of all states; nothing where each cell has its own.
+    pub(crate) others: &'a [Counts],
+}
+
+impl PoweredDivisions<'_> {
+    /// Tokens of other cells in the urns of two states.
+    fn others_in(&self, states: [usize; 2], lane: usize) -> [i32; 2] {
+        states.map(|state| self.others.get(state).map_or(0, |others| others[lane]))
+    }
 }
 
 impl Divisions for PoweredDivisions<'_> {
@@ -114,15 +139,22 @@ impl Divisions for PoweredDivisions<'_> {
     }
 
     #[inline(always)]
-    fn place(&self, lane: usize, first: usize, n_tokens: usize, ln_laws: &mut [f64]) {
-        let (beta, n, kappa) = (self.betas[lane], ln_laws.len(), self.risings.kappa);
+    fn place(
+        &self,
+        (states, lane): ([usize; 2], usize),
+        first: usize,
+        n_tokens: usize,
+        ln_laws: &mut [f64],
+    ) {
+        let (beta, n, kappa) = (self.betas[lane], ln_laws.len(), self.risings.urns.kappa);
+        let [one, other] = self.others_in(states, lane).map(|others| others as usize);
         if kappa.is_infinite() {
             for ln_law in ln_laws {
                 *ln_law *= beta;
             }
-        } else if n_tokens < self.risings.of_piles.len() {
-            let piles = &self.risings.of_piles[first..][..n];
-            let others = &self.risings.of_piles[n_tokens + 1 - first - n..][..n];
+        } else if n_tokens + one.max(other) < self.risings.of_piles.len() {
+            let piles = &self.risings.of_piles[one + first..][..n];
+            let others = &self.risings.of_piles[other + n_tokens + 1 - first - n..][..n];
             for (ln_law, (one, other)) in
                 ln_laws.iter_mut().zip(piles.iter().zip(others.iter().rev()))
             {
@@ -131,8 +163,9 @@ impl Divisions for PoweredDivisions<'_> {
             }
         } else {
             ln_laws.iter_mut().for_each(|ln_law| *ln_law *= beta);
-            let (first, others) = (first as f64, n_tokens as f64 - first as f64 - 1.0);
-            let ratio = |n: f64| (kappa + first + n) / (kappa + (others - n).max(0.0));
+            let (first, left) = (first as f64, n_tokens as f64 - first as f64 - 1.0);
+            let (one, other) = (kappa + one as f64, kappa + other as f64);
+            let ratio = |n: f64| (one + first + n) / (other + (left - n).max(0.0));
             add_sums(ln_laws, |n| (1.0 - beta) * ln(ratio(n)));
         }
     }
@@ -141,8 +174,9 @@ impl Divisions for PoweredDivisions<'_> {
         self.risings.of_row(self.risings.margins[change.slot], count)
     }
 
-    fn placed(&self, lane: usize, tokens: [i32; 2], ln_law: f64) -> f64 {
-        let ln_urns: f64 = tokens.iter().map(|&n| self.risings.of_pile(n)).sum();
+    fn placed(&self, (states, lane): ([usize; 2], usize), tokens: [i32; 2], ln_law: f64) -> f64 {
+        let held = tokens.iter().zip(self.others_in(states, lane));
+        let ln_urns: f64 = held.map(|(n, others)| self.risings.of_pile(n + others)).sum();
         ln_urns + self.betas[lane] * (ln_law - ln_urns)
     }
 }
@@ -150,4 +184,39 @@ impl Divisions for PoweredDivisions<'_> {
 /// ln x(x+1)...(x+n-1)/x^n.
 pub(crate) fn ln_urn_rising(x: f64, n: u64) -> f64 {
     if x.is_finite() { ln_rising(x, n) - n as f64 * x.ln() } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allocation::model::network::{Network, Prior};
+    use crate::counts::CountTensor;
+    use crate::rng::LANES;
+
+    /// Weights of neighbours, from tables and beyond them, are those of single divisions.
+    #[test]
+    fn divisions_side_by_side_are_those_one_by_one() {
+        let prior = Prior { concentration: 1.0, tables: None };
+        let parents = vec![vec![2], vec![2], vec![]];
+        let network = Network::new(vec![2, 2, 2], parents, vec![0, 1], &[], prior).unwrap();
+        let data = CountTensor::new(vec![2, 2], &[0, 0, 1, 1], &[60_000, 1]).unwrap();
+        let problem = Problem::new(&network, &data, None).unwrap();
+        let (others, betas) = ([[30; LANES], [7_000; LANES]], [0.3; LANES]);
+        for is_shared in [false, true] {
+            let risings = Risings::new(&problem, Urns { kappa: 0.2, is_shared });
+            let n_table = risings.of_piles.len();
+            let others = if is_shared { &others[..] } else { &[] };
+            let law = PoweredDivisions { risings: &risings, betas: &betas, others };
+            for n_tokens in [40, n_table - 10, n_table + 100] {
+                let (first, mut ln_laws) = (12, [0.0; 20]);
+                law.place(([0, 1], 3), first, n_tokens, &mut ln_laws);
+                let one =
+                    |n: usize| law.placed(([0, 1], 3), [n as i32, (n_tokens - n) as i32], 0.0);
+                for (n, ln_law) in ln_laws.iter().enumerate() {
+                    let (found, wanted) = (ln_law - ln_laws[0], one(first + n) - one(first));
+                    assert!((found - wanted).abs() < 1e-9, "{n_tokens}, {n}: {found} {wanted}");
+                }
+            }
+        }
+    }
 }

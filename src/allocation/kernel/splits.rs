@@ -157,7 +157,8 @@ impl Splits {
                 return Err(Error::Stopped);
             }
             let (now, n) = (cell.piles[first][lane], held[lane]);
-            let weights = Tokens { law, changes, rows: cell.rows, lane, now, n };
+            let of = ([first, second], lane);
+            let weights = Tokens { law, changes, rows: cell.rows, of, now, n };
             let mut strides = Strides {
                 n_tokens: n,
                 stride: stride(n, strides[lane]),
@@ -254,7 +255,7 @@ fn divide(
                 law.add_row(change, start, ln_laws);
             }
         }
-        law.place(lane, 0, n as usize, ln_laws);
+        law.place(([first, second], lane), 0, n as usize, ln_laws);
         let moved = splits.pick(n, dart) - now;
         cell.shift([first, second], &splits.changes[changes.clone()], lane, moved);
     }
@@ -266,7 +267,7 @@ mod tests {
     use crate::allocation::kernel::chains::Chains;
     use crate::allocation::kernel::counts::Target;
     use crate::allocation::kernel::law::ln_law;
-    use crate::allocation::kernel::risings::{PoweredDivisions, Risings};
+    use crate::allocation::kernel::risings::{PoweredDivisions, Risings, Urns};
     use crate::allocation::model::network::{Network, Prior};
     use crate::allocation::model::problem::Problem;
     use crate::counts::CountTensor;
@@ -437,14 +438,15 @@ mod tests {
             factor_rows(0).for_each(|row| rows[row] = piles[0]);
             let (mut splits, mut uniforms) =
                 (Splits::default(), Key::new(2, Purpose::Score).rng().lanes());
-            let risings = kappa.map(|kappa| Risings::new(&problem, kappa));
+            let risings =
+                kappa.map(|kappa| Risings::new(&problem, Urns { kappa, is_shared: false }));
             let mut means = [0.0; LANES];
             for _ in 0..N {
                 let mut cell = Cell { clique, bases, piles: &mut piles, rows: &mut rows };
                 let drawn = match &risings {
                     None => splits.draw(&mut cell, 0, order, &target, &mut uniforms, &()),
                     Some(risings) => {
-                        let law = PoweredDivisions { risings, betas: &[1.0; LANES] };
+                        let law = PoweredDivisions { risings, betas: &[1.0; LANES], others: &[] };
                         splits.draw(&mut cell, 0, order, &law, &mut uniforms, &())
                     }
                 };

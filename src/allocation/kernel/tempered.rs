@@ -1,5 +1,5 @@
 //! Collapsed Gibbs chains on the power path γ_β ∝ π^β u^(1-β), a β for every lane: π is the law of
-//! allocations, and under u the tokens of each cell are draws from an urn of its own.
+//! allocations, and under u the tokens of each cell, or of all of them, are draws from an urn.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,6 +14,7 @@ use super::powered::{Path, PoweredMixture, PoweredRows, redraw};
 use super::risings::{PoweredDivisions, Risings, ln_urn_rising};
 use super::rounds::n_rounds;
 use super::splits::Cell;
+use super::weights::{add, subtract};
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result};
@@ -56,8 +57,10 @@ pub(crate) struct Tempered<'a> {
     ln_constant: f64,
     ln_references: Lanes,
     betas: Lanes,
-    /// Tokens of a cell in every state.
+    /// Tokens of an urn in every state.
     held: Vec<Counts>,
+    /// Those of them that are in other cells than a heavy one, where all cells share an urn.
+    others: Vec<Counts>,
     rng: Rng,
 }
 
@@ -72,17 +75,23 @@ impl<'a> Tempered<'a> {
     ) -> Self {
         let ln_uniform = -ln_independent(problem, &vec![1.0; problem.n_rows]);
         let n_states = problem.plan.n_states as f64;
-        let ln_urn = |&n: &u64| ln_urn_rising(risings.kappa * n_states, n);
+        let ln_urn = |n: u64| ln_urn_rising(risings.urns.kappa * n_states, n);
+        let ln_urns: f64 = if risings.urns.is_shared {
+            ln_urn(problem.total)
+        } else {
+            problem.counts.iter().map(|&n| ln_urn(n)).sum()
+        };
         Tempered {
             chains,
-            mixture: PoweredMixture::new(problem),
+            mixture: PoweredMixture::new(problem, risings.urns),
             problem,
             risings,
             alphas,
-            ln_constant: ln_uniform - problem.counts.iter().map(ln_urn).sum::<f64>(),
+            ln_constant: ln_uniform - ln_urns,
             ln_references: [0.0; LANES],
             betas: [0.0; LANES],
             held: Vec::new(),
+            others: Vec::new(),
             rng: rng.clone(),
         }
     }
@@ -115,6 +124,9 @@ impl<'a> Tempered<'a> {
     ) -> Result<()> {
         self.betas = betas;
         self.ln_references = [self.ln_constant; LANES];
+        if self.risings.urns.is_shared {
+            self.fill_urn();
+        }
         if order == Order::Backward {
             self.sweep_heavy(order, observer)?;
         }
@@ -122,14 +134,74 @@ impl<'a> Tempered<'a> {
         if order == Order::Forward {
             self.sweep_heavy(order, observer)?;
         }
+        if self.risings.urns.is_shared {
+            add_risings(&mut self.ln_references, self.risings, &self.held);
+        }
         Ok(())
+    }
+
+    /// Counts all tokens by their states, and draws those of chains at β = 0 from the urn that all
+    /// cells share: its shares first.
+    fn fill_urn(&mut self) {
+        let n_states = self.problem.plan.n_states;
+        tally(&mut self.held, &self.chains.states, n_states);
+        for piles in self.chains.piles.chunks_exact(n_states) {
+            self.held.iter_mut().zip(piles).for_each(|(held, pile)| add(held, pile));
+        }
+        let betas = self.betas;
+        for lane in (0..LANES).filter(|&lane| betas[lane] == 0.0) {
+            self.deal(lane);
+        }
+    }
+
+    /// Draws all tokens of one lane from the urn that cells share.
+    fn deal(&mut self, lane: usize) {
+        let (clique, n_states) = (&self.problem.plan.cliques[0], self.problem.plan.n_states);
+        let kappa = self.risings.urns.kappa;
+        // Of the tokens that are in no state before it, the share of each.
+        let share = |state: usize, rng: &mut Rng| match n_states - 1 - state {
+            0 => 1.0,
+            n_after => ln_beta_variate(kappa, kappa * n_after as f64, rng).0.exp(),
+        };
+        let shares: Vec<f64> = (0..n_states).map(|state| share(state, &mut self.rng)).collect();
+        for held in &mut self.held {
+            held[lane] = 0;
+        }
+        for cell in 0..self.problem.n_cells() {
+            let (n_tokens, bases) = (self.problem.counts[cell], self.problem.bases(cell as u32));
+            let rows = &mut self.chains.rows;
+            match self.chains.places[cell] {
+                Place::States(start) => {
+                    for states in &mut self.chains.states[start..][..n_tokens as usize] {
+                        let is_here = |share: &f64| self.rng.random::<f64>() < *share;
+                        let drawn = shares.iter().position(is_here).unwrap_or(n_states - 1) as u32;
+                        let before = std::mem::replace(&mut states[lane], drawn);
+                        self.held[drawn as usize][lane] += 1;
+                        for (state, x) in [(before, -1), (drawn, 1)] {
+                            for factor in 0..clique.factors.len() {
+                                rows[clique.row(factor, state as usize, bases)][lane] += x;
+                            }
+                        }
+                    }
+                }
+                Place::Piles(start) => {
+                    let piles = &mut self.chains.piles[start..][..n_states];
+                    let mut cell = Cell { clique, bases, piles, rows };
+                    let share = |n_after: usize, _: &mut Rng| shares[n_states - 1 - n_after];
+                    cell.deal(lane, n_tokens, share, &mut self.rng);
+                    for (held, pile) in self.held.iter_mut().zip(&*cell.piles) {
+                        held[lane] += pile[lane];
+                    }
+                }
+            }
+        }
     }
 
     /// Redraws the tokens of light cells.
     fn sweep_light(&mut self, order: Order, observer: &impl Observer) -> Result<()> {
         let (part, mut n_drawn) = (self.chains.tokens_between_polls(), 0);
         let n_cliques = self.problem.plan.cliques.len();
-        let n_cells = self.problem.n_cells();
+        let (n_cells, urns) = (self.problem.n_cells(), self.risings.urns);
         for step in 0..n_cells {
             let cell = order.nth(step, n_cells);
             let Place::States(start) = self.chains.places[cell] else { continue };
@@ -142,8 +214,12 @@ impl<'a> Tempered<'a> {
             }
             n_drawn += n_tokens;
             let tokens = start..start + n_tokens * n_cliques;
+            if urns.is_shared {
+                self.redraw(cell, tokens, order);
+                continue;
+            }
             self.held.clear();
-            if self.risings.kappa.is_finite() && n_tokens > 1 {
+            if urns.kappa.is_finite() && n_tokens > 1 {
                 let states = &self.chains.states[tokens.clone()];
                 tally(&mut self.held, states, self.problem.plan.n_states);
                 let betas = self.betas;
@@ -152,9 +228,7 @@ impl<'a> Tempered<'a> {
                 }
             }
             self.redraw(cell, tokens, order);
-            for held in &self.held {
-                add_risings(&mut self.ln_references, self.risings, held);
-            }
+            add_risings(&mut self.ln_references, self.risings, &self.held);
         }
         Ok(())
     }
@@ -162,7 +236,7 @@ impl<'a> Tempered<'a> {
     /// Gibbs draws of the tokens of one cell.
     fn redraw(&mut self, cell: usize, tokens: Range<usize>, order: Order) {
         let (plan, chains) = (&self.problem.plan, &mut self.chains);
-        let path = Path { betas: &self.betas, kappa: self.risings.kappa };
+        let path = Path { betas: &self.betas, kappa: self.risings.urns.kappa };
         let (bases, tokens) = (self.problem.bases(cell as u32), &mut chains.states[tokens]);
         if let Some(mixture) = &mut self.mixture {
             let (clique, rows) = (&plan.cliques[0], &mut chains.rows);
@@ -187,7 +261,7 @@ impl<'a> Tempered<'a> {
     fn refresh(&mut self, cell: usize, tokens: Range<usize>, lane: usize) {
         let (clique, bases) = (&self.problem.plan.cliques[0], self.problem.bases(cell as u32));
         let states = &mut self.chains.states[tokens];
-        let urn = self.risings.kappa * clique.n_states as f64;
+        let urn = self.risings.urns.kappa * clique.n_states as f64;
         for nth in 0..states.len() {
             let dart = self.rng.random::<f64>() * (urn + nth as f64) - urn;
             let drawn = if dart < 0.0 {
@@ -208,8 +282,7 @@ impl<'a> Tempered<'a> {
     /// Redraws the tokens of heavy cells, in pairs of states.
     fn sweep_heavy(&mut self, order: Order, observer: &impl Observer) -> Result<()> {
         let n_states = self.problem.plan.n_states;
-        let law = PoweredDivisions { risings: self.risings, betas: &self.betas };
-        let n_heavy = self.chains.heavy.len();
+        let (n_heavy, urns) = (self.chains.heavy.len(), self.risings.urns);
         let [most, least] = STATES_A_ROUND.map(|n| n_states.div_ceil(n));
         // All heavy cells together have as many as it takes for each state to meet each other.
         let n_rounds_a_cell = n_rounds(n_states).div_ceil(n_heavy.max(1)).clamp(least, most);
@@ -222,22 +295,37 @@ impl<'a> Tempered<'a> {
                 piles: &mut self.chains.piles[index * n_states..][..n_states],
                 rows: &mut self.chains.rows,
             };
+            if urns.is_shared {
+                self.others.clone_from(&self.held);
+                self.others
+                    .iter_mut()
+                    .zip(&*cell.piles)
+                    .for_each(|(held, pile)| subtract(held, pile));
+            }
+            let law = PoweredDivisions {
+                risings: self.risings,
+                betas: &self.betas,
+                others: &self.others,
+            };
             for _ in 0..n_rounds_a_cell {
                 let (splits, uniforms) = (&mut self.chains.splits, &mut self.chains.uniforms);
                 let [dart, ..] = uniforms.next();
                 let round = (dart * n_rounds(n_states) as f64) as usize;
                 splits.draw(&mut cell, round, order, &law, uniforms, observer)?;
             }
+            if urns.is_shared {
+                self.held.clone_from(&self.others);
+                self.held.iter_mut().zip(&*cell.piles).for_each(|(held, pile)| add(held, pile));
+                continue;
+            }
             for lane in (0..LANES).filter(|&lane| self.betas[lane] == 0.0) {
-                let (kappa, n_tokens) = (self.risings.kappa, self.problem.counts[heavy as usize]);
+                let (kappa, n_tokens) = (urns.kappa, self.problem.counts[heavy as usize]);
                 let of_urn = |n_others: usize, rng: &mut Rng| {
                     ln_beta_variate(kappa, kappa * n_others as f64, rng).0.exp()
                 };
                 cell.deal(lane, n_tokens, of_urn, &mut self.rng);
             }
-            for pile in &*cell.piles {
-                add_risings(&mut self.ln_references, self.risings, pile);
-            }
+            add_risings(&mut self.ln_references, self.risings, cell.piles);
         }
         Ok(())
     }
@@ -311,9 +399,9 @@ fn tally(held: &mut Vec<Counts>, tokens: &[States], n_states: usize) {
     }
 }
 
-/// Adds what a state of a cell adds to ln u: nothing for a single token.
-fn add_risings(ln_references: &mut Lanes, risings: &Risings, held: &Counts) {
-    if held.iter().any(|&n| n > 1) {
+/// Adds what the tokens of an urn add to ln u: nothing for a single one in a state.
+fn add_risings(ln_references: &mut Lanes, risings: &Risings, held: &[Counts]) {
+    for held in held.iter().filter(|held| held.iter().any(|&n| n > 1)) {
         for (ln_reference, &n) in ln_references.iter_mut().zip(held) {
             *ln_reference += risings.of_pile(n);
         }
@@ -323,6 +411,7 @@ fn add_risings(ln_references: &mut Lanes, risings: &Risings, held: &Counts) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::allocation::kernel::risings::Urns;
     use crate::allocation::model::network::{Network, Prior};
     use crate::counts::CountTensor;
     use crate::rng::{Key, Purpose};
@@ -336,7 +425,7 @@ mod tests {
         let network = Network::new(vec![2, 2, 2], parents, vec![0, 1], &[], prior).unwrap();
         let data = CountTensor::new(vec![2, 2], &[0, 0, 0, 1, 1, 1], &[1, 17, 1]).unwrap();
         let problem = Problem::new(&network, &data, None).unwrap();
-        let risings = Risings::new(&problem, 5.0);
+        let risings = Risings::new(&problem, Urns { kappa: 5.0, is_shared: false });
         let (alphas, mut rng) = (problem.alphas(), Key::new(5, Purpose::Score).rng());
         let chains = Chains::uniform(&problem, &mut rng, &()).unwrap();
         assert_eq!(chains.heavy, [1]);

@@ -13,9 +13,9 @@ pub(super) type Singles = [f32; LANES];
 /// Counts that a token meets in a state of every lane.
 #[derive(Clone, Copy)]
 pub(super) struct Seen<const N: usize> {
-    /// Tokens of other cells, factor after factor.
+    /// Tokens that are not in its urn, factor after factor.
     pub(super) others: [Counts; N],
-    /// Tokens of its own cell.
+    /// Tokens of its urn.
     pub(super) here: Counts,
 }
 

@@ -62,6 +62,11 @@ def _ladder_parts(
     return work.core("tempered").ladder_parts(kappa, ladders, n_scans, n_jobs=work.n_jobs)
 
 
+def _finish(work: _Work, rounds: list[list[bytes]]) -> Estimate:
+    found, tempering = work.core("tempered").finish(rounds, n_jobs=work.n_jobs)
+    return Estimate.of(found).with_rounds(tempering)
+
+
 def _bound(work: _Work) -> float:
     return lower_bound(work.layout.core, work.seed, work.n_jobs)
 
@@ -128,6 +133,8 @@ class _Parts:
                 if update is not None:
                     update(n_rounds)
                 if n_scans is None:
+                    rounds = self._found(replicates, n_rounds)
+                    estimate = self._one(_finish, "the other path", rounds)
                     return estimate.held_by(self._one(_bound, "the lower bound"))
                 self._round(kappa, n_rounds, n_scans, replicates)
                 n_rounds += 1
@@ -138,9 +145,13 @@ class _Parts:
 
     def _course(self, replicates: list[Replicate], n_rounds: int) -> tuple[Estimate, int | None]:
         """The estimate by the first rounds, and the scans of the next one."""
-        rounds = [[one.found[index] for one in replicates] for index in range(n_rounds)]
+        rounds = self._found(replicates, n_rounds)
         found, tempering, n_scans = self._work.core("tempered").course(rounds)
         return Estimate.of(found).with_rounds(tempering), n_scans
+
+    @staticmethod
+    def _found(replicates: list[Replicate], n_rounds: int) -> list[list[bytes]]:
+        return [[one.found[index] for one in replicates] for index in range(n_rounds)]
 
     def _round(self, kappa: float, index: int, n_scans: int, replicates: list[Replicate]) -> None:
         """One round of all ladders that have not done it, part by part."""
@@ -152,11 +163,11 @@ class _Parts:
                     done = [*done, found]
                 self._keep(left[nth], replicates, ladder=ladder, found=done)
 
-    def _one(self, function: Callable[..., Any], name: str) -> Any:
-        """The result of ``function(work)``."""
+    def _one(self, function: Callable[..., Any], name: str, *arguments: Any) -> Any:
+        """The result of ``function(work, *arguments)``."""
         if self._workers is None:
-            return function(self._work)
-        ((_, result),) = self._workers.run(function, [()], lambda _: name)
+            return function(self._work, *arguments)
+        ((_, result),) = self._workers.run(function, [arguments], lambda _: name)
         return result
 
     def _each(
