@@ -73,6 +73,11 @@ impl AllocationTempering {
     }
 
     #[getter]
+    fn left_open(&self) -> f64 {
+        self.outcome.doubt
+    }
+
+    #[getter]
     fn converged(&self) -> bool {
         self.outcome.converged
     }

@@ -228,7 +228,7 @@ def test_tempering_is_held_against_a_lower_bound(monkeypatch: pytest.MonkeyPatch
 
 
 def test_bounds_are_by_particles_where_the_variational_bound_is_far_lower() -> None:
-    """A small concentration: chains come down slowly from one topic of most tokens, and say so."""
+    """A small concentration: a second path leads to one topic of most tokens."""
     rng = np.random.default_rng(0)
     first, second = rng.dirichlet(np.full(12, 0.5), 2)
     noise = rng.dirichlet(np.full(144, 0.3)).reshape(12, 12)
@@ -236,13 +236,13 @@ def test_bounds_are_by_particles_where_the_variational_bound_is_far_lower() -> N
     model = AllocationModel.symmetric_nmf(4, concentration=1e-3)
     options: dict[str, Any] = {"random_state": 0, "given_total": True}
     data = counts.reshape(12, 12)
-    with pytest.warns(UnreliableErrorWarning, match="the last round moved it by -"):
+    with pytest.warns(UnreliableErrorWarning, match="tempering has not settled"):
         found = model.log_evidence(data, "tempered", n_samples=128, **options)
     smc = model.log_evidence(data, "smc", random_state=1, given_total=True)
     assert smc.std_error < 0.5
     assert model.log_evidence(data, "vb", **options).value + 50 < found.lower_bound < smc.value
     assert not found.converged
-    assert abs(found.value - smc.value) < 3 * found.std_error
+    assert abs(found.value - smc.value) < 3 * np.hypot(smc.std_error, 0.5)
 
 
 @pytest.mark.parametrize("method", ["smc", "smc-lookahead", "tempered", "vb"])

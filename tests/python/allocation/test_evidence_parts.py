@@ -72,6 +72,28 @@ def spawned() -> Iterator[ProcessPoolExecutor]:
         yield pool
 
 
+def test_a_second_path_is_taken_where_the_first_does_not_settle(tmp_path: Path) -> None:
+    """All tokens in one of ten topics: the first ladder spreads them, from one urn they stay."""
+    counts = 1 + np.arange(64).reshape(8, 8) % 5
+    model = AllocationModel.nmf(10, concentration=1e-3)
+    asked: dict[str, Any] = {"method": "tempered", "n_samples": 128, "given_total": True}
+    found = model.log_evidence(counts, random_state=1, **asked)
+    assert found.round_trips > 100
+    assert found.barrier < 2.0
+    # The pseudo-counts of one topic, which holds nearly all of the evidence.
+    one = AllocationModel.nmf(1, concentration=1e-4).log_evidence(counts, given_total=True)
+    assert one.method == "exact"
+    assert abs(found.value - one.value) < 0.1
+    # The first path, which is rough, leaves that much open.
+    assert found.std_error > found.left_open > 1.0
+    assert not found.converged
+    with ThreadPoolExecutor(2) as pool:
+        there = model.log_evidence(
+            counts, random_state=1, executor=pool, checkpoint=tmp_path / "states", **asked
+        )
+    assert_same(there, found)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_workers_and_checkpoints_give_the_bits_of_one_process(
     way: str, spawned: Executor, tmp_path: Path

@@ -134,8 +134,8 @@ class _Parts:
                     update(n_rounds)
                 if n_scans is None:
                     rounds = self._found(replicates, n_rounds)
-                    estimate = self._one(_finish, "the other path", rounds)
-                    return estimate.held_by(self._one(_bound, "the lower bound"))
+                    finished: Estimate = self._one(_finish, "the other path", rounds)
+                    return finished.held_by(self._one(_bound, "the lower bound"))
                 self._round(kappa, n_rounds, n_scans, replicates)
                 n_rounds += 1
         except KeyboardInterrupt as error:

@@ -133,7 +133,8 @@ class Evidence(Result):
     converged : bool
         Whether the sides, the rounds and the replicates of ``"tempered"`` agree within the standard
         error asked for, and chains have made round trips, one for each replicate; True by any other
-        method.
+        method. Where they do not, another path is tried, and taken unless it is clearly lower: True
+        where both agree, and `std_error` includes what the first leaves open where it is rough.
     n_free : int
         Degrees of freedom of `std_error`: one less than there are replicates; twice as many by
         ``"tempered"``, which pools rounds.
@@ -143,6 +144,9 @@ class Evidence(Result):
         evidence with probability exp(-5) at most. Where it is above the value, which is then too
         low, `std_error` takes the difference in and `converged` is False. ``-inf`` by any other
         method.
+    left_open : float
+        Nats by which another path of ``"tempered"``, which has not settled, may be above the value:
+        part of `std_error`.
 
     References
     ----------
@@ -173,6 +177,7 @@ class Evidence(Result):
     rejections: tuple[float, ...] = ()
     n_free: int = 0
     lower_bound: float = -np.inf
+    left_open: float = 0.0
 
     @property
     def n_rounds(self) -> int:
@@ -225,6 +230,11 @@ class Evidence(Result):
                 f"tempering has not settled: a lower bound of the evidence lies "
                 f"{self.lower_bound - self.value:,.2f} nats above it; raise "
                 f"{argument('n_samples')}"
+            )
+        if self.left_open > 0.0:
+            return (
+                f"tempering has not settled: another path, which has not either, may be "
+                f"{self.left_open:,.2f} nats above it; raise {argument('n_samples')}"
             )
         forward, backward = self.rounds[-1].sides
         few, moved = self.round_trips < self.n_replicates, ""
@@ -309,6 +319,7 @@ class Estimate(NamedTuple):
     rejections: tuple[float, ...] = ()
     n_free: int = 0
     lower_bound: float = -np.inf
+    left_open: float = 0.0
     interruption: BaseException | None = None
 
     @classmethod
@@ -332,6 +343,7 @@ class Estimate(NamedTuple):
             betas=tuple(tempering.betas),
             rejections=tuple(tempering.rejections),
             n_free=tempering.n_free,
+            left_open=tempering.left_open,
         )
 
     def held_by(self, lower_bound: float) -> Estimate:
@@ -372,4 +384,5 @@ def as_evidence(
         rejections=estimate.rejections,
         n_free=estimate.n_free,
         lower_bound=estimate.lower_bound + ln_factor,
+        left_open=estimate.left_open,
     )
