@@ -9,7 +9,9 @@ use super::kernel::counts::States;
 use super::memory::Load;
 use super::model::network::Network;
 use super::model::problem::Problem;
-use super::tempering::{Allocations, joined};
+use super::paths::Allocations;
+use super::references::nearest_path;
+use super::tempering::joined;
 use crate::control::Observer;
 use crate::counts::CountTensor;
 use crate::error::{Error, Result};
@@ -68,7 +70,7 @@ pub fn sandwich(
     let states = tokens.iter().flat_map(|token| problem.states_of(token));
     let states: Vec<States> = states.map(|state| [state; LANES]).collect();
 
-    let path = Allocations::new(problem, key.unit(1), observer)?;
+    let path = nearest_path(problem, key.unit(1), observer)?;
     let betas = schedule(&path, n_temperatures, key.unit(2), observer)?;
     let both = Sides { path: &path, betas: &betas, states: &states, observer };
     let n_groups = n_chains.div_ceil(LANES) as u64;
@@ -188,7 +190,7 @@ mod tests {
         for (index, problem) in problems().iter().enumerate() {
             let ln_truth = enumeration::ln_sum(problem, 1e8, &()).unwrap();
             let key = Key::new(index as u64, Purpose::Score);
-            let path = Allocations::new(problem, key.unit(0), &()).unwrap();
+            let path = nearest_path(problem, key.unit(0), &()).unwrap();
             let betas = schedule(&path, 6, key.unit(1), &()).unwrap();
             let run = |unit| {
                 let key = key.unit(2).unit(unit);

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use super::kernel::risings::{Urns, ln_urn_rising};
 use super::kernel::tempered::Allocated;
 use super::model::problem::Problem;
-use super::tempering::Allocations;
+use super::paths::Allocations;
 use crate::control::{Observer, Unseen, unless_stopped};
 use crate::error::Result;
 use crate::rng::{Key, LANES};
@@ -48,6 +48,18 @@ pub(super) fn nearest(problem: &Problem, key: Key, observer: &impl Observer) -> 
     let fits = kappas.map(|kappa| (ln_reference(problem, &n_holding, kappa), kappa));
     let best = fits.max_by(|(one, _), (other, _)| one.total_cmp(other));
     Ok(WIDER * best.map_or(FIRST_KAPPA, |(_, kappa)| kappa))
+}
+
+/// A path from the [`nearest`] urns of the cells.
+///
+/// # Errors
+/// Those of [`nearest`].
+pub(super) fn nearest_path<'a>(
+    problem: &'a Problem,
+    key: Key,
+    observer: &impl Observer,
+) -> Result<Allocations<'a>> {
+    Ok(Allocations::with(problem, Urns::of_cells(nearest(problem, key, observer)?)))
 }
 
 /// ln u of all lanes of allocations, but for a constant: `n_holding` states of a cell hold n tokens.

@@ -1,159 +1,16 @@
 //! Evidence by parallel tempering of collapsed chains on the power path.
 
-use super::kernel::chains;
-use super::kernel::counts::States;
-use super::kernel::risings::{Risings, Urns};
-use super::kernel::splits::n_weighed;
-use super::kernel::tempered::{Allocated, Saved, Tempered};
+use super::kernel::risings::Urns;
 use super::model::problem::Problem;
-use super::references::{Tempering, nearest, or_shared};
+use super::paths::{Allocations, sweep_cost};
+use super::references::{Tempering, nearest, nearest_path, or_shared};
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::rng::{Key, LANES, Lanes, Rng};
-use crate::temper::annealing::Path;
-use crate::temper::{self, Course, Found, Options, Outcome, Target, temper_and_draw};
-use crate::urn::Order;
-
-/// Allocations of a problem, from independent uniform hidden values to the law.
-pub(crate) struct Allocations<'a> {
-    problem: &'a Problem,
-    risings: Risings,
-    alphas: Vec<f64>,
-}
+use crate::rng::{Key, LANES};
+use crate::temper::{self, Course, Found, Options, Outcome, temper_and_draw};
 
 /// Scans of the first round that may be the last.
 pub(crate) const LEAST_SCANS: usize = 128;
-
-impl<'a> Allocations<'a> {
-    /// A path from the [`nearest`] urns of the cells.
-    ///
-    /// # Errors
-    /// Those of [`nearest`].
-    pub(crate) fn new(problem: &'a Problem, key: Key, observer: &impl Observer) -> Result<Self> {
-        Ok(Allocations::with(problem, Urns::of_cells(nearest(problem, key, observer)?)))
-    }
-
-    /// A path from these urns.
-    pub(super) fn with(problem: &'a Problem, urns: Urns) -> Self {
-        Allocations { problem, risings: Risings::new(problem, urns), alphas: problem.alphas() }
-    }
-
-    /// Chains of given states of all cliques, token after token.
-    ///
-    /// # Errors
-    /// [`Error::Memory`](crate::Error::Memory) for more tokens than memory holds.
-    pub(crate) fn chains_of(&self, states: &[States], rng: &mut Rng) -> Result<Tempered<'_>> {
-        let chains = chains::Chains::of_states(self.problem, states, rng)?;
-        Ok(Tempered::new(chains, self.problem, &self.risings, &self.alphas, rng))
-    }
-}
-
-impl Target for Allocations<'_> {
-    type Level = f64;
-    type Chains<'a>
-        = Tempered<'a>
-    where
-        Self: 'a;
-
-    fn level(&self, beta: f64) -> f64 {
-        beta
-    }
-
-    fn chains(&self, _: usize, rng: &mut Rng, observer: &impl Observer) -> Result<Tempered<'_>> {
-        let chains = chains::Chains::uniform(self.problem, rng, observer)?;
-        Ok(Tempered::new(chains, self.problem, &self.risings, &self.alphas, rng))
-    }
-
-    fn restore(&self, saved: Saved) -> Result<Tempered<'_>> {
-        Tempered::restored(saved, self.problem, &self.risings, &self.alphas)
-    }
-
-    fn settles(&self) -> bool {
-        true
-    }
-
-    fn sweep_cost(&self) -> f64 {
-        sweep_cost(self.problem)
-    }
-}
-
-/// Cost of a sweep of chains in lockstep.
-fn sweep_cost(problem: &Problem) -> f64 {
-    let n_states = problem.plan.n_states;
-    let weighed = |&count: &u64| {
-        if problem.is_heavy(count) { n_weighed(count, n_states) } else { count as f64 }
-    };
-    (LANES * n_states) as f64 * problem.counts.iter().map(weighed).sum::<f64>()
-}
-
-impl temper::Chains for Tempered<'_> {
-    type Level = f64;
-    type State = Allocated;
-    type Saved = Saved;
-
-    fn sweep(&mut self, betas: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
-        Tempered::sweep(self, betas.map(|beta| *beta), Order::Forward, observer)
-    }
-
-    fn copy(&mut self, other: &Self) {
-        Tempered::copy(self, other);
-    }
-
-    fn values(&self) -> Lanes {
-        Tempered::values(self)
-    }
-
-    fn state(&self, lane: usize) -> Allocated {
-        Tempered::state(self, lane)
-    }
-
-    fn save(&self) -> Saved {
-        Tempered::save(self)
-    }
-}
-
-impl<'a> Path<Rng> for &'a Allocations<'a> {
-    type Level = f64;
-    type Chains = Tempered<'a>;
-
-    fn level(&self, beta: f64) -> f64 {
-        beta
-    }
-
-    fn ln_factor(&self) -> f64 {
-        0.0
-    }
-
-    fn draw(
-        &self,
-        reference: &f64,
-        _: &mut Lanes,
-        rng: &mut Rng,
-        observer: &impl Observer,
-    ) -> Result<Tempered<'a>> {
-        let mut chains = self.chains(0, rng, observer)?;
-        chains.sweep([*reference; LANES], Order::Forward, observer)?;
-        Ok(chains)
-    }
-
-    // The reference sums to 1.
-    fn weigh(&self, _: &f64, _: Tempered<'a>, _: &mut Lanes) {}
-
-    fn sweep(
-        &self,
-        beta: &f64,
-        chains: &mut Tempered<'a>,
-        order: Order,
-        observer: &impl Observer,
-    ) -> Result<()> {
-        chains.sweep([*beta; LANES], order, observer)
-    }
-
-    fn step(&self, before: f64, after: f64, chains: &Tempered<'a>, ln_values: &mut Lanes) {
-        let steps = chains.values().map(|value| (after - before) * value);
-        ln_values.iter_mut().zip(steps).for_each(|(ln_value, step)| *ln_value += step);
-    }
-}
 
 /// Bytes that all ladders share: a constant, so that results are those of any machine.
 const LADDER_BYTES: usize = 1 << 32;
@@ -198,7 +55,7 @@ pub(crate) fn ln_sum(
 ) -> Result<Tempering> {
     let joined = joined(problem);
     let problem = joined.as_ref().unwrap_or(problem);
-    let target = Allocations::new(problem, key.unit(0), observer)?;
+    let target = nearest_path(problem, key.unit(0), observer)?;
     let found = temper_and_draw(&target, options, n_kept, key.unit(1), observer)?;
     or_shared(problem, found, options, n_kept, key.unit(2), observer)
 }

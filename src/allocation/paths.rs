@@ -1,0 +1,144 @@
+//! Paths of tempering: from the urns of a reference to the law of allocations.
+
+use super::kernel::chains;
+use super::kernel::counts::States;
+use super::kernel::risings::{Risings, Urns};
+use super::kernel::splits::n_weighed;
+use super::kernel::tempered::{Allocated, Saved, Tempered};
+use super::model::problem::Problem;
+use crate::control::Observer;
+use crate::error::Result;
+use crate::rng::{LANES, Lanes, Rng};
+use crate::temper::annealing::Path;
+use crate::temper::{self, Target};
+use crate::urn::Order;
+
+/// Allocations of a problem, from independent uniform hidden values to the law.
+pub(crate) struct Allocations<'a> {
+    problem: &'a Problem,
+    risings: Risings,
+    alphas: Vec<f64>,
+}
+
+impl<'a> Allocations<'a> {
+    /// A path from these urns.
+    pub(crate) fn with(problem: &'a Problem, urns: Urns) -> Self {
+        Allocations { problem, risings: Risings::new(problem, urns), alphas: problem.alphas() }
+    }
+
+    /// Chains of given states of all cliques, token after token.
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) for more tokens than memory holds.
+    pub(crate) fn chains_of(&self, states: &[States], rng: &mut Rng) -> Result<Tempered<'_>> {
+        let chains = chains::Chains::of_states(self.problem, states, rng)?;
+        Ok(Tempered::new(chains, self.problem, &self.risings, &self.alphas, rng))
+    }
+}
+
+impl Target for Allocations<'_> {
+    type Level = f64;
+    type Chains<'a>
+        = Tempered<'a>
+    where
+        Self: 'a;
+
+    fn level(&self, beta: f64) -> f64 {
+        beta
+    }
+
+    fn chains(&self, _: usize, rng: &mut Rng, observer: &impl Observer) -> Result<Tempered<'_>> {
+        let chains = chains::Chains::uniform(self.problem, rng, observer)?;
+        Ok(Tempered::new(chains, self.problem, &self.risings, &self.alphas, rng))
+    }
+
+    fn restore(&self, saved: Saved) -> Result<Tempered<'_>> {
+        Tempered::restored(saved, self.problem, &self.risings, &self.alphas)
+    }
+
+    fn settles(&self) -> bool {
+        true
+    }
+
+    fn sweep_cost(&self) -> f64 {
+        sweep_cost(self.problem)
+    }
+}
+
+/// Cost of a sweep of chains in lockstep.
+pub(super) fn sweep_cost(problem: &Problem) -> f64 {
+    let n_states = problem.plan.n_states;
+    let weighed = |&count: &u64| {
+        if problem.is_heavy(count) { n_weighed(count, n_states) } else { count as f64 }
+    };
+    (LANES * n_states) as f64 * problem.counts.iter().map(weighed).sum::<f64>()
+}
+
+impl temper::Chains for Tempered<'_> {
+    type Level = f64;
+    type State = Allocated;
+    type Saved = Saved;
+
+    fn sweep(&mut self, betas: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
+        Tempered::sweep(self, betas.map(|beta| *beta), Order::Forward, observer)
+    }
+
+    fn copy(&mut self, other: &Self) {
+        Tempered::copy(self, other);
+    }
+
+    fn values(&self) -> Lanes {
+        Tempered::values(self)
+    }
+
+    fn state(&self, lane: usize) -> Allocated {
+        Tempered::state(self, lane)
+    }
+
+    fn save(&self) -> Saved {
+        Tempered::save(self)
+    }
+}
+
+impl<'a> Path<Rng> for &'a Allocations<'a> {
+    type Level = f64;
+    type Chains = Tempered<'a>;
+
+    fn level(&self, beta: f64) -> f64 {
+        beta
+    }
+
+    fn ln_factor(&self) -> f64 {
+        0.0
+    }
+
+    fn draw(
+        &self,
+        reference: &f64,
+        _: &mut Lanes,
+        rng: &mut Rng,
+        observer: &impl Observer,
+    ) -> Result<Tempered<'a>> {
+        let mut chains = self.chains(0, rng, observer)?;
+        chains.sweep([*reference; LANES], Order::Forward, observer)?;
+        Ok(chains)
+    }
+
+    // The reference sums to 1.
+    fn weigh(&self, _: &f64, _: Tempered<'a>, _: &mut Lanes) {}
+
+    fn sweep(
+        &self,
+        beta: &f64,
+        chains: &mut Tempered<'a>,
+        order: Order,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        chains.sweep([*beta; LANES], order, observer)
+    }
+
+    fn step(&self, before: f64, after: f64, chains: &Tempered<'a>, ln_values: &mut Lanes) {
+        let steps = chains.values().map(|value| (after - before) * value);
+        ln_values.iter_mut().zip(steps).for_each(|(ln_value, step)| *ln_value += step);
+    }
+}
