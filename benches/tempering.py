@@ -1,6 +1,8 @@
 """Evidence by tempering: tables of docs/methods/evidence.md, and whether its errors hold.
 
-    python benches/tempering.py [tables] [prior] [missing] [huge] [icews14 [RANKS]] [coverage [N]]
+    python benches/tempering.py SECTION ...
+
+Sections are tables, prior, few, missing, huge, icews14 [RANKS] and coverage [N].
 
 By default the first two. Times are processor seconds, of one thread except for icews14. Real data
 are read from the folder POLYABAYES_DATA, or from ../shared/data beside the repository. Coverage
@@ -121,6 +123,72 @@ def prior() -> None:
         )
         print(f"prior's table {seed}: smc {smc.value:.2f} +- {smc.std_error:.2f}")
         print(f"  tempered {shown(*case.evidence(0))}")
+
+
+def blocks(size: int, total: int, noise: float, seed: int) -> Counts:
+    """A table of two blocks, and a share of noise."""
+    rng = np.random.default_rng(seed)
+    half, weights = size // 2, np.zeros((size, size))
+    for block in (slice(half), slice(half, size)):
+        weights[block, block] = np.outer(*rng.dirichlet(np.ones(half), 2))
+    weights = (1 - noise) * weights / weights.sum() + noise / size**2
+    counts: Counts = rng.multinomial(total, weights.ravel())
+    return counts.reshape(size, size)
+
+
+def few() -> None:
+    """Small concentrations, where few topics hold most tokens and a second path is tried."""
+    record = Table(
+        "few-topics",
+        "python benches/tempering.py few",
+        {
+            "table": "s",
+            "scans": "s",
+            "seed": "d",
+            "evidence": ",.2f",
+            "±": ".2f",
+            "left open": ".2f",
+            "barrier": ".1f",
+            "round trips": "d",
+            "settled": "s",
+            "s": ".1f",
+        },
+    )
+    tied, nmf = AllocationModel.symmetric_nmf, AllocationModel.nmf
+    letter_pairs, two_blocks = letters(2000, 0), blocks(12, 500, 0.4, 1)
+    planted_table = planted(20, 1000, 8, 0.3, 10)
+    for name, model, counts, n_samples in (
+        ("letters, symmetric, a = 0.001, K = 2", tied(2, concentration=1e-3), letter_pairs, 128),
+        ("letters, symmetric, a = 0.001, K = 2", tied(2, concentration=1e-3), letter_pairs, 1024),
+        ("letters, symmetric, a = 0.001, K = 10", tied(10, concentration=1e-3), letter_pairs, 256),
+        ("planted, a = 0.0001, K = 8, T = 1,000", nmf(8, concentration=1e-4), planted_table, 512),
+        ("planted, a = 0.0001, K = 8, T = 1,000", nmf(8, concentration=1e-4), planted_table, None),
+        ("two blocks, a = 0.01, K = 10, T = 500", nmf(10, concentration=1e-2), two_blocks, 128),
+        ("two blocks, a = 0.01, K = 10, T = 500", nmf(10, concentration=1e-2), two_blocks, None),
+    ):
+        for seed in range(2):
+            start = time.process_time()
+            found = model.log_evidence(
+                counts,
+                "tempered",
+                given_total=True,
+                n_samples=n_samples,
+                random_state=seed,
+                n_jobs=1,
+            )
+            record.add(
+                name,
+                "default" if n_samples is None else f"{n_samples:,}",
+                seed,
+                found.value,
+                found.std_error,
+                found.left_open,
+                found.barrier,
+                found.round_trips,
+                "yes" if found.converged else "no",
+                time.process_time() - start,
+            )
+    save(record)
 
 
 def all_allocations(n_tokens: int) -> tuple[float, float]:
@@ -347,7 +415,8 @@ def main() -> None:
     """Print the sections asked for."""
     warnings.simplefilter("ignore")
     sections = {
-        section.__name__: section for section in (tables, prior, missing, huge, icews14, coverage)
+        section.__name__: section
+        for section in (tables, prior, few, missing, huge, icews14, coverage)
     }
     numbers: dict[str, list[int]] = {}
     for word in sys.argv[1:] or ["tables", "prior"]:

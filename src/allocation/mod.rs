@@ -13,9 +13,7 @@ mod memory;
 mod missing;
 mod model;
 mod particles;
-mod paths;
 mod posterior;
-mod references;
 mod tempering;
 
 pub use ascent::decomposition::{

@@ -58,7 +58,7 @@ pub struct Outcome {
     /// Whether the observer ended the work.
     pub stopped: bool,
     /// How far above the value another path may have it, which did not settle: part of the error.
-    pub doubt: f64,
+    pub left_open: f64,
 }
 
 impl Outcome {
@@ -87,7 +87,7 @@ impl Outcome {
     /// Standard error of [`ln_value`](Outcome::ln_value), of these parts: the spread of the
     /// replicates, what half the distance of the two sides is beyond it, how much more than by chance
     /// the value has moved since rounds of half and of a quarter of the effort, and the
-    /// [doubt](Outcome::doubt).
+    /// [left_open](Outcome::left_open).
     ///
     /// Estimates approach their limit from one side while the chains still forget their start. A
     /// distance that halves with each round leaves as much as the last round took away, and a third
@@ -109,7 +109,7 @@ impl Outcome {
         };
         let [forward, backward] = last.sides;
         let apart = (0.25 * (forward - backward).powi(2) - variance).max(0.0);
-        (variance + drift + apart + self.doubt.powi(2)).sqrt()
+        (variance + drift + apart + self.left_open.powi(2)).sqrt()
     }
 
     /// Variance of the last round's mean: that of its replicates, or that of the last [`POOLED`] rounds

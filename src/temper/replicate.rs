@@ -390,7 +390,7 @@ impl Rungs {
     }
 }
 
-/// What an annealing pass finds.
+/// Findings of an annealing pass.
 pub(super) struct Pilot {
     pub(super) barrier: Barrier,
     /// ln Ẑ of the chains.

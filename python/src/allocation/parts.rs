@@ -120,8 +120,7 @@ impl AllocationParts {
     /// The estimate by the rounds so far, by what all ladders have found in each of them, and the
     /// scans of the next one.
     fn course(&self, py: Python<'_>, rounds: Vec<Vec<PyBackedBytes>>) -> PyResult<Course> {
-        let rounds: Vec<Vec<&[u8]>> =
-            rounds.iter().map(|found| found.iter().map(|bytes| &**bytes).collect()).collect();
+        let rounds = borrowed(&rounds);
         let found = self.parts()?.course(&rounds);
         let (found, n_scans) = found.map_err(|error| errors::to_python(py, &error))?;
         let tempering = AllocationTempering::new(found.tempering.unwrap_or_default());
@@ -137,8 +136,7 @@ impl AllocationParts {
         n_jobs: usize,
     ) -> PyResult<(AllocationEstimate, AllocationTempering)> {
         let parts = self.parts()?;
-        let rounds: Vec<Vec<&[u8]>> =
-            rounds.iter().map(|found| found.iter().map(|bytes| &**bytes).collect()).collect();
+        let rounds = borrowed(&rounds);
         let found = detach::run(py, n_jobs, None, |watch| parts.finish(&rounds, watch))?;
         let found = found.uninterrupted()?;
         let tempering = AllocationTempering::new(found.tempering.unwrap_or_default());
@@ -154,6 +152,10 @@ impl AllocationParts {
         let problem = self.allocation.get().problem();
         Ok(Parts { problem, sampler, settings: &self.settings, seed: self.seed })
     }
+}
+
+fn borrowed(rounds: &[Vec<PyBackedBytes>]) -> Vec<Vec<&[u8]>> {
+    rounds.iter().map(|found| found.iter().map(|bytes| &**bytes).collect()).collect()
 }
 
 fn bytes(py: Python<'_>, content: &[u8]) -> Py<PyBytes> {

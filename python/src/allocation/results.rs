@@ -74,7 +74,7 @@ impl AllocationTempering {
 
     #[getter]
     fn left_open(&self) -> f64 {
-        self.outcome.doubt
+        self.outcome.left_open
     }
 
     #[getter]

@@ -134,7 +134,8 @@ pub(crate) fn tempered(
     let Kept { n_each, n_of_draw } = kept;
     let n_draws = n_each.saturating_mul(settings.n_replicates());
     let load = tempered_load(problem, settings.n_replicates());
-    Load { n_draws, n_of_draw, ..load }.check(1)?;
+    // The draws of two paths may be held.
+    Load { n_draws, n_of_draw: n_of_draw.saturating_mul(2), ..load }.check(1)?;
     let mut options = options(problem, settings);
     // Rounds double: one of more than half the scans that are allowed is the longest.
     let longest = options.max_scans.map_or(usize::MAX, |most| most / 2 + 1);

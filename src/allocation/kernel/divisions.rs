@@ -17,6 +17,13 @@ pub(crate) struct Change {
     pub(crate) slot: usize,
 }
 
+/// Two states, between which tokens of a cell divide in one lane.
+#[derive(Clone, Copy)]
+pub(crate) struct Between {
+    pub(crate) states: [usize; 2],
+    pub(crate) lane: usize,
+}
+
 /// Law of the divisions of a cell's tokens.
 pub(crate) trait Divisions {
     /// Adds, to ln of the weights of 0, 1, ... tokens in the first state, those of a row that holds
@@ -25,13 +32,13 @@ pub(crate) trait Divisions {
 
     /// Takes ln of the law's weights of `first`, `first + 1`, ... of `n_tokens` in the first of two
     /// states to those at the place of a lane on a path: up to a constant.
-    fn place(&self, of: ([usize; 2], usize), first: usize, n_tokens: usize, ln_weights: &mut [f64]);
+    fn place(&self, between: Between, first: usize, n_tokens: usize, ln_weights: &mut [f64]);
 
     /// ln of what a row that holds `count` tokens brings to the weight of a division.
     fn of_row(&self, change: &Change, count: i32) -> f64;
 
     /// ln of the weight at the place of a lane on a path, with so many tokens in the two states.
-    fn placed(&self, of: ([usize; 2], usize), tokens: [i32; 2], ln_weight: f64) -> f64;
+    fn placed(&self, between: Between, tokens: [i32; 2], ln_weight: f64) -> f64;
 }
 
 impl Divisions for Target<'_> {
@@ -41,7 +48,7 @@ impl Divisions for Target<'_> {
     }
 
     #[inline(always)]
-    fn place(&self, _: ([usize; 2], usize), _: usize, _: usize, _: &mut [f64]) {}
+    fn place(&self, _: Between, _: usize, _: usize, _: &mut [f64]) {}
 
     fn of_row(&self, change: &Change, count: i32) -> f64 {
         let (base, n) = (self.base[change.row], f64::from(count));
@@ -53,7 +60,7 @@ impl Divisions for Target<'_> {
         f64::from(change.exponent) * ln_rising
     }
 
-    fn placed(&self, _: ([usize; 2], usize), _: [i32; 2], ln_weight: f64) -> f64 {
+    fn placed(&self, _: Between, _: [i32; 2], ln_weight: f64) -> f64 {
         ln_weight
     }
 }

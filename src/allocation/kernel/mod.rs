@@ -11,4 +11,5 @@ pub(crate) mod rounds;
 pub(crate) mod splits;
 mod strides;
 pub(crate) mod tempered;
+pub(crate) mod urns;
 mod weights;

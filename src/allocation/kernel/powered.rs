@@ -8,7 +8,7 @@
 #![allow(clippy::inline_always)]
 
 use super::counts::{Counts, Rows, States, Token};
-use super::risings::Urns;
+use super::urns::Urns;
 use super::weights::{Law, Seen, Singles, add, matching, replace, subtract};
 use crate::allocation::model::plan::{Clique, Factor};
 use crate::allocation::model::problem::{MarginLayout, Problem};

@@ -4,7 +4,8 @@
 #![allow(clippy::inline_always)]
 
 use super::counts::Counts;
-use super::divisions::{Change, Divisions, add_rising, add_sums};
+use super::divisions::{Between, Change, Divisions, add_rising, add_sums};
+use super::urns::Urns;
 use crate::allocation::model::problem::Problem;
 use crate::math::elementary::ln;
 use crate::math::ln_rising;
@@ -12,22 +13,6 @@ use crate::rng::Lanes;
 
 /// Counts that tables hold.
 const MAX_TABLE: usize = 1 << 17;
-
-/// The urns of the reference u: every joint state of the hidden nodes weighs κ before tokens are in it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Urns {
-    /// κ; infinite where all states of all tokens are equally likely.
-    pub(crate) kappa: f64,
-    /// Whether the tokens of all cells come from one urn, rather than those of each from its own.
-    pub(crate) is_shared: bool,
-}
-
-impl Urns {
-    /// An urn for each cell.
-    pub(crate) fn of_cells(kappa: f64) -> Self {
-        Urns { kappa, is_shared: false }
-    }
-}
 
 /// Factors of π and of u in ln.
 #[derive(Debug)]
@@ -109,7 +94,7 @@ pub(crate) struct PoweredDivisions<'a> {
 
 impl PoweredDivisions<'_> {
     /// Tokens of other cells in the urns of two states.
-    fn others_in(&self, states: [usize; 2], lane: usize) -> [i32; 2] {
+    fn others_in(&self, Between { states, lane }: Between) -> [i32; 2] {
         states.map(|state| self.others.get(state).map_or(0, |others| others[lane]))
     }
 }
@@ -139,15 +124,9 @@ impl Divisions for PoweredDivisions<'_> {
     }
 
     #[inline(always)]
-    fn place(
-        &self,
-        (states, lane): ([usize; 2], usize),
-        first: usize,
-        n_tokens: usize,
-        ln_laws: &mut [f64],
-    ) {
-        let (beta, n, kappa) = (self.betas[lane], ln_laws.len(), self.risings.urns.kappa);
-        let [one, other] = self.others_in(states, lane).map(|others| others as usize);
+    fn place(&self, between: Between, first: usize, n_tokens: usize, ln_laws: &mut [f64]) {
+        let (beta, n, kappa) = (self.betas[between.lane], ln_laws.len(), self.risings.urns.kappa);
+        let [one, other] = self.others_in(between).map(|others| others as usize);
         if kappa.is_infinite() {
             for ln_law in ln_laws {
                 *ln_law *= beta;
@@ -174,10 +153,10 @@ impl Divisions for PoweredDivisions<'_> {
         self.risings.of_row(self.risings.margins[change.slot], count)
     }
 
-    fn placed(&self, (states, lane): ([usize; 2], usize), tokens: [i32; 2], ln_law: f64) -> f64 {
-        let held = tokens.iter().zip(self.others_in(states, lane));
+    fn placed(&self, between: Between, tokens: [i32; 2], ln_law: f64) -> f64 {
+        let held = tokens.iter().zip(self.others_in(between));
         let ln_urns: f64 = held.map(|(n, others)| self.risings.of_pile(n + others)).sum();
-        ln_urns + self.betas[lane] * (ln_law - ln_urns)
+        ln_urns + self.betas[between.lane] * (ln_law - ln_urns)
     }
 }
 
@@ -202,6 +181,7 @@ mod tests {
         let data = CountTensor::new(vec![2, 2], &[0, 0, 1, 1], &[60_000, 1]).unwrap();
         let problem = Problem::new(&network, &data, None).unwrap();
         let (others, betas) = ([[30; LANES], [7_000; LANES]], [0.3; LANES]);
+        let between = Between { states: [0, 1], lane: 3 };
         for is_shared in [false, true] {
             let risings = Risings::new(&problem, Urns { kappa: 0.2, is_shared });
             let n_table = risings.of_piles.len();
@@ -209,9 +189,8 @@ mod tests {
             let law = PoweredDivisions { risings: &risings, betas: &betas, others };
             for n_tokens in [40, n_table - 10, n_table + 100] {
                 let (first, mut ln_laws) = (12, [0.0; 20]);
-                law.place(([0, 1], 3), first, n_tokens, &mut ln_laws);
-                let one =
-                    |n: usize| law.placed(([0, 1], 3), [n as i32, (n_tokens - n) as i32], 0.0);
+                law.place(between, first, n_tokens, &mut ln_laws);
+                let one = |n: usize| law.placed(between, [n as i32, (n_tokens - n) as i32], 0.0);
                 for (n, ln_law) in ln_laws.iter().enumerate() {
                     let (found, wanted) = (ln_law - ln_laws[0], one(first + n) - one(first));
                     assert!((found - wanted).abs() < 1e-9, "{n_tokens}, {n}: {found} {wanted}");

@@ -10,7 +10,7 @@
 use rand_distr::{Binomial, Distribution as _};
 
 use super::counts::Counts;
-use super::divisions::{Change, Divisions, pick};
+use super::divisions::{Between, Change, Divisions, pick};
 use super::rounds::pairs;
 use super::strides::{Strides, Tokens, stride};
 use crate::allocation::model::plan::Clique;
@@ -157,8 +157,8 @@ impl Splits {
                 return Err(Error::Stopped);
             }
             let (now, n) = (cell.piles[first][lane], held[lane]);
-            let of = ([first, second], lane);
-            let weights = Tokens { law, changes, rows: cell.rows, of, now, n };
+            let between = Between { states: [first, second], lane };
+            let weights = Tokens { law, changes, rows: cell.rows, between, now, n };
             let mut strides = Strides {
                 n_tokens: n,
                 stride: stride(n, strides[lane]),
@@ -255,7 +255,7 @@ fn divide(
                 law.add_row(change, start, ln_laws);
             }
         }
-        law.place(([first, second], lane), 0, n as usize, ln_laws);
+        law.place(Between { states: [first, second], lane }, 0, n as usize, ln_laws);
         let moved = splits.pick(n, dart) - now;
         cell.shift([first, second], &splits.changes[changes.clone()], lane, moved);
     }
@@ -267,7 +267,8 @@ mod tests {
     use crate::allocation::kernel::chains::Chains;
     use crate::allocation::kernel::counts::Target;
     use crate::allocation::kernel::law::ln_law;
-    use crate::allocation::kernel::risings::{PoweredDivisions, Risings, Urns};
+    use crate::allocation::kernel::risings::{PoweredDivisions, Risings};
+    use crate::allocation::kernel::urns::Urns;
     use crate::allocation::model::network::{Network, Prior};
     use crate::allocation::model::problem::Problem;
     use crate::counts::CountTensor;
@@ -438,8 +439,7 @@ mod tests {
             factor_rows(0).for_each(|row| rows[row] = piles[0]);
             let (mut splits, mut uniforms) =
                 (Splits::default(), Key::new(2, Purpose::Score).rng().lanes());
-            let risings =
-                kappa.map(|kappa| Risings::new(&problem, Urns { kappa, is_shared: false }));
+            let risings = kappa.map(|kappa| Risings::new(&problem, Urns::of_cells(kappa)));
             let mut means = [0.0; LANES];
             for _ in 0..N {
                 let mut cell = Cell { clique, bases, piles: &mut piles, rows: &mut rows };

@@ -7,7 +7,7 @@
 //! apart for one stride in so many, but for none where it is fixed.
 
 use super::counts::Counts;
-use super::divisions::{Change, Divisions, add_sums, pick};
+use super::divisions::{Between, Change, Divisions, add_sums, pick};
 use crate::math::elementary::ln;
 use crate::math::ln_factorial;
 use crate::urn::Order;
@@ -97,8 +97,7 @@ pub(super) struct Tokens<'a, D> {
     pub(super) law: &'a D,
     pub(super) changes: &'a [Change],
     pub(super) rows: &'a [Counts],
-    /// The two states and the lane.
-    pub(super) of: ([usize; 2], usize),
+    pub(super) between: Between,
     /// Tokens in the first state.
     pub(super) now: i32,
     pub(super) n: i32,
@@ -107,7 +106,7 @@ pub(super) struct Tokens<'a, D> {
 impl<D: Divisions> Tokens<'_, D> {
     /// Count of a row with `n` tokens in the first state.
     fn count(&self, change: &Change, n: i32) -> i32 {
-        self.rows[change.row][self.of.1] + change.by * (n - self.now)
+        self.rows[change.row][self.between.lane] + change.by * (n - self.now)
     }
 }
 
@@ -116,7 +115,7 @@ impl<D: Divisions> Weights for Tokens<'_, D> {
         let of_row = |change| self.law.of_row(change, self.count(change, n));
         let tokens = [n, self.n - n];
         let ln_ways: f64 = tokens.iter().map(|&n| -ln_factorial(n as u64)).sum();
-        self.law.placed(self.of, tokens, self.changes.iter().map(of_row).sum()) + ln_ways
+        self.law.placed(self.between, tokens, self.changes.iter().map(of_row).sum()) + ln_ways
     }
 
     fn ln_weights(&self, first: i32, ln_weights: &mut [f64]) {
@@ -129,7 +128,7 @@ fn weigh_neighbours<D: Divisions>(tokens: &Tokens<'_, D>, first: i32, ln_weights
     for change in tokens.changes.iter().filter(|change| change.by != 0) {
         tokens.law.add_row(change, tokens.count(change, first), ln_weights);
     }
-    tokens.law.place(tokens.of, first as usize, tokens.n as usize, ln_weights);
+    tokens.law.place(tokens.between, first as usize, tokens.n as usize, ln_weights);
     let (first, n_tokens) = (f64::from(first), f64::from(tokens.n));
     add_sums(ln_weights, |n| ln((n_tokens - first - n).max(1.0) / (first + n + 1.0)));
 }

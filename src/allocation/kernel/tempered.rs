@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
 use super::chains::{Chains, Place};
@@ -14,6 +13,7 @@ use super::powered::{Path, PoweredMixture, PoweredRows, redraw};
 use super::risings::{PoweredDivisions, Risings, ln_urn_rising};
 use super::rounds::n_rounds;
 use super::splits::Cell;
+use super::urns::{self, tally};
 use super::weights::{add, subtract};
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
@@ -125,7 +125,18 @@ impl<'a> Tempered<'a> {
         self.betas = betas;
         self.ln_references = [self.ln_constant; LANES];
         if self.risings.urns.is_shared {
-            self.fill_urn();
+            urns::tally_all(&mut self.held, &self.chains, self.problem);
+            for lane in at_reference(&betas) {
+                let kappa = self.risings.urns.kappa;
+                urns::deal_all(
+                    &mut self.held,
+                    &mut self.chains,
+                    self.problem,
+                    kappa,
+                    lane,
+                    &mut self.rng,
+                );
+            }
         }
         if order == Order::Backward {
             self.sweep_heavy(order, observer)?;
@@ -138,63 +149,6 @@ impl<'a> Tempered<'a> {
             add_risings(&mut self.ln_references, self.risings, &self.held);
         }
         Ok(())
-    }
-
-    /// Counts all tokens by their states, and draws those of chains at β = 0 from the urn that all
-    /// cells share: its shares first.
-    fn fill_urn(&mut self) {
-        let n_states = self.problem.plan.n_states;
-        tally(&mut self.held, &self.chains.states, n_states);
-        for piles in self.chains.piles.chunks_exact(n_states) {
-            self.held.iter_mut().zip(piles).for_each(|(held, pile)| add(held, pile));
-        }
-        let betas = self.betas;
-        for lane in (0..LANES).filter(|&lane| betas[lane] == 0.0) {
-            self.deal(lane);
-        }
-    }
-
-    /// Draws all tokens of one lane from the urn that cells share.
-    fn deal(&mut self, lane: usize) {
-        let (clique, n_states) = (&self.problem.plan.cliques[0], self.problem.plan.n_states);
-        let kappa = self.risings.urns.kappa;
-        // Of the tokens that are in no state before it, the share of each.
-        let share = |state: usize, rng: &mut Rng| match n_states - 1 - state {
-            0 => 1.0,
-            n_after => ln_beta_variate(kappa, kappa * n_after as f64, rng).0.exp(),
-        };
-        let shares: Vec<f64> = (0..n_states).map(|state| share(state, &mut self.rng)).collect();
-        for held in &mut self.held {
-            held[lane] = 0;
-        }
-        for cell in 0..self.problem.n_cells() {
-            let (n_tokens, bases) = (self.problem.counts[cell], self.problem.bases(cell as u32));
-            let rows = &mut self.chains.rows;
-            match self.chains.places[cell] {
-                Place::States(start) => {
-                    for states in &mut self.chains.states[start..][..n_tokens as usize] {
-                        let is_here = |share: &f64| self.rng.random::<f64>() < *share;
-                        let drawn = shares.iter().position(is_here).unwrap_or(n_states - 1) as u32;
-                        let before = std::mem::replace(&mut states[lane], drawn);
-                        self.held[drawn as usize][lane] += 1;
-                        for (state, x) in [(before, -1), (drawn, 1)] {
-                            for factor in 0..clique.factors.len() {
-                                rows[clique.row(factor, state as usize, bases)][lane] += x;
-                            }
-                        }
-                    }
-                }
-                Place::Piles(start) => {
-                    let piles = &mut self.chains.piles[start..][..n_states];
-                    let mut cell = Cell { clique, bases, piles, rows };
-                    let share = |n_after: usize, _: &mut Rng| shares[n_states - 1 - n_after];
-                    cell.deal(lane, n_tokens, share, &mut self.rng);
-                    for (held, pile) in self.held.iter_mut().zip(&*cell.piles) {
-                        held[lane] += pile[lane];
-                    }
-                }
-            }
-        }
     }
 
     /// Redraws the tokens of light cells.
@@ -223,8 +177,9 @@ impl<'a> Tempered<'a> {
                 let states = &self.chains.states[tokens.clone()];
                 tally(&mut self.held, states, self.problem.plan.n_states);
                 let betas = self.betas;
-                for lane in (0..LANES).filter(|&lane| betas[lane] == 0.0) {
-                    self.refresh(cell, tokens.clone(), lane);
+                for lane in at_reference(&betas) {
+                    let (held, chains, rng) = (&mut self.held, &mut self.chains, &mut self.rng);
+                    urns::deal_cell(held, chains, self.problem, urns.kappa, (cell, lane), rng);
                 }
             }
             self.redraw(cell, tokens, order);
@@ -254,28 +209,6 @@ impl<'a> Tempered<'a> {
             counts::weigh(plan, &token, &mut chains.sums);
             counts::pick(plan, &chains.sums, &mut chains.uniforms, states);
             counts::add(plan, &mut token, states, 1);
-        }
-    }
-
-    /// Draws the tokens of a cell in one lane from the urn.
-    fn refresh(&mut self, cell: usize, tokens: Range<usize>, lane: usize) {
-        let (clique, bases) = (&self.problem.plan.cliques[0], self.problem.bases(cell as u32));
-        let states = &mut self.chains.states[tokens];
-        let urn = self.risings.urns.kappa * clique.n_states as f64;
-        for nth in 0..states.len() {
-            let dart = self.rng.random::<f64>() * (urn + nth as f64) - urn;
-            let drawn = if dart < 0.0 {
-                self.rng.random_range(0..clique.n_states as u32)
-            } else {
-                states[(dart as usize).min(nth - 1)][lane]
-            };
-            let before = std::mem::replace(&mut states[nth][lane], drawn);
-            for (state, x) in [(before, -1), (drawn, 1)] {
-                self.held[state as usize][lane] += x;
-                for factor in 0..clique.factors.len() {
-                    self.chains.rows[clique.row(factor, state as usize, bases)][lane] += x;
-                }
-            }
         }
     }
 
@@ -318,7 +251,7 @@ impl<'a> Tempered<'a> {
                 self.held.iter_mut().zip(&*cell.piles).for_each(|(held, pile)| add(held, pile));
                 continue;
             }
-            for lane in (0..LANES).filter(|&lane| self.betas[lane] == 0.0) {
+            for lane in at_reference(&self.betas) {
                 let (kappa, n_tokens) = (urns.kappa, self.problem.counts[heavy as usize]);
                 let of_urn = |n_others: usize, rng: &mut Rng| {
                     ln_beta_variate(kappa, kappa * n_others as f64, rng).0.exp()
@@ -388,15 +321,9 @@ impl<'a> Tempered<'a> {
     }
 }
 
-/// Counts the tokens of a cell by their states.
-fn tally(held: &mut Vec<Counts>, tokens: &[States], n_states: usize) {
-    held.clear();
-    held.resize(n_states, [0; LANES]);
-    for states in tokens {
-        for (lane, &state) in states.iter().enumerate() {
-            held[state as usize][lane] += 1;
-        }
-    }
+/// Lanes at β = 0.
+fn at_reference(betas: &Lanes) -> impl Iterator<Item = usize> {
+    (0..LANES).filter(|&lane| betas[lane] == 0.0)
 }
 
 /// Adds what the tokens of an urn add to ln u: nothing for a single one in a state.
@@ -411,7 +338,7 @@ fn add_risings(ln_references: &mut Lanes, risings: &Risings, held: &[Counts]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocation::kernel::risings::Urns;
+    use crate::allocation::kernel::urns::Urns;
     use crate::allocation::model::network::{Network, Prior};
     use crate::counts::CountTensor;
     use crate::rng::{Key, Purpose};
@@ -425,7 +352,7 @@ mod tests {
         let network = Network::new(vec![2, 2, 2], parents, vec![0, 1], &[], prior).unwrap();
         let data = CountTensor::new(vec![2, 2], &[0, 0, 0, 1, 1, 1], &[1, 17, 1]).unwrap();
         let problem = Problem::new(&network, &data, None).unwrap();
-        let risings = Risings::new(&problem, Urns { kappa: 5.0, is_shared: false });
+        let risings = Risings::new(&problem, Urns::of_cells(5.0));
         let (alphas, mut rng) = (problem.alphas(), Key::new(5, Purpose::Score).rng());
         let chains = Chains::uniform(&problem, &mut rng, &()).unwrap();
         assert_eq!(chains.heavy, [1]);

@@ -236,13 +236,15 @@ def test_bounds_are_by_particles_where_the_variational_bound_is_far_lower() -> N
     model = AllocationModel.symmetric_nmf(4, concentration=1e-3)
     options: dict[str, Any] = {"random_state": 0, "given_total": True}
     data = counts.reshape(12, 12)
-    with pytest.warns(UnreliableErrorWarning, match="tempering has not settled"):
+    with pytest.warns(UnreliableErrorWarning, match="another path, which has not either, may be"):
         found = model.log_evidence(data, "tempered", n_samples=128, **options)
     smc = model.log_evidence(data, "smc", random_state=1, given_total=True)
     assert smc.std_error < 0.5
     assert model.log_evidence(data, "vb", **options).value + 50 < found.lower_bound < smc.value
     assert not found.converged
-    assert abs(found.value - smc.value) < 3 * np.hypot(smc.std_error, 0.5)
+    # The error but for what the first path leaves open.
+    own_error = np.sqrt(found.std_error**2 - found.left_open**2)
+    assert abs(found.value - smc.value) < 3 * np.hypot(smc.std_error, own_error)
 
 
 @pytest.mark.parametrize("method", ["smc", "smc-lookahead", "tempered", "vb"])

@@ -83,7 +83,8 @@ def test_a_second_path_is_taken_where_the_first_does_not_settle(tmp_path: Path) 
     # The pseudo-counts of one topic, which holds nearly all of the evidence.
     one = AllocationModel.nmf(1, concentration=1e-4).log_evidence(counts, given_total=True)
     assert one.method == "exact"
-    assert abs(found.value - one.value) < 0.1
+    own_error = np.sqrt(found.std_error**2 - found.left_open**2)
+    assert abs(found.value - one.value) < 4 * own_error < 0.5
     # The first path, which is rough, leaves that much open.
     assert found.std_error > found.left_open > 1.0
     assert not found.converged

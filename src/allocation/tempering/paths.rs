@@ -1,11 +1,12 @@
 //! Paths of tempering: from the urns of a reference to the law of allocations.
 
-use super::kernel::chains;
-use super::kernel::counts::States;
-use super::kernel::risings::{Risings, Urns};
-use super::kernel::splits::n_weighed;
-use super::kernel::tempered::{Allocated, Saved, Tempered};
-use super::model::problem::Problem;
+use crate::allocation::kernel::chains;
+use crate::allocation::kernel::counts::States;
+use crate::allocation::kernel::risings::Risings;
+use crate::allocation::kernel::splits::n_weighed;
+use crate::allocation::kernel::tempered::{Allocated, Saved, Tempered};
+use crate::allocation::kernel::urns::Urns;
+use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::Result;
 use crate::rng::{LANES, Lanes, Rng};
@@ -13,7 +14,7 @@ use crate::temper::annealing::Path;
 use crate::temper::{self, Target};
 use crate::urn::Order;
 
-/// Allocations of a problem, from independent uniform hidden values to the law.
+/// Allocations of a problem, from urns to the law.
 pub(crate) struct Allocations<'a> {
     problem: &'a Problem,
     risings: Risings,

@@ -1,9 +1,17 @@
 //! Evidence by parallel tempering of collapsed chains on the power path.
 
-use super::kernel::risings::Urns;
+mod paths;
+mod references;
+mod second_path;
+
+pub(super) use paths::Allocations;
+use paths::sweep_cost;
+use references::nearest;
+pub(super) use references::nearest_path;
+use second_path::{Tempering, or_second};
+
+use super::kernel::urns::Urns;
 use super::model::problem::Problem;
-use super::paths::{Allocations, sweep_cost};
-use super::references::{Tempering, nearest, nearest_path, or_shared};
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::rng::{Key, LANES};
@@ -41,8 +49,8 @@ pub(crate) fn joined(problem: &Problem) -> Option<Problem> {
     Some(joined)
 }
 
-/// ln Z: allocations of all tokens, summed; and up to `n_kept` draws from them by each replicate. Where it
-/// does not settle, by one urn of all tokens, if that leads there.
+/// ln Z: allocations of all tokens, summed; and up to `n_kept` draws from them by each replicate. Where no chain comes
+/// round, by a second path, if that is better.
 ///
 /// # Errors
 /// Those of [`temper_and_draw`].
@@ -57,7 +65,7 @@ pub(crate) fn ln_sum(
     let problem = joined.as_ref().unwrap_or(problem);
     let target = nearest_path(problem, key.unit(0), observer)?;
     let found = temper_and_draw(&target, options, n_kept, key.unit(1), observer)?;
-    or_shared(problem, found, options, n_kept, key.unit(2), observer)
+    or_second(problem, found, options, n_kept, key.unit(2), observer)
 }
 
 /// κ of the reference of [`ln_sum`], which all of its ladders share.
@@ -123,7 +131,7 @@ pub(crate) fn course(
 /// The last of [`ln_sum`], after all rounds.
 ///
 /// # Errors
-/// Those of [`or_shared`].
+/// Those of [`or_second`].
 pub(crate) fn finish(
     problem: &Problem,
     found: Outcome,
@@ -133,7 +141,7 @@ pub(crate) fn finish(
 ) -> Result<Outcome> {
     let joined = joined(problem);
     let problem = joined.as_ref().unwrap_or(problem);
-    Ok(or_shared(problem, (found, Vec::new()), options, 0, key.unit(2), observer)?.0)
+    Ok(or_second(problem, (found, Vec::new()), options, 0, key.unit(2), observer)?.0)
 }
 
 #[cfg(test)]
