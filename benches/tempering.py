@@ -101,16 +101,41 @@ def shown(found: Evidence, seconds: float) -> str:
 
 
 def tables() -> None:
-    """The planted 26 x 26 tables, by their effort."""
-    for case in (
-        Case("26 x 26, T = 2,000, planted 0.2, K = 8", planted(26, 2000, 8, 0.2, 0), 8),
-        Case("26 x 26, T = 500, planted 0.2, K = 7", planted(26, 500, 7, 0.2, 0), 7),
-    ):
-        print(case.name)
-        for n_samples in (None, 256, 512, 1024, 2048):
-            for seed in range(2):
-                found = case.evidence(seed, n_samples=n_samples, target_std_error=0.5)
-                print(f"  {n_samples or 'default'!s:>8} scans, seed {seed}: {shown(*found)}")
+    """The planted 26 x 26 tables, by their effort, against two runs of 4,096 scans."""
+    record = Table(
+        "evidence-speed",
+        "python benches/tempering.py tables",
+        {
+            "tokens": ",",
+            "topics": "d",
+            "scans": "s",
+            "seeds": "d",
+            "mean off by": "+.2f",
+            "rms": ".2f",
+            "stated error": ".2f",
+            "settled": ".0%",
+            "s": ".1f",
+        },
+    )
+    for total, n_topics in ((2000, 8), (500, 7)):
+        case = Case("planted", planted(26, total, n_topics, 0.2, 0), n_topics)
+        long = [case.evidence(seed, n_samples=4096, target_std_error=1e-9)[0] for seed in (10, 11)]
+        reference = np.mean([found.value for found in long])
+        for n_samples, n_seeds in ((256, 8), (512, 8), (None, 2)):
+            runs = [case.evidence(seed, n_samples=n_samples) for seed in range(n_seeds)]
+            gaps = np.array([found.value - reference for found, _ in runs])
+            record.add(
+                total,
+                n_topics,
+                "default" if n_samples is None else f"{n_samples:,}",
+                n_seeds,
+                gaps.mean(),
+                np.sqrt((gaps**2).mean()),
+                np.sqrt(np.mean([found.std_error**2 for found, _ in runs])),
+                np.mean([found.converged for found, _ in runs]),
+                np.mean([seconds for _, seconds in runs]),
+            )
+    save(record)
 
 
 def prior() -> None:

@@ -40,7 +40,8 @@ Method = Callable[[Case], dict[str, Choice]]
 class Part(NamedTuple):
     """Regimes of one kind of data, and the methods that choose there.
 
-    Where the truth is a lower bound, no rival is right or wrong.
+    Where the truth is a lower bound, no rival is right or wrong. Shares leave out the regimes where
+    the data cannot tell.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Part(NamedTuple):
     drawn: Callable[[Any, int], Case]
     methods: dict[str, Method]
     is_bound: bool = False
+    vague: frozenset[str] = frozenset()
 
 
 class OutOfBudget(BaseException):
@@ -171,7 +173,7 @@ def by_rival(pieces: list[dict[str, Any]]) -> dict[str, list[tuple[dict[str, Any
 
 def share_table(part: Part) -> None:
     """A line a rival: the shares of all corpora that it chose for, the bias and the time."""
-    pieces = kept(part)
+    pieces = [piece for piece in kept(part) if piece["regime"] not in part.vague]
     if not pieces or part.is_bound:
         return
     columns = {part.name: "s", "exact": "s", "within 1": "s", "within a tenth, or 1": "s"}
@@ -186,8 +188,9 @@ def share_table(part: Part) -> None:
         counts = [f"{hit.sum()} of {len(truth)}" for hit in hits]
         seconds = float(np.median([choice["seconds"] for _, choice in chosen]))
         bias = float(np.log(size / truth).mean())
-        rows.append((-hits[2].mean(), [rival, *counts, bias, seconds]))
-    for _, row in sorted(rows, key=lambda row: row[0]):
+        merit = (hits[2].mean(), hits[0].mean())
+        rows.append((merit, [rival, *counts, bias, seconds]))
+    for _, row in sorted(rows, key=lambda row: row[0], reverse=True):
         table.add(*row)
     save(table, note=told(pieces))
 

@@ -170,14 +170,14 @@ mod tests {
     }
 
     /// A mixture; a core of two hidden nodes; a chain of two, which are summed out apart; and a
-    /// mixture with cells whose tokens are redrawn together.
+    /// mixture with a cell whose tokens are redrawn together.
     fn problems() -> [Problem; 4] {
         let counts = [3, 1, 2, 1, 2];
         [
             problem(&[3, 3, 3], &[&[2], &[2], &[]], counts),
             problem(&[3, 3, 2, 2], &[&[2], &[3], &[], &[2]], counts),
             problem(&[3, 3, 2, 3], &[&[], &[3], &[0], &[2]], counts),
-            problem(&[3, 3, 2], &[&[2], &[2], &[]], [25, 1, 18, 1, 2]),
+            problem(&[3, 3, 2], &[&[2], &[2], &[]], [33, 1, 2, 1, 2]),
         ]
     }
 

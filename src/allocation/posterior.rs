@@ -171,10 +171,10 @@ mod tests {
         ln_factorial(u64::from(n_tokens)) - ln_within.sum::<f64>()
     }
 
-    /// A table of 5 tokens, and one with 17 tokens in a cell, whose tokens move together.
+    /// A table of 5 tokens, and one with 33 tokens in a cell, whose tokens move together.
     fn tables() -> [CountTensor; 2] {
         let cells = [0, 0, 0, 1, 1, 1];
-        [[3, 1, 1], [17, 1, 2]].map(|counts| CountTensor::new(vec![2, 2], &cells, &counts).unwrap())
+        [[3, 1, 1], [33, 1, 2]].map(|counts| CountTensor::new(vec![2, 2], &cells, &counts).unwrap())
     }
 
     /// All ways to give the groups of tokens of each cell their hidden values, with the ln of how

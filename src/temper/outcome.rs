@@ -57,7 +57,8 @@ pub struct Outcome {
     pub converged: bool,
     /// Whether the observer ended the work.
     pub stopped: bool,
-    /// How far above the value another path may have it, which did not settle: part of the error.
+    /// What another path that did not settle leaves open, part of the error: how far above the value it
+    /// may be, or half its distance where it is clearly below.
     pub left_open: f64,
 }
 

@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn sweeps_visit_allocations_with_their_probabilities() {
         const N: usize = 4_000;
-        for (index, problem) in problems([17, 2, 1]).iter().enumerate() {
+        for (index, problem) in problems([33, 2, 1]).iter().enumerate() {
             let alphas = problem.alphas();
             let target = Target { base: &alphas, unit: 1.0 };
             let exact = mean_by_enumeration(problem, target);

@@ -350,7 +350,7 @@ mod tests {
         let prior = Prior { concentration: 0.5, tables: None };
         let parents = vec![vec![2], vec![2], vec![]];
         let network = Network::new(vec![2, 2, 2], parents, vec![0, 1], &[], prior).unwrap();
-        let data = CountTensor::new(vec![2, 2], &[0, 0, 0, 1, 1, 1], &[1, 17, 1]).unwrap();
+        let data = CountTensor::new(vec![2, 2], &[0, 0, 0, 1, 1, 1], &[1, 33, 1]).unwrap();
         let problem = Problem::new(&network, &data, None).unwrap();
         let risings = Risings::new(&problem, Urns::of_cells(5.0));
         let (alphas, mut rng) = (problem.alphas(), Key::new(5, Purpose::Score).rng());

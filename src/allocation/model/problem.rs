@@ -14,7 +14,7 @@ use crate::memory::check_bytes;
 const MAX_ROWS: usize = 1 << 31;
 
 /// Tokens of a cell, and tokens for each of its states, from which chains redraw them together.
-const HEAVY: u64 = 16;
+const HEAVY: u64 = 32;
 
 /// Largest ln of products, with room for sums of them.
 const LN_RANGE: f64 = 600.0;

@@ -172,14 +172,14 @@ mod tests {
     /// nodes, whose states share rows; two axes with one table; and a chain of two hidden nodes that
     /// are summed out apart.
     fn problems() -> [Problem; 6] {
-        let (light, heavy) = ([3, 1, 2, 1, 2], [25, 1, 18, 1, 2]);
+        let (light, heavy) = ([3, 1, 2, 1, 2], [41, 1, 34, 1, 2]);
         let mixture: &[&[usize]] = &[&[2], &[2], &[]];
         [
             problem(&[3, 3, 3], mixture, &[], 0.5, &light),
             problem(&[3, 3, 2], mixture, &[], 0.5, &heavy),
             problem(&[3, 3, 2], mixture, &[], 1e-4, &[5, 3, 8, 9, 2]),
-            problem(&[3, 3, 2, 2], &[&[2], &[3], &[], &[2]], &[], 1.0, &[20, 1, 2]),
-            problem(&[3, 3, 2], mixture, &[vec![0, 1]], 1.0, &[19, 2, 3, 1]),
+            problem(&[3, 3, 2, 2], &[&[2], &[3], &[], &[2]], &[], 1.0, &[36, 1, 2]),
+            problem(&[3, 3, 2], mixture, &[vec![0, 1]], 1.0, &[35, 2, 3, 1]),
             problem(&[3, 3, 2, 3], &[&[], &[3], &[0], &[2]], &[], 1.0, &light),
         ]
     }

@@ -34,7 +34,7 @@ from polyabayes.exceptions import (
 )
 
 # Light and heavy cells.
-COUNTS = np.array([[25, 3, 0, 1], [0, 9, 5, 0], [1, 0, 24, 2], [0, 2, 1, 7]])
+COUNTS = np.array([[45, 3, 0, 1], [0, 9, 5, 0], [1, 0, 34, 2], [0, 2, 1, 7]])
 MODEL = AllocationModel.nmf(3)
 # Hidden nodes that are summed out one after the other, and together where tokens pile up.
 CHAIN = AllocationModel.hidden_markov(3, 2)

@@ -217,6 +217,10 @@ def test_bad_concentrations_are_refused(monkeypatch):
         choose(method="vb")
     with pytest.raises(errors.InvalidTypeError, match="those of a choice by evidence"):
         pb.choose_n_components(pb.LatentDirichletAllocation(), TABLE, concentrations="auto")
+    for call in (pb.choose_n_components, pb.choice_cost):
+        for options in ({"n_folds": 3}, {"max_fits": 10}):
+            with pytest.raises(errors.InvalidTypeError, match="by held-out likelihood"):
+                call(pb.AllocationModel.nmf(None), TABLE, [1, 2], **options)
 
 
 def test_the_cost_counts_concentrations(monkeypatch):

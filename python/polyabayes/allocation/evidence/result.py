@@ -145,8 +145,9 @@ class Evidence(Result):
         low, `std_error` takes the difference in and `converged` is False. ``-inf`` by any other
         method.
     left_open : float
-        Nats by which another path of ``"tempered"``, which has not settled, may be above the value:
-        part of `std_error`.
+        What another path of ``"tempered"``, which has not settled, leaves open, part of
+        `std_error`: how far above the value it may be, or half its distance where it is clearly
+        below.
 
     References
     ----------
@@ -233,8 +234,8 @@ class Evidence(Result):
             )
         if self.left_open > 0.0:
             return (
-                f"tempering has not settled: another path, which has not either, may be "
-                f"{self.left_open:,.2f} nats above it; raise {argument('n_samples')}"
+                f"tempering has not settled: another path, which has not either, leaves "
+                f"{self.left_open:,.2f} nats open; raise {argument('n_samples')}"
             )
         forward, backward = self.rounds[-1].sides
         few, moved = self.round_trips < self.n_replicates, ""

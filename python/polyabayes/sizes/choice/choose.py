@@ -21,6 +21,7 @@ from polyabayes.sizes.choice.result import SizeChoice
 __all__ = ["choice_cost", "choose_n_components"]
 
 _NOT_BY_EVIDENCE = "concentrations are those of a choice by evidence"
+_N_FOLDS, _MAX_FITS = 5, 200
 _CRITERIA = ("held-out", "evidence")
 
 
@@ -30,8 +31,8 @@ def choose_n_components(
     sizes: Iterable[Any] | None = None,
     *,
     criterion: str = "held-out",
-    n_folds: int = 5,
-    max_fits: int = 200,
+    n_folds: int = _N_FOLDS,
+    max_fits: int = _MAX_FITS,
     concentrations: Any = None,
     random_state: RandomState = None,
     executor: Executor | None = None,
@@ -67,9 +68,9 @@ def choose_n_components(
         Always ``"evidence"`` for an AllocationModel. For LDA it is the evidence of the allocation
         model word <- topic -> doc, which has other priors, of concentration 1 or `concentrations`.
     n_folds : int, default=5
-        Folds of the documents.
+        Folds of the documents, by held-out likelihood only.
     max_fits : int, default=200
-        Fits after which the choice ends with what is known. A run by held-out likelihood takes
+        Fits after which the choice by held-out likelihood ends with what is known. It takes
         `n_folds` fits a size, less those of dropped sizes: about 30 to 60 by default. What they
         will take is told by :func:`choice_cost` before they start.
     concentrations : None, "auto", iterable of float or mapping of float to float, default=None
@@ -136,6 +137,7 @@ def choose_n_components(
     """
     checks.choice("criterion", criterion, _CRITERIA)
     if isinstance(model, AllocationModel) or criterion == "evidence":
+        _refuse_folds(n_folds, max_fits)
         options |= {"executor": executor, "checkpoint": checkpoint, "progress": progress}
         return _by_evidence(model, data, sizes, concentrations, random_state, options)
     if concentrations is not None:
@@ -155,8 +157,8 @@ def choice_cost(
     data: Any,
     sizes: Iterable[Any] | None = None,
     *,
-    n_folds: int = 5,
-    max_fits: int = 200,
+    n_folds: int = _N_FOLDS,
+    max_fits: int = _MAX_FITS,
     concentrations: Any = None,
 ) -> ChoiceCost:
     """Tell what a choice will take, before it starts.
@@ -189,6 +191,7 @@ def choice_cost(
     (15, (2, 8))
     """
     if isinstance(model, AllocationModel):
+        _refuse_folds(n_folds, max_fits)
         return cost_by_evidence(model, data, _ranges(model, sizes), concentrations)
     if concentrations is not None:
         raise InvalidTypeError(_NOT_BY_EVIDENCE)
@@ -201,6 +204,11 @@ def choice_cost(
         n_folds=n_folds,
         max_fits=max_fits,
     )
+
+
+def _refuse_folds(n_folds: int, max_fits: int) -> None:
+    if (n_folds, max_fits) != (_N_FOLDS, _MAX_FITS):
+        raise InvalidTypeError("n_folds and max_fits are of a choice by held-out likelihood")
 
 
 def _checked(
