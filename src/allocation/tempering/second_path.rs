@@ -67,11 +67,13 @@ fn preferred(first: &Outcome, mut second: Outcome, target_std_error: f64) -> Opt
         return None;
     }
     let agrees = error <= CLOSE && !is_below;
-    second.left_open = match (is_below, agrees) {
+    second.left_open = if is_below {
         // Nothing but the second path speaks for it.
-        (true, _) => -0.5 * gap,
-        (false, true) => gap.max(0.0),
-        (false, false) => (gap + of_first).max(0.0),
+        -0.5 * gap
+    } else if agrees {
+        gap.max(0.0)
+    } else {
+        (gap + of_first).max(0.0)
     };
     second.converged &= agrees && second.std_error() <= target_std_error;
     Some(second)
