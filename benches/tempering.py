@@ -313,7 +313,7 @@ def icews14(*ranks: int) -> None:
     columns = {"rank": "d", "evidence": ",.1f", "±": ".1f", "sides apart": "+.1f"}
     columns |= {"moved at last": "+.1f", "barrier": ".1f", "round trips": "d", "settled": "s"}
     columns |= {"CPU s": ",.0f"}
-    ranks = ranks or (5, 10, 20, 50)
+    ranks = ranks or (5, 10, 20, 35, 50, 100)
     record = Table(
         "icews14", f"python benches/tempering.py icews14 {' '.join(map(str, ranks))}", columns
     )
