@@ -73,7 +73,8 @@ def sbic(
         own, smaller = under(size), [(value, under(n_true)) for n_true, value in found.items()]
         ln_s = logsumexp([value for value, _ in smaller] or [-math.inf])
         ln_c = logsumexp([value + term for value, term in smaller] or [-math.inf])
-        ln_gap = max(own, ln_s) + math.log(-math.expm1(-abs(own - ln_s)))
+        apart = -math.expm1(-abs(own - ln_s))
+        ln_gap = max(own, ln_s) + math.log(apart) if apart > 0.0 else -math.inf
         ln_root = np.logaddexp(2 * ln_gap, math.log(4) + ln_c) / 2
         # Of the two forms of the solution the one without cancellation.
         ln_sum = np.logaddexp(ln_gap, ln_root) - math.log(2)
