@@ -2,7 +2,7 @@
 
     python benches/tempering.py SECTION ...
 
-Sections are tables, prior, few, missing, huge, icews14 [RANKS] and coverage [N].
+Sections are tables, prior, few, refuted, missing, huge, icews14 [RANKS] and coverage [N].
 
 By default the first two. Times are processor seconds, of one thread except for icews14. Real data
 are read from the folder POLYABAYES_DATA, or from ../shared/data beside the repository. Coverage
@@ -213,6 +213,33 @@ def few() -> None:
                 "yes" if found.converged else "no",
                 time.process_time() - start,
             )
+    save(record)
+
+
+def refuted() -> None:
+    """Two topics of pairs of letters, where both paths agree and particles show that they are low.
+
+    The mean of an estimate by particles is the evidence: it is e^5 times as large once in e^5 runs
+    at most.
+    """
+    record = Table(
+        "evidence-refuted",
+        "python benches/tempering.py refuted",
+        {"method": "s", "of": "s", "seed": "d", "evidence": ",.1f", "±": ".1f", "s": ".0f"},
+    )
+    model, pairs = AllocationModel.symmetric_nmf(2, concentration=1e-3), letters(2000, 0)
+    runs: list[tuple[str, str, int, dict[str, Any]]] = [
+        ("tempered", "8,192 scans", 0, {"n_samples": 8192}),
+        *(("smc", "10,000 particles", seed, {"n_particles": 10_000}) for seed in range(7)),
+        *(("smc", "30,000 particles", seed, {"n_particles": 30_000}) for seed in range(1, 4)),
+    ]
+    for method, size, seed, options in runs:
+        start = time.process_time()
+        found = model.log_evidence(
+            pairs, method, given_total=True, random_state=seed, n_jobs=1, **options
+        )
+        seconds = time.process_time() - start
+        record.add(method, size, seed, found.value, found.std_error, seconds)
     save(record)
 
 
@@ -441,7 +468,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     sections = {
         section.__name__: section
-        for section in (tables, prior, few, missing, huge, icews14, coverage)
+        for section in (tables, prior, few, refuted, missing, huge, icews14, coverage)
     }
     numbers: dict[str, list[int]] = {}
     for word in sys.argv[1:] or ["tables", "prior"]:

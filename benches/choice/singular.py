@@ -76,7 +76,7 @@ def sbic(
         apart = -math.expm1(-abs(own - ln_s))
         ln_gap = max(own, ln_s) + math.log(apart) if apart > 0.0 else -math.inf
         ln_root = np.logaddexp(2 * ln_gap, math.log(4) + ln_c) / 2
-        # Of the two forms of the solution the one without cancellation.
+        # The quadratic formula, in the form in which nothing cancels.
         ln_sum = np.logaddexp(ln_gap, ln_root) - math.log(2)
         found[size] = float(ln_sum if own >= ln_s else ln_c - ln_sum)
     return found

@@ -154,19 +154,14 @@ fn simulate(
 mod tests {
     use super::*;
     use crate::allocation::exact::enumeration;
-    use crate::allocation::model::network::Prior;
+    use crate::allocation::model::examples::{CHAIN, FIVE_CELLS, MIXTURE, table_under};
     use crate::temper::Target as _;
 
     const N: u64 = 400;
 
     /// A table of few tokens under a network whose nodes `0` and `1` are visible.
     fn problem(sizes: &[usize], parents: &[&[usize]], counts: [i64; 5]) -> Problem {
-        let parents = parents.iter().map(|parents| parents.to_vec()).collect();
-        let prior = Prior { concentration: 0.7, tables: None };
-        let network = Network::new(sizes.to_vec(), parents, vec![0, 1], &[], prior).unwrap();
-        let cells = [0, 0, 0, 1, 1, 1, 2, 0, 2, 2];
-        let data = CountTensor::new(vec![3, 3], &cells, &counts).unwrap();
-        Problem::new(&network, &data, None).unwrap()
+        table_under((sizes, parents), &[], 0.7, (&FIVE_CELLS, &counts))
     }
 
     /// A mixture; a core of two hidden nodes; a chain of two, which are summed out apart; and a
@@ -174,10 +169,10 @@ mod tests {
     fn problems() -> [Problem; 4] {
         let counts = [3, 1, 2, 1, 2];
         [
-            problem(&[3, 3, 3], &[&[2], &[2], &[]], counts),
+            problem(&[3, 3, 3], MIXTURE, counts),
             problem(&[3, 3, 2, 2], &[&[2], &[3], &[], &[2]], counts),
-            problem(&[3, 3, 2, 3], &[&[], &[3], &[0], &[2]], counts),
-            problem(&[3, 3, 2], &[&[2], &[2], &[]], [33, 1, 2, 1, 2]),
+            problem(&[3, 3, 2, 3], CHAIN, counts),
+            problem(&[3, 3, 2], MIXTURE, [33, 1, 2, 1, 2]),
         ]
     }
 
@@ -186,6 +181,8 @@ mod tests {
     #[test]
     fn both_sides_are_unbiased() {
         for (index, problem) in problems().iter().enumerate() {
+            let has_heavy = problem.counts.iter().any(|&count| problem.is_heavy(count));
+            assert_eq!(has_heavy, index == 3);
             let ln_truth = enumeration::ln_sum(problem, 1e8, &()).unwrap();
             let key = Key::new(index as u64, Purpose::Score);
             let path = nearest_path(problem, key.unit(0), &()).unwrap();

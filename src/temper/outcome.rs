@@ -57,8 +57,8 @@ pub struct Outcome {
     pub converged: bool,
     /// Whether the observer ended the work.
     pub stopped: bool,
-    /// What another path that did not settle leaves open, part of the error: how far above the value it
-    /// may be, or half its distance where it is clearly below.
+    /// Part of the error that another path leaves open, which did not settle: how far above the value that
+    /// path may be, or half its distance where it is clearly below.
     pub left_open: f64,
 }
 

@@ -69,6 +69,17 @@ def test_choices_are_kept_and_counted(runs):
     assert len(pieces.kept(PART)) == 6
 
 
+def test_shares_leave_out_what_cannot_be_told_and_more_exact_rivals_come_first(runs):
+    near = {"near": lambda case: {"near": Choice(case.truth + 1)}}
+    part = PART._replace(methods={**near, **PART.methods}, vague=frozenset({"large"}))
+    pieces.measure(part, ["near", "right"], [*part.regimes], range(2), 0.05, np.inf)
+    pieces.share_table(part)
+    assert [row[:4] for row in runs[0][0].rows] == [
+        ["right", "2 of 2", "2 of 2", "2 of 2"],
+        ["near", "0 of 2", "2 of 2", "2 of 2"],
+    ]
+
+
 def test_a_method_ends_at_its_budget(runs):
     measured(["endless"])
     kept = [json.loads(line) for line in pieces.path_of(PART).read_text().splitlines()]
@@ -140,12 +151,10 @@ def test_sbic_solves_its_equations():
         return ln_likelihoods[size] - slope * ln_n + (multiplicity - 1) * np.log(ln_n)
 
     for size in found:
-        terms = [
-            (np.exp(found[size]) - np.exp(under(size, n_true))) * np.exp(found[n_true])
-            for n_true in found
-            if n_true <= size
-        ]
-        assert abs(sum(terms)) < 1e-12 * max(map(abs, terms)) or len(terms) == 1
-    # Where the larger size fits no better, it is not chosen, however small the numbers.
+        up_to = [n_true for n_true in found if n_true <= size]
+        left = sum(np.exp(found[size] + found[n_true]) for n_true in up_to)
+        right = sum(np.exp(under(size, n_true) + found[n_true]) for n_true in up_to)
+        assert left == pytest.approx(right, rel=1e-12)
+    # A larger size that fits hardly better is not chosen, however small the numbers.
     far = singular.sbic({2: -50_000.0, 3: -49_999.0}, 300, 300, 24_000.0)
     assert far[2] > far[3]

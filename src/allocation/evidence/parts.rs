@@ -135,22 +135,15 @@ impl Parts<'_> {
 mod tests {
     use super::super::{Method, evidence};
     use super::*;
-    use crate::allocation::model::network::{Network, Prior};
-    use crate::counts::CountTensor;
+    use crate::allocation::model::examples::{CHAIN, FIVE_CELLS, MIXTURE, table_under};
 
     /// A table with light and heavy cells, under one hidden node or under a chain of two.
     fn problem(is_chain: bool) -> Problem {
-        let prior = Prior { concentration: 1.0, tables: None };
-        let (sizes, parents): (&[usize], &[&[usize]]) = if is_chain {
-            (&[3, 3, 2, 3], &[&[], &[3], &[0], &[2]])
-        } else {
-            (&[3, 3, 3], &[&[2], &[2], &[]])
-        };
-        let parents = parents.iter().map(|parents| parents.to_vec()).collect();
-        let network = Network::new(sizes.to_vec(), parents, vec![0, 1], &[], prior).unwrap();
-        let cells = [0, 0, 0, 1, 1, 1, 2, 0, 2, 2];
-        let data = CountTensor::new(vec![3, 3], &cells, &[25, 1, 18, 1, 2]).unwrap();
-        Problem::new(&network, &data, None).unwrap()
+        let network: (&[usize], _) =
+            if is_chain { (&[3, 3, 2, 3], CHAIN) } else { (&[3, 3, 3], MIXTURE) };
+        let problem = table_under(network, &[], 1.0, (&FIVE_CELLS, &[41, 1, 34, 1, 2]));
+        assert!(problem.counts.iter().any(|&count| problem.is_heavy(count)));
+        problem
     }
 
     #[test]

@@ -168,18 +168,14 @@ pub(crate) fn ln_urn_rising(x: f64, n: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocation::model::network::{Network, Prior};
-    use crate::counts::CountTensor;
+    use crate::allocation::model::examples::{MIXTURE, table_under};
     use crate::rng::LANES;
 
     /// Weights of neighbours, from tables and beyond them, are those of single divisions.
     #[test]
     fn divisions_side_by_side_are_those_one_by_one() {
-        let prior = Prior { concentration: 1.0, tables: None };
-        let parents = vec![vec![2], vec![2], vec![]];
-        let network = Network::new(vec![2, 2, 2], parents, vec![0, 1], &[], prior).unwrap();
-        let data = CountTensor::new(vec![2, 2], &[0, 0, 1, 1], &[60_000, 1]).unwrap();
-        let problem = Problem::new(&network, &data, None).unwrap();
+        let cells: (&[i64], &[i64]) = (&[0, 0, 1, 1], &[60_000, 1]);
+        let problem = table_under((&[2, 2, 2], MIXTURE), &[], 1.0, cells);
         let (others, betas) = ([[30; LANES], [7_000; LANES]], [0.3; LANES]);
         let between = Between { states: [0, 1], lane: 3 };
         for is_shared in [false, true] {

@@ -269,9 +269,8 @@ mod tests {
     use crate::allocation::kernel::law::ln_law;
     use crate::allocation::kernel::risings::{PoweredDivisions, Risings};
     use crate::allocation::kernel::urns::Urns;
-    use crate::allocation::model::network::{Network, Prior};
+    use crate::allocation::model::examples::{MIXTURE, table_under};
     use crate::allocation::model::problem::Problem;
-    use crate::counts::CountTensor;
     use crate::math::{LogSum, ln_factorial, ln_rising};
     use crate::rng::{Key, Purpose, Stream as _};
 
@@ -282,11 +281,7 @@ mod tests {
         ties: &[Vec<usize>],
         counts: [i64; 3],
     ) -> Problem {
-        let parents = parents.iter().map(|parents| parents.to_vec()).collect();
-        let prior = Prior { concentration: 1.0, tables: None };
-        let network = Network::new(sizes.to_vec(), parents, vec![0, 1], ties, prior).unwrap();
-        let data = CountTensor::new(vec![3, 3], &[0, 0, 0, 2, 1, 1], &counts).unwrap();
-        Problem::new(&network, &data, None).unwrap()
+        table_under((sizes, parents), ties, 1.0, (&[0, 0, 0, 2, 1, 1], &counts))
     }
 
     /// All ways to put tokens into `n_states` piles.
@@ -352,6 +347,7 @@ mod tests {
             let exact = mean_by_enumeration(problem, target);
             let mut rng = Key::new(index as u64, Purpose::Score).rng();
             let mut chains = Chains::uniform(problem, &mut rng, &()).unwrap();
+            assert_eq!(chains.heavy, [0]);
             let mut means = [0.0; LANES];
             for sweep in 0..N + 100 {
                 chains.sweep(target, &()).unwrap();
@@ -408,11 +404,8 @@ mod tests {
     fn very_many_tokens_divide_with_the_probabilities_of_the_law() {
         const M: i32 = 2 * MAX_WEIGHED;
         const N: usize = 3_000;
-        let parents = vec![vec![2], vec![2], vec![]];
-        let prior = Prior { concentration: 0.9, tables: None };
-        let network = Network::new(vec![2, 2, 2], parents, vec![0, 1], &[], prior).unwrap();
-        let data = CountTensor::new(vec![2, 2], &[0, 0], &[i64::from(M)]).unwrap();
-        let problem = Problem::new(&network, &data, None).unwrap();
+        let cell: (&[i64], _) = (&[0, 0], &[i64::from(M)][..]);
+        let problem = table_under((&[2, 2, 2], MIXTURE), &[], 0.9, cell);
         let (clique, bases, alphas) =
             (&problem.plan.cliques[0], problem.bases(0), problem.alphas());
         let target = Target { base: &alphas, unit: 1.0 };

@@ -339,19 +339,15 @@ fn add_risings(ln_references: &mut Lanes, risings: &Risings, held: &[Counts]) {
 mod tests {
     use super::*;
     use crate::allocation::kernel::urns::Urns;
-    use crate::allocation::model::network::{Network, Prior};
-    use crate::counts::CountTensor;
+    use crate::allocation::model::examples::{MIXTURE, table_under};
     use crate::rng::{Key, Purpose};
 
     /// Two light cells of one token and a heavy cell between them, in a row and a column each. The
     /// state of the first token before a sweep and what the others are after it, and the other way
     /// round.
     fn agreements(order: Order, n_sweeps: usize) -> [[f64; LANES]; 4] {
-        let prior = Prior { concentration: 0.5, tables: None };
-        let parents = vec![vec![2], vec![2], vec![]];
-        let network = Network::new(vec![2, 2, 2], parents, vec![0, 1], &[], prior).unwrap();
-        let data = CountTensor::new(vec![2, 2], &[0, 0, 0, 1, 1, 1], &[1, 33, 1]).unwrap();
-        let problem = Problem::new(&network, &data, None).unwrap();
+        let cells: (&[i64], &[i64]) = (&[0, 0, 0, 1, 1, 1], &[1, 33, 1]);
+        let problem = table_under((&[2, 2, 2], MIXTURE), &[], 0.5, cells);
         let risings = Risings::new(&problem, Urns::of_cells(5.0));
         let (alphas, mut rng) = (problem.alphas(), Key::new(5, Purpose::Score).rng());
         let chains = Chains::uniform(&problem, &mut rng, &()).unwrap();

@@ -222,19 +222,15 @@ fn matched(overlaps: &[f64], size: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocation::model::network::{Network, Prior};
-    use crate::counts::CountTensor;
+    use crate::allocation::model::examples::{FIVE_CELLS, table_under};
 
     /// Chains that differ by names alone average to any of them: two hidden nodes of 2 and 3
     /// values.
     #[test]
     fn chains_are_averaged_under_the_names_of_one() {
-        let parents = vec![vec![2], vec![3], vec![], vec![2]];
-        let prior = Prior { concentration: 1.0, tables: None };
-        let network = Network::new(vec![3, 3, 2, 3], parents, vec![0, 1], &[], prior).unwrap();
-        let cells = [0, 0, 0, 1, 1, 1, 2, 0, 2, 2];
-        let data = CountTensor::new(vec![3, 3], &cells, &[7, 9, 8, 9, 7]).unwrap();
-        let problem = Problem::new(&network, &data, None).unwrap();
+        let parents: &[&[usize]] = &[&[2], &[3], &[], &[2]];
+        let cells: (&[i64], &[i64]) = (&FIVE_CELLS, &[7, 9, 8, 9, 7]);
+        let problem = table_under((&[3, 3, 2, 3], parents), &[], 1.0, cells);
         let n_states = problem.plan.n_states;
         assert_eq!((problem.n_cliques(), n_states), (1, 6));
         let digits = problem.plan.cliques[0].digits();

@@ -250,18 +250,14 @@ impl<'a, L: UniformLanes> Allocations<'a, L> {
 mod tests {
     use super::*;
     use crate::allocation::exact::enumeration;
-    use crate::allocation::model::network::{Network, Prior};
-    use crate::counts::CountTensor;
+    use crate::allocation::model::examples::{MIXTURE, table_under};
     use crate::rng::{Key, Purpose};
 
     /// The mean of Ẑ² (1 - V) is Z² where all resamplings are multinomial.
     #[test]
     fn the_descent_of_the_particles_tells_the_variance() {
-        let (sizes, prior) = (vec![2, 2, 2], Prior { concentration: 1.0, tables: None });
-        let parents = vec![vec![2], vec![2], vec![]];
-        let network = Network::new(sizes, parents, vec![0, 1], &[], prior).unwrap();
-        let data = CountTensor::new(vec![2, 2], &[0, 0, 0, 1, 1, 1], &[3, 2, 3]).unwrap();
-        let problem = Problem::new(&network, &data, None).unwrap();
+        let cells: (&[i64], &[i64]) = (&[0, 0, 0, 1, 1, 1], &[3, 2, 3]);
+        let problem = table_under((&[2, 2, 2], MIXTURE), &[], 1.0, cells);
         let ln_exact = enumeration::ln_sum(&problem, 1e8, &()).unwrap();
         let filter = Filter {
             n_particles: LANES,

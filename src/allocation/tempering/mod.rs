@@ -148,8 +148,7 @@ pub(crate) fn finish(
 mod tests {
     use super::*;
     use crate::allocation::exact::enumeration;
-    use crate::allocation::model::network::{Network, Prior};
-    use crate::counts::CountTensor;
+    use crate::allocation::model::examples::{CHAIN, FIVE_CELLS, MIXTURE, table_under};
     use crate::rng::Purpose;
 
     /// A table under a network whose nodes `0` and `1` are visible.
@@ -160,12 +159,8 @@ mod tests {
         concentration: f64,
         counts: &[i64],
     ) -> Problem {
-        let parents = parents.iter().map(|parents| parents.to_vec()).collect();
-        let prior = Prior { concentration, tables: None };
-        let network = Network::new(sizes.to_vec(), parents, vec![0, 1], ties, prior).unwrap();
-        let cells = [0, 0, 0, 1, 1, 1, 2, 0, 2, 2];
-        let data = CountTensor::new(vec![3, 3], &cells[..2 * counts.len()], counts).unwrap();
-        Problem::new(&network, &data, None).unwrap()
+        let cells = &FIVE_CELLS[..2 * counts.len()];
+        table_under((sizes, parents), ties, concentration, (cells, counts))
     }
 
     /// Mixtures with light cells, with heavy ones and of a small concentration; a core of two hidden
@@ -173,14 +168,13 @@ mod tests {
     /// are summed out apart.
     fn problems() -> [Problem; 6] {
         let (light, heavy) = ([3, 1, 2, 1, 2], [41, 1, 34, 1, 2]);
-        let mixture: &[&[usize]] = &[&[2], &[2], &[]];
         [
-            problem(&[3, 3, 3], mixture, &[], 0.5, &light),
-            problem(&[3, 3, 2], mixture, &[], 0.5, &heavy),
-            problem(&[3, 3, 2], mixture, &[], 1e-4, &[5, 3, 8, 9, 2]),
+            problem(&[3, 3, 3], MIXTURE, &[], 0.5, &light),
+            problem(&[3, 3, 2], MIXTURE, &[], 0.5, &heavy),
+            problem(&[3, 3, 2], MIXTURE, &[], 1e-4, &[5, 3, 8, 9, 2]),
             problem(&[3, 3, 2, 2], &[&[2], &[3], &[], &[2]], &[], 1.0, &[36, 1, 2]),
-            problem(&[3, 3, 2], mixture, &[vec![0, 1]], 1.0, &[35, 2, 3, 1]),
-            problem(&[3, 3, 2, 3], &[&[], &[3], &[0], &[2]], &[], 1.0, &light),
+            problem(&[3, 3, 2], MIXTURE, &[vec![0, 1]], 1.0, &[35, 2, 3, 1]),
+            problem(&[3, 3, 2, 3], CHAIN, &[], 1.0, &light),
         ]
     }
 

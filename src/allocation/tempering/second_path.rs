@@ -62,7 +62,7 @@ fn preferred(first: &Outcome, mut second: Outcome) -> Option<Outcome> {
     if !is_below && (gap > 2.0 * error || of_first <= of_second) {
         return None;
     }
-    // Where the first is clearly below, nothing but the second path speaks for it.
+    // A first path that is clearly below does not confirm the second: half their distance is open.
     second.left_open = if is_below { -0.5 * gap } else { gap.max(0.0) + of_first };
     second.converged = false;
     Some(second)
@@ -97,9 +97,8 @@ fn by_shared_urn(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocation::model::network::{Network, Prior};
+    use crate::allocation::model::examples::{MIXTURE, table_under};
     use crate::control::Stop;
-    use crate::counts::CountTensor;
     use crate::rng::Purpose;
     use crate::temper::Round;
 
@@ -111,7 +110,7 @@ mod tests {
         Outcome { rounds: vec![round], ..Outcome::default() }
     }
 
-    /// What the first of two paths leaves open, if the second is taken, of -100 ± 0.1.
+    /// `left_open` of a second path of -100 ± 0.1, if it is taken in place of such a first one.
     fn left_open(first: f64, error: f64) -> Option<f64> {
         let second = Outcome { converged: true, ..outcome(-100.0, 0.1, 40) };
         let found = preferred(&outcome(first, error, 0), second)?;
@@ -136,13 +135,9 @@ mod tests {
 
     /// 8 x 8 cells of 1 to 5 tokens, ten topics: under a small concentration all tokens are in one of them.
     fn of_one_topic() -> Problem {
-        let prior = Prior { concentration: 1e-3, tables: None };
-        let parents = vec![vec![2], vec![2], vec![]];
-        let network = Network::new(vec![8, 8, 10], parents, vec![0, 1], &[], prior).unwrap();
         let cells: Vec<i64> = (0..64).flat_map(|cell| [cell / 8, cell % 8]).collect();
         let counts: Vec<i64> = (0..64).map(|cell| 1 + cell % 5).collect();
-        let data = CountTensor::new(vec![8, 8], &cells, &counts).unwrap();
-        Problem::new(&network, &data, None).unwrap()
+        table_under((&[8, 8, 10], MIXTURE), &[], 1e-3, (&cells, &counts))
     }
 
     const OPTIONS: Options = Options {
