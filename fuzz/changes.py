@@ -1,9 +1,8 @@
-"""Changes of files: bytes, fields of texts, arrays of archives, operations of pickles."""
+"""Changes of files: bytes, fields of texts, arrays of archives."""
 
 from __future__ import annotations
 
 import io
-import pickletools
 import random
 import zipfile
 from typing import Any
@@ -109,34 +108,3 @@ def changed_archive(arrays: dict[str, Any], rng: random.Random) -> bytes:
             broken = changed_array(array, rng) if name in wrong else plain.getvalue()
             archive.writestr(f"{name}.npy", broken)
     return stream.getvalue()
-
-
-# Operations that make an interpreter of pickles take much memory, recurse, or run code.
-_BAD_OPERATIONS = (
-    *(b"r\xff\xff\xff\x7f", b"j\xff\xff\xff\x7f", b"\x8d" + b"\xff" * 7 + b"\x0f", b"0", b"1"),
-    *(b"\x96" + b"\0" * 6 + b"\1\0", b"\x85" * 5000, b"]" * 5000, b"}", b"\x8f", b"(", b"t", b"R"),
-    *(b"cos\nsystem\n", b"cnumpy\nvoid\nJ\xff\xff\xff\x7f\x85R", b"\x81", b"b", b"u", b"s", b"e"),
-    b"}N" + b"\x85" * 200_000 + b"Ns0",
-    *(b"cnumpy\ndtype\n", b"V9\n", b"L" + b"9" * 5000 + b"L\n", b"N", b"\x95" + b"\xff" * 8, b"."),
-)
-
-
-def changed_pickle(content: bytes, rng: random.Random) -> bytes:
-    """Leave out, double, exchange or put in operations of a pickle, or change their arguments."""
-    starts = [place for _, _, place in pickletools.genops(content) if place is not None]
-    parts = [content[a:b] for a, b in zip(starts, [*starts[1:], len(content)], strict=True)]
-    for _ in range(rng.choice((1, 1, 2, 3))):
-        place = rng.randrange(len(parts))
-        match rng.randrange(5):
-            case 0 if len(parts) > 1:
-                del parts[place]
-            case 1:
-                parts.insert(place, parts[rng.randrange(len(parts))])
-            case 2:
-                parts.insert(place, rng.choice(_BAD_OPERATIONS))
-            case 3:
-                other = rng.randrange(len(parts))
-                parts[place], parts[other] = parts[other], parts[place]
-            case _:
-                parts[place] = parts[place][:1] + changed_bytes(parts[place][1:], rng)
-    return b"".join(parts)[: 8 * _LARGEST]

@@ -1,17 +1,15 @@
-"""Files of other packages' models that are fuzzed: gensim, MALLET, tomotopy, fastTopics."""
+"""Files of other packages' models that are fuzzed: MALLET, fastTopics."""
 
 from __future__ import annotations
 
 import warnings
 from pathlib import Path
 
-import numpy as np
-from changes import changed_array, changed_bytes, changed_fields, changed_pickle
+from changes import changed_bytes, changed_fields
 from corpora import Case
 
 import polyabayes as pb
 
-TEXTS = [["urn", "ball", "urn"], ["gene", "cell"], ["ball", "urn"], ["cell", "gene", "gene"]] * 3
 STATE = """#doc source pos typeindex type topic
 #alpha : 0.5 0.25
 #beta : 0.1
@@ -60,46 +58,6 @@ class Mallet(Case):
             path.write_bytes(content)
 
 
-class Gensim(Case):
-    """The files of LdaModel.save: pickles, and a large array of its own."""
-
-    share = 1
-
-    def make(self) -> None:
-        from gensim.corpora import Dictionary
-        from gensim.models import LdaModel
-
-        dictionary = Dictionary(TEXTS)
-        bags = [dictionary.doc2bow(text) for text in TEXTS]
-        model = LdaModel(bags, 2, dictionary, alpha="auto", random_state=0)
-        self.path = self.folder / "lda"
-        model.save(str(self.path))
-        self.state = self.folder / "lda.state"
-        if self.rng.random() < 0.5:
-            model.state.save(str(self.state), separately=["sstats"])
-        names = ("lda", "lda.state", "lda.id2word")
-        self.pickles = {name: (self.folder / name).read_bytes() for name in names}
-        self.array = model.state.sstats
-        self.array_path = self.folder / "lda.state.sstats.npy"
-
-    def change(self) -> tuple[Path, bytes]:
-        if self.array_path.exists() and self.rng.random() < 0.2:
-            return self.array_path, changed_array(self.array, self.rng)
-        name = self.rng.choice(sorted(self.pickles))
-        change = self.rng.choice((changed_bytes, changed_pickle, changed_pickle))
-        return self.folder / name, change(self.pickles[name], self.rng)
-
-    def read(self) -> str:
-        pb.interop.read_model(self.path)
-        return "read"
-
-    def restore(self) -> None:
-        for name, content in self.pickles.items():
-            (self.folder / name).write_bytes(content)
-        if self.array_path.exists():
-            np.save(self.array_path, self.array)
-
-
 class FastTopics(Case):
     """Both matrices as R writes them."""
 
@@ -117,27 +75,4 @@ class FastTopics(Case):
         return "read"
 
 
-class Tomotopy(Case):
-    """Files that only tomotopy reads, in a process of its own each: slow, so few."""
-
-    suffix = ".bin"
-    share = 0.003
-
-    def make(self) -> None:
-        import tomotopy
-
-        model = tomotopy.LDAModel(k=2, seed=1)
-        for text in TEXTS:
-            model.add_doc(text)
-        model.train(10, workers=1)
-        model.save(str(self.path))
-
-    def change(self) -> tuple[Path, bytes]:
-        return self.path, changed_bytes(self.valid, self.rng)
-
-    def read(self) -> str:
-        pb.interop.read_model(self.path)
-        return "read"
-
-
-FOREIGN: list[type[Case]] = [Mallet, Gensim, FastTopics, Tomotopy]
+FOREIGN: list[type[Case]] = [Mallet, FastTopics]

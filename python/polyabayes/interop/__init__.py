@@ -1,5 +1,6 @@
 """Models and corpora for other packages, and from them; none is imported before it is used."""
 
+from polyabayes.interop import refused as _refused  # noqa: F401
 from polyabayes.interop.anndata import to_anndata
 from polyabayes.interop.fasttopics import from_fasttopics
 from polyabayes.interop.gensim import from_gensim, to_gensim

@@ -14,7 +14,7 @@ from polyabayes._support import checks
 from polyabayes._support.files import checked_path, reading
 from polyabayes.data.counts import words_of
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, PriorWarning
-from polyabayes.interop._arrays import normalised
+from polyabayes.interop.shared import normalised
 from polyabayes.models import LatentDirichletAllocation
 
 __all__ = ["from_fasttopics"]

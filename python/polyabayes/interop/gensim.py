@@ -15,7 +15,8 @@ from polyabayes.exceptions import (
     MissingDependencyError,
     NotFittedError,
 )
-from polyabayes.interop._arrays import attribute, normalised
+from polyabayes.interop.shared import attribute, normalised
+from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import LatentDirichletAllocation
 
 __all__ = ["from_gensim", "to_gensim"]
@@ -27,6 +28,7 @@ _OTHERS = {
 }
 
 
+@adapter("gensim")
 def from_gensim(model: Any, *, random_state: Any = None) -> LatentDirichletAllocation:
     """Take over a trained LDA of gensim.
 

@@ -17,12 +17,12 @@ from polyabayes._support import checks
 from polyabayes._support.files import checked_path, open_binary, reading
 from polyabayes._support.machine import memory_of_machine
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.interop._arrays import normalised
+from polyabayes.interop.shared import normalised
 from polyabayes.models import LatentDirichletAllocation
 
 __all__ = ["from_mallet"]
 
-_JAVA = b"\xac\xed"
+JAVA = b"\xac\xed"
 _MOST_TOPICS = 2**16 - 1
 # Tables of topics x words that are in memory at once while one is normalised.
 _TABLES = 4
@@ -305,7 +305,7 @@ def _read_counts(path: Path) -> Table:
 def _lines(path: Path) -> Iterator[TextIO]:
     """Lines of a text file, gzipped or not; bad ones are errors of its format."""
     with open_binary(path) as raw, reading(path):
-        if raw.peek(2)[:2] == _JAVA:
+        if raw.peek(2)[:2] == JAVA:
             raise FileFormatError(
                 f"{path} is a serialised Java object (an inferencer, a model or an instance "
                 "list), which only MALLET can read: write --output-state and "

@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.interop._arrays import attribute, normalised
+from polyabayes.interop.shared import attribute, normalised
+from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import LatentDirichletAllocation
 
 __all__ = ["from_pycistopic"]
 
 
+@adapter("pycisTopic")
 def from_pycistopic(
     model: Any,
     *,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from polyabayes.exceptions import InvalidArgumentError, MissingDependencyError
-from polyabayes.topics.fitted import fitted_model
+from polyabayes.interop.shared import fitted_model
 
 __all__ = ["pyldavis_arguments", "to_pyldavis"]
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from polyabayes._support import checks
 from polyabayes.data.counts import words_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.interop._arrays import attribute
+from polyabayes.interop.shared import attribute
+from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import PoissonFactorAnalysis
 
 __all__ = ["from_schpf", "schpf_exposure"]
@@ -18,6 +19,7 @@ __all__ = ["from_schpf", "schpf_exposure"]
 _PACKAGE = "scHPF"
 
 
+@adapter("schpf")
 def from_schpf(
     model: Any, *, vocabulary: Any = None, random_state: Any = None
 ) -> PoissonFactorAnalysis:

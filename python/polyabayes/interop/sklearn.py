@@ -20,7 +20,8 @@ from polyabayes.exceptions import (
     NotFittedError,
     PriorWarning,
 )
-from polyabayes.interop._arrays import attribute, normalised
+from polyabayes.interop.shared import attribute, normalised
+from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 
 __all__ = ["from_sklearn", "to_sklearn"]
@@ -31,6 +32,7 @@ Fitted = TypeVar("Fitted", LatentDirichletAllocation, PoissonFactorAnalysis)
 _FACTORISATIONS = ("NMF", "MiniBatchNMF")
 
 
+@adapter("sklearn")
 def from_sklearn(
     model: Any,
     vocabulary: Any = None,

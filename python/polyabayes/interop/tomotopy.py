@@ -14,7 +14,8 @@ from polyabayes.exceptions import (
     NotFittedError,
     PolyabayesWarning,
 )
-from polyabayes.interop._arrays import attribute, normalised
+from polyabayes.interop.shared import attribute, normalised
+from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import LatentDirichletAllocation
 
 __all__ = ["from_tomotopy"]
@@ -35,6 +36,7 @@ _OTHERS = {
 }
 
 
+@adapter("tomotopy")
 def from_tomotopy(model: Any, *, random_state: Any = None) -> LatentDirichletAllocation:
     """Take over a trained LDA of tomotopy.
 

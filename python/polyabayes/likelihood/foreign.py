@@ -5,8 +5,7 @@ Nothing here knows a package.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from importlib import import_module
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from polyabayes import _core
@@ -15,7 +14,7 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argume
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.scale.shards import Shards
 
-__all__ = ["Scorable", "as_scorable", "exposed", "read_documents"]
+__all__ = ["Scorable", "adapter", "as_scorable", "exposed", "read_documents"]
 
 _Exposed = TypeVar("_Exposed", Corpus, Shards)
 
@@ -37,9 +36,19 @@ class Scorable(Protocol):
         """The arrays of which the compiled core makes the model."""
 
 
-# Its convert gives a model of ours for one of another package, and None for any other object. It is
-# loaded when such a model is met: scoring our own needs nothing of it.
-_RECOGNITION = "polyabayes.interop.recognition"
+_Adapter = TypeVar("_Adapter", bound=Callable[..., Scorable])
+# What makes a model of ours of one of another package, by the package that its class is from.
+_ADAPTERS: dict[str, Callable[..., Scorable]] = {}
+
+
+def adapter(package: str) -> Callable[[_Adapter], _Adapter]:
+    """Take models of `package`, or of classes derived from its own, by the function decorated."""
+
+    def register(convert: _Adapter) -> _Adapter:
+        _ADAPTERS[package] = convert
+        return convert
+
+    return register
 
 
 def as_scorable(name: str, model: Any) -> Scorable:
@@ -53,13 +62,14 @@ def as_scorable(name: str, model: Any) -> Scorable:
     if not isinstance(model, type):
         if isinstance(model, Scorable):
             return model
-        converted: Scorable | None = import_module(_RECOGNITION).convert(model)
-        if converted is not None:
-            return converted
+        for base in type(model).__mro__:
+            convert = _ADAPTERS.get(base.__module__.partition(".")[0])
+            if convert is not None:
+                return convert(model)
     raise InvalidTypeError(
         f"{name} must be a LatentDirichletAllocation or a PoissonFactorAnalysis, or a fitted model "
-        f"of scikit-learn, gensim, tomotopy or pycisTopic, got {model!r:.200}; bring other models "
-        "in by from_parameters"
+        f"of {', '.join(sorted(_ADAPTERS))}, got {model!r:.200}; bring other models in by "
+        "from_parameters"
     )
 
 

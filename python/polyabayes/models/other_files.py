@@ -15,16 +15,17 @@ __all__ = ["refuse_other_files"]
 _CORPUS = "counts of documents, which polyabayes.read_corpus reads"
 _TABLE = "a table, which polyabayes.read_corpus reads, or polyabayes.read_tensor"
 _OTHER_MODEL = "which polyabayes.interop.read_model reads"
+_LOAD_IT = (
+    "load it by the package that wrote it, if you trust the file, and give the model to "
+    "polyabayes.log_likelihood"
+)
 
 # First bytes of a file, and what it then looks like.
 _BY_HEAD = {
-    b"LDA\0": f"a model of tomotopy, {_OTHER_MODEL}",
+    b"LDA\0": f"a model of tomotopy: {_LOAD_IT}",
     b"#doc source pos typeindex type topic": f"a state of MALLET, {_OTHER_MODEL}",
     b"\xac\xed": f"a file of a Java program, perhaps MALLET, {_OTHER_MODEL}",
-    b"\x80": (
-        "a pickle: polyabayes.interop.read_model reads those of gensim; load others in Python, if "
-        "you trust them, and give the model to polyabayes.log_likelihood"
-    ),
+    b"\x80": f"a pickle, perhaps of gensim or joblib: {_LOAD_IT}",
     b"PAR1": f"Parquet: {_TABLE}",
     b"\x89HDF": "HDF5, as .h5ad: read it by the package that wrote it",
 }

@@ -10,11 +10,20 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import InvalidTypeError
-from polyabayes.likelihood.foreign import as_scorable
-from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
+from polyabayes.interop.shared import TopicModel, fitted_model
 
-TopicModel = LatentDirichletAllocation | PoissonFactorAnalysis
+__all__ = [
+    "TopWords",
+    "TopicModel",
+    "aligned",
+    "expected_tokens",
+    "fitted_model",
+    "named_by",
+    "names",
+    "probabilities",
+    "shares",
+    "top_words",
+]
 
 
 class TopWords(NamedTuple):
@@ -30,15 +39,6 @@ class TopWords(NamedTuple):
 
     columns: NDArray[np.intp]
     words: NDArray[np.object_]
-
-
-def fitted_model(model: Any, name: str = "model") -> TopicModel:
-    """A model of ours, fitted; foreign ones are converted."""
-    found: Any = as_scorable(name, model)
-    if not isinstance(found, (LatentDirichletAllocation, PoissonFactorAnalysis)):
-        raise InvalidTypeError(f"{name} must be a topic model, got {type(found).__name__}")
-    found._check_fitted()
-    return found
 
 
 def probabilities(model: TopicModel) -> NDArray[np.float64]:

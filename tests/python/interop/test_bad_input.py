@@ -225,11 +225,17 @@ def test_damaged_and_serialised_files_of_mallet(tmp_path):
     )
 
 
-def test_models_of_scvi_are_told_that_their_prior_is_another(counts):
-    amortized = type("AmortizedLDA", (), {"__module__": "scvi.model._amortizedlda"})()
-    message = "logistic-normal prior.*get_feature_by_topic"
-    with pytest.raises(errors.InvalidTypeError, match=message):
-        pb.log_likelihood(amortized, counts)
+@pytest.mark.parametrize(
+    ("package", "name", "reason"),
+    [
+        ("scvi.model._amortizedlda", "AmortizedLDA", "logistic-normal prior.*get_feature_by_topic"),
+        ("bertopic._bertopic", "BERTopic", "BERTopic of bertopic cannot.*no probabilities"),
+    ],
+)
+def test_models_without_a_likelihood_of_counts_are_refused(counts, package, name, reason):
+    model = type(name, (), {"__module__": package})()
+    with pytest.raises(errors.InvalidTypeError, match=reason):
+        pb.log_likelihood(model, counts)
 
 
 def test_hdp_of_tomotopy_goes_by_its_conversion():

@@ -1,4 +1,4 @@
-"""Topics and priors as other packages hold them, checked and made ours."""
+"""Shared by the adapters: any fitted model as one of ours, attributes and topics checked."""
 
 from __future__ import annotations
 
@@ -8,8 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.likelihood.foreign import as_scorable
+from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 
 Matrix = NDArray[np.float64]
+TopicModel = LatentDirichletAllocation | PoissonFactorAnalysis
+
+
+def fitted_model(model: Any, name: str = "model") -> TopicModel:
+    """A model of ours, fitted; foreign ones are converted."""
+    found: Any = as_scorable(name, model)
+    if not isinstance(found, (LatentDirichletAllocation, PoissonFactorAnalysis)):
+        raise InvalidTypeError(f"{name} must be a topic model, got {type(found).__name__}")
+    found._check_fitted()
+    return found
 
 
 def attribute(model: object, name: str, package: str) -> Any:

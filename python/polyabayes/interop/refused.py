@@ -1,0 +1,30 @@
+"""Models of other packages that have no likelihood of counts, or one of another kind."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NoReturn
+
+from polyabayes.exceptions import InvalidTypeError
+from polyabayes.likelihood.foreign import adapter
+
+_EMBEDDINGS = "clusters embeddings of documents: it gives no probabilities of their words"
+_REASONS = {
+    "bertopic": f"it {_EMBEDDINGS}",
+    "top2vec": f"it {_EMBEDDINGS}",
+    "fastopic": "it transports embeddings: it has no distribution of a document's words",
+    "scvi": "it has a logistic-normal prior, under which this would score another model: to score "
+    "its topics under a Dirichlet prior of your own, use "
+    "LatentDirichletAllocation.from_parameters(doc_topic_prior=..., "
+    "topic_word=model.get_feature_by_topic().T.to_numpy())",
+}
+
+
+def _refuse(package: str, model: Any) -> NoReturn:
+    raise InvalidTypeError(
+        f"a {type(model).__name__} of {package} cannot be scored as it is: {_REASONS[package]}"
+    )
+
+
+for _package in _REASONS:
+    adapter(_package)(partial(_refuse, _package))
