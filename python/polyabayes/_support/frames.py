@@ -24,6 +24,6 @@ def import_pandas() -> ModuleType:
         import pandas
     except ImportError as error:
         raise MissingDependencyError(
-            "to_frame needs pandas: pip install 'polyabayes[frames]'"
+            "tables need pandas: pip install 'polyabayes[frames]'"
         ) from error
     return pandas

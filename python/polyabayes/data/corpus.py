@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,12 @@ from polyabayes.data.counts import (
     checked_words,
     unpack_frame,
 )
+from polyabayes.data.metadata import checked_metadata
 from polyabayes.data.summary import CorpusSummary, summary_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Corpus", "as_corpus"]
 
@@ -47,6 +51,8 @@ class Corpus:
         A known size of each document that multiplies its Poisson rates: depth of a cell, length of
         a genome, time of observation. Gamma-Poisson models take it into account wherever they take
         the corpus; LDA, which takes the lengths of documents as given, has no use for it.
+    metadata : DataFrame or mapping of str to sequence, n_documents rows, optional
+        What is known of each document, a column each: groups, dates, covariates.
 
     Attributes
     ----------
@@ -59,6 +65,9 @@ class Corpus:
         The names of the documents.
     exposure : ndarray of float, shape (n_documents,), or None
         The known sizes of the documents; without them all are 1.
+    metadata : pandas.DataFrame or None
+        A row for each document, in their order, whose index are the ids, or else numbers from 0.
+        Indexing, ``split``, ``aligned_to`` and ``.npz`` files keep it.
 
     Raises
     ------
@@ -66,7 +75,8 @@ class Corpus:
         If a count is negative, fractional, NaN, infinite or above 2**32 - 1.
     InvalidArgumentError
         If there are no documents or no words, if the counts are not two-dimensional, if
-        `vocabulary`, `ids` or `exposure` does not fit them, or an exposure is not positive.
+        `vocabulary`, `ids`, `exposure` or `metadata` does not fit them, or an exposure is not
+        positive.
     InvalidTypeError
         If `counts` does not hold numbers.
 
@@ -81,6 +91,7 @@ class Corpus:
     vocabulary: NDArray[np.object_] | None
     ids: NDArray[np.object_] | None
     exposure: NDArray[np.float64] | None
+    metadata: pd.DataFrame | None
 
     def __init__(
         self,
@@ -88,6 +99,7 @@ class Corpus:
         vocabulary: Sequence[str] | NDArray[Any] | None = None,
         ids: Sequence[str] | NDArray[Any] | None = None,
         exposure: Any = None,
+        metadata: Any = None,
     ) -> None:
         made = _from_any(counts, "counts")
         self.counts, self.exposure = made.counts, made.exposure
@@ -104,6 +116,8 @@ class Corpus:
                     f"{name} has {len(labels)} entries, but the counts have {size} {unit}; "
                     "give one entry for each"
                 )
+        given = made.metadata if metadata is None else metadata
+        self.metadata = checked_metadata(given, self.n_documents, self.ids)
 
     @classmethod
     def from_documents(
@@ -276,10 +290,11 @@ class Corpus:
         vocabulary: NDArray[np.object_] | None,
         ids: NDArray[np.object_] | None,
         exposure: NDArray[np.float64] | None = None,
+        metadata: pd.DataFrame | None = None,
     ) -> Corpus:
         corpus = cls.__new__(cls)
         corpus.counts, corpus.vocabulary, corpus.ids = counts, vocabulary, ids
-        corpus.exposure = exposure
+        corpus.exposure, corpus.metadata = exposure, metadata
         return corpus
 
     def with_exposure(self, exposure: Any) -> Corpus:
@@ -308,7 +323,34 @@ class Corpus:
         [2.5]
         """
         checked = None if exposure is None else checked_exposure(exposure, self.n_documents)
-        return self._from_checked(self.counts, self.vocabulary, self.ids, checked)
+        return self._from_checked(self.counts, self.vocabulary, self.ids, checked, self.metadata)
+
+    def with_metadata(self, metadata: Any) -> Corpus:
+        """Give the same documents other metadata.
+
+        Parameters
+        ----------
+        metadata : DataFrame or mapping of str to sequence, n_documents rows, or None
+            A column for each property of the documents. None takes away those that there are.
+
+        Returns
+        -------
+        Corpus
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If there is not one row for each document.
+
+        Examples
+        --------
+        >>> from polyabayes import Corpus
+        >>> corpus = Corpus([[2, 0, 1], [0, 3, 1]]).with_metadata({"year": [1999, 2024]})
+        >>> corpus[1:].metadata["year"].tolist()
+        [2024]
+        """
+        checked = checked_metadata(metadata, self.n_documents, self.ids)
+        return self._from_checked(self.counts, self.vocabulary, self.ids, self.exposure, checked)
 
     def _core_documents(self) -> _core.Documents:
         """The counts as the compiled core reads them."""
@@ -396,7 +438,11 @@ class Corpus:
         selection = selection.astype(np.int64)
         ids = None if self.ids is None else self.ids[selection]
         exposure = None if self.exposure is None else self.exposure[selection]
-        return self._from_checked(self.counts[selection], self.vocabulary, ids, exposure)
+        metadata = None if self.metadata is None else self.metadata.iloc[selection]
+        if metadata is not None and ids is None:
+            metadata = metadata.reset_index(drop=True)
+        counts = self.counts[selection]
+        return self._from_checked(counts, self.vocabulary, ids, exposure, metadata)
 
     def split(
         self, test_size: float = 0.2, random_state: RandomState = None
@@ -541,7 +587,7 @@ class Corpus:
             shape=(self.n_documents, len(wanted)),
         )
         counts.sort_indices()
-        aligned = self._from_checked(counts, wanted, self.ids, self.exposure)
+        aligned = self._from_checked(counts, wanted, self.ids, self.exposure, self.metadata)
         return aligned, int(table.data[~known].sum())
 
 

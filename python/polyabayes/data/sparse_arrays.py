@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
 _COMPRESSED = ("csr", "csc", "bsr")
+_FLOAT_BYTES = 8
 
 
 def checked_sparse(matrix: Any, name: str) -> Any:
@@ -17,24 +18,34 @@ def checked_sparse(matrix: Any, name: str) -> Any:
 
     SciPy's conversions and sums trust these arrays: an index that points elsewhere reads or writes
     other memory of the process. Its own check leaves gaps, as where ``indptr`` ends in 0 or -1.
+    Its sums of equal entries wrap around in the type of the counts: narrow types are widened.
     """
     if matrix.dtype.kind not in "biufc":
         raise InvalidTypeError(f"{name} must hold counts, got a sparse matrix of {matrix.dtype}")
     if matrix.format in _COMPRESSED:
         _check_compressed(matrix, name)
-        parts = (_native(matrix.data), _native(matrix.indices), _native(matrix.indptr))
+        parts = (_widened(matrix.data), _native(matrix.indices), _native(matrix.indptr))
         return type(matrix)(parts, shape=matrix.shape)
     if matrix.format == "lil":
         _check_lists(matrix, name)
     if matrix.format == "dia":
         matrix = type(matrix)((_native(matrix.data), matrix.offsets), shape=matrix.shape)
     matrix = matrix.tocoo()
-    matrix.data = _native(matrix.data)
+    matrix.data = _widened(matrix.data)
     # Older releases of SciPy know two dimensions only, and do not have coords.
     coordinates = getattr(matrix, "coords", None) or (matrix.row, matrix.col)
     for size, axis in zip(matrix.shape, coordinates, strict=True):
         _check_indices(axis, len(matrix.data), size, name)
     return matrix
+
+
+def _widened(counts: Any) -> NDArray[Any]:
+    """Counts in a type that holds the sum of any number of them that fit into memory."""
+    stored = _native(counts)
+    if stored.dtype.kind in "bi" or stored.dtype in (np.uint8, np.uint16, np.uint32):
+        return stored.astype(np.int64, copy=False)
+    is_narrow = stored.dtype.kind == "f" and stored.dtype.itemsize < _FLOAT_BYTES
+    return stored.astype(np.float64) if is_narrow else stored
 
 
 def _native(array: Any) -> NDArray[Any]:

@@ -172,8 +172,8 @@ def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
         The documents.
     path : str or path
         The format follows from the name: ``.ldac``, ``.ldac.gz``, ``.mtx``, ``.mtx.gz`` or
-        ``.npz``. Only ``.npz`` keeps the ids and exposures and holds the words itself; for
-        the others the words go to a file of the same name that ends in ``.vocab``.
+        ``.npz``. Only ``.npz`` keeps the ids, exposures and metadata, and holds the words itself;
+        for the others the words go to a file of the same name that ends in ``.vocab``.
 
     Raises
     ------

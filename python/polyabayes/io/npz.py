@@ -1,4 +1,4 @@
-"""NumPy archives: those of ``scipy.sparse.save_npz``, with words, ids and exposures beside."""
+"""NumPy archives: those of ``scipy.sparse.save_npz``, with all else that a corpus holds beside."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from scipy import sparse
 from polyabayes._support.files import content_of, refuse_announced, replacing
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
+from polyabayes.data.metadata import metadata_bytes, metadata_of_bytes
 from polyabayes.exceptions import FileFormatError
 from polyabayes.io.archives import read_archive
 from polyabayes.io.vocabularies import with_vocabulary
@@ -24,12 +25,12 @@ _LAYOUTS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "coo": (sparse.coo_matrix, ("row", "col")),
     "dia": (sparse.dia_matrix, ("offsets",)),
 }
-_NAMES = ("vocabulary", "ids", "exposure")
+_NAMES = ("vocabulary", "ids", "exposure", "metadata")
 _PARTS = ("format", "shape", "data", *_COMPRESSED, "row", "col", "offsets", *_NAMES)
 
 
 def read_npz(path: Path, vocabulary: Words | None = None) -> Corpus:
-    """Read a sparse matrix and, if they are there, its words, ids and exposures.
+    """Read a sparse matrix and, if they are there, its words, ids, exposures and metadata.
 
     Parameters
     ----------
@@ -41,12 +42,15 @@ def read_npz(path: Path, vocabulary: Words | None = None) -> Corpus:
     Returns
     -------
     Corpus
-        The counts, words and ids.
+        The counts, words, ids, exposures and metadata.
     """
     arrays = read_archive(path, _PARTS)
     with content_of(path):
         matrix = _matrix(path, arrays)
-        corpus = Corpus(matrix, arrays.get("vocabulary"), arrays.get("ids"), arrays.get("exposure"))
+        table = arrays.get("metadata")
+        metadata = None if table is None else metadata_of_bytes(path, table)
+        labels = arrays.get("vocabulary"), arrays.get("ids")
+        corpus = Corpus(matrix, *labels, arrays.get("exposure"), metadata)
     return with_vocabulary(corpus, vocabulary)
 
 
@@ -68,7 +72,7 @@ def _matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> Any:
 
 
 def write_npz(corpus: Corpus, path: Path) -> None:
-    """Write counts, words, ids and exposures; ``scipy.sparse.load_npz`` reads the counts back too.
+    """Write all of a corpus; ``scipy.sparse.load_npz`` reads the counts back too.
 
     Parameters
     ----------
@@ -90,5 +94,7 @@ def write_npz(corpus: Corpus, path: Path) -> None:
             arrays[name] = labels.astype(str)
     if corpus.exposure is not None:
         arrays["exposure"] = corpus.exposure
+    if corpus.metadata is not None:
+        arrays["metadata"] = np.frombuffer(metadata_bytes(corpus.metadata), dtype=np.uint8)
     with replacing(path) as handle:
         np.savez_compressed(handle, **arrays)

@@ -56,7 +56,7 @@ def with_vocabulary(corpus: Corpus, vocabulary: Words | None) -> Corpus:
     if vocabulary is None:
         return corpus
     if corpus.vocabulary is None:
-        return Corpus(corpus.counts, vocabulary, corpus.ids, corpus.exposure)
+        return Corpus(corpus.counts, vocabulary, corpus.ids, corpus.exposure, corpus.metadata)
     return corpus.aligned_to(vocabulary)[0]
 
 

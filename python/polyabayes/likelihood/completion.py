@@ -133,7 +133,7 @@ def split_tokens(
     for data in (counts.data - taken, taken):
         part = sparse.csr_matrix((data, counts.indices, counts.indptr), counts.shape, copy=True)
         part.eliminate_zeros()
-        parts.append(Corpus(part, corpus.vocabulary, corpus.ids, corpus.exposure))
+        parts.append(Corpus(part, corpus.vocabulary, corpus.ids, corpus.exposure, corpus.metadata))
     return parts[0], parts[1]
 
 

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
+from polyabayes.io import read_corpus, write_corpus
 
 DENSE = np.array([[2, 0, 1, 0], [0, 0, 0, 0], [0, 3, 0, 5]])
 WORDS = ["urn", "ball", "colour", "draw"]
@@ -378,3 +379,52 @@ def test_corpus_survives_pickling(corpus):
 def test_masked_counts_are_refused() -> None:
     with pytest.raises(InvalidCountsError, match="masked entries"):
         Corpus(np.ma.masked_equal([[5, 3], [4, 0]], 4))
+
+
+METADATA = {"year": [1999, 2024, 2001], "party": ["left", "right", "left"]}
+
+
+def test_metadata_stays_with_its_documents():
+    corpus = Corpus(DENSE, WORDS, ["a", "b", "c"], metadata=METADATA)
+    assert corpus.metadata.index.tolist() == ["a", "b", "c"]
+    for part, years in (
+        (corpus[[2, 0]], [2001, 1999]),
+        (corpus.aligned_to(WORDS[::-1])[0], METADATA["year"]),
+        (corpus.with_exposure(2.0), METADATA["year"]),
+        (Corpus(corpus), METADATA["year"]),
+        (pickle.loads(pickle.dumps(corpus)), METADATA["year"]),
+    ):
+        assert part.metadata["year"].tolist() == years
+        assert part.metadata.index.tolist() == part.ids.tolist()
+    train, test = corpus.split(1, random_state=0)
+    assert sorted([*train.metadata["year"], *test.metadata["year"]]) == [1999, 2001, 2024]
+    unnamed = Corpus(DENSE, metadata=pd.DataFrame(METADATA, index=[7, 8, 9]))
+    assert unnamed.metadata.index.tolist() == [0, 1, 2]
+    assert unnamed[1:].metadata.index.tolist() == [0, 1]
+    assert unnamed.with_metadata(None).metadata is None
+
+
+def test_metadata_survives_a_file(tmp_path):
+    frame = pd.DataFrame(METADATA).astype({"party": pd.CategoricalDtype(["right", "left", "none"])})
+    frame["day"] = pd.to_datetime(["2020-01-01", None, "2020-03-01"])
+    corpus = Corpus(DENSE, WORDS, ["a", "b", "c"], metadata=frame)
+    write_corpus(corpus, tmp_path / "x.npz")
+    back = read_corpus(tmp_path / "x.npz")
+    pd.testing.assert_frame_equal(back.metadata, corpus.metadata)
+    with pytest.raises(InvalidTypeError, match=r"metadata has a column .*one type"):
+        write_corpus(Corpus(DENSE, metadata={"mixed": [1, "a", None]}), tmp_path / "y.npz")
+    assert not (tmp_path / "y.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("metadata", "error", "says"),
+    [
+        ({"year": [1, 2]}, InvalidArgumentError, "metadata has 2 rows for 3 documents"),
+        ({"year": [1, 2, 3], "day": [1]}, InvalidArgumentError, "one value for each document"),
+        ([1, 2, 3], InvalidTypeError, "metadata must be a DataFrame or map names"),
+        (pd.DataFrame([[1, 2]] * 3, columns=["a", "a"]), InvalidArgumentError, "called 'a'"),
+    ],
+)
+def test_metadata_must_fit(metadata, error, says):
+    with pytest.raises(error, match=says):
+        Corpus(DENSE, metadata=metadata)

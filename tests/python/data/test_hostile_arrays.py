@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -79,6 +81,63 @@ def test_sparse_matrices_of_objects_are_refused(door: Any) -> None:
     matrix.data = np.array(["a", None, 1.5], dtype=object)
     with pytest.raises(InvalidTypeError, match="object"):
         door(matrix)
+
+
+TALL = np.array([[300, 0, 2], [0, 3, 300]])
+SUMS: dict[str, Any] = {
+    "Corpus": lambda X: pb.Corpus(X).counts.toarray(),
+    "Corpus of scipy's file": lambda X: pb.read_corpus(saved(X)).counts.toarray(),
+    "from_dense": lambda X: pb.CountTensor.from_dense(X, ["doc", "word"]).to_dense(),
+    "from_corpus": lambda X: pb.CountTensor.from_corpus(X).to_dense(),
+    "write_corpus": lambda X: written(X).counts.toarray(),
+    "write_shards": lambda X: sharded(X),
+    "log_likelihood": lambda X: pb.log_likelihood(LDA, X, "exact").values,
+    "score": lambda X: LDA.score(X),
+    "transform": lambda X: LDA.transform(X),
+    "log_evidence": lambda X: pb.AllocationModel.nmf(1).log_evidence(X, method="exact").value,
+    "decompose": lambda X: pb.AllocationModel.nmf(1).decompose(X, method="vb").value,
+    "fit": lambda X: pb.PoissonFactorAnalysis(1, max_iter=2, random_state=0).fit(X).components_,
+}
+
+
+def saved(matrix: Any) -> Path:
+    path = Path(tempfile.mkdtemp()) / "x.npz"
+    sparse.save_npz(path, matrix)
+    return path
+
+
+def written(matrix: Any) -> pb.Corpus:
+    path = Path(tempfile.mkdtemp()) / "x.ldac"
+    pb.write_corpus(matrix, path)
+    return pb.read_corpus(path)
+
+
+def sharded(matrix: Any) -> Any:
+    shards = pb.write_shards(matrix, tempfile.mkdtemp())
+    return np.concatenate([block.counts.toarray() for block in shards.blocks(10)])
+
+
+@pytest.mark.parametrize("read", SUMS.values(), ids=SUMS.keys())
+@pytest.mark.parametrize("layout", ["coo", "csr", "csc", "bsr"])
+def test_equal_entries_are_added_up_beyond_the_largest_number_of_their_type(
+    layout: str, read: Any
+) -> None:
+    """300 ones of uint8 in one cell were 44, and of bool 1."""
+    rows, columns = (np.repeat(index, TALL[TALL > 0]) for index in np.nonzero(TALL))
+    expected = read(sparse.csr_matrix(TALL))
+    for dtype in (np.uint8, bool):
+        ones = np.ones(len(rows), dtype=dtype)
+        entries = sparse.coo_matrix((ones, (rows, columns)), shape=TALL.shape)
+        if layout != "coo":
+            # SciPy's own conversions add up: the arrays are put in as they are.
+            kind = {"csr": sparse.csr_matrix, "csc": sparse.csc_matrix, "bsr": sparse.bsr_matrix}
+            major, minor = (columns, rows) if layout == "csc" else (rows, columns)
+            order = np.argsort(major, kind="stable")
+            sizes = np.bincount(major, minlength=TALL.shape[layout == "csc"])
+            data = ones.reshape(-1, 1, 1) if layout == "bsr" else ones
+            parts = data, minor[order], np.concatenate([[0], np.cumsum(sizes)])
+            entries = kind[layout](parts, shape=TALL.shape)
+        np.testing.assert_allclose(read(entries), expected, rtol=1e-12)
 
 
 def swapped(array: Any) -> Any:

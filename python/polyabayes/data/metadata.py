@@ -1,0 +1,98 @@
+"""What is known of documents beside their words: a table with a row for each of them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polyabayes._support.frames import import_pandas
+from polyabayes.data.counts import Words
+from polyabayes.data.frames import frame_of
+from polyabayes.exceptions import (
+    FileFormatError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    MissingDependencyError,
+    argument,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.DataFrame | None:
+    """A data frame with a row for each document, whose index are the ids if there are any.
+
+    Parameters
+    ----------
+    values : DataFrame, table of polars or pyarrow, mapping of str to sequence, or None
+        Rows are those of the documents, in their order.
+    n_documents : int
+        How many rows there must be.
+    ids : ndarray of str or None
+        Names of the documents.
+    """
+    if values is None:
+        return None
+    pandas = import_pandas()
+    if isinstance(values, Mapping):
+        try:
+            values = pandas.DataFrame({name: list(column) for name, column in values.items()})
+        except (TypeError, ValueError) as error:
+            raise InvalidArgumentError(
+                f"{argument('metadata')} must hold one value for each document in every column: "
+                f"{error}"
+            ) from error
+    frame = frame_of(values)
+    if frame is None:
+        raise InvalidTypeError(
+            f"{argument('metadata')} must be a DataFrame or map names to columns, got "
+            f"{type(values).__name__}"
+        )
+    if len(frame) != n_documents:
+        raise InvalidArgumentError(
+            f"{argument('metadata')} has {len(frame):,} rows for {n_documents:,} documents; give "
+            "one row for each"
+        )
+    names = [str(name) for name in frame.columns]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidArgumentError(
+            f"{argument('metadata')} has two columns that are called {twice!r}; rename one"
+        )
+    index = None if ids is None else pandas.Index(ids, name="id")
+    checked: pd.DataFrame = frame.set_axis(names, axis=1).reset_index(drop=True)
+    return checked if index is None else checked.set_axis(index, axis=0)
+
+
+def metadata_bytes(metadata: pd.DataFrame) -> bytes:
+    """The table as the bytes of a Parquet file, which keep its types and categories."""
+    stream = io.BytesIO()
+    try:
+        metadata.reset_index(drop=True).to_parquet(stream)
+    except ImportError as error:
+        raise MissingDependencyError(
+            "writing metadata needs pyarrow: pip install 'polyabayes[frames]'"
+        ) from error
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise InvalidTypeError(
+            f"{argument('metadata')} has a column that no file can hold ({error}): make its values "
+            "of one type, or leave it out by corpus.with_metadata(...)"
+        ) from error
+    return stream.getvalue()
+
+
+def metadata_of_bytes(path: Path, content: Any) -> pd.DataFrame:
+    """The table whose bytes :func:`metadata_bytes` made, from a file that held them."""
+    pandas = import_pandas()
+    try:
+        frame: pd.DataFrame = pandas.read_parquet(io.BytesIO(bytes(content)))
+    except ImportError as error:
+        raise MissingDependencyError(
+            "reading metadata needs pyarrow: pip install 'polyabayes[frames]'"
+        ) from error
+    except Exception as error:
+        raise FileFormatError(f"{path}: its metadata cannot be read: {error}") from error
+    return frame
