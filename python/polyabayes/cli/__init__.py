@@ -6,7 +6,6 @@ Results go to files or to standard output, everything else to standard error. Th
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import warnings
@@ -17,28 +16,13 @@ from importlib import import_module
 from typing import TextIO
 
 from polyabayes import __version__
-from polyabayes.cli.arguments import in_options
-from polyabayes.cli.messages import BROKEN_PIPE, INTERRUPTED, USER_ERROR, say
-from polyabayes.cli.parsers import make_parser
+from polyabayes.cli.parser import COMMANDS, Given, Parser, parse
 from polyabayes.exceptions import PolyabayesError, PolyabayesWarning
 
 __all__ = ["main"]
 
-# Module of each command, imported when it is called: help and version wait for no library.
-_COMMANDS = {
-    "fit": "documents",
-    "score": "documents",
-    "compare": "documents",
-    "split": "documents",
-    "choose": "topics",
-    "topics": "topics",
-    "plot": "topics",
-    "search": "search",
-    "evidence": "tensors",
-    "decompose": "tensors",
-    "demo": "documents",
-    "completion": "completion",
-}
+# Exit status after a mistake of the user, after Ctrl-C, and when the reader of the output has gone.
+_USER_ERROR, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -59,19 +43,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("always", PolyabayesWarning)
         try:
-            arguments = make_parser(__version__).parse_args(argv)
-            parser = arguments.parser
+            given = parse(list(sys.argv[1:] if argv is None else argv), __version__)
+            parser = given.parser
             warnings.showwarning = partial(_show_warning, parser)
-            status = _run(arguments)
+            status = _run(given)
             sys.stdout.flush()
         except KeyboardInterrupt:
-            say("interrupted")
-            return INTERRUPTED
+            _say("interrupted")
+            return _INTERRUPTED
         except BrokenPipeError:
             _discard_output()
-            return BROKEN_PIPE
+            return _BROKEN_PIPE
         except PolyabayesError as error:
-            return _fail(error.told(partial(in_options, parser)))
+            return _fail(error.told(parser.in_options if parser else str))
         except OSError as error:
             _discard_output()
             place = error.filename or "the output"
@@ -79,22 +63,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run(given: Given) -> int:
     from polyabayes.cli.output import refuse_overwriting
 
-    refuse_overwriting(arguments)
-    module = import_module(f"polyabayes.cli.{_COMMANDS[arguments.command]}")
-    command: Callable[[argparse.Namespace], int] = getattr(module, arguments.command)
-    return command(arguments)
+    refuse_overwriting(given)
+    module = import_module(f"polyabayes.cli.{COMMANDS[given.command][0]}")
+    command: Callable[..., int] = getattr(module, given.command)
+    return command(given, **given.own())
+
+
+def _say(message: str) -> None:
+    print(f"polyabayes: {' '.join(message.split())}", file=sys.stderr, flush=True)
 
 
 def _fail(message: str) -> int:
-    say(f"error: {' '.join(message.split())}")
-    return USER_ERROR
+    _say(f"error: {message}")
+    return _USER_ERROR
 
 
 def _show_warning(
-    parser: argparse.ArgumentParser | None,
+    parser: Parser | None,
     message: Warning | str,
     category: type[Warning],
     filename: str,
@@ -103,9 +91,9 @@ def _show_warning(
     line: str | None = None,  # noqa: ARG001
 ) -> None:
     if issubclass(category, PolyabayesWarning):
-        refer = partial(in_options, parser)
+        refer = parser.in_options if parser else str
         text = message.told(refer) if isinstance(message, PolyabayesWarning) else str(message)
-        say(f"warning: {' '.join(text.split())}")
+        _say(f"warning: {text}")
     else:
         print(warnings.formatwarning(message, category, filename, lineno), end="", file=sys.stderr)
 

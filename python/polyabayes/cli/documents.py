@@ -1,21 +1,17 @@
-"""Commands on documents: fit, score, compare, split and the demo."""
+"""Commands on documents and topics."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polyabayes as pb
 from polyabayes._support.tables import counted
-from polyabayes.cli.demo import run_demo
-from polyabayes.cli.keywords import GENERAL, SCORING, TRAINING, given
-from polyabayes.cli.messages import INTERRUPTED, say
 from polyabayes.cli.output import (
+    INTERRUPTED,
     check_table,
     checked_file,
     checked_folder,
@@ -25,161 +21,349 @@ from polyabayes.cli.output import (
     need,
     refuse_unwritable,
     save_picture,
+    say,
     write_table,
 )
-from polyabayes.cli.parsers.shared import CORPUS_SUFFIXES
-from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
+from polyabayes.cli.parser import Given, make_parser
+from polyabayes.cli.signatures import documented
+from polyabayes.exceptions import Interrupted, InvalidArgumentError
+from polyabayes.io.vocabularies import resolve_vocabulary
 
-# Bytes of a topic and word in the file of a model.
 _FLOAT_BYTES = 8
-
 _MODELS: dict[str, Any] = {"lda": pb.LatentDirichletAllocation, "pfa": pb.PoissonFactorAnalysis}
-_OPTIONS_OF_ONE_MODEL = {
-    "prior": "pfa",
-    "sampler": "pfa",
-    "fit_method": "lda",
-    "doc_topic_prior": "lda",
-    "learn_priors": "lda",
-}
+_CORPUS_SUFFIXES = (".npz", ".ldac", ".ldac.gz", ".mtx", ".mtx.gz")
 # These formats do not tell the number of words, only the largest that occurs.
 _FORMATS_WITHOUT_WIDTH = (".ldac", ".dat", ".lda-c", ".svmlight", ".libsvm")
 
 
-def fit(arguments: argparse.Namespace) -> int:
-    """Train a model."""
-    output = checked_file(arguments.output, (".safetensors",))
-    model = untrained(arguments, TRAINING)
+def fit(given: Given, model: str, corpus: str, *, n_components: int, output: str) -> int:  # noqa: ARG001
+    """Train a model.
+
+    Parameters
+    ----------
+    model : {"lda", "pfa"}
+        The kind of model.
+    corpus : CORPUS
+    n_components : K
+        Number of topics.
+    output : MODEL.safetensors
+        The file of the model.
+
+    Examples
+    --------
+    $ polyabayes fit lda train.npz -k 5 -o lda.safetensors --seed 0
+    """
+    path = checked_file(output, (".safetensors",))
+    estimator = _untrained(given, model)
     try:
-        corpus = pb.read_corpus(
-            arguments.corpus, vocabulary=arguments.vocabulary, exposure=arguments.exposure
-        )
-        n_bytes = _FLOAT_BYTES * arguments.n_components * corpus.n_words
-        refuse_unwritable(output.parent, n_bytes)
-        say(f"training on {size(corpus)}")
+        data = pb.read_corpus(corpus, **given.of("read_corpus"))
+        refuse_unwritable(path.parent, _FLOAT_BYTES * estimator.n_components * data.n_words)
+        say(f"training on {size(data)}")
         start = time.perf_counter()
-        model.fit(corpus, **_asked_for(corpus, arguments))
+        estimator.fit(data, **_exposure(data, given))
     except Interrupted as interrupted:
-        keep({output: interrupted.partial.save})
-        say(f"interrupted: {interrupted}; {output} holds the model reached")
+        keep({path: interrupted.partial.save})
+        say(f"interrupted: {interrupted}; {path} holds the model reached")
         return INTERRUPTED
     except KeyboardInterrupt:
-        say(f"interrupted before the first sweep: there is no model, and {output} is not written")
+        say(f"interrupted before the first sweep: there is no model, and {path} is not written")
         return INTERRUPTED
-    keep({output: model.save})
-    unit = "iteration" if arguments.fit_method == "em" else "sweep"
-    say(f"{counted(model.n_iter_, unit)} in {time.perf_counter() - start:.1f} s; wrote {output}")
+    keep({path: estimator.save})
+    unit = "iteration" if getattr(estimator, "fit_method", None) == "em" else "sweep"
+    say(f"{counted(estimator.n_iter_, unit)} in {time.perf_counter() - start:.1f} s; wrote {path}")
     return 0
 
 
-def untrained(arguments: argparse.Namespace, options: tuple[str, ...]) -> Any:
-    """The model that the options describe."""
-    for option, model in _OPTIONS_OF_ONE_MODEL.items():
-        if arguments.model != model and getattr(arguments, option) is not None:
-            raise InvalidArgumentError(
-                f"{argument(option)} is an option of {model}, not of {arguments.model}"
-            )
-    model = _MODELS[arguments.model](**given(arguments, options))
-    # Documents may take long to read.
+def _untrained(given: Given, kind: str) -> Any:
+    """The model that the options describe, checked before documents are read."""
+    given.refuse_other_kinds(kind)
+    model = _MODELS[kind](**given.of(_MODELS[kind].__name__))
     model._check_parameters()
     return model
 
 
-def _columns(result: pb.LogLikelihood, arguments: argparse.Namespace) -> Mapping[str, Any]:
-    return escaped(result._columns(), wanted=arguments.escape_formulas)
+def score(
+    given: Given,
+    model: str,
+    corpus: str,
+    *,
+    output: str | None = None,
+    escape_formulas: bool = False,
+) -> int:
+    """Score documents with standard errors.
 
+    Parameters
+    ----------
+    model : MODEL
+    corpus : CORPUS
+    output : SCORES.csv|SCORES.parquet
+        One row a document; '-' is CSV on standard output. By default the total is printed.
+    escape_formulas : bool
+        Put ' before ids that begin with = + - @, which spreadsheets execute.
 
-def score(arguments: argparse.Namespace) -> int:
-    """Score documents."""
-    if arguments.output is not None:
-        check_table(arguments.output)
-    model = pb.interop.read_model(arguments.model)
-    corpus = _read_for(model, arguments)
+    Examples
+    --------
+    $ polyabayes score lda.safetensors test.npz -o scores.csv --seed 0
+    """
+    if output is not None:
+        check_table(output)
+    scorer = pb.interop.read_model(model)
+    documents = _read_for(scorer, corpus, given)
+    options = {**_exposure(documents, given), **given.of("log_likelihood")}
     try:
-        result = pb.log_likelihood(
-            model, corpus, **_asked_for(corpus, arguments), **given(arguments, SCORING)
-        )
+        result = pb.log_likelihood(scorer, documents, **options)
     except Interrupted as interrupted:
-        if arguments.output is None:
+        if output is None:
             say(f"interrupted: {interrupted}")
             return INTERRUPTED
-        write_table(_columns(interrupted.partial, arguments), arguments.output)
-        place = "the output" if arguments.output == "-" else arguments.output
+        write_table(escaped(interrupted.partial._columns(), wanted=escape_formulas), output)
+        place = "the output" if output == "-" else output
         say(f"interrupted: {interrupted}, the others are empty in {place}")
         return INTERRUPTED
-    if arguments.output is None:
-        print(_summary(result))
-        return 0
-    write_table(_columns(result, arguments), arguments.output)
-    print(_summary(result), file=sys.stderr)
+    if output is not None:
+        write_table(escaped(result._columns(), wanted=escape_formulas), output)
+    print(_summary(result), file=sys.stdout if output is None else sys.stderr)
     return 0
 
 
-def compare(arguments: argparse.Namespace) -> int:
-    """Compare models on the same documents."""
-    plot = checked_picture(arguments.plot)
-    models = {
+def compare(given: Given, models: list[str], *, on: str, plot: str | None = None) -> int:
+    """Compare models on the same documents.
+
+    Parameters
+    ----------
+    models : MODEL
+    on : CORPUS
+    plot : FILE.png|.pdf|.svg
+        Draw the table.
+
+    Examples
+    --------
+    $ polyabayes compare lda.safetensors pfa.safetensors --on test.npz --plot models.png
+    """
+    picture = checked_picture(plot, "--plot")
+    found = {
         name: pb.interop.read_model(path)
-        for name, path in zip(_model_names(arguments.models), arguments.models, strict=True)
+        for name, path in zip(_model_names(models), models, strict=True)
     }
-    corpus = _read_for(next(iter(models.values())), arguments)
+    corpus = _read_for(next(iter(found.values())), on, given)
     say(f"comparing on {size(corpus)}")
-    comparison = pb.compare(
-        models, corpus, **_asked_for(corpus, arguments), **given(arguments, SCORING)
-    )
+    options = {**_exposure(corpus, given), **given.of("compare", "log_likelihood")}
+    comparison = pb.compare(found, corpus, **options)
     print(comparison)
-    if plot is not None:
-        save_picture(pb.plotting.plot_comparison(comparison), plot)
-        say(f"wrote {plot}")
+    if picture is not None:
+        save_picture(pb.plotting.plot_comparison(comparison), picture)
+        say(f"wrote {picture}")
     return 0
 
 
-def split(arguments: argparse.Namespace) -> int:
-    """Hold documents out."""
-    parts = [checked_file(path, CORPUS_SUFFIXES) for path in (arguments.train, arguments.test)]
-    corpus = pb.read_corpus(arguments.corpus, vocabulary=arguments.vocabulary)
-    halves = corpus.split(**given(arguments, ("test_size", "random_state")))
-    for path, half in zip(parts, halves, strict=True):
-        pb.write_corpus(half, path)
-        say(f"wrote {size(half)} to {path}")
+def split(given: Given, corpus: str, *, train: str, test: str) -> int:
+    """Hold documents out.
+
+    Parameters
+    ----------
+    corpus : CORPUS
+    train : FILE
+        Documents to train on: .npz, .ldac, .ldac.gz, .mtx or .mtx.gz.
+    test : FILE
+        Documents held out, likewise.
+
+    Examples
+    --------
+    $ polyabayes split corpus.ldac --train train.npz --test test.npz --seed 0
+    """
+    parts = [checked_file(path, _CORPUS_SUFFIXES) for path in (train, test)]
+    whole = pb.read_corpus(corpus, **given.of("read_corpus"))
+    for path, part in zip(parts, whole.split(**given.of("Corpus.split")), strict=True):
+        pb.write_corpus(part, path)
+        say(f"wrote {size(part)} to {path}")
     return 0
 
 
-def demo(arguments: argparse.Namespace) -> int:
-    """Train, score and compare on data that need no download."""
+def choose(
+    given: Given, model: str, corpus: str, *, output: str | None = None, plot: str | None = None
+) -> int:
+    """Choose the number of topics, with its uncertainty.
+
+    Parameters
+    ----------
+    model : {"lda", "pfa"}
+        The kind of model.
+    corpus : CORPUS
+    output : TABLE.csv|TABLE.parquet
+        One row a size; by default none.
+    plot : FILE.png|.pdf|.svg
+        Draw the choice.
+
+    Examples
+    --------
+    $ polyabayes choose lda train.npz --sizes 2,5,10 --plot choice.png --seed 0
+    """
+    picture = checked_picture(plot, "--plot")
+    if output is not None:
+        check_table(output)
+    estimator = _untrained(given, model)
+    data = pb.read_corpus(corpus, **given.of("read_corpus"))
+    say(f"choosing on {size(data)}")
+    options = given.of("choose_n_components")
+    if options.get("criterion") != "evidence":
+        wanted = documented("choice_cost").parameters
+        say(str(pb.choice_cost(estimator, data, **{n: options[n] for n in options if n in wanted})))
+    status = 0
+    try:
+        choice = pb.choose_n_components(estimator, data, **options)
+    except Interrupted as interrupted:
+        say(f"interrupted: {interrupted}")
+        if interrupted.partial is None:
+            return INTERRUPTED
+        choice, status = interrupted.partial, INTERRUPTED
+    print(choice)
+    for row in choice.rows:
+        mark = "*" if row["size"] in choice.equally_good else " "
+        print(
+            f"{row['size']:>6}{mark} {row['score']:>10.4f}  behind {row['behind']:>8.4f} "
+            f"+- {row['behind_std_error']:.4f}  P(best) {row['probability']:.3f}"
+            f"{'  dropped' if row['dropped'] else ''}"
+        )
+    if output is not None:
+        write_table({name: [row[name] for row in choice.rows] for name in choice.rows[0]}, output)
+    if picture is not None:
+        save_picture(pb.plotting.plot_choice(choice), picture)
+    return status
+
+
+def topics(given: Given, model: str, corpus: str, *, output: str | None = None) -> int:
+    """Show what the topics of a model hold.
+
+    Parameters
+    ----------
+    model : MODEL
+    corpus : CORPUS
+    output : TOPICS.csv|.parquet|.html
+        A table of all figures, or one page for a browser; by default the words are printed.
+
+    Examples
+    --------
+    $ polyabayes topics lda.safetensors train.npz -o topics.html
+    """
+    page = output is not None and output.lower().endswith(".html")
+    if output is not None:
+        checked_file(output, (".html",)) if page else check_table(output)
+    fitted = pb.interop.read_model(model)
+    documents = _read_for(fitted, corpus, given)
+    options = given.of("topics.report")
+    if page:
+        pb.topics.report(fitted, documents, Path(str(output)), title=Path(model).stem, **options)
+        say(f"wrote {output}")
+        return 0
+    words = {name: options[name] for name in options if name == "n_words"}
+    found = pb.topics.diagnostics(fitted, documents, **words)
+    order = sorted(range(len(found.tokens)), key=lambda topic: -found.tokens[topic])
+    if output is not None:
+        columns = {"topic": order} | {
+            name: [" ".join(row[k]) if name == "words" else row[k] for k in order]
+            for name, row in vars(found).items()
+        }
+        write_table(columns, output)
+        return 0
+    for topic in order:
+        share = found.tokens[topic] / found.tokens.sum()
+        print(f"{topic:>5}  {share:6.1%}  {' '.join(found.words[topic])}")
+    return 0
+
+
+def plot(given: Given, what: str, model: str, *, output: str, on: str | None = None) -> int:
+    """Draw topics of a saved model.
+
+    Parameters
+    ----------
+    what : {"topics", "similarity", "weights"}
+        Most probable words, likeness of topics, or shares of the tokens of --on CORPUS.
+    model : MODEL
+    output : FILE.png|.pdf|.svg
+        The picture.
+    on : CORPUS
+
+    Examples
+    --------
+    $ polyabayes plot topics lda.safetensors -o topics.png
+    """
+    picture = checked_picture(output, "plot")
+    assert picture is not None
+    if (what == "weights") != (on is not None):
+        needs = "needs documents: give" if on is None else "has no use for"
+        raise InvalidArgumentError(f"a picture of {what} {needs} --on CORPUS")
+    fitted = pb.interop.read_model(model)
+    if on is not None:
+        ax = pb.plotting.plot_topic_weights(fitted, documents=_read_for(fitted, on, given))
+    elif what == "similarity":
+        ax = pb.plotting.plot_topic_similarity(fitted)
+    else:
+        words = resolve_vocabulary(given.of("read_corpus").get("vocabulary"))
+        ax = pb.plotting.plot_topics(fitted, vocabulary=words, **given.of("plotting.plot_topics"))
+    save_picture(ax, picture)
+    say(f"wrote {picture}")
+    return 0
+
+
+def demo(given: Given, *, output: str = "demo-output") -> int:
+    """Train, score and compare on made-up and on real documents.
+
+    Parameters
+    ----------
+    output : FOLDER
+        Where models, scores and pictures go; by default demo-output.
+
+    Examples
+    --------
+    $ polyabayes demo -o demo-output
+    """
+    from polyabayes.cli.demo import run_demo
+
     need("pandas", "frames", "the demo")
     need("matplotlib", "plot", "the demo")
-    folder = checked_folder(arguments.output)
-    options = given(arguments, GENERAL)
-    if "random_state" in options:
-        options["seed"] = options.pop("random_state")
-    run_demo(folder, **options)
+    run_demo(checked_folder(output), **given.of("log_likelihood"))
     return 0
 
 
-def read_as_wide(
-    n_words: int, path: str, vocabulary: str | None, exposure: str | None = None
-) -> pb.Corpus:
+def completion(given: Given, shell: str) -> int:  # noqa: ARG001
+    """Print what makes a shell complete these commands.
+
+    Parameters
+    ----------
+    shell : {"bash", "zsh", "tcsh"}
+        The shell.
+
+    Examples
+    --------
+    $ polyabayes completion bash > ~/.local/share/bash-completion/completions/polyabayes
+    """
+    need("shtab", "completion", "completion")
+    import shtab
+
+    print(shtab.complete(make_parser(pb.__version__), shell))
+    return 0
+
+
+def read_as_wide(n_words: int, path: str, options: dict[str, Any]) -> pb.Corpus:
     """Read a corpus of so many words where its format does not tell their number."""
     name = path.lower().removesuffix(".gz")
-    if vocabulary is None and (path == "-" or name.endswith(_FORMATS_WITHOUT_WIDTH)):
-        return pb.read_corpus(path, n_words=n_words, exposure=exposure)
-    return pb.read_corpus(path, vocabulary=vocabulary, exposure=exposure)
+    if options.get("vocabulary") is None and (path == "-" or name.endswith(_FORMATS_WITHOUT_WIDTH)):
+        return pb.read_corpus(path, n_words=n_words, **options)
+    return pb.read_corpus(path, **options)
 
 
-def _asked_for(corpus: pb.Corpus, arguments: argparse.Namespace) -> dict[str, Any]:
+def _read_for(model: Any, path: str, given: Given) -> pb.Corpus:
+    return read_as_wide(model.n_features_in_, path, given.of("read_corpus"))
+
+
+def _exposure(corpus: pb.Corpus, given: Given) -> dict[str, Any]:
     """Exposures that the user gave, which LDA refuses; others come with the corpus."""
-    return {} if arguments.exposure is None else {"exposure": corpus.exposure}
+    return {"exposure": corpus.exposure} if "exposure" in given.of("read_corpus") else {}
 
 
 def size(corpus: pb.Corpus) -> str:
     """How large a corpus is."""
     return repr(corpus).removeprefix("<Corpus: ").removesuffix(">")
-
-
-def _read_for(model: Any, arguments: argparse.Namespace) -> pb.Corpus:
-    return read_as_wide(
-        model.n_features_in_, arguments.corpus, arguments.vocabulary, arguments.exposure
-    )
 
 
 def _model_names(paths: list[str]) -> list[str]:

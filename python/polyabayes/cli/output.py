@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import errno
 import importlib.util
@@ -14,17 +13,21 @@ import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
 from polyabayes._support.files import replacing
+from polyabayes.cli.parser import Given
 from polyabayes.exceptions import (
     FileAccessError,
     InvalidArgumentError,
     MissingDependencyError,
 )
 from polyabayes.io.vocabularies import vocabulary_path
+
+# Exit status after Ctrl-C.
+INTERRUPTED = 130
 
 # Arguments that name what is written, for commands where they are others than usual.
 _OUTPUTS_OF = {"split": ("train", "test")}
@@ -33,9 +36,6 @@ _OUTPUTS_OF = {"split": ("train", "test")}
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 _PICTURE_SUFFIXES = (".png", ".pdf", ".svg")
-
-# Errors that say for certain that a file of some size has no room.
-_NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 def checked_file(path: str, suffixes: tuple[str, ...], also: str = "") -> Path:
@@ -58,13 +58,10 @@ def checked_folder(path: str) -> Path:
     return folder
 
 
-def checked_picture(path: str | None) -> Path | None:
-    """Path of a picture to draw beside the output, if there shall be one."""
-    return None if path is None else picture_file(path, "--plot")
-
-
-def picture_file(path: str, purpose: str) -> Path:
-    """Path of a picture to draw."""
+def checked_picture(path: str | None, purpose: str) -> Path | None:
+    """Path of a picture to draw, if there shall be one."""
+    if path is None:
+        return None
     file = checked_file(path, _PICTURE_SUFFIXES)
     need("matplotlib", "plot", purpose)
     return file
@@ -85,21 +82,14 @@ def refuse_unwritable(folder: Path, n_bytes: int = 0) -> None:
     what = f"{n_bytes:,} bytes " if n_bytes else ""
     try:
         with tempfile.TemporaryFile(dir=folder) as stream:
-            _reserve(stream, n_bytes)
+            if n_bytes and hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(stream.fileno(), 0, n_bytes)
     except OSError as error:
+        # A file system may not let one ask for room.
+        if n_bytes and error.errno in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+            return
         reason = error.strerror or error
         raise FileAccessError(f"cannot write {what}to the folder {folder}: {reason}") from error
-
-
-def _reserve(stream: BinaryIO, n_bytes: int) -> None:
-    """Ask for room, as far as the system and the file system let one."""
-    if n_bytes <= 0 or not hasattr(os, "posix_fallocate"):
-        return
-    try:
-        os.posix_fallocate(stream.fileno(), 0, n_bytes)
-    except OSError as error:
-        if error.errno in _NO_ROOM:
-            raise
 
 
 def need(module: str, extra: str, purpose: str) -> None:
@@ -126,27 +116,24 @@ def _problem(path: Path, write: Callable[[Path], object]) -> str:
     try:
         write(path)
     except OSError as error:
-        problem = f"cannot write {path}: {error.strerror or error}"
-        if isinstance(error, FileAccessError):
-            problem = str(error)
-        elsewhere = _written_elsewhere(path.resolve().name, write)
-        if elsewhere is None:
-            return f"{problem}; the temporary directory did not take it either"
-        return f"{problem}; it is kept as {elsewhere}"
-    return ""
-
-
-def _written_elsewhere(name: str, write: Callable[[Path], object]) -> Path | None:
-    """Path of the result in the temporary directory; None if it could not be written."""
+        known = isinstance(error, FileAccessError)
+        problem = str(error) if known else f"cannot write {path}: {error.strerror or error}"
+    else:
+        return ""
     folder = None
     try:
         folder = Path(tempfile.mkdtemp(prefix="polyabayes-"))
-        write(folder / name)
+        write(folder / path.resolve().name)
     except OSError:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
-        return None
-    return folder / name
+        return f"{problem}; the temporary directory did not take it either"
+    return f"{problem}; it is kept as {folder / path.resolve().name}"
+
+
+def say(message: str) -> None:
+    """Tell the user, beside the results."""
+    print(f"polyabayes: {message}", file=sys.stderr, flush=True)
 
 
 def write_table(columns: Mapping[str, Any], output: str) -> None:
@@ -186,7 +173,7 @@ def _write_csv(columns: Mapping[str, Any], stream: TextIO) -> None:
     stream.flush()
 
 
-def escaped(columns: Mapping[str, Any], *, wanted: bool | None) -> Mapping[str, Any]:
+def escaped(columns: Mapping[str, Any], *, wanted: bool) -> Mapping[str, Any]:
     """Columns whose text no spreadsheet takes for a formula, where that is wanted."""
     if not wanted:
         return columns
@@ -201,7 +188,7 @@ def escaped(columns: Mapping[str, Any], *, wanted: bool | None) -> Mapping[str, 
     return {safe(name): column(values) for name, values in columns.items()}
 
 
-def refuse_overwriting(arguments: argparse.Namespace) -> None:
+def refuse_overwriting(arguments: Given) -> None:
     """Refuse outputs that are inputs of the same command, or one another."""
     outputs = _OUTPUTS_OF.get(arguments.command, ("output", "plot", "predict"))
     given = {name: value for name, value in vars(arguments).items() if value is not None}

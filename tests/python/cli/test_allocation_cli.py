@@ -49,14 +49,16 @@ def test_evidence_is_that_of_the_api(file: Path, capsys: pytest.CaptureFixture[s
     assert "method        exact" in output.out
     assert "T = 13" in output.out
     assert "<AllocationModel: topic -> doc, word; topic 2; concentration 1>" in output.err
-    assert "2 joint states a token, 14 marginal counts" in output.err
+    assert "2 joint states per token, 14 marginal counts" in output.err
 
 
 def test_options_reach_the_model_and_the_method(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = "--size topic=3 --concentration 0.5 --rate 2 --prior flat --tied doc,word --seed 3"
-    method = "--method smc --particles 64 --replicates 5 --order sorted --given-total --jobs 1"
+    method = (
+        "--method smc --particles 64 --replicates 5 --option order=sorted --given-total --jobs 1"
+    )
     assert run("evidence", GRAPH, file, *options.split(), *method.split()) == 0
     model = AllocationModel(GRAPH, {"topic": 3}, 0.5, 2.0, tied=[("doc", "word")], prior="flat")
     expected = model.log_evidence(

@@ -16,6 +16,7 @@ import pytest
 import polyabayes as pb
 from polyabayes import LogLikelihood, cli
 from polyabayes.cli import documents
+from polyabayes.cli.parser import COMMANDS
 from polyabayes.exceptions import Interrupted
 
 mpl.use("Agg")
@@ -78,7 +79,10 @@ def table(text: str) -> list[dict[str, str]]:
     [
         ("", "required: COMMAND; see polyabayes --help"),
         ("frobnicate", "invalid choice: 'frobnicate'"),
-        ("fit lda train.npz -o m.safetensors", "required: -k; see polyabayes fit --help"),
+        (
+            "fit lda train.npz -o m.safetensors",
+            "required: --n-components/-k; see polyabayes fit --help",
+        ),
         ("fit lda train.npz -k many -o m.safetensors", "-k: invalid int value: 'many'"),
         ("fit lda train.npz -k 0 -o m.safetensors", "error: -k must be"),
         ("fit nmf train.npz -k 3 -o m.safetensors", "invalid choice: 'nmf'"),
@@ -364,7 +368,7 @@ def test_ctrl_c_before_there_is_anything_is_one_line(
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments in (["--version"], ["--help"], *([name, "--help"] for name in cli._COMMANDS)):
+    for arguments in (["--version"], ["--help"], *([name, "--help"] for name in COMMANDS)):
         with pytest.raises(SystemExit) as stopped:
             run(*arguments)
         assert stopped.value.code == 0

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import inspect
 import os
 import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -18,71 +19,93 @@ import pytest
 
 import polyabayes as pb
 from polyabayes import cli
-from polyabayes.allocation.options import MAX_ITER, REPLICATES, RESTARTS, TOL
-from polyabayes.cli.parsers import EXAMPLES, SHELLS, make_parser
+from polyabayes.cli import signatures
+from polyabayes.cli.parser import COMMANDS, Takes, make_parser
+from polyabayes.cli.signatures import documented
+from polyabayes.cli.values import how_to_read
 
 mpl.use("Agg")
 
-# Functions of the API that a command hands its options to, the first that takes one by name.
-_CALLS = {
-    "fit": (pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis),
-    "score": (pb.log_likelihood,),
-    "compare": (pb.log_likelihood,),
-    "choose": (pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis, pb.choose_n_components),
-    "split": (pb.Corpus.split,),
-    "search": (pb.WitnessSearch, pb.LatentDirichletAllocation, pb.AllocationModel),
-    "evidence": (pb.AllocationModel, pb.AllocationModel.log_evidence),
-    "decompose": (pb.AllocationModel, pb.AllocationModel.decompose),
-}
-# Defaults that the API takes from the method, not from its signature.
-_OF_METHODS = {
-    "evidence": {
-        "n_replicates": REPLICATES,
-        "max_iter": MAX_ITER,
-        "tol": TOL,
-        "n_restarts": RESTARTS,
-        "resampling": "systematic",
-        "resample_below": 0.5,
-        "order": "random",
-    },
-    "decompose": {"max_iter": MAX_ITER, "tol": TOL, "n_restarts": RESTARTS},
-}
-# Parameters that a search asks for by an option of its own name.
-_OTHERWISE = {"prior", "sizes", "tied"}
+SHELLS = ("bash", "zsh", "tcsh")
 
 
-def commands() -> dict[str, argparse.ArgumentParser]:
-    (action,) = (
+def function(name: str) -> Any:
+    """A public function by its name after ``polyabayes.``."""
+    found: Any = pb
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def command(name: str) -> argparse.ArgumentParser:
+    (commands,) = (
         action
         for action in make_parser("0")._actions
         if isinstance(action, argparse._SubParsersAction)
     )
-    return dict(action.choices)
+    found: argparse.ArgumentParser = commands.choices[name]
+    return found
 
 
-def defaults(name: str) -> Iterator[tuple[argparse.Action, object]]:
-    """Options of a command whose default is a value, and that value."""
-    signatures = [inspect.signature(call).parameters for call in _CALLS.get(name, ())]
-    for action in commands()[name]._actions:
-        found = [known[action.dest].default for known in signatures if action.dest in known]
-        value = _OF_METHODS.get(name, {}).get(action.dest, found[0] if found else None)
-        skipped = action.required or action.dest in _OTHERWISE
-        if value not in (None, False, inspect.Parameter.empty) and not skipped:
-            yield action, value
+CALLS = sorted({takes.call for _, functions in COMMANDS.values() for takes in functions})
 
 
-@pytest.mark.parametrize("name", commands())
-def test_every_command_has_an_example(name: str) -> None:
-    assert f"polyabayes {EXAMPLES[name]}" in commands()[name].format_help()
+@pytest.mark.parametrize("call", CALLS)
+def test_the_source_is_read_as_python_reads_it(call: str) -> None:
+    expected = {
+        name: None if parameter.default is inspect.Parameter.empty else parameter.default
+        for name, parameter in inspect.signature(function(call)).parameters.items()
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    }
+    expected.pop("self", None)
+    found = {
+        name: None if parameter.default is None else ast.literal_eval(parameter.default)
+        for name, parameter in documented(call).parameters.items()
+        if name != "self" and not parameter.is_variadic
+    }
+    # A docstring may tell the value that None stands for.
+    unlike = {name for name in found if found[name] != expected[name]}
+    assert found.keys() == expected.keys()
+    assert all(expected[name] is None for name in unlike)
+    told = [parameter for name, parameter in documented(call).parameters.items() if name != "self"]
+    assert all(parameter.help for parameter in told)
 
 
-@pytest.mark.parametrize("name", _CALLS)
-def test_the_defaults_told_are_those_of_the_api(name: str) -> None:
-    found = list(defaults(name))
-    assert found
-    for action, value in found:
-        shown = f"{value:g}" if isinstance(value, float) else str(value)
-        assert re.search(rf"default: {re.escape(shown)}\b", action.help or ""), action.dest
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_parameter_that_text_can_stand_for_is_an_option(name: str) -> None:
+    parser = command(name)
+    options = {action.dest: action for action in parser._actions}
+    assert f"polyabayes {name}" in parser.format_help().partition("example:")[2]
+    for takes in COMMANDS[name][1]:
+        for option, parameter in takes.options():
+            assert options[option].help, option
+            if parameter.default not in (None, "None", "False", "()") and option != "n_components":
+                assert re.search(r"default: \S", options[option].help or ""), option
+    # What is left out cannot be typed, or is given in another way.
+    skipped = {"executor", "callback", "init", "predictive", "observed", "ax", "priors", "self"}
+    for takes in COMMANDS[name][1]:
+        if not takes.only:
+            typed = {parameter.name for _, parameter in takes.options()}
+            required = {p.name for p in documented(takes.call).parameters.values() if not p.default}
+            rest = set(documented(takes.call).parameters) - typed - required
+            assert rest - set(takes.without) <= skipped
+
+
+def test_a_new_parameter_is_an_option_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ast.parse(
+        "def split(corpus, *, share: float = 0.5, by: str | None = None, whole: bool = False):\n"
+        '    """Split.\n\n    Parameters\n    ----------\n    corpus : Corpus\n'
+        "        The corpus.\n    share : float, default=0.5\n"
+        '        How much. None of it.\n    """'
+    )
+    monkeypatch.setitem(COMMANDS, "split", ("documents", (Takes("split"),)))
+    monkeypatch.setattr(signatures, "_source", lambda _: module)
+    documented.cache_clear()
+    found = dict(Takes("split").options())
+    documented.cache_clear()
+    assert list(found) == ["share", "by", "whole"]
+    assert (found["share"].default, found["share"].help) == ("0.5", "How much. None of it")
+    assert [how_to_read(one)["action"] for one in (found["whole"],)] == ["store_true"]
 
 
 def test_the_examples_run_one_after_the_other(
@@ -94,9 +117,10 @@ def test_the_examples_run_one_after_the_other(
     Path("counts.tns").write_text("1 1 4\n1 2 3\n2 2 5\n")
     pb.PoissonFactorAnalysis(2, max_iter=5, random_state=0).fit(corpus).save("pfa.safetensors")
     # The demo has a test of its own, and the completion goes to the folder of a user.
-    for name in (name for name in EXAMPLES if name not in ("demo", "completion")):
+    for name in ("split", *(n for n in COMMANDS if n not in ("split", "demo", "completion"))):
+        example = documented(name, f"polyabayes.cli.{COMMANDS[name][0]}").example
         options = ["--max-iter", "5"] if name in ("fit", "choose", "search") else []
-        assert cli.main([*shlex.split(EXAMPLES[name]), *options]) == 0, capsys.readouterr().err
+        assert cli.main([*shlex.split(example)[2:], *options]) == 0, capsys.readouterr().err
     written = {path.name for path in tmp_path.iterdir()}
     pictures = {"models.png", "choice.png", "topics.png"}
     assert pictures | {"scores.csv", "topics.html", "bounds.csv", "tables"} < written
@@ -144,7 +168,7 @@ def test_a_shell_learns_the_commands(shell: str, capsys: pytest.CaptureFixture[s
     assert cli.main(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert "learn-priors" in script
-    assert all(name in script for name in commands())
+    assert all(name in script for name in COMMANDS)
 
 
 def test_priors_reach_the_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -158,7 +158,7 @@ def test_several_priors_of_one_size(links: Path) -> None:
     [
         ("--size g=2 --size h=2 --prior poisson:1", "give --size NODE=? for each to search"),
         ("--size g=? --prior poisson:1", "has no size for node 'h'"),
-        ("--size g=? --size h=? --prior poisson:1", "--prior has 1 laws for the sizes of g, h"),
+        ("--size g=? --size h=? --prior poisson:1", "--prior has 1 parts for the sizes of g, h"),
         ("--size g=? --size h=2 --prior poisson:1 --folds 3", "--folds is an option of a corpus"),
         ("--size g=? --size h=2 --prior poisson:1 --max-iter 3", "--max-iter is an option of a"),
         ("--size g=? --size h=2 --prior poisson:1*x:2", "'x:2' is not one of poisson:MEAN"),

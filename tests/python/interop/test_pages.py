@@ -12,7 +12,7 @@ import matplotlib as mpl
 import pytest
 
 import polyabayes as pb
-from polyabayes.cli.parsers import make_parser
+from polyabayes.cli.parser import parse
 
 ROOT = Path(__file__).parents[3]
 _NUMBER = r"-?\d[\d,]*\.?\d*(?:e-?\d+)?"
@@ -70,7 +70,7 @@ def test_commands_on_the_pages_exist():
     commands = [line for line in _commands() if "COMMAND" not in line]
     assert len(commands) > 10
     for line in commands:
-        assert make_parser("0").parse_args(shlex.split(line)[1:]).command in line
+        assert parse(shlex.split(line)[1:], "0").command in line
 
 
 def test_every_public_name_is_in_the_reference():

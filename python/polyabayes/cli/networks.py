@@ -1,0 +1,411 @@
+"""Commands on networks: evidence and tables of a count tensor, and the search over sizes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import polyabayes as pb
+from polyabayes import priors
+from polyabayes._support.tables import counted
+from polyabayes.allocation.graphs.checks import known_nodes
+from polyabayes.allocation.observed_cells import observed_outside
+from polyabayes.cli.documents import read_as_wide, size
+from polyabayes.cli.output import (
+    INTERRUPTED,
+    check_table,
+    checked_folder,
+    checked_picture,
+    escaped,
+    keep,
+    save_picture,
+    say,
+    table_writer,
+    write_table,
+)
+from polyabayes.cli.parser import Given
+from polyabayes.exceptions import Interrupted, InvalidArgumentError, ScoreError
+from polyabayes.io.tensors.tns import default_axes
+
+
+def evidence(
+    given: Given,
+    graph: str,
+    tensor: str,
+    *,
+    undirected: bool = False,
+    try_: tuple[str, range] | None = None,
+    missing: str | None = None,
+    predict: str | None = None,
+    plot: str | None = None,
+    escape_formulas: bool = False,
+) -> int:
+    """Evidence of a count tensor under a network.
+
+    Parameters
+    ----------
+    graph : GRAPH
+        As 'doc -> topic -> word'; nodes that are no axes need --size.
+    tensor : TENSOR
+    undirected : bool
+        Edges are '-', or arrows with cycles: make the graph directed.
+    try_ : NODE=N..M
+        Compare all sizes of a hidden node.
+    missing : TENSOR
+        Cells that were not observed, by a 1 in each; needs --rate.
+    predict : CELLS.csv|CELLS.parquet
+        Expected counts of the missing cells; '-' is CSV on standard output.
+    plot : FILE.png|.pdf|.svg
+        Draw evidence against size, with --try.
+    escape_formulas : bool
+        Put ' before labels that begin with = + - @, which spreadsheets execute.
+
+    Examples
+    --------
+    $ polyabayes evidence 'i <- r -> j' counts.tns --size r=2
+    """
+    picture = checked_picture(plot, "--plot")
+    if picture is not None and try_ is None:
+        raise InvalidArgumentError("--plot draws evidence against size; add --try NODE=N..M")
+    node, sizes = try_ or ("", range(0))
+    if try_ is not None:
+        known_nodes(_network(given, graph, undirected).graph, "--try", (node,))
+    model = _network(given, graph, undirected, {node: sizes[0]} if try_ else {})
+    data = _read_for(model, tensor, given)
+    options = given.of("AllocationModel.log_evidence") | _observed(data, missing, predict, given)
+    if predict is not None:
+        if try_ or given.given_total or given.checkpoint:
+            message = "--predict goes with no --try, --given-total or --checkpoint"
+            raise InvalidArgumentError(message)
+        _announce(model, data)
+        found = model.predict_missing(data, **options)
+        write_table(escaped(found._columns(), wanted=escape_formulas), predict)
+        low, high = found.total_interval()
+        print(_evidence_summary(found.evidence), file=sys.stderr)
+        print(f"total         {found.expected_total:,.2f}, {low:,} to {high:,}", file=sys.stderr)
+    elif try_ is None:
+        _announce(model, data)
+        print(_evidence_summary(model.log_evidence(data, **options)))
+    else:
+        models = {str(n): _network(given, graph, undirected, {node: n}) for n in sizes}
+        say(f"{node} from {sizes[0]} to {sizes[-1]}, {data}")
+        evidences = _of_sizes(models, data, options)
+        if picture is not None:
+            by_size = {n: evidences[str(n)] for n in sizes}
+            save_picture(pb.plotting.plot_evidence(by_size, xlabel=f"size of {node}"), picture)
+            say(f"wrote {picture}")
+    return 0
+
+
+def _of_sizes(
+    models: Mapping[str, pb.AllocationModel], data: pb.CountTensor, options: dict[str, Any]
+) -> Mapping[str, pb.Evidence]:
+    """Evidences of all sizes, printed; bounds have no odds."""
+    if options.get("method") != "vb":
+        posterior = pb.posterior_over_models(models, data, **options)
+        print(posterior)
+        return posterior.evidences
+    evidences = {name: model.log_evidence(data, **options) for name, model in models.items()}
+    print(f"{'model':<5}  {'log evidence is at least':>24}")
+    for name, bound in evidences.items():
+        print(f"{name:<5}  {bound.value:>24,.4f}")
+    return evidences
+
+
+def decompose(
+    given: Given,
+    graph: str,
+    tensor: str,
+    *,
+    output: str,
+    undirected: bool = False,
+    missing: str | None = None,
+    predict: str | None = None,
+    escape_formulas: bool = False,
+) -> int:
+    """Tables of a network for a count tensor.
+
+    Parameters
+    ----------
+    graph : GRAPH
+        As 'doc -> topic -> word'; nodes that are no axes need --size.
+    tensor : TENSOR
+    output : FOLDER
+        A folder for one CSV file a table.
+    undirected : bool
+        Edges are '-', or arrows with cycles: make the graph directed.
+    missing : TENSOR
+        Cells that were not observed, by a 1 in each; needs --rate.
+    predict : CELLS.csv|CELLS.parquet
+        Expected counts of the missing cells; '-' is CSV on standard output.
+    escape_formulas : bool
+        Put ' before labels that begin with = + - @, which spreadsheets execute.
+
+    Examples
+    --------
+    $ polyabayes decompose 'i <- r -> j' counts.tns --size r=2 -o tables
+    """
+    folder = checked_folder(output)
+    model = _network(given, graph, undirected)
+    data = _read_for(model, tensor, given)
+    observed = _observed(data, missing, predict, given)
+    _announce(model, data)
+    found = model.decompose(data, **given.of("AllocationModel.decompose"), **observed)
+    print(_decomposition_summary(found), file=sys.stderr)
+
+    def write_tables(place: Path) -> None:
+        place.mkdir(parents=True, exist_ok=True)
+        for node in found.tables:
+            columns = escaped(found._columns(node), wanted=escape_formulas)
+            table_writer(columns)(place / f"{node}.csv")
+
+    writers: dict[Path, Callable[[Path], None]] = {folder: write_tables}
+    cells: Mapping[str, Any] = {}
+    if predict is not None:
+        cells = escaped(found._missing_columns(), wanted=escape_formulas)
+    if predict not in (None, "-"):
+        writers[Path(str(predict))] = table_writer(cells)
+    try:
+        keep(writers)
+        say(f"wrote a table for each of {', '.join(found.tables)} to {folder}")
+    finally:
+        if predict == "-":
+            write_table(cells, "-")
+    return 0
+
+
+def search(
+    given: Given,
+    inputs: list[str],
+    *,
+    prior: list[priors.SizePrior],
+    output: str,
+    undirected: bool = False,
+    test: str | None = None,
+    plot: str | None = None,
+) -> int:
+    """Bounds on what LDA, or a network, of every size can do.
+
+    Parameters
+    ----------
+    inputs : INPUT
+        A corpus, for LDA; or a graph and a tensor, as of 'evidence', one after the other.
+    prior : NAME:NUMBERS
+        Prior of the size: poisson:MEAN (on top of 1), geometric:P, negative-binomial:MEAN,SHAPE or
+        uniform:LOW,HIGH; of several sizes joined by '*', in the order of --size; may be repeated:
+        the first one is searched, the others get the same scores.
+    output : BOUNDS.csv|BOUNDS.parquet
+        One row a step, or a fold; '-' is CSV on standard output.
+    undirected : bool
+        Edges are '-', or arrows with cycles: make the graph directed.
+    test : CORPUS
+    plot : FILE.png|.pdf|.svg
+        Draw the bounds.
+
+    Examples
+    --------
+    $ polyabayes search train.npz --prior poisson:5 --max-steps 4 -o bounds.csv --seed 0
+    """
+    check_table(output)
+    picture = checked_picture(plot, "--plot")
+    if len(inputs) > 2:
+        raise InvalidArgumentError("give a corpus, or a graph and a tensor")
+    of_network = len(inputs) == 2
+    given.refuse_other_kinds("a graph and a tensor" if of_network else "a corpus")
+    if of_network and test:
+        raise InvalidArgumentError("--test is an option of a corpus, not of a graph and a tensor")
+    if test and given.n_folds is not None:
+        raise InvalidArgumentError("--folds holds documents out by itself: leave out --test")
+    if of_network:
+        model = _network(given, inputs[0], undirected)
+        _check_priors(model, prior)
+        scoring = given.of("AllocationModel.log_evidence") | _threads(given)
+    else:
+        training = given.of("LatentDirichletAllocation") | _threads(given)
+        model = pb.LatentDirichletAllocation(**training)
+        scoring = given.of("log_likelihood")
+        for general in ("random_state", "n_jobs", "progress"):
+            scoring.pop(general, None)
+    found = pb.WitnessSearch(model, prior[0], scoring_options=scoring, **given.of("WitnessSearch"))
+    if of_network:
+        tensor = _read_for(model, inputs[1], given)
+        say(f"searching {model} on {tensor}")
+        return _run(found, tensor, prior, output, picture)
+    reading = given.of("read_corpus")
+    corpus = pb.read_corpus(inputs[0], **reading)
+    held_out = read_as_wide(corpus.n_words, test, reading) if test else None
+    say(f"searching on {size(corpus)}")
+    if given.n_folds is None:
+        return _run(found, corpus, prior, output, picture, held_out)
+    folds = pb.cross_validate(found, corpus, priors=prior[1:], **given.of("cross_validate"))
+    write_table(folds, output)
+    if picture is not None:
+        save_picture(pb.plotting.plot_predictive_bounds(folds), picture)
+    return 0
+
+
+def _threads(given: Given) -> dict[str, Any]:
+    return {} if given.n_jobs is None else {"n_jobs": given.n_jobs}
+
+
+def _check_priors(model: pb.AllocationModel, given: Sequence[priors.SizePrior]) -> None:
+    unknown = ", ".join(model.unknown_sizes)
+    if not unknown:
+        raise InvalidArgumentError("no size is unknown; give --size NODE=? for each to search")
+    for prior in given:
+        if prior.n_variables != len(model.unknown_sizes):
+            raise InvalidArgumentError(
+                f"--prior has {prior.n_variables} parts for the sizes of {unknown}; give one each, "
+                "joined as poisson:3*geometric:0.5"
+            )
+
+
+def _run(
+    search: pb.WitnessSearch,
+    data: Any,
+    all_priors: Sequence[priors.SizePrior],
+    output: str,
+    picture: Path | None,
+    test: pb.Corpus | None = None,
+) -> int:
+    try:
+        search.fit(data)
+    except Interrupted as interrupted:
+        write_table(_stacked(search, all_priors), output)
+        say(f"interrupted: {interrupted}")
+        return INTERRUPTED
+    except ScoreError:
+        if np.isfinite(search.bounds_["log_score"]).any():
+            write_table(_stacked(search, all_priors), output)
+            say(f"{search.n_steps_:,} sizes up to the error are written")
+        raise
+    searches = {repr(prior): search.under(prior) for prior in all_priors}
+    try:
+        write_table(_stacked(search, all_priors), output)
+        if picture is not None:
+            save_picture(pb.plotting.plot_size_bounds(searches), picture)
+    finally:
+        say(f"{search.n_steps_:,} sizes, stopped by {search.stop_reason_}")
+        for name, one in searches.items():
+            print(_search_summary(name, one, test), file=sys.stderr)
+    return 0
+
+
+def _stacked(search: pb.WitnessSearch, all_priors: Sequence[Any]) -> dict[str, Any]:
+    """The bounds under each prior one below the other, the prior in the first column."""
+    tables = [search.under(prior).bounds_ for prior in all_priors]
+    names = np.repeat([repr(prior) for prior in all_priors], search.n_steps_)
+    columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    return {"prior": names, **columns}
+
+
+def _observed(
+    data: pb.CountTensor, missing: str | None, predict: str | None, given: Given
+) -> dict[str, Any]:
+    """Which cells were observed, if some were not."""
+    if predict is not None:
+        if missing is None:
+            raise InvalidArgumentError("--predict needs --missing")
+        check_table(predict)
+    if missing is None:
+        return {}
+    return {"observed": observed_outside(data, pb.read_tensor(missing, given.axes or data.axes))}
+
+
+def _read_for(model: pb.AllocationModel, path: str, given: Given) -> pb.CountTensor:
+    """Read a tensor; axes that have no names are the visible nodes in the order of the graph."""
+    tensor = pb.read_tensor(path, **given.of("read_tensor"))
+    nameless = tensor.axes == default_axes(len(tensor.axes))
+    if given.axes or not nameless or set(tensor.axes) <= set(model.graph.nodes):
+        return tensor
+    if len(tensor.axes) != len(model.axes):
+        raise InvalidArgumentError(
+            f"{path} has {len(tensor.axes)} axes without names, but the graph has "
+            f"{len(model.axes)} nodes without a size: {', '.join(model.axes)}; name the axes by "
+            "--axes, or give --size for nodes that are hidden"
+        )
+    say(f"the axes of {path} are {', '.join(model.axes)}, in this order")
+    return pb.CountTensor.from_coo(
+        tensor.coordinates, tensor.counts, model.axes, tensor.shape, tensor.labels
+    )
+
+
+def _announce(model: pb.AllocationModel, tensor: pb.CountTensor) -> None:
+    cost = model.cost(tensor)
+    say(
+        f"{model} of {tensor}: {cost.n_states:,} joint states per token, {cost.n_marginals:,} "
+        "marginal counts"
+    )
+
+
+def _network(
+    given: Given, graph: str, undirected: bool, sizes: Mapping[str, int] | None = None
+) -> pb.AllocationModel:
+    """The model that the options describe; `sizes` go before theirs."""
+    make = pb.AllocationModel.from_undirected if undirected else pb.AllocationModel
+    options = given.of("AllocationModel")
+    return make(graph, {**options.pop("sizes", {}), **(sizes or {})}, **options)
+
+
+def _evidence_summary(evidence: pb.Evidence) -> str:
+    low, high = evidence.interval()
+    error = f"{evidence.std_error:.2g} nats, {evidence.n_replicates} replicates"
+    if evidence.is_lower_bound:
+        error = "a lower bound"
+    elif evidence.n_replicates < 2:
+        error = "not known from one replicate" if evidence.n_replicates else "none"
+    given_total = ", given the total" if evidence.given_total else ""
+    lines = [
+        f"log evidence  {evidence.value:z,.6f} nats{given_total}",
+        f"method        {evidence.method}",
+        f"error         {error}",
+        *([] if np.isnan(low) else [f"95 %          {low:z,.6f} to {high:z,.6f}"]),
+        f"ln P(T)       {evidence.log_probability_of_total:z,.6f}, T = {evidence.n_tokens:,}"
+        if not np.isnan(evidence.log_probability_of_total)
+        else f"observed      {evidence.n_tokens:,} tokens",
+        f"time          {evidence.seconds:.2f} s",
+    ]
+    return "\n".join(lines)
+
+
+def _decomposition_summary(found: pb.Decomposition) -> str:
+    sparsity = ", ".join(f"{node} {value:.3f}" for node, value in found.sparsity.items())
+    lines = [
+        f"objective      {found.reached()}, {counted(len(found.trace), 'iteration')}",
+        f"squared error  {found.squared_error:z,.4f}",
+        f"KL error       {found.kl_error:z,.4f} nats",
+        f"sparsity       {sparsity}",
+        f"parameters     {pb.n_effective_parameters(found):,}",
+        f"time           {found.seconds:.2f} s",
+    ]
+    return "\n".join(lines)
+
+
+def _search_summary(name: str, search: pb.WitnessSearch, test: pb.Corpus | None) -> str:
+    row = search.bounds_.row(-1)
+    least, most = search.unexplored_posterior_
+    best = f"{search.best_} (of trained models, which does not choose a size)"
+    if isinstance(search.estimator, pb.AllocationModel):
+        sizes = np.atleast_1d(search.best_).tolist()
+        pairs = zip(search.estimator.unknown_sizes, sizes, strict=True)
+        best = ", ".join(f"{node} {number}" for node, number in pairs)
+    lines = [
+        name,
+        f"  ln p(y)         {row['lower']:z,.2f} to {row['upper']:z,.2f} nats",
+        f"  best size       {best}",
+        f"  not explored    {least:.2g} to {most:.2g} of the posterior",
+    ]
+    if test is not None:
+        bounds = search.predictive_bounds(test)
+        lines += [
+            f"  ln p(test)      {bounds.lower:z,.2f} to {bounds.upper:z,.2f} nats",
+            f"  by best size    {bounds.best:z,.2f} +- {bounds.best_std_error:.2g} nats",
+        ]
+    if not all(search.holds_.values()):
+        failing = ", ".join(name for name, holds in search.holds_.items() if not holds)
+        lines.append(f"  not rigorous    {failing}")
+    return "\n".join(lines)

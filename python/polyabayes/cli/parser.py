@@ -1,0 +1,309 @@
+"""The parser of the command line, made from signatures and docstrings of functions.
+
+A command is a function of the rooms beside this file. Its own parameters are its arguments and
+options; parameters of the public functions that :data:`COMMANDS` names for it are further options.
+Options have no defaults: what the user leaves out is left to the functions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from polyabayes.cli.signatures import Parameter, documented
+from polyabayes.cli.values import how_to_read, is_repeatable
+from polyabayes.exceptions import InvalidArgumentError, argument
+
+# Options with another name than their parameter, beside that.
+_ALSO = {
+    "random_state": "--seed",
+    "n_components": "-k",
+    "doc_topic_prior": "--alpha",
+    "topic_word_prior": "--eta",
+    "output": "-o",
+}
+# Functions whose first parameter says what an argument of this name may be.
+_INPUTS = {"CORPUS": "read_corpus", "MODEL": "interop.read_model", "TENSOR": "read_tensor"}
+# Names that messages of the library use for what an option of another name asks for.
+_SAME = {"observed": "missing", "predict_missing": "predict", "X": "corpus"}
+
+
+@dataclass(frozen=True)
+class Takes:
+    """Parameters of a function that a command hands on: all that text can stand for.
+
+    Parameters
+    ----------
+    call : str
+        The public function or class.
+    of : str
+        Kind of input or model that they are for, where a command has several.
+    only, without : collection of str
+        The parameters, if not all.
+    names : mapping of str to str
+        Parameters that are another argument of the command, and what they are called in it.
+    """
+
+    call: str
+    of: str = ""
+    only: Collection[str] = ()
+    without: Collection[str] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def options(self) -> Iterator[tuple[str, Parameter]]:
+        """Parameters that are options, by the name in the command."""
+        for name, parameter in documented(self.call).parameters.items():
+            wanted = name in self.only if self.only else name not in self.without
+            optional = parameter.default is not None or parameter.is_variadic
+            if wanted and optional and how_to_read(parameter) is not None:
+                yield self.names.get(name, name), parameter
+
+
+_READING = {"options": "read_options"}
+_CORPUS = Takes("read_corpus", names=_READING)
+# Of a model, whose number of words is that of the corpus.
+_DOCUMENTS = Takes("read_corpus", without=("n_words",), names=_READING)
+_TENSOR = Takes("read_tensor", names=_READING)
+# What every command takes, even one that has no use for it.
+_GENERAL = Takes("log_likelihood", only=("random_state", "n_jobs", "progress"))
+_SCORING = Takes("log_likelihood", without=("exposure", "trace"))
+_CHOSEN = ("n_components", "checkpoint", "checkpoint_every", "random_state", "progress")
+_MODEL = Takes("AllocationModel", without=("axes",))
+_OF_NETWORK, _OF_CORPUS = "a graph and a tensor", "a corpus"
+_ESTIMATION = ["method", "n_particles", "n_samples", "n_replicates", "target_std_error"]
+
+# Module of each command, and the functions that it calls.
+COMMANDS: dict[str, tuple[str, tuple[Takes, ...]]] = {
+    "fit": (
+        "documents",
+        (_CORPUS, Takes("LatentDirichletAllocation", "lda"), Takes("PoissonFactorAnalysis", "pfa")),
+    ),
+    "score": ("documents", (_DOCUMENTS, _SCORING)),
+    "compare": (
+        "documents",
+        (Takes("compare", without=("exposure", "scoring")), _SCORING, _DOCUMENTS),
+    ),
+    "split": ("documents", (_CORPUS, Takes("Corpus.split"))),
+    "choose": (
+        "documents",
+        (
+            _CORPUS,
+            Takes("choose_n_components", without=("options",)),
+            Takes("LatentDirichletAllocation", "lda", without=_CHOSEN),
+            Takes("PoissonFactorAnalysis", "pfa", without=_CHOSEN),
+        ),
+    ),
+    "topics": ("documents", (_DOCUMENTS, Takes("topics.report", without=("title",)))),
+    "plot": ("documents", (_DOCUMENTS, Takes("plotting.plot_topics", only=("n_words",)))),
+    "search": (
+        "networks",
+        (
+            Takes("WitnessSearch", without=("kind", "scoring", "scoring_options")),
+            Takes("log_likelihood", _OF_CORPUS, only=(*_ESTIMATION, "budget")),
+            Takes("WitnessSearch", _OF_CORPUS, only=("scoring",)),
+            Takes("LatentDirichletAllocation", _OF_CORPUS, only=("max_iter", "tol")),
+            Takes("cross_validate", _OF_CORPUS, only=("n_folds", "n_workers")),
+            Takes("read_corpus", _OF_CORPUS, names=_READING),
+            Takes(
+                "AllocationModel", _OF_NETWORK, without=("axes",), names={"prior": "table_prior"}
+            ),
+            Takes(
+                "AllocationModel.log_evidence",
+                _OF_NETWORK,
+                only=(*_ESTIMATION, "budget", "given_total"),
+            ),
+            Takes("read_tensor", _OF_NETWORK, names=_READING),
+        ),
+    ),
+    "evidence": (
+        "networks",
+        (_TENSOR, _MODEL, Takes("AllocationModel.log_evidence")),
+    ),
+    "decompose": (
+        "networks",
+        (_TENSOR, _MODEL, Takes("AllocationModel.decompose")),
+    ),
+    "demo": ("documents", ()),
+    "completion": ("documents", ()),
+}
+
+
+class Given(argparse.Namespace):
+    """Arguments of a command; an option that the user did not give is None."""
+
+    command: str
+    parser: Parser
+
+    def of(self, *calls: str) -> dict[str, Any]:
+        """Keywords for public functions of the package: the options given."""
+        found: dict[str, Any] = {}
+        for takes in (*COMMANDS[self.command][1], _GENERAL):
+            if takes.call not in calls:
+                continue
+            for name, parameter in takes.options():
+                value = getattr(self, name)
+                if value is not None and parameter.is_variadic:
+                    found |= value
+                elif value is not None:
+                    found[parameter.name] = value
+        return found
+
+    def own(self) -> dict[str, Any]:
+        """Arguments of the command itself; those not given have their defaults."""
+        parameters = documented(
+            self.command, f"polyabayes.cli.{COMMANDS[self.command][0]}"
+        ).parameters
+        values = {name: getattr(self, name) for name in parameters if name != "given"}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def refuse_other_kinds(self, kind: str) -> None:
+        """Refuse options that are for another kind of input or model than this one."""
+        takers: dict[str, list[str]] = {}
+        for takes in COMMANDS[self.command][1]:
+            for name, _ in takes.options():
+                takers.setdefault(name, []).append(takes.of)
+        for name, kinds in takers.items():
+            if getattr(self, name) is not None and not {"", kind} & set(kinds):
+                raise InvalidArgumentError(
+                    f"{argument(name)} is an option of {kinds[0]}, not of {kind}"
+                )
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises InvalidArgumentError and keeps the lines of examples."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **options
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Raise an error that says where help is."""
+        raise InvalidArgumentError(f"{message}; see {self.prog} --help")
+
+    def in_options(self, reference: str) -> str:
+        """An argument of the library, perhaps with a value, as one types it.
+
+        Examples
+        --------
+        >>> parser = Parser()
+        >>> _ = parser.add_argument("--n-particles", "--particles")
+        >>> parser.in_options("n_particles=9"), parser.in_options("shape")
+        ('--particles 9', 'shape')
+        """
+        shown = {
+            action.dest: [name for name in action.option_strings if not name.startswith("--no-")][
+                -1
+            ]
+            if action.option_strings
+            else action.dest.upper()
+            for action in self._actions
+        }
+        name, equals, value = reference.partition("=")
+        name, _, entry = name.partition("[")
+        option = shown.get(name) or shown.get(_SAME.get(name, ""))
+        if option is None:
+            return reference
+        if entry:
+            return f"{option} {entry.strip(chr(39) + ']')}"
+        if not equals or value == "True":
+            return option
+        return f"no {option}" if value in ("False", "None") else f"{option} {value.strip(chr(39))}"
+
+
+def parse(argv: list[str], version: str) -> Given:
+    """Parse arguments; what a command does not know is for its own parser to refuse."""
+    parser = make_parser(version, argv)
+    given, unknown = parser.parse_known_args(argv, Given())
+    if unknown:
+        given.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return given
+
+
+def make_parser(version: str, named: Collection[str] = tuple(COMMANDS)) -> Parser:
+    """Make the parser, with the options of those commands that are named."""
+    parser = Parser(
+        prog="polyabayes",
+        description="How probable are count data under a model? Exact and unbiased likelihoods "
+        "with error bars.",
+        epilog="polyabayes COMMAND --help tells the options of a command, and an example.",
+    )
+    parser.add_argument("--version", action="version", version=f"polyabayes {version}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, (module, functions) in COMMANDS.items():
+        command = documented(name, f"polyabayes.cli.{module}")
+        summary = command.summary.rstrip(".")
+        example = command.example.replace("$ ", "  ")
+        added: Parser = commands.add_parser(
+            name, help=summary, description=summary, epilog=f"example:\n{example}"
+        )
+        added.set_defaults(command=name, parser=added)
+        if name in named:
+            _add_options(added, command.parameters, functions)
+    return parser
+
+
+def _add_options(
+    parser: Parser, own: Mapping[str, Parameter], functions: tuple[Takes, ...]
+) -> None:
+    for name, parameter in own.items():
+        if name != "given":
+            _add_own(parser, parameter)
+    kinds: dict[str, set[str]] = {}
+    for takes in functions:
+        for name, _ in takes.options():
+            kinds.setdefault(name, set()).add(takes.of)
+    for takes in (*functions, _GENERAL):
+        for name, parameter in takes.options():
+            if name not in own and not any(name == action.dest for action in parser._actions):
+                of = kinds.get(name, {""})
+                help_ = f"of {takes.of}: " if len(of) == 1 and takes.of else ""
+                _add(parser, name, parameter, help_ + _help(parameter))
+
+
+def _help(parameter: Parameter) -> str:
+    default = parameter.default
+    text = parameter.help
+    if default not in (None, "None", "False", "()"):
+        text += "; default: " + str(default).strip("'\"")
+    names = re.match(r"\{.*?\}", parameter.wording)
+    return f"{names[0].replace(chr(34), '')} {text}" if names else text
+
+
+def _add(parser: Parser, name: str, parameter: Parameter, text: str, **options: Any) -> None:
+    typed = (name.removesuffix("s") if is_repeatable(parameter) else name).replace("_", "-")
+    flags = [f"--{typed}"]
+    if typed.startswith("n-"):
+        flags.append(f"--{typed.removeprefix('n-')}")
+    if name in _ALSO:
+        flags.append(_ALSO[name])
+    how = how_to_read(parameter)
+    assert how is not None
+    parser.add_argument(
+        *flags, dest=name, default=None, help=text.replace("%", "%%"), **how, **options
+    )
+
+
+def _add_own(parser: Parser, parameter: Parameter) -> None:
+    """An argument, or an option, of the command itself."""
+    wording = parameter.wording
+    how: dict[str, Any] = {"help": parameter.help.replace("%", "%%")}
+    if wording in _INPUTS and not parameter.help:
+        read = next(iter(documented(_INPUTS[wording]).parameters.values()))
+        how["help"] = read.help + ("" if wording == "MODEL" else ", or '-' for standard input")
+    if parameter.annotation != "bool":
+        how["metavar"] = wording
+    if parameter.is_keyword:
+        flags = [f"--{parameter.name.replace('_', '-').rstrip('-')}"]
+        flags += filter(None, [_ALSO.get(parameter.name)])
+        how = {**(how_to_read(parameter) or {}), **how, "required": parameter.default is None}
+        parser.add_argument(*flags, dest=parameter.name, default=None, **how)
+        return
+    if wording.startswith("{"):
+        how |= {"choices": re.findall(r'"(.*?)"', wording), "metavar": None}
+    if is_repeatable(parameter):
+        how["nargs"] = "+"
+    parser.add_argument(parameter.name, **how)
