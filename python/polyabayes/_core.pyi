@@ -46,7 +46,6 @@ __all__ = [
     "nmf_update_weights",
     "order_tokens",
     "order_topics",
-    "panic",
     "score",
     "score_for_total",
     "start_weights_of_part",
@@ -707,5 +706,3 @@ class AllocationDecomposition:
     def converged(self) -> bool: ...
     @property
     def expected(self) -> _Floats: ...
-
-def panic(message: str, in_pool: bool) -> None: ...

@@ -92,13 +92,3 @@ impl Model {
         detach::briefly(py, || TopicModel::gamma_poisson(r, p, phi).map(Model))
     }
 }
-
-/// Panics, at the door and on a thread of its pool, so that a test sees what comes out.
-#[pyfunction]
-pub(crate) fn panic(py: Python<'_>, message: &str, in_pool: bool) -> PyResult<()> {
-    if in_pool {
-        let work = |_: &detach::Watch| -> polyabayes::Result<()> { panic!("{message}") };
-        return detach::run(py, 2, None, work)?.uninterrupted();
-    }
-    detach::briefly(py, || panic!("{message}"))
-}

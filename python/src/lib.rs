@@ -34,8 +34,6 @@ mod _core {
         AllocationTempering, is_doubtful,
     };
     #[pymodule_export]
-    use super::convert::panic;
-    #[pymodule_export]
     use super::convert::{Documents, Model};
     #[pymodule_export]
     use super::em::{EmResult, fit_em};

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from safetensors.numpy import save
 
 from polyabayes._support.files import reading, replacing
 from polyabayes.exceptions import FileFormatError
 
 _FORMAT = "polyabayes 2"
 _LENGTH_BYTES = 8
+# Types of arrays by their names in a safetensors file.
+_TYPES = {
+    "BOOL": "?",
+    **{f"{kind.upper()}{8 * size}": f"<{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)},
+    **{f"F{8 * size}": f"<f{size}" for size in (2, 4, 8)},
+}
 
 
 def write_arrays(path: Path, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
@@ -36,19 +42,17 @@ def write_arrays(path: Path, header: dict[str, Any], arrays: dict[str, NDArray[A
 def read_arrays(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Read the header and the arrays of a file that :func:`write_arrays` wrote.
 
-    The bytes are read, not mapped: a file that shrinks meanwhile would take the process down.
+    The bytes are read, not mapped: a file that shrinks meanwhile would take the process down. The
+    arrays are views of them; the library's reader panics, or hangs, where memory ends.
     """
     with reading(path):
-        content = path.read_bytes()
+        content = np.fromfile(path, dtype=np.uint8)
         try:
-            arrays = load(content)
-        except SafetensorError as error:
+            metadata, arrays = _parsed(content)
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise FileFormatError(
-                f"{path} is not a whole safetensors file ({error}); save the model again"
+                f"{path} is not a whole safetensors file ({error!r:.200}); save the model again"
             ) from error
-        length = int.from_bytes(content[:_LENGTH_BYTES], "little")
-        entries = json.loads(content[_LENGTH_BYTES : _LENGTH_BYTES + length])
-        metadata = entries.get("__metadata__") or {}
     try:
         about = json.loads(metadata["polyabayes"])
         text = about["header"]
@@ -74,13 +78,41 @@ def read_arrays(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return header, arrays
 
 
+def _parsed(content: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Metadata and arrays of the bytes of a safetensors file: length, JSON, the arrays in a row.
+
+    Raises
+    ------
+    AttributeError, KeyError, TypeError, ValueError, RecursionError
+        If the bytes are something else, or an array is not where the header says.
+    """
+    start = _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES].tobytes(), "little")
+    if len(content) < max(start, _LENGTH_BYTES):
+        raise ValueError("the header is cut")
+    entries = json.loads(content[_LENGTH_BYTES:start].tobytes())
+    metadata = entries.pop("__metadata__", None) or {}
+    arrays, end = {}, start
+    for name, entry in sorted(entries.items(), key=lambda item: item[1]["data_offsets"]):
+        first, last = (start + offset for offset in entry["data_offsets"])
+        dtype, shape = np.dtype(_TYPES[entry["dtype"]]), tuple(entry["shape"])
+        n_bytes = math.prod(shape) * dtype.itemsize
+        if first != end or last - first != n_bytes or last > len(content):
+            raise ValueError(f"the array {name!r:.50} is not where the header says")
+        end = last
+        # Files of other programs may begin an array at any byte.
+        arrays[name] = np.require(content[first:last].view(dtype).reshape(shape), None, "A")
+    if end != len(content):
+        raise ValueError("bytes belong to no array")
+    return metadata, arrays
+
+
 def _digest(text: str, arrays: dict[str, NDArray[Any]]) -> str:
     """SHA-256 of a header and of names, types, shapes and bytes of arrays."""
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
     for name, array in sorted(arrays.items()):
         digest.update(repr((name, array.dtype.str, array.shape)).encode("utf-8", "surrogatepass"))
         ordered = array if sys.byteorder == "little" else array.byteswap()
-        digest.update(ordered.tobytes())
+        digest.update(ordered.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from polyabayes.exceptions import InvalidArgumentError, MissingDependencyError
-from polyabayes.interop.shared import fitted_model
+from polyabayes.interop.shared import expected_tokens, fitted_model
 
 __all__ = ["pyldavis_arguments", "to_pyldavis"]
 
@@ -58,7 +58,9 @@ def pyldavis_arguments(model: Any, corpus: Any) -> dict[str, Any]:
     frequency = np.asarray(documents.counts.sum(axis=0)).ravel()
     shown = np.flatnonzero(frequency)
     topics = model.components_[:, shown]
-    weights = np.asarray(model.transform(documents)) * model.components_.sum(axis=1)
+    tokens = expected_tokens(model, documents)
+    # A document without tokens has the shares of all documents.
+    shares = np.where(tokens.sum(axis=1, keepdims=True) > 0, tokens, tokens.sum(axis=0))
     totals = topics.sum(axis=1, keepdims=True)
     if not totals.all():
         raise InvalidArgumentError(
@@ -67,7 +69,7 @@ def pyldavis_arguments(model: Any, corpus: Any) -> dict[str, Any]:
     words = model.vocabulary_ if model.vocabulary_ is not None else documents.vocabulary
     return {
         "topic_term_dists": topics / totals,
-        "doc_topic_dists": weights / weights.sum(axis=1, keepdims=True),
+        "doc_topic_dists": shares / shares.sum(axis=1, keepdims=True),
         "doc_lengths": np.asarray(documents.counts.sum(axis=1)).ravel(),
         "vocab": [str(column) if words is None else words[column] for column in shown],
         "term_frequency": frequency[shown],

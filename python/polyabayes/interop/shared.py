@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood.foreign import as_scorable
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
@@ -22,6 +23,29 @@ def fitted_model(model: Any, name: str = "model") -> TopicModel:
         raise InvalidTypeError(f"{name} must be a topic model, got {type(found).__name__}")
     found._check_fitted()
     return found
+
+
+def expected_tokens(model: TopicModel, corpus: Corpus) -> Matrix:
+    """Posterior mean number of tokens of each topic in each document, (n_documents, n_components).
+
+    E[n] follows from the posterior mean of the weights, which is (alpha + E[n]) / (alpha_+ + N) for
+    LDA, and (r + E[n]) / ((1 - p) / p + size of the topic) for gamma-Poisson: the weights alone are
+    shrunk to their prior. A model without a prior (NMF) gives its tokens out by its rates.
+    """
+    theta, sizes = np.asarray(model.transform(corpus)), model.components_.sum(axis=1)
+    lengths = np.asarray(corpus.counts.sum(axis=1), dtype=np.float64).reshape(-1, 1)
+    if isinstance(model, LatentDirichletAllocation):
+        tokens = theta * (model.doc_topic_prior_.sum() + lengths) - model.doc_topic_prior_
+    elif model._has_likelihood():
+        exposure = 1.0 if corpus.exposure is None else corpus.exposure[:, None]
+        odds = (1 - model.probability_) / model.probability_
+        tokens = theta * (odds + exposure * sizes) - model.shape_
+    else:
+        tokens = theta * sizes
+    tokens = np.maximum(tokens, 0.0)
+    # Only rounding is left to mend, where there is a prior.
+    tokens *= lengths / np.maximum(tokens.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    return np.asarray(tokens)
 
 
 def attribute(model: object, name: str, package: str) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
-from polyabayes._support.files import checked_path
+from polyabayes._support.files import checked_path, reading
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.models.other_files import refuse_other_files
 from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
@@ -57,30 +57,38 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
     """
     place = checked_path(path)
     refuse_other_files(place)
-    stored = StoredModel.read(place)
-    try:
-        # A file says nothing of the machine that reads it, least of all where it shall write.
-        parameters = {k: v for k, v in stored.parameters.items() if k not in OF_THE_MACHINE}
-        model = TopicModel.classes[stored.class_name](**parameters)
-        arrays, scalars = stored.arrays, stored.scalars
-        names, normalised = model._stored(), model._conditions_on_length
-        model._set_topic_word(arrays["components_"], stored.vocabulary, None, normalised=normalised)
-        for name in names:
-            setattr(model, name, arrays[name])
-        model.n_iter_ = checks.whole_number("n_iter_", scalars["n_iter_"], 0)
-        model.seed_ = checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
-        if "topic_counts_" in arrays:
-            model.topic_counts_ = _token_counts(arrays["topic_counts_"], len(model.components_))
-        if "topic_word_prior_" in scalars:
-            prior = checks.not_negative_number("topic_word_prior_", scalars["topic_word_prior_"])
-            model.topic_word_prior_ = prior
-        if "bound_" in scalars:
-            model.__dict__["bound_"] = float(scalars["bound_"])
-            model.__dict__["_bound_is_of"] = str(scalars["_bound_is_of"])
-        if model._has_likelihood():
-            model._core_model()
-    except _DAMAGED as error:
-        raise FileFormatError(f"{path} does not hold a whole model: {error!r}") from error
+    with reading(place):
+        stored = StoredModel.read(place)
+        try:
+            return _made(stored)
+        except _DAMAGED as error:
+            raise FileFormatError(f"{path} does not hold a whole model: {error!r}") from error
+
+
+def _made(stored: StoredModel) -> TopicModel:
+    """The model of the content of a file."""
+    # A file says nothing of the machine that reads it, least of all where it shall write.
+    parameters = {k: v for k, v in stored.parameters.items() if k not in OF_THE_MACHINE}
+    model = TopicModel.classes[stored.class_name](**parameters)
+    arrays, scalars = stored.arrays, stored.scalars
+    names, normalised = model._stored(), model._conditions_on_length
+    model._set_topic_word(arrays["components_"], stored.vocabulary, None, normalised=normalised)
+    for name in names:
+        setattr(model, name, arrays[name])
+    model.n_iter_ = checks.whole_number("n_iter_", scalars["n_iter_"], 0)
+    model.seed_ = checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
+    if "topic_counts_" in arrays:
+        model.topic_counts_ = _token_counts(arrays["topic_counts_"], len(model.components_))
+    if "topic_word_prior_" in scalars:
+        prior = checks.not_negative_number("topic_word_prior_", scalars["topic_word_prior_"])
+        model.topic_word_prior_ = prior
+    if "bound_" in scalars:
+        model.__dict__["bound_"] = float(scalars["bound_"])
+        model.__dict__["_bound_is_of"] = str(scalars["_bound_is_of"])
+    # The core has a copy of its own, and ends the process where there is no memory for it.
+    np.empty_like(model.components_)
+    if model._has_likelihood():
+        model._core_model()
     return model
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from polyabayes.exceptions import MissingDependencyError
+from polyabayes.exceptions import InvalidTypeError, MissingDependencyError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +25,8 @@ def new_figure(width: float, height: float, n_rows: int = 1, **options: Any) -> 
 def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
     """Use the axes given, or make a figure of this size in inches."""
     if ax is not None:
+        if not hasattr(ax, "get_figure"):
+            raise InvalidTypeError(f"ax must be Axes of Matplotlib or None, got {ax!r:.100}")
         return ax
     made: Axes = new_figure(width, height)[1]
     return made

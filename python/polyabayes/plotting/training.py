@@ -12,7 +12,7 @@ from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.models.traces import BoundTrace, TrainingTrace
 from polyabayes.plotting.axes import axes_or_new, new_figure
-from polyabayes.topics.fitted import TopicModel, expected_tokens, fitted_model
+from polyabayes.topics.fitted import TopicModel, aligned, expected_tokens, fitted_model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -169,18 +169,18 @@ def _stack(ax: Axes | None, n_axes: int) -> list[Axes]:
     return list(new_figure(7.0, 1.0 + 2.6 * n_axes, n_axes, sharex=True)[1])
 
 
-def plot_topic_weights(model: Any, ax: Axes | None = None, *, documents: Any = None) -> Axes:
+def plot_topic_weights(model: Any, documents: Any = None, *, ax: Axes | None = None) -> Axes:
     """Draw the share of the tokens that each topic has, largest first.
 
     Parameters
     ----------
     model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
         Trained by ``fit``, unless documents are given.
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
     documents : Corpus, sparse matrix, integer array or DataFrame, optional
         Documents whose expected tokens are counted, in place of the training's last state; words
         that the model does not know are left out.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure.
 
     Returns
     -------
@@ -205,12 +205,15 @@ def plot_topic_weights(model: Any, ax: Axes | None = None, *, documents: Any = N
     True
     """
     fitted = fitted_model(model)
-    if documents is None and not hasattr(fitted, "topic_counts_"):
+    if documents is not None:
+        tokens = expected_tokens(fitted, aligned(fitted, documents)).sum(axis=0)
+    elif hasattr(fitted, "topic_counts_"):
+        tokens = fitted.topic_counts_
+    else:
         raise InvalidArgumentError(
             "the model was not trained by fit here, so the tokens of its topics are not known: "
             "give documents to count them in"
         )
-    tokens = fitted.topic_counts_ if documents is None else expected_tokens(fitted, documents)
     order = np.argsort(-tokens, kind="stable")
     counts = tokens[order]
     ax = axes_or_new(ax, 7.0, 3.6)

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.topics.cooccurrence import Occurrences, in_documents, in_windows
 from polyabayes.topics.fitted import aligned, fitted_model, names, top_words
@@ -37,8 +39,8 @@ def coherence(
 
     Parameters
     ----------
-    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
-        Fitted.
+    model : LatentDirichletAllocation, PoissonFactorAnalysis, foreign model or lists of words
+        Fitted; or the words of every topic, the most probable first, from wherever they come.
     documents : Corpus, sparse matrix, integer array or DataFrame, optional
         Reference documents; two words occur together when one document holds both.
     measure : {"npmi", "uci", "umass", "c_v"}, default="npmi"
@@ -50,14 +52,14 @@ def coherence(
         Reference documents as ordered tokens: words occur together in windows that slide over
         them. Read once. Give either `documents` or `texts`; UMass is defined on documents only.
     n_words : int, default=10
-        Top words of a topic.
+        Top words of a topic, at least 2; at most the size of the vocabulary, or all that are given.
     window : int, optional
         Tokens of a window; by default 10, and 110 for ``"c_v"``.
 
     Returns
     -------
     ndarray of shape (n_components,)
-        NaN for a topic of which a top word never occurs in the reference.
+        NaN for a topic of which a top word never occurs in the reference, or of a single word.
 
     Raises
     ------
@@ -84,8 +86,10 @@ def coherence(
     >>> documents = [[1, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]]
     >>> pb.topics.coherence(lda, documents, n_words=2).round(3).tolist()
     [1.0, 0.5]
+    >>> corpus = pb.Corpus(documents, vocabulary=["urn", "ball", "gene", "cell"])
+    >>> pb.topics.coherence([["urn", "ball"], ["cell", "gene"]], corpus).round(3).tolist()
+    [1.0, 0.5]
     """
-    fitted = fitted_model(model)
     checks.choice("measure", measure, _MEASURES)
     if (documents is None) == (texts is None):
         raise InvalidArgumentError("give either documents (counts) or texts (ordered tokens)")
@@ -94,22 +98,47 @@ def coherence(
     if texts is not None and measure == "umass":
         raise InvalidArgumentError("umass is defined on documents: give documents, not texts")
     size = checks.whole_number("window", _WINDOWS.get(measure, 1) if window is None else window)
-    top = top_words(fitted, checks.whole_number("n_words", n_words, 2))
-    relevant, inverse = np.unique(top.columns, return_inverse=True)
-    places = inverse.reshape(top.columns.shape)
-    if texts is None:
-        found = in_documents(aligned(fitted, documents), relevant)
+    checks.whole_number("n_words", n_words, 2)
+    if _are_words(model):
+        topics = [_checked_topic(number, topic)[:n_words] for number, topic in enumerate(model)]
+        if texts is None:
+            corpus = as_corpus(documents, "documents")
+            if corpus.vocabulary is None:
+                raise InvalidArgumentError(
+                    "documents have no words to look the topics up by: give a Corpus with a "
+                    "vocabulary, or texts"
+                )
     else:
-        found = in_windows(texts, names(fitted)[relevant].tolist(), size)
-    return _by_topic(found, places, measure)
+        fitted = fitted_model(model)
+        topics = top_words(fitted, n_words).words.tolist()
+        if texts is None:
+            corpus = aligned(fitted, documents)
+            corpus = Corpus(corpus.counts, names(fitted).tolist())
+    words = sorted({word for topic in topics for word in topic})
+    found = in_documents(corpus, words) if texts is None else in_windows(texts, words, size)
+    place = {word: row for row, word in enumerate(words)}
+    return _by_topic(found, [[place[word] for word in topic] for topic in topics], measure)
 
 
-def _by_topic(found: Occurrences, places: NDArray[np.intp], measure: str) -> NDArray[np.float64]:
+def _are_words(model: Any) -> bool:
+    """Whether lists of words are given, not a model."""
+    is_list = isinstance(model, (list, tuple)) and len(model) > 0
+    return is_list and all(isinstance(topic, (list, tuple)) for topic in model)
+
+
+def _checked_topic(number: int, topic: Sequence[Any]) -> list[str]:
+    words: list[str] = checked_labels(topic, f"topic {number}").tolist()
+    if len(words) < 2 or len(set(words)) < len(words):
+        raise InvalidArgumentError(f"topic {number} must have two words or more, each once")
+    return words
+
+
+def _by_topic(found: Occurrences, places: list[list[int]], measure: str) -> NDArray[np.float64]:
     joint = found.joint / max(found.total, 1)
     single = np.diag(joint)
     values = np.full(len(places), np.nan)
     for topic, own in enumerate(places):
-        if single[own].all():
+        if len(own) > 1 and single[own].all():
             pairs = joint[np.ix_(own, own)]
             values[topic] = _MEASURE_OF[measure](pairs, single[own])
     return values

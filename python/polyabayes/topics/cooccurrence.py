@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +31,16 @@ class Occurrences(NamedTuple):
     total: int
 
 
-def in_documents(corpus: Corpus, columns: NDArray[np.intp]) -> Occurrences:
-    """Co-occurrence of the words of `columns` in whole documents."""
+def in_documents(corpus: Corpus, words: Sequence[str]) -> Occurrences:
+    """Co-occurrence of words in whole documents; unknown ones are in none."""
+    vocabulary: Any = corpus.vocabulary
+    column_of = {word: column for column, word in enumerate(vocabulary)}
+    known = [row for row, word in enumerate(words) if word in column_of]
+    columns = [column_of[words[row]] for row in known]
     held = sparse.csr_matrix(corpus.counts[:, columns], dtype=np.float64)
     held.data[:] = 1.0
-    joint: NDArray[np.float64] = sparse.csr_matrix(held.T @ held).toarray()
+    joint = np.zeros((len(words), len(words)))
+    joint[np.ix_(known, known)] = sparse.csr_matrix(held.T @ held).toarray()
     return Occurrences(joint, corpus.n_documents)
 
 

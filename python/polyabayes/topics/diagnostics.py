@@ -16,11 +16,11 @@ from polyabayes.topics.coherence import coherence
 from polyabayes.topics.fitted import (
     TopicModel,
     aligned,
+    expected_tokens,
     fitted_model,
     named_by,
     names,
     probabilities,
-    shares,
     top_words,
 )
 
@@ -37,7 +37,7 @@ class TopicDiagnostics(Result):
     Attributes
     ----------
     tokens : ndarray
-        Expected tokens of the topic in the documents.
+        Posterior mean number of tokens of the topic in the documents.
     document_entropy : ndarray
         Entropy of the topic's tokens over documents, in nats: low where few documents hold it.
     word_length : ndarray
@@ -99,7 +99,7 @@ class TopDocuments(Result):
     rows : ndarray of int, shape (n_components, n_documents)
         The documents of every topic, largest share first.
     shares : ndarray of shape (n_components, n_documents)
-        Expected share of the document's tokens.
+        Posterior mean share of the document's tokens; 0 for a document without tokens.
     ids : ndarray of object, shape (n_components, n_documents), or None
         Names of these documents, where the corpus has names.
 
@@ -143,7 +143,8 @@ def diagnostics(model: Any, documents: Any, n_words: int = 10) -> TopicDiagnosti
     documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
         By custom those of the training; words that the model does not know are left out.
     n_words : int, default=10
-        Top words of a topic, for coherence, exclusivity and the mean length of words.
+        Top words of a topic, for coherence, exclusivity and the mean length of words; at most the
+        size of the vocabulary.
 
     Returns
     -------
@@ -176,8 +177,8 @@ def diagnostics(model: Any, documents: Any, n_words: int = 10) -> TopicDiagnosti
     if not lengths.any():
         raise InvalidArgumentError("documents hold no tokens of the model's words")
     topics, top = probabilities(fitted), top_words(fitted, n_words)
-    of_document = shares(fitted, corpus)
-    tokens = of_document * lengths[:, None]
+    tokens = expected_tokens(fitted, corpus)
+    of_document = tokens / np.maximum(lengths, 1)[:, None]
     totals = tokens.sum(axis=0)
     over_documents = tokens / np.maximum(totals, np.finfo(float).tiny)
     frequency = np.asarray(corpus.counts.sum(axis=0)).ravel() / lengths.sum()
@@ -245,8 +246,7 @@ def diversity(model: Any, n_words: int = 25) -> float:
     0.75
     """
     fitted = fitted_model(model)
-    wanted = checks.whole_number("n_words", n_words)
-    top = top_words(fitted, min(wanted, fitted.n_features_in_))
+    top = top_words(fitted, n_words)
     return float(len(np.unique(top.columns)) / top.columns.size)
 
 
@@ -260,7 +260,7 @@ def top_documents(model: Any, documents: Any, n_documents: int = 5) -> TopDocume
     documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
         The documents; words that the model does not know are left out.
     n_documents : int, default=5
-        Documents of a topic.
+        Documents of a topic; at most all.
 
     Returns
     -------
@@ -270,7 +270,7 @@ def top_documents(model: Any, documents: Any, n_documents: int = 5) -> TopDocume
     Raises
     ------
     InvalidArgumentError, InvalidTypeError, NotFittedError
-        If `n_documents` is more than there are, or `model` no fitted topic model.
+        If `n_documents` is no positive number, or `model` no fitted topic model.
 
     Examples
     --------
@@ -283,8 +283,9 @@ def top_documents(model: Any, documents: Any, n_documents: int = 5) -> TopDocume
     """
     fitted = fitted_model(model)
     corpus = aligned(fitted, documents)
-    wanted = checks.whole_number("n_documents", n_documents, 1, corpus.n_documents)
-    found = shares(fitted, corpus)
+    wanted = checks.whole_number("n_documents", n_documents)
+    lengths = np.asarray(corpus.counts.sum(axis=1)).reshape(-1, 1)
+    found = expected_tokens(fitted, corpus) / np.maximum(lengths, 1)
     rows = np.argsort(-found, axis=0, kind="stable")[:wanted].T
     ids = None if corpus.ids is None else corpus.ids[rows]
     return TopDocuments(rows, np.take_along_axis(found.T, rows, axis=1), ids)

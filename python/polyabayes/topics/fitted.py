@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes.data.corpus import Corpus
-from polyabayes.interop.shared import TopicModel, fitted_model
+from polyabayes.interop.shared import TopicModel, expected_tokens, fitted_model
 
 __all__ = [
     "TopWords",
@@ -21,7 +21,6 @@ __all__ = [
     "named_by",
     "names",
     "probabilities",
-    "shares",
     "top_words",
 ]
 
@@ -56,8 +55,8 @@ def names(model: TopicModel) -> NDArray[np.object_]:
 
 
 def top_words(model: TopicModel, n_words: int) -> TopWords:
-    """The most probable words of every topic, ties in the order of the columns."""
-    wanted = checks.whole_number("n_words", n_words, 1, model.n_features_in_)
+    """The most probable words of every topic, all at most, ties in the order of the columns."""
+    wanted = checks.whole_number("n_words", n_words)
     columns = np.argsort(-model.components_, axis=1, kind="stable")[:, :wanted]
     return TopWords(columns, names(model)[columns])
 
@@ -74,19 +73,3 @@ def named_by(model: TopicModel, corpus: Corpus) -> TopicModel:
 def aligned(model: TopicModel, documents: Any, name: str = "documents") -> Corpus:
     """Documents over the words of the model; unknown words are left out."""
     return model._aligned(documents, name, "drop")[0]
-
-
-def shares(model: TopicModel, documents: Any) -> NDArray[np.float64]:
-    """Expected shares of the topics in the tokens of documents, rows summing to 1."""
-    # A frame, where the model was told so by set_output.
-    weights = np.asarray(model.transform(documents)) * model.components_.sum(axis=1)
-    found: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
-    return found
-
-
-def expected_tokens(model: TopicModel, documents: Any) -> NDArray[np.float64]:
-    """Expected number of tokens of each topic in documents."""
-    corpus = aligned(model, documents)
-    lengths = np.asarray(corpus.counts.sum(axis=1), dtype=np.float64).ravel()
-    tokens: NDArray[np.float64] = lengths @ shares(model, corpus)
-    return tokens

@@ -99,12 +99,12 @@ def report(
     """
     place = checked_path(path)
     fitted = fitted_model(model)
-    wanted = min(checks.whole_number("n_words", n_words), fitted.n_features_in_)
+    checks.whole_number("n_words", n_words)
     corpus, n_unseen = fitted._aligned(documents, "documents", "drop")
     if not corpus.n_tokens:
         raise InvalidArgumentError("documents hold no tokens of the model's words")
     fitted = named_by(fitted, corpus)
-    shown = min(checks.whole_number("n_documents", n_documents), corpus.n_documents)
+    checks.whole_number("n_documents", n_documents)
     scores = None
     if fitted._has_likelihood():
         with warnings.catch_warnings():
@@ -119,11 +119,11 @@ def report(
         "corpus": _about_corpus(corpus, n_unseen),
         "score": None if scores is None else _about_scores(scores),
         "lambdas": _LAMBDAS.round(2).tolist(),
-        "topics": _topics(fitted, corpus, wanted, shown, scores),
+        "topics": _topics(fitted, corpus, n_words, n_documents, scores),
     }
     page = resources.files("polyabayes.topics").joinpath("report.html").read_text("utf-8")
     data = json.dumps(content, ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
-    text = Template(page).substitute(title=html.escape(title), data=data, n_shown=wanted)
+    text = Template(page).substitute(title=html.escape(title), data=data, n_shown=n_words)
     with replacing(place) as stream:
         stream.write(text.encode())
     return place

@@ -12,7 +12,7 @@ from scipy import sparse
 
 import polyabayes as pb
 from polyabayes import _core
-from polyabayes.exceptions import InternalError, InvalidCountsError, InvalidTypeError
+from polyabayes.exceptions import InvalidCountsError, InvalidTypeError
 
 DENSE = np.array([[1, 0, 2], [0, 3, 0]])
 LDA = pb.LatentDirichletAllocation.from_parameters(
@@ -184,15 +184,3 @@ def test_the_core_checks_for_itself(indptr: Any, indices: Any, data: Any) -> Non
     parts = [np.array(part, dtype=np.int64) for part in (indptr, indices, data)]
     with pytest.raises(InvalidCountsError):
         _core.Documents(3, *parts)
-
-
-@pytest.mark.parametrize("in_pool", [False, True])
-def test_a_panic_is_an_error_that_says_how_to_report_it(
-    in_pool: bool, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(InternalError, match=r"index 3 is out.*report this line") as caught:
-        _core.panic("index 3 is out", in_pool)
-    assert isinstance(caught.value, RuntimeError)
-    assert "convert.rs" in str(caught.value)
-    captured = capfd.readouterr()
-    assert (captured.out, captured.err) == ("", "")

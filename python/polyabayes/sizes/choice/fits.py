@@ -18,7 +18,7 @@ from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitting import LONG_START
 from polyabayes.sizes.choice import criteria
 from polyabayes.topics.coherence import coherence
-from polyabayes.topics.fitted import probabilities, shares
+from polyabayes.topics.fitted import probabilities
 
 # Words by which topics of different fits are matched, the most frequent ones.
 MATCHED_WORDS = 1_000
@@ -150,6 +150,7 @@ def _figures(fitted: Any, train: Corpus, looks: list[float]) -> NDArray[np.float
     top = np.argsort(-topics, axis=1, kind="stable")[:, :n_words]
     exclusive = np.take_along_axis(topics / topics.sum(axis=0).clip(1e-300), top, axis=1)
     lengths = np.asarray(train.counts.sum(axis=1), dtype=np.float64).ravel()
+    weights = np.asarray(fitted.transform(train)) * fitted.components_.sum(axis=1)
     coherent = coherence(fitted, train, n_words=n_words) if n_words > 1 else np.full(1, np.nan)
     return np.array(
         [
@@ -157,7 +158,7 @@ def _figures(fitted: Any, train: Corpus, looks: list[float]) -> NDArray[np.float
             exclusive.mean(),
             criteria.griffiths_2004(np.array(looks)),
             criteria.cao_juan_2009(topics),
-            criteria.arun_2010(topics, shares(fitted, train), lengths),
+            criteria.arun_2010(topics, weights / weights.sum(axis=1, keepdims=True), lengths),
             criteria.deveaud_2014(topics),
         ]
     )
