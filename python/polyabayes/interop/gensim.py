@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -160,10 +161,14 @@ def _pseudo_counts(model: Any) -> Any:
 
 
 def _counted(n_words: int, documents: Any, name: str) -> Any:
-    """Lists of (id, count) as counts, anything else as it is."""
-    if hasattr(documents, "shape") or isinstance(documents, Corpus):
+    """Lists of (id, count) as counts, anything else as it is; a stream is read once."""
+    if hasattr(documents, "shape") or isinstance(documents, (str, Corpus)):
         return documents
-    first = next((entry for document in documents for entry in document), None)
+    if not isinstance(documents, Iterable):
+        return documents
+    documents = list(documents)
+    are_lists = bool(documents) and all(isinstance(one, (list, tuple)) for one in documents)
+    first = next((entry for document in documents for entry in document), ()) if are_lists else None
     if not isinstance(first, tuple):
         return documents
     counts = Corpus.from_gensim(documents).counts

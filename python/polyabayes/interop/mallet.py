@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -28,6 +29,8 @@ _MOST_TOPICS = 2**16 - 1
 _TABLES = 4
 
 Table = dict[str, dict[int, float]]
+# Type index and word of a token, by the source of its document.
+Readings = dict[str, tuple[str, str]]
 
 
 class _State(NamedTuple):
@@ -224,32 +227,56 @@ def _read_head(path: Path, stream: TextIO) -> tuple[NDArray[np.float64], float]:
 
 def _count_tokens(path: Path, stream: TextIO, counts: Table, n_topics: int) -> None:
     """Count the topics of every word; a token is ``doc source pos typeindex type topic``."""
-    document, position = "", -1
-    for number, line in enumerate(stream, 4):
-        fields = line.rstrip("\r\n").split(" ")
-        following = position + 1 if fields[0] == document else 0
-        word = _word_of(fields, following)
-        if word is None or not line.endswith("\n") or not _is_topic(fields[-1], n_topics):
+    types: dict[str, str] = {}
+    for _, lines in groupby(enumerate(stream, 4), lambda line: line[1].partition(" ")[0]):
+        readings: list[Readings] = []
+        topics = []
+        for position, (number, line) in enumerate(lines):
+            fields = line.rstrip("\r\n").split(" ")
+            found = _readings(fields, str(position))
+            if not found or not line.endswith("\n") or not _is_topic(fields[-1], n_topics):
+                raise FileFormatError(
+                    f"{path}, line {number:,}: {line.rstrip()!r} is no token of a state ('doc "
+                    "source pos typeindex type topic'): the file is cut or damaged; write it again"
+                )
+            readings.append(found)
+            topics.append(int(fields[-1]))
+        words = _words_of(readings, types)
+        if words is None:
             raise FileFormatError(
-                f"{path}, line {number:,}: {line.rstrip()!r} is no token of a state ('doc source "
-                "pos typeindex type topic'): the file is cut or damaged; write it again"
+                f"{path}, line {number:,}: the tokens of this document have no common source, or "
+                "their words not the type indices that they have elsewhere: the file is damaged"
             )
-        document, position = fields[0], following
-        topics = counts.setdefault(word, {})
-        topic = int(fields[-1])
-        topics[topic] = topics.get(topic, 0.0) + 1.0
+        for word, topic in zip(words, topics, strict=True):
+            row = counts.setdefault(word, {})
+            row[topic] = row.get(topic, 0.0) + 1.0
 
 
 def _is_topic(text: str, n_topics: int) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 6 and int(text) < n_topics
 
 
-def _word_of(fields: list[str], position: int) -> str | None:
-    """The word of a token, whose source and word may hold spaces: position and type part them."""
-    wanted = str(position)
-    for place in range(2, len(fields) - 3):
-        if fields[place] == wanted and fields[place + 1].isdigit():
-            return " ".join(fields[place + 2 : -1])
+def _readings(fields: list[str], position: str) -> Readings:
+    """Type index and word by source: both texts may hold spaces, position and index part them."""
+    return {
+        " ".join(fields[1:place]): (fields[place + 1], " ".join(fields[place + 2 : -1]))
+        for place in range(2, len(fields) - 3)
+        if fields[place] == position and re.fullmatch(r"0|[1-9][0-9]*", fields[place + 1])
+    }
+
+
+def _words_of(readings: list[Readings], types: dict[str, str]) -> list[str] | None:
+    """Words of a document's tokens, read so that all have one source and each index one word.
+
+    Sources are paths more often than words hold numbers: the longest source comes first.
+    """
+    sources = set.intersection(*map(set, readings))
+    for source in sorted(sources, key=len, reverse=True):
+        tokens = [reading[source] for reading in readings]
+        told = dict(tokens)
+        if all(told[index] == word == types.get(index, word) for index, word in tokens):
+            types.update(told)
+            return [word for _, word in tokens]
     return None
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from polyabayes.exceptions import InvalidArgumentError, MissingDependencyError
-from polyabayes.interop.shared import expected_tokens, fitted_model
+from polyabayes.interop.shared import expected_tokens, fitted_model, principal_coordinates
 
 __all__ = ["pyldavis_arguments", "to_pyldavis"]
 
@@ -86,7 +88,8 @@ def to_pyldavis(model: Any, corpus: Any, **options: Any) -> Any:
     corpus : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
         The documents; by custom those of the training.
     **options
-        Passed on to ``pyLDAvis.prepare``, as ``sort_topics=False``.
+        Passed on to ``pyLDAvis.prepare``, as ``sort_topics=False``; `mds` is by default its
+        ``js_PCoA`` with real coordinates, for one topic, too.
 
     Returns
     -------
@@ -120,4 +123,18 @@ def to_pyldavis(model: Any, corpus: Any, **options: Any) -> Any:
         import pyLDAvis
     except ImportError as error:
         raise MissingDependencyError("to_pyldavis needs pyLDAvis: pip install pyLDAvis") from error
-    return pyLDAvis.prepare(**arguments, **options)
+    # Its own default takes eigenvalues of a symmetric matrix as those of any: some are complex.
+    return pyLDAvis.prepare(**arguments, **{"mds": _by_jensen_shannon, **options})
+
+
+def _by_jensen_shannon(topics: Any) -> NDArray[np.float64]:
+    """Places of topics as ``js_PCoA`` of pyLDAvis has them, for any number of topics."""
+    rows = np.asarray(topics, dtype=np.float64)
+    entropies = -xlogy(rows, rows).sum(axis=1)
+    squares = np.zeros((len(rows), len(rows)))
+    for topic, row in enumerate(rows):
+        middle = (row + rows) / 2
+        divergences = -xlogy(middle, middle).sum(axis=1) - (entropies[topic] + entropies) / 2
+        squares[topic] = np.maximum(divergences, 0.0) ** 2
+    np.fill_diagonal(squares, 0.0)
+    return principal_coordinates((squares + squares.T) / 2)

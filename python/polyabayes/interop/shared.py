@@ -48,6 +48,21 @@ def expected_tokens(model: TopicModel, corpus: Corpus) -> Matrix:
     return np.asarray(tokens)
 
 
+def principal_coordinates(squares: Matrix) -> Matrix:
+    """Points in the plane whose squared distances are near `squares`, (n_points, 2).
+
+    Classical scaling: the two largest eigenvalues of the doubly centred matrix.
+    """
+    centre = np.eye(len(squares)) - 1 / len(squares)
+    values, vectors = np.linalg.eigh(-0.5 * centre @ squares @ centre)
+    plane = np.zeros((len(squares), 2))
+    for axis, (value, vector) in enumerate(zip(values[::-1][:2], vectors.T[::-1][:2], strict=True)):
+        # The sign of an eigenvector is that of its largest entry, on every machine.
+        plane[:, axis] = vector * np.sign(vector[np.argmax(np.abs(vector))])
+        plane[:, axis] *= np.sqrt(max(value, 0.0))
+    return plane
+
+
 def attribute(model: object, name: str, package: str) -> Any:
     """The attribute `name` of a foreign model, or an error that names the package and its version.
 

@@ -19,6 +19,7 @@ from polyabayes._support.files import checked_path, replacing
 from polyabayes._support.random import RandomState
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, PolyabayesWarning
+from polyabayes.interop.shared import principal_coordinates
 from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.topics.diagnostics import diagnostics, top_documents
@@ -231,13 +232,5 @@ def _words(model: TopicModel, corpus: Corpus, n_words: int) -> list[list[list[An
 
 
 def _map(topics: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Places of the topics in the plane by their Hellinger distances (classical scaling)."""
-    squares = 1 - np.minimum(np.sqrt(topics) @ np.sqrt(topics).T, 1)
-    centre = np.eye(len(topics)) - 1 / len(topics)
-    values, vectors = np.linalg.eigh(-0.5 * centre @ squares @ centre)
-    plane = np.zeros((len(topics), 2))
-    for axis, (value, vector) in enumerate(zip(values[::-1][:2], vectors.T[::-1][:2], strict=True)):
-        # The sign of an eigenvector is that of its largest entry, on every machine.
-        plane[:, axis] = vector * np.sign(vector[np.argmax(np.abs(vector))])
-        plane[:, axis] *= np.sqrt(max(value, 0.0))
-    return plane
+    """Places of the topics in the plane by their Hellinger distances."""
+    return principal_coordinates(1 - np.minimum(np.sqrt(topics) @ np.sqrt(topics).T, 1))

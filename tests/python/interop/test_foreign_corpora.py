@@ -77,6 +77,21 @@ def test_a_gensim_model_scores_its_own_bags():
     of_bags = pb.log_likelihood(lda, bags[:3])
     of_words = pb.log_likelihood(lda, pb.Corpus.from_documents(texts[:3]))
     np.testing.assert_allclose(of_bags.values, of_words.values, rtol=1e-12)
+    # Streams, which every door reads once, and empty documents.
+    streamed = pb.log_likelihood(lda, map(dictionary.doc2bow, texts[:3]))
+    np.testing.assert_array_equal(streamed.values, of_bags.values)
+    ours = pb.interop.from_gensim(lda, random_state=0)
+    for door in (
+        lambda documents: pb.compare({"it": ours}, documents).results["it"].values,
+        lambda documents: pb.topics.diagnostics(ours, documents).tokens,
+        lambda documents: pb.topics.coherence(ours, documents),
+        lambda documents: pb.topics.top_documents(ours, documents).shares,
+        lambda documents: pb.interop.pyldavis_arguments(ours, documents)["vocab"],
+        *(ours.transform, ours.score, ours.score_samples),
+    ):
+        np.testing.assert_array_equal(door(bag for bag in bags), door(bags))
+    assert pb.log_likelihood(lda, [[]]).values.tolist() == [0.0]
+    assert pb.log_likelihood(lda, [[], bags[0]]).values[1] == of_bags.values[0]
     with pytest.raises(errors.InvalidArgumentError, match="holds the id 9"):
         pb.log_likelihood(lda, [[(9, 1)]])
 

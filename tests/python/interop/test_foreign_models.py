@@ -268,6 +268,21 @@ def test_mallet_state_alone(tmp_path):
     assert ours.doc_topic_prior_.tolist() == [0.5, 0.25]
 
 
+@pytest.mark.parametrize(
+    ("tokens", "words"),
+    [
+        (["0 /t/Vol 1 02 a.txt 0 0 urn 0", "0 /t/Vol 1 02 a.txt 1 1 ball 0"], ["urn", "ball"]),
+        (["0 /t/Vol 1 2 a.txt 0 0 urn 0", "0 /t/Vol 1 2 a.txt 1 1 ball 0"], ["urn", "ball"]),
+        # One token: the type index of the word elsewhere decides.
+        (["0 NA 0 1 ball 0", "1 Vol 0 2 a 0 1 ball 0"], ["ball"]),
+        (["0 NA 0 2 a 0 1 ball 0", "0 NA 1 1 urn 1"], ["a 0 1 ball", "urn"]),
+    ],
+)
+def test_sources_of_mallet_may_be_paths_with_spaces_and_numbers(tmp_path, tokens, words):
+    text = STATE[: STATE.index("0 my file")] + "".join(f"{token}\n" for token in tokens)
+    assert pb.interop.from_mallet(mallet(tmp_path, text)).vocabulary_.tolist() == words
+
+
 def test_mallet_tables_agree(tmp_path):
     state = mallet(tmp_path)
     counts = mallet(tmp_path, "0 urn 0:1 1:1\n1 ice cream 0:1\n2 ball 1:1\n3 never\n", "counts")
@@ -290,6 +305,8 @@ def test_mallet_tables_agree(tmp_path):
         (STATE.replace("#beta : 0.1\n", ""), "first lines"),
         (STATE.replace("0.25", "x"), "no number"),
         (STATE[:67], "no tokens"),
+        (STATE + "2 NA 0 0 ball 1\n", "type indices that they have elsewhere"),
+        (STATE + "2 NA 0 0 urn 1\n2 NB 1 0 urn 1\n", "no common source"),
     ],
 )
 def test_damaged_states_of_mallet_are_refused(tmp_path, text, message):

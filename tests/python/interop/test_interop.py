@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import numpy as np
@@ -69,6 +70,23 @@ def test_pyldavis_prepares_them():
     html = pyldavis.prepared_data_to_html(prepared)
     assert "colour" in html
     assert "never" not in html
+
+
+@pytest.mark.parametrize("n_topics", [1, 2, 40])
+def test_pyldavis_prepares_any_number_of_topics(n_topics):
+    pyldavis = pytest.importorskip("pyLDAvis", reason="pyLDAvis is not installed")
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(50, 0.3), n_topics)
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.2, topic_word=topics, random_state=0
+    )
+    prepared = to_pyldavis(model, rng.poisson(2, (30, 50)), sort_topics=False, n_jobs=1)
+    places = prepared.topic_coordinates[["x", "y"]].to_numpy()
+    assert places.dtype == np.float64
+    assert json.dumps(prepared.to_dict(), cls=pyldavis.utils.NumPyEncoder)
+    if n_topics > 1:
+        theirs = np.abs(pyldavis._prepare.js_PCoA(topics))
+        np.testing.assert_allclose(np.abs(places), theirs, atol=1e-7)
 
 
 def test_a_missing_pyldavis_is_named(monkeypatch):
