@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+from polyabayes._support.machine import memory_of_machine
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    argument,
+)
 
 Vector = NDArray[np.float64]
 
@@ -20,35 +26,35 @@ def whole_number(name: str, value: Any, least: int = 1, most: int | None = None)
     """`value` as an int of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise _wrong_type(name, value, f"must be an int, got {value!r}")
-    number = int(value)
-    if number < least or (most is not None and number > most):
+    found = int(value)
+    if found < least or (most is not None and found > most):
         limit = f"at least {least}" if most is None else f"between {least} and {most}"
         raise _wrong(name, value, f"must be {limit}, got {value}", (least, most))
-    return number
+    return found
 
 
 def positive_number(name: str, value: Any) -> float:
     """`value` as a positive, finite float."""
-    number = _number(name, value)
-    if not (number > 0 and np.isfinite(number)):
+    found = number(name, value)
+    if not (found > 0 and np.isfinite(found)):
         raise _wrong(name, value, f"must be positive and finite, got {value!r}")
-    return number
+    return found
 
 
 def not_negative_number(name: str, value: Any) -> float:
     """`value` as a finite float of at least 0."""
-    number = _number(name, value)
-    if not (number >= 0 and np.isfinite(number)):
+    found = number(name, value)
+    if not (found >= 0 and np.isfinite(found)):
         raise _wrong(name, value, f"must be finite and not negative, got {value!r}")
-    return number
+    return found
 
 
 def share(name: str, value: Any) -> float:
     """`value` as a float strictly between 0 and 1."""
-    number = positive_number(name, value)
-    if not number < 1:
+    found = positive_number(name, value)
+    if not found < 1:
         raise _wrong(name, value, f"must be strictly between 0 and 1, got {value!r}", (0, 1))
-    return number
+    return found
 
 
 def choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
@@ -59,9 +65,35 @@ def choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     return value
 
 
+def text(name: str, value: Any) -> str:
+    """`value` as a str."""
+    if not isinstance(value, str):
+        raise _wrong_type(name, value, f"must be a str, got {value!r:.100}")
+    return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """`value` as True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise _wrong_type(name, value, f"must be True or False, got {value!r:.100}")
+    return bool(value)
+
+
+def fits(name: str, value: int, n_bytes: float) -> None:
+    """Refuse `value` things of `n_bytes` each that the machine has no memory for."""
+    needed, there_are = value * n_bytes, memory_of_machine()
+    if needed > there_are:
+        rule = (
+            f"is {value:,}: that takes at least {needed / 2**30:,.1f} GiB of the "
+            f"{there_are / 2**30:,.1f} that the machine has; ask for fewer"
+        )
+        message, limit = f"{argument(name)} {rule}", int(there_are // n_bytes)
+        raise BudgetExceededError(message, argument=name, value=value, limit=limit)
+
+
 def vector(name: str, value: Any, size: int) -> Vector:
     """One number for all, or one each, as an array of shape (size,)."""
-    array = _floats(name, value)
+    array = floats(name, value)
     if array.ndim > 1 or array.shape not in ((), (size,)):
         rule = f"must be a number or have shape ({size},), got shape {array.shape}"
         raise _wrong(name, value, rule, (size,))
@@ -80,7 +112,7 @@ def positive_vector(name: str, value: Any, size: int) -> Vector:
 
 def matrix(name: str, value: Any) -> NDArray[np.float64]:
     """`value` as a contiguous float array of two dimensions."""
-    array = _floats(name, value)
+    array = floats(name, value)
     if array.ndim != 2 or 0 in array.shape:
         rule = f"must have shape (n_components, n_words), got shape {array.shape}"
         raise _wrong(name, value, rule)
@@ -107,7 +139,8 @@ def _wrong_type(name: str, value: Any, rule: str) -> InvalidTypeError:
     return InvalidTypeError(f"{argument(name)} {rule}", argument=name, value=value)
 
 
-def _number(name: str, value: Any) -> float:
+def number(name: str, value: Any) -> float:
+    """`value` as a float."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise _wrong_type(name, value, f"must be a number, got {value!r}")
     try:
@@ -116,7 +149,8 @@ def _number(name: str, value: Any) -> float:
         return np.inf
 
 
-def _floats(name: str, value: Any) -> NDArray[np.float64]:
+def floats(name: str, value: Any) -> NDArray[np.float64]:
+    """`value` as an array of floats of any shape."""
     try:
         array = np.asarray(value)
         if array.dtype.kind in "iufO":
@@ -126,6 +160,11 @@ def _floats(name: str, value: Any) -> NDArray[np.float64]:
     except (TypeError, ValueError) as error:
         raise _wrong_type(name, value, f"must hold numbers, got {value!r}") from error
     raise _wrong_type(name, value, f"must hold numbers, got {value!r}")
+
+
+def is_single(value: Any) -> bool:
+    """Whether a value is one text, or an array without dimensions, which has ``__iter__``, too."""
+    return isinstance(value, (str, bytes)) or getattr(value, "ndim", 1) == 0
 
 
 def is_name(text: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from polyabayes._support import checks
 from polyabayes.exceptions import MissingDependencyError
 
 
@@ -13,7 +14,7 @@ def progress_bar(
     show: bool, total: int | None, unit: str
 ) -> Generator[Callable[[int], None] | None]:
     """Give a function that is called with the number of units done, or None where not asked for."""
-    if not show:
+    if not checks.flag("progress", show):
         yield None
         return
     try:

@@ -87,10 +87,10 @@ def checked_words(words: Any) -> Words:
 
 def checked_labels(labels: Any, name: str) -> Words:
     """Strings as an array of str objects, shape (n_labels,)."""
-    # An array without dimensions calls itself iterable, and is not.
-    is_one = isinstance(labels, (str, bytes)) or getattr(labels, "ndim", 1) == 0
     # Some sequences (tomotopy's words) have no __iter__, but items by number.
-    if is_one or not (isinstance(labels, Iterable) or hasattr(labels, "__getitem__")):
+    if checks.is_single(labels) or not (
+        isinstance(labels, Iterable) or hasattr(labels, "__getitem__")
+    ):
         raise InvalidTypeError(f"{name} must be a sequence of str, got {labels!r:.100}")
     entries = list(labels)
     for position, label in enumerate(entries):
@@ -127,7 +127,7 @@ def words_of(vocabulary: Any, n_words: int, origin: str) -> Words | None:
         return None
     if hasattr(vocabulary, "get_feature_names_out"):
         vocabulary = vocabulary.get_feature_names_out()
-    if isinstance(vocabulary, (str, bytes)) or not hasattr(vocabulary, "__getitem__"):
+    if checks.is_single(vocabulary) or not hasattr(vocabulary, "__getitem__"):
         raise InvalidTypeError(
             "vocabulary must be a sequence of words or a fitted vectoriser, got "
             f"{type(vocabulary).__name__}"

@@ -150,9 +150,11 @@ def anndata(data: Any, layer: str | None = None) -> Source:
     layer : str, optional
         Name of the layer; by default ``X``.
     """
-    if layer is not None and layer not in data.layers:
+    if layer is not None and (not isinstance(layer, str) or layer not in data.layers):
         known = ", ".join(repr(name) for name in data.layers) or "none"
-        raise InvalidArgumentError(f"the AnnData has no layer {layer!r}; its layers are {known}")
+        raise InvalidArgumentError(
+            f"the AnnData has no layer {layer!r:.100}; its layers are {known}"
+        )
     name = "X" if layer is None else f"layers[{layer!r}]"
     stored = data.X if layer is None else data.layers[layer]
     if stored is None:
@@ -182,18 +184,22 @@ def _blocks(stored: Any, n_rows: int) -> Iterator[tuple[int, Any]]:
 
 
 def _counts_of_cells(block: Any, name: str, data: Any, start: int) -> Any:
-    values: Any = getattr(block, "data", block) if sparse.issparse(block) else np.asarray(block)
-    if values.dtype.kind == "f" and np.isfinite(values).all() and (values % 1).any():
-        layers = ", ".join(repr(layer) for layer in data.layers)
+    entries: Any = sparse.coo_array(block)
+    is_fraction = np.isfinite(entries.data) & (entries.data % 1 != 0)
+    if is_fraction.any():
+        cell = int(np.argmax(is_fraction))
+        row, column = (int(axis[cell]) for axis in (entries.row, entries.col))
+        others = [repr(other) for other in data.layers if f"layers[{other!r}]" != name]
         where = (
-            f"one of its layers ({layers}) may hold them; name the layer by "
+            f"another of its layers ({', '.join(others)}) may hold them; name the layer by "
             "Corpus.from_anndata(adata, layer=...)"
-            if layers
-            else "it has no layers that could hold them; bring the raw counts, as adata.raw may"
+            if others
+            else "it has no other layers; bring the raw counts, which adata.raw may hold"
         )
         raise InvalidArgumentError(
-            f"{name} of the AnnData holds fractions, so it was normalised or log-transformed, and "
-            f"likelihoods are of counts: {where}"
+            f"{name} of the AnnData holds {entries.data[cell]:.6g} for cell "
+            f"{data.obs_names[start + row]!r}, variable {data.var_names[column]!r}, so it was "
+            f"normalised or log-transformed, and likelihoods are of counts: {where}"
         )
     return checked_counts(block, f"{name} (rows from {start:,})" if start else name)
 

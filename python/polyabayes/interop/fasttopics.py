@@ -92,7 +92,8 @@ def from_fasttopics(
             raise InvalidArgumentError(
                 f"L has {loadings.shape[1]} columns, F has {len(topics)}: one for each topic"
             )
-        doc_topic_prior = dirichlet_of(np.maximum(normalised(loadings * scale, "L"), minval))
+        weights = normalised(loadings * scale, "L", "document", "topic")
+        doc_topic_prior = dirichlet_of(np.maximum(weights, minval))
         warnings.warn(
             "fastTopics has no prior of the topic weights: a Dirichlet law was fitted to L, and "
             "likelihoods are under it",

@@ -149,7 +149,7 @@ def _priors(
     """The priors given by the caller, else those of the state file."""
     alpha, beta = (None, None) if head is None else (head.alpha, head.beta)
     if doc_topic_prior is not None:
-        alpha = doc_topic_prior
+        alpha = checks.floats("doc_topic_prior", doc_topic_prior)
     if topic_word_prior is not None:
         beta = checks.positive_number("topic_word_prior", topic_word_prior)
     return alpha, beta

@@ -104,7 +104,7 @@ def _given(name: str, given: float | None, stored: Any) -> float:
         raise InvalidArgumentError(
             f"this CistopicLDAModel does not hold the parameters of its training: give {name}"
         )
-    return checks.positive_number(name, float(value))
+    return checks.positive_number(name, value if given is not None else float(value))
 
 
 def _alpha(given: float | None, parameters: dict[str, Any], package: str, n_topics: int) -> float:

@@ -81,15 +81,15 @@ def attribute(model: object, name: str, package: str) -> Any:
         ) from error
 
 
-def normalised(weights: Any, origin: str) -> Matrix:
+def normalised(weights: Any, origin: str, row: str = "topic", column: str = "word") -> Matrix:
     """Rows of topics x words divided by their sums, in double precision.
 
     Parameters
     ----------
     weights : array-like of shape (n_components, n_words)
         Pseudo-counts or probabilities, in single precision perhaps.
-    origin : str
-        What error messages call them.
+    origin, row, column : str
+        What error messages call them, a row and a column.
 
     Raises
     ------
@@ -103,16 +103,20 @@ def normalised(weights: Any, origin: str) -> Matrix:
         )
     bad = np.argwhere(~(np.isfinite(rows) & (rows >= 0)))
     if len(bad):
-        topic, word = bad[0]
+        one, other = bad[0]
         raise InvalidArgumentError(
-            f"{origin} holds {rows[topic, word]} for topic {topic}, word {word}: weights must be "
+            f"{origin} holds {rows[one, other]} for {row} {one}, {column} {other}: weights must be "
             "finite and not negative"
         )
     sums = rows.sum(axis=1, keepdims=True)
     if not sums.all():
         raise InvalidArgumentError(
-            f"topic {int(np.argmin(sums))} of {origin} gives no weight to any word: the model is "
-            "not trained, or its topic-word prior is missing"
+            f"{row} {int(np.argmin(sums))} of {origin} gives no weight to any {column}: "
+            + (
+                "the model is not trained, or its topic-word prior is missing"
+                if row == "topic"
+                else "leave it out"
+            )
         )
     rows /= sums
     # A second division removes the rounding of the first: single precision is left by a thousandth.

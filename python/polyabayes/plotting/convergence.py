@@ -68,14 +68,14 @@ def plot_convergence(
     >>> plotting.plot_convergence(found).get_xscale()
     'log'
     """
-    named = {"": results} if isinstance(results, LogLikelihood) else dict(results)
+    named = results if isinstance(results, Mapping) else {"": results}
     quantile = float(stats.norm.ppf(0.5 + checks.share("level", level) / 2))
     traces = {name: _trace(name, result) for name, result in named.items()}
-    for result in named.values():
-        if document is not None and not 0 <= document < len(result.values):
-            raise InvalidArgumentError(
-                f"document must be between 0 and {len(result.values) - 1}, got {document}"
-            )
+    if not named:
+        raise InvalidArgumentError("results is empty; give at least one")
+    if document is not None:
+        fewest = min(len(result.values) for result in named.values())
+        checks.whole_number("document", document, 0, fewest - 1)
     ax = axes_or_new(ax, 7.0, 4.2)
     for name, trace in traces.items():
         rows = np.arange(len(trace.values)) if document is None else np.array([document])
@@ -118,5 +118,5 @@ def _trace(name: str, result: LogLikelihood) -> Trace:
 
 def _value(exact: LogLikelihood | float, document: int | None) -> float:
     if not isinstance(exact, LogLikelihood):
-        return float(exact)
+        return checks.number("exact", exact)
     return exact.total if document is None else float(exact.values[document])

@@ -164,9 +164,14 @@ def _chosen(topics: Any, weights: NDArray[np.float64]) -> list[int]:
         # Rounded, or equal topics would be in the order of their rounding errors.
         order = np.argsort(-np.round(weights / weights.max(), 9), kind="stable")
         return [int(topic) for topic in order[:_DEFAULT_TOPICS]]
-    rows = np.asarray(topics)
+    try:
+        rows = np.asarray(topics)
+    except ValueError:
+        rows = np.zeros(0)
     if rows.ndim != 1 or not rows.size or rows.dtype.kind not in "iu":
-        raise InvalidTypeError(f"topics must be a sequence of ints, at least one, got {topics!r}")
+        raise InvalidTypeError(
+            f"topics must be a sequence of ints, at least one, got {topics!r:.100}"
+        )
     outside = rows[(rows < 0) | (rows >= len(weights))]
     if len(outside):
         raise InvalidArgumentError(

@@ -97,6 +97,8 @@ def plot_trace(
     1
     """
     given = dict(models) if isinstance(models, Mapping) else {"": models}
+    if not given:
+        raise InvalidArgumentError("models is empty; give at least one")
     named = {name: fitted_model(model) for name, model in given.items()}
     traces = {name: _trace(model) for name, model in named.items()}
     with_bound = all(isinstance(trace, BoundTrace) for trace in traces.values())

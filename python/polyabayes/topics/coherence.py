@@ -20,6 +20,7 @@ __all__ = ["coherence"]
 # Smallest probability of a pair, as in gensim and in the paper's implementation.
 _EPSILON = 1e-12
 _WINDOWS = {"npmi": 10, "uci": 10, "c_v": 110}
+_LONGEST_WINDOW = 2**31
 _MEASURES = ("npmi", "uci", "umass", "c_v")
 
 
@@ -97,7 +98,9 @@ def coherence(
         raise InvalidArgumentError("window is for texts: documents have no order of tokens")
     if texts is not None and measure == "umass":
         raise InvalidArgumentError("umass is defined on documents: give documents, not texts")
-    size = checks.whole_number("window", _WINDOWS.get(measure, 1) if window is None else window)
+    size = _WINDOWS.get(measure, 1)
+    if window is not None:
+        size = checks.whole_number("window", window, 1, _LONGEST_WINDOW)
     checks.whole_number("n_words", n_words, 2)
     if _are_words(model):
         topics = [_checked_topic(number, topic)[:n_words] for number, topic in enumerate(model)]

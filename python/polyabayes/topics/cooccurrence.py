@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyabayes._support import checks
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidTypeError
 
@@ -71,10 +72,13 @@ def in_windows(texts: Iterable[Sequence[str]], words: Sequence[str], window: int
         columns.clear()
         n_entries = 0
 
-    for text in texts:
-        if isinstance(text, str):
+    if checks.is_single(texts) or not isinstance(texts, Iterable):
+        raise InvalidTypeError(f"texts must hold sequences of tokens, got {texts!r:.100}")
+    for number, text in enumerate(texts):
+        if not isinstance(text, Sequence) or isinstance(text, str):
             raise InvalidTypeError(
-                "texts must hold sequences of tokens, got a text: divide it into its words first"
+                f"texts must hold sequences of tokens, got {text!r:.100} for text {number}: divide "
+                "it into its words first"
             )
         found = [(position, index[word]) for position, word in enumerate(text) if word in index]
         n_windows = max(1, len(text) - window + 1)

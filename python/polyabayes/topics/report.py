@@ -99,6 +99,7 @@ def report(
     True
     """
     place = checked_path(path)
+    checks.text("title", title)
     fitted = fitted_model(model)
     checks.whole_number("n_words", n_words)
     corpus, n_unseen = fitted._aligned(documents, "documents", "drop")
@@ -126,7 +127,7 @@ def report(
     data = json.dumps(content, ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
     text = Template(page).substitute(title=html.escape(title), data=data, n_shown=n_words)
     with replacing(place) as stream:
-        stream.write(text.encode())
+        stream.write(text.encode(errors="replace"))
     return place
 
 

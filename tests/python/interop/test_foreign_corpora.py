@@ -109,12 +109,20 @@ def test_anndata_is_read_with_its_names(tmp_path):
     stored.X = sparse.csr_matrix(np.log1p(COUNTS))
     stored.write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
-    with pytest.raises(errors.InvalidArgumentError, match=r"X of the AnnData.*'counts'.*layer="):
+    with pytest.raises(
+        errors.InvalidArgumentError, match=r"0\.693147 .*'x', .*'a', .*'counts'.*layer="
+    ):
         pb.Corpus(backed)
     read = pb.Corpus.from_anndata(backed, layer="counts")
     assert read.counts.toarray().tolist() == COUNTS.tolist()
     with pytest.raises(errors.InvalidArgumentError, match="'raw'; its layers are 'counts'"):
         pb.Corpus.from_anndata(backed, "raw")
+    with pytest.raises(errors.InvalidArgumentError, match=r"\['raw'\]; its layers are 'counts'"):
+        pb.Corpus.from_anndata(backed, ["raw"])
+    logged = cells(logged=np.log1p(COUNTS))
+    # The layer that is refused is no remedy.
+    with pytest.raises(errors.InvalidArgumentError, match="it has no other layers"):
+        pb.Corpus.from_anndata(logged, "logged")
     with pytest.raises(errors.InvalidTypeError, match="must be an AnnData, got ndarray"):
         pb.Corpus.from_anndata(COUNTS)
 

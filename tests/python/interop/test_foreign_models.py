@@ -412,6 +412,10 @@ def test_fasttopics_refuses_what_it_cannot_score(tmp_path):
         pb.interop.from_fasttopics([[1.0], [2.0]])
     with pytest.raises(InvalidArgumentError, match="one for each topic"):
         pb.interop.from_fasttopics([[1.0], [2.0]], [[0.5, 0.5]])
+    with pytest.raises(InvalidArgumentError, match=r"document 1 of L gives no weight .*leave it"):
+        pb.interop.from_fasttopics([[1.0], [2.0]], [[0.5], [0.0]])
+    with pytest.raises(InvalidArgumentError, match=r"L holds -2\.\d+ for document 0, topic 0"):
+        pb.interop.from_fasttopics([[1.0], [2.0]], [[-0.9], [1.0]])
     (tmp_path / "F.csv").write_text('"","k1"\n"a",1\n"b"\n')
     with pytest.raises(FileFormatError, match="no table"):
         pb.interop.from_fasttopics(tmp_path / "F.csv", doc_topic_prior=0.5)
