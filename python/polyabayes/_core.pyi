@@ -535,6 +535,7 @@ class Allocation:
         coordinates: NDArray[np.int64],
         counts: NDArray[np.int64],
         elimination: Sequence[int] | None = None,
+        factorised: bool = False,
     ) -> Allocation: ...
     @property
     def n_states(self) -> int: ...

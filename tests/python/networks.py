@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -34,3 +37,45 @@ def problem(case: dict[str, Any]) -> tuple[AllocationModel, CountTensor]:
 def cells(entries: list[Any], axes: Any, shape: list[int]) -> CountTensor:
     coordinates = np.array([place for place, _ in entries], dtype=int).reshape(-1, len(shape))
     return CountTensor.from_coo(coordinates, [count for _, count in entries], axes, shape)
+
+
+def ln_enumerated(model: AllocationModel, sizes: dict[str, int], rows: list[Any]) -> float:
+    """ln of the probability of the counts of rows, given the total and which values are None.
+
+    A row maps nodes to values. Every value that it does not give is summed out, token after token,
+    by the urns of the tables; paths with equal counts are merged. The prior is a over the cells of
+    each table, times the number of tied nodes for ``"bdeu-tokens"``, and 1 for ``"flat"``.
+    """
+    table_of = {node: tie[0] for tie in model.tied for node in tie}
+    table_of = {node: table_of.get(node, node) for node in sizes}
+    n_tied = Counter(table_of.values())
+
+    def alpha(node: str) -> float:
+        if model.prior == "flat":
+            return 1.0
+        cells = math.prod(sizes[name] for name in model.graph.family(node))
+        uses = n_tied[table_of[node]] if model.prior == "bdeu-tokens" else 1
+        return uses * model.concentration / cells
+
+    paths: dict[Any, float] = {frozenset(): 1.0}
+    for row in rows:
+        values = [range(n) if row.get(node) is None else [row[node]] for node, n in sizes.items()]
+        tokens = [dict(zip(sizes, token, strict=True)) for token in itertools.product(*values)]
+        following: dict[Any, float] = {}
+        for (path, mass), token in itertools.product(paths.items(), tokens):
+            counts = Counter(dict(path))
+            for node in sizes:
+                own, *parents = (token[name] for name in model.graph.family(node))
+                given = (table_of[node], *parents)
+                weight = alpha(node) + counts[given, own]
+                mass *= weight / (alpha(node) * sizes[node] + counts[given])
+                counts[given, own] += 1
+                counts[given] += 1
+            key = frozenset(counts.items())
+            following[key] = following.get(key, 0.0) + mass
+        paths = following
+    seen = [tuple(sorted((k, v) for k, v in row.items() if v is not None)) for row in rows]
+    patterns = Counter(tuple(node for node, _ in row) for row in seen)
+    arrangements = sum(math.lgamma(n + 1) for n in patterns.values())
+    arrangements -= sum(math.lgamma(n + 1) for n in Counter(seen).values())
+    return math.log(sum(paths.values())) + arrangements

@@ -6,7 +6,9 @@ the conditional probabilities of a node given its parents; the nodes of a list i
 one. An entry of node n's table has the Dirichlet parameter ``tables[n]`` where that is given, and
 by default
 
-    concentration / (number of values of n and its parents together),      summed over tied nodes.
+    concentration / (number of values of n and its parents together),
+
+however many nodes share the table.
 
 With B(Z) = prod over parents' values [prod Gamma(Z)] / Gamma(sum Z), and T = sum of X,
 
@@ -45,12 +47,10 @@ class Network:
 
     def parameter(self, table: int) -> Fraction:
         """Of the Dirichlet prior, the same for all entries of a table."""
-        members = [n for n in range(len(self.sizes)) if self.table(n) == table]
         if self.tables is not None:
-            assert len(members) == 1, "a tied table's parameter is a sum, not given"
             return Fraction(self.tables[table])
-        families = (math.prod(self.sizes[m] for m in [n, *self.parents[n]]) for n in members)
-        return sum((Fraction(self.concentration) / size for size in families), Fraction(0))
+        cells = math.prod(self.sizes[m] for m in [table, *self.parents[table]])
+        return Fraction(self.concentration) / cells
 
     @cached_property
     def entries(self) -> list[tuple[int, Index, int]]:

@@ -14,7 +14,15 @@ from polyabayes.allocation.decomposition import Decomposition, Floats
 from polyabayes.allocation.draws import draw_posterior
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import incomplete
-from polyabayes.allocation.options import DECOMPOSITIONS, MAX_ITER, RESTARTS, TOL, Options, Run
+from polyabayes.allocation.options import (
+    DECOMPOSITIONS,
+    MAX_ITER,
+    RESTARTS,
+    SWEEPS,
+    TOL,
+    Options,
+    Run,
+)
 from polyabayes.data.cells import Integers
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 
@@ -38,7 +46,7 @@ def _climb(
 
 
 def _gibbs(core: _core.Allocation, options: Options, run: Run) -> _core.AllocationDecomposition:
-    n_sweeps = options.max_iter or MAX_ITER
+    n_sweeps = options.max_iter or SWEEPS
     burn_in = n_sweeps // 2 if options.burn_in is None else options.burn_in
     if burn_in >= n_sweeps:
         raise InvalidArgumentError(f"burn_in={burn_in} leaves none of max_iter={n_sweeps} sweeps")

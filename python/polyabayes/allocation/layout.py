@@ -12,6 +12,7 @@ import numpy as np
 from polyabayes import _core
 from polyabayes.allocation.graphs.checks import LARGEST_SIZE
 from polyabayes.allocation.graphs.graph import Graph
+from polyabayes.allocation.tied_levels import match_levels
 from polyabayes.data.cells import non_zeros
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.sources import is_anndata
@@ -85,6 +86,8 @@ class Layout:
         Both, as the compiled core reads them; it does not travel, and is made again elsewhere.
     elimination_order : tuple of str or None
         The order in which hidden nodes are summed out, where one was asked for.
+    method : str or None
+        The method that it was laid out for, where that was asked for.
     """
 
     model: HasGraph
@@ -93,9 +96,10 @@ class Layout:
     tables: tuple[tuple[str, ...], ...]
     core: _core.Allocation
     elimination_order: tuple[str, ...] | None = None
+    method: str | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return lay_out, (self.model, self.tensor, self.elimination_order)
+        return lay_out, (self.model, self.tensor, self.elimination_order, self.method)
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -108,12 +112,8 @@ class Layout:
 
     def alpha(self, node: str) -> float:
         """Dirichlet parameter of every cell of a node's table."""
-        if isinstance(self.model.prior, dict):
-            return self.model.prior[node]
-        if self.model.prior == "flat":
-            return 1.0
         n_tied = next(len(table) for table in self.tables if node in table)
-        return n_tied * self.model.concentration / math.prod(self.shape(node))
+        return _alpha(self.model, node, math.prod(self.shape(node)), n_tied)
 
     def rate(self) -> float:
         """Rate of the intensity's prior.
@@ -134,8 +134,18 @@ class Layout:
         return self.model.concentration / self.tensor.total
 
 
-def lay_out(model: HasGraph, data: Any, elimination_order: Sequence[str] | None = None) -> Layout:
-    """Find out which nodes are visible, and check that model and data fit.
+# Methods under which the weight of a token is a product of entries of tables: hidden nodes of tied
+# tables are summed out as those of others are, a Markov chain forwards and backwards.
+_FACTORISED = ("vb", "em", "ml")
+
+
+def lay_out(
+    model: HasGraph,
+    data: Any,
+    elimination_order: Sequence[str] | None = None,
+    method: str | None = None,
+) -> Layout:
+    """Find out which nodes are visible, and check that model and data fit the method.
 
     Raises
     ------
@@ -144,13 +154,10 @@ def lay_out(model: HasGraph, data: Any, elimination_order: Sequence[str] | None 
     InvalidArgumentError, InvalidCountsError, InvalidTypeError
         If model and data do not fit.
     """
-    tensor = as_tensor(model, data)
+    tensor, _ = match_levels(model, as_tensor(model, data))
     sizes = _sizes(model, tensor)
     tables = _tables(model, sizes)
     number = {node: index for index, node in enumerate(sizes)}
-    alphas = model.prior
-    if alphas == "flat":
-        alphas = dict.fromkeys(sizes, 1.0)
     elimination = _elimination(elimination_order, number, tensor)
     try:
         core = _core.Allocation(
@@ -159,19 +166,50 @@ def lay_out(model: HasGraph, data: Any, elimination_order: Sequence[str] | None 
             [number[axis] for axis in tensor.axes],
             [[number[node] for node in tie] for tie in model.tied],
             model.concentration,
-            [alphas[node] for node in sizes] if isinstance(alphas, dict) else None,
+            None if model.prior == "bdeu" else _alphas(model, sizes, tables),
             tensor.shape,
             tensor.coordinates.ravel(),
             tensor.counts,
             elimination,
+            method in _FACTORISED,
         )
     except BudgetExceededError as error:
         told = ", ".join(f"{node} {size:,}" for node, size in sizes.items())
         raise BudgetExceededError(
             f"graph {model.graph.to_text()!r} with the sizes {told}: {error}; give smaller sizes"
+            f"{_remedy(model, method)}"
         ) from None
     order = None if elimination_order is None else tuple(map(str, elimination_order))
-    return Layout(model, tensor, sizes, tables, core, order)
+    return Layout(model, tensor, sizes, tables, core, order, method)
+
+
+def _remedy(model: HasGraph, method: str | None) -> str:
+    """Further remedy where tied tables have too many joint states for samplers."""
+    if not model.tied or method in _FACTORISED:
+        return ""
+    return (
+        f", or take {argument('method', 'vb')}, {argument('method', 'em')} or "
+        f"{argument('method', 'ml')}, which sum the nodes of tied tables out one by one"
+    )
+
+
+def _alphas(
+    model: HasGraph, sizes: Mapping[str, int], tables: Sequence[tuple[str, ...]]
+) -> list[float]:
+    """Dirichlet parameter of every cell of each node's table, node after node."""
+    n_tied = {node: len(table) for table in tables for node in table}
+    n_cells = {node: math.prod(sizes[name] for name in model.graph.family(node)) for node in sizes}
+    return [_alpha(model, node, n_cells[node], n_tied[node]) for node in sizes]
+
+
+def _alpha(model: HasGraph, node: str, n_cells: int, n_tied: int) -> float:
+    """Dirichlet parameter of every cell of a table that so many nodes share."""
+    if isinstance(model.prior, dict):
+        return model.prior[node]
+    if model.prior == "flat":
+        return 1.0
+    n_uses = n_tied if model.prior == "bdeu-tokens" else 1
+    return n_uses * model.concentration / n_cells
 
 
 def as_tensor(model: HasGraph, data: Any) -> CountTensor:

@@ -58,12 +58,19 @@ class AllocationModel:
     rate : float, optional
         b; by default the concentration over the total of the data, so that the total is expected.
     tied : sequence of sequences of str, default=()
-        Groups of nodes that share one table, as ``[("i", "j")]`` of symmetric NMF.
-    prior : {"bdeu", "flat"} or mapping of str to float, default="bdeu"
-        Dirichlet parameters of the tables. ``"bdeu"``: a over the number of cells of the table,
+        Groups of nodes that share one table, as ``[("i", "j")]`` of symmetric NMF. Levels of tied
+        axes are matched by label, over all labels that any of them has; without labels, by
+        position.
+    prior : {"bdeu", "bdeu-tokens", "flat"} or mapping of str to float, default="bdeu"
+        Dirichlet parameters of the tables. ``"bdeu"``: α = a / (number of cells of the table),
         under which all tables agree on what they share, and Markov-equivalent graphs have equal
-        evidence. The others need not agree: ``"flat"`` is 1 in all cells; a mapping names every
-        node and gives the parameter of each cell of its table.
+        evidence. A table that N tied nodes share has this prior, too, whatever N is: each of them
+        alone is then distributed as it would be untied, and a chain has the evidence of a longer
+        one whose last steps are not seen. ``"bdeu-tokens"`` gives a tied table
+        α = N a / (number of cells), as much as `a` tokens would add that are spread evenly over all
+        cells: the prior of a tied table then grows with N. The others need not agree: ``"flat"`` is
+        1 in all cells; a mapping names every node and gives the parameter of each cell of its
+        table.
     axes : sequence of str, optional
         Which nodes the dimensions of a bare array are; by default the nodes without a size, in
         the order of the text, except that doc comes before word, as in every matrix of documents.
@@ -317,7 +324,7 @@ class AllocationModel:
             the particles below which they are resampled (0.5; 0 never, 1 always), and `order` of
             the tokens ("random", "sorted": cell after cell, or the numbers of the tensor's cells
             in another order), which has no bias, but a large effect on the error. Of
-            ``"vb"``: `max_iter` (1000), `tol` (1e-9) and `n_restarts` (10).
+            ``"vb"``: `max_iter` (no limit), `tol` (1e-9) and `n_restarts` (10).
 
         Returns
         -------
@@ -386,7 +393,7 @@ class AllocationModel:
                 **options,
             }
         )
-        layout, missing = lay_out_observed(self, data, observed, elimination_order)
+        layout, missing = lay_out_observed(self, data, observed, elimination_order, method)
         if len(missing):
             if executor is not None or checkpoint is not None:
                 raise InvalidArgumentError(
@@ -494,7 +501,7 @@ class AllocationModel:
         (13, 22)
         """
         return find_missing(
-            *lay_out_observed(self, data, observed, elimination_order),
+            *lay_out_observed(self, data, observed, elimination_order, method),
             Options.of(
                 {
                     "method": method,
@@ -646,7 +653,7 @@ class AllocationModel:
             ``"em"`` and ``"ml"``: tables and counts are those of all cells, and predict the
             missing ones.
         max_iter : int, optional
-            Iterations, or sweeps of ``"gibbs"``: 1000.
+            Iterations: by default until they have converged. Sweeps of ``"gibbs"``: 1000.
         tol : float, optional
             Relative gain of the objective at which iterations end, 1e-9.
         n_restarts : int, optional
@@ -687,7 +694,7 @@ class AllocationModel:
         ((3, 2), True)
         """
         return find_decomposition(
-            *lay_out_observed(self, data, observed, elimination_order),
+            *lay_out_observed(self, data, observed, elimination_order, method),
             Options.of(
                 {
                     "method": method,

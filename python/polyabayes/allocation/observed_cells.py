@@ -11,6 +11,7 @@ from scipy import sparse
 
 from polyabayes import _core
 from polyabayes.allocation.layout import HasGraph, Layout, as_tensor, lay_out
+from polyabayes.allocation.tied_levels import match_levels
 from polyabayes.data.cells import Integers
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.tensor import CountTensor
@@ -25,9 +26,13 @@ __all__ = ["incomplete", "lay_out_observed", "observed_outside"]
 
 
 def lay_out_observed(
-    model: HasGraph, data: Any, observed: Any, elimination_order: Sequence[str] | None
+    model: HasGraph,
+    data: Any,
+    observed: Any,
+    elimination_order: Sequence[str] | None,
+    method: str | None = None,
 ) -> tuple[Layout, Integers]:
-    """A model laid out for the observed cells, and the coordinates of the others.
+    """A model laid out for the observed cells and a method, and the coordinates of the others.
 
     Raises
     ------
@@ -42,7 +47,7 @@ def lay_out_observed(
         data, observed = data.filled(0), ~np.ma.getmaskarray(data)
     data, observed = _without_nans(data, observed)
     if observed is None:
-        layout = lay_out(model, data, elimination_order)
+        layout = lay_out(model, data, elimination_order, method)
         return layout, np.empty((0, layout.tensor.n_axes), dtype=np.int64)
     tensor = as_tensor(model, _without_hidden(data, observed))
     mask = _checked_mask(tensor, observed)
@@ -51,7 +56,11 @@ def lay_out_observed(
         tensor = CountTensor._from_checked(
             tensor.coordinates[seen], tensor.counts[seen], tensor.shape, tensor.axes, tensor.labels
         )
-    return lay_out(model, tensor, elimination_order), np.argwhere(~mask)
+    tensor, numbers = match_levels(model, tensor)
+    missing = np.argwhere(~mask)
+    for axis, number_of in numbers.items():
+        missing[:, axis] = number_of[missing[:, axis]]
+    return lay_out(model, tensor, elimination_order, method), missing
 
 
 def _without_nans(data: Any, observed: Any) -> tuple[Any, Any]:

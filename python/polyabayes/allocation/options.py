@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
@@ -11,13 +12,14 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
-__all__ = ["MAX_ITER", "METHODS", "REPLICATES", "RESTARTS", "TOL", "Options"]
+__all__ = ["MAX_ITER", "METHODS", "REPLICATES", "RESTARTS", "SWEEPS", "TOL", "Options"]
 
-# Defaults: replicates of a sampler; random starts of an ascent, its iterations, and the relative
-# gain at which it ends.
+# Defaults: replicates of a sampler; sweeps of a Gibbs sampler; random starts of an ascent, its
+# iterations, which have no limit, and the relative gain at which it has converged.
 REPLICATES = 4
+SWEEPS = 1000
 RESTARTS = 10
-MAX_ITER = 1000
+MAX_ITER = sys.maxsize
 TOL = 1e-9
 
 _LARGEST = 10**9

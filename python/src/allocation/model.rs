@@ -38,10 +38,10 @@ impl Allocation {
 #[pymethods]
 impl Allocation {
     /// Nodes by number; `axes` names the node of each axis, `coordinates` has the cells of the
-    /// tensor one after the other.
+    /// tensor one after the other. `factorised` is for ascents that sum over one token at a time.
     #[new]
     #[pyo3(signature = (sizes, parents, axes, ties, concentration, tables, shape, coordinates, counts,
-                        elimination = None))]
+                        elimination = None, factorised = false))]
     #[expect(clippy::too_many_arguments, reason = "the parts of a model and its data, by name")]
     fn new(
         py: Python<'_>,
@@ -55,13 +55,15 @@ impl Allocation {
         coordinates: PyReadonlyArray1<'_, i64>,
         counts: PyReadonlyArray1<'_, i64>,
         elimination: Option<Vec<usize>>,
+        factorised: bool,
     ) -> PyResult<Self> {
         let (coordinates, counts) = (coordinates.as_slice()?, counts.as_slice()?);
         let outcome = detach::run(py, 1, None, |_| {
             let prior = Prior { concentration, tables };
             let network = Network::new(sizes, parents, axes, &ties, prior)?;
             let data = CountTensor::new(shape, coordinates, counts)?;
-            let problem = Problem::new(&network, &data, elimination.as_deref())?;
+            let lay_out = if factorised { Problem::factorised } else { Problem::new };
+            let problem = lay_out(&network, &data, elimination.as_deref())?;
             Ok(Allocation { network, data, elimination, problem })
         })?;
         outcome.uninterrupted()

@@ -11,7 +11,7 @@ use crate::allocation::kernel::counts::Target;
 use crate::allocation::kernel::law::ln_law;
 use crate::allocation::memory::Load;
 use crate::allocation::model::network::{Margin, Network};
-use crate::allocation::model::problem::{Cells, Problem};
+use crate::allocation::model::problem::{Cells, Form, Problem};
 use crate::allocation::particles::smc::{self, Filter, Keep};
 use crate::control::Observer;
 use crate::counts::CountTensor;
@@ -104,30 +104,18 @@ pub(crate) struct Tables {
     group_of: Vec<u32>,
     /// α and number of values of each distribution, and how many of them have no row.
     groups: Vec<(f64, f64, f64)>,
-    /// ln of the arrangements of the tokens, and of the tables that hidden nodes have no part in,
-    /// integrated out.
-    ln_constant: f64,
 }
 
 impl Tables {
-    fn new(network: &Network, data: &CountTensor, order: Option<&[usize]>) -> Result<Self> {
-        let mut tables = Tables::of_cells(network, &Cells { data, missing: &[] }, order)?;
-        let whole = network.whole_margins();
-        let (families, parents) = whole.split_at(whole.len() / 2);
-        let margins = families.iter().zip(parents).filter(|(family, _)| network.sees(family));
-        let margins = margins.flat_map(|(family, parents)| [family.clone(), parents.clone()]);
-        let ln_visible = Problem::of_margins(network, margins.collect(), data, None);
-        tables.ln_constant += ln_visible?.ln_visible;
-        Ok(tables)
-    }
-
     /// Tables over the cells that tokens may fall in, without those that have no rows.
-    pub(crate) fn of_cells(
+    pub(crate) fn new(
         network: &Network,
         cells: &Cells<'_>,
         order: Option<&[usize]>,
+        slots_apart: bool,
     ) -> Result<Self> {
-        let problem = Problem::of_cells(network, network.families(), cells, order)?;
+        let form = Form { all_rows: true, slots_apart };
+        let problem = Problem::of_cells(network, network.families(), cells, order, form)?;
         let mut group_of = vec![0; problem.n_rows()];
         let mut groups: Vec<(f64, f64, f64)> = Vec::new();
         for laid in &problem.margins {
@@ -144,8 +132,7 @@ impl Tables {
                 group_of[row] = number;
             }
         }
-        let ln_constant = problem.ln_arrangements;
-        Ok(Tables { problem, group_of, groups, ln_constant })
+        Ok(Tables { problem, group_of, groups })
     }
 
     /// Rows of every conditional distribution.
@@ -264,11 +251,11 @@ impl Tables {
         let mut trace: Vec<f64> = Vec::new();
         for _ in 0..limits.max_iter {
             observer.check_stop()?;
-            let objective =
-                self.ln_constant + self.step(ascent, &mut sum_product, &mut weights, &mut counts);
+            let objective = self.problem.ln_arrangements
+                + self.step(ascent, &mut sum_product, &mut weights, &mut counts);
             let gain = trace.last().map_or(f64::INFINITY, |last| objective - last);
             trace.push(objective);
-            if gain < limits.tolerance * objective.abs() {
+            if gain <= limits.tolerance * objective.abs() {
                 return Ok((counts, trace, true));
             }
         }
@@ -350,7 +337,8 @@ pub fn ascend(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Decomposition> {
-    let tables = Tables::new(network, data, order)?;
+    let cells = Cells { data, missing: &[] };
+    let tables = Tables::new(network, &cells, order, ascent.expects_allocation())?;
     if !ascent.expects_allocation() && tables.problem.plan.cliques.len() > 1 {
         let node = tables.problem.plan.cliques[0].nodes[0];
         let problem = "is summed out apart from other hidden nodes: modes of allocations need \
@@ -366,8 +354,10 @@ pub fn ascend(
     let runs: Result<Vec<_>> = (0..limits.n_restarts).into_par_iter().map(run).collect();
     let best =
         runs?.into_iter().reduce(|best, run| if run.1.last() > best.1.last() { run } else { best });
-    let (counts, trace, converged) = best.unwrap_or_default();
-    Ok(Decomposition { counts: whole(network, data, &tables.problem, &counts), trace, converged })
+    let (rows, trace, converged) = best.unwrap_or_default();
+    let margins = tables.problem.margins.iter();
+    let counts = margins.map(|laid| laid.whole(&rows[laid.rows()])).collect();
+    Ok(Decomposition { counts, trace, converged })
 }
 
 /// How long a Gibbs sampler of allocations runs.

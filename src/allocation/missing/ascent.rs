@@ -124,7 +124,7 @@ impl Climb<'_> {
             let objective = constant + self.step(&mut sum_product, &mut weights, &mut found);
             let gain = found.trace.last().map_or(f64::INFINITY, |last| objective - last);
             found.trace.push(objective);
-            if gain < limits.tolerance * objective.abs() {
+            if gain <= limits.tolerance * objective.abs() {
                 found.converged = true;
                 break;
             }

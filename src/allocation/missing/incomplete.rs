@@ -3,7 +3,7 @@
 use crate::allocation::ascent::decomposition::Tables;
 use crate::allocation::memory::Load;
 use crate::allocation::model::network::Network;
-use crate::allocation::model::problem::{Cells, Problem};
+use crate::allocation::model::problem::{Cells, Form, Problem};
 use crate::counts::CountTensor;
 use crate::error::{Error, Result, check_positive};
 
@@ -47,7 +47,7 @@ impl Incomplete {
         let n_missing = missing.len() / data.shape().len();
         Load { n_missing, ..Load::default() }.check(1)?;
         let problem =
-            Problem::of_cells(network, network.margins(), &Cells { data, missing }, order)?;
+            Problem::of_cells(network, network.margins(), &Cells { data, missing }, order, Form::LAW)?;
         problem.check_range()?;
         let share = |count: u64| count as f64 / data.total() as f64;
         let ln_cells = data.counts().iter().map(|&count| count as f64 * share(count).ln());
@@ -71,7 +71,7 @@ impl Incomplete {
     /// Those of [`Problem::new`].
     pub(super) fn tables(&self) -> Result<Tables> {
         let cells = Cells { data: &self.data, missing: &self.missing };
-        Tables::of_cells(&self.network, &cells, self.order.as_deref())
+        Tables::new(&self.network, &cells, self.order.as_deref(), false)
     }
 
     /// Number of cells that were not observed.

@@ -2,13 +2,17 @@
 
 use crate::error::{Error, Result, check_positive};
 
+/// Relative difference of two equal parameters that were computed in two ways.
+const ROUNDING: f64 = 4.0 * f64::EPSILON;
+
 /// Prior of the conditional probability tables and of the intensity λ ~ Gamma(a, b).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prior {
     /// a: the equivalent sample size, and the shape of the intensity.
     pub concentration: f64,
     /// Dirichlet parameter of every cell of each node's table; `None` is BDeu, a over the number
-    /// of cells, under which all tables agree on their common margins.
+    /// of cells, under which all tables agree on their common margins. A tied table has the prior of
+    /// each of its nodes alone, however many they are.
     pub tables: Option<Vec<f64>>,
 }
 
@@ -123,7 +127,7 @@ impl Network {
     pub fn table_alpha(&self, table: &[usize]) -> f64 {
         match &self.prior.tables {
             Some(tables) => tables[table[0]],
-            None => table.iter().map(|&node| self.bdeu(&self.family(node))).sum(),
+            None => self.bdeu(&self.family(table[0])),
         }
     }
 
@@ -145,7 +149,7 @@ impl Network {
                 slot.sort_unstable();
             }
             let twin = margins.iter_mut().find(|margin| {
-                let same_prior = margin.alpha.to_bits() == alpha.to_bits();
+                let same_prior = (margin.alpha / alpha - 1.0).abs() <= ROUNDING;
                 margin.slots.len() == 1 && margin.slots == slots && same_prior
             });
             if let Some(twin) = twin {

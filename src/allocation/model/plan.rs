@@ -10,6 +10,10 @@ use crate::rng::Lanes;
 /// Joint states that the cliques of a token may have in all.
 const MAX_STATES: f64 = 1e8;
 
+/// Bytes of a pair of a slot and a joint state: the row, 4, and the place in memory of its counts of all
+/// particles, 32.
+const PAIR_BYTES: f64 = 36.0;
+
 /// A factor of a clique: one slot of a margin.
 #[derive(Debug, Clone)]
 pub(crate) struct Factor {
@@ -122,24 +126,29 @@ pub(crate) struct SlotRows {
 }
 
 impl Plan {
-    /// Plans the elimination of the hidden nodes, in `order` or in that of least states.
+    /// Plans the elimination of the hidden nodes, in `order` or in that of least states. Slots of one
+    /// margin may be in cliques apart where the weight of a token is a product of weights of rows.
     pub(crate) fn new(
         network: &Network,
         margins: &[Margin],
         slots: &[SlotRows],
         order: Option<&[usize]>,
+        slots_apart: bool,
     ) -> Result<Self> {
         let sizes = network.sizes();
         let hidden: Vec<usize> =
             (0..sizes.len()).filter(|node| !network.axes().contains(node)).collect();
-        // Slots of one margin do not factorise where a token may hit a cell twice.
-        let scopes: Vec<Vec<usize>> = (0..margins.len())
-            .map(|margin| {
-                let of_margin = slots.iter().filter(|slot| slot.margin == margin);
-                let nodes = of_margin.flat_map(|slot| slot.hidden.iter().map(|&(node, _)| node));
-                sorted(nodes.collect())
-            })
-            .collect();
+        let nodes_of = |slots: &mut dyn Iterator<Item = &SlotRows>| {
+            sorted(slots.flat_map(|slot| slot.hidden.iter().map(|&(node, _)| node)).collect())
+        };
+        let scope = |slot: &SlotRows| {
+            if slots_apart {
+                return nodes_of(&mut std::iter::once(slot));
+            }
+            // Slots of one margin do not factorise where a token may hit a cell twice.
+            nodes_of(&mut slots.iter().filter(|other| other.margin == slot.margin))
+        };
+        let scopes: Vec<Vec<usize>> = slots.iter().map(scope).collect();
         let order = match order {
             Some(order) if sorted(order.to_vec()) == hidden => order.to_vec(),
             Some(order) => {
@@ -208,7 +217,7 @@ impl Plan {
             slots.iter().enumerate().partition(|(_, slot)| power(slot) > 0);
         for (index, slot) in above.into_iter().chain(below) {
             let holds = |clique: &&mut Clique| {
-                scopes[slot.margin].iter().all(|&node| clique.value(node, 0).is_some())
+                scopes[index].iter().all(|&node| clique.value(node, 0).is_some())
             };
             // Every scope is complete when the first of its nodes is summed out.
             let Some(clique) = self.cliques.iter_mut().find(holds) else { continue };
@@ -290,9 +299,9 @@ fn least_states(hidden: &[usize], scopes: &[Vec<usize>], sizes: &[usize]) -> Vec
 }
 
 /// Cliques of an elimination order, those that another contains merged into it.
-fn cliques(order: &[usize], scopes: &[Vec<usize>], sizes: &[usize]) -> Result<Vec<Clique>> {
-    let scopes_without_nodes = scopes.iter().any(Vec::is_empty);
-    let mut scopes = scopes.to_vec();
+fn cliques(order: &[usize], given: &[Vec<usize>], sizes: &[usize]) -> Result<Vec<Clique>> {
+    let scopes_without_nodes = given.iter().any(Vec::is_empty);
+    let mut scopes = given.to_vec();
     // (nodes summed out, separator)
     let mut parts: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
     for &node in order {
@@ -310,8 +319,8 @@ fn cliques(order: &[usize], scopes: &[Vec<usize>], sizes: &[usize]) -> Result<Ve
             None => parts.push((vec![node], separator)),
         }
     }
-    // A margin that depends on no hidden node is a factor of every token.
-    if scopes_without_nodes {
+    // A margin that depends on no hidden node is a factor of every token, of any of its cliques.
+    if scopes_without_nodes && parts.is_empty() {
         parts.push((vec![], vec![]));
     }
     // A clique comes before the one that sums out the first node of its separator.
@@ -323,8 +332,15 @@ fn cliques(order: &[usize], scopes: &[Vec<usize>], sizes: &[usize]) -> Result<Ve
             parts.iter().position(|(nodes, _)| nodes.contains(first))
         })
         .collect();
-    let whole: f64 = parts.iter().map(|(nodes, above)| n_states(nodes, above, sizes)).sum();
-    let (name, bytes) = ("joint states of the hidden nodes", size_of::<Lanes>() as f64 * whole);
+    let of_part = |(nodes, above): &(Vec<usize>, Vec<usize>)| n_states(nodes, above, sizes);
+    let whole: f64 = parts.iter().map(of_part).sum();
+    let holds = |scope: &Vec<usize>, (nodes, above): &&(Vec<usize>, Vec<usize>)| {
+        scope.iter().all(|node| nodes.contains(node) || above.contains(node))
+    };
+    let of_slot =
+        |scope| parts.iter().find(|part| holds(scope, part)).map_or(0.0, of_part) * PAIR_BYTES;
+    let name = "joint states of the hidden nodes";
+    let bytes = size_of::<Lanes>() as f64 * whole + given.iter().map(of_slot).sum::<f64>();
     if whole > MAX_STATES {
         return Err(Error::Memory { name, bytes });
     }

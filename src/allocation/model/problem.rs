@@ -45,6 +45,21 @@ pub struct Problem {
     concentration: f64,
 }
 
+/// Which margins have rows, and which hidden nodes are summed out together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Form {
+    /// Whether margins of visible nodes alone have rows, too.
+    pub(crate) all_rows: bool,
+    /// Whether slots of one margin are factors apart.
+    pub(crate) slots_apart: bool,
+}
+
+impl Form {
+    /// The law of allocations: margins of visible nodes are constants, and a token may add to a row of
+    /// a tied table twice.
+    pub(crate) const LAW: Form = Form { all_rows: false, slots_apart: false };
+}
+
 /// Cells that tokens may fall in: those of the data that are not zero, and coordinates of cells
 /// that were not observed, one after the other.
 pub(crate) struct Cells<'a> {
@@ -128,6 +143,21 @@ impl Problem {
         Problem::of_margins(network, network.margins(), data, order)
     }
 
+    /// Lays out a network for sums over one token at a time whose weight is a product of weights of
+    /// rows: hidden nodes of tied tables are then summed out apart, as those of others are. Allocations
+    /// have no such law.
+    ///
+    /// # Errors
+    /// Those of [`Problem::new`].
+    pub fn factorised(
+        network: &Network,
+        data: &CountTensor,
+        order: Option<&[usize]>,
+    ) -> Result<Self> {
+        let (cells, form) = (Cells { data, missing: &[] }, Form { slots_apart: true, ..Form::LAW });
+        Problem::of_cells(network, network.margins(), &cells, order, form)
+    }
+
     /// Lays out margins that are not those of the law.
     pub(crate) fn of_margins(
         network: &Network,
@@ -135,7 +165,7 @@ impl Problem {
         data: &CountTensor,
         order: Option<&[usize]>,
     ) -> Result<Self> {
-        Problem::of_cells(network, margins, &Cells { data, missing: &[] }, order)
+        Problem::of_cells(network, margins, &Cells { data, missing: &[] }, order, Form::LAW)
     }
 
     /// Lays out margins over cells that were not observed, too. Any of them makes the margins of
@@ -145,11 +175,13 @@ impl Problem {
         margins: Vec<Margin>,
         cells: &Cells<'_>,
         order: Option<&[usize]>,
+        form: Form,
     ) -> Result<Self> {
         let (data, axes) = (cells.data, network.axes());
         check_axes(network, data)?;
         let axis_of = |node: &usize| axes.iter().position(|other| other == node);
-        let has_rows = |margin: &Margin| !cells.missing.is_empty() || !network.sees(margin);
+        let has_rows =
+            |margin: &Margin| form.all_rows || !cells.missing.is_empty() || !network.sees(margin);
         let (hidden, visible): (Vec<Margin>, Vec<Margin>) = margins.into_iter().partition(has_rows);
         let ln_visible: f64 = visible.iter().map(|margin| ln_margin(margin, network, data)).sum();
         let mut start = 0;
@@ -168,7 +200,7 @@ impl Problem {
             laid_margins.push(laid);
         }
         check_bytes("marginal counts", size_of::<f64>() as f64 * start as f64)?;
-        let plan = Plan::new(network, &hidden, &slots, order)?;
+        let plan = Plan::new(network, &hidden, &slots, order, form.slots_apart)?;
         let n_missing = cells.missing.len() / axes.len();
         let n_bases = slots.len() * (data.n_cells() + n_missing);
         let mut bases = room_for("first rows of the cells", n_bases)?;

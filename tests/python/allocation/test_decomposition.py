@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from polyabayes import AllocationModel, CountTensor, Decomposition, n_effective_parameters
@@ -75,7 +76,7 @@ def test_tables_are_posterior_means_of_counts_that_add_up(name: str, method: str
         counts = found.expected_counts[node]
         assert counts.sum() == pytest.approx(n_tied * CUBE.total, rel=1e-9)
         assert (counts >= 0).all()
-        alpha = 0 if method == "ml" else n_tied / counts.size
+        alpha = 0 if method == "ml" else 1 / counts.size
         weights = alpha + draws[node]
         weights += weights.sum(axis=1, keepdims=True) == 0
         expected = (weights / weights.sum(axis=1, keepdims=True)).mean(axis=0)
@@ -84,6 +85,35 @@ def test_tables_are_posterior_means_of_counts_that_add_up(name: str, method: str
     marginal = found.expected_counts["i"].reshape(3, -1).sum(axis=1)
     if not model.tied:
         np.testing.assert_allclose(marginal, CUBE.marginal("i").to_dense(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("concentration", [0.01, 1.0, 100.0])
+def test_values_are_those_of_equivalent_graphs_where_one_allocation_is_possible(
+    concentration: float,
+) -> None:
+    rows = CountTensor.from_coo([[0, 0], [0, 1], [1, 1]], [2, 1, 1], ["x", "a"])
+    graphs = ("x -> c -> a", "c -> x, a", "a -> c -> x")
+    models = [AllocationModel(graph, {"c": 1}, concentration) for graph in graphs]
+    exact = models[0].log_evidence(rows, "exact", given_total=True).value
+    for method in DECOMPOSITIONS:
+        values = [model.decompose(rows, method, random_state=0).value for model in models]
+        np.testing.assert_allclose(values, values[0], rtol=1e-10)
+        if method == "ml":
+            assert values[0] == pytest.approx(-2.537023, abs=5e-7)
+        elif method not in ("em", "icm", "smc"):  # densities of tables, labelled tokens
+            assert values[0] == pytest.approx(exact, abs=1e-9)
+
+
+def test_iterations_go_on_until_they_have_converged() -> None:
+    # Two classes of weak items: the likelihood is nearly flat.
+    rng = np.random.default_rng(0)
+    items = rng.integers(0, 2, (400, 4))
+    counts = CountTensor.from_frame(pd.DataFrame(items, columns=list("abcd")))
+    model = AllocationModel.cp(list("abcd"), 3)
+    found = model.decompose(counts, "ml", n_restarts=1, tol=1e-12, random_state=0)
+    assert found.has_converged
+    assert len(found.trace) > 1000
+    assert not model.decompose(counts, "ml", n_restarts=1, max_iter=9, random_state=0).has_converged
 
 
 @pytest.mark.parametrize("method", CLIMBING)

@@ -84,7 +84,7 @@ def checked_prior(
 ) -> str | dict[str, float]:
     """A prior by name, or the Dirichlet parameter of every node's table."""
     if not isinstance(prior, Mapping):
-        return checks.choice("prior", prior, ("bdeu", "flat"))
+        return checks.choice("prior", prior, ("bdeu", "bdeu-tokens", "flat"))
     known_nodes(graph, "prior", tuple(prior))
     for node in graph.nodes:
         if node not in prior:

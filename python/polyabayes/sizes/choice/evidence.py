@@ -77,7 +77,7 @@ class Concentrations(NamedTuple):
         """
         if given is None:
             return cls((model.concentration,), np.zeros(1))
-        if model.prior != "bdeu":
+        if model.prior not in ("bdeu", "bdeu-tokens"):
             raise InvalidArgumentError(
                 "concentrations are those of tables with prior='bdeu', and the model has "
                 f"prior={model.prior!r}"

@@ -1,0 +1,87 @@
+"""Levels of axes that share a table, brought into one numbering."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from polyabayes.allocation.graphs.graph import Graph
+from polyabayes.data.cells import Integers, canonical_cells
+from polyabayes.data.tensor import CountTensor
+from polyabayes.exceptions import InvalidArgumentError
+
+__all__ = ["match_levels"]
+
+
+class HasTies(Protocol):
+    """The parts of a model that say which nodes have the same values."""
+
+    graph: Graph
+    tied: tuple[tuple[str, ...], ...]
+
+
+def match_levels(model: HasTies, tensor: CountTensor) -> tuple[CountTensor, dict[int, Integers]]:
+    """Match the levels of tied axes by label, over the union of their labels.
+
+    Tied nodes share a table: they have the same values, and so have their parents, place by place.
+    Axes without labels are matched by position.
+
+    Returns
+    -------
+    CountTensor
+        The counts, with the levels of tied axes in one order.
+    dict of int to ndarray
+        The new number of each old level, by the index of an axis that was renumbered.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If some of the tied axes have labels and others have none.
+    """
+    labels, shape, numbers = list(tensor.labels), list(tensor.shape), {}
+    for nodes in _equal_nodes(model):
+        axes = [axis for axis, name in enumerate(tensor.axes) if name in nodes]
+        named = [axis for axis in axes if labels[axis] is not None]
+        if not named:
+            continue
+        if len(named) < len(axes):
+            bare = next(axis for axis in axes if axis not in named)
+            raise InvalidArgumentError(
+                f"axis {tensor.axes[named[0]]!r} has labels and axis {tensor.axes[bare]!r} has "
+                "none, but they are tied, and levels of tied axes are matched by label; label both "
+                "of them, or neither"
+            )
+        known = {axis: [str(label) for label in _labels(tensor, axis)] for axis in named}
+        union = list(dict.fromkeys(label for axis in named for label in known[axis]))
+        number = {label: level for level, label in enumerate(union)}
+        for axis in named:
+            if known[axis] != union:
+                numbers[axis] = np.array([number[label] for label in known[axis]], dtype=np.int64)
+                labels[axis], shape[axis] = np.array(union, dtype=object), len(union)
+    if not numbers:
+        return tensor, numbers
+    coordinates = tensor.coordinates.copy()
+    for axis, number_of in numbers.items():
+        coordinates[:, axis] = number_of[coordinates[:, axis]]
+    cells = canonical_cells(coordinates, tensor.counts)
+    matched = CountTensor._from_checked(*cells, tuple(shape), tensor.axes, tuple(labels))
+    return matched, numbers
+
+
+def _labels(tensor: CountTensor, axis: int) -> list[str]:
+    labels = tensor.labels[axis]
+    return [] if labels is None else labels.tolist()
+
+
+def _equal_nodes(model: HasTies) -> list[set[str]]:
+    """Groups of nodes with the same values: tied ones, and their parents in the same place."""
+    groups: list[set[str]] = []
+    for tie in model.tied:
+        for alike in zip(*(model.graph.family(node) for node in tie), strict=False):
+            joined = set(alike)
+            for group in [group for group in groups if group & joined]:
+                groups.remove(group)
+                joined |= group
+            groups.append(joined)
+    return groups
