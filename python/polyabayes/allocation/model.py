@@ -68,9 +68,9 @@ class AllocationModel:
         alone is then distributed as it would be untied, and a chain has the evidence of a longer
         one whose last steps are not seen. ``"bdeu-tokens"`` gives a tied table
         α = N a / (number of cells), as much as `a` tokens would add that are spread evenly over all
-        cells: the prior of a tied table then grows with N. The others need not agree: ``"flat"`` is
-        1 in all cells; a mapping names every node and gives the parameter of each cell of its
-        table.
+        cells: the prior of a tied table then grows with N, as that of the published symmetric
+        models does (:meth:`symmetric_cp`). The others need not agree: ``"flat"`` is 1 in all cells;
+        a mapping names every node and gives the parameter of each cell of its table.
     axes : sequence of str, optional
         Which nodes the dimensions of a bare array are; by default the nodes without a size, in
         the order of the text, except that doc comes before word, as in every matrix of documents.

@@ -44,7 +44,7 @@ WIDE = CountTensor.from_coo([[0, 99_999_999_998]], [5], ["doc", "word"])
         ({"tied": [("doc",)]}, "two nodes or more"),
         ({"tied": [("doc", "word"), ("word", "topic")]}, "tied names node 'word' twice"),
         ({"tied": [("doc", "x")]}, "tied names 'x', which is no node"),
-        ({"prior": "k2"}, "prior must be one of 'bdeu', 'flat'"),
+        ({"prior": "k2"}, "prior must be one of 'bdeu', 'bdeu-tokens', 'flat'"),
         ({"prior": {"doc": 1.0}}, "prior has no entry for node 'topic'|node 'word'"),
         ({"prior": {"doc": 1, "topic": 1, "word": -1}}, r"prior\['word'\] must be positive"),
         (

@@ -76,7 +76,7 @@ def test_tables_are_posterior_means_of_counts_that_add_up(name: str, method: str
         counts = found.expected_counts[node]
         assert counts.sum() == pytest.approx(n_tied * CUBE.total, rel=1e-9)
         assert (counts >= 0).all()
-        alpha = 0 if method == "ml" else 1 / counts.size
+        alpha = 0 if method == "ml" else n_tied / counts.size
         weights = alpha + draws[node]
         weights += weights.sum(axis=1, keepdims=True) == 0
         expected = (weights / weights.sum(axis=1, keepdims=True)).mean(axis=0)

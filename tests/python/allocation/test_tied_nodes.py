@@ -28,8 +28,8 @@ def frame(*columns: str) -> pd.DataFrame:
 
 def test_a_shared_table_has_the_prior_of_one_table_or_of_its_tokens() -> None:
     model = AllocationModel.symmetric_nmf
-    assert evidence(model(1), MATRIX) == pytest.approx(-17.763467, abs=5e-7)
-    assert evidence(model(1, prior="bdeu-tokens"), MATRIX) == pytest.approx(-16.885127, abs=5e-7)
+    assert evidence(model(1, prior="bdeu"), MATRIX) == pytest.approx(-17.763467, abs=5e-7)
+    assert evidence(model(1), MATRIX) == pytest.approx(-16.885127, abs=5e-7)
     # Each axis alone is distributed as without the tie.
     rows = CountTensor.from_dense(np.sum(MATRIX, axis=1), ["i"])
     tied = AllocationModel("r -> i, j", {"j": 3, "r": 2}, tied=[("i", "j")])
@@ -97,9 +97,9 @@ def test_levels_of_tied_axes_are_matched_by_label(case: str, prior: str) -> None
 
 def test_values_of_edge_lists_and_of_a_tied_chain() -> None:
     tensor = CountTensor.from_frame(frame("abaa", "bccb").rename(columns={"x1": "i", "x2": "j"}))
-    by_tokens = AllocationModel.symmetric_nmf(2, prior="bdeu-tokens")
-    assert evidence(by_tokens, tensor) == pytest.approx(-8.971220, abs=5e-7)
-    assert evidence(AllocationModel.symmetric_nmf(2), tensor) == pytest.approx(-10.101604, abs=5e-7)
+    assert evidence(AllocationModel.symmetric_nmf(2), tensor) == pytest.approx(-8.971220, abs=5e-7)
+    by_table = AllocationModel.symmetric_nmf(2, prior="bdeu")
+    assert evidence(by_table, tensor) == pytest.approx(-10.101604, abs=5e-7)
     chain = AllocationModel.hidden_markov(3, 2, tied=True, prior="flat")
     found = evidence(chain, CountTensor.from_frame(frame("aac", "bcc", "bba")))
     assert found == pytest.approx(-9.077000, abs=5e-7)

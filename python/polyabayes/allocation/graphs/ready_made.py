@@ -88,6 +88,8 @@ def symmetric_nmf(
 ) -> M:
     """Non-negative factorisation of a square matrix, one table for both axes.
 
+    The prior is that of :meth:`symmetric_cp`.
+
     Parameters
     ----------
     K : int or None
@@ -126,6 +128,11 @@ def symmetric_cp(
 ) -> M:
     """CP of a tensor of any order whose axes have one table: ``r -> i1, i2, ...``, tied.
 
+    As published, the prior counts tokens: each of them adds to the table N times in N axes, and so
+    do the `concentration` tokens of the prior, α = N a / (I R). That is ``prior="bdeu-tokens"`` of
+    :class:`AllocationModel`; ``prior="bdeu"`` gives the table of all axes the α = a / (I R) that
+    each of them has without the tie.
+
     Parameters
     ----------
     order : int
@@ -147,6 +154,11 @@ def symmetric_cp(
     InvalidArgumentError, InvalidTypeError
         If `axes` do not name `order` different nodes, or a size or an option is bad.
 
+    References
+    ----------
+    A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
+    allocation model. arXiv:1903.04478.
+
     Examples
     --------
     >>> from polyabayes import AllocationModel
@@ -155,6 +167,7 @@ def symmetric_cp(
     """
     checks.whole_number("order", order, 2, _MOST_AXES)
     names = _axes(axes or [f"i{axis}" for axis in range(1, order + 1)], order)
+    options = {"prior": "bdeu-tokens", **options}
     return cls(f"r -> {', '.join(names)}", {"r": R}, tied=[names], **options)
 
 
@@ -334,6 +347,10 @@ def hidden_markov(
     cls: type[M], /, length: int, n_states: int | None, tied: bool = False, **options: Any
 ) -> M:
     """Hidden Markov chain ``h1 -> h2 -> ...`` with an axis ``x1``, ``x2``, ... for each step.
+
+    The prior of tied tables does not depend on the length, and methods ``"vb"``, ``"em"`` and
+    ``"ml"`` sum over the states of a tied chain forwards and backwards, step by step; the others sum
+    over all its steps together, which few steps allow.
 
     Parameters
     ----------
