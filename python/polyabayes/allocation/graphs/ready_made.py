@@ -348,9 +348,9 @@ def hidden_markov(
 ) -> M:
     """Hidden Markov chain ``h1 -> h2 -> ...`` with an axis ``x1``, ``x2``, ... for each step.
 
-    The prior of tied tables does not depend on the length, and methods ``"vb"``, ``"em"`` and
-    ``"ml"`` sum over the states of a tied chain forwards and backwards, step by step; the others sum
-    over all its steps together, which few steps allow.
+    The prior of tied tables does not depend on the length. Methods ``"vb"``, ``"em"`` and ``"ml"``
+    sum over the states of a tied chain forwards and backwards, step by step; the others sum over
+    all its steps together, which few steps allow.
 
     Parameters
     ----------
