@@ -127,6 +127,8 @@ def bidirectional_bounds(
     )
     n_threads = checks.n_threads(n_jobs)
     n_documents = checks.whole_number("n_documents", n_documents)
+    # Counts of topics in documents, and numbers of each document and topic.
+    checks.fits("n_documents", n_documents, 24 * len(getattr(model, "components_", "1")))
     core_model = model._core_model()
     rng = random_generator(random_state)
     sizes = exposed(model, Corpus(np.zeros((n_documents, 1), dtype=int)), exposure).exposure
@@ -193,7 +195,10 @@ def _lengths(document_length: Any, n_documents: int) -> NDArray[np.int64]:
             "document_length must be a non-negative int, or one for each of the "
             f"{n_documents:,} documents, got {document_length!r}"
         )
-    return np.broadcast_to(lengths, n_documents).astype(np.int64)
+    found = np.broadcast_to(lengths, n_documents).astype(np.int64)
+    # Document, topic, word and order of each token.
+    checks.fits("document_length", int(found.sum(dtype=object)), 32)
+    return found
 
 
 def estimator_divergence(exact: ArrayLike | LogLikelihood, estimated: ArrayLike | Any) -> float:

@@ -188,6 +188,10 @@ class Chains:
         return scalars
 
 
+# Bytes of a fitted model beside its topics, as its pickle has them with four draws.
+_MODEL_BYTES = 1_500
+
+
 def sample_chains(
     estimator: TopicModel,
     X: Any,
@@ -269,6 +273,8 @@ def sample_chains(
             f"cannot be told: leave at least {_FEWEST_DRAWS}"
         )
     names = check_variables(variables)
+    topic_bytes = 8 * estimator._n_topics() * corpus.n_words
+    checks.fits("n_chains", n_chains, _MODEL_BYTES + topic_bytes)
     kept = variables_of(corpus, estimator._n_topics(), names)
     check_memory(kept, n_chains, len(n_iter))
     generator = random_generator(random_state)

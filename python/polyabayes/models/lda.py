@@ -379,7 +379,7 @@ class LatentDirichletAllocation(TopicModel):
         pseudo_count = 0.1 if self.topic_word_prior is None else self.topic_word_prior
         pseudo_count = checks.not_negative_number("topic_word_prior", pseudo_count)
         learned = self._learns_priors()
-        n_init = checks.whole_number("n_init", self.n_init, 1)
+        n_init = checks.whole_number("n_init", self.n_init, 1, _MOST_ITERATIONS)
         n_jobs = checks.n_threads(self.n_jobs)
         seed = draw_seed(self.random_state)
         if not corpus.n_tokens:
