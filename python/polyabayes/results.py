@@ -1,5 +1,6 @@
 """Types of what the public functions return, for annotations; nobody needs to make one."""
 
+from polyabayes._support.results import ResultTable
 from polyabayes.allocation.evidence import Round
 from polyabayes.allocation.graphs.graph import Graph
 from polyabayes.allocation.layout import Cost
@@ -11,7 +12,6 @@ from polyabayes.models.traces import BoundTrace, TrainingTrace
 from polyabayes.sizes.choice.cost import ChoiceCost
 from polyabayes.sizes.witness.results import PredictiveBounds
 from polyabayes.sizes.witness.search import SearchStep
-from polyabayes.sizes.witness.table import ResultTable
 
 __all__ = [
     "BoundTrace",

@@ -10,10 +10,11 @@ from polyabayes.exceptions import MissingDependencyError
 
 
 @contextmanager
-def progress_bar(
-    show: bool, total: int | None, unit: str
-) -> Generator[Callable[[int], None] | None]:
-    """Give a function that is called with the number of units done, or None where not asked for."""
+def progress_bar(show: bool, total: int | None, unit: str) -> Generator[Callable[..., None] | None]:
+    """Give a function that is called with the number of units done, or None where not asked for.
+
+    A second argument is a text to show beside the bar.
+    """
     if not checks.flag("progress", show):
         yield None
         return
@@ -25,7 +26,8 @@ def progress_bar(
         ) from error
     with tqdm(total=total, unit=unit) as bar:
 
-        def update(done: int) -> None:
+        def update(done: int, text: str = "") -> None:
+            bar.set_postfix_str(text, refresh=False)
             bar.update(done - bar.n)
 
         yield update

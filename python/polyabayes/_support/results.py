@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polyabayes._support.frames import data_frame
-from polyabayes._support.tables import columns_of, html_table
+from polyabayes._support.tables import columns_of, html_table, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Record", "Result"]
+__all__ = ["Record", "Result", "ResultTable"]
 
 _ROWS_SHOWN = 20
+# Rows that the text of a table shows, the last ones.
+_LAST_ROWS = 12
 
 
 class Result:
@@ -83,3 +86,100 @@ class Record(Result):
 def _brief(value: Any) -> str:
     """A number, or the shape of an array."""
     return f"array{value.shape}" if np.ndim(value) else f"{value:.6g}"
+
+
+class ResultTable(Result, Mapping[str, NDArray[Any]]):
+    """Columns by name, as arrays of shape (n_rows,); ``to_frame`` makes a DataFrame of them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the columns.
+    rows : sequence of sequences
+        Values of each row, in the order of `names`.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> search = pb.WitnessSearch(lambda k: -3.0 - 4.0 / k, pb.priors.Uniform(1, 3)).fit()
+    >>> search.bounds_["log_score"].round(3).tolist(), search.bounds_.n_rows
+    ([-7.0, -5.0, -4.333], 3)
+    """
+
+    def __init__(self, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        self._table = {name: _column([row[ix] for row in rows]) for ix, name in enumerate(names)}
+        self._n_rows = len(rows)
+
+    @classmethod
+    def of_columns(cls, columns: Mapping[str, Sequence[Any]]) -> ResultTable:
+        """A table of columns of equal length."""
+        return cls([*columns], [*zip(*columns.values(), strict=True)])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self._n_rows
+
+    def row(self, ix: int) -> dict[str, Any]:
+        """One row, by the names of the columns.
+
+        Parameters
+        ----------
+        ix : int
+            Number of the row; negative numbers count from the end.
+
+        Returns
+        -------
+        dict
+            Value of each column.
+
+        Raises
+        ------
+        IndexError
+            If there is no such row.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> search = pb.WitnessSearch(lambda k: -3.0 - 4.0 / k, pb.priors.Uniform(1, 3)).fit()
+        >>> print(f"{search.bounds_.row(-1)['log_score']:.3f}")
+        -4.333
+        """
+        return {name: column[ix] for name, column in self._table.items()}
+
+    def _columns(self) -> dict[str, Any]:
+        return self._table
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._table[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def _repr_html_(self) -> str:
+        return html_table(columns_of(self._table))
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __repr__(self) -> str:
+        first = max(self._n_rows - _LAST_ROWS, 0)
+        shown = {name: column[first:] for name, column in self._table.items()}
+        text = text_table(columns_of(shown))
+        if not first:
+            return text
+        title, _, rows = text.partition("\n")
+        return f"{title}\n... {first:,} rows ...\n{rows}"
+
+
+def _column(cells: list[Any]) -> NDArray[Any]:
+    if any(isinstance(cell, (tuple, str)) or cell is None for cell in cells):
+        column = np.empty(len(cells), dtype=object)
+        column[:] = cells
+        return column
+    return np.array(cells)

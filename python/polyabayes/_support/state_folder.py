@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from polyabayes._support.files import checked_path, is_unfinished
+from polyabayes._support.storage import read_arrays, write_arrays
 from polyabayes.exceptions import (
     CheckpointWarning,
     FileAccessError,
+    FileFormatError,
     InvalidArgumentError,
     InvalidTypeError,
 )
@@ -22,6 +30,10 @@ _MOST_TOLD, _MOST_CHARACTERS = 8, 200
 
 class StateFolder:
     """A folder of files that the work itself can do without.
+
+    A folder that :meth:`claim` gave to some work holds files of that work alone: each names it.
+    One rule serves all of them: a file that is missing, or of other work, is made; a damaged one is
+    made again, with a warning; one that the system does not let us read is an error.
 
     Parameters
     ----------
@@ -36,6 +48,64 @@ class StateFolder:
             raise InvalidTypeError(f"checkpoint must be a folder or None, got {path!r}")
         self.path, self._work = checked_path(path, "checkpoint"), work
         self._has_warned = False
+        self._owner = ""
+
+    def claim(self, file: str, of: str, identity: Mapping[str, Any]) -> None:
+        """Give the folder to the work of this identity; refuse that of another.
+
+        Parameters
+        ----------
+        file : str
+            Name of the file that holds the identity.
+        of : str
+            Kind of work, as messages call it.
+        identity : mapping of str to Any
+            Properties that the work must share with what is in the folder, as JSON knows them.
+        """
+        text = json.dumps(identity, sort_keys=True)
+        head, expected = self.make(file), json.loads(text)
+        self._owner = hashlib.sha256(text.encode()).hexdigest()
+        if not head.exists():
+            write_arrays(head, expected, {})
+            return
+        found, _ = read_arrays(head)
+        for name in sorted(expected.keys() | found.keys()):
+            refuse_other(head, of, name, found.get(name), expected.get(name))
+
+    def read(self, file: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
+        """Header and arrays that :meth:`keep` wrote for this work; None where they must be made.
+
+        Raises
+        ------
+        FileAccessError
+            If the file is there and cannot be read: a permission, or the disk.
+        """
+        path = self.path / file
+        try:
+            # A file that may not be looked at is no missing one.
+            path.stat()
+            header, arrays = read_arrays(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if isinstance(error, FileAccessError):
+                raise
+            raise FileAccessError(f"cannot read {path}: {error.strerror or error}") from error
+        except FileFormatError as error:
+            self.damaged(error)
+            return None
+        return (header, arrays) if header.get("of") == self._owner else None
+
+    def damaged(self, why: object) -> None:
+        """Warn of a file that is made again."""
+        warnings.warn(f"{why}; it is made again", CheckpointWarning, stacklevel=4)
+
+    def keep(
+        self, file: str, header: Mapping[str, Any], arrays: dict[str, NDArray[Any]], what: str
+    ) -> bool:
+        """Write a part of this work; whether that was possible (see :meth:`put`)."""
+        content = {**header, "of": self._owner}
+        return self.put(partial(write_arrays, self.path / file, content, arrays), what)
 
     def make(self, file: str) -> Path:
         """Make the folder where it is missing, and give the path of a file in it.
@@ -77,6 +147,14 @@ class StateFolder:
             )
             return False
         return True
+
+
+def fingerprint_of(about: object, *arrays: NDArray[Any]) -> str:
+    """Hash of arrays of numbers, and of what is to be known about them."""
+    digest = hashlib.sha256(repr(about).encode())
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
 
 
 def refuse_other(path: Path, of: str, name: str, found: Any, expected: Any) -> None:

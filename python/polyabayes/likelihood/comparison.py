@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from polyabayes._support import checks
+from polyabayes._support.jackknife import paired_difference
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
 from polyabayes._support.tables import Column, text_table
@@ -166,24 +167,16 @@ class Comparison(Result):
         one, other = self._result(first), self._result(second)
         shared = _scored(one) & _scored(other)
         n_tokens = one.n_tokens[shared].astype(np.float64)
-        ahead = one.values[shared] - other.values[shared]
-        total, n = n_tokens.sum(), len(ahead)
+        total = n_tokens.sum()
         if first == second or not total:
             return 0.0, 0.0, 1.0
-        mean = float(ahead.sum() / total)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            without = (ahead.sum() - ahead) / (total - n_tokens)
-            deviations = without - without.mean()
-            variance = (deviations**2).sum() * (n - 1) / n
-        # All tokens in one document: nothing is known of any other.
-        std_error = float(np.sqrt(variance)) if np.isfinite(variance) and n > 1 else np.nan
+        found = paired_difference(one.values[shared] - other.values[shared], n_tokens)
         # Predicted values lack their errors, and share that of what they were predicted by.
         first_error, second_error = (
             0.0 if x.correction_std_error is None else x.total_std_error for x in (one, other)
         )
-        std_error = float(np.hypot(std_error, np.hypot(first_error, second_error) / total))
-        freedom = float(total**2 / (n_tokens**2).sum()) - 1
-        return mean, std_error, max(freedom, 1.0)
+        std_error = np.hypot(found.std_error, np.hypot(first_error, second_error) / total)
+        return found.mean, float(std_error), found.degrees_of_freedom
 
     def to_frame(self) -> pd.DataFrame:
         """One row a model: nats per token, perplexity, and how far behind the best it is.

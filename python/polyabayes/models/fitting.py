@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,11 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import clone
 
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
-from polyabayes._support.state_folder import StateFolder, refuse_other
+from polyabayes._support.state_folder import StateFolder, fingerprint_of, refuse_other
 from polyabayes._support.storage import read_arrays, write_arrays
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import (
@@ -78,6 +78,28 @@ LEARNED_START = StartLength(40, 0.4)
 LONG_START = StartLength(60, 0.6)
 
 
+# Starts of a fit that is compared with fits of other sizes; the best of them goes on.
+_STARTS = 2
+
+
+def comparable(model: Any, size: int, seed: int) -> Any:
+    """A clone of so many topics that begins with long starts.
+
+    A fit that merges two topics scores below as many topics well found, so that larger sizes win.
+    """
+    made = clone(model).set_params(n_components=size, random_state=seed)
+    made.set_params(n_init=max(made.n_init, _STARTS))
+    made._longer_start = LONG_START
+    return made
+
+
+def comparable_sweeps(model: Any) -> int:
+    """Sweeps of a fit by :func:`comparable`, those of its starts included."""
+    burn_in = model.max_iter // 2 if model.burn_in is None else model.burn_in
+    n_sweeps: int = model.max_iter + max(model.n_init, _STARTS) * LONG_START.n_sweeps(burn_in)
+    return n_sweeps
+
+
 class Checkpoint:
     """The state of a run in a folder, whole or not at all.
 
@@ -130,12 +152,9 @@ class Checkpoint:
 def fingerprint(corpus: Corpus) -> str:
     """Hash of the counts, and of the exposures where there are any."""
     counts = corpus.counts
-    digest = hashlib.sha256(repr(counts.shape).encode())
-    for array in (counts.indptr, counts.indices, counts.data):
-        digest.update(np.ascontiguousarray(array, dtype=np.int64).tobytes())
-    if corpus.exposure is not None:
-        digest.update(corpus.exposure.tobytes())
-    return digest.hexdigest()[:16]
+    parts = [np.asarray(x, np.int64) for x in (counts.indptr, counts.indices, counts.data)]
+    exposure = [] if corpus.exposure is None else [corpus.exposure]
+    return fingerprint_of(counts.shape, *parts, *exposure)
 
 
 class LastState(NamedTuple):

@@ -33,14 +33,16 @@ _OTHERS = (
 )
 
 
-def plot_choice(choice: SizeChoice, level: float = 0.95) -> Figure:
+def plot_choice(
+    choice: SizeChoice, level: float = 0.95, criteria: Mapping[str, Any] | None = None
+) -> Figure:
     """Draw the scores of all sizes, and what other criteria say below them.
 
     Above: how far every size is behind the best, in nats per token, with intervals of the paired
     difference; the sizes that are as good as the best are filled, the recommended one is ringed.
-    Below: stability, coherence and exclusivity; the four criteria of ldatuning, each from its
-    worst (0) to its best (1), for comparison only. By evidence: posterior probabilities of the
-    sizes, and of the concentrations where these were averaged over.
+    Below: stability, coherence and exclusivity; the four criteria of ldatuning if they are given,
+    each from its worst (0) to its best (1), for comparison only. By evidence: posterior
+    probabilities of the sizes, and of the concentrations where these were averaged over.
 
     Parameters
     ----------
@@ -48,6 +50,8 @@ def plot_choice(choice: SizeChoice, level: float = 0.95) -> Figure:
         What :func:`polyabayes.choose_n_components` returns, of one unknown size.
     level : float, default=0.95
         Level of the intervals.
+    criteria : ResultTable, optional
+        What ``choice.criteria`` returned.
 
     Returns
     -------
@@ -74,17 +78,12 @@ def plot_choice(choice: SizeChoice, level: float = 0.95) -> Figure:
         raise InvalidArgumentError("choice has several unknown sizes: draw its to_frame()")
     checks.share("level", level)
     if choice.criterion == "evidence":
-        figure, axes = new_figure(7, 3.6, ncols=2 if choice.joint else 1, squeeze=False)
-        _draw_shares(axes[0, 0], "size", choice.probabilities)
-        axes[0, 0].set_ylabel("posterior probability")
-        told = f"most probable: {choice.best}; recommended: {choice.recommended}"
-        axes[0, 0].set_title(told, fontsize="medium")
-        if choice.joint:
-            shares = {f"{value:g}": share for value, share in choice.concentrations.items()}
-            _draw_shares(axes[0, 1], "concentration", shares)
-        return figure
-    options: dict[str, Any] = {"height_ratios": (3, 1.3, 1.3)}
-    figure, stack = new_figure(7, 7.4, 3, sharex=True, gridspec_kw=options)
+        return _draw_evidence(choice)
+    heights = (3, 1.3, 1.3) if criteria else (3, 1.3)
+    options: dict[str, Any] = {"height_ratios": heights}
+    figure, stack = new_figure(
+        7, 3 + 1.5 * len(heights), len(heights), sharex=True, gridspec_kw=options
+    )
     _draw_scores(stack[0], choice, level)
     sizes = [row["size"] for row in choice.rows]
     for place, (name, label) in enumerate(_BELOW):
@@ -92,11 +91,25 @@ def plot_choice(choice: SizeChoice, level: float = 0.95) -> Figure:
         stack[1].plot(sizes, values, marker="osD"[place], markersize=4, label=label)
     stack[1].set_ylabel("of the topics")
     stack[1].legend(fontsize="small", ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    _draw_others(stack[2], choice, sizes)
-    stack[2].set_xscale("log", base=2)
-    stack[2].set_xticks(sizes, [str(size) for size in sizes], rotation=60 if len(sizes) > 12 else 0)
-    stack[2].minorticks_off()
-    stack[2].set_xlabel("number of topics")
+    if criteria:
+        _draw_others(stack[2], criteria)
+    stack[-1].set_xscale("log", base=2)
+    rotation = 60 if len(sizes) > 12 else 0
+    stack[-1].set_xticks(sizes, [str(size) for size in sizes], rotation=rotation)
+    stack[-1].minorticks_off()
+    stack[-1].set_xlabel("number of topics")
+    return figure
+
+
+def _draw_evidence(choice: SizeChoice) -> Figure:
+    figure, axes = new_figure(7, 3.6, ncols=2 if choice.joint else 1, squeeze=False)
+    _draw_shares(axes[0, 0], "size", choice.probabilities)
+    axes[0, 0].set_ylabel("posterior probability")
+    told = f"most probable: {choice.best}; recommended: {choice.recommended}"
+    axes[0, 0].set_title(told, fontsize="medium")
+    if choice.joint:
+        shares = {f"{value:g}": share for value, share in choice.concentrations.items()}
+        _draw_shares(axes[0, 1], "concentration", shares)
     return figure
 
 
@@ -109,7 +122,7 @@ def _draw_scores(ax: Axes, choice: SizeChoice, level: float) -> None:
         ax.errorbar(
             row["size"],
             -row["behind"],
-            yerr=width * row["behind_std_error"] if np.isfinite(row["behind_std_error"]) else None,
+            yerr=width * np.nan_to_num(row["behind_std_error"]),
             fmt="x" if row["dropped"] else "o",
             color="0.55" if row["dropped"] else "C0",
             markerfacecolor="C0" if good else "white",
@@ -146,14 +159,15 @@ def _focus(ax: Axes, choice: SizeChoice, width: float) -> None:
         ax.set_ylim(-max(lowest, depth * 1.1), depth * 0.25)
 
 
-def _draw_others(ax: Axes, choice: SizeChoice, sizes: list[Any]) -> None:
+def _draw_others(ax: Axes, criteria: Mapping[str, Any]) -> None:
     for place, (name, label, sign) in enumerate(_OTHERS):
-        values = sign * np.array([row[name] for row in choice.rows])
+        values = sign * np.asarray(criteria[name])
         known = np.isfinite(values)
         if known.sum() < 2 or np.ptp(values[known]) == 0:
             continue
         scaled = (values - values[known].min()) / np.ptp(values[known])
-        ax.plot(sizes, scaled, marker="osD^"[place], markersize=4, linewidth=1, label=label)
+        style: dict[str, Any] = {"markersize": 4, "linewidth": 1, "label": label}
+        ax.plot(criteria["size"], scaled, marker="osD^"[place], **style)
     ax.set_ylabel("other criteria,\n0 worst, 1 best")
     ax.legend(fontsize="small", ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 

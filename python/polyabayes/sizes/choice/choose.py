@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
+from polyabayes._support.state_folder import StateFolder
 from polyabayes.allocation import AllocationModel
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    UnreliableErrorWarning,
+    argument,
+)
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
-from polyabayes.sizes.choice.cost import ChoiceCost, measured_cost
+from polyabayes.sizes.choice.cost import ChoiceCost, expected_fits, measured_cost
 from polyabayes.sizes.choice.evidence import by_evidence, cost_by_evidence
-from polyabayes.sizes.choice.held_out import MOST_SIZE, Chooser, Plan, Store, first_sizes, folds_of
+from polyabayes.sizes.choice.held_out import (
+    MOST_SIZE,
+    Chooser,
+    Limits,
+    Plan,
+    Store,
+    first_sizes,
+    folds_of,
+)
 from polyabayes.sizes.choice.result import SizeChoice
 
 __all__ = ["choice_cost", "choose_n_components"]
 
-_NOT_BY_EVIDENCE = "concentrations are those of a choice by evidence"
 _N_FOLDS, _MAX_FITS = 5, 200
-_CRITERIA = ("held-out", "evidence")
+# Fewer groups than this tell little of the spread between groups.
+_FEW_GROUPS = 10
 
 
 def choose_n_components(
@@ -30,9 +48,11 @@ def choose_n_components(
     data: Any,
     sizes: Iterable[Any] | None = None,
     *,
-    criterion: str = "held-out",
-    n_folds: int = _N_FOLDS,
-    max_fits: int = _MAX_FITS,
+    tolerance: float | None = None,
+    groups: Any = None,
+    max_time: float | None = None,
+    n_folds: int | None = None,
+    max_fits: int | None = None,
     concentrations: Any = None,
     random_state: RandomState = None,
     executor: Executor | None = None,
@@ -42,13 +62,13 @@ def choose_n_components(
 ) -> SizeChoice:
     """Choose the number of topics, with its uncertainty.
 
-    By held-out likelihood: every size is trained on all folds but one and scores the documents of
-    that fold, the same documents for all sizes. Sizes are compared by paired differences, whose
-    errors hold for new documents and new fits; a size that is clearly behind is dropped after the
-    folds that show it. Without `sizes` they come from a geometric grid, which is widened while
-    its edge may be the best and refined around the best, until neighbours differ by a fifth, and
-    by a tenth beside the best and the smallest equally good one. Fits begin with longer starts than
-    those of ``fit``, and the best of two (`n_init`, if that is more), which seldom merge topics.
+    By held-out likelihood: every size is trained on all folds but one and scores documents of
+    that fold, the same documents for all sizes, some 20,000 tokens a fold. Sizes are compared by
+    paired differences, whose errors hold for new documents and new fits; a size that is clearly
+    behind is dropped after the folds that show it. Without `sizes` they come from a geometric grid,
+    which is widened while the last doubling gains what matters, and refined around the size that
+    is recommended, to neighbours that differ by a tenth. Fits begin with longer starts than those
+    of ``fit``, and the best of two (`n_init`, if that is more), which seldom merge topics.
 
     By evidence: allocation models whose parameters are integrated out, compared by their
     posterior probabilities. These answer for the prior as it is given: where you do not know the
@@ -58,39 +78,45 @@ def choose_n_components(
     ----------
     model : LatentDirichletAllocation, PoissonFactorAnalysis or AllocationModel
         Cloned; its parameters but for the number of topics (and `random_state`) are kept. An
-        AllocationModel is chosen by evidence; sizes that are None are looked for.
+        AllocationModel is chosen by evidence, among `sizes` for its sizes that are None; the other
+        models by held-out likelihood.
     data : Corpus, sparse matrix, integer array, DataFrame or CountTensor
         The documents; for an AllocationModel its tensor.
     sizes : iterable of int, or mapping of node to iterable of int, optional
         The sizes to choose from; for several hidden nodes, a mapping. By default they are found,
         by held-out likelihood only.
-    criterion : {"held-out", "evidence"}, default="held-out"
-        Always ``"evidence"`` for an AllocationModel. For LDA it is the evidence of the allocation
-        model word <- topic -> doc, which has other priors, of concentration 1 or `concentrations`.
+    tolerance : float, optional
+        By held-out likelihood: loss in nats per token that does not matter; the smallest size
+        within it is recommended. By default the curve decides (see :class:`SizeChoice`).
+    groups : str or array of shape (n_documents,), optional
+        By held-out likelihood: documents that are not independent, as of one author, donor or day:
+        a column of the corpus's metadata, or labels. Groups stay whole in the folds, and errors
+        hold for new groups, by a jackknife of groups.
+    max_time : float, optional
+        By held-out likelihood: seconds after which no fit begins, and the choice ends with what is
+        known; the fit that runs then is finished.
     n_folds : int, default=5
-        Folds of the documents, by held-out likelihood only.
+        By held-out likelihood: folds of the documents.
     max_fits : int, default=200
-        Fits after which the choice by held-out likelihood ends with what is known. It takes
-        `n_folds` fits a size, less those of dropped sizes: about 30 to 60 by default. What they
-        will take is told by :func:`choice_cost` before they start.
+        By held-out likelihood: fits after which the choice ends with what is known. What a choice
+        will take is told by :func:`choice_cost` before it starts.
     concentrations : None, "auto", iterable of float or mapping of float to float, default=None
         By evidence: the concentrations that the evidence of a size is the mean over; with a
         mapping, weighed by these prior weights. None: that of the model alone. ``"auto"``: powers
         of 2 with equal weights, from 1/4 to a Dirichlet parameter of 4 in each cell of the largest
         table; every size looks at those around its best one, until the evidence is 10 nats below
-        it and two errors more, so that a size takes some 4 to 7 evidences in place of one, and all
-        of them where a table says little. Unless
-        the model has a `rate`, evidences are then given the total of the data.
+        it and two errors more, so that a size takes 4 to 7 evidences in place of one, and all
+        of them where a table says little. Unless the model has a `rate`, evidences are then given
+        the total of the data.
     random_state : None, int, RandomState, Generator or SeedSequence
         Equal seeds give equal choices, for any executor and any number of threads.
     executor : concurrent.futures.Executor, optional
         Where the fits run, or the replicates of each evidence; it is not shut down. By default
         here, one after another, each on the `n_jobs` threads of the model.
     checkpoint : path-like, optional
-        Folder that keeps every fit, or the replicates of each evidence: a choice that was killed
-        goes on from there.
+        Folder that keeps every fit or evidence: a choice that was killed goes on from there.
     progress : bool, default=False
-        Show the number of fits done (needs tqdm).
+        Show the number of fits done, the time left and the best size so far (needs tqdm).
     **options
         By evidence: further options of :meth:`AllocationModel.log_evidence`.
 
@@ -135,21 +161,29 @@ def choose_n_components(
     >>> ranks.best, round(ranks.probabilities[2], 3)
     (2, 0.711)
     """
-    checks.choice("criterion", criterion, _CRITERIA)
-    if isinstance(model, AllocationModel) or criterion == "evidence":
-        _refuse_folds(n_folds, max_fits)
-        options |= {"executor": executor, "checkpoint": checkpoint, "progress": progress}
-        return _by_evidence(model, data, sizes, concentrations, random_state, options)
-    if concentrations is not None:
-        raise InvalidTypeError(_NOT_BY_EVIDENCE)
-    if options:
-        raise InvalidTypeError(f"unknown options of held-out choice: {', '.join(options)}")
-    corpus, given, n_folds = _checked(model, data, sizes, n_folds, max_fits)
+    held_out = {
+        "tolerance": tolerance,
+        "groups": groups,
+        "max_time": max_time,
+        "n_folds": n_folds,
+        "max_fits": max_fits,
+    }
+    if isinstance(model, AllocationModel):
+        _refuse("held-out likelihood, and an AllocationModel is chosen by evidence", held_out)
+        folder = None if checkpoint is None else StateFolder(checkpoint, "the choice")
+        options |= {"executor": executor, "progress": progress}
+        ranges = _ranges(model, sizes)
+        return by_evidence(model, data, ranges, concentrations, random_state, options, folder)
+    _refuse(_BY_EVIDENCE, {"concentrations": concentrations, **options})
+    corpus, given, limits = _checked(model, data, sizes, held_out)
+    n_folds, labels = _checked_folds(corpus, n_folds, groups)
     seed = draw_seed(random_state)
-    plan = Plan(model, corpus, folds_of(corpus.n_documents, n_folds, seed), n_folds, seed, max_fits)
-    store = None if checkpoint is None else Store(checkpoint, plan, model)
-    with progress_bar(progress, max_fits, "fit") as update:
-        return Chooser(plan, given, executor, store, update).run()
+    folds = folds_of(corpus.n_documents, n_folds, seed, labels)
+    plan = Plan(model, corpus, labels, folds, n_folds, seed)
+    store = None if checkpoint is None else Store(checkpoint, plan)
+    expected = expected_fits(given, n_folds, limits.max_fits)
+    with progress_bar(progress, expected, "fit") as update:
+        return Chooser(plan, limits, given, executor, store, update).run()
 
 
 def choice_cost(
@@ -157,8 +191,8 @@ def choice_cost(
     data: Any,
     sizes: Iterable[Any] | None = None,
     *,
-    n_folds: int = _N_FOLDS,
-    max_fits: int = _MAX_FITS,
+    n_folds: int | None = None,
+    max_fits: int | None = None,
     concentrations: Any = None,
 ) -> ChoiceCost:
     """Tell what a choice will take, before it starts.
@@ -190,30 +224,31 @@ def choice_cost(
     >>> cost.n_fits, cost.sizes
     (15, (2, 8))
     """
+    held_out = {"n_folds": n_folds, "max_fits": max_fits}
     if isinstance(model, AllocationModel):
-        _refuse_folds(n_folds, max_fits)
+        _refuse("held-out likelihood, and an AllocationModel is chosen by evidence", held_out)
         return cost_by_evidence(model, data, _ranges(model, sizes), concentrations)
-    if concentrations is not None:
-        raise InvalidTypeError(_NOT_BY_EVIDENCE)
-    corpus, given, n_folds = _checked(model, data, sizes, n_folds, max_fits)
-    return measured_cost(
-        model,
-        corpus,
-        given or first_sizes(corpus),
-        found=given is None,
-        n_folds=n_folds,
-        max_fits=max_fits,
-    )
+    _refuse(_BY_EVIDENCE, {"concentrations": concentrations})
+    corpus, given, limits = _checked(model, data, sizes, held_out)
+    n_folds, _ = _checked_folds(corpus, n_folds, None)
+    n_fits = expected_fits(given, n_folds, limits.max_fits)
+    tried = given or first_sizes(corpus)
+    return measured_cost(model, corpus, tried, found=given is None, n_folds=n_folds, n_fits=n_fits)
 
 
-def _refuse_folds(n_folds: int, max_fits: int) -> None:
-    if (n_folds, max_fits) != (_N_FOLDS, _MAX_FITS):
-        raise InvalidTypeError("n_folds and max_fits are of a choice by held-out likelihood")
+_BY_EVIDENCE = "evidence, and only an AllocationModel is chosen by that"
+
+
+def _refuse(way: str, options: Mapping[str, Any]) -> None:
+    """Refuse options of the other way to choose."""
+    for name, value in options.items():
+        if value is not None:
+            raise InvalidTypeError(f"{argument(name)} is an option of a choice by {way}")
 
 
 def _checked(
-    model: Any, data: Any, sizes: Any, n_folds: int, max_fits: int
-) -> tuple[Corpus, list[int] | None, int]:
+    model: Any, data: Any, sizes: Any, options: Mapping[str, Any]
+) -> tuple[Corpus, list[int] | None, Limits]:
     """The arguments of a choice by held-out likelihood, or an error."""
     if not isinstance(model, (LatentDirichletAllocation, PoissonFactorAnalysis)):
         raise InvalidTypeError(
@@ -229,9 +264,34 @@ def _checked(
             "a choice by held-out likelihood needs two documents or more, to train on some and "
             f"hold out others; got {corpus.n_documents}"
         )
-    n_folds = checks.whole_number("n_folds", n_folds, 2, corpus.n_documents)
-    checks.whole_number("max_fits", max_fits, n_folds)
-    return corpus, given, n_folds
+    checked = {
+        name: None if options.get(name) is None else check(name, options[name])
+        for name, check in (
+            ("max_fits", checks.whole_number),
+            ("max_time", checks.positive_number),
+            ("tolerance", checks.not_negative_number),
+        )
+    }
+    return corpus, given, Limits(**{**checked, "max_fits": checked["max_fits"] or _MAX_FITS})
+
+
+def _checked_folds(
+    corpus: Corpus, n_folds: Any, groups: Any
+) -> tuple[int, NDArray[np.int64] | None]:
+    """The number of folds, and the group of each document."""
+    labels = None if groups is None else corpus.labels_of("groups", groups)
+    n_units = corpus.n_documents if labels is None else int(labels.max()) + 1
+    if n_units < 2:
+        raise InvalidArgumentError(f"{argument('groups')} has one group; folds need two or more")
+    if labels is not None and n_units < _FEW_GROUPS:
+        warnings.warn(
+            f"there are {n_units} groups only: standard errors for new groups are uncertain "
+            "themselves",
+            UnreliableErrorWarning,
+            stacklevel=3,
+        )
+    n_folds = min(_N_FOLDS, n_units) if n_folds is None else n_folds
+    return checks.whole_number("n_folds", n_folds, 2, n_units), labels
 
 
 def _checked_sizes(sizes: Any) -> list[int]:
@@ -241,25 +301,6 @@ def _checked_sizes(sizes: Any) -> list[int]:
     if not checked:
         raise InvalidArgumentError("sizes is empty; give at least one, or leave it out")
     return checked
-
-
-def _by_evidence(
-    model: Any,
-    data: Any,
-    sizes: Any,
-    concentrations: Any,
-    random_state: RandomState,
-    options: Mapping[str, Any],
-) -> SizeChoice:
-    if isinstance(model, LatentDirichletAllocation):
-        model = AllocationModel.nmf(None, concentration=1.0)
-    if not isinstance(model, AllocationModel):
-        raise InvalidTypeError(
-            f"evidence is that of an AllocationModel or of LDA, got {model!r:.100}"
-        )
-    return by_evidence(
-        model, data, _ranges(model, sizes), concentrations, random_state, dict(options)
-    )
 
 
 def _ranges(model: AllocationModel, sizes: Any) -> dict[str, list[int]]:

@@ -10,15 +10,15 @@ import numpy as np
 
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import PolyabayesWarning
-from polyabayes.likelihood.scoring import log_likelihood
-from polyabayes.sizes.choice.fits import REPLICATES, untrained
+from polyabayes.models.fitting import comparable, comparable_sweeps
+from polyabayes.sizes.choice.fits import n_scored, score
 
 # Sweeps of the two fits whose times tell a start from a sweep.
 _SHORT, _LONGER = 2, 8
 # Documents that are scored to time a score.
 _SCORED = 20
-# Found sizes: the starting grid for some folds, and sizes between the best ones for all of them.
-_SIZES_FOUND = 11
+# Found sizes: fits beside those of the best size; most sizes are dropped after one or two.
+_FITS_FOUND = 40
 
 
 class ChoiceCost(NamedTuple):
@@ -66,8 +66,13 @@ class ChoiceCost(NamedTuple):
         )
 
 
+def expected_fits(given: list[int] | None, n_folds: int, max_fits: int) -> int:
+    """Fits that a choice takes: at most so many for given sizes, about so many otherwise."""
+    return min(max_fits, _FITS_FOUND + n_folds if given is None else n_folds * len(given))
+
+
 def measured_cost(
-    model: Any, corpus: Corpus, sizes: list[int], *, found: bool, n_folds: int, max_fits: int
+    model: Any, corpus: Corpus, sizes: list[int], *, found: bool, n_folds: int, n_fits: int
 ) -> ChoiceCost:
     """Time short fits at the ends of the sizes and tell what all of them will take.
 
@@ -81,8 +86,10 @@ def measured_cost(
         Given, or those that the search begins with; increasing.
     found : bool
         Whether further sizes will be looked for.
-    n_folds, max_fits : int
+    n_folds : int
         As given to the choice.
+    n_fits : int
+        Fits that it takes, about.
     """
     low, high = sizes[0], sizes[-1]
     held_out = np.arange(corpus.n_documents) % n_folds == 0
@@ -91,13 +98,12 @@ def measured_cost(
     # Between the ends a fit takes a power of its size.
     power = 0.0 if low == high else np.log(ends[1] / ends[0]) / np.log(high / low)
     each = ends[0] * (np.array(sizes, dtype=np.float64) / low) ** power
-    n_fits = min(max_fits, n_folds * (_SIZES_FOUND if found else len(sizes)))
     seconds = float(n_fits * each.mean())
     return ChoiceCost(n_fits, (low, high), (ends[0], ends[1]), seconds, is_open=found)
 
 
 def _seconds(model: Any, train: Corpus, test: Corpus, size: int) -> float:
-    """Expected time of a fit of all sweeps and its scores."""
+    """Expected time of a fit of all sweeps, its starts included, and its scores."""
     n_sweeps: int = model.max_iter
     short, longer = min(_SHORT, n_sweeps), min(_LONGER, n_sweeps)
     with warnings.catch_warnings():
@@ -106,25 +112,15 @@ def _seconds(model: Any, train: Corpus, test: Corpus, size: int) -> float:
         second, fitted = _timed_fit(model, train, size, longer)
         some = test[: min(_SCORED, test.n_documents)]
         began = time.perf_counter()
-        log_likelihood(
-            fitted,
-            some,
-            event="sequence",
-            given_length=True,
-            n_replicates=REPLICATES,
-            random_state=0,
-            n_jobs=model.n_jobs,
-        )
-        scores = (time.perf_counter() - began) * test.n_documents / some.n_documents
+        score(fitted, some, 0)
+        scores = (time.perf_counter() - began) * n_scored(test) / some.n_documents
     sweep = max(second - first, 0.0) / max(longer - short, 1)
-    seconds: float = second + sweep * (n_sweeps - longer) + scores
+    seconds: float = second + sweep * (comparable_sweeps(model) - longer) + scores
     return seconds
 
 
 def _timed_fit(model: Any, train: Corpus, size: int, n_sweeps: int) -> tuple[float, Any]:
-    fitted = untrained(model, size, 0).set_params(max_iter=n_sweeps)
-    if fitted.burn_in is not None:
-        fitted.set_params(burn_in=min(fitted.burn_in, n_sweeps))
+    fitted = comparable(model, size, 0).set_params(max_iter=n_sweeps, burn_in=0, n_init=1)
     began = time.perf_counter()
     fitted.fit(train)
     return time.perf_counter() - began, fitted

@@ -2,12 +2,73 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import PolyabayesWarning
+from polyabayes.models.fitting import comparable
+from polyabayes.topics.fitted import probabilities
+
 # Smallest probability in a logarithm: topics of maximum likelihood hold zeros.
 _LEAST = 1e-300
+# Sweeps whose p(w | z) enters the harmonic mean.
+_HARMONIC_LOOKS = 20
+
+CRITERIA = ("griffiths_2004", "cao_juan_2009", "arun_2010", "deveaud_2014")
+
+
+def criteria_of(model: Any, corpus: Corpus, sizes: Iterable[int], seed: int) -> dict[str, Any]:
+    """Train every size once on all documents; columns of the sizes and their criteria."""
+    rows = []
+    lengths = np.asarray(corpus.counts.sum(axis=1), dtype=np.float64).ravel()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PolyabayesWarning)
+        for size in sizes:
+            fitted = comparable(model, size, seed)
+            looks = fit_and_look(fitted, corpus)
+            topics = probabilities(fitted)
+            weights = np.asarray(fitted.transform(corpus)) * fitted.components_.sum(axis=1)
+            shares = weights / weights.sum(axis=1, keepdims=True)
+            rows.append(
+                (
+                    size,
+                    griffiths_2004(np.array(looks)),
+                    cao_juan_2009(topics),
+                    arun_2010(topics, shares, lengths),
+                    deveaud_2014(topics),
+                )
+            )
+    return dict(zip(("size", *CRITERIA), zip(*rows, strict=True), strict=True))
+
+
+def fit_and_look(fitted: Any, train: Corpus) -> list[float]:
+    """Train; give ln p(words | topics of the tokens) of some sweeps, where the sampler has such."""
+    looks: list[float] = []
+    if getattr(fitted, "fit_method", "") != "gibbs":
+        fitted.fit(train)
+        return looks
+
+    def look(state: Any) -> None:
+        if state.n_iter_ > fitted.max_iter // 2:
+            # Counts of topic and word, from E[phi | topics of all tokens].
+            sample, n_words = state.last_sample_, train.n_words
+            totals = state.topic_counts_ + n_words * sample.topic_word_prior
+            counts = sample.topic_word * totals[:, None] - sample.topic_word_prior
+            looks.append(
+                log_p_words_given_topics(
+                    np.rint(counts).astype(np.int64), float(sample.topic_word_prior)
+                )
+            )
+
+    every = max(1, fitted.max_iter // (2 * _HARMONIC_LOOKS))
+    fitted.fit(train, callback=look, eval_every=every)
+    return looks
 
 
 def cao_juan_2009(topics: NDArray[np.float64]) -> float:

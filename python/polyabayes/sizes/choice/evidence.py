@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from polyabayes._support import checks
-from polyabayes._support.files import checked_path
 from polyabayes._support.random import RandomState, draw_seed
-from polyabayes.allocation import AllocationModel, Evidence
+from polyabayes._support.state_folder import StateFolder, fingerprint_of
+from polyabayes.allocation import AllocationModel
 from polyabayes.allocation.observed_cells import lay_out_observed
 from polyabayes.allocation.options import METHODS
 from polyabayes.exceptions import (
@@ -42,7 +42,19 @@ _WALKED = 6
 # Standard errors of a difference that "auto" doubts it by.
 _DOUBT = 2.0
 
+# Options that change no value.
+_OF_THE_RUN = ("n_jobs", "executor", "progress", "observed")
+_OF_THE_MODEL = ("prior", "rate", "tied")
+
 Sizes = tuple[int, ...]
+
+
+class Found(NamedTuple):
+    """An evidence, its standard error in nats, and why the error is not to be trusted, if so."""
+
+    value: float
+    std_error: float
+    doubt: str
 
 
 class Concentrations(NamedTuple):
@@ -127,6 +139,7 @@ def by_evidence(
     concentrations: Any,
     random_state: RandomState,
     options: dict[str, Any],
+    folder: StateFolder | None,
 ) -> SizeChoice:
     """The choice among all combinations of sizes.
 
@@ -144,8 +157,12 @@ def by_evidence(
         Every evidence has a seed of its own, keyed by its sizes and its concentration.
     options : dict
         Further options of :meth:`AllocationModel.log_evidence`.
+    folder : StateFolder, optional
+        Where evidences are kept as they are found.
     """
     found, start = _prepared(model, data, sizes, concentrations, random_state, options)
+    if folder is not None:
+        found.keep_in(folder)
     combinations = list(product(*sizes.values()))
     try:
         for values in combinations:
@@ -196,22 +213,20 @@ def _prepared(
             f"method {method!r} gives a bound, which tells no odds; take "
             f"{argument('method', 'tempered')} or {argument('method', 'smc')}"
         )
-    chosen = Concentrations.of(concentrations, model, _largest_table(model, data, sizes, options))
+    largest = model.with_sizes(**{node: values[-1] for node, values in sizes.items()})
+    observed, order = options.get("observed"), options.get("elimination_order")
+    layout, missing = lay_out_observed(largest, data, observed, order)
+    n_cells = max(math.prod(layout.shape(node)) for node in layout.sizes)
+    chosen = Concentrations.of(concentrations, model, n_cells)
     if chosen.is_averaged and model.rate is None and options.get("observed") is None:
         # The default rate follows the data: P(T) would speak for large concentrations.
         options.setdefault("given_total", True)
-    found = _Evidences(model, data, chosen, draw_seed(random_state), options)
+    tensor = layout.tensor
+    fingerprint = fingerprint_of(
+        (tensor.axes, tensor.shape), tensor.coordinates, tensor.counts, missing
+    )
+    found = _Evidences(model, data, fingerprint, chosen, draw_seed(random_state), options)
     return found, chosen.nearest(model.concentration)
-
-
-def _largest_table(
-    model: AllocationModel, data: Any, sizes: Mapping[str, list[int]], options: Mapping[str, Any]
-) -> int:
-    """Cells of the largest conditional table at the largest sizes."""
-    largest = model.with_sizes(**{node: values[-1] for node, values in sizes.items()})
-    order = options.get("elimination_order")
-    layout, _ = lay_out_observed(largest, data, options.get("observed"), order)
-    return max(math.prod(layout.shape(node)) for node in layout.sizes)
 
 
 class _Evidences:
@@ -221,18 +236,33 @@ class _Evidences:
         self,
         model: AllocationModel,
         data: Any,
+        fingerprint: str,
         concentrations: Concentrations,
         seed: int,
         options: dict[str, Any],
     ) -> None:
         self._model, self._data, self._seed, self._options = model, data, seed, options
+        self._fingerprint = fingerprint
         self.concentrations = concentrations
-        self.table: dict[Sizes, dict[int, Evidence]] = {}
+        self.table: dict[Sizes, dict[int, Found]] = {}
+        self._folder: StateFolder | None = None
+
+    def keep_in(self, folder: StateFolder) -> None:
+        """Keep evidences in a folder, and take those of this work that it holds."""
+        identity = {
+            "graph": self._model.graph.to_text(),
+            **{name: repr(getattr(self._model, name)) for name in _OF_THE_MODEL},
+            "data": self._fingerprint,
+            "options": {n: repr(v) for n, v in self._options.items() if n not in _OF_THE_RUN},
+            "random_state": self._seed,
+        }
+        folder.claim("choice.safetensors", "choice", identity)
+        self._folder = folder
 
     def of_sizes(self, sizes: dict[str, int], start: int) -> None:
         """All evidences of one combination of sizes; "auto" walks up and down from `start`."""
         n_values = len(self.concentrations.values)
-        found: dict[int, Evidence] = {}
+        found: dict[int, Found] = {}
         if not self.concentrations.is_walked:
             found = {index: self.evidence(sizes, index) for index in range(n_values)}
         else:
@@ -290,26 +320,30 @@ class _Evidences:
             scores, joint if self.concentrations.is_averaged else [], ranges, ended
         )
 
-    def evidence(self, sizes: dict[str, int], index: int) -> Evidence:
+    def evidence(self, sizes: dict[str, int], index: int) -> Found:
         """The evidence of sizes at a concentration, by its index."""
         concentration = self.concentrations.values[index]
+        name = f"size-{'-'.join(map(str, sizes.values()))}-concentration-{concentration!r}"
+        kept = None if self._folder is None else self._folder.read(f"{name}.safetensors")
+        if kept is not None:
+            return Found(*(kept[0][field] for field in Found._fields))
         model = self._model.with_sizes(**sizes)
         model.concentration = concentration
         # The bits of a concentration, so that its seed does not hang on which others there are.
         bits = int(np.float64(concentration).view(np.uint64))
         seed = np.random.SeedSequence([self._seed % 2**63, *sizes.values(), bits])
-        options = dict(self._options)
-        if options.get("checkpoint") is not None:
-            name = f"size-{'-'.join(map(str, sizes.values()))}-concentration-{concentration!r}"
-            options["checkpoint"] = checked_path(options["checkpoint"], "checkpoint") / name
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnreliableErrorWarning)
-            return model.log_evidence(self._data, random_state=seed, **options)
+            made = model.log_evidence(self._data, random_state=seed, **self._options)
+        found = Found(made.value, made.std_error, made.doubt)
+        if self._folder is not None:
+            self._folder.keep(f"{name}.safetensors", found._asdict(), {}, f"the evidence of {name}")
+        return found
 
-    def _ln_joint(self, found: dict[int, Evidence], index: int) -> float:
+    def _ln_joint(self, found: dict[int, Found], index: int) -> float:
         return found[index].value + float(self.concentrations.ln_weights[index])
 
-    def _score(self, found: dict[int, Evidence]) -> Score:
+    def _score(self, found: dict[int, Found]) -> Score:
         """Log mean evidence over concentrations; errors by their shares of it."""
         terms = np.array([self._ln_joint(found, index) for index in found])
         errors = np.array([evidence.std_error for evidence in found.values()])
@@ -322,7 +356,7 @@ class _Evidences:
         return f", concentration {self.concentrations.values[index]:g}"
 
 
-def _is_negligible(evidence: Evidence, others: Iterable[Evidence]) -> bool:
+def _is_negligible(evidence: Found, others: Iterable[Found]) -> bool:
     """Whether an evidence is far below the largest, beyond the errors of both."""
     top = max(others, key=lambda other: other.value)
     error = np.nan_to_num(np.hypot(evidence.std_error, top.std_error), nan=0.0)

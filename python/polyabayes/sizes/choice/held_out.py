@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Executor
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from polyabayes._support.state_folder import StateFolder, refuse_other
-from polyabayes._support.storage import read_arrays, write_arrays
+from polyabayes._support.state_folder import StateFolder
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import EdgeWarning, FileFormatError, Interrupted
-from polyabayes.models.fitting import LONG_START, fingerprint
+from polyabayes.exceptions import EdgeWarning, Interrupted
+from polyabayes.models.fitting import fingerprint
 from polyabayes.scale.executors import Workers, check_executor, sharing
 from polyabayes.sizes.choice import grid
-from polyabayes.sizes.choice.fits import (
-    MATCHED_WORDS,
-    STARTS,
-    FoldFit,
-    fit_and_score,
-    is_fit,
-    read_fit,
-    write_fit,
-)
+from polyabayes.sizes.choice.curve import Curve
+from polyabayes.sizes.choice.fits import ARRAYS, FoldFit, fit_and_score, is_fit, n_scored
 from polyabayes.sizes.choice.race import Race
 from polyabayes.sizes.choice.result import SizeChoice, choice_by_fits
 
-__all__ = ["MOST_SIZE", "Chooser", "Plan", "Store", "first_sizes", "folds_of"]
+__all__ = ["MOST_SIZE", "Chooser", "Limits", "Plan", "Store", "first_sizes", "folds_of"]
 
 # Assignments are of 16 bits.
 MOST_SIZE = 2**16 - 1
@@ -59,15 +52,23 @@ def first_sizes(corpus: Corpus) -> list[int]:
     return [size for size in grid.START if size <= _most_size(corpus)]
 
 
+class Limits(NamedTuple):
+    """When a race ends: fits, seconds, and the loss per token that does not matter."""
+
+    max_fits: int
+    max_time: float | None
+    tolerance: float | None
+
+
 class Plan(NamedTuple):
     """The inputs that all fits share."""
 
     model: Any
     corpus: Corpus
+    groups: NDArray[np.int64] | None
     folds: NDArray[np.int64]
     n_folds: int
     seed: int
-    max_fits: int
 
     def with_one_thread(self) -> Plan:
         """The same, each fit on one thread where the model leaves their number open."""
@@ -75,11 +76,35 @@ class Plan(NamedTuple):
             return self
         return self._replace(model=clone(self.model).set_params(n_jobs=1))
 
+    def scored(self) -> NDArray[np.int64]:
+        """The fold of each document that is scored, -1 for the others: a random part of a fold."""
+        order = np.random.default_rng([self.seed % 2**63, 1]).permutation(len(self.folds))
+        scored = np.full(len(self.folds), -1)
+        for fold in range(self.n_folds):
+            mine = order[self.folds[order] == fold]
+            scored[mine[: n_scored(self.corpus[mine])]] = fold
+        return scored
+
     def fit(self, size: int, fold: int) -> FoldFit:
         """The fit of a size without a fold."""
         key = np.random.SeedSequence([self.seed % 2**63, size, fold])
         seed = int(key.generate_state(1, np.uint64)[0])
-        return fit_and_score(self.model, self.corpus, self.folds == fold, size, fold, seed)
+        train, scored = self.corpus[self.folds != fold], self.corpus[self.scored() == fold]
+        return fit_and_score(self.model, train, scored, size, fold, seed)
+
+    def identity(self) -> dict[str, Any]:
+        """Properties that two choices must share for one to go on from the other."""
+        left_out = ("n_components", "n_jobs", "progress", "random_state")
+        parameters = self.model.get_params(deep=False)
+        folds = hashlib.sha256(self.folds.astype(np.int64).tobytes()).hexdigest()[:16]
+        return {
+            "model": type(self.model).__name__,
+            "parameters": {n: repr(v) for n, v in parameters.items() if n not in left_out},
+            "data": fingerprint(self.corpus),
+            "n_folds": self.n_folds,
+            "folds": folds,
+            "random_state": self.seed,
+        }
 
 
 def _fit(plan: Plan, size: int, fold: int) -> FoldFit:
@@ -89,47 +114,32 @@ def _fit(plan: Plan, size: int, fold: int) -> FoldFit:
 class Store:
     """Fits in a folder, one file each."""
 
-    def __init__(self, checkpoint: Any, plan: Plan, model: Any) -> None:
-        self._folder, self._plan = StateFolder(checkpoint, "the choice"), plan
-        identity = {
-            "model": type(model).__name__,
-            "parameters": {
-                name: repr(value)
-                for name, value in sorted(model.get_params(deep=False).items())
-                if name not in ("n_components", "n_jobs", "progress", "random_state")
-            },
-            "data": fingerprint(plan.corpus),
-            "n_folds": plan.n_folds,
-            "random_state": plan.seed,
-            "starts": [STARTS, *LONG_START],
-        }
-        head = self._folder.make("choice.safetensors")
-        if head.exists():
-            found, _ = read_arrays(head)
-            for name, value in identity.items():
-                refuse_other(head, "choice", name, found.get(name), value)
-        else:
-            write_arrays(head, identity, {})
-
-    def path(self, size: int, fold: int) -> Path:
-        """Where the fit of a size without a fold is kept."""
-        return self._folder.path / f"size-{size}-fold-{fold}.safetensors"
+    def __init__(self, checkpoint: Any, plan: Plan) -> None:
+        self._folder = StateFolder(checkpoint, "the choice")
+        self._folder.claim("choice.safetensors", "choice", plan.identity())
+        self._n_scored = np.bincount(plan.scored() + 1, minlength=plan.n_folds + 1)[1:]
 
     def read(self, size: int, fold: int) -> FoldFit | None:
-        """A fit that is there and whole; a damaged one is made again."""
-        try:
-            fit = read_fit(self.path(size, fold))
-        except (FileFormatError, OSError, LookupError, TypeError, ValueError, ArithmeticError):
+        """A fit that is there and whole."""
+        found = self._folder.read(_file(size, fold))
+        if found is None:
             return None
-        n_held_out = int(np.count_nonzero(self._plan.folds == fold))
-        n_words = min(MATCHED_WORDS, self._plan.corpus.n_words)
-        is_whole = (fit.size, fit.fold) == (size, fold) and is_fit(fit, n_held_out, n_words)
-        return fit if is_whole else None
+        header, arrays = found
+        whole = (header.get("size"), header.get("fold")) == (size, fold)
+        if not whole or not is_fit(arrays, size, self._n_scored[fold]):
+            self._folder.damaged(f"{self._folder.path / _file(size, fold)} is of another fit")
+            return None
+        return FoldFit(size, fold, seconds=float(header["seconds"]), **arrays)
 
     def keep(self, fit: FoldFit) -> None:
         """Store a fit that was made."""
-        path = self.path(fit.size, fit.fold)
-        self._folder.put(lambda: write_fit(path, fit), f"the fit of size {fit.size}")
+        header = {"size": fit.size, "fold": fit.fold, "seconds": fit.seconds}
+        arrays = {name: getattr(fit, name) for name in ARRAYS}
+        self._folder.keep(_file(fit.size, fit.fold), header, arrays, f"the fit of size {fit.size}")
+
+
+def _file(size: int, fold: int) -> str:
+    return f"size-{size}-fold-{fold}.safetensors"
 
 
 class Chooser:
@@ -138,38 +148,38 @@ class Chooser:
     def __init__(
         self,
         plan: Plan,
+        limits: Limits,
         given: list[int] | None,
         executor: Executor | None,
         store: Store | None,
-        update: Callable[[int], None] | None,
+        update: Callable[..., None] | None,
     ) -> None:
-        self._plan, self._given, self._store = plan, given, store
+        self._plan, self._limits, self._given, self._store = plan, limits, given, store
         self._executor = check_executor(executor)
         self._workers: Workers | None = None
         self._update = update
         n_tokens = np.asarray(plan.corpus.counts.sum(axis=1)).ravel()
-        self.race = Race(plan.folds, n_tokens)
+        self.race = Race(plan.scored(), n_tokens, plan.groups)
         self.dropped: dict[int, int] = {}
         self._n_fits = 0
+        self._end = np.inf if limits.max_time is None else time.monotonic() + limits.max_time
 
     def run(self) -> SizeChoice:
-        """Race until the best is known, or the fits are spent."""
+        """Race until the answer is known, or the fits or the time are spent."""
         if self._executor is None:
             return self._race()
         with sharing(self._executor, self._plan.with_one_thread()) as self._workers:
             return self._race()
 
     def _race(self) -> SizeChoice:
-        most = _most_size(self._plan.corpus)
         wanted = self._given or first_sizes(self._plan.corpus)
         try:
             while wanted:
                 self._stage(wanted)
-                wanted = [] if self._given else self._further(most)
+                wanted = [] if self._given else self._further()
         except KeyboardInterrupt:
-            partial = self._result(ended=False) if self._alive() else None
-            message = f"{self._n_fits} fits are done"
-            raise Interrupted(message, partial) from None
+            partial = self._result(ended=False) if self.race.fits else None
+            raise Interrupted(f"{self._n_fits} fits are done", partial) from None
         except _Spent:
             return self._result(ended=False)
         result = self._result(ended=True)
@@ -187,85 +197,115 @@ class Chooser:
         for fold in range(self._plan.n_folds):
             running = [size for size in sizes if size not in self.dropped]
             self._fit_all([(size, fold) for size in running])
-            whole = [s for s in self.race.fits if s not in self.dropped]
-            leader = self.race.best(whole)
+            kept = self._kept()
+            leader, curve = self.race.best(kept), self._curve()
+            near = {curve.recommended, leader}
             for size in running:
-                patient = _near(size, leader, whole) and fold + 1 < _FOLDS_OF_NEIGHBOURS
-                if not patient and self.race.behind(size, leader) < _HOPELESS:
+                patient = _is_near(size, near, kept) and fold + 1 < _FOLDS_OF_NEIGHBOURS
+                # A smaller size within the tolerance may be the answer.
+                margin = curve.tolerance if size < leader else 0.0
+                if not patient and self.race.behind(size, leader, margin) < _HOPELESS:
                     self.dropped[size] = fold + 1
 
     def _fit_all(self, jobs: list[tuple[int, int]]) -> None:
-        stored = [] if self._store is None else [self._store.read(*job) for job in jobs]
         missing = []
-        for job, fit in zip(jobs, stored or [None] * len(jobs), strict=True):
+        for job in jobs:
+            fit = None if self._store is None else self._store.read(*job)
             if fit is None:
                 missing.append(job)
             else:
-                self._take(fit, keep=False)
-        if self._n_fits + len(missing) > self._plan.max_fits:
+                self._take(fit)
+        if self._n_fits + len(missing) > self._limits.max_fits:
             raise _Spent
+        for fit in self._made(missing):
+            if self._store is not None:
+                self._store.keep(fit)
+            self._take(fit)
+            if time.monotonic() >= self._end:
+                raise _Spent
+
+    def _made(self, jobs: list[tuple[int, int]]) -> Iterator[FoldFit]:
+        """Fits as they are made, here or by the workers."""
         if self._workers is None:
-            for job in missing:
-                self._take(_fit(self._plan, *job))
+            yield from (_fit(self._plan, *job) for job in jobs)
             return
 
         def describe(number: int) -> str:
-            return "the fit of {} topics without fold {}".format(*missing[number])
+            return "the fit of {} topics without fold {}".format(*jobs[number])
 
-        for _, fit in self._workers.run(_fit, missing, describe):
-            self._take(fit)
+        yield from (fit for _, fit in self._workers.run(_fit, jobs, describe))
 
-    def _take(self, fit: FoldFit, *, keep: bool = True) -> None:
+    def _take(self, fit: FoldFit) -> None:
         self.race.add(fit)
         self._n_fits += 1
-        if keep and self._store is not None:
-            self._store.keep(fit)
         if self._update is not None:
-            self._update(self._n_fits)
+            self._update(self._n_fits, f"best so far: {self.race.best(self._kept())}")
 
-    def _further(self, most: int) -> list[int]:
+    def _further(self) -> list[int]:
         """Sizes that may be better than those so far."""
-        tried = sorted(self.race.fits)
-        best = self.race.best(self._alive())
-        chances = {size: self.race.behind(size, best) for size in self._alive()}
+        tried, kept, curve = sorted(self.race.fits), self._kept(), self._curve()
+        best = self.race.best(kept)
+        chances = {size: self.race.behind(size, best) for size in kept}
         close = [size for size, chance in chances.items() if chance > _CLOSE]
-        possible = [size for size, chance in chances.items() if chance > _POSSIBLE]
-        found = grid.wider(tried, close, 1, most) + self._finer(tried, close, possible, best)
+        edges = close if curve.rises else [size for size in close if size < tried[-1]]
+        found = grid.wider(tried, edges, 1, _most_size(self._plan.corpus))
+        if curve.rule == "equally good":
+            possible = [size for size, chance in chances.items() if chance > _POSSIBLE]
+            found += _finer(tried, close, possible, best)
+        else:
+            found += _finer(tried, [], [], curve.recommended)
         return sorted(set(found) - set(tried))
 
-    @staticmethod
-    def _finer(tried: list[int], close: list[int], possible: list[int], best: int) -> list[int]:
-        """Sizes between those tried: first everywhere, then beside those that may be chosen."""
-        found = grid.finer(tried, close, best, _RATIO)
-        chosen = {best, min(possible, default=best)}
-        return found or grid.finer(tried, chosen, best, _FINE_RATIO)
+    def _kept(self) -> list[int]:
+        """Sizes that are not dropped."""
+        return sorted(size for size in self.race.fits if size not in self.dropped)
 
-    def _alive(self) -> list[int]:
-        """Sizes with all folds that are not dropped."""
-        folds = self._plan.n_folds
-        whole = [s for s in self.race.fits if self.race.n_folds(s) == folds]
-        return sorted(size for size in whole if size not in self.dropped) or sorted(whole)
+    def _curve(self) -> Curve:
+        return Curve.of(self.race, self._kept(), self._limits.tolerance)
 
     def _result(self, *, ended: bool) -> SizeChoice:
         rng = np.random.default_rng(self._plan.seed)
-        return choice_by_fits(
-            self.race, self._alive(), self.dropped, self._given is not None, ended, rng
-        )
+        given, folds = self._given is not None, self._plan.n_folds
+        return choice_by_fits(self.race, self._curve(), self.dropped, folds, given, ended, rng)
 
 
-def _near(size: int, leader: int, sizes: list[int]) -> bool:
-    """Whether a size is the leader or the next one to it among those that are left."""
-    ordered = sorted(sizes)
-    return abs(ordered.index(size) - ordered.index(leader)) <= 1
+def _finer(
+    tried: list[int], close: Collection[int], possible: Collection[int], best: int
+) -> list[int]:
+    """Sizes between those tried: first everywhere, then beside those that may be chosen."""
+    found = grid.finer(tried, close, best, _RATIO)
+    chosen = {best, min(possible, default=best)}
+    return found or grid.finer(tried, chosen, best, _FINE_RATIO)
+
+
+def _is_near(size: int, centres: Collection[int], sizes: list[int]) -> bool:
+    """Whether a size is one of the centres, or next to one among those that are left."""
+    ordered = sorted({*sizes, *centres})
+    return any(abs(ordered.index(size) - ordered.index(centre)) <= 1 for centre in centres)
 
 
 class _Spent(Exception):  # noqa: N818
-    """All fits that were granted are done."""
+    """All fits that were granted are done, or the time is over."""
 
 
-def folds_of(n_documents: int, n_folds: int, seed: int) -> NDArray[np.int64]:
-    """The fold of every document, at random and of about equal sizes."""
-    order = np.random.default_rng(seed).permutation(n_documents)
-    folds = np.empty(n_documents, dtype=np.int64)
-    folds[order] = np.arange(n_documents) % n_folds
-    return folds
+def folds_of(
+    n_documents: int, n_folds: int, seed: int, groups: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """The fold of every document, at random and of about equal sizes.
+
+    Groups stay whole: the largest first, each to the fold that has the fewest documents (as
+    scikit-learn's GroupKFold), those of equal size at random.
+    """
+    rng = np.random.default_rng(seed)
+    if groups is None:
+        order = rng.permutation(n_documents)
+        folds = np.empty(n_documents, dtype=np.int64)
+        folds[order] = np.arange(n_documents) % n_folds
+        return folds
+    sizes = np.bincount(groups)
+    by_size = rng.permutation(len(sizes))
+    fold_of, filled = np.empty(len(sizes), dtype=np.int64), np.zeros(n_folds, dtype=np.int64)
+    for group in by_size[np.argsort(-sizes[by_size], kind="stable")]:
+        fold_of[group] = filled.argmin()
+        filled[fold_of[group]] += sizes[group]
+    return fold_of[groups]

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from polyabayes._support.jackknife import Difference, paired_difference
 from polyabayes.sizes.choice.fits import FoldFit
+
+__all__ = ["Race"]
 
 # Draws of the probabilities of being the best.
 _DRAWS = 4_000
 
-
-class Difference(NamedTuple):
-    """Nats per token that one size is ahead of another, for a new document and a new fit."""
-
-    mean: float
-    std_error: float
-    degrees_of_freedom: float
+Vector = NDArray[np.float64]
 
 
 class Race:
@@ -29,13 +26,21 @@ class Race:
     Parameters
     ----------
     folds : ndarray of int, shape (n_documents,)
-        Fold of every document.
+        Fold of every document that is scored, -1 for the others.
     n_tokens : ndarray of int, shape (n_documents,)
         Length of every document.
+    groups : ndarray of int, shape (n_documents,), optional
+        Group of every document.
     """
 
-    def __init__(self, folds: NDArray[np.int64], n_tokens: NDArray[np.int64]) -> None:
+    def __init__(
+        self,
+        folds: NDArray[np.int64],
+        n_tokens: NDArray[np.int64],
+        groups: NDArray[np.int64] | None = None,
+    ) -> None:
         self.folds, self.n_tokens = folds, n_tokens.astype(np.float64)
+        self.groups = np.arange(len(folds)) if groups is None else groups
         self.fits: dict[int, dict[int, FoldFit]] = {}
 
     def add(self, fit: FoldFit) -> None:
@@ -46,73 +51,68 @@ class Race:
         """Folds on which a size was scored."""
         return len(self.fits[size])
 
-    def best(self, sizes: list[int]) -> int:
-        """The size that none of `sizes` beats on their common folds.
+    def best(self, sizes: Collection[int]) -> int:
+        """The size with the highest score, by differences on common folds; of equals the smallest.
 
-        Sizes that were scored on fewer folds than others were dropped, and are not asked.
+        The reference of these is the size that was scored on most folds.
         """
-        most = max(self.n_folds(size) for size in sizes)
-        whole = [size for size in sizes if self.n_folds(size) == most]
-        return max(whole, key=lambda size: (self.difference(size, whole[0]).mean, -size))
+        reference = max(sizes, key=self.n_folds)
+        return max(sizes, key=lambda size: (self.difference(size, reference).mean, -size))
 
     def scores(self, size: int) -> tuple[float, float]:
         """Nats per token of a size over its folds, and the standard error of the estimates."""
-        values, lengths = self._documents(size, sorted(self.fits[size]))
-        errors = np.concatenate([self.fits[size][f].std_errors for f in sorted(self.fits[size])])
+        folds = sorted(self.fits[size])
+        values, lengths, _ = self._documents(size, folds)
+        errors = np.concatenate([self.fits[size][fold].std_errors for fold in folds])
         kept = np.isfinite(values)
         total = lengths[kept].sum()
         return float(values[kept].sum() / total), float(np.sqrt((errors[kept] ** 2).sum()) / total)
 
     def difference(self, first: int, second: int) -> Difference:
-        """Paired difference on the common folds.
+        """Paired difference on the common folds, in nats per token.
 
-        The error is the larger of two: the delete-one jackknife over documents, which holds for
-        new documents, and the spread of the folds' differences, which holds for new fits too.
+        The error is the larger of two: the delete-one jackknife over documents or groups, which
+        holds for new ones, and the spread of the folds' differences, which holds for new fits too.
         """
         common = sorted(self.fits[first].keys() & self.fits[second].keys())
-        one, lengths = self._documents(first, common)
-        other, _ = self._documents(second, common)
         if first == second or not common:
             return Difference(0.0, 0.0, np.inf)
-        both = np.isfinite(one) & np.isfinite(other)
-        ahead, tokens = (one - other)[both], lengths[both]
-        total = tokens.sum()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            left_out = (ahead.sum() - ahead) / (total - tokens)
-            n = len(ahead)
-            variance = float(((left_out - left_out.mean()) ** 2).sum() * (n - 1) / n)
-        freedom = max(float(total**2 / (tokens**2).sum()) - 1, 1.0)
-        mean = float(ahead.sum() / total)
-        of_folds = self._of_folds(first, second, common)
-        if len(common) > 2 and (spread := float(of_folds.var(ddof=1) / len(common))) > variance:
-            return Difference(mean, float(np.sqrt(spread)), len(common) - 1.0)
-        return Difference(mean, float(np.sqrt(variance)), freedom)
+        found = paired_difference(*self._ahead(first, second, common))
+        by_fold = self._by_fold(first, second, common)
+        if len(common) > 2:
+            std_error = float(np.sqrt(by_fold.var(ddof=1) / len(common)))
+            if not found.std_error >= std_error:
+                return Difference(found.mean, std_error, len(common) - 1.0)
+        return found
+
+    def behind(self, size: int, leader: int, margin: float = 0.0) -> float:
+        """Probability that `size` is at most `margin` behind `leader`, by Student's t."""
+        found = self.difference(leader, size)
+        excess = found.mean - margin
+        if not found.std_error > 0:
+            return 1.0 if excess <= 0 else 0.0
+        return float(stats.t.sf(excess / found.std_error, found.degrees_of_freedom))
 
     def probabilities(self, sizes: list[int], rng: np.random.Generator) -> dict[int, float]:
         """Probability of each size to be the best of `sizes` for new documents and fits.
 
-        By the Bayesian bootstrap over documents (Rubin 1981), and normal noise for the part of
-        the folds' spread that documents do not explain.
+        By the Bayesian bootstrap over documents or groups (Rubin 1981), and normal noise for the
+        part of the folds' spread that documents do not explain.
         """
         common = sorted(set.intersection(*(set(self.fits[size]) for size in sizes)))
         values = np.array([self._documents(size, common)[0] for size in sizes])
-        _, lengths = self._documents(sizes[0], common)
+        _, lengths, groups = self._documents(sizes[0], common)
         kept = np.isfinite(values).all(axis=0)
-        values, lengths = values[:, kept], lengths[kept]
+        _, places = np.unique(groups[kept], return_inverse=True)
+        totals = np.array([np.bincount(places, weights=row) for row in values[:, kept]])
+        lengths = np.bincount(places, weights=lengths[kept])
         noise = self._noise_of_fits(sizes, common)
         wins = np.zeros(len(sizes))
         for _ in range(_DRAWS):
             weights = rng.standard_exponential(len(lengths))
-            drawn = values @ weights / (lengths @ weights)
+            drawn = totals @ weights / (lengths @ weights)
             wins[np.argmax(drawn + noise * rng.standard_normal(len(sizes)))] += 1
         return {size: float(share) for size, share in zip(sizes, wins / _DRAWS, strict=True)}
-
-    def behind(self, size: int, leader: int) -> float:
-        """Probability that `size` is as good as `leader`, by Student's t."""
-        found = self.difference(leader, size)
-        if not found.std_error > 0:
-            return 1.0 if found.mean <= 0 else 0.0
-        return float(stats.t.sf(found.mean / found.std_error, found.degrees_of_freedom))
 
     def _noise_of_fits(self, sizes: list[int], common: list[int]) -> float:
         """Standard deviation of a size's score from its fits alone, the median over neighbours."""
@@ -120,30 +120,27 @@ class Race:
             return 0.0
         excess = []
         for one, other in pairwise(sizes):
-            spread = self._of_folds(one, other, common).var(ddof=1) / len(common)
-            first, lengths = self._documents(one, common)
-            second, _ = self._documents(other, common)
-            ahead = first - second
-            kept = np.isfinite(ahead)
-            mean = ahead[kept].sum() / lengths[kept].sum()
-            residuals = ahead[kept] - mean * lengths[kept]
-            excess.append(spread - (residuals**2).sum() / lengths[kept].sum() ** 2)
+            spread = self._by_fold(one, other, common).var(ddof=1) / len(common)
+            found = paired_difference(*self._ahead(one, other, common))
+            excess.append(spread - found.std_error**2)
         return float(np.sqrt(max(np.median(excess), 0.0) / 2))
 
-    def _of_folds(self, first: int, second: int, common: list[int]) -> NDArray[np.float64]:
+    def _by_fold(self, first: int, second: int, common: list[int]) -> Vector:
         """Differences in nats per token, fold by fold."""
-        found = []
-        for fold in common:
-            lengths = self.n_tokens[self.folds == fold]
-            ahead = self.fits[first][fold].values - self.fits[second][fold].values
-            kept = np.isfinite(ahead)
-            found.append(ahead[kept].sum() / lengths[kept].sum())
-        return np.array(found)
+        parts = [self._ahead(first, second, [fold])[:2] for fold in common]
+        return np.array([ahead.sum() / lengths.sum() for ahead, lengths in parts])
 
-    def _documents(
-        self, size: int, folds: list[int]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Values and lengths of the documents of some folds."""
-        values = [self.fits[size][fold].values for fold in folds]
-        lengths = [self.n_tokens[self.folds == fold] for fold in folds]
-        return np.concatenate(values), np.concatenate(lengths)
+    def _ahead(
+        self, first: int, second: int, folds: list[int]
+    ) -> tuple[Vector, Vector, NDArray[np.int64]]:
+        """Differences of the documents of some folds in nats, their lengths and groups."""
+        one, lengths, groups = self._documents(first, folds)
+        ahead = one - self._documents(second, folds)[0]
+        kept = np.isfinite(ahead)
+        return ahead[kept], lengths[kept], groups[kept]
+
+    def _documents(self, size: int, folds: list[int]) -> tuple[Vector, Vector, NDArray[np.int64]]:
+        """Values, lengths and groups of the documents of some folds."""
+        rows = np.concatenate([np.flatnonzero(self.folds == fold) for fold in folds])
+        values = np.concatenate([self.fits[size][fold].values for fold in folds])
+        return values, self.n_tokens[rows], self.groups[rows]

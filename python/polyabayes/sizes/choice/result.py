@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from scipy import special
 from scipy.optimize import linear_sum_assignment
 
-from polyabayes._support.frames import data_frame
+from polyabayes._support import checks
+from polyabayes._support.random import RandomState, draw_seed
+from polyabayes._support.results import Result, ResultTable
+from polyabayes.data.corpus import as_corpus
+from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.sizes.choice.criteria import criteria_of
+from polyabayes.sizes.choice.curve import Curve
 from polyabayes.sizes.choice.fits import FIGURES
 from polyabayes.sizes.choice.race import Race
 
@@ -24,10 +30,12 @@ Size = int | tuple[int, ...]
 
 # Log odds that are not worth more than a bare mention (Kass & Raftery 1995).
 _NO_EVIDENCE = float(np.log(3))
+# Losses in nats per token whose sizes are printed.
+_LOSSES = (0.05, 0.02, 0.01)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SizeChoice:
+class SizeChoice(Result):
     """A choice of the number of topics.
 
     Attributes
@@ -38,11 +46,11 @@ class SizeChoice:
         All sizes within one standard error of the paired difference to the best (by evidence:
         the odds against them, less their standard error, are at most 3), itself included.
     recommended : int or tuple of int
-        The smallest of these.
+        The size to take, by `rule`.
     at_edge : str
         ``"smallest"`` or ``"largest"`` where the best is at an end of the sizes given, else "".
     is_decided : bool
-        False where the fits granted were spent, or Ctrl-C came, before the best was known.
+        False where the fits or the time granted were spent, or Ctrl-C came, before the end.
     criterion : {"held-out", "evidence"}
         What was compared.
     rows : list of dict
@@ -51,6 +59,14 @@ class SizeChoice:
         One a size and concentration, where the evidence is averaged over concentrations: ``size``,
         ``concentration``, ``score`` (log evidence in nats), ``std_error`` and the posterior
         ``probability`` of both. Empty otherwise.
+    rule : {"equally good", "elbow", "tolerance"}
+        What `recommended` is: the smallest equally good size; the size where the curve bends most
+        sharply, where that is smaller (documents that no number of topics describes gain a little
+        from each further topic); or the smallest size within the tolerance, 0.01 nats per token
+        unless one was asked for.
+    elbows : tuple of int
+        Sizes up to which a topic gains at least five times what a further one does, the sharpest
+        first; a corpus of broad and narrow topics has two. By held-out likelihood only.
 
     Examples
     --------
@@ -70,6 +86,121 @@ class SizeChoice:
     criterion: str
     rows: list[dict[str, Any]]
     joint: list[dict[str, Any]] = field(default_factory=list)
+    rule: str = "equally good"
+    elbows: tuple[int, ...] = ()
+
+    def within(self, tolerance: float) -> Size:
+        """The smallest size that loses at most so much against the best one.
+
+        Parameters
+        ----------
+        tolerance : float
+            Loss in nats per token; by evidence, in nats.
+
+        Returns
+        -------
+        int or tuple of int
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If `tolerance` is negative or no number.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> choice = pb.choose_n_components(
+        ...     pb.AllocationModel.nmf(None), [[4, 3, 0], [0, 0, 3], [0, 0, 3]], [1, 2, 3]
+        ... )
+        >>> choice.within(0.0), choice.within(100.0)
+        (3, 1)
+        """
+        loss = checks.not_negative_number("tolerance", tolerance)
+        least = max(row["score"] for row in self.rows) - loss
+        near = [row["size"] for row in self.rows if row["score"] >= least]
+        return min(near, key=lambda size: (int(np.prod(size)), size))
+
+    def gains(self) -> list[tuple[int, int, float]]:
+        """Gain of each doubling: sizes, and nats per token (by evidence, nats) between them.
+
+        Returns
+        -------
+        list of (int, int, float)
+            A size, the next one tried that is at least twice as large, and what it gains.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If several sizes were unknown.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> choice = pb.choose_n_components(
+        ...     pb.AllocationModel.nmf(None), [[4, 3, 0], [0, 0, 3], [0, 0, 3]], [1, 2, 3]
+        ... )
+        >>> [(one, other) for one, other, _ in choice.gains()]
+        [(1, 2)]
+        """
+        if isinstance(self.best, tuple):
+            raise InvalidArgumentError("several sizes were unknown: see to_frame()")
+        scores = {row["size"]: row["score"] for row in self.rows}
+        found, size = [], min(scores)
+        while larger := [other for other in sorted(scores) if other >= 2 * size]:
+            found.append((size, larger[0], scores[larger[0]] - scores[size]))
+            size = larger[0]
+        return found
+
+    def criteria(self, model: Any, data: Any, *, random_state: RandomState = None) -> ResultTable:
+        """The criteria of R's ldatuning, for comparison: every size is trained once on all data.
+
+        Parameters
+        ----------
+        model : LatentDirichletAllocation or PoissonFactorAnalysis
+            The model that was chosen for.
+        data : Corpus, sparse matrix, integer array or DataFrame
+            Its documents.
+        random_state : None, int, RandomState, Generator or SeedSequence
+            Seed of the fits.
+
+        Returns
+        -------
+        ResultTable
+            Columns ``size``, ``griffiths_2004`` (the largest is asked for), ``cao_juan_2009`` and
+            ``arun_2010`` (the smallest), ``deveaud_2014`` (the largest).
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the choice was by evidence.
+
+        References
+        ----------
+        T. L. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.
+
+        J. Cao, T. Xia, J. Li, Y. Zhang and S. Tang (2009). A density-based method for adaptive LDA
+        model selection. Neurocomputing 72.
+
+        R. Arun, V. Suresh, C. E. Veni Madhavan and M. N. Narasimha Murthy (2010). On finding the
+        natural number of topics with latent Dirichlet allocation: some observations. PAKDD.
+
+        R. Deveaud, E. SanJuan and P. Bellot (2014). Accurate and effective latent concept modeling
+        for ad hoc information retrieval. Document Numérique 17.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> corpus = pb.datasets.make_lda_corpus(60, 30, 3, random_state=0).corpus
+        >>> lda = pb.LatentDirichletAllocation(max_iter=20, n_jobs=1)
+        >>> choice = pb.choose_n_components(lda, corpus, [2, 3], n_folds=2, random_state=0)
+        >>> choice.criteria(lda, corpus, random_state=0)["size"].tolist()
+        [2, 3]
+        """
+        if self.criterion != "held-out":
+            raise InvalidArgumentError("these are criteria of topics, not of a choice by evidence")
+        sizes = [row["size"] for row in self.rows]
+        seed = draw_seed(random_state)
+        return ResultTable.of_columns(criteria_of(model, as_corpus(data, "data"), sizes, seed))
 
     @property
     def is_vague(self) -> bool:
@@ -92,20 +223,21 @@ class SizeChoice:
 
     @property
     def probabilities(self) -> dict[Size, float]:
-        """Probability of each size to be the best of those tried; 0 for the dropped ones."""
-        return {row["size"]: row["probability"] for row in self.rows}
+        """Probability to be the best, of each size that was scored on all folds."""
+        chances = {row["size"]: row["probability"] for row in self.rows}
+        return {size: chance for size, chance in chances.items() if not np.isnan(chance)}
 
     def to_frame(self) -> pd.DataFrame:
         """One row a size, increasing.
 
-        By held-out likelihood: ``score`` and ``std_error`` in nats per token; ``behind`` and
-        ``behind_std_error``, the paired difference to the best; ``probability`` to be the best;
+        By held-out likelihood: ``score`` in nats per token, on the documents of the best size, and
+        ``std_error`` of its estimate; ``behind`` and ``behind_std_error``, the paired difference to
+        the best on the folds of both; ``probability`` to be the best, NaN without all folds;
         ``n_folds`` scored, and ``dropped`` where that was after fewer than all; ``stability`` of
         the topics over folds (mean cosine of matched topics), ``coherence`` (NPMI),
-        ``exclusivity``; the criteria of Griffiths 2004 (largest asked for), Cao 2009 (smallest),
-        Arun 2010 (smallest), Deveaud 2014 (largest); ``seconds`` of the fits. By evidence:
-        ``score`` is the log evidence in nats, ``probability`` the posterior of the size; averaged
-        over concentrations, ``concentration`` is the most probable one at that size.
+        ``exclusivity``; ``seconds`` of the fits. By evidence: ``score`` is the log evidence in
+        nats, ``probability`` the posterior of the size; averaged over concentrations,
+        ``concentration`` is the most probable one at that size.
 
         Returns
         -------
@@ -117,19 +249,6 @@ class SizeChoice:
         MissingDependencyError
             If pandas is not installed.
 
-        References
-        ----------
-        T. L. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.
-
-        J. Cao, T. Xia, J. Li, Y. Zhang and S. Tang (2009). A density-based method for adaptive LDA
-        model selection. Neurocomputing 72.
-
-        R. Arun, V. Suresh, C. E. Veni Madhavan and M. N. Narasimha Murthy (2010). On finding the
-        natural number of topics with latent Dirichlet allocation: some observations. PAKDD.
-
-        R. Deveaud, E. SanJuan and P. Bellot (2014). Accurate and effective latent concept modeling
-        for ad hoc information retrieval. Document Numérique 17.
-
         Examples
         --------
         >>> import polyabayes as pb
@@ -139,10 +258,10 @@ class SizeChoice:
         >>> choice.to_frame().index.tolist()
         [1, 2, 3]
         """
-        return data_frame(self.rows).set_index("size")
+        return super().to_frame().set_index("size")
 
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(str(self))}</p>{self.to_frame().to_html()}"
+    def _columns(self) -> dict[str, Any]:
+        return {name: [row[name] for row in self.rows] for name in self.rows[0]}
 
     def __str__(self) -> str:
         ahead = "" if self.is_decided else " so far"
@@ -156,6 +275,16 @@ class SizeChoice:
         if shares := self.concentrations:
             value = max(shares, key=shares.__getitem__)
             told += f"; concentration: {value:g} with probability {shares[value]:.2f}"
+        return told + (self._losses() if self.criterion == "held-out" else "")
+
+    def _losses(self) -> str:
+        """The rule, the size within each of some losses, and where the curve bends."""
+        lost = {row["size"]: row["behind"] for row in self.rows}
+        near = ", ".join(f"{self.within(loss)} within {loss:g}" for loss in _LOSSES)
+        told = f" ({self.rule})\nnats per token behind the best: {near}"
+        if self.elbows:
+            bends = ", ".join(f"{size} (loses {lost[size]:.3f})" for size in sorted(self.elbows))
+            told += f"; the curve bends at {bends}"
         return told
 
     def __repr__(self) -> str:
@@ -164,8 +293,9 @@ class SizeChoice:
 
 def choice_by_fits(
     race: Race,
-    alive: list[int],
-    dropped: dict[int, int],
+    curve: Curve,
+    dropped: Collection[int],
+    n_folds: int,
     given: bool,
     ended: bool,
     rng: np.random.Generator,
@@ -176,30 +306,31 @@ def choice_by_fits(
     ----------
     race : Race
         All fits.
-    alive : list of int
-        Sizes that may be chosen.
-    dropped : dict of int to int
-        Folds after which other sizes were dropped.
+    curve : Curve
+        What follows from them.
+    dropped : collection of int
+        Sizes that were dropped.
+    n_folds : int
+        Folds of a size that was not.
     given, ended : bool
         Whether the sizes were given, and whether the race came to its end.
     rng : Generator
         Source of the draws behind the probabilities to be the best.
     """
-    best = race.best(alive)
-    chances = race.probabilities(alive, rng)
+    whole = [size for size in sorted(race.fits) if race.n_folds(size) == n_folds]
+    chances = race.probabilities(whole, rng) if whole else {}
+    top, _ = race.scores(curve.best)
     rows: list[dict[str, Any]] = []
-    for size in sorted(race.fits):
-        score, std_error = race.scores(size)
-        behind = race.difference(best, size)
+    for size, behind in curve.behind.items():
         fits = list(race.fits[size].values())
         rows.append(
             {
                 "size": size,
-                "score": score,
-                "std_error": std_error,
+                "score": top - behind.mean,
+                "std_error": race.scores(size)[1],
                 "behind": behind.mean,
                 "behind_std_error": behind.std_error,
-                "probability": chances.get(size, 0.0),
+                "probability": chances.get(size, np.nan),
                 "n_folds": len(fits),
                 "dropped": size in dropped,
                 "stability": _stability([fit.topics for fit in fits]),
@@ -207,12 +338,13 @@ def choice_by_fits(
                 "seconds": sum(fit.seconds for fit in fits),
             }
         )
-    ahead = {size: race.difference(best, size) for size in alive}
-    good = tuple(size for size in alive if ahead[size].mean <= ahead[size].std_error)
     ends = {min(race.fits): "smallest", max(race.fits): "largest"}
     # There is no size below 1.
-    edge = ends.get(best, "") if given and len(rows) > 1 and best > 1 else ""
-    return SizeChoice(best, good, min(good), edge, ended, "held-out", rows)
+    edge = ends.get(curve.best, "") if given and len(rows) > 1 and curve.best > 1 else ""
+    return SizeChoice(
+        curve.best, curve.good, curve.recommended, edge, ended, "held-out", rows,
+        rule=curve.rule, elbows=curve.elbows,
+    )  # fmt: skip
 
 
 class Score(NamedTuple):

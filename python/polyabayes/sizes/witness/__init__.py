@@ -1,11 +1,11 @@
 """Search over unknown sizes, with bounds that hold wherever it stops."""
 
+from polyabayes._support.results import ResultTable
 from polyabayes.sizes.witness.estimator import WitnessSearch
 from polyabayes.sizes.witness.folds import cross_validate
 from polyabayes.sizes.witness.results import PredictiveBounds
 from polyabayes.sizes.witness.scores import Score
 from polyabayes.sizes.witness.search import SearchStep
-from polyabayes.sizes.witness.table import ResultTable
 
 __all__ = [
     "PredictiveBounds",

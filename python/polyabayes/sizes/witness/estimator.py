@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, clone
 
 from polyabayes._support import checks
 from polyabayes._support.random import draw_seed
+from polyabayes._support.results import ResultTable
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import (
@@ -45,7 +46,6 @@ from polyabayes.sizes.witness.sources import (
     make_scorer,
 )
 from polyabayes.sizes.witness.stopping import StopRules
-from polyabayes.sizes.witness.table import ResultTable
 from polyabayes.sizes.witness.workers import Workers
 
 

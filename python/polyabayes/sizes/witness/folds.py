@@ -15,13 +15,13 @@ from sklearn.base import clone
 
 from polyabayes._support import checks
 from polyabayes._support.random import RandomState, random_generator
+from polyabayes._support.results import ResultTable
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.scale.executors import Workers, check_executor, sharing
 from polyabayes.sizes.priors import SizePrior
 from polyabayes.sizes.witness.estimator import WitnessSearch
 from polyabayes.sizes.witness.sources import check_further_prior
-from polyabayes.sizes.witness.table import ResultTable
 
 _MOST_WORKERS = 1024
 

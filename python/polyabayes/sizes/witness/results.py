@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.log_space import log_sum
-from polyabayes._support.results import Record
+from polyabayes._support.results import Record, ResultTable
 from polyabayes.exceptions import ScoreError
 from polyabayes.sizes.witness.averages import mean_bounds, share_bounds
 from polyabayes.sizes.witness.scores import Score, Sizes, interval, named
 from polyabayes.sizes.witness.search import Search, Survey, rest_bounds
-from polyabayes.sizes.witness.table import ResultTable
 
 Vector = NDArray[np.float64]
 

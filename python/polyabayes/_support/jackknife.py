@@ -1,0 +1,62 @@
+"""Errors of paired differences per token, for new documents or new groups of documents."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Difference", "paired_difference"]
+
+
+class Difference(NamedTuple):
+    """A difference in nats per token.
+
+    Attributes
+    ----------
+    mean, std_error : float
+        The difference, and its standard error; NaN where there is one unit only.
+    degrees_of_freedom : float
+        Of Student's t for its error.
+    """
+
+    mean: float
+    std_error: float
+    degrees_of_freedom: float
+
+
+def paired_difference(
+    ahead: NDArray[np.float64],
+    n_tokens: NDArray[np.float64],
+    groups: NDArray[np.int64] | None = None,
+) -> Difference:
+    """Total difference over total length, with the error of a delete-one jackknife.
+
+    Each document is left out in turn, or each group of documents as a whole: the error then holds
+    for new groups (Efron & Stein 1981). The degrees of freedom are one less than the effective
+    number of units, (sum n)^2 / sum n^2 for units of n tokens.
+
+    Parameters
+    ----------
+    ahead : ndarray of shape (n_documents,)
+        Differences of the documents' log probabilities, in nats.
+    n_tokens : ndarray of shape (n_documents,)
+        Their lengths.
+    groups : ndarray of int, shape (n_documents,), optional
+        Number of the group of each document.
+    """
+    if groups is not None:
+        _, places = np.unique(groups, return_inverse=True)
+        ahead, n_tokens = (np.bincount(places, weights=x) for x in (ahead, n_tokens))
+    total, n_units = float(n_tokens.sum()), len(ahead)
+    if not total:
+        return Difference(0.0, 0.0, 1.0)
+    mean = float(ahead.sum()) / total
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left_out = (ahead.sum() - ahead) / (total - n_tokens)
+        variance = float(((left_out - left_out.mean()) ** 2).sum()) * (n_units - 1) / n_units
+    # All tokens in one unit say nothing of any other.
+    std_error = float(np.sqrt(variance)) if np.isfinite(variance) and n_units > 1 else np.nan
+    freedom = total**2 / float((n_tokens**2).sum()) - 1
+    return Difference(mean, std_error, max(freedom, 1.0))

@@ -1,0 +1,123 @@
+"""The curve of held-out scores over sizes, and the size that it recommends."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support.jackknife import Difference
+from polyabayes.sizes.choice.race import Race
+
+__all__ = ["TOLERANCE", "Curve", "within"]
+
+# Loss in nats per token that does not matter where nobody says what does: a hundredth of the
+# probability of a word.
+TOLERANCE = 0.01
+# An elbow: up to it a further topic gains this many times what it gains beyond.
+_SHARP = 5.0
+# Gain of a topic that counts as none, as a share of the mean gain of the topics up to there.
+_NO_GAIN = 0.02
+
+
+class Curve(NamedTuple):
+    """Losses of sizes against the best one, and what follows from them.
+
+    Attributes
+    ----------
+    best : int
+        The size with the highest score.
+    behind : dict of int to Difference
+        How far the best one is ahead of each size, in nats per token; by increasing size.
+    good : tuple of int
+        Sizes within one standard error of the best.
+    elbows : tuple of int
+        Sizes up to which a further topic gains much more than beyond, the sharpest first.
+    tolerance : float
+        Loss in nats per token that does not matter.
+    recommended : int
+        The size to take.
+    rule : {"equally good", "elbow", "tolerance"}
+        Why.
+    """
+
+    best: int
+    behind: dict[int, Difference]
+    good: tuple[int, ...]
+    elbows: tuple[int, ...]
+    tolerance: float
+    recommended: int
+    rule: str
+
+    @classmethod
+    def of(cls, race: Race, kept: Collection[int], tolerance: float | None) -> Self:
+        """The curve of a race.
+
+        Without a tolerance the smallest equally good size is recommended where the curve bends
+        there, as on documents drawn from the model; a smaller size where the curve bends there
+        much more sharply than anywhere beyond; and where it bends nowhere, the smallest size
+        within a loss of 0.01 nats per token.
+
+        Parameters
+        ----------
+        race : Race
+            All scores.
+        kept : collection of int
+            Sizes that may be the best.
+        tolerance : float or None
+            As given to the choice.
+        """
+        best = race.best(kept)
+        behind = {size: race.difference(best, size) for size in sorted(race.fits)}
+        good = tuple(s for s in sorted(kept) if behind[s].mean <= max(behind[s].std_error, 0.0))
+        elbows = _elbows({size: found.mean for size, found in behind.items()})
+        smallest = good[0]
+        near = within(behind, TOLERANCE if tolerance is None else tolerance)
+        recommended, rule = smallest, "equally good"
+        if tolerance is not None:
+            recommended, rule = near, "tolerance"
+        elif elbows and elbows[0] < smallest:
+            recommended, rule = elbows[0], "elbow"
+        elif not elbows and near < smallest:
+            recommended, rule = near, "tolerance"
+        allowed = TOLERANCE if tolerance is None else tolerance
+        return cls(best, behind, good, elbows, allowed, recommended, rule)
+
+    @property
+    def rises(self) -> bool:
+        """Whether the last doubling still gained more than half of what does not matter."""
+        largest = max(self.behind)
+        halves = [size for size in self.behind if 2 * size <= largest]
+        if not halves:
+            return True
+        return self.behind[halves[-1]].mean - self.behind[largest].mean > self.tolerance / 2
+
+
+def within(behind: dict[int, Difference], tolerance: float) -> int:
+    """The smallest size that loses no more than the tolerance."""
+    return min(size for size, found in behind.items() if found.mean <= tolerance)
+
+
+def _elbows(losses: dict[int, float]) -> tuple[int, ...]:
+    """Sizes that a further topic gains much more up to than beyond, the sharpest first."""
+    sizes = np.array([*losses], dtype=np.float64)
+    scores = -np.array([*losses.values()])
+    sharpness = {}
+    for place in range(1, len(sizes) - 1):
+        slopes = _slopes(sizes, scores, place)
+        before, beyond = float(slopes[:place].min()), max(float(slopes[place:].max()), 0.0)
+        gained = max(float(slopes[0]), 0.0)
+        if gained > 0 and before > _SHARP * (beyond + _NO_GAIN * gained):
+            sharpness[int(sizes[place])] = before / (beyond + _NO_GAIN * gained)
+    return tuple(sorted(sharpness, key=lambda size: -sharpness[size]))
+
+
+def _slopes(
+    sizes: NDArray[np.float64], scores: NDArray[np.float64], place: int
+) -> NDArray[np.float64]:
+    """Gains per topic between one size and each other one."""
+    others = np.arange(len(sizes)) != place
+    slopes: NDArray[np.float64] = (scores - scores[place])[others] / (sizes - sizes[place])[others]
+    return slopes
