@@ -48,7 +48,8 @@ def paired_difference(
     """
     if groups is not None:
         _, places = np.unique(groups, return_inverse=True)
-        ahead, n_tokens = (np.bincount(places, weights=x) for x in (ahead, n_tokens))
+        ahead = np.bincount(places, ahead).astype(np.float64)
+        n_tokens = np.bincount(places, n_tokens).astype(np.float64)
     total, n_units = float(n_tokens.sum()), len(ahead)
     if not total:
         return Difference(0.0, 0.0, 1.0)

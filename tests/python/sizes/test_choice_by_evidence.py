@@ -157,10 +157,12 @@ def test_evidences_are_resumed_and_seeds_belong_to_sizes_and_concentrations(tmp_
     assert [row["size"] for row in partial.rows] == [1]
     assert partial.rows[0]["score"] == plain.rows[0]["score"]
     monkeypatch.setattr(pb.AllocationModel, "log_evidence", log_evidence)
-    assert len(list(tmp_path.iterdir())) == 4
+    assert len(list(tmp_path.iterdir())) == 1 + 4
     resumed = choose(**options, checkpoint=tmp_path)
     assert resumed.to_frame().equals(plain.to_frame())
-    assert len(list(tmp_path.iterdir())) == 9
+    assert len(list(tmp_path.iterdir())) == 1 + 9
+    with pytest.raises(errors.InvalidArgumentError, match="another choice: its options"):
+        choose(**options, n_replicates=8, checkpoint=tmp_path)
     alone = pb.choose_n_components(
         NMF, TABLE, [3], random_state=0, concentrations=[16.0, 64.0], method="tempered"
     )
@@ -215,12 +217,14 @@ def test_bad_concentrations_are_refused(monkeypatch):
         pb.choose_n_components(flat, TABLE, [1], concentrations="auto")
     with pytest.raises(errors.InvalidArgumentError, match="gives a bound, which tells no odds"):
         choose(method="vb")
-    with pytest.raises(errors.InvalidTypeError, match="those of a choice by evidence"):
-        pb.choose_n_components(pb.LatentDirichletAllocation(), TABLE, concentrations="auto")
+    # Defaults of the other way are refused as well, where they are given.
     for call in (pb.choose_n_components, pb.choice_cost):
-        for options in ({"n_folds": 3}, {"max_fits": 10}):
+        for options in ({"n_folds": 5}, {"n_folds": 4}, {"max_fits": 200}):
             with pytest.raises(errors.InvalidTypeError, match="by held-out likelihood"):
                 call(pb.AllocationModel.nmf(None), TABLE, [1, 2], **options)
+    for options in ({"tolerance": 0.01}, {"groups": "a"}, {"max_time": 9}):
+        with pytest.raises(errors.InvalidTypeError, match="by held-out likelihood"):
+            pb.choose_n_components(pb.AllocationModel.nmf(None), TABLE, [1, 2], **options)
 
 
 def test_the_cost_counts_concentrations(monkeypatch):

@@ -264,22 +264,22 @@ def _checked(
             "a choice by held-out likelihood needs two documents or more, to train on some and "
             f"hold out others; got {corpus.n_documents}"
         )
-    checked = {
-        name: None if options.get(name) is None else check(name, options[name])
+    max_fits, max_time, tolerance = (
+        None if options.get(name) is None else check(name, options[name])
         for name, check in (
             ("max_fits", checks.whole_number),
             ("max_time", checks.positive_number),
             ("tolerance", checks.not_negative_number),
         )
-    }
-    return corpus, given, Limits(**{**checked, "max_fits": checked["max_fits"] or _MAX_FITS})
+    )
+    return corpus, given, Limits(int(max_fits or _MAX_FITS), max_time, tolerance)
 
 
 def _checked_folds(
     corpus: Corpus, n_folds: Any, groups: Any
 ) -> tuple[int, NDArray[np.int64] | None]:
     """The number of folds, and the group of each document."""
-    labels = None if groups is None else corpus.labels_of("groups", groups)
+    labels = None if groups is None else _labels(corpus, groups)
     n_units = corpus.n_documents if labels is None else int(labels.max()) + 1
     if n_units < 2:
         raise InvalidArgumentError(f"{argument('groups')} has one group; folds need two or more")
@@ -292,6 +292,21 @@ def _checked_folds(
         )
     n_folds = min(_N_FOLDS, n_units) if n_folds is None else n_folds
     return checks.whole_number("n_folds", n_folds, 2, n_units), labels
+
+
+def _labels(corpus: Corpus, groups: Any) -> NDArray[np.int64]:
+    """The number of the group of each document."""
+    if isinstance(groups, str):
+        if corpus.metadata is None or groups not in corpus.metadata:
+            raise InvalidArgumentError(f"the corpus has no column of metadata called {groups!r}")
+        groups = corpus.metadata[groups]
+    values = np.asarray(groups)
+    if values.shape != (corpus.n_documents,):
+        raise InvalidArgumentError(
+            f"{argument('groups')} must have one label for each of the {corpus.n_documents:,} "
+            f"documents, got shape {values.shape}"
+        )
+    return np.unique(values.astype(str), return_inverse=True)[1]
 
 
 def _checked_sizes(sizes: Any) -> list[int]:

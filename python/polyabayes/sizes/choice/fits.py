@@ -20,7 +20,7 @@ from polyabayes.topics.fitted import probabilities
 __all__ = ["FoldFit", "fit_and_score", "score"]
 
 # Words by which topics of different fits are matched, the most frequent ones.
-MATCHED_WORDS = 1_000
+_MATCHED_WORDS = 1_000
 _TOP_WORDS = 10
 # Temperatures of a score: two a topic. On blog posts of 200 tokens, 20 to 200 topics, values are
 # then low by at most 0.001 nats per token, and a choice needs no more.
@@ -62,8 +62,20 @@ FIGURES = ("coherence", "exclusivity")
 ARRAYS = ("values", "std_errors", "figures", "topics")
 
 
+def frequent_words(corpus: Corpus) -> NDArray[np.int64]:
+    """Columns of the words by which topics of different fits are matched."""
+    totals = np.asarray(corpus.counts.sum(axis=0)).ravel()
+    return np.argsort(-totals, kind="stable")[:_MATCHED_WORDS]
+
+
 def fit_and_score(
-    model: Any, train: Corpus, scored: Corpus, size: int, fold: int, seed: int
+    model: Any,
+    train: Corpus,
+    scored: Corpus,
+    words: NDArray[np.int64],
+    size: int,
+    fold: int,
+    seed: int,
 ) -> FoldFit:
     """Train a clone of `model` with `size` topics on some documents and score others.
 
@@ -73,6 +85,8 @@ def fit_and_score(
         Its parameters are kept, but for `n_components` and `random_state`.
     train, scored : Corpus
         The documents.
+    words : ndarray of int
+        Columns of the topics to keep.
     size, fold : int
         What the result is of.
     seed : int
@@ -92,14 +106,15 @@ def fit_and_score(
         scores.values,
         scores.std_errors,
         figures,
-        _frequent(fitted, train),
+        # In the order of storage: sums over a fit that was read again have the same bits.
+        np.ascontiguousarray(probabilities(fitted)[:, words], dtype=np.float32),
         time.perf_counter() - began,
     )
 
 
 def n_scored(documents: Corpus) -> int:
     """How many documents of a fold are scored, the first ones."""
-    n_tokens = np.cumsum(documents.counts.sum(axis=1))
+    n_tokens = np.cumsum(np.asarray(documents.counts.sum(axis=1)))
     enough = int(np.searchsorted(n_tokens, _SCORED_TOKENS)) + 1
     return min(max(enough, _SCORED_DOCUMENTS), documents.n_documents)
 
@@ -128,13 +143,6 @@ def _figures(fitted: Any, train: Corpus) -> NDArray[np.float64]:
     coherent = coherence(fitted, train, n_words=n_words) if n_words > 1 else np.full(1, np.nan)
     known = coherent[np.isfinite(coherent)]
     return np.array([known.mean() if len(known) else np.nan, exclusive.mean()])
-
-
-def _frequent(fitted: Any, corpus: Corpus) -> NDArray[np.float32]:
-    totals = np.asarray(corpus.counts.sum(axis=0)).ravel()
-    columns = np.argsort(-totals, kind="stable")[:MATCHED_WORDS]
-    # In the order of storage: sums over a fit that was read again have the same bits.
-    return np.ascontiguousarray(probabilities(fitted)[:, columns], dtype=np.float32)
 
 
 def is_fit(arrays: dict[str, NDArray[Any]], size: int, n_scored: int) -> bool:

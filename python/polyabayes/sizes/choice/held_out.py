@@ -20,7 +20,14 @@ from polyabayes.models.fitting import fingerprint
 from polyabayes.scale.executors import Workers, check_executor, sharing
 from polyabayes.sizes.choice import grid
 from polyabayes.sizes.choice.curve import Curve
-from polyabayes.sizes.choice.fits import ARRAYS, FoldFit, fit_and_score, is_fit, n_scored
+from polyabayes.sizes.choice.fits import (
+    ARRAYS,
+    FoldFit,
+    fit_and_score,
+    frequent_words,
+    is_fit,
+    n_scored,
+)
 from polyabayes.sizes.choice.race import Race
 from polyabayes.sizes.choice.result import SizeChoice, choice_by_fits
 
@@ -90,7 +97,8 @@ class Plan(NamedTuple):
         key = np.random.SeedSequence([self.seed % 2**63, size, fold])
         seed = int(key.generate_state(1, np.uint64)[0])
         train, scored = self.corpus[self.folds != fold], self.corpus[self.scored() == fold]
-        return fit_and_score(self.model, train, scored, size, fold, seed)
+        words = frequent_words(self.corpus)
+        return fit_and_score(self.model, train, scored, words, size, fold, seed)
 
     def identity(self) -> dict[str, Any]:
         """Properties that two choices must share for one to go on from the other."""

@@ -105,7 +105,7 @@ class Race:
         kept = np.isfinite(values).all(axis=0)
         _, places = np.unique(groups[kept], return_inverse=True)
         totals = np.array([np.bincount(places, weights=row) for row in values[:, kept]])
-        lengths = np.bincount(places, weights=lengths[kept])
+        lengths = np.bincount(places, lengths[kept]).astype(np.float64)
         noise = self._noise_of_fits(sizes, common)
         wins = np.zeros(len(sizes))
         for _ in range(_DRAWS):

@@ -117,7 +117,7 @@ class SizeChoice(Result):
         """
         loss = checks.not_negative_number("tolerance", tolerance)
         least = max(row["score"] for row in self.rows) - loss
-        near = [row["size"] for row in self.rows if row["score"] >= least]
+        near: list[Size] = [row["size"] for row in self.rows if row["score"] >= least]
         return min(near, key=lambda size: (int(np.prod(size)), size))
 
     def gains(self) -> list[tuple[int, int, float]]:
