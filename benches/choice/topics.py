@@ -23,7 +23,7 @@ from sklearn.decomposition import LatentDirichletAllocation as SklearnLDA
 
 import polyabayes as pb
 from polyabayes.sizes.choice import criteria
-from polyabayes.sizes.choice.fits import fit_and_look
+from polyabayes.sizes.choice.criteria import fit_and_look
 
 
 class Regime(NamedTuple):
