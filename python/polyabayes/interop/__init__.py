@@ -11,6 +11,7 @@ from polyabayes.interop.pyldavis import pyldavis_arguments, to_pyldavis
 from polyabayes.interop.schpf import from_schpf, schpf_exposure
 from polyabayes.interop.sklearn import from_sklearn, to_sklearn
 from polyabayes.interop.tomotopy import from_tomotopy
+from polyabayes.interop.topica import from_topica
 from polyabayes.interop.vectoriser import CountVectorizer
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "from_schpf",
     "from_sklearn",
     "from_tomotopy",
+    "from_topica",
     "pyldavis_arguments",
     "read_model",
     "schpf_exposure",

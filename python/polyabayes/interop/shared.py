@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood.foreign import as_scorable
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
@@ -61,6 +63,23 @@ def principal_coordinates(squares: Matrix) -> Matrix:
         plane[:, axis] = vector * np.sign(vector[np.argmax(np.abs(vector))])
         plane[:, axis] *= np.sqrt(max(value, 0.0))
     return plane
+
+
+def places_of(labels: Any, known: Sequence[str]) -> list[int]:
+    """Places of `labels` among the labels that a model knows, each once.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If there are none, one is unknown, or they are something else.
+    """
+    names = checked_labels(labels, "labels").tolist()
+    if not names or not set(names) <= set(known):
+        raise InvalidArgumentError(
+            f"labels must be some of {', '.join(map(repr, known[:8]))}"
+            f"{' and others' * (len(known) > 8)}, got {labels!r:.100}"
+        )
+    return [known.index(name) for name in dict.fromkeys(names)]
 
 
 def attribute(model: object, name: str, package: str) -> Any:

@@ -3,42 +3,52 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes._support import checks
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
     NotFittedError,
     PolyabayesWarning,
+    PriorWarning,
 )
-from polyabayes.interop.shared import attribute, normalised
+from polyabayes.interop.shared import attribute, normalised, places_of
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import LatentDirichletAllocation
 
 __all__ = ["from_tomotopy"]
 
+_LOGISTIC_NORMAL = "its prior is a logistic normal, under which this would score another model"
 _OTHERS = {
-    "HDPModel": "convert it by its convert_to_lda()",
-    "CTModel": "its prior is a logistic normal, under which this would score another model",
-    "DMRModel": "the prior of its topics depends on the documents' metadata",
-    "GDMRModel": "the prior of its topics depends on the documents' metadata",
-    "LLDAModel": "its topics are bound to labels of the documents",
-    "PLDAModel": "its topics are bound to labels of the documents",
+    "CTModel": _LOGISTIC_NORMAL,
+    "DTModel": _LOGISTIC_NORMAL,
     "HLDAModel": "its topics form a tree",
     "PAModel": "its topics have super topics: AllocationModel.pachinko trains and scores such",
     "HPAModel": "its topics have super topics: AllocationModel.pachinko trains and scores such",
     "MGLDAModel": "it has global and local topics",
-    "DTModel": "its topics change with time",
     "PTModel": "its documents are pooled",
 }
+_PLAIN = ("LDAModel", "SLDAModel")
+_LABELLED = ("LLDAModel", "PLDAModel")
+_BY_METADATA = ("DMRModel", "GDMRModel")
 
 
 @adapter("tomotopy")
-def from_tomotopy(model: Any, *, random_state: Any = None) -> LatentDirichletAllocation:
-    """Take over a trained LDA of tomotopy.
+def from_tomotopy(
+    model: Any,
+    *,
+    metadata: Any = None,
+    multi_metadata: Sequence[str] = (),
+    numeric_metadata: Sequence[float] = (),
+    labels: Sequence[str] | None = None,
+    random_state: Any = None,
+) -> LatentDirichletAllocation:
+    """Take over a trained topic model of tomotopy whose documents have a Dirichlet prior.
 
     The topics are counts of the last sweep plus their prior, per word where ``set_word_prior`` was
     called (tomotopy's own ``get_topic_word_dist`` leaves that out), divided by row sums in double
@@ -47,8 +57,21 @@ def from_tomotopy(model: Any, *, random_state: Any = None) -> LatentDirichletAll
 
     Parameters
     ----------
-    model : tomotopy LDAModel
-        Trained, with ``TermWeight.ONE``.
+    model : tomotopy LDAModel, SLDAModel, DMRModel, GDMRModel, LLDAModel, PLDAModel or HDPModel
+        Trained, with ``TermWeight.ONE``. Of an SLDAModel the words alone are scored. An HDPModel
+        becomes the LDA of its ``convert_to_lda()``, which cuts it off at its live topics.
+    metadata : str, optional
+        DMRModel and GDMRModel: metadata of the documents that will be scored; with
+        `multi_metadata` and `numeric_metadata` as in their ``make_doc``. The prior is
+        alpha = exp(lambda x) + alpha_epsilon, one for each value of the metadata: make a model for
+        each, and score the documents that have it.
+    multi_metadata : sequence of str, default=()
+        Likewise.
+    numeric_metadata : sequence of float, default=()
+        GDMRModel: one number for each entry of its ``degrees``.
+    labels : sequence of str, optional
+        LLDAModel and PLDAModel: labels of the documents that will be scored, whose topics (of a
+        PLDAModel the latent ones, too) are the only ones of the model. Default: all topics.
     random_state : None, int, RandomState, Generator or SeedSequence
         Seed of ``transform`` and ``score``.
 
@@ -61,9 +84,18 @@ def from_tomotopy(model: Any, *, random_state: Any = None) -> LatentDirichletAll
     InvalidTypeError
         If `model` is another kind of model; the message says why.
     InvalidArgumentError
-        If its terms are weighted, so that its counts are no counts.
+        If its terms are weighted, so that its counts are no counts, or if metadata or labels are
+        missing, unknown to the model, or given to another kind of model.
     NotFittedError
         If it is not trained.
+
+    References
+    ----------
+    D. Mimno and A. McCallum (2008). Topic models conditioned on arbitrary features with
+    Dirichlet-multinomial regression. UAI.
+    M. Lee and M. Song (2020). Incorporating citation impact into analysis of research trends
+    (generalised DMR). Scientometrics 124.
+    D. Ramage et al. (2009). Labeled LDA. EMNLP.
 
     Examples
     --------
@@ -79,31 +111,91 @@ def from_tomotopy(model: Any, *, random_state: Any = None) -> LatentDirichletAll
     kind = type(model).__name__
     if kind in _OTHERS:
         raise InvalidTypeError(f"a {kind} of tomotopy is no plain LDA: {_OTHERS[kind]}")
-    if kind not in ("LDAModel", "SLDAModel"):
-        raise InvalidTypeError(f"model must be an LDAModel of tomotopy, got {model!r:.200}")
+    if kind not in (*_PLAIN, *_LABELLED, *_BY_METADATA, "HDPModel"):
+        raise InvalidTypeError(f"model must be a topic model of tomotopy, got {model!r:.200}")
+    given = metadata is not None or len(multi_metadata) or len(numeric_metadata)
+    if given and kind not in _BY_METADATA:
+        raise InvalidArgumentError(f"metadata are for a DMRModel or GDMRModel, not for a {kind}")
+    if labels is not None and kind not in _LABELLED:
+        raise InvalidArgumentError(f"labels are for an LLDAModel or PLDAModel, not for a {kind}")
     weighting = int(attribute(model, "tw", "tomotopy"))
     if weighting != 0:
         raise InvalidArgumentError(
-            "the terms of this LDAModel are weighted (idf or pmi), so its counts are no counts: "
+            f"the terms of this {kind} are weighted (idf or pmi), so its counts are no counts: "
             "train it with tw=tomotopy.TermWeight.ONE"
         )
     words = [str(word) for word in attribute(model, "used_vocabs", "tomotopy")]
     if not words:
-        raise NotFittedError("this LDAModel of tomotopy is not trained yet: call its train")
-    if not attribute(model, "global_step", "tomotopy"):
+        raise NotFittedError(f"this {kind} of tomotopy is not trained yet: call its train")
+    if kind == "HDPModel":
+        model = _cut_off(model)
+    elif not attribute(model, "global_step", "tomotopy"):
         # train(0) leaves random topics, convert_to_lda those of the HDP: nothing tells them apart.
         warnings.warn(
-            "this LDAModel of tomotopy counts no sweeps: unless it comes from convert_to_lda, its "
+            f"this {kind} of tomotopy counts no sweeps: unless it comes from convert_to_lda, its "
             "topics are random, and its train should be called",
             PolyabayesWarning,
             stacklevel=2,
         )
+    if kind in _BY_METADATA:
+        alpha = _alpha_of(model, metadata, multi_metadata, numeric_metadata)
+    else:
+        alpha = np.asarray(model.alpha, dtype=np.float64) * np.ones(model.k)
+    topics = normalised(_pseudo_counts(model, words), f"the {kind}")
+    kept = np.arange(model.k) if labels is None else _topics_of(model, labels)
     return LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=np.asarray(model.alpha, dtype=np.float64) * np.ones(model.k),
-        topic_word=normalised(_pseudo_counts(model, words), "the LDAModel"),
+        doc_topic_prior=alpha[kept],
+        topic_word=topics[kept],
         vocabulary=words,
         random_state=random_state,
     )
+
+
+def _cut_off(model: Any) -> Any:
+    """The LDA of the live topics of an HDP."""
+    lda, _ = attribute(model, "convert_to_lda", "tomotopy")()
+    warnings.warn(
+        f"an HDP has topics without end: it is scored as the LDA of its {lda.k} live topics, whose "
+        "alpha is that of tomotopy's convert_to_lda",
+        PriorWarning,
+        stacklevel=3,
+    )
+    return lda
+
+
+def _alpha_of(model: Any, metadata: Any, several: Any, numbers: Any) -> NDArray[np.float64]:
+    """The prior of documents with these metadata; tomotopy ends the process for unknown ones."""
+    one, values = "" if metadata is None else metadata, checks.floats("numeric_metadata", numbers)
+    known, known_several = list(model.metadata_dict), list(model.multi_metadata_dict)
+    if known and one not in known:
+        raise InvalidArgumentError(
+            f"metadata must be one of {', '.join(map(repr, known[:8]))}"
+            f"{' and others' * (len(known) > 8)}, which the model was trained with, got "
+            f"{metadata!r:.100}: make a model for each value, and score the documents that have it"
+        )
+    unknown = [name for name in several if name not in known_several]
+    if unknown or (not known and one):
+        raise InvalidArgumentError(
+            f"the model was not trained with the metadata {(unknown or [one])[0]!r:.100}"
+        )
+    if not hasattr(model, "degrees"):
+        if values.size:
+            raise InvalidArgumentError("numeric_metadata are for a GDMRModel")
+        return np.asarray(model.get_topic_prior(one, list(several)), dtype=np.float64)
+    if values.shape != (len(model.degrees),) or not np.isfinite(values).all():
+        raise InvalidArgumentError(
+            f"numeric_metadata must be {len(model.degrees)} finite numbers, got {numbers!r:.100}"
+        )
+    ln_alpha = model.tdf(values.tolist(), one, list(several), normalize=False)
+    return np.exp(np.asarray(ln_alpha, dtype=np.float64)) + float(model.alpha_epsilon)
+
+
+def _topics_of(model: Any, labels: Any) -> NDArray[np.intp]:
+    """Topics that documents with these labels may have."""
+    known = list(model.topic_label_dict)
+    width = int(getattr(model, "topics_per_label", 1))
+    of_labels = [place * width + np.arange(width) for place in places_of(labels, known)]
+    return np.concatenate([*of_labels, np.arange(len(known) * width, model.k)])
 
 
 def _pseudo_counts(model: Any, words: list[str]) -> NDArray[np.float64]:

@@ -238,17 +238,6 @@ def test_models_without_a_likelihood_of_counts_are_refused(counts, package, name
         pb.log_likelihood(model, counts)
 
 
-def test_hdp_of_tomotopy_goes_by_its_conversion():
-    hdp = tomotopy_lda(kind=tomotopy.HDPModel, initial_k=2)
-    assert refuses(errors.InvalidTypeError, "convert_to_lda", pb.interop.from_tomotopy, hdp)
-    lda, _ = hdp.convert_to_lda()
-    with pytest.warns(errors.PolyabayesWarning, match="convert_to_lda"):
-        ours = pb.interop.from_tomotopy(lda)
-    wanted = np.array([lda.get_topic_word_dist(k) for k in range(lda.k)])
-    np.testing.assert_allclose(ours.components_, wanted, rtol=1e-4)
-    np.testing.assert_allclose(ours.doc_topic_prior_, lda.alpha, rtol=1e-6)
-
-
 @pytest.mark.parametrize("eta", [0.3, "words", "topics", "auto"])
 @pytest.mark.parametrize("alpha", ["symmetric", "asymmetric", "auto"])
 def test_priors_of_gensim_in_every_form(gensim_parts, eta, alpha):

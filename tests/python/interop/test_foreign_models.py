@@ -23,6 +23,7 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
     NotFittedError,
+    PolyabayesWarning,
     PriorWarning,
 )
 
@@ -233,15 +234,174 @@ def test_tomotopy_words_are_those_that_pruning_left(texts):
     assert len(ours.vocabulary_) == len(model.vocabs) - 2
 
 
+def theirs_of(kind, texts, documents, **options):
+    """A trained model of tomotopy, of documents with what `documents` gives for their number."""
+    model = getattr(tomotopy, kind)(seed=1, **options)
+    for number, text in enumerate(texts):
+        model.add_doc(text, **documents(number))
+    return trained(model)
+
+
+def topics_by_counts(model):
+    """Topics from the topics that tomotopy publishes for the tokens of its documents."""
+    counts = np.full((model.k, len(model.used_vocabs)), float(model.eta))
+    for document in model.docs:
+        np.add.at(counts, (np.asarray(document.topics, int), np.asarray(document.words, int)), 1)
+    return counts / counts.sum(axis=1, keepdims=True)
+
+
+def test_tomotopy_models_by_metadata_have_the_prior_of_each_value(texts):
+    model = theirs_of(
+        "DMRModel", texts, lambda number: {"metadata": "ab"[number % 2]}, k=3, sigma=1.0
+    )
+    lambdas = np.asarray(model.lambdas, dtype=np.float64)
+    for column, value in enumerate(model.metadata_dict):
+        alpha = np.exp(lambdas[:, column]) + model.alpha_epsilon
+        ours = pb.interop.from_tomotopy(model, metadata=value)
+        np.testing.assert_allclose(ours.doc_topic_prior_, alpha, rtol=1e-5)
+        assert_scores(ours, ours.doc_topic_prior_, topics_by_counts(model), model.used_vocabs)
+    for bad in ({}, {"metadata": "c"}, {"metadata": "a", "multi_metadata": ["d"]}):
+        with pytest.raises(InvalidArgumentError, match="metadata"):
+            pb.interop.from_tomotopy(model, **bad)
+    with pytest.raises(InvalidArgumentError, match=r"one of 'a', 'b'.*a model for each value"):
+        pb.log_likelihood(model, [[1] * 8])
+
+
+def test_tomotopy_models_by_numbers_have_the_prior_of_the_legendre_polynomials(texts):
+    model = theirs_of(
+        "GDMRModel", texts, lambda number: {"numeric_metadata": [number / 59]}, k=3, degrees=[2]
+    )
+    x = 2 * 0.25 - 1
+    polynomials = np.array([1.0, x, (3 * x**2 - 1) / 2])
+    alpha = np.exp(np.asarray(model.lambdas, dtype=np.float64) @ polynomials)
+    ours = pb.interop.from_tomotopy(model, numeric_metadata=[0.25])
+    np.testing.assert_allclose(ours.doc_topic_prior_, alpha, rtol=1e-5)
+    assert_scores(ours, ours.doc_topic_prior_, topics_by_counts(model), model.used_vocabs)
+    for bad in ((), [0.1, 0.2], [np.nan], "x"):
+        with pytest.raises((InvalidArgumentError, InvalidTypeError), match="numeric_metadata"):
+            pb.interop.from_tomotopy(model, numeric_metadata=bad)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("LLDAModel", {}), ("PLDAModel", {"latent_topics": 1, "topics_per_label": 2})],
+)
+def test_tomotopy_models_of_labels_have_the_topics_of_the_labels(texts, kind, options):
+    model = theirs_of(kind, texts, lambda number: {"labels": ["xyz"[number % 3]]}, **options)
+    alpha, phi = np.asarray(model.alpha, dtype=np.float64), topics_by_counts(model)
+    width = options.get("topics_per_label", 1)
+    latent = list(range(3 * width, model.k))
+    kept = [*range(2 * width, 3 * width), *range(width), *latent]
+    ours = pb.interop.from_tomotopy(model, labels=["z", "x"])
+    assert_scores(ours, alpha[kept], phi[kept], model.used_vocabs)
+    every = pb.interop.from_tomotopy(model)
+    np.testing.assert_allclose(every.components_, phi, rtol=1e-6)
+    for bad in (["w"], [], "x"):
+        with pytest.raises((InvalidArgumentError, InvalidTypeError), match="labels must be"):
+            pb.interop.from_tomotopy(model, labels=bad)
+
+
+def test_tomotopy_hdp_is_cut_off_and_says_so(texts):
+    model = theirs_of("HDPModel", texts, lambda _: {}, initial_k=2)
+    lda, _ = model.convert_to_lda()
+    with pytest.warns(PriorWarning, match=f"{lda.k} live topics"):
+        ours = pb.interop.from_tomotopy(model)
+    np.testing.assert_allclose(ours.doc_topic_prior_, lda.alpha, rtol=1e-6)
+    wanted = np.array([lda.get_topic_word_dist(k) for k in range(lda.k)])
+    np.testing.assert_allclose(ours.components_, wanted, rtol=1e-4)
+    with pytest.warns(PolyabayesWarning, match="convert_to_lda"):
+        pb.interop.from_tomotopy(lda)
+
+
+def test_tomotopy_supervised_models_score_their_words(texts):
+    model = theirs_of("SLDAModel", texts, lambda number: {"y": [number % 3]}, k=3, vars=["l"])
+    alpha = np.asarray(model.alpha, dtype=np.float64)
+    assert_scores(model, alpha, topics_by_counts(model), model.used_vocabs)
+
+
 def test_other_models_of_tomotopy_are_refused_by_name(texts):
     with pytest.raises(InvalidTypeError, match="logistic normal"):
         pb.log_likelihood(tomotopy.CTModel(), [[1, 2]])
-    with pytest.raises(InvalidTypeError, match="convert_to_lda"):
-        pb.log_likelihood(tomotopy.HDPModel(), [[1, 2]])
     with pytest.raises(InvalidArgumentError, match=r"TermWeight\.ONE"):
         pb.log_likelihood(tomotopy.LDAModel(tw=tomotopy.TermWeight.IDF), [[1, 2]])
     with pytest.raises(NotFittedError, match="train"):
         pb.log_likelihood(trained_tomotopy(texts), [[1, 2]])
+    plain = trained(trained_tomotopy(texts))
+    for wrong in ({"metadata": "a"}, {"labels": ["a"]}):
+        with pytest.raises(InvalidArgumentError, match="not for a LDAModel"):
+            pb.interop.from_tomotopy(plain, **wrong)
+
+
+def of_topica(kind, texts, *arguments, options=None, **fit):
+    module = pytest.importorskip("topica")
+    model = getattr(module, kind)(*arguments, seed=1)
+    model.fit(texts, **{"iters": 100, **fit, **(options or {})})
+    return model
+
+
+def rows(matrix):
+    return np.asarray(matrix) / np.asarray(matrix).sum(axis=1, keepdims=True)
+
+
+def test_topica_models_of_one_prior_are_scored_as_they_are(texts):
+    keywords = {"a": ["urn"], "b": ["gene"]}
+    for model in (
+        of_topica("LDA", texts, 3),
+        of_topica("OnlineLDA", texts, 3),
+        of_topica("SeededLDA", texts, keywords),
+        of_topica("SupervisedLDA", texts, 3, y=[float(d % 2) for d in range(60)], iters=5),
+        of_topica("KeyATM", texts, keywords),
+    ):
+        assert_scores(model, model.alpha, rows(model.topic_word), model.vocabulary)
+
+
+def test_topica_models_with_covariates_have_the_prior_of_each_value(texts):
+    covariates = np.arange(60)[:, None] % 2.0
+    module = pytest.importorskip("topica")
+    dmr = module.DMR(3, seed=1, optimize_interval=10, burn_in=20)
+    dmr.fit(texts, covariates, iters=100)
+    key = module.KeyATM({"a": ["urn"], "b": ["gene"]}, seed=1)
+    key.fit(texts, covariates=covariates, iters=100, optimize_interval=10, burn_in=20)
+    for model, epsilon in ((dmr, 1e-10), (key, 0.0)):
+        effects = np.asarray(model.feature_effects)
+        assert np.ptp(effects[:, 1]) > 0.01
+        for value in (0.0, 1.0):
+            alpha = np.exp(effects[:, 0] + value * effects[:, 1]) + epsilon
+            ours = pb.interop.from_topica(model, covariates=[value])
+            assert_scores(ours, alpha, rows(model.topic_word), model.vocabulary)
+        for bad in (None, [], [1.0, 2.0], [np.nan]):
+            with pytest.raises(InvalidArgumentError, match="must be 1 finite numbers"):
+                pb.interop.from_topica(model, covariates=bad)
+        with pytest.raises(InvalidArgumentError, match="a model for each value"):
+            pb.log_likelihood(model, [[1] * 8])
+
+
+def test_topica_models_of_labels_have_the_topics_of_the_labels(texts):
+    labels = [["xyz"[number % 3]] for number in range(60)]
+    model = of_topica("LabeledLDA", texts, options={"labels": labels})
+    ours = pb.interop.from_topica(model, labels=["z", "x"])
+    kept = [list(model.labels).index(label) for label in ("z", "x")]
+    assert_scores(
+        ours, np.asarray(model.alpha)[kept], rows(model.topic_word)[kept], model.vocabulary
+    )
+    with pytest.raises(InvalidArgumentError, match="labels must be some of 'x', 'y', 'z'"):
+        pb.interop.from_topica(model, labels=["w"])
+
+
+def test_other_models_of_topica_are_refused_with_the_reason(texts):
+    module = pytest.importorskip("topica")
+    with pytest.raises(InvalidTypeError, match=r"STM of topica .* logistic normal"):
+        pb.log_likelihood(module.STM(3), [[1, 2]])
+    with pytest.raises(InvalidTypeError, match=r"ProdLDA of topica .* product of experts"):
+        pb.log_likelihood(module.ProdLDA(3), [[1, 2]])
+    with pytest.raises(NotFittedError, match="LDA of topica is not fitted yet"):
+        pb.log_likelihood(module.LDA(3), [[1, 2]])
+    plain = of_topica("LDA", texts, 3)
+    with pytest.raises(InvalidArgumentError, match="labels are for a LabeledLDA"):
+        pb.interop.from_topica(plain, labels=["x"])
+    with pytest.raises(InvalidArgumentError, match="fitted without covariates"):
+        pb.interop.from_topica(plain, covariates=[1.0])
 
 
 STATE = """#doc source pos typeindex type topic
