@@ -52,6 +52,38 @@ pub enum Error {
         /// Its sum.
         sum: f64,
     },
+    /// The prior of a document leaves it no topic.
+    #[error("the prior of document {document} is zero for every topic")]
+    NoTopics {
+        /// The document.
+        document: usize,
+    },
+    /// Observed and held-out tokens of a document have different priors.
+    #[error("observed and held-out tokens of document {document} have different priors")]
+    PriorsDiffer {
+        /// The document.
+        document: usize,
+    },
+    /// A covariance that is none.
+    #[error("the covariance {problem}")]
+    Covariance {
+        /// The flaw.
+        problem: &'static str,
+    },
+    /// A mixture of topics whose weights are no probabilities.
+    #[error("a mixture of topics takes weights that are the softmax of the latent coordinates")]
+    IdentityLink,
+    /// A sampler of topic assignments for a model that has none.
+    #[error("this method takes an urn; models of this prior have \"exact\" and \"annealed\"")]
+    NoUrn,
+    /// Quadrature in too many dimensions.
+    #[error("quadrature serves up to {most} dimensions; the covariance has rank {found}")]
+    Dimensions {
+        /// The rank.
+        found: usize,
+        /// The largest that is served.
+        most: usize,
+    },
     /// Documents have exposures, and the model takes their lengths as given.
     #[error("LDA takes the lengths of documents as given, which leaves nothing to an exposure")]
     GivenLength,

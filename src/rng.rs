@@ -119,13 +119,14 @@ impl Key {
         Key([x.wrapping_add(y), y])
     }
 
-    /// The key of a document, by its content, and by its exposure where that is not 1.
+    /// The key of a document, by its content, by its exposure where that is not 1, and by its own prior.
     #[must_use]
     pub fn document(self, document: Document<'_>) -> Self {
         let cell = |key: Key, (word, count)| key.unit(u64::from(word) << 32 | u64::from(count));
         let key = document.cells().fold(self, cell).unit(document.n_distinct() as u64);
         let exposure = document.exposure().to_bits();
-        if exposure == 1.0f64.to_bits() { key } else { key.unit(exposure) }
+        let key = if exposure == 1.0f64.to_bits() { key } else { key.unit(exposure) };
+        document.prior().into_iter().flatten().fold(key, |key, x| key.unit(x.to_bits()))
     }
 
     /// Numbers that are found by their index.

@@ -31,6 +31,7 @@ from .likelihood import (
 )
 from .models import (
     Chains,
+    DocumentModel,
     LatentDirichletAllocation,
     PoissonFactorAnalysis,
     TopicWeights,
@@ -52,6 +53,7 @@ __all__ = [
     "Corpus",
     "CountTensor",
     "Decomposition",
+    "DocumentModel",
     "Evidence",
     "LatentDirichletAllocation",
     "LogLikelihood",

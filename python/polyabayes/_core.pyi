@@ -149,6 +149,7 @@ class Documents:
         indices: _Integers,
         data: _Integers,
         exposure: _Floats | None = None,
+        priors: _Floats | None = None,
     ) -> Documents: ...
     @staticmethod
     def narrow(
@@ -157,6 +158,7 @@ class Documents:
         indices: NDArray[np.uint32],
         data: NDArray[np.uint32],
         exposure: _Floats | None = None,
+        priors: _Floats | None = None,
     ) -> Documents: ...
     def lengths(self) -> NDArray[np.uint64]: ...
     def groups(self) -> _Integers: ...
@@ -167,6 +169,18 @@ class Model:
     def lda(alpha: _Floats, phi: _Floats) -> Model: ...
     @staticmethod
     def gamma_poisson(r: _Floats, p: _Floats, phi: _Floats) -> Model: ...
+    @staticmethod
+    def logistic_normal(phi: _Floats, mean: _Floats, covariance: _Floats) -> Model: ...
+    @staticmethod
+    def product_of_experts(
+        loadings: _Floats,
+        bias: _Floats,
+        mean: _Floats,
+        covariance: _Floats,
+        is_softmax: bool,
+    ) -> Model: ...
+    @staticmethod
+    def mixture(weights: _Floats, words: _Floats, is_dirichlet: bool) -> Model: ...
 
 @final
 class Scores:

@@ -1,6 +1,9 @@
 //! Arrays as the core's types.
 
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use polyabayes::document::DocumentModel;
+use polyabayes::document::gaussian::{Decoder, Link, LogisticNormal};
+use polyabayes::document::mixture::{Component, FiniteMixture};
 use polyabayes::{CountMatrix, TopicModel};
 use pyo3::prelude::*;
 
@@ -13,7 +16,7 @@ pub(crate) struct Documents(pub(crate) CountMatrix);
 #[pymethods]
 impl Documents {
     #[new]
-    #[pyo3(signature = (n_words, indptr, indices, data, exposure = None))]
+    #[pyo3(signature = (n_words, indptr, indices, data, exposure = None, priors = None))]
     fn new(
         py: Python<'_>,
         n_words: usize,
@@ -21,16 +24,17 @@ impl Documents {
         indices: PyReadonlyArray1<'_, i64>,
         data: PyReadonlyArray1<'_, i64>,
         exposure: Option<PyReadonlyArray1<'_, f64>>,
+        priors: Option<PyReadonlyArray2<'_, f64>>,
     ) -> PyResult<Self> {
         let (offsets, words, counts) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
-        let exposures = exposure.map(|array| array.as_slice().map(<[f64]>::to_vec)).transpose()?;
+        let rows = Rows::new(exposure, priors)?;
         let new = || CountMatrix::new(n_words, offsets, words, counts);
-        detach::briefly(py, || exposed(new()?, exposures))
+        detach::briefly(py, || rows.of(new()?))
     }
 
     /// The same from words and counts of 32 bits.
     #[staticmethod]
-    #[pyo3(signature = (n_words, indptr, indices, data, exposure = None))]
+    #[pyo3(signature = (n_words, indptr, indices, data, exposure = None, priors = None))]
     fn narrow(
         py: Python<'_>,
         n_words: usize,
@@ -38,11 +42,12 @@ impl Documents {
         indices: PyReadonlyArray1<'_, u32>,
         data: PyReadonlyArray1<'_, u32>,
         exposure: Option<PyReadonlyArray1<'_, f64>>,
+        priors: Option<PyReadonlyArray2<'_, f64>>,
     ) -> PyResult<Self> {
         let (offsets, words, counts) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
-        let exposures = exposure.map(|array| array.as_slice().map(<[f64]>::to_vec)).transpose()?;
+        let rows = Rows::new(exposure, priors)?;
         let new = || CountMatrix::from_narrow(n_words, offsets, words, counts);
-        detach::briefly(py, || exposed(new()?, exposures))
+        detach::briefly(py, || rows.of(new()?))
     }
 
     /// Tokens of each row, (D,).
@@ -56,16 +61,36 @@ impl Documents {
     }
 }
 
-fn exposed(counts: CountMatrix, exposures: Option<Vec<f64>>) -> polyabayes::Result<Documents> {
-    match exposures {
-        Some(exposures) => counts.with_exposures(exposures).map(Documents),
-        None => Ok(Documents(counts)),
+/// What is known of rows beside their counts.
+struct Rows {
+    exposures: Option<Vec<f64>>,
+    priors: Option<Vec<f64>>,
+}
+
+impl Rows {
+    fn new(
+        exposure: Option<PyReadonlyArray1<'_, f64>>,
+        priors: Option<PyReadonlyArray2<'_, f64>>,
+    ) -> PyResult<Self> {
+        let exposures = exposure.map(|array| array.as_slice().map(<[f64]>::to_vec)).transpose()?;
+        let priors = priors.map(|array| array.as_slice().map(<[f64]>::to_vec)).transpose()?;
+        Ok(Rows { exposures, priors })
+    }
+
+    fn of(self, mut counts: CountMatrix) -> polyabayes::Result<Documents> {
+        if let Some(exposures) = self.exposures {
+            counts = counts.with_exposures(exposures)?;
+        }
+        if let Some(priors) = self.priors {
+            counts = counts.with_priors(priors)?;
+        }
+        Ok(Documents(counts))
     }
 }
 
-/// Topic model with a closed-form urn, checked.
+/// A document model, checked.
 #[pyclass(frozen, module = "polyabayes._core")]
-pub(crate) struct Model(pub(crate) TopicModel);
+pub(crate) struct Model(pub(crate) DocumentModel);
 
 #[pymethods]
 impl Model {
@@ -77,7 +102,7 @@ impl Model {
         phi: PyReadonlyArray2<'_, f64>,
     ) -> PyResult<Self> {
         let (alpha, phi) = (alpha.as_slice()?.to_vec(), phi.as_slice()?);
-        detach::briefly(py, || TopicModel::lda(alpha, phi).map(Model))
+        detach::briefly(py, || urn(TopicModel::lda(alpha, phi)))
     }
 
     /// Gamma-Poisson model from r (K,), p (K,) and phi (K, V).
@@ -89,6 +114,80 @@ impl Model {
         phi: PyReadonlyArray2<'_, f64>,
     ) -> PyResult<Self> {
         let (r, p, phi) = (r.as_slice()?.to_vec(), p.as_slice()?, phi.as_slice()?);
-        detach::briefly(py, || TopicModel::gamma_poisson(r, p, phi).map(Model))
+        detach::briefly(py, || urn(TopicModel::gamma_poisson(r, p, phi)))
     }
+
+    /// Logistic-normal weights, a mean (K,) and covariance (K, K), of the topics phi (K, V); with K - 1
+    /// coordinates the last topic is the reference.
+    #[staticmethod]
+    fn logistic_normal(
+        py: Python<'_>,
+        phi: PyReadonlyArray2<'_, f64>,
+        mean: PyReadonlyArray1<'_, f64>,
+        covariance: PyReadonlyArray2<'_, f64>,
+    ) -> PyResult<Self> {
+        let (n_topics, phi) = (phi.as_array().nrows(), phi.as_slice()?);
+        let (mean, covariance) = (mean.as_slice()?, covariance.as_slice()?);
+        let link = if mean.len() + 1 == n_topics { Link::Reference } else { Link::Softmax };
+        detach::briefly(py, || {
+            let decoder = Decoder::mixture(n_topics, phi)?;
+            logistic_normal(decoder, link, n_topics, mean, covariance)
+        })
+    }
+
+    /// Words by the softmax of bias (V,) and weights times loadings (K, V); the weights are the softmax of
+    /// the latent coordinates, or the coordinates themselves.
+    #[staticmethod]
+    fn product_of_experts(
+        py: Python<'_>,
+        loadings: PyReadonlyArray2<'_, f64>,
+        bias: PyReadonlyArray1<'_, f64>,
+        mean: PyReadonlyArray1<'_, f64>,
+        covariance: PyReadonlyArray2<'_, f64>,
+        is_softmax: bool,
+    ) -> PyResult<Self> {
+        let (n_topics, loadings) = (loadings.as_array().nrows(), loadings.as_slice()?);
+        let (bias, mean, covariance) = (bias.as_slice()?, mean.as_slice()?, covariance.as_slice()?);
+        let link = match (is_softmax, mean.len() + 1 == n_topics) {
+            (false, _) => Link::Identity,
+            (true, false) => Link::Softmax,
+            (true, true) => Link::Reference,
+        };
+        detach::briefly(py, || {
+            let decoder = Decoder::experts(n_topics, loadings, bias)?;
+            logistic_normal(decoder, link, n_topics, mean, covariance)
+        })
+    }
+
+    /// One of J components a document: weights (J,), and word probabilities (J, V) or, where
+    /// `is_dirichlet`, parameters of their Dirichlet distributions.
+    #[staticmethod]
+    fn mixture(
+        py: Python<'_>,
+        weights: PyReadonlyArray1<'_, f64>,
+        words: PyReadonlyArray2<'_, f64>,
+        is_dirichlet: bool,
+    ) -> PyResult<Self> {
+        let component =
+            if is_dirichlet { Component::DirichletMultinomial } else { Component::Multinomial };
+        let (weights, words) = (weights.as_slice()?, words.as_slice()?);
+        detach::briefly(py, || {
+            FiniteMixture::new(component, weights, words).map(DocumentModel::Mixture).map(Model)
+        })
+    }
+}
+
+fn urn(model: polyabayes::Result<TopicModel>) -> polyabayes::Result<Model> {
+    model.map(DocumentModel::Urn).map(Model)
+}
+
+fn logistic_normal(
+    decoder: Decoder,
+    link: Link,
+    n_topics: usize,
+    mean: &[f64],
+    covariance: &[f64],
+) -> polyabayes::Result<Model> {
+    let model = LogisticNormal::new(decoder, link, n_topics, mean, covariance)?;
+    Ok(Model(DocumentModel::LogisticNormal(model)))
 }

@@ -183,7 +183,7 @@ pub(crate) fn score(
 ) -> PyResult<Scores> {
     let settings = settings.to_core()?;
     let outcome = detach::run(py, n_jobs, progress, |watch| {
-        polyabayes::score(&model.0, &documents.0, &settings, seed, watch)
+        model.0.score(&documents.0, &settings, seed, watch)
     })?;
     Ok(Scores::new(py, outcome))
 }
@@ -213,7 +213,8 @@ pub(crate) fn score_for_total(
     let outcome = detach::run(py, n_jobs, progress, |watch| {
         let by_size = size.map_or(RunSizes::Variance(variance), RunSizes::Short);
         let sizes = sizes.as_deref().map_or(by_size, RunSizes::Given);
-        polyabayes::score_for_total(&model.0, &documents.0, &settings, sizes, number, seed, watch)
+        let model = model.0.urn_model()?;
+        polyabayes::score_for_total(model, &documents.0, &settings, sizes, number, seed, watch)
     })?;
     Ok(Scores::new(py, outcome))
 }
@@ -227,7 +228,7 @@ pub(crate) fn check_score(
     settings: ScoreSettings,
 ) -> PyResult<()> {
     let settings = settings.to_core()?;
-    detach::briefly(py, || polyabayes::check_score(&model.0, &documents.0, &settings))
+    detach::briefly(py, || model.0.check(&documents.0, &settings))
 }
 
 /// Refuses what completion would refuse, without any work.
@@ -241,7 +242,7 @@ pub(crate) fn check_completion(
 ) -> PyResult<()> {
     let settings = settings.to_core()?;
     detach::briefly(py, || {
-        polyabayes::check_completion(&model.0, &observed.0, &held_out.0, &settings)
+        polyabayes::check_completion(model.0.urn_model()?, &observed.0, &held_out.0, &settings)
     })
 }
 
@@ -261,7 +262,14 @@ pub(crate) fn completion(
 ) -> PyResult<Scores> {
     let settings = settings.to_core()?;
     let outcome = detach::run(py, n_jobs, progress, |watch| {
-        polyabayes::completion(&model.0, &observed.0, &held_out.0, &settings, seed, watch)
+        polyabayes::completion(
+            model.0.urn_model()?,
+            &observed.0,
+            &held_out.0,
+            &settings,
+            seed,
+            watch,
+        )
     })?;
     Ok(Scores::new(py, outcome))
 }
@@ -284,7 +292,14 @@ pub(crate) fn bidirectional(
     let settings = settings.to_core()?;
     let topics = topics.as_slice()?;
     let found = detach::run(py, n_jobs, progress, |watch| {
-        polyabayes::bidirectional(&model.0, &documents.0, topics, &settings, seed, watch)
+        polyabayes::bidirectional(
+            model.0.urn_model()?,
+            &documents.0,
+            topics,
+            &settings,
+            seed,
+            watch,
+        )
     })?;
     let found = found.uninterrupted()?;
     let columns: [fn(&Bounds) -> f64; 5] = [
@@ -318,8 +333,8 @@ pub(crate) fn transform<'py>(
 ) -> PyResult<Bound<'py, PyArray3<f64>>> {
     let moments = if spread { Moments::MeanAndStd } else { Moments::Mean };
     let outcome = detach::run(py, n_jobs, progress, |watch| {
-        polyabayes::transform(&model.0, &documents.0, moments, n_sweeps, seed, watch)
+        model.0.transform(&documents.0, moments, n_sweeps, seed, watch)
     })?;
-    let shape = [documents.0.n_documents(), moments.n_arrays(), model.0.urn().n_topics()];
+    let shape = [documents.0.n_documents(), moments.n_arrays(), model.0.n_topics()];
     PyArray1::from_vec(py, outcome.uninterrupted()?).reshape(shape)
 }

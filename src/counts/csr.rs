@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
-use crate::error::{Error, Result, check_positive};
+use crate::error::{Error, Result, check_all, check_positive};
 
 /// Sparse matrix of word counts, one row a document.
 ///
@@ -16,22 +16,26 @@ pub struct CountMatrix {
     words: Vec<u32>,
     counts: Vec<u32>,
     exposures: Option<Vec<f64>>,
+    priors: Option<Vec<f64>>,
 }
 
-/// One row of a [`CountMatrix`]: distinct words, how often each occurs, and the row's exposure.
+/// One row of a [`CountMatrix`]: distinct words, how often each occurs, the row's exposure, and
+/// parameters of its own prior where it has some.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Document<'a> {
     words: &'a [u32],
     counts: &'a [u32],
     exposure: f64,
+    prior: Option<&'a [f64]>,
 }
 
-// Exposures are positive and finite: equality is an equivalence.
+// Exposures and parameters are finite: equality is an equivalence.
 impl Eq for Document<'_> {}
 
 impl Hash for Document<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.words, self.counts, self.exposure.to_bits()).hash(state);
+        self.prior.into_iter().flatten().for_each(|x| x.to_bits().hash(state));
     }
 }
 
@@ -89,6 +93,7 @@ impl CountMatrix {
             words: Vec::with_capacity(words.len()),
             counts: Vec::with_capacity(counts.len()),
             exposures: None,
+            priors: None,
         };
         matrix.fill(words, counts)
     }
@@ -152,6 +157,29 @@ impl CountMatrix {
         Ok(self)
     }
 
+    /// The same rows, each with parameters of its own prior, row-major: pseudo-counts of topics, shapes,
+    /// or coordinates of a mean.
+    ///
+    /// # Errors
+    /// Another number of parameters than a multiple of the rows, or one that is not finite.
+    pub fn with_priors(mut self, mut priors: Vec<f64>) -> Result<Self> {
+        let (found, rows) = (priors.len(), self.n_documents());
+        if rows == 0 || found == 0 || !found.is_multiple_of(rows) {
+            let expected = (found / rows.max(1)).max(1) * rows;
+            return Err(Error::Length { name: "priors of documents", found, expected });
+        }
+        check_all("priors of documents", &priors, "finite", f64::is_finite)?;
+        // Equal parameters have equal bits: there is no negative zero.
+        priors.iter_mut().for_each(|x| *x += 0.0);
+        self.priors = Some(priors);
+        Ok(self)
+    }
+
+    /// Parameters of the priors of all rows; `None` where rows have none of their own.
+    pub fn priors(&self) -> Option<&[f64]> {
+        self.priors.as_deref()
+    }
+
     /// The exposure of every row; `None` where all are 1.
     pub fn exposures(&self) -> Option<&[f64]> {
         self.exposures.as_deref()
@@ -191,7 +219,11 @@ impl CountMatrix {
     pub fn document(&self, document: usize) -> Document<'_> {
         let cells = self.cells(document);
         let exposure = self.exposures.as_ref().map_or(1.0, |exposures| exposures[document]);
-        Document { words: &self.words[cells.clone()], counts: &self.counts[cells], exposure }
+        let prior = self.priors.as_ref().map(|priors| {
+            let width = priors.len() / self.n_documents();
+            &priors[document * width..][..width]
+        });
+        Document { words: &self.words[cells.clone()], counts: &self.counts[cells], exposure, prior }
     }
 
     /// All rows.
@@ -218,10 +250,10 @@ impl CountMatrix {
             }
         }
         let n_words = self.n_documents();
-        CountMatrix { n_words, offsets, words: documents, counts, exposures: None }
+        CountMatrix { n_words, offsets, words: documents, counts, exposures: None, priors: None }
     }
 
-    /// Groups rows of equal counts and exposures, in order of first appearance.
+    /// Groups rows of equal counts, exposures and priors, in order of first appearance.
     pub fn distinct(&self) -> Distinct {
         let mut seen = HashMap::with_capacity(self.n_documents());
         let mut representatives = Vec::new();
@@ -256,6 +288,11 @@ impl<'a> Document<'a> {
     /// The known size that multiplies the document's Poisson rates; 1 where none is given.
     pub fn exposure(self) -> f64 {
         self.exposure
+    }
+
+    /// Parameters of the document's own prior, in place of the model's.
+    pub fn prior(self) -> Option<&'a [f64]> {
+        self.prior
     }
 
     /// Number of distinct words.

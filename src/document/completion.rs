@@ -76,6 +76,9 @@ pub fn check_completion(
             let (value, domain) = (exposures[1], "that of the observed tokens");
             return Err(Error::Parameter { name: "exposure", index: row, value, domain });
         }
+        if observed.prior() != held_out.prior() {
+            return Err(Error::PriorsDiffer { document: row });
+        }
         let pair = Pair { model, observed, held_out };
         if let Urns::Two { all, first, .. } = pair.urns()? {
             for urn in [&all, &first] {
@@ -109,7 +112,7 @@ impl<'a> Pair<'a> {
     }
 
     fn urns(&self) -> Result<Urns> {
-        let a = self.model.urn().pseudo_counts();
+        let a = self.model.pseudo_counts(self.observed);
         let n_held_out = self.held_out.n_tokens();
         if n_held_out == 0 {
             return Ok(Urns::None(0.0));

@@ -9,9 +9,6 @@ use crate::counts::CountMatrix;
 use crate::error::{Error, MAX_EXACT_BYTES, Result};
 use crate::urn::{Extent, LocalUrn};
 
-/// Largest number of replicates.
-const MAX_REPLICATES: usize = 10_000;
-
 /// Bytes that the particles of one document may take, and the topics of its tokens.
 const MAX_BYTES: usize = 1 << 30;
 const MAX_BYTES_OF_TOKENS: f64 = (1u64 << 31) as f64;
@@ -32,22 +29,8 @@ pub(super) fn check(
         });
     }
     model.check_exposures(documents)?;
-    let sizes = [
-        ("number of samples", settings.n_samples.unwrap_or(1), 1..=usize::MAX, "at least 1"),
-        ("number of particles", settings.n_particles.unwrap_or(1), 1..=usize::MAX, "at least 1"),
-        ("number of replicates", settings.n_replicates, 2..=MAX_REPLICATES, "between 2 and 10000"),
-    ];
-    for (name, size, range, domain) in sizes {
-        if !range.contains(&size) {
-            return Err(Error::Parameter { name, index: 0, value: size as f64, domain });
-        }
-    }
-    let positive = |name, value: f64| {
-        let domain = "positive";
-        if value > 0.0 { Ok(()) } else { Err(Error::Parameter { name, index: 0, value, domain }) }
-    };
-    positive("budget", settings.budget.unwrap_or(BUDGET))?;
-    positive("target standard error", settings.target_std_error.unwrap_or(1.0))
+    model.check_priors(documents)?;
+    settings.check()
 }
 
 /// Refuses before any work what one of the documents would make too expensive.

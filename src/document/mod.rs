@@ -7,9 +7,12 @@
 
 mod bidirectional;
 mod completion;
+mod document_model;
 pub mod estimators;
 pub mod exact;
+pub mod gaussian;
 mod limits;
+pub mod mixture;
 mod model;
 mod result;
 mod sampling;
@@ -22,6 +25,7 @@ mod urn_sum;
 
 pub use bidirectional::{Bounds, bidirectional};
 pub use completion::{check_completion, completion};
+pub use document_model::DocumentModel;
 pub use estimators::annealed::Start;
 pub use estimators::l2r::Conditionals;
 pub use estimators::left_to_right::Form;

@@ -13,7 +13,7 @@ use crate::math::{ln_factorial, ln_rising};
 use crate::urn::{LocalUrn, Urn};
 
 /// How far from 1 a row of LDA's topic-word probabilities may sum.
-const ROW_SUM_TOLERANCE: f64 = 1e-6;
+pub(super) const ROW_SUM_TOLERANCE: f64 = 1e-6;
 
 /// The event whose probability is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,15 +136,39 @@ impl TopicModel {
         &self.urn
     }
 
-    /// The part of the urn that a document touches, at its exposure; `None` where one of its words
-    /// has weight zero under every topic.
+    /// The part of the urn that a document touches, at its exposure and under its own prior; `None`
+    /// where one of its words has weight zero under every topic.
     pub fn local_urn(&self, document: Document<'_>) -> Option<LocalUrn> {
-        let Some(factors) = self.topic_factors(document.exposure()) else {
-            return LocalUrn::new(&self.urn, document);
-        };
+        let factors = self.topic_factors(document.exposure());
         let cells = document.cells();
         let rows: Vec<_> = cells.map(|(word, count)| (self.urn.weights(word), count)).collect();
-        LocalUrn::of_scaled_rows(self.urn.pseudo_counts(), &rows, Some(&factors))
+        LocalUrn::of_scaled_rows(self.pseudo_counts(document), &rows, factors.as_deref())
+    }
+
+    /// Pseudo-counts of topics in a document: its own, or those of the model.
+    pub fn pseudo_counts<'a>(&'a self, document: Document<'a>) -> &'a [f64] {
+        document.prior().unwrap_or_else(|| self.urn.pseudo_counts())
+    }
+
+    /// Refuses priors of documents that are none of this model.
+    ///
+    /// # Errors
+    /// Another number of parameters than topics, negative ones, and rows without a positive one.
+    pub fn check_priors(&self, documents: &CountMatrix) -> Result<()> {
+        let Some(priors) = documents.priors() else { return Ok(()) };
+        let (n_topics, n_documents) = (self.urn.n_topics(), documents.n_documents());
+        if priors.len() != n_topics * n_documents {
+            let (found, expected) = (priors.len(), n_topics * n_documents);
+            return Err(Error::Length { name: "priors of documents", found, expected });
+        }
+        let domain = "zero, or between 1e-100 and 1e100";
+        check_all("priors of documents", priors, domain, |x| {
+            x == 0.0 || (1e-100..=1e100).contains(&x)
+        })?;
+        match priors.chunks_exact(n_topics).position(|row| row.iter().all(|&x| x == 0.0)) {
+            Some(document) => Err(Error::NoTopics { document }),
+            None => Ok(()),
+        }
     }
 
     /// Factors by which an exposure multiplies the weights of each topic; `None` where it does not.
@@ -175,16 +199,24 @@ impl TopicModel {
         }
     }
 
-    /// The law of the length of a document of that exposure; `None` for LDA, which takes the length
+    /// The distribution of the length of a document of that exposure and prior; `None` for LDA, which takes the length
     /// as given.
-    pub fn lengths(&self, exposure: f64) -> Option<Cow<'_, LengthLaw>> {
+    pub fn lengths(&self, document: Document<'_>) -> Option<Cow<'_, LengthLaw>> {
+        let exposure = document.exposure();
         match &self.law {
             Law::Lda { .. } => None,
-            Law::GammaPoisson { lengths, .. } if is_one(exposure) => Some(Cow::Borrowed(lengths)),
+            Law::GammaPoisson { lengths, .. } if is_one(exposure) && document.prior().is_none() => {
+                Some(Cow::Borrowed(lengths))
+            }
             Law::GammaPoisson { prior, .. } => {
-                Some(Cow::Owned(prior.lengths(self.urn.pseudo_counts(), exposure)))
+                Some(Cow::Owned(prior.lengths(self.pseudo_counts(document), exposure)))
             }
         }
+    }
+
+    /// Whether the length of a document has a distribution: LDA takes it as given.
+    pub fn has_lengths(&self) -> bool {
+        matches!(self.law, Law::GammaPoisson { .. })
     }
 
     /// ln of the factor that turns the urn sum of `document` into the probability asked for.
@@ -195,7 +227,8 @@ impl TopicModel {
         let n_tokens = document.n_tokens();
         match &self.law {
             Law::Lda { alpha_sum } => {
-                let ln_sequence = -ln_rising(*alpha_sum, n_tokens);
+                let alpha_sum = document.prior().map_or(*alpha_sum, |alpha| alpha.iter().sum());
+                let ln_sequence = -ln_rising(alpha_sum, n_tokens);
                 match query.event {
                     Event::Sequence => ln_sequence,
                     Event::Counts => ln_sequence + ln_orders(document),
@@ -205,8 +238,10 @@ impl TopicModel {
                 // P(0) is part of P(N) too, and cancels where the length is given.
                 let ln_length = match document.exposure() {
                     _ if query.given_length => -ln_odds,
-                    exposure if is_one(exposure) => lengths.ln_no_tokens,
-                    exposure => prior.ln_no_tokens(self.urn.pseudo_counts(), exposure),
+                    exposure if is_one(exposure) && document.prior().is_none() => {
+                        lengths.ln_no_tokens
+                    }
+                    exposure => prior.ln_no_tokens(self.pseudo_counts(document), exposure),
                 };
                 let ln_sequence = ln_length - ln_factorial(n_tokens);
                 match query.event {

@@ -131,11 +131,12 @@ fn check_distinct(
     check_budget(model, documents, rows, settings)
 }
 
-/// Exposure, as its bits, and length of a document.
-type Length = (u64, u64);
+/// What the distribution of a document's length depends on, as bits, and the length.
+type Length = (Vec<u64>, u64);
 
 fn length(document: Document<'_>) -> Length {
-    (document.exposure().to_bits(), document.n_tokens())
+    let own = document.prior().into_iter().flatten().map(|x| x.to_bits());
+    (own.chain([document.exposure().to_bits()]).collect(), document.n_tokens())
 }
 
 /// ln P(N)/P(0) of every length that occurs, where the query conditions on it.
@@ -145,21 +146,21 @@ fn ln_odds_of_lengths(
     settings: &Settings,
     observer: &impl Observer,
 ) -> Result<BTreeMap<Length, f64>> {
-    if model.lengths(1.0).is_none() || !settings.query.given_length {
+    if !model.has_lengths() || !settings.query.given_length {
         return Ok(BTreeMap::new());
     }
-    let mut lengths: Vec<Length> = documents.documents().map(length).collect();
-    lengths.sort_unstable();
-    lengths.dedup();
-    let of_one_exposure = |lengths: &[Length]| {
-        let law = model.lengths(f64::from_bits(lengths[0].0));
-        let n_tokens: Vec<u64> = lengths.iter().map(|&(_, n)| n).collect();
-        law.map_or(Ok(vec![]), |law| law.ln_odds(&n_tokens, observer))
+    let mut lengths: Vec<(Length, Document<'_>)> =
+        documents.documents().map(|document| (length(document), document)).collect();
+    lengths.sort_unstable_by(|x, y| x.0.cmp(&y.0));
+    lengths.dedup_by(|x, y| x.0 == y.0);
+    let ln_odds_of_group = |group: &[(Length, Document<'_>)]| {
+        let n_tokens: Vec<u64> = group.iter().map(|((_, n), _)| *n).collect();
+        model.lengths(group[0].1).map_or(Ok(vec![]), |law| law.ln_odds(&n_tokens, observer))
     };
-    let groups: Vec<&[Length]> = lengths.chunk_by(|x, y| x.0 == y.0).collect();
+    let groups: Vec<_> = lengths.chunk_by(|x, y| x.0.0 == y.0.0).collect();
     let ln_odds: Vec<Vec<f64>> =
-        groups.into_par_iter().map(of_one_exposure).collect::<Result<_>>()?;
-    Ok(lengths.iter().copied().zip(ln_odds.into_iter().flatten()).collect())
+        groups.into_par_iter().map(ln_odds_of_group).collect::<Result<_>>()?;
+    Ok(lengths.into_iter().map(|(length, _)| length).zip(ln_odds.into_iter().flatten()).collect())
 }
 
 /// The urn sum of one document.

@@ -2,6 +2,7 @@
 
 use super::estimators::sampler::Sampler;
 use super::model::Query;
+use crate::error::{Error, Result};
 
 /// Multiply-adds up to which [`Method::Auto`] computes exactly: some milliseconds.
 pub(super) const AUTO_EXACT: f64 = 1e7;
@@ -10,6 +11,9 @@ pub(super) const AUTO_EXACT: f64 = 1e7;
 /// and by a sampler of a given size.
 pub(super) const BUDGET: f64 = 1e9;
 pub(super) const SAMPLING_BUDGET: f64 = 1e11;
+
+/// Largest number of replicates.
+const MAX_REPLICATES: usize = 10_000;
 
 /// Particles of a quadratic estimator where none are asked for.
 const DEFAULT_PARTICLES: usize = 10;
@@ -64,6 +68,30 @@ impl Settings {
             budget: None,
             trace: false,
         }
+    }
+
+    /// Refuses settings outside their domains.
+    pub(super) fn check(&self) -> Result<()> {
+        let sizes = [
+            ("number of samples", self.n_samples.unwrap_or(1), 1..=usize::MAX, "at least 1"),
+            ("number of particles", self.n_particles.unwrap_or(1), 1..=usize::MAX, "at least 1"),
+            ("number of replicates", self.n_replicates, 2..=MAX_REPLICATES, "between 2 and 10000"),
+        ];
+        for (name, size, range, domain) in sizes {
+            if !range.contains(&size) {
+                return Err(Error::Parameter { name, index: 0, value: size as f64, domain });
+            }
+        }
+        let positive = |name, value: f64| {
+            let domain = "positive";
+            if value > 0.0 {
+                Ok(())
+            } else {
+                Err(Error::Parameter { name, index: 0, value, domain })
+            }
+        };
+        positive("budget", self.budget.unwrap_or(BUDGET))?;
+        positive("target standard error", self.target_std_error.unwrap_or(1.0))
     }
 
     /// Draws, particles or temperatures of a replicate: as asked for, or the default; `None` where

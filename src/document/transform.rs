@@ -61,6 +61,7 @@ pub fn transform(
         });
     }
     model.check_exposures(documents)?;
+    model.check_priors(documents)?;
     let key = Key::new(seed, Purpose::Transform);
     let width = moments.n_arrays() * n_topics;
     let size = documents.n_documents() * width;
@@ -93,9 +94,9 @@ fn average_balls(
     mean: &mut [f64],
     variance: &mut [f64],
 ) -> Result<()> {
-    let a = model.urn().pseudo_counts();
+    let a = model.pseudo_counts(document);
     // A word that no topic can produce says nothing about the topics.
-    let possible = |word| model.urn().weights(word).iter().any(|&q| q > 0.0);
+    let possible = |word| model.urn().weights(word).iter().zip(a).any(|(&q, &a)| q * a > 0.0);
     let cells: Vec<_> = document.cells().filter(|&(word, _)| possible(word)).collect();
     let n_tokens: usize = cells.iter().map(|&(_, count)| count as usize).sum();
     if n_tokens == 0 {

@@ -77,8 +77,9 @@ impl LocalUrn {
         };
         let mut reachable = vec![false; a.len()];
         for (weights, _) in rows {
-            for (reached, &q) in reachable.iter_mut().zip(*weights) {
-                *reached |= q > 0.0;
+            for ((reached, &q), &a) in reachable.iter_mut().zip(*weights).zip(a) {
+                // Topics that a document's own prior leaves out have a pseudo-count of zero.
+                *reached |= q > 0.0 && a > 0.0;
             }
         }
         let mut topics: Vec<u32> =

@@ -218,7 +218,8 @@ fn probabilities_of_all_documents_of_a_length_sum_to_one() {
 fn lengths_follow_their_law() {
     let phi = [0.5, 0.25, 0.6, 0.1, 0.2, 1.3];
     let model = TopicModel::gamma_poisson(vec![0.7, 1.3], &[0.6, 0.25], &phi).unwrap();
-    let law = model.lengths(1.0).unwrap();
+    let empty = CountMatrix::from_dense(&[vec![0; model.urn().n_words()]]).unwrap();
+    let law = model.lengths(empty.document(0)).unwrap();
     let lengths: Vec<u64> = (0..=400).collect();
     let ln_odds = law.ln_odds(&lengths, &()).unwrap();
     let ln_lengths: Vec<f64> = ln_odds.iter().map(|x| x + law.ln_no_tokens()).collect();

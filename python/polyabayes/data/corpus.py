@@ -91,6 +91,8 @@ class Corpus:
     vocabulary: NDArray[np.object_] | None
     ids: NDArray[np.object_] | None
     exposure: NDArray[np.float64] | None
+    # Parameters of the prior of each document, where a score gives them: rows of the counts' own.
+    _priors: NDArray[np.float64] | None = None
     metadata: pd.DataFrame | None
 
     def __init__(
@@ -360,6 +362,7 @@ class Corpus:
             np.asarray(self.counts.indices, dtype=np.int64),
             np.asarray(self.counts.data, dtype=np.int64),
             self.exposure,
+            self._priors,
         )
 
     @property
@@ -442,7 +445,17 @@ class Corpus:
         if metadata is not None and ids is None:
             metadata = metadata.reset_index(drop=True)
         counts = self.counts[selection]
-        return self._from_checked(counts, self.vocabulary, ids, exposure, metadata)
+        chosen = self._from_checked(counts, self.vocabulary, ids, exposure, metadata)
+        chosen._priors = None if self._priors is None else self._priors[selection]
+        return chosen
+
+    def _with_priors(self, priors: NDArray[np.float64] | None) -> Corpus:
+        """The same documents, each with parameters of its own prior, shape (n_documents, n)."""
+        corpus = self._from_checked(
+            self.counts, self.vocabulary, self.ids, self.exposure, self.metadata
+        )
+        corpus._priors = priors
+        return corpus
 
     def split(
         self, test_size: float = 0.2, random_state: RandomState = None

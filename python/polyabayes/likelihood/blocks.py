@@ -205,6 +205,7 @@ class _Rows(NamedTuple):
     indices: NDArray[np.uint32]
     data: NDArray[np.uint32]
     exposure: NDArray[np.float64] | None
+    priors: NDArray[np.float64] | None
 
     @classmethod
     def of(cls, corpus: Corpus, rows: NDArray[np.int64]) -> _Rows:
@@ -215,16 +216,18 @@ class _Rows(NamedTuple):
             counts.indices.astype(np.uint32),
             counts.data.astype(np.uint32),
             None if corpus.exposure is None else corpus.exposure[rows],
+            None if corpus._priors is None else corpus._priors[rows],
         )
 
     def documents(self) -> _core.Documents:
         indices, data = self.indices.astype(np.int64), self.data.astype(np.int64)
         # Arrays that have travelled may not be aligned.
         offsets = np.require(self.indptr, np.int64, ["C", "A"])
-        exposure = self.exposure
-        if exposure is not None:
-            exposure = np.require(exposure, np.float64, ["C", "A"])
-        return _core.Documents(self.n_words, offsets, indices, data, exposure)
+        exposure, priors = (
+            None if array is None else np.require(array, np.float64, ["C", "A"])
+            for array in (self.exposure, self.priors)
+        )
+        return _core.Documents(self.n_words, offsets, indices, data, exposure, priors)
 
 
 def score_in_blocks(

@@ -17,18 +17,21 @@ class CoreParts(NamedTuple):
 
     Attributes
     ----------
-    kind : {"lda", "gamma_poisson"}
+    kind : {"lda", "gamma_poisson", "logistic_normal", "product_of_experts", "mixture"}
         Which model they make.
     arrays : tuple of ndarray
         Its arrays.
+    flags : tuple of bool
+        What the kind leaves open.
     """
 
     kind: str
     arrays: tuple[NDArray[np.float64], ...]
+    flags: tuple[bool, ...] = ()
 
     def core_model(self) -> _core.Model:
         """The model as the compiled core reads it."""
         # Arrays that have travelled may not be aligned.
         arrays = [np.require(array, requirements=["C", "A"]) for array in self.arrays]
-        model: _core.Model = getattr(_core.Model, self.kind)(*arrays)
+        model: _core.Model = getattr(_core.Model, self.kind)(*arrays, *self.flags)
         return model

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from polyabayes import _core
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
@@ -25,9 +28,15 @@ class Scorable(Protocol):
 
     _default_event: str
     _conditions_on_length: bool
+    # The argument by which a call gives the priors of documents; empty where none does.
+    _prior_argument: str
+    _n_prior_parameters: int
 
     def _aligned(self, documents: Any, name: str, unseen: str) -> tuple[Corpus, int]:
         """The documents over the model's vocabulary, and the number of tokens dropped."""
+
+    def _priors_of(self, documents: Corpus | Shards, covariates: Any) -> NDArray[np.float64] | None:
+        """Parameters of each document's prior; None where all share the model's."""
 
     def _core_model(self) -> _core.Model:
         """The model as the compiled core reads it."""

@@ -24,6 +24,7 @@ from polyabayes.exceptions import (
 from polyabayes.likelihood.blocks import BlockScores, ScoringPlan
 from polyabayes.likelihood.foreign import Scorable, as_scorable
 from polyabayes.likelihood.methods import check_settings
+from polyabayes.likelihood.priors import GivenPriors
 from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
 from polyabayes.likelihood.streams import documents_of
 from polyabayes.likelihood.survey import Population
@@ -49,6 +50,9 @@ def log_likelihood(
     event: str | None = None,
     given_length: bool | None = None,
     exposure: Any = None,
+    doc_topic_prior: Any = None,
+    shape: Any = None,
+    covariates: Any = None,
     unseen: str = "raise",
     budget: float | None = None,
     random_state: RandomState = None,
@@ -62,9 +66,10 @@ def log_likelihood(
 
     Parameters
     ----------
-    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
-        A model that is fitted or made by ``from_parameters``, or a fitted one of scikit-learn (or
-        a Pipeline that ends in one), gensim, tomotopy or pycisTopic: see :mod:`polyabayes.interop`.
+    model : LatentDirichletAllocation, PoissonFactorAnalysis, DocumentModel or foreign model
+        A model that is fitted or made by ``from_parameters``, a document model of any prior, or a
+        fitted one of scikit-learn (or a Pipeline that ends in one), gensim, tomotopy or pycisTopic:
+        see :mod:`polyabayes.interop`.
     documents : Corpus, Shards, sparse matrix, integer array or DataFrame
         The documents, shape (n_documents, n_words). Equal documents are scored once. Those of
         :class:`Shards <polyabayes.scale.Shards>` may be larger than memory: block by block.
@@ -148,6 +153,13 @@ def log_likelihood(
         Known size of each document (depth of a cell, time, area), which multiplies its Poisson
         rates; gamma-Poisson only. Default: the exposure of the corpus, else 1, which is the same
         bits as none. Documents of equal counts and different exposures are different documents.
+    doc_topic_prior : array of shape (n_documents, n_components), optional
+        Dirichlet parameters of each document, in place of the model's; topics of 0 drop out of the
+        document. For LDA and mixtures (there: weights of the components).
+    shape : array of shape (n_documents, n_components), optional
+        Gamma shapes of each document, likewise, for gamma-Poisson models.
+    covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
+        Covariates of the documents, for models whose prior depends on them.
     unseen : {"raise", "drop"}, default="raise"
         What to do with words that the model's vocabulary lacks, where model and documents both
         have one. Dropped tokens are counted in the result.
@@ -255,7 +267,8 @@ def log_likelihood(
         },
     )
     n_threads = threads_of_task(check_executor(executor), n_jobs)
-    corpus = documents_of(model, documents, unseen, exposure)
+    priors = GivenPriors(doc_topic_prior, shape, covariates)
+    corpus = documents_of(model, documents, unseen, exposure, priors)
     seed = draw_seed(random_state)
     plan = ScoringPlan(model._core_parts(), settings, seed, n_threads)
 

@@ -13,6 +13,7 @@ from polyabayes import _core
 from polyabayes.data.corpus import Corpus
 from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_in_blocks
 from polyabayes.likelihood.foreign import Scorable, exposed
+from polyabayes.likelihood.priors import GivenPriors
 from polyabayes.scale.shards import Shards
 
 __all__ = ["Documents", "InMemory", "Sharded", "documents_of"]
@@ -113,9 +114,12 @@ class Documents:
 class InMemory(Documents):
     """The documents of a corpus."""
 
-    def __init__(self, model: Scorable, documents: Any, unseen: str, exposure: Any) -> None:
+    def __init__(
+        self, model: Scorable, documents: Any, unseen: str, exposure: Any, priors: GivenPriors
+    ) -> None:
         corpus, self.n_unseen = model._aligned(documents, "documents", unseen)
-        self._corpus = exposed(model, corpus, exposure)
+        corpus = exposed(model, corpus, exposure)
+        self._corpus = corpus._with_priors(priors.rows(model, corpus))
         self.n_documents, self.ids = self._corpus.n_documents, self._corpus.ids
         self.n_tokens = _lengths(self._corpus)
         self.groups = self._corpus._core_documents().groups()
@@ -129,8 +133,11 @@ class InMemory(Documents):
 class Sharded(Documents):
     """The documents of shards, of which a block is in memory; their lengths and groups are."""
 
-    def __init__(self, model: Scorable, shards: Shards, unseen: str, exposure: Any) -> None:
+    def __init__(
+        self, model: Scorable, shards: Shards, unseen: str, exposure: Any, priors: GivenPriors
+    ) -> None:
         self._model, self._shards, self._unseen = model, exposed(model, shards, exposure), unseen
+        self._priors = priors.rows(model, shards)
         self.n_documents = shards.n_documents
         lengths, keys = [], []
         for block in self._aligned():
@@ -145,18 +152,22 @@ class Sharded(Documents):
         return self._aligned()
 
     def _aligned(self) -> Iterator[Corpus]:
-        self.n_unseen = 0
+        self.n_unseen = start = 0
         for block in self._shards.blocks(_BLOCK_DOCUMENTS):
             corpus, n_unseen = self._model._aligned(block, "documents", self._unseen)
             self.n_unseen += n_unseen
-            yield corpus
+            own = slice(start, start + corpus.n_documents)
+            yield corpus._with_priors(None if self._priors is None else self._priors[own])
+            start = own.stop
 
 
-def documents_of(model: Scorable, documents: Any, unseen: str, exposure: Any) -> Documents:
+def documents_of(
+    model: Scorable, documents: Any, unseen: str, exposure: Any, priors: GivenPriors
+) -> Documents:
     """Documents to score, whatever they are in."""
     if isinstance(documents, Shards):
-        return Sharded(model, documents, unseen, exposure)
-    return InMemory(model, documents, unseen, exposure)
+        return Sharded(model, documents, unseen, exposure, priors)
+    return InMemory(model, documents, unseen, exposure, priors)
 
 
 def _after(progress: Callable[[int], None], before: int) -> Callable[[int], None]:
@@ -170,7 +181,7 @@ def _lengths(corpus: Corpus) -> NDArray[np.int64]:
 def _keys(corpus: Corpus) -> NDArray[np.uint64]:
     """A number for each document, the same for equal ones; for others, but for one in 10^19.
 
-    Documents are equal if their counts and their exposures are.
+    Documents are equal if their counts, their exposures and their priors are.
     """
     counts = corpus.counts
     cells = counts.indices.astype(np.uint64) << np.uint64(32) | counts.data.astype(np.uint64)
@@ -180,6 +191,9 @@ def _keys(corpus: Corpus) -> NDArray[np.uint64]:
     if corpus.exposure is not None:
         own = _mixed(corpus.exposure.view(np.uint64))
         keys ^= np.where(corpus.exposure == 1.0, np.uint64(0), own)
+    if corpus._priors is not None:
+        for column in np.ascontiguousarray(corpus._priors.T + 0.0):
+            keys = _mixed(keys ^ column.view(np.uint64))
     return keys
 
 

@@ -1,6 +1,7 @@
 """Topic models: training, fitted models, their chains and files."""
 
 from polyabayes.models.chains import Chains, sample_chains
+from polyabayes.models.document_model import DocumentModel
 from polyabayes.models.fitted_model import TopicWeights
 from polyabayes.models.lda import LatentDirichletAllocation
 from polyabayes.models.model_files import load
@@ -8,6 +9,7 @@ from polyabayes.models.pfa import PoissonFactorAnalysis
 
 __all__ = [
     "Chains",
+    "DocumentModel",
     "LatentDirichletAllocation",
     "PoissonFactorAnalysis",
     "TopicWeights",

@@ -33,6 +33,7 @@ from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
 from polyabayes.models.topic_table import topics_html
+from polyabayes.scale.shards import Shards
 
 __all__ = ["FittedModel", "TopicWeights"]
 
@@ -92,9 +93,18 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     _default_event: str
     _conditions_on_length: bool
+    _prior_argument: str
+    # Arrays that a file of the model holds: always, and where the model has them.
     _arrays: ClassVar[tuple[str, ...]]
+    _optional_arrays: ClassVar[tuple[str, ...]] = ("topic_counts_",)
+    # Every subclass by its name, for the files of models.
+    classes: ClassVar[dict[str, type[FittedModel]]] = {}
     # Makes counts of raw documents, where the model came from a pipeline that does.
     _vectorise: Callable[[Any, str], Corpus] | None = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        FittedModel.classes[cls.__name__] = cls
 
     def transform(self, X: Any, *, exposure: Any = None) -> NDArray[np.float64]:
         """Posterior mean topic weights of documents.
@@ -481,6 +491,21 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         return corpus, 0
 
+    @property
+    def _n_prior_parameters(self) -> int:
+        return len(self.components_)
+
+    def _priors_of(
+        self,
+        documents: Corpus | Shards,  # noqa: ARG002
+        covariates: Any,
+    ) -> NDArray[np.float64] | None:
+        if covariates is not None:
+            raise InvalidArgumentError(
+                f"{argument('covariates')}: the prior of this {type(self).__name__} depends on none"
+            )
+        return None
+
     def _has_likelihood(self) -> bool:
         """Whether new documents have a likelihood."""
         return True
@@ -492,7 +517,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _to_store(self) -> StoredModel:
         """The part of the model that a file keeps."""
         parameters = self.get_params(deep=False)
-        names = [*self._stored(), *(["topic_counts_"] if hasattr(self, "topic_counts_") else [])]
+        optional = (name for name in self._optional_arrays if hasattr(self, name))
+        names = [*self._stored(), *optional]
         return StoredModel(
             type(self).__name__,
             {name: x for name, x in parameters.items() if name not in OF_THE_MACHINE},

@@ -203,6 +203,7 @@ class LatentDirichletAllocation(TopicModel):
 
     _default_event = "sequence"
     _conditions_on_length = True
+    _prior_argument = "doc_topic_prior"
     _arrays = ("components_", "doc_topic_prior_")
 
     doc_topic_prior_: NDArray[np.float64]

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from polyabayes._support import checks
 from polyabayes._support.files import checked_path, reading
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
+from polyabayes.models.fitted_model import FittedModel
 from polyabayes.models.other_files import refuse_other_files
 from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
-from polyabayes.models.topic_model import TopicModel
 
 # Exceptions that a damaged header or array may lead to.
 _DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
-def load(path: str | os.PathLike[str]) -> TopicModel:
+def load(path: str | os.PathLike[str]) -> FittedModel:
     """Read a model that ``save`` wrote.
 
     Parameters
@@ -29,7 +29,7 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
 
     Returns
     -------
-    LatentDirichletAllocation or PoissonFactorAnalysis
+    LatentDirichletAllocation, PoissonFactorAnalysis or DocumentModel
         The fitted model.
 
     Raises
@@ -65,19 +65,21 @@ def load(path: str | os.PathLike[str]) -> TopicModel:
             raise FileFormatError(f"{path} does not hold a whole model: {error!r}") from error
 
 
-def _made(stored: StoredModel) -> TopicModel:
+def _made(stored: StoredModel) -> FittedModel:
     """The model of the content of a file."""
     # A file says nothing of the machine that reads it, least of all where it shall write.
     parameters = {k: v for k, v in stored.parameters.items() if k not in OF_THE_MACHINE}
-    model = TopicModel.classes[stored.class_name](**parameters)
+    model = FittedModel.classes[stored.class_name](**parameters)
     arrays, scalars = stored.arrays, stored.scalars
-    names, normalised = model._stored(), model._conditions_on_length
+    normalised = model._conditions_on_length
+    optional = (name for name in model._optional_arrays if name in arrays)
+    names = [*model._stored(), *optional]
     model._set_topic_word(arrays["components_"], stored.vocabulary, None, normalised=normalised)
     for name in names:
         setattr(model, name, arrays[name])
     model.n_iter_ = checks.whole_number("n_iter_", scalars["n_iter_"], 0)
     model.seed_ = checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
-    if "topic_counts_" in arrays:
+    if "topic_counts_" in names:
         model.topic_counts_ = _token_counts(arrays["topic_counts_"], len(model.components_))
     if "topic_word_prior_" in scalars:
         prior = checks.not_negative_number("topic_word_prior_", scalars["topic_word_prior_"])

@@ -191,6 +191,7 @@ class PoissonFactorAnalysis(TopicModel):
 
     _default_event = "counts"
     _conditions_on_length = False
+    _prior_argument = "shape"
     _arrays = ("components_", "shape_", "probability_")
 
     shape_: NDArray[np.float64]

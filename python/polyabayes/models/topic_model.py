@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from concurrent.futures import Executor
 from functools import partial
 from importlib import metadata
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,8 +90,6 @@ class PreviousState(NamedTuple):
 class TopicModel(FittedModel):
     """Base class of the topic models; not made directly."""
 
-    # Every subclass by its name, for the files of models.
-    classes: ClassVar[dict[str, type[TopicModel]]] = {}
     # Set on a model by those who need starts that last longer than its own.
     _longer_start: StartLength | None = None
 
@@ -108,10 +106,6 @@ class TopicModel(FittedModel):
     _last: LastState
     # Topics of tokens while a callback may ask for them; neither kept nor copied.
     _tokens: TokenTopics
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        TopicModel.classes[cls.__name__] = cls
 
     def fit(
         self,

@@ -1,0 +1,80 @@
+"""Priors of single documents, in place of the one that a model has for all."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support import checks
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import InvalidArgumentError, argument
+from polyabayes.likelihood.foreign import Scorable
+from polyabayes.scale.shards import Shards
+
+__all__ = ["GivenPriors"]
+
+
+class GivenPriors(NamedTuple):
+    """What a call says of the documents' priors.
+
+    Attributes
+    ----------
+    doc_topic_prior, shape : array of shape (n_documents, n_components), optional
+        Dirichlet parameters of LDA, or gamma shapes.
+    covariates : array or DataFrame, optional
+        From which the model makes priors.
+    """
+
+    doc_topic_prior: Any = None
+    shape: Any = None
+    covariates: Any = None
+
+    def rows(self, model: Scorable, documents: Corpus | Shards) -> NDArray[np.float64] | None:
+        """Parameters of each document's prior; None where all share the model's.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the model takes no such argument, or the shape is not that of the documents.
+        """
+        given = {name: value for name, value in self._asdict().items() if value is not None}
+        if len(given) > 1:
+            raise InvalidArgumentError(
+                f"give one of {' and '.join(argument(name) for name in given)}: each sets the "
+                "priors of the documents"
+            )
+        if not given or "covariates" in given:
+            return model._priors_of(documents, self.covariates)
+        ((name, values),) = given.items()
+        if name != model._prior_argument:
+            takes = model._prior_argument or "none"
+            raise InvalidArgumentError(
+                f"{argument(name)}: this model takes no such prior of documents; it takes: {takes}"
+            )
+        wanted = (documents.n_documents, model._n_prior_parameters)
+        return checked_rows(name, values, wanted)
+
+
+def checked_rows(name: str, values: Any, wanted: tuple[int, int]) -> NDArray[np.float64]:
+    """Numbers of each document, with the wanted shape."""
+    rows = checks.matrix(name, values)
+    if rows.shape != wanted:
+        raise InvalidArgumentError(
+            f"{argument(name)} has shape {rows.shape}; these documents want {wanted}, a row for "
+            "each",
+            argument=name,
+            value=rows.shape,
+            limit=wanted,
+        )
+    bad = np.argwhere(~np.isfinite(rows))
+    if len(bad):
+        document, place = bad[0]
+        raise InvalidArgumentError(
+            f"{argument(name)}[{document}, {place}] is {rows[document, place]}: documents want "
+            "finite numbers",
+            argument=name,
+            value=float(rows[document, place]),
+        )
+    return np.ascontiguousarray(rows)

@@ -1,0 +1,446 @@
+"""Document models of any prior: given parameters, scored like every other model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support import checks
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.likelihood.core_parts import CoreParts
+from polyabayes.likelihood.priors import checked_rows
+from polyabayes.models.fitted_model import FittedModel
+from polyabayes.scale.shards import Shards
+
+__all__ = ["DocumentModel"]
+
+_DECODERS = ("mixture", "softmax")
+_WEIGHTS = ("softmax", "identity")
+
+
+class DocumentModel(FittedModel):
+    """A prior of topic weights and a decoder, with given parameters.
+
+    Made by :meth:`dirichlet`, :meth:`mixture` and :meth:`logistic_normal`; the constructor only
+    holds choices. It is scored by :func:`~polyabayes.log_likelihood` and
+    :func:`~polyabayes.compare`, has ``transform``, ``score`` and ``save``, and is not trained here.
+
+    Parameters
+    ----------
+    prior : {"dirichlet", "mixture", "logistic-normal"}, default="dirichlet"
+        Distribution of a document's topic weights.
+    decoder : {"mixture", "softmax"}, default="mixture"
+        Words given the weights: a mixture of topics, or a product of experts.
+    weights : {"softmax", "identity"}, default="softmax"
+        How latent coordinates become weights of a product of experts.
+    n_jobs : int, optional
+        Threads; None means all cores.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Seed of ``transform`` and ``score``.
+    progress : bool, default=False
+        Show a progress bar (needs tqdm).
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_words)
+        Topics, or the loadings of a product of experts.
+    prior_ : ndarray
+        Dirichlet parameters, weights of components, or the mean of the latent coordinates: shape
+        (n_components,), or a row for each document.
+    covariance_ : ndarray of shape (n_coordinates, n_coordinates)
+        Of the latent coordinates.
+    coefficients_ : ndarray of shape (n_coordinates, n_covariates)
+        Coefficients of the prior's regression on covariates, where it has one.
+    vocabulary_ : ndarray of str or None
+        The words.
+
+    References
+    ----------
+    D. Mimno and A. McCallum (2008). Topic models conditioned on arbitrary features with
+    Dirichlet-multinomial regression. UAI.
+
+    D. Blei and J. Lafferty (2007). A correlated topic model of Science. Annals of Applied
+    Statistics 1.
+
+    A. Srivastava and C. Sutton (2017). Autoencoding variational inference for topic models. ICLR.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> topics = [[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]
+    >>> model = pb.DocumentModel.logistic_normal(topics, mean=[0.0], covariance=[[1.0]])
+    >>> result = pb.log_likelihood(model, [[2, 0, 1]])
+    >>> print(f"{result.total:.6f} {result.methods[0]}")
+    -3.520189 exact
+    """
+
+    _default_event = "sequence"
+    _conditions_on_length = True
+    _arrays = ("components_", "prior_")
+    _optional_arrays = ("covariance_", "bias_", "word_prior_", "coefficients_")
+
+    prior_: NDArray[np.float64]
+    covariance_: NDArray[np.float64]
+    bias_: NDArray[np.float64]
+    word_prior_: NDArray[np.float64]
+    coefficients_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        prior: str = "dirichlet",
+        *,
+        decoder: str = "mixture",
+        weights: str = "softmax",
+        covariate_names: Sequence[str] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        progress: bool = False,
+    ) -> None:
+        self.prior = prior
+        self.decoder = decoder
+        self.weights = weights
+        self.covariate_names = covariate_names
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+
+    @classmethod
+    def dirichlet(
+        cls,
+        topic_word: Any,
+        doc_topic_prior: Any = None,
+        *,
+        coefficients: Any = None,
+        covariate_names: Sequence[str] | None = None,
+        vocabulary: Any = None,
+        random_state: Any = None,
+    ) -> Self:
+        """LDA whose documents have Dirichlet parameters of their own.
+
+        Parameters
+        ----------
+        topic_word : array of shape (n_components, n_words)
+            Topics; rows sum to 1.
+        doc_topic_prior : array of shape (n_components,) or (n_documents, n_components)
+            Dirichlet parameters of all documents, or of each; topics of 0 drop out.
+        coefficients : array of shape (n_components, n_covariates), optional
+            In place of `doc_topic_prior`: parameters exp(coefficients @ x) at covariates x
+            (Dirichlet-multinomial regression).
+        covariate_names : sequence of str, optional
+            Columns of a data frame that are the covariates, in order.
+        vocabulary : sequence of str, optional
+            The words.
+        random_state : None, int, RandomState, Generator or SeedSequence
+            Seed of ``transform`` and ``score``.
+
+        Returns
+        -------
+        DocumentModel
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If parameters are out of their domain, or their shapes disagree.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> topics = [[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]
+        >>> model = pb.DocumentModel.dirichlet(topics, [[1.0, 0.0], [0.5, 0.5]])
+        >>> pb.log_likelihood(model, [[2, 0, 1], [2, 0, 1]]).values.round(6).tolist()
+        [-2.772589, -3.492588]
+        """
+        model = cls("dirichlet", covariate_names=covariate_names, random_state=random_state)
+        model._set_topic_word(topic_word, vocabulary, random_state, normalised=True)
+        model._set_prior("doc_topic_prior", doc_topic_prior, coefficients)
+        return model._checked_model()
+
+    @classmethod
+    def mixture(
+        cls,
+        topic_word: Any,
+        weights: Any,
+        *,
+        is_dirichlet: bool = False,
+        vocabulary: Any = None,
+        random_state: Any = None,
+    ) -> Self:
+        """One component a document: mixtures of unigrams and GSDMM; exact.
+
+        Parameters
+        ----------
+        topic_word : array of shape (n_components, n_words)
+            Word probabilities of the components; where `is_dirichlet`, the parameters of their
+            Dirichlet distributions, which are integrated out (GSDMM: prior plus counts of words).
+        weights : array of shape (n_components,) or (n_documents, n_components)
+            Prior weights of the components; they need not be normalised.
+        is_dirichlet : bool, default=False
+            Whether word probabilities are integrated out.
+        vocabulary : sequence of str, optional
+            The words.
+        random_state : None, int, RandomState, Generator or SeedSequence
+            Present as everywhere; nothing is random.
+
+        Returns
+        -------
+        DocumentModel
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If parameters are out of their domain, or their shapes disagree.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> model = pb.DocumentModel.mixture([[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]], [0.5, 0.5])
+        >>> model.transform([[2, 0, 1]]).round(3).tolist()
+        [[0.899, 0.101]]
+        """
+        model = cls("mixture", random_state=random_state)
+        is_dirichlet = checks.flag("is_dirichlet", is_dirichlet)
+        words = checks.matrix("topic_word", topic_word)
+        shares = words / words.sum(axis=1, keepdims=True) if is_dirichlet else words
+        model._set_topic_word(shares, vocabulary, random_state, normalised=True)
+        if is_dirichlet:
+            model.word_prior_ = words
+        model._set_prior("weights", weights, None)
+        return model._checked_model()
+
+    @classmethod
+    def logistic_normal(
+        cls,
+        topic_word: Any,
+        mean: Any = None,
+        covariance: Any = None,
+        *,
+        decoder: str = "mixture",
+        bias: Any = None,
+        weights: str = "softmax",
+        coefficients: Any = None,
+        covariate_names: Sequence[str] | None = None,
+        vocabulary: Any = None,
+        random_state: Any = None,
+    ) -> Self:
+        """Latent coordinates eta ~ N(mean, covariance): correlated, structural and neural models.
+
+        Exact by quadrature where the covariance has rank 1 or 2; else annealed importance sampling
+        from a fitted Gaussian, unbiased in p, at a cost of temperatures x chains x (distinct words
+        x topics + rank^2).
+
+        Parameters
+        ----------
+        topic_word : array of shape (n_components, n_words)
+            Topics; for ``decoder="softmax"`` the loadings of the words.
+        mean : array of shape (n_coordinates,) or (n_documents, n_coordinates)
+            Mean of all documents, or of each. There are as many coordinates as components, or one
+            less: then the last component is the reference, of coordinate 0 (STM).
+        covariance : array of shape (n_coordinates, n_coordinates)
+            It may be singular.
+        decoder : {"mixture", "softmax"}, default="mixture"
+            p(w) = sum_k theta_k topic_word_kw, or softmax_w(bias + weights @ topic_word) (ProdLDA,
+            NVDM, LDVAE).
+        bias : array of shape (n_words,), optional
+            Of the softmax decoder; zeros by default.
+        weights : {"softmax", "identity"}, default="softmax"
+            Input of the softmax decoder: theta = softmax(eta), or eta itself.
+        coefficients : array of shape (n_coordinates, n_covariates), optional
+            In place of `mean`: means coefficients @ x at covariates x (STM: its gamma, transposed).
+        covariate_names : sequence of str, optional
+            Columns of a data frame that are the covariates, in order.
+        vocabulary : sequence of str, optional
+            The words.
+        random_state : None, int, RandomState, Generator or SeedSequence
+            Seed of ``transform`` and ``score``.
+
+        Returns
+        -------
+        DocumentModel
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If parameters are out of their domain, or their shapes disagree.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> loadings = [[1.0, 0.0, -1.0], [0.0, 2.0, 0.0]]
+        >>> model = pb.DocumentModel.logistic_normal(
+        ...     loadings, [0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]], decoder="softmax"
+        ... )
+        >>> pb.log_likelihood(model, [[2, 0, 1]]).values.round(6).tolist()
+        [-3.602486]
+        """
+        model = cls(
+            "logistic-normal",
+            decoder=checks.choice("decoder", decoder, _DECODERS),
+            weights=checks.choice("weights", weights, _WEIGHTS),
+            covariate_names=covariate_names,
+            random_state=random_state,
+        )
+        model._set_topic_word(topic_word, vocabulary, random_state, normalised=True)
+        n_components, n_words = model.components_.shape
+        if decoder == "mixture" and bias is not None:
+            raise InvalidArgumentError(f"{argument('bias')} belongs to decoder='softmax'")
+        if decoder == "softmax":
+            model.bias_ = (
+                np.zeros(n_words) if bias is None else checks.vector("bias", bias, n_words)
+            )
+        if covariance is None:
+            raise InvalidTypeError(f"{argument('covariance')} must be given")
+        model.covariance_ = checks.matrix("covariance", covariance)
+        n_coordinates = len(model.covariance_)
+        if n_coordinates not in (n_components, n_components - 1):
+            raise InvalidArgumentError(
+                f"{argument('covariance')} has shape {model.covariance_.shape}: {n_components} "
+                f"components want {n_components} coordinates, or {n_components - 1} beside a "
+                "reference"
+            )
+        model._set_prior("mean", mean, coefficients)
+        return model._checked_model()
+
+    def transform(
+        self, X: Any, *, exposure: Any = None, covariates: Any = None
+    ) -> NDArray[np.float64]:
+        """Posterior mean topic weights of documents.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents.
+        exposure : None
+            Lengths of documents are given.
+        covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
+            Covariates of the documents, where the prior depends on them.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_components)
+            E[theta | document, model]; for a mixture, probabilities of its components.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            If the documents or covariates do not fit the model.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> topics = [[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]
+        >>> model = pb.DocumentModel.dirichlet(topics, coefficients=[[0.0, 1.0], [0.0, -1.0]])
+        >>> weights = model.transform([[2, 0, 1]] * 2, covariates=[[1, 0.0], [1, 2.0]])
+        >>> bool(weights[1, 0] > weights[0, 0])
+        True
+        """
+        corpus = self._checked(X)
+        corpus = corpus._with_priors(self._priors_of(corpus, covariates))
+        return self._topic_weights(corpus, exposure, spread=False)[:, 0]
+
+    @property
+    def _prior_argument(self) -> str:  # type: ignore[override]
+        return "" if self.prior == "logistic-normal" else "doc_topic_prior"
+
+    @property
+    def _n_prior_parameters(self) -> int:
+        return len(self.covariance_ if self.prior == "logistic-normal" else self.components_)
+
+    def _priors_of(self, documents: Corpus | Shards, covariates: Any) -> NDArray[np.float64] | None:
+        n_documents = documents.n_documents
+        if hasattr(self, "coefficients_"):
+            rows = self._covariates_of(documents, covariates)
+            predicted = rows @ self.coefficients_.T
+            return np.exp(predicted) if self.prior == "dirichlet" else predicted
+        if covariates is not None:
+            raise InvalidArgumentError(
+                f"{argument('covariates')}: the prior of this model depends on none"
+            )
+        if self.prior_.ndim == 2:
+            wanted = (n_documents, self._n_prior_parameters)
+            return checked_rows("prior of the model", self.prior_, wanted)
+        if (self.prior_ == 0).any() and self.prior == "dirichlet":
+            return np.tile(self.prior_, (n_documents, 1))
+        return None
+
+    def _covariates_of(self, documents: Corpus | Shards, covariates: Any) -> NDArray[np.float64]:
+        """Covariates of documents: given, or columns of their metadata."""
+        n_covariates = self.coefficients_.shape[1]
+        names = self.covariate_names
+        if covariates is None and names is not None:
+            covariates = getattr(documents, "metadata", None)
+        wanted = (documents.n_documents, n_covariates)
+        if covariates is None:
+            raise InvalidArgumentError(
+                f"{argument('covariates')}: the prior of this model depends on covariates; give "
+                f"them as an array of shape {wanted}"
+            )
+        if names is not None and hasattr(covariates, "columns"):
+            missing = [name for name in names if name not in covariates.columns]
+            if missing:
+                raise InvalidArgumentError(
+                    f"{argument('covariates')} has no column {missing[0]!r}; the prior of this "
+                    f"model depends on {', '.join(map(repr, names))}"
+                )
+            covariates = covariates[list(names)].to_numpy()
+        return checked_rows("covariates", covariates, wanted)
+
+    def _set_topic_word(
+        self, topic_word: Any, vocabulary: Any, random_state: Any, *, normalised: bool
+    ) -> None:
+        if self.decoder == "mixture":
+            super()._set_topic_word(topic_word, vocabulary, random_state, normalised=normalised)
+            return
+        loadings = checks.matrix("topic_word", topic_word)
+        flat = np.full(loadings.shape, 1.0 / loadings.shape[1])
+        super()._set_topic_word(flat, vocabulary, random_state, normalised=True)
+        self.components_ = loadings
+
+    def _set_prior(self, name: str, values: Any, coefficients: Any) -> None:
+        n = self._n_prior_parameters
+        if (values is None) == (coefficients is None):
+            raise InvalidArgumentError(f"give {argument(name)} or {argument('coefficients')}")
+        if coefficients is not None:
+            found = checks.matrix("coefficients", coefficients)
+            if len(found) != n:
+                raise InvalidArgumentError(
+                    f"{argument('coefficients')} has shape {found.shape}: give a row for each of "
+                    f"{n} parameters of the prior"
+                )
+            self.coefficients_ = found
+            self.prior_ = np.ones(n) if self.prior == "dirichlet" else np.zeros(n)
+            return
+        prior = checks.floats(name, values)
+        if prior.ndim not in (1, 2) or prior.shape[-1] != n:
+            raise InvalidArgumentError(
+                f"{argument(name)} has shape {prior.shape}: give ({n},), or (n_documents, {n})"
+            )
+        self.prior_ = np.ascontiguousarray(prior)
+
+    def _checked_model(self) -> Self:
+        """The model itself, once the core has accepted it."""
+        if self.prior != "logistic-normal" and not (
+            (self.prior_ >= 0).all() and (self.prior_.sum(axis=-1) > 0).all()
+        ):
+            raise InvalidArgumentError(
+                "parameters of the prior must not be negative, and one of each row positive"
+            )
+        self._core_model()
+        return self
+
+    def _core_parts(self) -> CoreParts:
+        # A row for each document takes the place of what all share.
+        shared = self.prior_ if self.prior_.ndim == 1 else np.ones(self.prior_.shape[1])
+        if self.prior == "mixture":
+            is_dirichlet = hasattr(self, "word_prior_")
+            words = self.word_prior_ if is_dirichlet else self.components_
+            return CoreParts("mixture", (shared, words), (is_dirichlet,))
+        if self.prior == "dirichlet":
+            return CoreParts("lda", (np.where(shared > 0, shared, 1.0), self.components_))
+        if self.decoder == "mixture":
+            return CoreParts("logistic_normal", (self.components_, shared, self.covariance_))
+        experts = (self.components_, self.bias_, shared, self.covariance_)
+        return CoreParts("product_of_experts", experts, (self.weights == "softmax",))

@@ -1,0 +1,435 @@
+//! The probability of a document's words given its latent vector, sixteen vectors at a time.
+
+// Inlined into the kernel that is compiled for several instruction sets.
+#![allow(clippy::inline_always)]
+
+use crate::counts::Document;
+use crate::error::{Error, Result, check_all};
+use crate::math::elementary::{exp, ln};
+use crate::rng::{LANES, Lanes};
+
+/// Smallest p(w | θ) whose logarithm is taken directly; below it the sum is taken on the log scale.
+const SMALLEST: f64 = 1e-280;
+
+/// How latent coordinates η become the input of the decoder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// θ = softmax(η), a coordinate for each topic (CTM, ETM, neural models).
+    Softmax,
+    /// θ = softmax(η, 0): the last topic is the reference (STM).
+    Reference,
+    /// x = η itself; for products of experts only.
+    Identity,
+}
+
+/// p(w | weights).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decoder {
+    /// Σ_k θ_k φ_kw; `phi` is words x topics.
+    Mixture {
+        /// Topic-word probabilities, word-major.
+        phi: Vec<f64>,
+    },
+    /// softmax_w(b_w + Σ_k B_kw x_k); `loadings` are words x topics.
+    Experts {
+        /// B, word-major.
+        loadings: Vec<f64>,
+        /// b.
+        bias: Vec<f64>,
+    },
+}
+
+impl Decoder {
+    /// A mixture of topics; `phi` is row-major, topics x words, with rows that sum to 1.
+    ///
+    /// # Errors
+    /// Sizes that disagree, entries that are negative, rows that do not sum to 1.
+    pub fn mixture(n_topics: usize, phi: &[f64]) -> Result<Self> {
+        let n_words = check_shape(n_topics, phi, "topic-word weights")?;
+        let is_valid = |x: f64| x >= 0.0 && x.is_finite();
+        check_all("topic-word weights", phi, "finite and not negative", is_valid)?;
+        for (topic, row) in phi.chunks_exact(n_words).enumerate() {
+            let sum: f64 = row.iter().sum();
+            if (sum - 1.0).abs() > crate::document::model::ROW_SUM_TOLERANCE {
+                return Err(Error::NotNormalised { topic, sum });
+            }
+        }
+        Ok(Decoder::Mixture { phi: transposed(n_topics, phi) })
+    }
+
+    /// A product of experts; `loadings` are row-major, topics x words.
+    ///
+    /// # Errors
+    /// Sizes that disagree, entries that are not finite.
+    pub fn experts(n_topics: usize, loadings: &[f64], bias: &[f64]) -> Result<Self> {
+        let n_words = check_shape(n_topics, loadings, "loadings")?;
+        if bias.len() != n_words {
+            return Err(Error::Length { name: "bias", found: bias.len(), expected: n_words });
+        }
+        check_all("loadings", loadings, "finite", f64::is_finite)?;
+        check_all("bias", bias, "finite", f64::is_finite)?;
+        let loadings = transposed(n_topics, loadings);
+        Ok(Decoder::Experts { loadings, bias: bias.to_vec() })
+    }
+
+    /// Size of the vocabulary.
+    pub(super) fn n_words(&self, n_topics: usize) -> usize {
+        match self {
+            Decoder::Mixture { phi: matrix } | Decoder::Experts { loadings: matrix, .. } => {
+                matrix.len() / n_topics
+            }
+        }
+    }
+
+    /// The decoder of one document; `None` where no topic can produce one of its words.
+    pub(super) fn local(&self, n_topics: usize, document: Document<'_>) -> Option<Local<'_>> {
+        let counts: Vec<f64> = document.counts().iter().map(|&y| f64::from(y)).collect();
+        let n_tokens = document.n_tokens() as f64;
+        let words = match self {
+            Decoder::Mixture { phi } => {
+                let mut rows = Vec::with_capacity(counts.len() * n_topics);
+                for &word in document.words() {
+                    let row = &phi[word as usize * n_topics..][..n_topics];
+                    if row.iter().all(|&x| x == 0.0) {
+                        return None;
+                    }
+                    rows.extend_from_slice(row);
+                }
+                Words::Mixture { rows, counts }
+            }
+            Decoder::Experts { loadings, bias } => {
+                let mut all = vec![0.0; bias.len()];
+                for (&word, count) in document.words().iter().zip(counts) {
+                    all[word as usize] = count;
+                }
+                Words::Experts { loadings, bias, counts: all }
+            }
+        };
+        Some(Local { n_topics, n_tokens, words })
+    }
+}
+
+/// A decoder restricted to what one document needs of it.
+pub(super) struct Local<'a> {
+    n_topics: usize,
+    n_tokens: f64,
+    words: Words<'a>,
+}
+
+enum Words<'a> {
+    /// Rows of φ of the document's distinct words.
+    Mixture { rows: Vec<f64>, counts: Vec<f64> },
+    /// All words: each takes part in the normaliser.
+    Experts { loadings: &'a [f64], bias: &'a [f64], counts: Vec<f64> },
+}
+
+/// Memory that evaluations share.
+#[derive(Default)]
+pub(super) struct Scratch {
+    theta: Vec<Lanes>,
+    gradient: Vec<Lanes>,
+    logits: Vec<Lanes>,
+}
+
+impl Local<'_> {
+    /// ln p(tokens | η) of sixteen vectors η, and its gradient.
+    pub(super) fn evaluate(
+        &self,
+        link: Link,
+        eta: &[Lanes],
+        gradient: &mut [Lanes],
+        scratch: &mut Scratch,
+    ) -> Lanes {
+        evaluate(self, link, eta, gradient, scratch)
+    }
+
+    /// ln p(tokens | η) of one η.
+    pub(super) fn at(&self, link: Link, eta: &[f64]) -> f64 {
+        let eta: Vec<Lanes> = eta.iter().map(|&x| [x; LANES]).collect();
+        let mut gradient = vec![[0.0; LANES]; eta.len()];
+        self.evaluate(link, &eta, &mut gradient, &mut Scratch::default())[0]
+    }
+
+    /// Minus the second derivative of ln p(tokens | η), row-major, and a bound of it that is never
+    /// negative definite: both without the part of the link's own curvature for products of experts.
+    pub(super) fn curvature(&self, link: Link, eta: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let theta = weights(link, eta);
+        let n = self.n_topics;
+        let mut safe = vec![0.0; n * n];
+        match &self.words {
+            Words::Mixture { rows, counts } => {
+                for (i, &x) in theta.iter().enumerate() {
+                    for (j, &y) in theta.iter().enumerate() {
+                        safe[i * n + j] = -self.n_tokens * x * y;
+                    }
+                    safe[i * n + i] += self.n_tokens * x;
+                }
+                let mut found = safe.clone();
+                for (row, &count) in rows.chunks_exact(n).zip(counts) {
+                    let shares: Vec<f64> = row.iter().zip(&theta).map(|(q, x)| q * x).collect();
+                    let sum: f64 = shares.iter().sum();
+                    for i in 0..n {
+                        let share = shares[i] / sum;
+                        found[i * n + i] -= count * share;
+                        for j in 0..n {
+                            found[i * n + j] += count * share * shares[j] / sum;
+                        }
+                    }
+                }
+                (corner(found, n, eta.len()), corner(safe, n, eta.len()))
+            }
+            Words::Experts { loadings, bias, .. } => {
+                let logits: Vec<f64> = loadings
+                    .chunks_exact(n)
+                    .zip(*bias)
+                    .map(|(row, b)| b + row.iter().zip(&theta).map(|(x, y)| x * y).sum::<f64>())
+                    .collect();
+                let p = softmax(&logits);
+                let mut mean = vec![0.0; n];
+                for (row, &p) in loadings.chunks_exact(n).zip(&p) {
+                    for i in 0..n {
+                        mean[i] += p * row[i];
+                        for j in 0..n {
+                            safe[i * n + j] += p * row[i] * row[j];
+                        }
+                    }
+                }
+                for i in 0..n {
+                    for j in 0..n {
+                        safe[i * n + j] = self.n_tokens * (safe[i * n + j] - mean[i] * mean[j]);
+                    }
+                }
+                let found = corner(through(link, &theta, safe), n, eta.len());
+                (found.clone(), found)
+            }
+        }
+    }
+}
+
+/// J M J for the derivative J of the link at θ.
+fn through(link: Link, theta: &[f64], matrix: Vec<f64>) -> Vec<f64> {
+    if link == Link::Identity {
+        return matrix;
+    }
+    let n = theta.len();
+    let apply = |matrix: &[f64]| {
+        // Rows of J M: θ_i (M_ij - Σ_l θ_l M_lj); returned transposed.
+        let mut found = vec![0.0; n * n];
+        for j in 0..n {
+            let mean: f64 = (0..n).map(|l| theta[l] * matrix[l * n + j]).sum();
+            for i in 0..n {
+                found[j * n + i] = theta[i] * (matrix[i * n + j] - mean);
+            }
+        }
+        found
+    };
+    apply(&apply(&matrix))
+}
+
+/// The leading rows and columns: a reference topic has no coordinate.
+fn corner(matrix: Vec<f64>, n: usize, size: usize) -> Vec<f64> {
+    if n == size {
+        return matrix;
+    }
+    matrix.chunks_exact(n).take(size).flat_map(|row| row[..size].to_vec()).collect()
+}
+
+/// Input of the decoder at η.
+pub(super) fn weights(link: Link, eta: &[f64]) -> Vec<f64> {
+    match link {
+        Link::Softmax => softmax(eta),
+        Link::Reference => softmax(&[eta, &[0.0]].concat()),
+        Link::Identity => eta.to_vec(),
+    }
+}
+
+fn softmax(x: &[f64]) -> Vec<f64> {
+    let largest = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let powers: Vec<f64> = x.iter().map(|x| exp(x - largest)).collect();
+    let sum: f64 = powers.iter().sum();
+    powers.iter().map(|x| x / sum).collect()
+}
+
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn evaluate(
+    local: &Local<'_>,
+    link: Link,
+    eta: &[Lanes],
+    gradient: &mut [Lanes],
+    scratch: &mut Scratch,
+) -> Lanes {
+    let n_topics = local.n_topics;
+    let Scratch { theta, gradient: inner, logits } = scratch;
+    theta.clear();
+    theta.extend_from_slice(eta);
+    theta.resize(n_topics, [0.0; LANES]);
+    if link != Link::Identity {
+        normalise(theta);
+    }
+    inner.clear();
+    inner.resize(n_topics, [0.0; LANES]);
+    let value = match &local.words {
+        Words::Mixture { rows, counts } => mixture(rows, counts, eta, theta, inner),
+        Words::Experts { loadings, bias, counts } => {
+            experts(loadings, bias, counts, local.n_tokens, theta, inner, logits)
+        }
+    };
+    if link != Link::Identity {
+        let mut mean = [0.0; LANES];
+        for (x, g) in theta.iter().zip(inner.iter()) {
+            for lane in 0..LANES {
+                mean[lane] += x[lane] * g[lane];
+            }
+        }
+        for (x, g) in theta.iter().zip(inner.iter_mut()) {
+            for lane in 0..LANES {
+                g[lane] = x[lane] * (g[lane] - mean[lane]);
+            }
+        }
+    }
+    gradient.copy_from_slice(&inner[..gradient.len()]);
+    value
+}
+
+/// Softmax over topics, lane by lane.
+#[inline(always)]
+fn normalise(theta: &mut [Lanes]) {
+    let mut largest = [f64::NEG_INFINITY; LANES];
+    for x in theta.iter() {
+        for lane in 0..LANES {
+            largest[lane] = largest[lane].max(x[lane]);
+        }
+    }
+    let mut sum = [0.0; LANES];
+    for x in theta.iter_mut() {
+        for lane in 0..LANES {
+            x[lane] = exp(x[lane] - largest[lane]);
+            sum[lane] += x[lane];
+        }
+    }
+    for x in theta.iter_mut() {
+        for lane in 0..LANES {
+            x[lane] /= sum[lane];
+        }
+    }
+}
+
+/// Σ_w y_w ln Σ_k θ_k φ_kw, and its derivatives by θ.
+#[inline(always)]
+fn mixture(
+    rows: &[f64],
+    counts: &[f64],
+    eta: &[Lanes],
+    theta: &[Lanes],
+    gradient: &mut [Lanes],
+) -> Lanes {
+    let mut value = [0.0; LANES];
+    for (row, &count) in rows.chunks_exact(theta.len()).zip(counts) {
+        let mut sum = [0.0; LANES];
+        for (&q, x) in row.iter().zip(theta) {
+            for lane in 0..LANES {
+                sum[lane] += q * x[lane];
+            }
+        }
+        let mut share = [0.0; LANES];
+        let mut is_tiny = false;
+        for lane in 0..LANES {
+            is_tiny |= sum[lane] < SMALLEST;
+            let sum = sum[lane].max(SMALLEST);
+            share[lane] = count / sum;
+            value[lane] += count * ln(sum);
+        }
+        if is_tiny {
+            for lane in (0..LANES).filter(|&lane| sum[lane] < SMALLEST) {
+                value[lane] += count * (ln_mixture(row, eta, lane) - ln(SMALLEST));
+            }
+        }
+        for (&q, g) in row.iter().zip(gradient.iter_mut()) {
+            for lane in 0..LANES {
+                g[lane] += q * share[lane];
+            }
+        }
+    }
+    value
+}
+
+/// ln Σ_k θ_k φ_kw on the log scale; a topic without coordinate is the reference.
+#[cold]
+fn ln_mixture(row: &[f64], eta: &[Lanes], lane: usize) -> f64 {
+    let at = |topic: usize| eta.get(topic).map_or(0.0, |x| x[lane]);
+    let total: crate::math::LogSum = (0..row.len()).map(at).collect();
+    let terms = row.iter().enumerate().filter(|(_, q)| **q > 0.0);
+    let sum: crate::math::LogSum = terms.map(|(topic, q)| q.ln() + at(topic)).collect();
+    sum.ln_sum() - total.ln_sum()
+}
+
+/// Σ_w y_w ln softmax_w(b + B x), and its derivatives by x.
+#[inline(always)]
+fn experts(
+    loadings: &[f64],
+    bias: &[f64],
+    counts: &[f64],
+    n_tokens: f64,
+    x: &[Lanes],
+    gradient: &mut [Lanes],
+    logits: &mut Vec<Lanes>,
+) -> Lanes {
+    let n_topics = x.len();
+    logits.clear();
+    let mut largest = [f64::NEG_INFINITY; LANES];
+    let mut value = [0.0; LANES];
+    for ((row, &b), &count) in loadings.chunks_exact(n_topics).zip(bias).zip(counts) {
+        let mut logit = [b; LANES];
+        for (&load, x) in row.iter().zip(x) {
+            for lane in 0..LANES {
+                logit[lane] += load * x[lane];
+            }
+        }
+        for lane in 0..LANES {
+            largest[lane] = largest[lane].max(logit[lane]);
+            value[lane] += count * logit[lane];
+        }
+        logits.push(logit);
+    }
+    let mut sum = [0.0; LANES];
+    for logit in logits.iter_mut() {
+        for lane in 0..LANES {
+            logit[lane] = exp(logit[lane] - largest[lane]);
+            sum[lane] += logit[lane];
+        }
+    }
+    let mut scale = [0.0; LANES];
+    for lane in 0..LANES {
+        value[lane] -= n_tokens * (largest[lane] + ln(sum[lane]));
+        scale[lane] = n_tokens / sum[lane];
+    }
+    for ((row, power), &count) in loadings.chunks_exact(n_topics).zip(logits.iter()).zip(counts) {
+        let mut residual = [0.0; LANES];
+        for lane in 0..LANES {
+            residual[lane] = count - scale[lane] * power[lane];
+        }
+        for (&load, g) in row.iter().zip(gradient.iter_mut()) {
+            for lane in 0..LANES {
+                g[lane] += load * residual[lane];
+            }
+        }
+    }
+    value
+}
+
+fn check_shape(n_topics: usize, matrix: &[f64], name: &'static str) -> Result<usize> {
+    if n_topics == 0 {
+        return Err(Error::Empty { name: "number of topics" });
+    }
+    if matrix.is_empty() || !matrix.len().is_multiple_of(n_topics) {
+        let expected = (matrix.len() / n_topics).max(1) * n_topics;
+        return Err(Error::Length { name, found: matrix.len(), expected });
+    }
+    Ok(matrix.len() / n_topics)
+}
+
+/// Topics x words to words x topics.
+fn transposed(n_topics: usize, matrix: &[f64]) -> Vec<f64> {
+    let n_words = matrix.len() / n_topics;
+    (0..n_words).flat_map(|w| (0..n_topics).map(move |k| matrix[k * n_words + w])).collect()
+}

@@ -1,0 +1,249 @@
+//! Logistic normals against sums that share no code with them.
+
+use super::*;
+use crate::counts::CountMatrix;
+use crate::document::{Event, Method, Query, Sampler, Settings, Start};
+use crate::estimate::Estimate;
+
+const PHI: [f64; 12] = [0.4, 0.3, 0.2, 0.1, 0.1, 0.1, 0.2, 0.6, 0.25, 0.05, 0.6, 0.1];
+const COVARIANCE: [f64; 4] = [1.5, 0.4, 0.4, 0.8];
+const MEAN: [f64; 2] = [0.3, -0.5];
+
+const ANNEALED: Method = Method::Sample(Sampler::Annealed(Start::MeanField));
+
+fn settings(method: Method) -> Settings {
+    Settings { method, ..Settings::new(Query { event: Event::Sequence, given_length: true }) }
+}
+
+fn estimates(
+    model: &LogisticNormal,
+    rows: &[Vec<i64>],
+    settings: &Settings,
+    seed: u64,
+) -> Vec<Estimate> {
+    let documents = CountMatrix::from_dense(rows).unwrap();
+    let scores = score(model, &documents, settings, seed, &()).unwrap();
+    scores.into_iter().map(|score| score.unwrap().estimate).collect()
+}
+
+/// MEAN, and zeros for further coordinates.
+fn mean(link: Link, n_topics: usize) -> Vec<f64> {
+    let n = n_topics - usize::from(link == Link::Reference);
+    MEAN.into_iter().chain([0.0; 2]).take(n).collect()
+}
+
+fn mixture(link: Link, n_topics: usize, covariance: &[f64]) -> LogisticNormal {
+    let decoder = Decoder::mixture(n_topics, &PHI[..4 * n_topics]).unwrap();
+    LogisticNormal::new(decoder, link, n_topics, &mean(link, n_topics), covariance).unwrap()
+}
+
+fn experts(link: Link, n_topics: usize, covariance: &[f64]) -> LogisticNormal {
+    let loadings: Vec<f64> = PHI[..4 * n_topics].iter().map(|x| 5.0 * x - 1.0).collect();
+    let decoder = Decoder::experts(n_topics, &loadings, &[0.1, -0.3, 0.2, 0.0]).unwrap();
+    LogisticNormal::new(decoder, link, n_topics, &mean(link, n_topics), covariance).unwrap()
+}
+
+/// ln of the mean over a Gaussian of two coordinates by a plain grid, and p(w | η) by its definition.
+fn by_grid(probabilities: impl Fn([f64; 2]) -> [f64; 4], row: &[i64]) -> f64 {
+    let (step, reach) = (0.02, 8.0);
+    let n = (2.0 * reach / step) as i32;
+    let grid = || (0..=n).map(|i| f64::from(i) * step - reach);
+    // Rows of a Cholesky factor of COVARIANCE.
+    let a = COVARIANCE[0].sqrt();
+    let (b, c) =
+        (COVARIANCE[1] / a, (COVARIANCE[3] - COVARIANCE[1] * COVARIANCE[1] / COVARIANCE[0]).sqrt());
+    let mut sum = 0.0;
+    for x in grid() {
+        for y in grid() {
+            let p = probabilities([MEAN[0] + a * x, MEAN[1] + b * x + c * y]);
+            let terms = p.iter().zip(row).map(|(p, &count)| p.powi(count as i32));
+            sum += terms.product::<f64>() * (-0.5 * (x * x + y * y)).exp();
+        }
+    }
+    (sum * step * step / (2.0 * std::f64::consts::PI)).ln()
+}
+
+fn reference_mixture(eta: [f64; 2]) -> [f64; 4] {
+    let powers = [eta[0].exp(), eta[1].exp(), 1.0];
+    let total: f64 = powers.iter().sum();
+    std::array::from_fn(|w| (0..3).map(|k| powers[k] / total * PHI[k * 4 + w]).sum())
+}
+
+#[test]
+fn quadrature_is_the_integral_of_its_definition() {
+    let row = vec![3, 0, 2, 4];
+    let model = mixture(Link::Reference, 3, &COVARIANCE);
+    let found = estimates(&model, std::slice::from_ref(&row), &settings(Method::Auto), 0)[0];
+    assert!((found.ln_value - by_grid(reference_mixture, &row)).abs() < 1e-9, "{found:?}");
+    assert!(found.std_error < 1e-10);
+}
+
+#[test]
+fn quadrature_of_experts_is_the_integral_of_its_definition() {
+    let row = vec![1, 5, 0, 2];
+    let model = experts(Link::Identity, 2, &COVARIANCE);
+    let words = |eta: [f64; 2]| {
+        let bias = [0.1, -0.3, 0.2, 0.0];
+        let logit = |w: usize| -> f64 {
+            bias[w] + (0..2).map(|k| (5.0 * PHI[k * 4 + w] - 1.0) * eta[k]).sum::<f64>()
+        };
+        let powers: [f64; 4] = std::array::from_fn(|w| logit(w).exp());
+        powers.map(|power| power / powers.iter().sum::<f64>())
+    };
+    let found = estimates(&model, std::slice::from_ref(&row), &settings(Method::Auto), 0)[0];
+    assert!((found.ln_value - by_grid(words, &row)).abs() < 1e-9, "{found:?}");
+}
+
+#[test]
+fn documents_of_a_length_have_probabilities_that_sum_to_one() {
+    let documents: Vec<Vec<i64>> = (0..81)
+        .map(|code| vec![code / 27, code / 9 % 3, code / 3 % 3, code % 3])
+        .filter(|row: &Vec<i64>| row.iter().sum::<i64>() == 2)
+        .collect();
+    let counts = Settings {
+        query: Query { event: Event::Counts, given_length: true },
+        ..settings(Method::Auto)
+    };
+    for model in [mixture(Link::Reference, 3, &COVARIANCE), experts(Link::Softmax, 2, &COVARIANCE)]
+    {
+        let found = estimates(&model, &documents, &counts, 0);
+        let total: f64 = found.iter().map(|estimate| estimate.ln_value.exp()).sum();
+        assert!((total - 1.0).abs() < 1e-10, "{total}");
+    }
+}
+
+#[test]
+fn no_covariance_is_the_multinomial_and_one_topic_needs_no_integral() {
+    let row = vec![2, 1, 0, 1];
+    let still = mixture(Link::Reference, 3, &[0.0; 4]);
+    let found = estimates(&still, std::slice::from_ref(&row), &settings(Method::Auto), 0)[0];
+    let p = reference_mixture(MEAN);
+    let expected = 2.0 * p[0].ln() + p[1].ln() + p[3].ln();
+    assert!((found.ln_value - expected).abs() < 1e-12 && found.std_error == 0.0);
+    for covariance in [0.0, 2.0] {
+        let one = mixture(Link::Softmax, 1, &[covariance]);
+        let found = estimates(&one, std::slice::from_ref(&row), &settings(Method::Auto), 0)[0];
+        let expected = 2.0 * 0.4_f64.ln() + 0.3_f64.ln() + 0.1_f64.ln();
+        assert!((found.ln_value - expected).abs() < 1e-10, "{found:?}");
+    }
+}
+
+#[test]
+fn singular_covariances_leave_dimensions_out() {
+    let row = vec![vec![3, 1, 0, 2]];
+    // The third coordinate is the sum of the others; softmax of three is that of two with a reference.
+    let three = [1.5, 0.4, 0.0, 0.4, 0.8, 0.0, 0.0, 0.0, 0.0];
+    let model = mixture(Link::Softmax, 3, &three);
+    assert_eq!(model.rank(), 2);
+    let found = estimates(&model, &row, &settings(Method::Auto), 0)[0];
+    let two = mixture(Link::Reference, 3, &COVARIANCE);
+    let expected = estimates(&two, &row, &settings(Method::Auto), 0)[0];
+    assert!((found.ln_value - expected.ln_value).abs() < 1e-9);
+}
+
+/// Annealing against quadrature over documents and seeds: errors of the right size, and p̂/p with mean 1.
+#[test]
+fn annealing_agrees_with_quadrature_in_its_errors() {
+    let rows: Vec<Vec<i64>> =
+        (0..25_i64).map(|i| vec![i % 5, (i * i) % 4, i % 3, (7 * i) % 6]).collect();
+    for model in [
+        mixture(Link::Reference, 3, &COVARIANCE),
+        mixture(Link::Softmax, 2, &[4.0, -1.0, -1.0, 3.0]),
+        experts(Link::Identity, 2, &COVARIANCE),
+        experts(Link::Softmax, 2, &COVARIANCE),
+    ] {
+        let exact = estimates(&model, &rows, &settings(Method::Auto), 0);
+        let short = Settings { n_samples: Some(8), ..settings(ANNEALED) };
+        let (mut squares, mut ratios, mut n) = (0.0, 0.0, 0.0);
+        for seed in 0..40 {
+            let found = estimates(&model, &rows, &short, seed);
+            for (found, exact) in
+                found.iter().zip(&exact).filter(|(found, _)| found.n_replicates > 0)
+            {
+                let error = found.ln_value - exact.ln_value;
+                squares += (error / found.std_error).powi(2);
+                ratios += error.exp_m1();
+                n += 1.0;
+            }
+        }
+        assert!(squares / n < 1.5, "errors {} times what is said", (squares / n).sqrt());
+        assert!((ratios / n).abs() < 0.003, "mean of p̂/p - 1: {}", ratios / n);
+    }
+}
+
+#[test]
+fn a_wanted_error_takes_more_chains() {
+    let model = mixture(Link::Softmax, 3, &[2.0, 0.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 1.0]);
+    let row = [vec![9, 4, 2, 6]];
+    let wanted = Settings { target_std_error: Some(0.01), ..settings(ANNEALED) };
+    let found = estimates(&model, &row, &wanted, 1)[0];
+    assert!(found.std_error < 0.015 && found.n_replicates > 16, "{found:?}");
+}
+
+#[test]
+fn weights_are_the_posterior_means() {
+    let model = mixture(Link::Reference, 3, &COVARIANCE);
+    let documents = CountMatrix::from_dense(&[vec![0, 0, 0, 1]]).unwrap();
+    let found = transform(&model, &documents, 3, &()).unwrap();
+    let (means, deviations) = found.split_at(3);
+    // θ_k p(w) as the probability of a "word" k, and p(w) itself as that of the last one.
+    let weighted = |eta: [f64; 2]| {
+        let powers = [eta[0].exp(), eta[1].exp(), 1.0];
+        let p = reference_mixture(eta)[3];
+        let share = |k: usize| powers[k] / powers.iter().sum::<f64>() * p;
+        [share(0), share(1), share(2), p]
+    };
+    let ln_p = by_grid(weighted, &[0, 0, 0, 1]);
+    for k in 0..3 {
+        let mut row = [0; 4];
+        row[k] = 1;
+        let expected = (by_grid(weighted, &row) - ln_p).exp();
+        assert!((means[k] - expected).abs() < 0.15 * deviations[k], "{} {expected}", means[k]);
+    }
+}
+
+#[test]
+fn impossible_words_and_empty_documents_have_their_values() {
+    let phi = [0.5, 0.5, 0.0, 0.25, 0.75, 0.0];
+    let decoder = Decoder::mixture(2, &phi).unwrap();
+    let model =
+        LogisticNormal::new(decoder, Link::Softmax, 2, &[0.0; 2], &[1.0, 0.0, 0.0, 1.0]).unwrap();
+    let found = estimates(&model, &[vec![1, 0, 1], vec![0, 0, 0]], &settings(Method::Auto), 0);
+    assert_eq!((found[0].ln_value, found[1].ln_value), (f64::NEG_INFINITY, 0.0));
+}
+
+#[test]
+fn what_is_no_model_is_refused() {
+    let decoder = || Decoder::mixture(3, &PHI).unwrap();
+    let new = |link, covariance: &[f64]| {
+        LogisticNormal::new(decoder(), link, 3, &mean(link, 3), covariance)
+    };
+    assert!(new(Link::Identity, &[0.0; 9]).is_err());
+    assert!(new(Link::Softmax, &[1.0; 4]).is_err());
+    assert!(new(Link::Reference, &[1.0, 2.0, 2.0, 1.0]).is_err());
+    assert!(new(Link::Reference, &[1.0, 0.5, 0.4, 1.0]).is_err());
+    assert!(new(Link::Reference, &[f64::NAN, 0.0, 0.0, 1.0]).is_err());
+    let model = new(Link::Reference, &COVARIANCE).unwrap();
+    let documents = || CountMatrix::from_dense(&[vec![1, 0, 0, 0], vec![0, 1, 0, 0]]).unwrap();
+    let means_of_three = documents().with_priors(vec![0.0; 6]).unwrap();
+    assert!(score(&model, &means_of_three, &settings(Method::Auto), 0, &()).is_err());
+    let exact = settings(Method::Exact);
+    let three = mixture(Link::Softmax, 3, &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
+    assert!(score(&three, &documents(), &exact, 0, &()).is_err());
+    let filter = settings(Method::Sample(Sampler::Smc));
+    assert!(score(&model, &documents(), &filter, 0, &()).is_err());
+}
+
+#[test]
+fn a_document_may_have_a_mean_of_its_own() {
+    let row = vec![3, 0, 2, 4];
+    let rows = [row.clone(), row.clone()];
+    let documents = CountMatrix::from_dense(&rows).unwrap();
+    let means = [MEAN, [1.0, 1.0]].concat();
+    let documents = documents.with_priors(means).unwrap();
+    let model = mixture(Link::Reference, 3, &COVARIANCE);
+    let scores = score(&model, &documents, &settings(Method::Auto), 0, &()).unwrap();
+    let found = |i: usize| scores[i].as_ref().unwrap().estimate.ln_value;
+    let shared = estimates(&model, &rows, &settings(Method::Auto), 0)[0].ln_value;
+    assert!((found(0) - shared).abs() < 1e-12 && (found(1) - shared).abs() > 0.01);
+}

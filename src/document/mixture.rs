@@ -1,0 +1,236 @@
+//! Documents whose words come from one of finitely many components: exact.
+//!
+//! Mixtures of multinomials (one topic a document) and of Dirichlet-multinomials (GSDMM: a component's
+//! word probabilities integrated out, its parameters the prior plus the counts of its training tokens).
+
+use super::model::ln_orders;
+use super::{Event, Method, Score, Settings};
+use crate::control::Observer;
+use crate::counts::{CountMatrix, Document};
+use crate::error::{Error, Result, check_all};
+use crate::estimate::Estimate;
+use crate::math::{LogSum, ln_rising};
+
+/// A document's distribution of words given its component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Component {
+    /// Each row holds the probabilities of words.
+    Multinomial,
+    /// Each row holds the parameters of a Dirichlet distribution of them.
+    DirichletMultinomial,
+}
+
+/// p(tokens) = Σ_j π_j p(tokens | j).
+#[derive(Debug, Clone, PartialEq)]
+pub struct FiniteMixture {
+    component: Component,
+    /// π, which need not be normalised.
+    weights: Vec<f64>,
+    /// Components x words.
+    rows: Vec<f64>,
+    row_sums: Vec<f64>,
+    n_words: usize,
+}
+
+impl FiniteMixture {
+    /// A mixture; `rows` are components x words, row-major.
+    ///
+    /// # Errors
+    /// Sizes that disagree, weights or entries that are negative or not finite, weights without a
+    /// positive one, and rows of probabilities that do not sum to 1.
+    pub fn new(component: Component, weights: &[f64], rows: &[f64]) -> Result<Self> {
+        if weights.is_empty() {
+            return Err(Error::Empty { name: "number of components" });
+        }
+        if rows.is_empty() || !rows.len().is_multiple_of(weights.len()) {
+            let (found, n) = (rows.len(), weights.len());
+            return Err(Error::Length {
+                name: "words of components",
+                found,
+                expected: (found / n).max(1) * n,
+            });
+        }
+        let is_valid = |x: f64| x >= 0.0 && x.is_finite();
+        check_all("weights of components", weights, "finite and not negative", is_valid)?;
+        check_all("words of components", rows, "finite and not negative", is_valid)?;
+        check_sum(weights, 0)?;
+        let n_words = rows.len() / weights.len();
+        let row_sums: Vec<f64> = rows.chunks_exact(n_words).map(|row| row.iter().sum()).collect();
+        for (topic, &sum) in row_sums.iter().enumerate() {
+            let is_off = (sum - 1.0).abs() > super::model::ROW_SUM_TOLERANCE;
+            if sum == 0.0 || component == Component::Multinomial && is_off {
+                return Err(Error::NotNormalised { topic, sum });
+            }
+        }
+        let (weights, rows) = (weights.to_vec(), rows.to_vec());
+        Ok(FiniteMixture { component, weights, rows, row_sums, n_words })
+    }
+
+    /// Number of components.
+    pub fn n_components(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// Refuses what [`score`](Self::score) would refuse.
+    ///
+    /// # Errors
+    /// Words outside the vocabulary, exposures, own weights of documents that are none, and methods
+    /// other than `auto` and `exact`.
+    pub fn check(&self, documents: &CountMatrix, settings: &Settings) -> Result<()> {
+        self.check_documents(documents)?;
+        settings.check()?;
+        match settings.method {
+            Method::Auto | Method::Exact => Ok(()),
+            _ => Err(Error::NoUrn),
+        }
+    }
+
+    fn check_documents(&self, documents: &CountMatrix) -> Result<()> {
+        if documents.n_words() != self.n_words {
+            let (found, expected) = (documents.n_words(), self.n_words);
+            return Err(Error::Length { name: "vocabulary of the documents", found, expected });
+        }
+        if documents.exposures().is_some() {
+            return Err(Error::GivenLength);
+        }
+        let Some(priors) = documents.priors() else { return Ok(()) };
+        let (found, expected) = (priors.len(), self.n_components() * documents.n_documents());
+        if found != expected {
+            return Err(Error::Length { name: "priors of documents", found, expected });
+        }
+        check_all("priors of documents", priors, "not negative", |x| x >= 0.0)?;
+        let mut rows = priors.chunks_exact(self.n_components()).enumerate();
+        rows.try_for_each(|(document, weights)| check_sum(weights, document))
+    }
+
+    /// ln p of every document. The own prior of a document are its weights of the components.
+    ///
+    /// # Errors
+    /// Those of [`check`](Self::check).
+    pub fn score(
+        &self,
+        documents: &CountMatrix,
+        settings: &Settings,
+        observer: &impl Observer,
+    ) -> Result<Vec<Option<Score>>> {
+        self.check(documents, settings)?;
+        let score = |document: Document<'_>| {
+            let sum: LogSum = self.ln_terms(document).into_iter().collect();
+            let is_bag = settings.query.event == Event::Counts;
+            let ln_orders = if is_bag { ln_orders(document) } else { 0.0 };
+            let total: f64 = self.weights_of(document).iter().sum();
+            let ln_value = if sum.n_eff() > 0.0 {
+                sum.ln_sum() - total.ln() + ln_orders
+            } else {
+                f64::NEG_INFINITY
+            };
+            observer.advance(1);
+            Score::of(Estimate::exact(ln_value), Method::Exact)
+        };
+        Ok(documents.documents().map(|d| (!observer.stopped()).then(|| score(d))).collect())
+    }
+
+    /// Posterior probabilities of the components of every document and, behind them, zeros: documents x 2
+    /// x components, row-major. The weights themselves where no component can produce a document.
+    ///
+    /// # Errors
+    /// Those of [`check`](Self::check).
+    pub fn transform(&self, documents: &CountMatrix) -> Result<Vec<f64>> {
+        self.check_documents(documents)?;
+        let mut found = Vec::with_capacity(documents.n_documents() * 2 * self.n_components());
+        for document in documents.documents() {
+            let terms = self.ln_terms(document);
+            let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let powers: Vec<f64> = if largest == f64::NEG_INFINITY {
+                self.weights_of(document).to_vec()
+            } else {
+                terms.iter().map(|x| (x - largest).exp()).collect()
+            };
+            let total: f64 = powers.iter().sum();
+            found.extend(powers.iter().map(|x| x / total));
+            found.resize(found.len() + self.n_components(), 0.0);
+        }
+        Ok(found)
+    }
+
+    fn weights_of<'a>(&'a self, document: Document<'a>) -> &'a [f64] {
+        document.prior().unwrap_or(&self.weights)
+    }
+
+    /// ln π_j p(tokens | j) of every component, π not normalised.
+    fn ln_terms(&self, document: Document<'_>) -> Vec<f64> {
+        let rows = self.rows.chunks_exact(self.n_words).zip(&self.row_sums);
+        let term = |((row, sum), weight): ((&[f64], &f64), &f64)| {
+            let ln_words: f64 = match self.component {
+                Component::Multinomial => {
+                    document.cells().map(|(w, n)| f64::from(n) * row[w as usize].ln()).sum()
+                }
+                Component::DirichletMultinomial => {
+                    let ln_word = |(word, n): (u32, u32)| match row[word as usize] {
+                        0.0 => f64::NEG_INFINITY,
+                        parameter => ln_rising(parameter, u64::from(n)),
+                    };
+                    document.cells().map(ln_word).sum::<f64>()
+                        - ln_rising(*sum, document.n_tokens())
+                }
+            };
+            weight.ln() + ln_words
+        };
+        rows.zip(self.weights_of(document)).map(term).collect()
+    }
+}
+
+fn check_sum(weights: &[f64], document: usize) -> Result<()> {
+    let is_zero = weights.iter().all(|&x| x == 0.0);
+    if is_zero { Err(Error::NoTopics { document }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Query;
+
+    const ROWS: [f64; 6] = [0.5, 0.25, 0.25, 0.0, 0.5, 0.5];
+
+    fn settings() -> Settings {
+        Settings::new(Query { event: Event::Sequence, given_length: true })
+    }
+
+    fn values(model: &FiniteMixture, documents: &CountMatrix) -> Vec<f64> {
+        let scores = model.score(documents, &settings(), &()).unwrap();
+        scores.into_iter().map(|score| score.unwrap().estimate.ln_value).collect()
+    }
+
+    #[test]
+    fn values_are_sums_over_components() {
+        let documents =
+            CountMatrix::from_dense(&[vec![1, 1, 0], vec![0, 2, 1], vec![0; 3]]).unwrap();
+        let multinomials = FiniteMixture::new(Component::Multinomial, &[3.0, 1.0], &ROWS).unwrap();
+        let found = values(&multinomials, &documents);
+        let expected = [0.75 * 0.125, 0.75 / 64.0 + 0.25 / 8.0, 1.0];
+        assert!(found.iter().zip(expected).all(|(x, p): (_, f64)| (x - p.ln()).abs() < 1e-14));
+        let own = documents.with_priors(vec![0.0, 1.0, 1.0, 0.0, 1.0, 1.0]).unwrap();
+        let found = values(&multinomials, &own);
+        assert!(found[0] == f64::NEG_INFINITY && (found[1] + 64_f64.ln()).abs() < 1e-14);
+        let posterior = multinomials.transform(&own).unwrap();
+        assert_eq!(posterior[..8], [0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn word_probabilities_of_a_dirichlet_are_integrated_out() {
+        let documents = CountMatrix::from_dense(&[vec![2, 1]]).unwrap();
+        let model =
+            FiniteMixture::new(Component::DirichletMultinomial, &[2.0], &[0.5, 1.5]).unwrap();
+        let expected: f64 = 0.5 * 1.5 * 1.5 / (2.0 * 3.0 * 4.0);
+        assert!((values(&model, &documents)[0] - expected.ln()).abs() < 1e-14);
+    }
+
+    #[test]
+    fn what_is_no_mixture_is_refused() {
+        let new = |weights: &[f64], rows: &[f64]| {
+            FiniteMixture::new(Component::Multinomial, weights, rows)
+        };
+        assert!(new(&[], &ROWS).is_err() && new(&[0.0, 0.0], &ROWS).is_err());
+        assert!(new(&[1.0, -1.0], &ROWS).is_err() && new(&[1.0], &ROWS).is_err());
+    }
+}

@@ -1,0 +1,261 @@
+"""Document models of any prior against values computed by hand."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.special import gammaln, logsumexp
+
+import polyabayes as pb
+from polyabayes.exceptions import InvalidArgumentError
+
+PHI = np.array([[0.5, 0.2, 0.2, 0.1], [0.1, 0.1, 0.3, 0.5], [0.25, 0.25, 0.4, 0.1]])
+DOCUMENTS = np.array([[3, 1, 0, 2], [0, 2, 2, 1], [3, 1, 0, 2], [0, 0, 0, 0]])
+PRIORS = np.array([[0.2, 0.5, 1.0], [1.0, 0.0, 0.3], [0.5, 0.5, 0.5], [0.1, 0.1, 0.1]])
+
+
+def lda(alpha, topics=PHI):
+    return pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=alpha, topic_word=topics)
+
+
+def by_document(documents=DOCUMENTS, priors=PRIORS):
+    """One LDA a document, of the topics that its prior has."""
+    return [
+        pb.log_likelihood(lda(alpha[alpha > 0], PHI[alpha > 0]), [row], "exact").total
+        for row, alpha in zip(documents, priors, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("method", ["auto", "exact"])
+def test_each_document_may_have_a_dirichlet_of_its_own(method):
+    found = pb.log_likelihood(lda(1.0), DOCUMENTS, method, doc_topic_prior=PRIORS)
+    assert found.values == pytest.approx(by_document(), abs=1e-11)
+    model = pb.DocumentModel.dirichlet(PHI, PRIORS)
+    assert pb.log_likelihood(model, DOCUMENTS, method).values == pytest.approx(found.values)
+
+
+@pytest.mark.parametrize("method", ["annealed", "smc-lookahead", "smc", "left-to-right", "chib"])
+def test_samplers_take_priors_of_documents(method):
+    sizes = {"n_samples": 60} if method in ("annealed", "chib") else {"n_particles": 100}
+    found = pb.log_likelihood(
+        lda(1.0), DOCUMENTS, method, doc_topic_prior=PRIORS, random_state=1, **sizes
+    )
+    off = found.values - by_document()
+    assert np.all(np.abs(off) <= 4 * found.std_errors + 1e-12)
+
+
+def test_gamma_shapes_of_documents():
+    def pfa(shape):
+        return pb.PoissonFactorAnalysis.from_parameters(
+            topic_word=PHI, shape=shape, probability=[0.5, 0.3, 0.6]
+        )
+
+    shapes = np.array([[0.2, 0.5, 1.0], [1.0, 0.7, 0.3], [0.5, 0.5, 0.5], [2.0, 1.0, 1.0]])
+    for given_length in (False, True):
+        options = {"method": "exact", "given_length": given_length}
+        found = pb.log_likelihood(pfa(1.0), DOCUMENTS, shape=shapes, **options)
+        alone = [
+            pb.log_likelihood(pfa(shape), [row], **options).total
+            for row, shape in zip(DOCUMENTS, shapes, strict=True)
+        ]
+        assert found.values == pytest.approx(alone, abs=1e-11)
+
+
+def test_order_threads_and_executors_leave_the_bits():
+    from concurrent.futures import ThreadPoolExecutor
+
+    rng = np.random.default_rng(0)
+    documents, priors = rng.poisson(4.0, (12, 4)), rng.gamma(0.5, size=(12, 3))
+    model = lda(1.0)
+
+    def score(rows, **options):
+        return pb.log_likelihood(
+            model,
+            documents[rows],
+            "annealed",
+            doc_topic_prior=priors[rows],
+            n_samples=20,
+            random_state=3,
+            **options,
+        ).values
+
+    rows = np.arange(12)
+    expected = score(rows, n_jobs=1)
+    assert np.array_equal(score(rows[::-1], n_jobs=2)[::-1], expected)
+    with ThreadPoolExecutor(2) as executor:
+        assert np.array_equal(score(rows, executor=executor), expected)
+
+
+def test_regression_on_covariates_is_a_prior_for_each_document():
+    coefficients = np.array([[0.1, 1.0], [-0.5, 0.3], [0.2, -1.0]])
+    covariates = np.column_stack([np.ones(4), [0.0, 1.0, -1.0, 0.5]])
+    model = pb.DocumentModel.dirichlet(PHI, coefficients=coefficients)
+    expected = by_document(priors=np.exp(covariates @ coefficients.T))
+    found = pb.log_likelihood(model, DOCUMENTS, covariates=covariates)
+    assert found.values == pytest.approx(expected, abs=1e-11)
+    weights = model.transform(DOCUMENTS, covariates=covariates)
+    assert weights.sum(axis=1) == pytest.approx(1.0)
+    for wrong, message in (
+        (None, r"shape \(4, 2\)"),
+        (covariates[:3], r"\(3, 2\)"),
+        (covariates * np.nan, "covariates"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=message):
+            pb.log_likelihood(model, DOCUMENTS, covariates=wrong)
+
+
+def test_covariates_are_columns_of_the_metadata():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"other": 1, "x": [0.0, 1.0, -1.0, 0.5], "one": 1.0})
+    corpus = pb.Corpus(DOCUMENTS, metadata=frame)
+    model = pb.DocumentModel.dirichlet(
+        PHI, coefficients=np.ones((3, 2)), covariate_names=["one", "x"]
+    )
+    expected = pb.log_likelihood(model, DOCUMENTS, covariates=frame[["one", "x"]].to_numpy())
+    assert np.array_equal(pb.log_likelihood(model, corpus).values, expected.values)
+    with pytest.raises(InvalidArgumentError, match="no column 'x'"):
+        pb.log_likelihood(model, DOCUMENTS, covariates=frame[["one"]])
+
+
+def test_mixtures_are_sums_over_their_components():
+    weights = np.array([0.5, 0.2, 0.3])
+    found = pb.log_likelihood(pb.DocumentModel.mixture(PHI, weights), DOCUMENTS)
+    expected = logsumexp(np.log(weights) + DOCUMENTS @ np.log(PHI).T, axis=1)
+    assert found.values == pytest.approx(expected)
+    assert set(found.methods) == {"exact"}
+    parameters = 3 * PHI + 0.1
+    model = pb.DocumentModel.mixture(parameters, weights, is_dirichlet=True)
+
+    def dirichlet_multinomial(row, b):
+        words = (gammaln(b + row) - gammaln(b)).sum()
+        return words + gammaln(b.sum()) - gammaln(b.sum() + row.sum())
+
+    terms = [[dirichlet_multinomial(row, b) for b in parameters] for row in DOCUMENTS]
+    expected = logsumexp(np.log(weights) + np.array(terms), axis=1)
+    assert pb.log_likelihood(model, DOCUMENTS).values == pytest.approx(expected)
+    posterior = np.exp(np.log(weights) + terms - expected[:, None])
+    assert model.transform(DOCUMENTS) == pytest.approx(posterior)
+
+
+def integral(probabilities, mean, covariance, row):
+    """Gauss-Hermite quadrature with 80 points an axis."""
+    x, w = np.polynomial.hermite_e.hermegauss(80)
+    factor = np.linalg.cholesky(covariance)
+    terms = []
+    for places in itertools.product(range(80), repeat=len(mean)):
+        eta = mean + factor @ x[list(places)]
+        ln_p = row @ np.log(probabilities(eta))
+        terms.append(ln_p + np.log(w[list(places)] / np.sqrt(2 * np.pi)).sum())
+    return logsumexp(terms)
+
+
+def softmax(x):
+    return np.exp(x - logsumexp(x))
+
+
+def test_logistic_normals_of_low_rank_are_exact():
+    mean, covariance = np.array([0.3, -0.4]), np.array([[1.0, 0.3], [0.3, 0.5]])
+    model = pb.DocumentModel.logistic_normal(PHI, mean, covariance)
+    found = pb.log_likelihood(model, DOCUMENTS[:2])
+    expected = [
+        integral(lambda eta: softmax(np.append(eta, 0)) @ PHI, mean, covariance, row)
+        for row in DOCUMENTS[:2]
+    ]
+    assert found.values == pytest.approx(expected, abs=1e-9)
+    annealed = pb.log_likelihood(model, DOCUMENTS[:2], "annealed", random_state=0)
+    assert set(annealed.methods) == {"annealed"}
+    assert np.all(np.abs(annealed.values - expected) < 4 * annealed.std_errors)
+
+
+@pytest.mark.parametrize("weights", ["softmax", "identity"])
+def test_softmax_decoders_are_exact_in_two_dimensions(weights):
+    loadings, bias = np.array([[1.0, 0.0, -1.0, 0.5], [0.0, 2.0, 0.0, -1.0]]), np.arange(4) / 4
+    mean, covariance = np.array([0.3, -0.4]), np.array([[1.0, 0.3], [0.3, 0.5]])
+    model = pb.DocumentModel.logistic_normal(
+        loadings, mean, covariance, decoder="softmax", bias=bias, weights=weights
+    )
+
+    def probabilities(eta):
+        x = softmax(eta) if weights == "softmax" else eta
+        return softmax(bias + x @ loadings)
+
+    expected = integral(probabilities, mean, covariance, DOCUMENTS[0])
+    assert pb.log_likelihood(model, DOCUMENTS[:1]).total == pytest.approx(expected, abs=1e-9)
+
+
+def test_means_by_document_are_those_of_the_call_or_the_model():
+    gamma = np.array([[0.2, -1.0], [0.5, 1.0]])
+    design = np.column_stack([np.ones(4), [0.0, 1.0, 0.0, 1.0]])
+    covariance = np.eye(2)
+    regression = pb.DocumentModel.logistic_normal(PHI, None, covariance, coefficients=gamma)
+    given = pb.DocumentModel.logistic_normal(PHI, design @ gamma.T, covariance)
+    found = pb.log_likelihood(regression, DOCUMENTS, covariates=design).values
+    assert np.array_equal(found, pb.log_likelihood(given, DOCUMENTS).values)
+    assert found[0] == pytest.approx(found[2])
+    with pytest.raises(InvalidArgumentError, match=r"\(3, 2\)"):
+        pb.log_likelihood(given, DOCUMENTS[:3])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        pb.DocumentModel.dirichlet(PHI, coefficients=np.ones((3, 2)), covariate_names=["a", "b"]),
+        pb.DocumentModel.mixture(PHI, [1, 2, 3], is_dirichlet=True, vocabulary=list("abcd")),
+        pb.DocumentModel.logistic_normal(PHI, np.zeros(3), np.eye(3)),
+        pb.DocumentModel.logistic_normal(PHI - 0.3, [0.0] * 3, np.eye(3), decoder="softmax"),
+    ],
+    ids=["dirichlet", "mixture", "logistic-normal", "softmax"],
+)
+def test_files_keep_the_model(model, tmp_path):
+    model.save(tmp_path / "model.safetensors")
+    again = pb.load(tmp_path / "model.safetensors")
+    covariates = np.ones((4, 2)) if hasattr(model, "coefficients_") else None
+    expected = pb.log_likelihood(model, DOCUMENTS, covariates=covariates, random_state=2)
+    found = pb.log_likelihood(again, DOCUMENTS, covariates=covariates, random_state=2)
+    assert np.array_equal(found.values, expected.values)
+    assert again.get_params() == model.get_params()
+
+
+def test_models_of_any_prior_are_compared():
+    models = {
+        "logistic normal": pb.DocumentModel.logistic_normal(PHI, np.zeros(2), np.eye(2)),
+        "lda": lda(1.0),
+        "mixture": pb.DocumentModel.mixture(PHI, [1, 1, 1]),
+    }
+    table = pb.compare(models, DOCUMENTS[:3], random_state=0).to_frame()
+    assert len(table) == 3
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: pb.DocumentModel.dirichlet(PHI), "doc_topic_prior"),
+        (lambda: pb.DocumentModel.dirichlet(PHI, [1.0, 1.0]), r"\(3,\)"),
+        (lambda: pb.DocumentModel.dirichlet(PHI, [1.0, -1.0, 1.0]), "negative"),
+        (lambda: pb.DocumentModel.dirichlet(PHI, np.zeros((2, 3))), "positive"),
+        (lambda: pb.DocumentModel.logistic_normal(PHI, [0.0], np.eye(2)), r"\(2,\)"),
+        (lambda: pb.DocumentModel.logistic_normal(PHI, [0.0], np.eye(1)), "coordinates"),
+        (
+            lambda: pb.DocumentModel.logistic_normal(PHI, np.zeros(2), [[1, 2], [2, 1]]),
+            "eigenvalue",
+        ),
+        (
+            lambda: pb.DocumentModel.logistic_normal(PHI, np.zeros(2), [[1, 0.5], [0, 1]]),
+            "symmetric",
+        ),
+        (lambda: pb.log_likelihood(lda(1.0), DOCUMENTS, doc_topic_prior=PRIORS[:2]), r"\(4, 3\)"),
+        (lambda: pb.log_likelihood(lda(1.0), DOCUMENTS, doc_topic_prior=-PRIORS), "priors"),
+        (lambda: pb.log_likelihood(lda(1.0), DOCUMENTS, doc_topic_prior=0 * PRIORS), "document 0"),
+        (lambda: pb.log_likelihood(lda(1.0), DOCUMENTS, shape=PRIORS), "shape"),
+        (lambda: pb.log_likelihood(lda(1.0), DOCUMENTS, covariates=PRIORS), "covariates"),
+        (
+            lambda: pb.log_likelihood(
+                pb.DocumentModel.mixture(PHI, [1, 1, 1]), DOCUMENTS, "left-to-right"
+            ),
+            "method",
+        ),
+    ],
+)
+def test_what_is_no_model_is_refused(make, message):
+    with pytest.raises(InvalidArgumentError, match=message):
+        make()
