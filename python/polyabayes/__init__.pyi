@@ -12,6 +12,7 @@ from .allocation import (
     particle_mcmc,
     posterior_over_models,
 )
+from .citation import cite
 from .data import Corpus, CountTensor, discretise
 from .io import read_corpus, read_tensor, write_corpus, write_tensor
 from .likelihood import (
@@ -71,6 +72,7 @@ __all__ = [
     "bidirectional_bounds",
     "choice_cost",
     "choose_n_components",
+    "cite",
     "compare",
     "completion_perplexity",
     "cross_validate",

@@ -4,6 +4,7 @@ from polyabayes._support.results import ResultTable
 from polyabayes.allocation.evidence import Round
 from polyabayes.allocation.graphs.graph import Graph
 from polyabayes.allocation.layout import Cost
+from polyabayes.citation import Citation
 from polyabayes.data.summary import CorpusSummary
 from polyabayes.models.lda import LdaSample
 from polyabayes.models.pfa import PfaSample
@@ -16,6 +17,7 @@ from polyabayes.sizes.witness.search import SearchStep
 __all__ = [
     "BoundTrace",
     "ChoiceCost",
+    "Citation",
     "CorpusSummary",
     "Cost",
     "Graph",

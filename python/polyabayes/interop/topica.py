@@ -84,7 +84,7 @@ def from_topica(
     >>> import polyabayes as pb
     >>> import topica
     >>> theirs = topica.LDA(2, seed=1)
-    >>> theirs.fit([["urn", "ball", "urn"], ["topic", "word"]], iters=20)
+    >>> _ = theirs.fit([["urn", "ball", "urn"], ["topic", "word"]], iters=20)
     >>> sorted(pb.interop.from_topica(theirs).vocabulary_)
     ['ball', 'topic', 'urn', 'word']
     """

@@ -35,6 +35,8 @@ __all__ = [
 ]
 
 _MOST_LABELS = 40
+# Ranks that stand side by side below a figure of this width.
+_MOST_RANKS = 20
 # Letters of all labels that fit below a table side by side.
 _MOST_LETTERS = 40
 # Area of a node of a graph, in square points.
@@ -167,7 +169,7 @@ def plot_evidence(
     if is_bound.any():
         ax.legend(frameon=False)
     given = any(evidence.given_total for evidence in evidences.values())
-    ax.set_xticks(ranks if len(ranks) <= _MOST_LABELS else ranks[:: len(ranks) // 10])
+    ax.set_xticks(ranks[:: -(-len(ranks) // _MOST_RANKS)])
     ax.set_xlabel(xlabel)
     ax.set_ylabel(f"log evidence{' given the total' if given else ''}, nats")
     ax.spines[["top", "right"]].set_visible(False)

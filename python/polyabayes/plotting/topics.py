@@ -114,7 +114,8 @@ def plot_topics(
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set_visible(False)
-    ax.set_xlabel(_caption(model, weights), size="small", loc="left")
+    shown = "" if len(chosen) == len(weights) else f"{len(chosen)} of {len(weights)} topics; "
+    ax.set_xlabel(shown + _caption(model, weights), size="small", loc="left")
     return ax
 
 

@@ -8,6 +8,7 @@ from polyabayes.topics.diagnostics import (
     diversity,
     top_documents,
 )
+from polyabayes.topics.groups import TopicsByGroup, by_group
 from polyabayes.topics.matching import TopicMatch, match_topics, stability
 from polyabayes.topics.report import report
 
@@ -15,6 +16,8 @@ __all__ = [
     "TopDocuments",
     "TopicDiagnostics",
     "TopicMatch",
+    "TopicsByGroup",
+    "by_group",
     "coherence",
     "diagnostics",
     "diversity",

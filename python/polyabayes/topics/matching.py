@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,10 @@ from scipy.optimize import linear_sum_assignment
 
 from polyabayes._support import checks
 from polyabayes._support.results import Result
+from polyabayes.data.counts import checked_words
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.topics.fitted import TopicModel, fitted_model, probabilities
+from polyabayes.interop.shared import normalised
+from polyabayes.topics.fitted import fitted_model, probabilities
 
 __all__ = ["TopicMatch", "match_topics", "stability"]
 
@@ -60,8 +62,10 @@ def match_topics(first: Any, second: Any, metric: str = "cosine") -> TopicMatch:
 
     Parameters
     ----------
-    first, second : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
-        Fitted; words are matched by vocabulary where both have one, else by column.
+    first, second : model, or array or DataFrame of shape (n_components, n_words)
+        Fitted models of ours or of other packages; or topics themselves, as reference signatures,
+        whose rows are divided by their sums. Words are matched by vocabulary where both have one
+        (a DataFrame's columns), else by column.
     metric : {"cosine", "hellinger"}, default="cosine"
         Cosine of the word probabilities, or 1 minus their Hellinger distance.
 
@@ -88,9 +92,11 @@ def match_topics(first: Any, second: Any, metric: str = "cosine") -> TopicMatch:
     >>> match = pb.topics.match_topics(lda([[1, 0], [0, 1]]), lda([[0, 1], [0.6, 0.4]]))
     >>> match.first.tolist(), match.second.tolist(), match.similarities.round(3).tolist()
     ([1, 0], [0, 1], [1.0, 0.832])
+    >>> pb.topics.match_topics(lda([[1, 0], [0, 1]]), [[0, 8], [3, 2]]).second.tolist()
+    [0, 1]
     """
     checks.choice("metric", metric, _METRICS)
-    similarity = _similarity(fitted_model(first, "first"), fitted_model(second, "second"), metric)
+    similarity = _similarity(_topics(first, "first"), _topics(second, "second"), metric)
     rows, columns = linear_sum_assignment(-similarity)
     found = similarity[rows, columns]
     order = np.argsort(-found, kind="stable")
@@ -102,7 +108,7 @@ def stability(models: Sequence[Any], metric: str = "cosine") -> NDArray[np.float
 
     Parameters
     ----------
-    models : sequence of at least two models
+    models : sequence of at least two models, or arrays of topics
         Fits of the same corpus by other seeds, or on resampled documents.
     metric : {"cosine", "hellinger"}, default="cosine"
         As for :func:`match_topics`.
@@ -135,14 +141,32 @@ def stability(models: Sequence[Any], metric: str = "cosine") -> NDArray[np.float
         raise InvalidTypeError(f"models must be a sequence of models, got {models!r:.100}")
     if len(models) < 2:
         raise InvalidArgumentError(f"stability compares at least two models, got {len(models)}")
-    total = np.zeros(len(fitted_model(models[0], "models[0]").components_))
+    total = np.zeros(len(_topics(models[0], "models[0]").rows))
     for other in models[1:]:
         match = match_topics(models[0], other, metric)
         total[match.first] += match.similarities
     return total / (len(models) - 1)
 
 
-def _similarity(first: TopicModel, second: TopicModel, metric: str) -> NDArray[np.float64]:
+class _Topics(NamedTuple):
+    """Topics x words, rows summing to 1, and the words where they are known."""
+
+    rows: NDArray[np.float64]
+    vocabulary: NDArray[np.object_] | None
+
+
+def _topics(value: Any, name: str) -> _Topics:
+    """Topics of a model, or as they are given."""
+    if isinstance(value, (list, tuple, np.ndarray)) or hasattr(value, "columns"):
+        rows = normalised(checks.matrix(name, value), name)
+        labels = getattr(value, "columns", None)
+        are_words = labels is not None and all(isinstance(word, str) for word in labels)
+        return _Topics(rows, checked_words(labels) if are_words else None)
+    model = fitted_model(value, name)
+    return _Topics(probabilities(model), model.vocabulary_)
+
+
+def _similarity(first: _Topics, second: _Topics, metric: str) -> NDArray[np.float64]:
     one, other = _common(first, second)
     if metric == "hellinger":
         overlap = np.sqrt(one) @ np.sqrt(other).T
@@ -153,23 +177,21 @@ def _similarity(first: TopicModel, second: TopicModel, metric: str) -> NDArray[n
     return np.minimum(cosines, 1.0)
 
 
-def _common(
-    first: TopicModel, second: TopicModel
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _common(first: _Topics, second: _Topics) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Word probabilities over the words of both; a word that one lacks has probability 0 there."""
-    one, other = probabilities(first), probabilities(second)
-    if first.vocabulary_ is None or second.vocabulary_ is None:
+    one, other = first.rows, second.rows
+    if first.vocabulary is None or second.vocabulary is None:
         if one.shape[1] != other.shape[1]:
             raise InvalidArgumentError(
-                f"the models have {one.shape[1]} and {other.shape[1]} words and not both a "
+                f"the topics have {one.shape[1]} and {other.shape[1]} words and not both a "
                 "vocabulary to match them by"
             )
         return one, other
-    words = {word: column for column, word in enumerate(first.vocabulary_)}
-    if not any(word in words for word in second.vocabulary_):
-        raise InvalidArgumentError("the models have no words in common")
-    for word in second.vocabulary_:
+    words = {word: column for column, word in enumerate(first.vocabulary)}
+    if not any(word in words for word in second.vocabulary):
+        raise InvalidArgumentError("the topics have no words in common")
+    for word in second.vocabulary:
         words.setdefault(word, len(words))
     wide = np.zeros((len(other), len(words)))
-    wide[:, [words[word] for word in second.vocabulary_]] = other
+    wide[:, [words[word] for word in second.vocabulary]] = other
     return np.pad(one, ((0, 0), (0, len(words) - one.shape[1]))), wide

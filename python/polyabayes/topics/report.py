@@ -5,7 +5,9 @@ from __future__ import annotations
 import html
 import json
 import os
+import textwrap
 import warnings
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -18,6 +20,7 @@ from polyabayes._support import checks
 from polyabayes._support.files import checked_path, replacing
 from polyabayes._support.random import RandomState
 from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError, PolyabayesWarning
 from polyabayes.interop.shared import principal_coordinates
 from polyabayes.likelihood.result import LogLikelihood, doubts
@@ -30,6 +33,8 @@ __all__ = ["report"]
 # Weights of probability against lift for which the page holds the best words of every topic.
 _LAMBDAS = np.linspace(0, 1, 11)
 _BINS = 30
+# Characters of a document that the page shows.
+_EXCERPT = 280
 
 
 def report(
@@ -38,6 +43,9 @@ def report(
     path: str | os.PathLike[str],
     *,
     title: str = "Topics",
+    labels: Sequence[str] | None = None,
+    texts: Sequence[str] | None = None,
+    part: str | None = None,
     n_words: int = 15,
     n_documents: int = 5,
     random_state: RandomState = 0,
@@ -60,6 +68,13 @@ def report(
         The file, by custom ``*.html``; it takes its name only when it is complete.
     title : str, default="Topics"
         Heading of the page.
+    labels : sequence of str of length n_components, optional
+        Names of the topics.
+    texts : sequence of str of length n_documents, optional
+        The documents as people read them, whose beginnings stand below the topics.
+    part : str, optional
+        The part of the data that the documents are, as "training" or "held out", said beside the
+        score.
     n_words : int, default=15
         Words of a topic on the page.
     n_documents : int, default=5
@@ -81,7 +96,8 @@ def report(
     FileAccessError
         If the file cannot be written.
     InvalidArgumentError
-        If the documents hold no tokens of the model's words.
+        If the documents hold no tokens of the model's words, or labels or texts are not one for
+        each topic or document.
 
     References
     ----------
@@ -101,10 +117,12 @@ def report(
     place = checked_path(path)
     checks.text("title", title)
     fitted = fitted_model(model)
+    names_of_topics = _one_each("labels", labels, len(fitted.components_), "topics")
     checks.whole_number("n_words", n_words)
     corpus, n_unseen = fitted._aligned(documents, "documents", "drop")
     if not corpus.n_tokens:
         raise InvalidArgumentError("documents hold no tokens of the model's words")
+    excerpts = _one_each("texts", texts, corpus.n_documents, "documents")
     fitted = named_by(fitted, corpus)
     checks.whole_number("n_documents", n_documents)
     scores = None
@@ -119,16 +137,32 @@ def report(
     content = {
         "model": _about_model(fitted),
         "corpus": _about_corpus(corpus, n_unseen),
+        "part": None if part is None else checks.text("part", part),
         "score": None if scores is None else _about_scores(scores),
         "lambdas": _LAMBDAS.round(2).tolist(),
         "topics": _topics(fitted, corpus, n_words, n_documents, scores),
     }
+    for topic in content["topics"]:
+        topic["label"] = names_of_topics[topic["topic"]] if names_of_topics else ""
+        for document in topic["documents"]:
+            text = excerpts[document["row"]] if excerpts else ""
+            document["excerpt"] = textwrap.shorten(text, _EXCERPT, placeholder=" …")
     page = resources.files("polyabayes.topics").joinpath("report.html").read_text("utf-8")
     data = json.dumps(content, ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
     text = Template(page).substitute(title=html.escape(title), data=data, n_shown=n_words)
     with replacing(place) as stream:
         stream.write(text.encode(errors="replace"))
     return place
+
+
+def _one_each(name: str, values: Any, size: int, things: str) -> list[str] | None:
+    """Texts, one for each topic or document."""
+    if values is None:
+        return None
+    found: list[str] = checked_labels(values, name).tolist()
+    if len(found) != size:
+        raise InvalidArgumentError(f"{name} has {len(found):,} entries for {size:,} {things}")
+    return found
 
 
 def _about_model(model: TopicModel) -> dict[str, Any]:
@@ -206,7 +240,7 @@ def _document(
     corpus: Corpus, scores: LogLikelihood | None, row: int, share: float
 ) -> dict[str, Any]:
     name = f"document {row}" if corpus.ids is None else str(corpus.ids[row])
-    about: dict[str, Any] = {"id": name, "share": share}
+    about: dict[str, Any] = {"id": name, "row": row, "share": share}
     if scores is not None and scores.n_tokens[row]:
         about["nats_per_token"] = _number(scores.values[row] / scores.n_tokens[row])
         about["std_error"] = _number(scores.std_errors[row] / scores.n_tokens[row])

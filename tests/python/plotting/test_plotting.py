@@ -141,7 +141,9 @@ def test_a_trained_model_shows_the_topics_of_most_tokens_first() -> None:
 
 def test_a_symmetric_prior_keeps_the_order_and_shows_eight() -> None:
     phi = np.full((10, 4), 0.25)
-    assert titles(plot_topics(lda(phi=phi, vocabulary=None))) == [f"topic {k}" for k in range(8)]
+    ax = plot_topics(lda(phi=phi, vocabulary=None))
+    assert titles(ax) == [f"topic {k}" for k in range(8)]
+    assert ax.get_xlabel().startswith("8 of 10 topics; bars")
 
 
 def test_gamma_poisson_shows_the_topics_of_largest_mean_rate_first() -> None:

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import pytest
 import polyabayes as pb
 import polyabayes.exceptions as errors
 
+ROOT = Path(__file__).parents[3]
 WORDS = ["urn", "ball", "draw", "gene", "cell", "rate", "law", "sum"]
 PHI = np.array(
     [[8, 6, 4, 1, 1, 1, 2, 1], [1, 1, 2, 9, 7, 5, 1, 1], [1, 3, 1, 1, 1, 2, 9, 8]], dtype=np.float64
@@ -133,6 +135,78 @@ def test_a_permuted_model_is_matched_to_itself(lda, metric):
     np.testing.assert_allclose(pb.topics.stability([lda, other, lda], metric), 1, atol=1e-7)
 
 
+def test_plain_arrays_of_topics_are_matched_by_cosine(lda):
+    pandas = pytest.importorskip("pandas")
+    signatures = 7 * lda.components_[[2, 0, 1]]
+    named = pandas.DataFrame(signatures, columns=WORDS)[WORDS[::-1]]
+    for other in (signatures, signatures.tolist(), named):
+        match = pb.topics.match_topics(lda, other)
+        assert set(zip(match.first, match.second, strict=True)) == {(2, 0), (0, 1), (1, 2)}
+        np.testing.assert_allclose(match.similarities, 1)
+    one, other = np.array([[3.0, 1.0]]), np.array([[1.0, 2.0]])
+    cosine = 5 / np.sqrt(10 * 5)
+    np.testing.assert_allclose(pb.topics.match_topics(one, other).similarities, cosine)
+    np.testing.assert_allclose(pb.topics.stability([one, other, one]), (1 + cosine) / 2)
+    with pytest.raises(errors.InvalidArgumentError, match="first holds -1"):
+        pb.topics.match_topics([[-1.0, 2.0]], other)
+
+
+def test_means_of_groups_have_the_errors_of_the_method_of_composition(lda):
+    """Regressions on the groups for draws of all weights, and a draw of each one's coefficients."""
+    rng = np.random.default_rng(5)
+    counts = np.vstack([rng.multinomial(6, lda.components_[d % 3]) for d in range(24)])
+    corpus = pb.Corpus(counts, WORDS).with_metadata({"blog": ["a", "b"] * 12, "year": range(24)})
+    found = pb.topics.by_group(lda, corpus, "blog")
+    weights, rows = lda.topic_weights(corpus), np.arange(24) % 2
+    assert (found.groups.tolist(), found.n_documents.tolist()) == (["a", "b"], [12, 12])
+    np.testing.assert_allclose(found.means, [weights.mean[rows == g].mean(axis=0) for g in (0, 1)])
+    n_draws = 20_000
+    draws = rng.normal(weights.mean, weights.std, (n_draws, 24, 3))
+    for group in (0, 1):
+        own = draws[:, rows == group]
+        coefficients = rng.normal(own.mean(axis=1), own.std(axis=1, ddof=1) / np.sqrt(12))
+        # A standard deviation of that many draws has an error of half a percent.
+        np.testing.assert_allclose(found.std_errors[group], coefficients.std(axis=0), rtol=0.025)
+    low, high = found.interval(0.5)
+    np.testing.assert_allclose((high - low) / 2, 0.6974 * found.std_errors, rtol=1e-3)
+    alone = pb.topics.by_group(lda, corpus, corpus.metadata["year"])
+    assert np.isnan(alone.std_errors).all()
+    assert alone.to_frame().shape == (72, 5)
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        ("author", "no column of the documents' metadata, which has none"),
+        ([1, 2, 3], r"have shape \(2,\)"),
+        ([1.0, float("nan")], "no group for document 1"),
+        (np.array([1, "a"], dtype=object), "numbers or texts, not both"),
+        (3, r"have shape \(2,\)"),
+    ],
+)
+def test_groups_that_cannot_be_are_refused(lda, by, message):
+    with pytest.raises(errors.InvalidArgumentError, match=message):
+        pb.topics.by_group(lda, [[1] * 8, [2] * 8], by)
+
+
+def test_the_citation_names_this_model_and_this_result(lda):
+    counts = np.random.default_rng(2).poisson(2, (30, 8))
+    model = pb.LatentDirichletAllocation(2, max_iter=12, random_state=3).fit(counts)
+    result = pb.log_likelihood(model, counts, "annealed", n_samples=20, random_state=0)
+    found = pb.cite(model, result)
+    text = " ".join(found.methods.split())
+    assert (
+        f"2 topics over 8 words, trained by Gibbs sampling (12 sweeps, seed {model.seed_})" in text
+    )
+    assert f"{result.nats_per_token:.4f} ± {result.nats_per_token_std_error:.2g} nats" in text
+    assert pb.__version__ in found.bibtex
+    assert "taken from elsewhere" in pb.cite(lda).methods
+    title = re.search(r'^title: "(.*)"', (ROOT / "CITATION.cff").read_text(), re.MULTILINE)[1]
+    assert f"title = {{{title}}}" in found.bibtex
+    with pytest.raises(errors.InvalidTypeError, match="result must be of log_likelihood"):
+        pb.cite(model, 3)
+
+
 def test_models_without_common_words_are_refused(lda):
     other = pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=0.3, topic_word=[[0.5, 0.5]], vocabulary=["x", "y"]
@@ -241,6 +315,22 @@ def test_the_report_holds_the_scores_and_nothing_from_elsewhere(lda, tmp_path):
     assert sum(found["score"]["counts"]) == 60
     assert sum(topic["share"] for topic in found["topics"]) == pytest.approx(1)
     assert {word[0] for topic in found["topics"] for word in topic["words"]} >= {"ball", "gene"}
+
+
+def test_the_report_has_labels_excerpts_and_says_which_documents_they_are(lda, tmp_path):
+    texts = [f"document {number} </script> " + "word " * 200 for number in range(60)]
+    options = {"labels": ["urns", "genes", "laws"], "texts": texts, "part": "held out"}
+    path, _ = page_of(lda, tmp_path, **options)
+    found = json.loads(re.search(r'id="data">(.*?)</script>', path.read_text(), re.DOTALL)[1])
+    assert found["part"] == "held out"
+    for topic in found["topics"]:
+        assert topic["label"] == options["labels"][topic["topic"]]
+        for document in topic["documents"]:
+            assert document["excerpt"].startswith(f"document {document['row']} </script> word")
+            assert len(document["excerpt"]) <= 280
+    for wrong in ({"labels": ["urns"]}, {"texts": ["a", "b"]}):
+        with pytest.raises(errors.InvalidArgumentError, match="entries for"):
+            page_of(lda, tmp_path, **wrong)
 
 
 def test_the_report_opens_in_a_browser(lda, tmp_path):

@@ -1,0 +1,189 @@
+"""Topics by metadata: mean weights in groups of documents, with their errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from polyabayes._support import checks
+from polyabayes._support.results import Result
+from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.topics.fitted import aligned, fitted_model
+
+__all__ = ["TopicsByGroup", "by_group"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TopicsByGroup(Result):
+    """Mean topic weights of groups of documents.
+
+    Attributes
+    ----------
+    groups : ndarray of shape (n_groups,)
+        Values that the documents of a group share, sorted.
+    n_documents : ndarray of int, shape (n_groups,)
+        Documents of each group.
+    means, std_errors : ndarray of shape (n_groups, n_components)
+        Mean weight of every topic and its standard error for the source of the group's documents;
+        NaN for the error of a single document.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> lda = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
+    ... )
+    >>> found = pb.topics.by_group(lda, [[9, 0], [8, 1], [0, 9], [1, 7]], ["a", "a", "b", "b"])
+    >>> found.to_frame().columns.tolist()
+    ['group', 'n_documents', 'topic', 'mean', 'std_error']
+    """
+
+    groups: NDArray[Any]
+    n_documents: NDArray[np.int64]
+    means: NDArray[np.float64]
+    std_errors: NDArray[np.float64]
+
+    def interval(self, level: float = 0.95) -> NDArray[np.float64]:
+        """Intervals of the means by Student's t.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability that an interval holds the true value.
+
+        Returns
+        -------
+        ndarray of shape (2, n_groups, n_components)
+            Lower and upper ends.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If `level` is no probability.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> lda = pb.LatentDirichletAllocation.from_parameters(
+        ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
+        ... )
+        >>> found = pb.topics.by_group(lda, [[9, 0], [8, 1], [7, 0]], ["a", "a", "a"])
+        >>> low, high = found.interval(0.9)
+        >>> bool((low < found.means).all() and (found.means < high).all())
+        True
+        """
+        freedom = np.maximum(self.n_documents - 1, 1)[:, None]
+        reach = stats.t.ppf(0.5 + checks.share("level", level) / 2, freedom) * self.std_errors
+        return np.stack([self.means - reach, self.means + reach])
+
+    def _columns(self) -> dict[str, Any]:
+        n_topics = self.means.shape[1]
+        return {
+            "group": np.repeat(self.groups, n_topics),
+            "n_documents": np.repeat(self.n_documents, n_topics),
+            "topic": np.tile(np.arange(n_topics), len(self.groups)),
+            "mean": self.means.ravel(),
+            "std_error": self.std_errors.ravel(),
+        }
+
+    def __repr__(self) -> str:
+        return f"<TopicsByGroup: {len(self.groups)} groups, {self.means.shape[1]} topics>"
+
+
+def by_group(model: Any, documents: Any, by: Any) -> TopicsByGroup:
+    """Mean topic weights of groups of documents: of authors, of years.
+
+    The errors are those of the method of composition in closed form. With E_d and V_d the posterior
+    mean and variance of a document's weight, a group of n documents has the variance
+    (var(E_d) + mean(V_d)) / n of a regression on the group for one draw of all weights, and
+    mean(V_d) / n between draws; they add up. The model itself is taken as known.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
+        Fitted; it need not have seen the groups.
+    documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+        The documents; words that the model does not know are left out.
+    by : str or array of shape (n_documents,)
+        A column of the corpus's ``metadata``, or the groups themselves; numbers or texts.
+
+    Returns
+    -------
+    TopicsByGroup
+        Weights as ``transform`` gives them: shares for LDA, rates for gamma-Poisson.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If there is no such column, or not one group for each document, or one is missing.
+
+    References
+    ----------
+    M. Roberts et al. (2014). Structural topic models for open-ended survey responses. AJPS 58;
+    their ``estimateEffect``.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> lda = pb.LatentDirichletAllocation.from_parameters(
+    ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
+    ... )
+    >>> corpus = pb.Corpus([[9, 0], [8, 1], [0, 9], [1, 7]]).with_metadata(
+    ...     {"year": [1999, 1999, 2024, 2024]}
+    ... )
+    >>> found = pb.topics.by_group(lda, corpus, "year")
+    >>> found.groups.tolist(), (found.means > 0.5).tolist()
+    ([1999, 2024], [[True, False], [False, True]])
+    """
+    fitted = fitted_model(model)
+    corpus = aligned(fitted, documents)
+    groups, rows = _grouped(corpus, by)
+    weights = fitted.topic_weights(corpus)
+    n = np.bincount(rows)
+    total = np.zeros((3, len(groups), weights.mean.shape[1]))
+    for place, values in enumerate((weights.mean, weights.std**2)):
+        np.add.at(total[place], rows, values)
+    means = total[0] / n[:, None]
+    np.add.at(total[2], rows, (weights.mean - means[rows]) ** 2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        between = total[2] / (n - 1)[:, None]
+    variance = (between + 2 * total[1] / n[:, None]) / n[:, None]
+    return TopicsByGroup(groups, n, means, np.sqrt(variance))
+
+
+def _grouped(corpus: Any, by: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Groups in order, and the group of each document."""
+    values = by
+    if isinstance(by, str):
+        known = [] if corpus.metadata is None else [str(name) for name in corpus.metadata.columns]
+        if by not in known:
+            raise InvalidArgumentError(
+                f"by={by!r:.100} is no column of the documents' metadata, which has "
+                f"{', '.join(map(repr, known[:8])) or 'none'}: give a Corpus with metadata, or an "
+                "array with a group for each document"
+            )
+        values = corpus.metadata[by]
+    try:
+        array = np.asarray(values)
+        missing = [x is None or bool(x != x) for x in array.tolist()]
+    except (TypeError, ValueError):
+        array, missing = np.zeros(0), []
+    if array.shape != (corpus.n_documents,):
+        raise InvalidArgumentError(
+            f"by must name a column of metadata, or have shape ({corpus.n_documents},), one group "
+            f"for each document; got {by!r:.100}"
+        )
+    if any(missing):
+        raise InvalidArgumentError(
+            f"by has no group for document {missing.index(True)}: leave such documents out, or "
+            "give them a group of their own"
+        )
+    try:
+        groups, rows = np.unique(array, return_inverse=True)
+    except TypeError as error:
+        raise InvalidArgumentError("by must hold numbers or texts, not both") from error
+    return groups, rows
