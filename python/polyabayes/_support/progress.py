@@ -27,7 +27,8 @@ def progress_bar(show: bool, total: int | None, unit: str) -> Generator[Callable
     with tqdm(total=total, unit=unit) as bar:
 
         def update(done: int, text: str = "") -> None:
-            bar.set_postfix_str(text, refresh=False)
+            if text:
+                bar.set_postfix_str(text, refresh=False)
             bar.update(done - bar.n)
 
         yield update

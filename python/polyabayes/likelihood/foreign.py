@@ -30,10 +30,12 @@ class Scorable(Protocol):
     _conditions_on_length: bool
     # The argument by which a call gives the priors of documents; empty where none does.
     _prior_argument: str
-    _n_prior_parameters: int
 
     def _aligned(self, documents: Any, name: str, unseen: str) -> tuple[Corpus, int]:
         """The documents over the model's vocabulary, and the number of tokens dropped."""
+
+    def _n_prior_parameters(self) -> int:
+        """Parameters of the prior of one document."""
 
     def _priors_of(self, documents: Corpus | Shards, covariates: Any) -> NDArray[np.float64] | None:
         """Parameters of each document's prior; None where all share the model's."""

@@ -53,7 +53,7 @@ class GivenPriors(NamedTuple):
             raise InvalidArgumentError(
                 f"{argument(name)}: this model takes no such prior of documents; it takes: {takes}"
             )
-        wanted = (documents.n_documents, model._n_prior_parameters)
+        wanted = (documents.n_documents, model._n_prior_parameters())
         return checked_rows(name, values, wanted)
 
 

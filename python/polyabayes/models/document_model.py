@@ -345,7 +345,6 @@ class DocumentModel(FittedModel):
     def _prior_argument(self) -> str:  # type: ignore[override]
         return "" if self.prior == "logistic-normal" else "doc_topic_prior"
 
-    @property
     def _n_prior_parameters(self) -> int:
         return len(self.covariance_ if self.prior == "logistic-normal" else self.components_)
 
@@ -360,7 +359,7 @@ class DocumentModel(FittedModel):
                 f"{argument('covariates')}: the prior of this model depends on none"
             )
         if self.prior_.ndim == 2:
-            wanted = (n_documents, self._n_prior_parameters)
+            wanted = (n_documents, self._n_prior_parameters())
             return checked_rows("prior of the model", self.prior_, wanted)
         if (self.prior_ == 0).any() and self.prior == "dirichlet":
             return np.tile(self.prior_, (n_documents, 1))
@@ -400,7 +399,7 @@ class DocumentModel(FittedModel):
         self.components_ = loadings
 
     def _set_prior(self, name: str, values: Any, coefficients: Any) -> None:
-        n = self._n_prior_parameters
+        n = self._n_prior_parameters()
         if (values is None) == (coefficients is None):
             raise InvalidArgumentError(f"give {argument(name)} or {argument('coefficients')}")
         if coefficients is not None:

@@ -491,7 +491,6 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         return corpus, 0
 
-    @property
     def _n_prior_parameters(self) -> int:
         return len(self.components_)
 
