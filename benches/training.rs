@@ -4,7 +4,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use polyabayes::CountMatrix;
 use polyabayes::rng::{Key, Purpose};
 use polyabayes::training::{
-    LdaPrior, LdaSampler, NmfUpdates, PfaPrior, PfaSampler, Sampler, Scheme, TopicStep,
+    Chain, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaGlobals, PfaPrior, Schedule,
 };
 use rand::RngExt;
 
@@ -37,27 +37,24 @@ fn sweeps(criterion: &mut Criterion) {
     group.sample_size(10).throughput(Throughput::Elements((N_DOCUMENTS * LENGTH) as u64));
     for n_topics in [20, 100, 500] {
         let prior = LdaPrior { alpha: vec![0.1; n_topics], beta: 0.1, learned: false };
-        let mut lda = LdaSampler::new(&corpus, prior, 1).expect("priors are valid");
-        group.bench_function(BenchmarkId::new("LDA", n_topics), |bencher| {
-            bencher.iter(|| pool.install(|| lda.sweep(TopicStep::Draw, &())));
-        });
+        let lda = LdaGlobals::new(N_WORDS, prior, 1).expect("priors are valid");
         let mean = 1.0 / n_topics as f64;
         let prior =
             PfaPrior { topic_word: 0.1, probability: Some((mean, 1.0 - mean)), shape: None };
-        for (name, scheme) in
-            [("beta-gamma PFA", Scheme::Collapsed), ("beta-gamma PFA, blocked", Scheme::Blocked)]
-        {
-            let (r, p) = (vec![1.0; n_topics], vec![0.5; n_topics]);
-            let pfa = PfaSampler::new(&corpus, prior.clone(), r, p, 1).expect("priors are valid");
-            let mut pfa = pfa.with_scheme(scheme);
+        let (r, p) = (vec![1.0; n_topics], vec![0.5; n_topics]);
+        let pfa = PfaGlobals::new(N_WORDS, N_DOCUMENTS, prior, r, p, 1).expect("priors are valid");
+        let models: [(&str, Box<dyn Globals>); 2] =
+            [("LDA", Box::new(lda)), ("beta-gamma PFA", Box::new(pfa))];
+        for (name, globals) in models {
+            let schedule =
+                Schedule { max_iter: u64::MAX, burn_in: u64::MAX, warm_up: 0, thin: 1, seed: 1 };
+            let tokens = MemoryTokens::new(&corpus).expect("there is memory");
+            let mut chain =
+                Chain::new(globals, tokens, schedule, None, None, &()).expect("there is memory");
             group.bench_function(BenchmarkId::new(name, n_topics), |bencher| {
-                bencher.iter(|| pool.install(|| pfa.sweep(TopicStep::Draw, &())));
+                bencher.iter(|| pool.install(|| chain.sweep(&())));
             });
         }
-        let mut nmf = NmfUpdates::new(&corpus, n_topics, 1).expect("there is memory");
-        group.bench_function(BenchmarkId::new("NMF", n_topics), |bencher| {
-            bencher.iter(|| pool.install(|| nmf.sweep(TopicStep::Draw, &())));
-        });
     }
     group.finish();
 }

@@ -1,7 +1,7 @@
 """The compiled core of polyabayes."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, final
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,48 +17,32 @@ __all__ = [
     "Documents",
     "EmResult",
     "FirstTopics",
-    "FitResult",
-    "FitState",
     "IncompleteAllocation",
     "Model",
     "Scores",
-    "ShardedChain",
-    "ShardedStart",
+    "Training",
     "bidirectional",
     "check_completion",
     "check_score",
     "completion",
     "count_part",
-    "exact_value",
     "exposed_of_part",
     "fit_em",
-    "fit_lda",
-    "fit_nmf",
-    "fit_pfa",
     "is_doubtful",
     "ln_urns_of_part",
-    "nmf_add_factors",
-    "nmf_ln_joint",
-    "nmf_start_priors",
-    "nmf_start_topics",
-    "nmf_sums",
-    "nmf_update_topics",
-    "nmf_update_weights",
     "order_tokens",
     "order_topics",
     "score",
     "score_for_total",
-    "start_weights_of_part",
     "sweep_part",
     "transform",
-    "transform_nmf",
 ]
 
 _Floats = NDArray[np.float64]
 _Integers = NDArray[np.int64]
 _Exposed = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32]]
-_Urns = tuple[_Floats, _Floats, _Floats | None]
-_ChainState = tuple[int, list[float], int, _Floats | None]
+_Urns = tuple[_Floats, _Floats, _Floats, _Floats | None]
+_Position = tuple[str, int, int]
 
 class _ScoreSettings(Protocol):
     @property
@@ -206,21 +190,6 @@ class Scores:
     def interruption(self) -> BaseException | None: ...
 
 @final
-class FitResult:
-    @property
-    def word_topic(self) -> _Floats: ...
-    @property
-    def others(self) -> list[_Floats]: ...
-    @property
-    def ln_joint(self) -> float: ...
-    @property
-    def looks(self) -> list[tuple[int, float, float]]: ...
-    @property
-    def state(self) -> FitState: ...
-    @property
-    def interruption(self) -> BaseException | None: ...
-
-@final
 class EmResult:
     @property
     def word_topic(self) -> _Floats: ...
@@ -234,27 +203,6 @@ class EmResult:
     def n_tokens(self) -> _Floats: ...
     @property
     def interruption(self) -> BaseException | None: ...
-
-@final
-class FitState:
-    def __new__(
-        cls,
-        n_sweeps: int,
-        n_kept: int,
-        assignments: NDArray[np.uint16],
-        parameters: _Floats,
-        kept_sum: _Floats | None,
-    ) -> FitState: ...
-    @property
-    def n_sweeps(self) -> int: ...
-    @property
-    def n_kept(self) -> int: ...
-    @property
-    def assignments(self) -> NDArray[np.uint16]: ...
-    @property
-    def parameters(self) -> _Floats: ...
-    @property
-    def kept_sum(self) -> _Floats | None: ...
 
 def score(
     model: Model,
@@ -312,38 +260,20 @@ def transform(
     n_jobs: int,
     progress: Callable[[int], None] | None = None,
 ) -> _Floats: ...
-def fit_lda(
-    documents: Documents,
-    alpha: _Floats,
-    beta: float,
-    learned: bool,
-    schedule: _FitSchedule,
-    *,
-    until: int,
-    look_every: int,
-    topic_priors: _Floats | None = None,
-    state: FitState | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> FitResult: ...
 def order_tokens(documents: Documents) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]: ...
 def order_topics(blocks: _Blocks, topics: NDArray[np.uint16]) -> NDArray[np.uint16]: ...
 def sweep_part(
     blocks: _Blocks,
     topics: NDArray[np.uint16],
-    weights: _Floats | ShardedChain | ShardedStart,
-    scale: _Floats,
-    a: _Floats,
-    rates: _Floats | None,
-    totals: NDArray[np.uint32],
+    urns: _Urns,
+    counts: NDArray[np.uint32],
     *,
     seed: int,
-    run: int | None,
-    sweep: int,
-    blocked: bool,
+    to: _Position,
     tables: bool,
     n_jobs: int,
 ) -> NDArray[np.uint64]: ...
-def count_part(blocks: _Blocks, topics: NDArray[np.uint16], totals: NDArray[np.uint32]) -> None: ...
+def count_part(blocks: _Blocks, topics: NDArray[np.uint16], counts: NDArray[np.uint32]) -> None: ...
 def exposed_of_part(
     blocks: _Blocks,
     topics: NDArray[np.uint16],
@@ -351,88 +281,50 @@ def exposed_of_part(
     exposures: NDArray[np.uint32],
     n_jobs: int,
 ) -> list[_Exposed]: ...
-def ln_urns_of_part(blocks: _Blocks, topics: NDArray[np.uint16], a: _Floats) -> tuple[int, int]: ...
-def exact_value(parts: int) -> float: ...
-def start_weights_of_part(
-    blocks: _Blocks, topics: NDArray[np.uint16], n_topics: int
-) -> _Floats: ...
-def nmf_start_priors(n_topics: int) -> tuple[_Floats, float]: ...
-def nmf_start_topics(counts: NDArray[np.uint32]) -> _Floats: ...
-def nmf_update_topics(phi: _Floats, factors: _Floats, n_jobs: int) -> None: ...
-def nmf_add_factors(
-    documents: Documents, theta: _Floats, phi: _Floats, factors: _Floats, first: int, n_jobs: int
-) -> None: ...
-def nmf_update_weights(documents: Documents, theta: _Floats, phi: _Floats, n_jobs: int) -> None: ...
-def nmf_ln_joint(documents: Documents, theta: _Floats, phi: _Floats) -> int: ...
-def nmf_sums(documents: Documents, theta: _Floats, phi: _Floats) -> list[int]: ...
+def ln_urns_of_part(blocks: _Blocks, topics: NDArray[np.uint16], a: _Floats) -> int: ...
 
 @final
 class FirstTopics:
     def next(self, n_tokens: int) -> NDArray[np.uint16]: ...
 
 @final
-class ShardedStart:
-    def __new__(
-        cls, n_words: int, alpha: _Floats, beta: float, schedule: _FitSchedule, run: int
-    ) -> ShardedStart: ...
-    @property
-    def n_topics(self) -> int: ...
-    def first_topics(self) -> FirstTopics: ...
-    def prepare(self, counts: NDArray[np.uint32], sweep: int) -> _Urns: ...
-    def weights(self) -> _Floats: ...
-    def merge(self, counts: NDArray[np.uint32]) -> NDArray[np.uint16]: ...
-    def pseudo_counts(self) -> _Floats: ...
-    def ln_joint(self, counts: NDArray[np.uint32], ln_urns: int) -> float: ...
-    def numbers_by_size(self, n_tokens: NDArray[np.uint64]) -> NDArray[np.uint16]: ...
-
-@final
-class ShardedChain:
+class Training:
     @staticmethod
     def lda(
+        source: Any,
         n_words: int,
+        *,
         alpha: _Floats,
         beta: float,
         learned: bool,
         schedule: _FitSchedule,
-        counts: NDArray[np.uint32],
-        state: _ChainState | None = None,
-    ) -> ShardedChain: ...
+        topic_priors: _Floats | None = None,
+        state: Any = None,
+    ) -> Training: ...
     @staticmethod
     def pfa(
+        source: Any,
         n_words: int,
+        *,
         n_documents: int,
-        exposures: tuple[_Floats, NDArray[np.uint64]] | None,
         shape: _Floats,
         probability: _Floats,
         topic_word_prior: float,
         probability_prior: tuple[float, float] | None,
         shape_prior: tuple[float, float] | None,
         schedule: _FitSchedule,
-        counts: NDArray[np.uint32],
-        state: _ChainState | None = None,
-    ) -> ShardedChain: ...
+        state: Any = None,
+    ) -> Training: ...
     @property
     def n_sweeps(self) -> int: ...
-    @property
+    def run(
+        self, until: int, look_every: int, progress: Callable[[int], None] | None = None
+    ) -> tuple[list[tuple[int, float, float]], BaseException | None]: ...
+    def mean(self) -> tuple[_Floats, _Floats]: ...
+    def counts(self) -> NDArray[np.uint32]: ...
     def parameters(self) -> _Floats: ...
-    @property
-    def pseudo_counts(self) -> _Floats: ...
-    @property
-    def n_kept(self) -> int: ...
+    def assignments(self) -> NDArray[np.uint16] | None: ...
     def kept(self) -> tuple[int, _Floats | None]: ...
-    def urns(self) -> _Urns: ...
-    def weights(self) -> _Floats: ...
-    def advance(
-        self,
-        counts: NDArray[np.uint32],
-        n_tables: NDArray[np.uint64],
-        lengths: NDArray[np.uint32],
-        exposed: list[_Exposed],
-    ) -> BaseException | None: ...
-    def mean(self, counts: NDArray[np.uint32]) -> tuple[_Floats, list[_Floats]]: ...
-    def ln_joint(
-        self, counts: NDArray[np.uint32], ln_urns: int, ln_lengths: int, exposed: list[_Exposed]
-    ) -> float: ...
 
 def fit_em(
     documents: Documents,
@@ -449,38 +341,6 @@ def fit_em(
     n_jobs: int,
     progress: Callable[[int], None] | None = None,
 ) -> EmResult: ...
-def fit_nmf(
-    documents: Documents,
-    n_topics: int,
-    schedule: _FitSchedule,
-    *,
-    until: int,
-    look_every: int,
-    state: FitState | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> FitResult: ...
-def transform_nmf(
-    word_topic: _Floats,
-    documents: Documents,
-    *,
-    n_jobs: int,
-    progress: Callable[[int], None] | None = None,
-) -> _Floats: ...
-def fit_pfa(
-    documents: Documents,
-    shape: _Floats,
-    probability: _Floats,
-    topic_word_prior: float,
-    probability_prior: tuple[float, float] | None,
-    shape_prior: tuple[float, float] | None,
-    blocked: bool,
-    schedule: _FitSchedule,
-    *,
-    until: int,
-    look_every: int,
-    state: FitState | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> FitResult: ...
 
 @final
 class AllocationEstimate:

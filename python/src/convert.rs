@@ -1,5 +1,7 @@
 //! Arrays as the core's types.
 
+use std::sync::Arc;
+
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use polyabayes::document::DocumentModel;
 use polyabayes::document::gaussian::{Decoder, Link, LogisticNormal};
@@ -11,7 +13,7 @@ use crate::detach;
 
 /// Count matrix in compressed sparse rows, with an exposure of each row perhaps; checked.
 #[pyclass(frozen, module = "polyabayes._core")]
-pub(crate) struct Documents(pub(crate) CountMatrix);
+pub(crate) struct Documents(pub(crate) Arc<CountMatrix>);
 
 #[pymethods]
 impl Documents {
@@ -84,7 +86,7 @@ impl Rows {
         if let Some(priors) = self.priors {
             counts = counts.with_priors(priors)?;
         }
-        Ok(Documents(counts))
+        Ok(Documents(Arc::new(counts)))
     }
 }
 

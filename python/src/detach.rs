@@ -20,8 +20,15 @@ const SLICE: Duration = Duration::from_millis(100);
 /// Counts finished work and carries the wish to stop.
 #[derive(Default)]
 pub(crate) struct Watch {
-    stopped: AtomicBool,
+    stopped: Arc<AtomicBool>,
     done: AtomicU64,
+}
+
+impl Watch {
+    /// The wish to stop, for whoever cannot wait for the end of the work.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stopped)
+    }
 }
 
 impl Observer for Watch {

@@ -1,7 +1,7 @@
 //! Variational EM of latent Dirichlet allocation.
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
-use polyabayes::training::{self, EmFit, EmSettings, EmStart, Start};
+use polyabayes::training::{self, EmFit, EmSettings, EmStart};
 use pyo3::prelude::*;
 
 use crate::convert::Documents;
@@ -46,14 +46,14 @@ pub(crate) fn fit_em(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<EmResult> {
     let alpha = alpha.as_slice()?.to_vec();
-    let own_start = Start { n_sweeps: start_sweeps, n_starts: n_init };
     let settings = EmSettings {
         alpha,
         learned,
         topic_word_prior,
         max_iter,
         tolerance,
-        start: own_start,
+        start_sweeps,
+        n_starts: n_init,
         seed,
     };
     let start = match start {

@@ -9,9 +9,8 @@ mod convert;
 mod detach;
 mod em;
 mod errors;
-mod factors;
+mod parts;
 mod scoring;
-mod shards;
 mod training;
 
 use pyo3::prelude::*;
@@ -38,9 +37,9 @@ mod _core {
     #[pymodule_export]
     use super::em::{EmResult, fit_em};
     #[pymodule_export]
-    use super::factors::{
-        exact_value, nmf_add_factors, nmf_ln_joint, nmf_start_topics, nmf_sums, nmf_update_topics,
-        nmf_update_weights, start_weights_of_part,
+    use super::parts::{
+        PyFirstTopics, count_part, exposed_of_part, ln_urns_of_part, order_tokens, order_topics,
+        sweep_part,
     };
     #[pymodule_export]
     use super::scoring::{
@@ -48,14 +47,7 @@ mod _core {
         transform,
     };
     #[pymodule_export]
-    use super::shards::{
-        PyFirstTopics, ShardedChain, ShardedStart, count_part, exposed_of_part, ln_urns_of_part,
-        order_tokens, order_topics, sweep_part,
-    };
-    #[pymodule_export]
-    use super::training::{
-        FitResult, FitState, fit_lda, fit_nmf, fit_pfa, nmf_start_priors, transform_nmf,
-    };
+    use super::training::Training;
 
     #[pymodule_init]
     #[expect(clippy::unnecessary_wraps, reason = "the signature of an initialiser")]

@@ -231,28 +231,6 @@ impl CountMatrix {
         (0..self.n_documents()).map(|document| self.document(document))
     }
 
-    /// Words x documents: row w holds the documents in which word w occurs, in order.
-    pub(crate) fn transposed(&self) -> CountMatrix {
-        let mut offsets = vec![0; self.n_words + 1];
-        for &word in &self.words {
-            offsets[word as usize + 1] += 1;
-        }
-        for word in 0..self.n_words {
-            offsets[word + 1] += offsets[word];
-        }
-        let mut next = offsets.clone();
-        let (mut documents, mut counts) = (vec![0; self.words.len()], vec![0; self.words.len()]);
-        for (row, document) in self.documents().enumerate() {
-            for (word, count) in document.cells() {
-                let cell = &mut next[word as usize];
-                (documents[*cell], counts[*cell]) = (row as u32, count);
-                *cell += 1;
-            }
-        }
-        let n_words = self.n_documents();
-        CountMatrix { n_words, offsets, words: documents, counts, exposures: None, priors: None }
-    }
-
     /// Groups rows of equal counts, exposures and priors, in order of first appearance.
     pub fn distinct(&self) -> Distinct {
         let mut seen = HashMap::with_capacity(self.n_documents());
@@ -342,14 +320,6 @@ mod tests {
                 Err(Error::Count { document: 0, word: 1, count })
             );
         }
-    }
-
-    #[test]
-    fn transposing_exchanges_documents_and_words() {
-        let rows = vec![vec![1, 0, 2], vec![0, 0, 0], vec![3, 0, 4]];
-        let matrix = CountMatrix::from_dense(&rows).unwrap();
-        let columns = vec![vec![1, 0, 3], vec![0, 0, 0], vec![2, 0, 4]];
-        assert_eq!(matrix.transposed(), CountMatrix::from_dense(&columns).unwrap());
     }
 
     #[test]

@@ -21,9 +21,9 @@ const TWO_52: f64 = 4_503_599_627_370_496.0;
 /// The n up to which Gamma(n) is drawn as a sum of exponentials.
 const FEW: u32 = 4;
 
-/// Lists of places, kept from one call of [`fill_gammas`] to the next.
+/// Lists of variates to draw again, kept from one call of [`fill_gammas`] to the next.
 #[derive(Debug, Default)]
-pub struct Places {
+pub struct GammaScratch {
     listed: Vec<u32>,
     tails: Vec<u32>,
 }
@@ -36,13 +36,13 @@ pub fn fill_gammas(
     shape: f64,
     counts: &[u32],
     out: &mut [f64],
-    places: &mut Places,
+    scratch: &mut GammaScratch,
     rng: &mut Rng,
 ) {
     if shape <= 1.0 {
         let mut uniforms = rng.lanes();
-        fill(Proposal::new(shape), out, places, &mut uniforms);
-        add_exponentials(counts, out, &mut places.listed, &mut uniforms);
+        fill(Proposal::new(shape), out, scratch, &mut uniforms);
+        add_exponentials(counts, out, &mut scratch.listed, &mut uniforms);
     }
     for (x, &n) in out.iter_mut().zip(counts) {
         if shape > 1.0 || n > FEW {
@@ -157,8 +157,8 @@ fn positive(bits: u64) -> f64 {
 }
 
 /// Overwrites `out` by variates of the proposal's shape.
-fn fill(proposal: Proposal, out: &mut [f64], places: &mut Places, uniforms: &mut Uniforms) {
-    let Places { listed: open, tails } = places;
+fn fill(proposal: Proposal, out: &mut [f64], scratch: &mut GammaScratch, uniforms: &mut Uniforms) {
+    let GammaScratch { listed: open, tails } = scratch;
     open.resize(out.len() + LANES, 0);
     let n_open = propose(proposal, out, open, uniforms);
     let (mut n_bodies, mut n_tails) = (0, 0);
@@ -175,7 +175,7 @@ fn fill(proposal: Proposal, out: &mut [f64], places: &mut Places, uniforms: &mut
     open.extend_from_slice(&tails[..n_refused]);
     if !open.is_empty() {
         let mut again = vec![0.0; open.len()];
-        fill(proposal, &mut again, &mut Places::default(), uniforms);
+        fill(proposal, &mut again, &mut GammaScratch::default(), uniforms);
         for (&place, x) in open.iter().zip(again) {
             out[place as usize] = x;
         }
@@ -312,7 +312,7 @@ mod tests {
     fn variates(shape: f64, count: u32) -> Vec<f64> {
         let mut x = vec![0.0; N];
         let rng = &mut Key::new(1, Purpose::Score).rng();
-        fill_gammas(shape, &vec![count; N], &mut x, &mut Places::default(), rng);
+        fill_gammas(shape, &vec![count; N], &mut x, &mut GammaScratch::default(), rng);
         x
     }
 
@@ -374,7 +374,7 @@ mod tests {
         let counts: Vec<u32> = (0..N as u32).map(|i| i % 7).collect();
         let mut x = vec![0.0; N];
         let rng = &mut Key::new(2, Purpose::Score).rng();
-        fill_gammas(0.1, &counts, &mut x, &mut Places::default(), rng);
+        fill_gammas(0.1, &counts, &mut x, &mut GammaScratch::default(), rng);
         for count in 0..7 {
             let own: Vec<f64> = x.iter().skip(count).step_by(7).copied().collect();
             let (n, expected) = (own.len() as f64, 0.1 + count as f64);

@@ -19,7 +19,7 @@ pub use cumulative::Cumulative;
 pub use dot::dot;
 pub use draw::{crt, dirichlet, gamma_law, ln_beta_variate, ln_dirichlet, ln_gamma_variate};
 pub use exact_sum::ExactSum;
-pub use gammas::{Places, fill_gammas};
+pub use gammas::{GammaScratch, fill_gammas};
 pub use log_concave::log_concave;
 pub use log_sum::{LogSum, ln_add};
 pub use resampling::{Move, Replication, Resampling, systematic_offspring};

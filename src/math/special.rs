@@ -1,4 +1,6 @@
-//! Gamma-function ratios.
+//! Gamma-function ratios, by logarithms that are the same bits whatever the C library does.
+
+use super::elementary::ln;
 
 /// Length up to which a rising factorial is a plain product.
 const PRODUCT_LIMIT: u64 = 64;
@@ -27,7 +29,7 @@ pub fn digamma(mut x: f64) -> f64 {
     let y = 1.0 / (x * x);
     let series = [691.0 / 32760.0, -1.0 / 132.0, 1.0 / 240.0, -1.0 / 252.0, 1.0 / 120.0];
     let tail = y * (1.0 / 12.0 - series.iter().fold(0.0, |sum, term| y * (sum + term)));
-    x.ln() - 0.5 / x - tail - numerator / denominator
+    ln(x) - 0.5 / x - tail - numerator / denominator
 }
 
 /// ψ'(x), the second derivative of ln Γ, for x > 0.
@@ -73,11 +75,11 @@ fn ln_product(x: f64, n: u64) -> f64 {
     for i in 0..n {
         product *= x + i as f64;
         if !(1e-200..1e200).contains(&product) {
-            ln_value += f64::ln(product);
+            ln_value += libm::log(product);
             product = 1.0;
         }
     }
-    ln_value + product.ln()
+    ln_value + libm::log(product)
 }
 
 /// ln Γ(x+n)/Γ(x) for x >= [`STIRLING_FROM`], by Stirling's series with its large terms combined.
@@ -86,7 +88,7 @@ fn ln_ratio(x: f64, n: f64) -> f64 {
         let inverse = 1.0 / (x * x);
         (1.0 / 12.0 - inverse * (1.0 / 360.0 - inverse * (1.0 / 1260.0 - inverse / 1680.0))) / x
     };
-    n * (x + n).ln() + (x - 0.5) * (n / x).ln_1p() - n + (correction(x + n) - correction(x))
+    n * libm::log(x + n) + (x - 0.5) * libm::log1p(n / x) - n + (correction(x + n) - correction(x))
 }
 
 /// ln of the binomial coefficient, for real n >= k >= 0.

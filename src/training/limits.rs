@@ -1,6 +1,5 @@
 //! Limits that all ways of training share.
 
-use crate::counts::CountMatrix;
 use crate::error::{Error, Result};
 use crate::memory::check_bytes;
 use crate::urn::MAX_TOPICS;
@@ -34,23 +33,21 @@ pub(super) fn check_tokens(n_tokens: u64) -> Result<()> {
     check_bytes("topics of all tokens", TOKEN_BYTES * n_tokens as f64)
 }
 
-/// Checks that there is a topic, below the number of topics, for every token.
-pub(super) fn check_assignments(
-    counts: &CountMatrix,
-    n_topics: usize,
-    topics: &[u16],
-) -> Result<()> {
-    let (found, expected) = (topics.len(), counts.n_tokens() as usize);
-    if found != expected {
-        return Err(Error::Length { name: "topics of all tokens", found, expected });
+/// Checks that there is a topic, below the number of topics, for each of so many tokens.
+pub(super) fn check_topics(topics: &[u16], n_tokens: usize, n_topics: usize) -> Result<()> {
+    let name = "topics of all tokens";
+    check_length(name, topics.len(), n_tokens)?;
+    // A maximum takes no branch a token; the place of a wrong topic is looked for in the error.
+    if topics.iter().max().is_none_or(|&topic| usize::from(topic) < n_topics) {
+        return Ok(());
     }
-    match topics.iter().position(|&topic| usize::from(topic) >= n_topics) {
-        Some(index) => Err(Error::Parameter {
-            name: "topics of all tokens",
-            index,
-            value: f64::from(topics[index]),
-            domain: "below the number of topics",
-        }),
-        None => Ok(()),
-    }
+    let index = topics.iter().position(|&topic| usize::from(topic) >= n_topics);
+    let index = index.unwrap_or_default();
+    let (value, domain) = (f64::from(topics[index]), "below the number of topics");
+    Err(Error::Parameter { name, index, value, domain })
+}
+
+/// Checks the length of an array.
+pub(super) fn check_length(name: &'static str, found: usize, expected: usize) -> Result<()> {
+    if found == expected { Ok(()) } else { Err(Error::Length { name, found, expected }) }
 }

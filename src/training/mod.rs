@@ -1,35 +1,35 @@
-//! Learning topic models: by Gibbs sampling on the urn, LDA also by variational EM, and
-//! factorisations without priors by multiplicative updates.
+//! Learning topic models: by Gibbs sampling on the urn, LDA also by variational EM.
 //!
 //! The samplers integrate the topic weights of documents out: a token's topic is drawn from its
 //! document's urn given the topics φ, then φ and the other parameters given the topics of all
 //! tokens. The documents are independent given φ, so a sweep runs over them in parallel and without
 //! races, and its result cannot depend on the number of threads.
+//!
+//! One [`Chain`] serves all models, whose parameters are [`Globals`], and all corpora, whose topics are
+//! [`Tokens`]: [`MemoryTokens`] keep them in memory; where they are elsewhere, the functions on a [`Part`]
+//! of a corpus do the work of a sweep, to the same bits.
 
+mod chain;
 mod em;
 mod lda;
 mod limits;
-mod nmf;
 mod parts;
 mod pfa;
 mod schedule;
-mod sharded;
 mod start;
 mod sweeps;
+mod tokens;
 
+pub use chain::{Chain, Documents, Globals, Swept};
 pub use em::{EmFit, EmSettings, EmStart, fit_em};
-pub use lda::{LdaGlobals, LdaParameters, LdaPrior, LdaSampler};
-pub use nmf::{
-    NmfParameters, NmfPart, NmfUpdates, nmf_start_topics, nmf_update_topics, nmf_weights,
-};
+pub use lda::{LdaGlobals, LdaPrior};
 pub use parts::{
-    Part, Sweep, TopicWeights, count_part, exposed_of_part, ln_urns_of_part, order_tokens,
-    order_topics, start_weights_of_part, sweep_part,
+    Part, count_part, exposed_of_part, ln_urns_of_part, order_tokens, order_topics, sweep_part,
 };
-pub use pfa::{PfaGlobals, PfaParameters, PfaPrior, PfaSampler};
-pub use schedule::{
-    Averaged, Fit, Kept, Progress, Sampler, Schedule, State, TopicStep, fit, fit_and_look,
+pub use pfa::{PfaGlobals, PfaPrior};
+pub use schedule::{Schedule, TopicStep};
+pub use start::{Start, find_topics};
+pub use sweeps::{ExposedTokens, Topics};
+pub use tokens::{
+    ExposureGroups, FirstTopics, MemoryTokens, Position, State, Tokens, TopicWeights,
 };
-pub use sharded::{Globals, LnDocuments, ShardedChain, Swept};
-pub use start::{FirstTopics, ShardedStart, Start, find_topics};
-pub use sweeps::{ExposedPart, ExposedTokens, Scheme};

@@ -6,21 +6,13 @@
 
 use rayon::prelude::*;
 
-use super::lda::ln_lengths;
-use super::nmf::PSEUDO_COUNT;
-use super::start::start_key;
-use super::sweeps::{
-    Block, ExposedTokens, Scheme, SpareTallies, Step, ln_urns, sweep_collapsed, sweep_documents,
-    sweep_key,
-};
+use super::limits::{check_length, check_topics};
+use super::sweeps::{self, Block, ExposedTokens, SpareTallies, add_words, ln_urns};
+use super::tokens::{Position, TopicWeights};
 use crate::control::Observer;
 use crate::counts::CountMatrix;
-use crate::error::{Error, Result, array_of};
+use crate::error::{Error, Result};
 use crate::math::ExactSum;
-use crate::rng::Key;
-
-/// Words per unit of parallel work.
-const WORDS: usize = 256;
 
 /// Most documents of a block: their numbers take 16 bits.
 const MOST_DOCUMENTS: usize = 1 << 16;
@@ -40,22 +32,14 @@ pub struct Part<'a> {
     pub documents_before: usize,
     /// Tokens of the longest document of the corpus.
     pub longest: u64,
-    /// The documents themselves, which only the blocked scheme and sweeps over documents of different
-    /// exposures read.
+    /// The documents themselves, which only sweeps over documents of different exposures read.
     pub counts: Option<&'a CountMatrix>,
 }
 
 impl Part<'_> {
     /// The blocks with the topics of their tokens, each from its order of words.
     fn blocks(&self, n_topics: usize, topics: &[u16]) -> Result<Vec<Block>> {
-        check_length("topics of all tokens", topics.len(), self.token_documents.len())?;
-        // A maximum takes no branch a token; the place of a wrong topic is looked for in the error.
-        if topics.iter().max().is_some_and(|&topic| usize::from(topic) >= n_topics) {
-            let index = topics.iter().position(|&topic| usize::from(topic) >= n_topics);
-            let index = index.unwrap_or_default();
-            let (value, domain) = (f64::from(topics[index]), "below the number of topics");
-            return Err(Error::Parameter { name: "topics of all tokens", index, value, domain });
-        }
+        check_topics(topics, self.token_documents.len(), n_topics)?;
         let expected = self.n_documents.len() * (self.n_words + 1);
         check_length("first tokens of words", self.word_starts.len(), expected)?;
         let (mut first_document, mut first) = (0, 0);
@@ -106,64 +90,16 @@ pub fn order_topics(part: Part<'_>, topics: &[u16]) -> Result<Vec<u16>> {
     let mut ordered = Vec::with_capacity(topics.len());
     for mut block in part.blocks(usize::MAX, topics)? {
         let (own, after) = rest.split_at(block.n_tokens());
-        block.write_topics(own);
+        block.set_topics_by_document(own);
         ordered.extend_from_slice(block.topics());
         rest = after;
     }
     Ok(ordered)
 }
 
-/// Which sweep it is: the random numbers belong to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sweep {
-    /// A sweep of a start, counted from 1.
-    Start {
-        /// Number of the start.
-        run: u64,
-        /// Number of the sweep.
-        sweep: u64,
-    },
-    /// A sweep of the chain, counted from 1.
-    Chain {
-        /// Number of the sweep.
-        sweep: u64,
-        /// How it draws the topics of a document's tokens.
-        scheme: Scheme,
-    },
-}
-
-impl Sweep {
-    fn key(self, seed: u64) -> Key {
-        match self {
-            Sweep::Start { run, sweep } => start_key(seed, run, sweep),
-            Sweep::Chain { sweep, .. } => sweep_key(seed, sweep),
-        }
-    }
-
-    fn scheme(self) -> Scheme {
-        match self {
-            Sweep::Start { .. } => Scheme::Collapsed,
-            Sweep::Chain { scheme, .. } => scheme,
-        }
-    }
-}
-
-/// Topics of words as [`ShardedChain`](super::ShardedChain) and [`ShardedStart`](super::ShardedStart)
-/// give them.
-#[derive(Clone, Copy)]
-pub struct TopicWeights<'a> {
-    /// Pseudo-counts of documents: α, or r.
-    pub a: &'a [f64],
-    /// φ up to the scale of each topic, word-major.
-    pub weights: &'a [f64],
-    /// The scales.
-    pub scale: &'a [f64],
-    /// Rates of the gamma laws of θ, where documents have exposures.
-    pub rates: Option<&'a [f64]>,
-}
-
-/// Draws the topics of all tokens of a part anew, in its order, and adds them to `totals`, words x
-/// topics; where `tables` is set, returns the tables of each topic, else zeros.
+/// Draws the topics of all tokens of a part anew on the way to a position, in the part's order, and
+/// adds them to `counts`, words x topics; where `tables` is set, returns the tables of each topic, else
+/// zeros.
 ///
 /// # Errors
 /// Sizes that disagree, topics beyond their number, and [`Error::Stopped`], by which `topics` stay as
@@ -172,38 +108,29 @@ pub fn sweep_part(
     part: Part<'_>,
     topics: &mut [u16],
     weights: TopicWeights<'_>,
-    (seed, sweep): (u64, Sweep),
+    (seed, to): (u64, Position),
     tables: bool,
-    totals: &mut [u32],
+    counts: &mut [u32],
     observer: &impl Observer,
 ) -> Result<Vec<u64>> {
-    let TopicWeights { a, weights, scale, rates } = weights;
-    let n_topics = a.len();
-    check_length("topic-word weights", weights.len(), part.n_words * n_topics)?;
-    check_length("scales of topics", scale.len(), n_topics)?;
-    check_length("rates of topics", rates.map_or(n_topics, <[f64]>::len), n_topics)?;
+    let (n_topics, n_weights) = (weights.a.len(), part.n_words * weights.a.len());
+    check_length("topic-word weights", weights.weights.len(), n_weights)?;
+    check_length("scales of topics", weights.scale.len(), n_topics)?;
+    check_length("rates of topics", weights.rates.map_or(n_topics, <[f64]>::len), n_topics)?;
+    check_length("counts of words by topic", counts.len(), n_weights)?;
     let mut blocks = part.blocks(n_topics, topics)?;
-    let step = Step::new(a, weights, scale, sweep.key(seed)).with_rates(rates);
-    let n_tables = match (sweep.scheme(), rates) {
-        (Scheme::Collapsed, None) => sweep_collapsed(
-            &mut blocks,
-            part.longest,
-            step,
-            tables,
-            &SpareTallies::default(),
-            observer,
-        )?,
-        (scheme, _) => {
-            let counts = part.counts.ok_or(Error::Empty { name: "documents of the part" })?;
-            let lengths = counts.documents().map(|document| document.n_tokens() as usize);
-            if !lengths.eq(blocks.iter().flat_map(Block::lengths).copied()) {
-                let (found, expected) = (counts.n_tokens() as usize, topics.len());
-                return Err(Error::Length { name: "documents of the part", found, expected });
-            }
-            sweep_documents(&mut blocks, counts, step, scheme, tables, observer)?
+    if let (Some(counts), Some(_)) = (part.counts, weights.rates) {
+        let lengths = counts.documents().map(|document| document.n_tokens() as usize);
+        if !lengths.eq(blocks.iter().flat_map(Block::lengths).copied()) {
+            let (found, expected) = (counts.n_tokens() as usize, topics.len());
+            return Err(Error::Length { name: "documents of the part", found, expected });
         }
-    };
-    add_words(&blocks, part.n_words, n_topics, totals)?;
+    }
+    let step = weights.step(to.key(seed));
+    let spare = SpareTallies::default();
+    let n_tables =
+        sweeps::sweep(&mut blocks, part.counts, part.longest, step, tables, &spare, observer)?;
+    add_words(&blocks, n_topics, counts);
     let mut rest = topics;
     for block in &blocks {
         let own = block.topics();
@@ -212,7 +139,7 @@ pub fn sweep_part(
     Ok(n_tables)
 }
 
-/// Adds the tokens of a part, whose topics are in its order, to `totals`, words x topics.
+/// Adds the tokens of a part, whose topics are in its order, to `counts`, words x topics.
 ///
 /// # Errors
 /// Sizes that disagree, topics beyond their number.
@@ -220,30 +147,19 @@ pub fn count_part(
     part: Part<'_>,
     topics: &[u16],
     n_topics: usize,
-    totals: &mut [u32],
+    counts: &mut [u32],
 ) -> Result<()> {
-    check_length("counts of words by topic", totals.len(), part.n_words * n_topics)?;
-    for block in part.blocks(n_topics, topics)? {
-        block.count_words(0..part.n_words, totals, n_topics);
-    }
+    check_length("counts of words by topic", counts.len(), part.n_words * n_topics)?;
+    add_words(&part.blocks(n_topics, topics)?, n_topics, counts);
     Ok(())
 }
 
-/// Sums over the documents of a part of ln of their urns, and of ln (α_+)_N; topics are in the order of
-/// the part.
+/// Sum over the documents of a part of ln of their urns; topics are in the order of the part.
 ///
 /// # Errors
 /// Sizes that disagree, topics beyond their number.
-pub fn ln_urns_of_part(part: Part<'_>, topics: &[u16], a: &[f64]) -> Result<(ExactSum, ExactSum)> {
-    let mut sums = (ExactSum::default(), ExactSum::default());
-    for block in part.blocks(a.len(), topics)? {
-        let lengths = block.lengths();
-        let mut by_document = vec![0; block.topics().len()];
-        block.read_topics(&mut by_document);
-        sums.0 += ln_urns(lengths.iter().copied(), &by_document, a);
-        sums.1 += ln_lengths(a, lengths.iter().map(|&n| n as u64));
-    }
-    Ok(sums)
+pub fn ln_urns_of_part(part: Part<'_>, topics: &[u16], a: &[f64]) -> Result<ExactSum> {
+    Ok(ln_urns(&part.blocks(a.len(), topics)?, a))
 }
 
 /// Tokens of every topic by exposure in a part, whose topics are in its order, given the number of the
@@ -260,35 +176,10 @@ pub fn exposed_of_part(
     let n_documents = part.n_documents.iter().sum::<u64>() as usize;
     check_length("exposures of documents", exposures.len(), n_documents)?;
     let blocks = part.blocks(n_topics, topics)?;
-    let of_block =
-        |block: &Block| ExposedTokens::of(block, &exposures[block.documents.clone()], n_topics);
+    let of_block = |block: &Block| {
+        ExposedTokens::of_block(block, &exposures[block.documents.clone()], n_topics)
+    };
     Ok(blocks.par_iter().map(of_block).collect())
-}
-
-/// Weights of topics from which matrix factorisation starts, documents x topics, by the topics of a
-/// part's tokens, which are in its order.
-///
-/// # Errors
-/// Sizes that disagree, topics beyond their number.
-pub fn start_weights_of_part(part: Part<'_>, topics: &[u16], n_topics: usize) -> Result<Vec<f64>> {
-    let n_documents = part.n_documents.iter().sum::<u64>() as usize;
-    let mut weights = array_of("topic weights of documents", n_documents * n_topics, 0.0)?;
-    for block in part.blocks(n_topics, topics)? {
-        block.count_documents(&mut weights[block.documents.start * n_topics..], n_topics);
-    }
-    weights.iter_mut().for_each(|n| *n += PSEUDO_COUNT);
-    Ok(weights)
-}
-
-fn add_words(blocks: &[Block], n_words: usize, n_topics: usize, totals: &mut [u32]) -> Result<()> {
-    check_length("counts of words by topic", totals.len(), n_words * n_topics)?;
-    totals.par_chunks_mut(WORDS * n_topics).enumerate().for_each(|(chunk, totals)| {
-        let first = chunk * WORDS;
-        for block in blocks {
-            block.count_words(first..first + totals.len() / n_topics, totals, n_topics);
-        }
-    });
-    Ok(())
 }
 
 /// Checks an order of tokens, which may come from a file.
@@ -301,8 +192,4 @@ fn check_order(word_starts: &[u32], token_documents: &[u16], n_documents: usize)
         return Err(Error::Parameter { name, index: 0, value: largest as f64, domain });
     }
     Ok(())
-}
-
-fn check_length(name: &'static str, found: usize, expected: usize) -> Result<()> {
-    if found == expected { Ok(()) } else { Err(Error::Length { name, found, expected }) }
 }

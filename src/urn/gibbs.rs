@@ -1,7 +1,6 @@
 //! Drawing the colours of a document's tokens: in sequence, and by Gibbs sweeps.
 
 use rand::RngExt;
-use rand_distr::{Binomial, Distribution};
 
 use super::Balls;
 use crate::math::pick;
@@ -10,24 +9,18 @@ use crate::rng::Rng;
 /// Topics per block of a draw: partial sums over a block have no serial dependence.
 const BLOCK: usize = 8;
 
-/// Draws per colour above which the draws of each colour are counted, by a binomial each, instead
-/// of drawn one by one.
-const COUNT_FROM: usize = 2;
-
 /// Draws colours; owns the buffers of a draw.
 #[derive(Debug, Clone)]
 pub struct Sweeper {
     products: Vec<f64>,
     sums: Vec<f64>,
-    /// Sums of the products from each colour on; filled where draws are counted.
-    tails: Vec<f64>,
 }
 
 impl Sweeper {
     /// A sweeper for urns of up to `n_topics` colours.
     pub fn new(n_topics: usize) -> Self {
         let n_blocks = n_topics.div_ceil(BLOCK);
-        Sweeper { products: vec![0.0; n_blocks * BLOCK], sums: vec![0.0; n_blocks], tails: vec![] }
+        Sweeper { products: vec![0.0; n_blocks * BLOCK], sums: vec![0.0; n_blocks] }
     }
 
     /// Draws a colour with probability proportional to `balls[k] * q[k]`.
@@ -35,41 +28,6 @@ impl Sweeper {
     pub fn draw(&mut self, balls: &[f64], q: &[f64], rng: &mut Rng) -> usize {
         let total = self.fill_products(balls, q);
         self.pick(balls.len(), total, rng)
-    }
-
-    /// Draws the colours of `tokens` independently, with probability proportional to
-    /// `theta[k] * q[k]`. Cost: topics, and the smaller of tokens and topics.
-    pub fn draw_each(&mut self, theta: &[f64], q: &[f64], tokens: &mut [u16], rng: &mut Rng) {
-        let total = self.fill_products(theta, q);
-        if tokens.len() > COUNT_FROM * theta.len() {
-            self.count_each(theta.len(), tokens, rng);
-        } else {
-            for token in tokens {
-                *token = self.pick(theta.len(), total, rng) as u16;
-            }
-        }
-    }
-
-    /// A multinomial draw of the colours by binomials, one a colour; the tokens are exchangeable
-    /// and get them in order.
-    fn count_each(&mut self, n_topics: usize, tokens: &mut [u16], rng: &mut Rng) {
-        self.tails.resize(n_topics, 0.0);
-        let mut tail = 0.0;
-        for (out, product) in self.tails.iter_mut().zip(&self.products).rev() {
-            tail += product;
-            *out = tail;
-        }
-        let mut rest = tokens;
-        for (k, (product, tail)) in self.products.iter().zip(&self.tails).enumerate() {
-            if rest.is_empty() || *tail <= 0.0 {
-                break;
-            }
-            let law = Binomial::new(rest.len() as u64, product / tail);
-            let n = law.map_or(0, |law| law.sample(rng));
-            let (own, others) = rest.split_at_mut(n as usize);
-            own.fill(k as u16);
-            rest = others;
-        }
     }
 
     /// Draws a colour with probability proportional to its product.
@@ -175,40 +133,4 @@ impl Sweeper {
 #[cold]
 fn last_positive(products: &[f64]) -> usize {
     products.iter().rposition(|&p| p > 0.0).unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::rng::{Key, Purpose};
-
-    #[test]
-    fn tokens_of_a_cell_are_multinomial_drawn_or_counted() {
-        let (theta, q) = ([0.5, 0.0, 3.0, 1.0], [2.0, 5.0, 1.0, 4.0]);
-        let p = [0.125, 0.0, 0.375, 0.5];
-        for n_tokens in [8, 9, 200] {
-            let mut rng = Key::new(n_tokens as u64, Purpose::Score).rng();
-            let (mut sweeper, mut tokens) = (Sweeper::new(4), vec![0u16; n_tokens]);
-            let (runs, mut sums, mut squares) = (20_000, [0.0; 4], [0.0; 4]);
-            for _ in 0..runs {
-                sweeper.draw_each(&theta, &q, &mut tokens, &mut rng);
-                for k in 0..4 {
-                    let n = tokens.iter().filter(|&&topic| topic == k as u16).count() as f64;
-                    sums[k] += n / f64::from(runs);
-                    squares[k] += n * n / f64::from(runs);
-                }
-            }
-            for (k, p) in p.into_iter().enumerate().filter(|&(_, p)| p > 0.0) {
-                let mean = n_tokens as f64 * p;
-                let variance = mean * (1.0 - p);
-                let error = (variance / f64::from(runs)).sqrt();
-                assert!((sums[k] - mean).abs() < 4.0 * error, "{k}: {} {mean}", sums[k]);
-                let excess = (1.0 - 6.0 * p * (1.0 - p)) / variance;
-                let error = variance * ((2.0 + excess) / f64::from(runs)).sqrt();
-                let spread = squares[k] - sums[k] * sums[k];
-                assert!((spread - variance).abs() < 4.0 * error, "{k}: {spread} {variance}");
-            }
-            assert_eq!(squares[1].to_bits(), 0);
-        }
-    }
 }

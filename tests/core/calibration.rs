@@ -9,11 +9,11 @@ use polyabayes::allocation::{Method, Network, Prior, Problem, Settings, Sweeps, 
 use polyabayes::counts::CountTensor;
 use polyabayes::math::{dirichlet, gamma_law, ln_beta_variate};
 use polyabayes::rng::{Key, Purpose, Rng};
-use polyabayes::training::{
-    LdaPrior, LdaSampler, PfaPrior, PfaSampler, Sampler, Scheme, TopicStep,
-};
+use polyabayes::training::{LdaPrior, PfaPrior};
 use rand::RngExt;
 use rand_distr::{Distribution, Poisson};
+
+use crate::common::{MemoryChain, lda, pfa};
 
 const N_DOCUMENTS: usize = 15;
 const N_TOPICS: usize = 3;
@@ -66,19 +66,19 @@ fn word_major(topics: &[Vec<f64>]) -> Vec<f64> {
 }
 
 /// Ranks of the true values among draws of a sampler.
-fn ranks<S: Sampler>(
+fn ranks(
     truth: &[f64],
-    sampler: &mut S,
+    sampler: &mut MemoryChain<'_>,
     thin: usize,
-    of_state: impl Fn(&S) -> Vec<f64>,
+    of_state: impl Fn(&MemoryChain<'_>) -> Vec<f64>,
 ) -> Vec<usize> {
     for _ in 0..12 * thin {
-        sampler.sweep(TopicStep::Draw, &()).unwrap();
+        sampler.sweep(&()).unwrap();
     }
     let mut ranks = vec![0; truth.len()];
     for _ in 0..N_DRAWS {
         for _ in 0..thin {
-            sampler.sweep(TopicStep::Draw, &()).unwrap();
+            sampler.sweep(&()).unwrap();
         }
         for ((rank, x), truth) in ranks.iter_mut().zip(of_state(sampler)).zip(truth) {
             *rank += usize::from(x < *truth);
@@ -111,7 +111,7 @@ fn exposures() -> Vec<f64> {
     (0..N_DOCUMENTS).map(|doc_ix| [0.05, 0.4, 5.0, 1.0][doc_ix % 4]).collect()
 }
 
-fn pfa_ranks(scheme: Scheme, prior: &PfaPrior, exposed: bool, seed: u64) -> Vec<usize> {
+fn pfa_ranks(prior: &PfaPrior, exposed: bool, seed: u64) -> Vec<usize> {
     let exposures = if exposed { exposures() } else { vec![1.0; N_DOCUMENTS] };
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
     let phi = topics(prior.topic_word, &mut rng);
@@ -145,15 +145,15 @@ fn pfa_ranks(scheme: Scheme, prior: &PfaPrior, exposed: bool, seed: u64) -> Vec<
     if let Some((shape, rate)) = prior.shape {
         r_start.iter_mut().for_each(|r| *r = gamma_law(shape).sample(&mut start) / rate);
     }
-    let sampler = PfaSampler::new(&counts, prior.clone(), r_start, p.clone(), seed).unwrap();
-    let mut sampler = sampler.with_scheme(scheme);
+    let mut sampler = pfa(&counts, prior.clone(), (r_start, p.clone()), seed);
     ranks(&functions(&r, &p, &word_major(&phi)), &mut sampler, THIN, |sampler| {
-        functions(sampler.shape(), sampler.probability(), &normalised(&sampler.weights()))
+        let parameters = sampler.parameters();
+        let (r, p) = (&parameters[..N_TOPICS], &parameters[N_TOPICS..2 * N_TOPICS]);
+        functions(r, p, &normalised(&sampler.weights()))
     })
 }
 
 fn check_pfa(
-    scheme: Scheme,
     shape: Option<(f64, f64)>,
     probability: Option<(f64, f64)>,
     exposed: bool,
@@ -161,8 +161,7 @@ fn check_pfa(
     seed: u64,
 ) {
     let prior = PfaPrior { topic_word: 0.5, probability, shape };
-    let ranks: Vec<_> =
-        (0..n_runs).map(|run| pfa_ranks(scheme, &prior, exposed, seed + run)).collect();
+    let ranks: Vec<_> = (0..n_runs).map(|run| pfa_ranks(&prior, exposed, seed + run)).collect();
     let names = ["Σ φ²", "likeliest word", "Σ r", "max r", "Σ p", "max p"];
     let learned = [true, true, shape.is_some(), shape.is_some()];
     let learned = [&learned[..], &[probability.is_some(); 2]].concat();
@@ -173,78 +172,30 @@ fn check_pfa(
     check_uniform(&names, &ranks);
 }
 
-#[test]
-#[ignore = "takes minutes: make test-slow"]
-fn beta_gamma_gamma_pfa_is_calibrated() {
-    check_pfa(Scheme::Collapsed, Some((2.0, 2.0)), Some((2.0, 1.0)), false, 400, 1_000);
-}
-
-#[test]
-#[ignore = "takes minutes: make test-slow"]
-fn gamma_pfa_is_calibrated() {
-    check_pfa(Scheme::Collapsed, Some((2.0, 2.0)), None, false, 400, 2_000);
-}
-
-#[test]
-#[ignore = "takes minutes: make test-slow"]
-fn beta_gamma_pfa_is_calibrated() {
-    check_pfa(Scheme::Collapsed, None, Some((2.0, 1.0)), false, 400, 3_000);
-}
-
-#[test]
-#[ignore = "takes minutes: make test-slow"]
-fn gap_is_calibrated() {
-    check_pfa(Scheme::Collapsed, None, None, false, 400, 4_000);
-}
-
-#[test]
-#[ignore = "takes minutes: make test-slow"]
-fn blocked_beta_gamma_gamma_pfa_is_calibrated() {
-    check_pfa(Scheme::Blocked, Some((2.0, 2.0)), Some((2.0, 1.0)), false, 400, 7_000);
-}
-
-#[test]
-#[ignore = "takes minutes: make test-slow"]
-fn blocked_gamma_pfa_is_calibrated() {
-    check_pfa(Scheme::Blocked, Some((2.0, 2.0)), None, false, 400, 8_000);
-}
-
-#[test]
-#[ignore = "takes minutes: make test-slow"]
-fn blocked_beta_gamma_pfa_is_calibrated() {
-    check_pfa(Scheme::Blocked, None, Some((2.0, 1.0)), false, 400, 9_000);
-}
+/// Priors of shapes and probabilities: each learned or fixed.
+const PRIORS: [[Option<(f64, f64)>; 2]; 4] = [
+    [Some((2.0, 2.0)), Some((2.0, 1.0))],
+    [Some((2.0, 2.0)), None],
+    [None, Some((2.0, 1.0))],
+    [None, None],
+];
 
 /// The runs of a short form: five expected in every bin.
 const FEW_RUNS: u64 = 100;
 
 #[test]
 #[ignore = "takes minutes: make test-slow"]
-fn pfa_of_documents_of_different_sizes_is_calibrated() {
-    let (shape, probability) = (Some((2.0, 2.0)), Some((2.0, 2.0)));
-    for (scheme, seed) in [(Scheme::Collapsed, 10_000), (Scheme::Blocked, 11_000)] {
-        check_pfa(scheme, shape, probability, true, 400, seed);
-        check_pfa(scheme, None, probability, true, 400, seed + 2_000);
-        check_pfa(scheme, shape, None, true, 400, seed + 4_000);
-        check_pfa(scheme, None, None, true, 400, seed + 6_000);
+fn pfa_of_every_prior_is_calibrated() {
+    for (seed, [shape, probability]) in (1_000..).step_by(1_000).zip(PRIORS) {
+        check_pfa(shape, probability, false, 400, seed);
+        check_pfa(shape, probability.map(|_| (2.0, 2.0)), true, 400, 10_000 + seed);
     }
 }
 
 #[test]
-fn collapsed_pfa_is_calibrated_in_short() {
-    check_pfa(Scheme::Collapsed, Some((2.0, 2.0)), Some((2.0, 1.0)), false, FEW_RUNS, 1_000);
-}
-
-#[test]
-fn blocked_pfa_is_calibrated_in_short() {
-    check_pfa(Scheme::Blocked, Some((2.0, 2.0)), Some((2.0, 1.0)), false, FEW_RUNS, 7_000);
-}
-
-#[test]
-fn pfa_of_documents_of_different_sizes_is_calibrated_in_short() {
-    for (scheme, seed) in [(Scheme::Collapsed, 10_000), (Scheme::Blocked, 11_000)] {
-        check_pfa(scheme, Some((2.0, 2.0)), Some((2.0, 2.0)), true, FEW_RUNS, seed);
-    }
+fn pfa_is_calibrated_in_short() {
+    check_pfa(PRIORS[0][0], PRIORS[0][1], false, FEW_RUNS, 1_000);
+    check_pfa(PRIORS[0][0], Some((2.0, 2.0)), true, FEW_RUNS, 10_000);
 }
 
 #[test]
@@ -282,10 +233,12 @@ fn lda_ranks(alpha: &[f64], learned: bool, thin: usize, seed: u64) -> Vec<usize>
         [of_topics(phi), rest].concat()
     };
     let counts = CountMatrix::from_dense(&documents).unwrap();
-    let mut sampler = LdaSampler::new(&counts, prior, seed).unwrap();
+    let mut sampler = lda(&counts, prior, seed);
     let truth = functions(&word_major(&phi), &truth.alpha, truth.beta);
     ranks(&truth, &mut sampler, thin, |sampler| {
-        functions(&sampler.phi(), sampler.alpha(), sampler.beta())
+        let parameters = sampler.parameters();
+        let (alpha, beta) = parameters.split_at(N_TOPICS);
+        functions(&sampler.weights(), alpha, beta[0])
     })
 }
 

@@ -5,11 +5,13 @@
 use polyabayes::allocation::{Method, Network, Prior, Problem, Settings, evidence};
 use polyabayes::counts::CountTensor;
 use polyabayes::training::{
-    Kept, LdaPrior, LdaSampler, PfaPrior, PfaSampler, Progress, Schedule, State, fit,
+    Chain, Globals, LdaPrior, MemoryTokens, PfaPrior, Position, Schedule, State,
 };
 use polyabayes::{CountMatrix, Error, TopicModel};
 use proptest::collection::vec;
 use proptest::prelude::*;
+
+use crate::common::{lda_globals, pfa_globals};
 
 /// Integers near the ends of what loops and products can take, or small.
 fn integer() -> impl Strategy<Value = i64> {
@@ -330,23 +332,24 @@ proptest! {
         is_pfa in any::<bool>(),
     ) {
         let documents = CountMatrix::from_dense(&[vec![2, 0, 1], vec![0, 3, 0]]).unwrap();
-        let schedule = Schedule { max_iter: 6, burn_in: 1, warm_up: 0, thin: 1 };
-        let state = State { n_sweeps, assignments, parameters };
-        let (phi, prior) = if is_pfa {
+        let schedule = Schedule { max_iter: 6, burn_in: 1, warm_up: 0, thin: 1, seed: 0 };
+        let position = Position::Chain { sweep: n_sweeps };
+        let state = State { position, best: None, parameters, n_kept };
+        let globals: Box<dyn Globals> = if is_pfa {
             let prior = PfaPrior { topic_word: 0.1, probability: Some((1.0, 1.0)), shape: None };
-            let sampler = PfaSampler::new(&documents, prior, vec![0.5; 2], vec![0.5; 2], 0);
-            let start = Some(Progress { state, kept: Kept { n: n_kept, sum: None } });
-            let fitted = fit(&mut sampler.unwrap(), schedule, start, 6, &());
-            (fitted.map(|fit| fit.parameters.phi), "gamma")
+            Box::new(pfa_globals(&documents, prior, (vec![0.5; 2], vec![0.5; 2]), 0))
         } else {
             let prior = LdaPrior { alpha: vec![0.5; 2], beta: 0.1, learned: true };
-            let start = Some(Progress { state, kept: Kept { n: n_kept, sum: None } });
-            let sampler = LdaSampler::new(&documents, prior, 0);
-            let fitted = fit(&mut sampler.unwrap(), schedule, start, 6, &());
-            (fitted.map(|fit| fit.parameters.phi), "Dirichlet")
+            Box::new(lda_globals(&documents, prior, 0))
         };
+        let mut tokens = MemoryTokens::new(&documents).unwrap();
+        let phi = tokens.set_topics(&assignments, 2).and_then(|()| {
+            let mut chain = Chain::resumed(globals, tokens, schedule, &state, None)?;
+            chain.run(6, 1, &(), |_, _| ())?;
+            chain.mean()
+        });
         if let Ok(phi) = phi {
-            prop_assert!(phi.iter().all(|x| x.is_finite()), "{}", prior);
+            prop_assert!(phi.iter().all(|x| x.is_finite()), "{}", is_pfa);
         }
     }
 }

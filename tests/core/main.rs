@@ -12,7 +12,6 @@ mod exposure;
 mod hostile;
 mod long_documents;
 mod missing;
-mod nmf;
 mod rooms;
 mod start;
 mod training;

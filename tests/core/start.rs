@@ -3,14 +3,14 @@
 use polyabayes::math::dirichlet;
 use polyabayes::rng::{Key, Purpose};
 use polyabayes::training::{
-    EmSettings, LdaPrior, LdaSampler, NmfUpdates, Sampler, Start, TopicStep, find_topics, fit_em,
+    Chain, EmSettings, LdaGlobals, LdaPrior, MemoryTokens, Schedule, Start, State, find_topics,
+    fit_em,
 };
-use polyabayes::{CountMatrix, Stop};
+use polyabayes::{CountMatrix, Error, Stop};
 use rand::RngExt;
 
 const N_TOPICS: usize = 8;
 const N_WORDS: usize = 200;
-const START: Start = Start { n_sweeps: 20, n_starts: 1 };
 
 /// Documents of topics with few words each, and the topics, topic by topic.
 fn planted() -> (Vec<Vec<f64>>, CountMatrix) {
@@ -59,31 +59,48 @@ fn prior() -> LdaPrior {
     LdaPrior { alpha: vec![5.0 / N_TOPICS as f64; N_TOPICS], beta: 0.1, learned: false }
 }
 
-fn found(counts: &CountMatrix, start: Start, seed: u64) -> Vec<u16> {
-    find_topics(counts, &prior().alpha, 0.1, start, seed, &()).unwrap()
+fn start(n_sweeps: u64, n_starts: u64) -> Start {
+    Start { n_words: N_WORDS, alpha: prior().alpha, beta: 0.1, n_sweeps, n_starts }
+}
+
+/// Topics of all tokens that a start finds.
+fn found(counts: &CountMatrix, start: &Start, seed: u64) -> Vec<u16> {
+    let mut tokens = MemoryTokens::new(counts).unwrap();
+    find_topics(&mut tokens, start, seed, None, &()).unwrap();
+    tokens.topics()
+}
+
+/// A chain of so many sweeps that set the topics to their mean.
+fn chain<'a>(
+    counts: &'a CountMatrix,
+    start: Option<&Start>,
+    (n_sweeps, seed): (u64, u64),
+) -> Chain<MemoryTokens<&'a CountMatrix>> {
+    let schedule =
+        Schedule { max_iter: n_sweeps, burn_in: n_sweeps, warm_up: n_sweeps, thin: 1, seed };
+    let globals = Box::new(LdaGlobals::new(N_WORDS, prior(), seed).unwrap());
+    let tokens = MemoryTokens::new(counts).unwrap();
+    Chain::new(globals, tokens, schedule, start, None, &()).unwrap()
 }
 
 #[test]
 fn every_seed_finds_every_topic() {
     let (topics, counts) = planted();
-    let worst = |sampler: LdaSampler<'_>| {
-        let mut sampler = sampler;
-        (0..30).for_each(|_| sampler.sweep(TopicStep::Mean, &()).unwrap());
-        worst_cosine(&topics, &sampler.expected_parameters(None).unwrap().phi)
+    let worst = |start: Option<&Start>, seed| {
+        let mut chain = chain(&counts, start, (30, seed));
+        chain.run(30, 30, &(), |_, _| ()).unwrap();
+        worst_cosine(&topics, &chain.mean().unwrap()[..N_WORDS * N_TOPICS])
     };
     let mut n_missed = 0;
     for seed in 0..10 {
-        let plain = LdaSampler::new(&counts, prior(), seed).unwrap();
-        let started = LdaSampler::new(&counts, prior(), seed).unwrap();
-        let started = started.with_assignments(&found(&counts, START, seed)).unwrap();
-        assert!(worst(started) > 0.97, "{seed}");
-        n_missed += u32::from(worst(plain) < 0.9);
+        assert!(worst(Some(&start(20, 1)), seed) > 0.97, "{seed}");
+        n_missed += u32::from(worst(None, seed) < 0.9);
     }
     assert!(n_missed >= 2, "uniform starts find all topics of these documents: {n_missed}");
 }
 
 #[test]
-fn em_and_updates_of_factors_find_every_topic() {
+fn em_finds_every_topic() {
     let (topics, counts) = planted();
     for seed in 0..5 {
         let settings = EmSettings {
@@ -92,15 +109,12 @@ fn em_and_updates_of_factors_find_every_topic() {
             topic_word_prior: 0.0,
             max_iter: 50,
             tolerance: 1e-5,
-            start: START,
+            start_sweeps: 20,
+            n_starts: 1,
             seed,
         };
         let fit = fit_em(&counts, None, &settings, &()).unwrap();
         assert!(worst_cosine(&topics, &fit.phi) > 0.97, "{seed}");
-        let updates = NmfUpdates::new(&counts, N_TOPICS, seed).unwrap();
-        let mut updates = updates.with_assignments(&found(&counts, START, seed)).unwrap();
-        (0..50).for_each(|_| updates.sweep(TopicStep::Draw, &()).unwrap());
-        assert!(worst_cosine(&topics, updates.phi()) > 0.97, "{seed}");
     }
 }
 
@@ -108,16 +122,12 @@ fn em_and_updates_of_factors_find_every_topic() {
 fn the_best_of_several_starts_is_none_of_the_worse() {
     let (_, counts) = planted();
     // Too few sweeps to find all topics at once.
-    let start = |n_starts| Start { n_sweeps: 3, n_starts };
-    let ln_joint = |topics: &[u16]| {
-        let sampler = LdaSampler::new(&counts, prior(), 1).unwrap();
-        sampler.with_assignments(topics).unwrap().ln_joint()
-    };
+    let ln_joint =
+        |n_starts, seed| chain(&counts, Some(&start(3, n_starts)), (1, seed)).ln_joint().unwrap();
     let mut n_better = 0;
     for seed in 0..3 {
         // The first of the six is this one.
-        let one = ln_joint(&found(&counts, start(1), seed));
-        let best = ln_joint(&found(&counts, start(6), seed));
+        let (one, best) = (ln_joint(1, seed), ln_joint(6, seed));
         assert!(best >= one, "{seed}: {best} {one}");
         n_better += u32::from(best > one);
     }
@@ -129,7 +139,7 @@ fn any_number_of_threads_gives_the_same_bits() {
     let (_, counts) = planted();
     let on = |n_threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-        pool.install(|| found(&counts, Start { n_sweeps: 5, n_starts: 2 }, 3))
+        pool.install(|| found(&counts, &start(5, 2), 3))
     };
     assert_eq!(on(1), on(3));
 }
@@ -138,7 +148,7 @@ fn any_number_of_threads_gives_the_same_bits() {
 fn the_largest_topic_gets_the_largest_prior() {
     let (_, counts) = planted();
     let alpha: Vec<f64> = (0..N_TOPICS).map(|k| 0.1 + (k * 3 % N_TOPICS) as f64).collect();
-    let topics = find_topics(&counts, &alpha, 0.1, START, 1, &()).unwrap();
+    let topics = found(&counts, &Start { alpha: alpha.clone(), ..start(20, 1) }, 1);
     let size = |k: usize| topics.iter().filter(|&&topic| usize::from(topic) == k).count();
     let mut by_prior: Vec<usize> = (0..N_TOPICS).collect();
     by_prior.sort_by(|&i, &j| alpha[i].total_cmp(&alpha[j]));
@@ -148,15 +158,21 @@ fn the_largest_topic_gets_the_largest_prior() {
 #[test]
 fn starts_are_checked_and_stop() {
     let (_, counts) = planted();
-    let none = Start { n_sweeps: 1, n_starts: 0 };
-    assert!(find_topics(&counts, &[0.1; 2], 0.1, none, 1, &()).is_err());
-    assert!(find_topics(&counts, &[0.0; 2], 0.1, START, 1, &()).is_err());
-    assert!(find_topics(&counts, &[0.1; 2], -1.0, START, 1, &()).is_err());
+    let begin = |start: &Start, stop: &Stop| {
+        let mut tokens = MemoryTokens::new(&counts).unwrap();
+        find_topics(&mut tokens, start, 1, None::<&State>, stop)
+    };
     let stop = Stop::default();
-    stop.raise();
-    let topics = find_topics(&counts, &[0.1; 3], 0.1, START, 1, &stop).unwrap();
-    assert!((0..3).all(|topic| topics.contains(&topic)) && topics.iter().all(|&topic| topic < 3));
-    // No sweeps: uniform topics, merged.
-    let topics = found(&counts, Start { n_sweeps: 0, n_starts: 1 }, 1);
+    for bad in [
+        start(1, 0),
+        Start { alpha: vec![0.0; 2], ..start(1, 1) },
+        Start { beta: -1.0, ..start(1, 1) },
+    ] {
+        assert!(begin(&bad, &stop).is_err());
+    }
+    // No sweeps: uniform topics.
+    let topics = found(&counts, &start(0, 1), 1);
     assert!((0..N_TOPICS as u16).all(|topic| topics.contains(&topic)));
+    stop.raise();
+    assert_eq!(begin(&start(20, 1), &stop), Err(Error::Stopped));
 }

@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,16 @@ def writing(path: Path) -> Generator[None]:
         raise
     except OSError as error:
         raise FileAccessError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is a file; one that the system does not let us see is an error, not absent."""
+    with reading(path):
+        try:
+            path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+    return True
 
 
 @contextmanager
@@ -187,7 +198,8 @@ def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:
 def replacing(path: Path) -> Generator[Any]:
     """Open a file that takes its name only when it is complete and on the disk; `.gz` is packed.
 
-    A file that is replaced keeps its mode. What is no file, or may not be written, is refused.
+    A file that is replaced keeps its mode, also while it is unfinished. What is no file, or may
+    not be written, is refused.
     """
     unfinished: Path | None = None
     try:
@@ -195,7 +207,9 @@ def replacing(path: Path) -> Generator[Any]:
             target = Path(os.path.realpath(path))
             mode = _mode_to_keep(path, target)
             hidden = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-            with hidden.open("xb") as raw:
+            with open(
+                hidden, "xb", opener=partial(os.open, mode=0o666 if mode is None else mode)
+            ) as raw:
                 unfinished = hidden
                 if path.suffix == ".gz":
                     with gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed:

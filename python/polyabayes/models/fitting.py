@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
@@ -17,24 +18,20 @@ from sklearn.base import clone
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
-from polyabayes._support.state_folder import StateFolder, fingerprint_of, refuse_other
-from polyabayes._support.storage import read_arrays, write_arrays
+from polyabayes._support.state_folder import StateFolder, fingerprint_of
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import (
-    FileFormatError,
-    Interrupted,
-    InvalidArgumentError,
-)
+from polyabayes.exceptions import Interrupted, InvalidArgumentError
 from polyabayes.models.traces import TrainingTrace
+from polyabayes.scale.run_state import RunState, read_state, write_state
+from polyabayes.scale.shard_tokens import ShardTokens, state_folder
+from polyabayes.scale.shards import Shards
+from polyabayes.scale.token_order import Exposures
 
 _CHECKPOINT = "checkpoint.safetensors"
 
 # Sweeps with more topics than asked for, which are then merged: in 20 of 20 starts on simulated
 # documents every topic was found.
 START_SWEEPS = 20
-
-# Tokens counted in one go: bounds the memory of counting.
-_TOKENS_AT_ONCE = 2**20
 
 
 class Schedule(NamedTuple):
@@ -89,7 +86,7 @@ def comparable(model: Any, size: int, seed: int) -> Any:
     """
     made = clone(model).set_params(n_components=size, random_state=seed)
     made.set_params(n_init=max(made.n_init, _STARTS))
-    made._longer_start = LONG_START
+    made._start = LONG_START
     return made
 
 
@@ -112,41 +109,73 @@ class Checkpoint:
     """
 
     def __init__(self, folder: Any, identity: dict[str, Any]) -> None:
-        self._folder = StateFolder(folder, "training")
-        self._path = self._folder.path / _CHECKPOINT
-        self._identity = identity
+        self._folder, self._identity = StateFolder(folder, "training"), identity
+        self._path = self._folder.make(_CHECKPOINT)
 
-    def read(self) -> _core.FitState | None:
+    def read(self) -> RunState | None:
         """Read the state, if there is one; refuse that of another run and name the difference."""
-        if not self._folder.make(_CHECKPOINT).exists():
-            return None
-        header, arrays = read_arrays(self._path)
-        for name, expected in self._identity.items():
-            refuse_other(self._path, "run", name, header.get(name), expected)
-        try:
-            return _core.FitState(
-                header["n_sweeps"],
-                header["n_kept"],
-                arrays["assignments"],
-                arrays["parameters"],
-                arrays.get("kept_sum"),
-            )
-        except (LookupError, TypeError, OverflowError) as error:
-            raise FileFormatError(f"{self._path} does not hold a whole state: {error!r}") from error
+        return read_state(self._path, self._identity)
 
-    def write(self, state: _core.FitState) -> None:
+    def write(self, training: _core.Training) -> None:
         """Replace the state; where it cannot be written, warn once and leave the last one."""
-        arrays: dict[str, NDArray[Any]] = {
-            "assignments": state.assignments,
-            "parameters": state.parameters,
-        }
-        if state.kept_sum is not None:
-            arrays["kept_sum"] = state.kept_sum
-        header = {**self._identity, "n_sweeps": state.n_sweeps, "n_kept": state.n_kept}
+        n_sweeps, kept = training.n_sweeps, training.kept()
+        position, topics = ("sweep", 0, n_sweeps), training.assignments()
+        state = RunState(position, None, training.parameters(), *kept, topics)
         self._folder.put(
-            partial(write_arrays, self._path, header, arrays),
-            f"the state after {state.n_sweeps:,} sweeps",
+            partial(write_state, self._path, self._identity, state),
+            f"the state after {n_sweeps:,} sweeps",
         )
+
+
+class Source(NamedTuple):
+    """Documents as the compiled core takes them.
+
+    Attributes
+    ----------
+    documents : Documents or ShardTokens
+        In memory, or on shards.
+    state : RunState or None
+        The state to go on from.
+    checkpoint : Checkpoint or None
+        For the state of documents in memory; shards write theirs.
+    """
+
+    documents: Any
+    state: RunState | None
+    checkpoint: Checkpoint | None
+
+
+@contextmanager
+def source_of(
+    documents: Corpus | Shards,
+    exposures: Exposures | None,
+    checkpoint: Any,
+    identity: dict[str, Any],
+    schedule: Schedule,
+    executor: Executor | None,
+) -> Iterator[Source]:
+    """Give documents to the core, from where an earlier run of the same identity ended."""
+    if isinstance(documents, Corpus):
+        kept = None if checkpoint is None else Checkpoint(checkpoint, identity)
+        state = None if kept is None else kept.read()
+        yield Source(documents._core_documents(), _checked(state, schedule), kept)
+        return
+    sizes: dict[str, Any] = {"seed": schedule.seed, "n_jobs": schedule.n_jobs}
+    with state_folder(documents, checkpoint) as folder:
+        tokens = ShardTokens(documents, folder, identity, exposures, **sizes, executor=executor)
+        with tokens.ready() as state:
+            yield Source(tokens, _checked(state, schedule), None)
+
+
+def _checked(state: RunState | None, schedule: Schedule) -> RunState | None:
+    """A state, refused where it is beyond the end."""
+    if state is not None and state.position[0] == "sweep":
+        n_sweeps = state.position[2]
+        if n_sweeps > schedule.max_iter:
+            raise InvalidArgumentError(
+                f"the checkpoint has {n_sweeps:,} sweeps, max_iter is {schedule.max_iter:,}"
+            )
+    return state
 
 
 def fingerprint(corpus: Corpus) -> str:
@@ -186,46 +215,22 @@ class LastState(NamedTuple):
         return topics
 
 
-def topic_word_counts(
-    corpus: Corpus, assignments: NDArray[np.uint16], n_topics: int
-) -> sparse.csr_array:
-    """Count the tokens of each topic and word, shape (n_topics, n_words).
-
-    `assignments` are the topics of all tokens, cell after cell, document after document.
-    """
-    words, repeats = corpus.counts.indices, corpus.counts.data
-    ends = np.cumsum(repeats)
-    counts = sparse.csr_array((n_topics, corpus.n_words), dtype=np.int64)
-    cell = token = 0
-    while cell < len(words):
-        stop = max(int(np.searchsorted(ends, token + _TOKENS_AT_ONCE, "right")), cell + 1)
-        part = assignments[token : ends[stop - 1]]
-        # Sorted places are the order of a sparse matrix; sorting numbers takes less than pairs.
-        places = np.repeat(words[cell:stop], repeats[cell:stop]) + part * np.int64(corpus.n_words)
-        cells, n = np.unique(places, return_counts=True)
-        starts = np.searchsorted(cells, np.arange(n_topics + 1) * corpus.n_words)
-        counts = counts + sparse.csr_array((n, cells % corpus.n_words, starts), shape=counts.shape)
-        cell, token = stop, int(ends[stop - 1])
-    return counts
-
-
 class EvaluationSchedule:
     """Looks at a run: entries of the trace, and the user's callback.
 
-    `take` makes the model what training would return, `evaluate` gives its nats per token and
-    their standard error, `callback` may end the run by returning True. A run without these two
-    need not stop for a look.
+    `evaluate` gives the nats per token of the model that training would return and their standard
+    error, `callback` may end the run by returning True. A run without these two need not stop for a
+    look, before which the model is made so.
     """
 
     def __init__(
         self,
         every: Any,
-        take: Callable[[Any], None],
         evaluate: Callable[[], tuple[float, float]] | None,
         callback: Callable[[], Any] | None,
     ) -> None:
         self.every = checks.whole_number("eval_every", every)
-        self.take, self._evaluate, self._callback = take, evaluate, callback
+        self._evaluate, self._callback = evaluate, callback
         self._rows: list[tuple[float, ...]] = []
 
     @property
@@ -233,17 +238,13 @@ class EvaluationSchedule:
         """Whether a run must stop for every look."""
         return self._evaluate is not None or self._callback is not None
 
-    def look(self, result: Any, looks: Iterable[tuple[int, float, float]]) -> bool:
-        """Look at the result of a run, of the core or on shards; whether it shall end.
+    def look(self, looks: Iterable[tuple[int, float, float]]) -> bool:
+        """Look at the model; whether the run shall end.
 
-        `looks` are sweeps, the last of them the result's, with the log joint densities after them
+        `looks` are sweeps, the last of them the model's, with the log joint densities after them
         and the seconds until then.
         """
-        held_out = (np.nan, np.nan)
-        if self.stops:
-            self.take(result)
-        if self._evaluate is not None:
-            held_out = self._evaluate()
+        held_out = (np.nan, np.nan) if self._evaluate is None else self._evaluate()
         self.note(looks, held_out)
         return self._callback is not None and self._callback() is True
 
@@ -278,63 +279,49 @@ def all_or_nothing(model: Any) -> Iterator[None]:
 
 
 def run(
-    train: partial[_core.FitResult],
-    documents: _core.Documents,
+    training: _core.Training,
     schedule: Schedule,
     looks: EvaluationSchedule,
-    checkpoint: Checkpoint | None,
-    checkpoint_every: int,
+    take: Callable[[], None],
+    checkpoint: Checkpoint | None = None,
+    checkpoint_every: int = 1,
     *,
     progress: bool,
-) -> tuple[_core.FitResult, BaseException | None]:
+) -> BaseException | None:
     """Sample to the end of the schedule, or to where a look or an interruption ends it.
 
-    Returns the last result, and the exception that cut the run short, if any.
+    `take` makes the model what training would return. Returns the exception that cut the run short,
+    if any.
     """
-    state = None if checkpoint is None else checkpoint.read()
-    n_iter = 0 if state is None else state.n_sweeps
-    if n_iter > schedule.max_iter:
-        raise InvalidArgumentError(
-            f"the checkpoint has {n_iter:,} sweeps, max_iter is {schedule.max_iter:,}"
-        )
     periods = [looks.every] if looks.stops else []
     if checkpoint is not None:
         periods.append(checkpoint_every)
-    result: _core.FitResult | None = None
-    seconds = 0.0
+    n_iter, seconds = training.n_sweeps, 0.0
     with progress_bar(progress, schedule.max_iter, "sweep") as update:
         try:
             while True:
                 start = time.perf_counter()
-                result = train(
-                    documents,
-                    schedule=schedule,
-                    until=min([schedule.max_iter, *((n_iter // n + 1) * n for n in periods)]),
-                    look_every=looks.every,
-                    state=state,
-                    progress=update and partial(_advance, update, n_iter),
-                )
-                seen = [(sweep, value, seconds + end) for sweep, value, end in result.looks]
+                until = min([schedule.max_iter, *((n_iter // n + 1) * n for n in periods)])
+                advance = update and partial(_advance, update, n_iter)
+                seen, interruption = training.run(until, looks.every, advance)
+                seen = [(sweep, value, seconds + end) for sweep, value, end in seen]
                 seconds += time.perf_counter() - start
-                if result.interruption is not None:
+                if interruption is not None:
                     looks.note(seen)
-                    return result, result.interruption
-                state, n_iter = result.state, result.state.n_sweeps
+                    raise interruption
+                n_iter = training.n_sweeps
                 done = n_iter >= schedule.max_iter
-                if done and not seen:
-                    # The checkpoint was at the end already.
-                    seen = [(n_iter, result.ln_joint, seconds)]
                 if checkpoint is not None and (done or n_iter % checkpoint_every == 0):
-                    checkpoint.write(state)
-                if seen and looks.look(result, seen):
-                    return result, None
-                if done:
-                    return result, None
+                    checkpoint.write(training)
+                if seen and looks.stops:
+                    take()
+                if (seen and looks.look(seen)) or done:
+                    return None
         except BaseException as error:
-            # From a callback, or Ctrl-C between two parts: the last whole part is the result.
-            if result is None:
+            # The sweeps that are done are the result.
+            if training.n_sweeps == 0:
                 raise
-            return result, error
+            return error
 
 
 def _advance(update: Callable[[int], None], before: int, done: int) -> None:

@@ -28,13 +28,11 @@ from polyabayes.models.em import TOLERANCE, first_prior, fit_em, start_from
 from polyabayes.models.fitting import (
     LEARNED_START,
     EvaluationSchedule,
-    Schedule,
     StartLength,
     all_or_nothing,
     fingerprint,
 )
 from polyabayes.models.latent_draws import TokenTopics
-from polyabayes.models.sharded import ShardedModel, ShardedResult, ShardedState
 from polyabayes.models.topic_model import PreviousState, TopicModel, check_executor_for
 from polyabayes.scale.shards import Shards
 
@@ -383,8 +381,7 @@ class LatentDirichletAllocation(TopicModel):
         n_init = checks.whole_number("n_init", self.n_init, 1, _MOST_ITERATIONS)
         n_jobs = checks.n_threads(self.n_jobs)
         seed = draw_seed(self.random_state)
-        if not corpus.n_tokens:
-            raise InvalidArgumentError(f"{argument('X')} holds no tokens: every document is empty")
+        self._check_tokens(corpus)
         init, identity = self.init, fingerprint(corpus)
         known = init._known_bound(identity) if isinstance(init, type(self)) else -np.inf
         start = start_from(init, LatentDirichletAllocation, corpus, n_components, known)
@@ -533,21 +530,23 @@ class LatentDirichletAllocation(TopicModel):
     def _learn_from(self, X: Any) -> Self:
         """Sample the topics of new documents, what was learned before as a prior."""
         corpus = exposed(self, self._checked(X), None)
-        if not corpus.n_tokens:
-            raise InvalidArgumentError(f"{argument('X')} holds no tokens: every document is empty")
+        self._check_tokens(corpus)
         # A stream of its own for every batch, whose number of tokens before it tells it apart.
         batch = np.random.SeedSequence([self.seed_, int(self.topic_counts_.sum())])
         schedule = self._schedule()._replace(seed=draw_seed(batch))
         before = self._before()
-        train = partial(
-            _core.fit_lda,
+        training = _core.Training.lda(
+            corpus._core_documents(),
+            corpus.n_words,
             alpha=self.doc_topic_prior_,
             beta=self.topic_word_prior_,
             learned=False,
+            schedule=schedule,
             topic_priors=before.topic_priors,
         )
-        looks = EvaluationSchedule(_LOOK_EVERY, partial(self._take, corpus, before), None, None)
-        return self._sample(corpus, train, schedule, looks)
+        looks = EvaluationSchedule(_LOOK_EVERY, None, None)
+        take = partial(self._take, corpus, before, training)
+        return self._sample(training, schedule, looks, take)
 
     @property
     def last_sample_(self) -> LdaSample:
@@ -583,19 +582,10 @@ class LatentDirichletAllocation(TopicModel):
 
     def _training(
         self,
-        corpus: Corpus,  # noqa: ARG002
+        documents: Corpus | Shards,  # noqa: ARG002
         n_components: int,
-    ) -> partial[_core.FitResult]:
-        return partial(_core.fit_lda, **self._priors(n_components))
-
-    def _training_on_shards(
-        self, shards: Shards, n_components: int, schedule: Schedule
-    ) -> tuple[ShardedModel, dict[str, Any]]:
-        priors = self._priors(n_components)
-        alpha, beta, learned = priors.values()
-        new = partial(_core.ShardedChain.lda, shards.n_words, schedule=schedule, **priors)
-        model = ShardedModel(alpha, beta, False, learned, learned, False, None, new)
-        return model, priors
+    ) -> partial[_core.Training]:
+        return partial(_core.Training.lda, **self._priors(n_components))
 
     def _priors(self, n_components: int) -> dict[str, Any]:
         """Alpha, beta, and whether these are the means of priors and learned."""
@@ -623,12 +613,11 @@ class LatentDirichletAllocation(TopicModel):
         priors = np.ascontiguousarray((self.components_ * tokens[:, np.newaxis]).T)
         return PreviousState(np.maximum(priors, _LEAST_PRIOR, out=priors), self.topic_counts_)
 
-    def _take_parameters(self, result: _core.FitResult | ShardedResult) -> None:
-        self.doc_topic_prior_, beta = result.others
-        self.topic_word_prior_ = float(beta[0])
+    def _take_parameters(self, others: NDArray[np.float64]) -> None:
+        self.doc_topic_prior_, self.topic_word_prior_ = others[:-1].copy(), float(others[-1])
 
-    def _topic_prior(self, state: _core.FitState | ShardedState) -> float:
-        return float(state.parameters[-1])
+    def _topic_prior(self, parameters: NDArray[np.float64]) -> float:
+        return float(parameters[-1])
 
     def _learned_state(self) -> dict[str, Any]:
         if not self._learns_priors():

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+import time
 import warnings
+from concurrent.futures import Executor
 from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import validate_data
 
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
-from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import ImpossibleDocumentWarning, InvalidArgumentError
+from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.exceptions import ImpossibleDocumentWarning, InvalidArgumentError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
-from polyabayes.models.fitting import Schedule
+from polyabayes.models.fitting import EvaluationSchedule
 from polyabayes.models.latent_draws import TokenTopics
-from polyabayes.models.sharded import ShardedModel, ShardedResult, ShardedState
-from polyabayes.models.topic_model import PreviousState, TopicModel, row_normalised
-from polyabayes.scale.exposures import numbered
+from polyabayes.models.nmf import Factors, factorise, weights_of
+from polyabayes.models.topic_model import TopicModel
 from polyabayes.scale.shards import Shards
+from polyabayes.scale.token_order import Exposures, numbered
 
 __all__ = ["PoissonFactorAnalysis"]
 
 PRIORS = ("nmf", "gap", "gamma", "beta-gamma", "beta-gamma-gamma")
-SAMPLERS = ("collapsed", "blocked")
+SAMPLERS = ("collapsed",)
 
 _NO_LIKELIHOOD = (
     "prior='nmf' leaves the topic weights without a prior, so that new documents have no "
@@ -83,12 +86,14 @@ class PoissonFactorAnalysis(TopicModel):
     number of threads. A sweep costs tokens x topics.
 
     ``prior="nmf"`` is non-negative matrix factorisation: no priors at all, but the theta and phi
-    of largest Poisson likelihood, or least Kullback-Leibler divergence, by the multiplicative
-    updates of Lee & Seung (1999), which end at a maximum that depends on the seed. A sweep costs
-    non-zero counts x topics, and a dense array of documents x topics. Without a prior of theta
-    new documents have no likelihood: :func:`log_likelihood` refuses such a model, and ``score``,
-    ``score_samples`` and ``perplexity`` are absent. :func:`plug_in_perplexity` works, and
-    ``from_parameters`` makes of the topics a model that has a prior.
+    of largest Poisson likelihood, or least Kullback-Leibler divergence, by scikit-learn's
+    multiplicative updates (Lee & Seung 1999; ``NMF(solver="mu", beta_loss="kullback-leibler")``),
+    which end at a maximum that depends on the start. An update costs non-zero counts x topics, and
+    takes dense arrays of documents x topics. Documents must be in memory, and there are no
+    checkpoints. Without a prior of theta new documents have no likelihood: :func:`log_likelihood`
+    refuses such a model, and ``score``, ``score_samples`` and ``perplexity`` are absent.
+    :func:`plug_in_perplexity` works, and ``from_parameters`` makes of the topics a model that has a
+    prior.
 
     Parameters
     ----------
@@ -98,11 +103,8 @@ class PoissonFactorAnalysis(TopicModel):
         What is learned beside phi: with ``"gap"`` nothing, then r, p, or both. ``"beta-gamma"``,
         r fixed at 1, is the model of Capdevila et al. 2018. ``"nmf"`` has no priors: of the
         parameters below it uses those from `max_iter` on, but for `burn_in` and `thin`.
-    sampler : {"collapsed", "blocked"}, default="collapsed"
-        How the topics of tokens are drawn: one after the other with theta integrated out, or all
-        of a document at once given a draw of theta, as in Zhou & Carin (2013). Of the same
-        posterior; a blocked sweep costs non-zero counts x topics and a gamma variate for every
-        document and topic.
+    sampler : {"collapsed"}, default="collapsed"
+        How the topics of tokens are drawn: one after the other with theta integrated out.
     shape : float or array of shape (n_components,), default=1.0
         r: where it starts, or its fixed value.
     probability : float or array of shape (n_components,), optional
@@ -367,9 +369,8 @@ class PoissonFactorAnalysis(TopicModel):
         -------
         ndarray of shape (n_documents, n_components)
             E[theta | document, model], rates at exposure 1, averaged over Gibbs sweeps of each
-            document. After ``prior="nmf"`` the theta of largest likelihood, by updates that go on
-            until the log-likelihood of the document is within 0.001 nats of its maximum, at most
-            1,000; words that no topic can produce are left out.
+            document. After ``prior="nmf"`` the theta that 200 of scikit-learn's updates reach from
+            equal weights; words that no topic can produce are left out.
 
         Raises
         ------
@@ -395,13 +396,7 @@ class PoissonFactorAnalysis(TopicModel):
             return super().transform(X, exposure=exposure)
         corpus = exposed(self, self._checked(X), exposure)
         self._warn_of_impossible(corpus)
-        with progress_bar(self.progress, corpus.n_documents, "document") as update:
-            weights = _core.transform_nmf(
-                np.ascontiguousarray(self.components_.T),
-                corpus._core_documents(),
-                n_jobs=checks.n_threads(self.n_jobs),
-                progress=update,
-            )
+        weights = weights_of(corpus, self.components_)
         return weights if corpus.exposure is None else weights / corpus.exposure[:, np.newaxis]
 
     def _warn_of_impossible(self, corpus: Corpus) -> None:
@@ -466,43 +461,57 @@ class PoissonFactorAnalysis(TopicModel):
         checks.choice("prior", self.prior, PRIORS)
         checks.choice("sampler", self.sampler, SAMPLERS)
 
-    def _training(self, corpus: Corpus, n_components: int) -> partial[_core.FitResult]:
-        prior = checks.choice("prior", self.prior, PRIORS)
-        sampler = checks.choice("sampler", self.sampler, SAMPLERS)
-        if prior == "nmf":
-            return partial(_core.fit_nmf, n_topics=n_components)
-        size = corpus.n_documents if corpus.exposure is None else float(corpus.exposure.sum())
-        priors = self._priors(n_components, corpus.n_tokens / size)
-        return partial(_core.fit_pfa, **priors, blocked=sampler == "blocked")
+    def _training(self, documents: Corpus | Shards, n_components: int) -> partial[_core.Training]:
+        self._check_parameters()
+        exposure = documents.exposure
+        size = documents.n_documents if exposure is None else float(exposure.sum())
+        priors = self._priors(n_components, documents.n_tokens / size)
+        return partial(_core.Training.pfa, n_documents=documents.n_documents, **priors)
 
-    def _training_on_shards(
-        self, shards: Shards, n_components: int, schedule: Schedule
-    ) -> tuple[ShardedModel, dict[str, Any]]:
-        prior = checks.choice("prior", self.prior, PRIORS)
-        blocked = checks.choice("sampler", self.sampler, SAMPLERS) == "blocked"
-        if prior == "nmf":
-            alpha, beta = _core.nmf_start_priors(n_components)
-            start = ShardedModel(alpha, beta, False, False, False, False, None, None)
-            return start, {"n_topics": n_components}
-        exposure = shards.exposure
-        size = shards.n_documents if exposure is None else float(exposure.sum())
-        exposures = numbered(exposure)
-        different = None if exposures is None else (exposures.values, exposures.n_documents())
-        priors = self._priors(n_components, shards.n_tokens / size)
-        sizes = shards.n_words, shards.n_documents, different
-        new = partial(_core.ShardedChain.pfa, *sizes, schedule=schedule, **priors)
-        tables = priors["shape_prior"] is not None
-        model = ShardedModel(
-            priors["shape"],
-            priors["topic_word_prior"],
-            blocked,
-            tables,
-            lengths=False,
-            exposed=priors["probability_prior"] is not None,
-            exposures=exposures,
-            chain=new,
-        )
-        return model, {**priors, "blocked": blocked}
+    def _exposures(self, shards: Shards) -> Exposures | None:
+        return numbered(shards.exposure)
+
+    def _fit(
+        self, X: Any, exposure: Any, looks: EvaluationSchedule, executor: Executor | None
+    ) -> Self:
+        self._check_parameters()
+        if self.prior != "nmf":
+            return super()._fit(X, exposure, looks, executor)
+        for name, is_given in (("X", isinstance(X, Shards)), ("checkpoint", self.checkpoint)):
+            if is_given:
+                raise InvalidArgumentError(
+                    f"prior='nmf' is fitted in memory and in one go: give {argument(name)} "
+                    "to another prior"
+                )
+        corpus = exposed(self, as_corpus(X, "X"), exposure)
+        schedule = self._schedule()
+        self._check_tokens(corpus)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        self.vocabulary_, self.seed_ = corpus.vocabulary, schedule.seed
+        return self._factorise(corpus, looks)
+
+    def _factorise(self, corpus: Corpus, looks: EvaluationSchedule) -> Self:
+        """Fit by the updates of scikit-learn, with looks and interruptions as a chain has."""
+        latest: Factors | None = None
+        interruption: BaseException | None = None
+        start = time.perf_counter()
+        sizes = {"max_iter": self.max_iter, "every": looks.every, "n_init": self.n_init}
+        updates = factorise(corpus, self.n_components, **sizes, seed=self.seed_)
+        with progress_bar(self.progress, self.max_iter, "update") as update:
+            try:
+                for latest in updates:
+                    self._take_factors(latest)
+                    if update is not None:
+                        update(latest.n_iter)
+                    seconds = time.perf_counter() - start
+                    if looks.look([(latest.n_iter, latest.log_likelihood, seconds)]):
+                        break
+            except BaseException as error:
+                if latest is None:
+                    raise
+                interruption = error
+        assert latest is not None
+        return self._conclude(partial(self._take_factors, latest), looks, interruption)
 
     def _priors(self, n_components: int, rate: float) -> dict[str, Any]:
         """Where r and p start, and the priors; documents have so many tokens at exposure 1."""
@@ -520,30 +529,17 @@ class PoissonFactorAnalysis(TopicModel):
             "shape_prior": self._shape_prior() if learns_r else None,
         }
 
-    def _take(self, corpus: Corpus, before: PreviousState | None, result: _core.FitResult) -> None:
-        if self.prior != "nmf":
-            super()._take(corpus, before, result)
-        else:
-            self._take_factors(result)
-
-    def _take_sharded(self, result: ShardedResult) -> None:
-        if self.prior != "nmf":
-            super()._take_sharded(result)
-        else:
-            self._take_factors(result)
-
-    def _take_factors(self, result: _core.FitResult | ShardedResult) -> None:
+    def _take_factors(self, factors: Factors) -> None:
         """Store what updates of NMF have come to."""
         for name in ("shape_", "probability_", "_last"):
             self.__dict__.pop(name, None)
-        self.components_ = row_normalised(result.word_topic)
-        self.topic_counts_ = result.others[0]
-        self.n_iter_ = result.state.n_sweeps
+        self.components_, self.n_iter_ = factors.topics, factors.n_iter
+        self.topic_counts_ = factors.weights.sum(axis=0)
 
-    def _take_parameters(self, result: _core.FitResult | ShardedResult) -> None:
-        self.shape_, self.probability_ = result.others
+    def _take_parameters(self, others: NDArray[np.float64]) -> None:
+        self.shape_, self.probability_ = others.reshape(2, -1).copy()
 
-    def _topic_prior(self, state: _core.FitState | ShardedState) -> float:  # noqa: ARG002
+    def _topic_prior(self, parameters: NDArray[np.float64]) -> float:  # noqa: ARG002
         return _positive_or("topic_word_prior", self.topic_word_prior, 0.1)
 
     def _learned_state(self) -> dict[str, Any]:

@@ -28,7 +28,6 @@ from polyabayes.exceptions import (
 )
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.likelihood.scoring import log_likelihood
-from polyabayes.models import sharded
 from polyabayes.models.fitted_model import FittedModel
 from polyabayes.models.fitting import (
     USUAL_START,
@@ -40,21 +39,14 @@ from polyabayes.models.fitting import (
     all_or_nothing,
     fingerprint,
     run,
-    topic_word_counts,
+    source_of,
 )
 from polyabayes.models.latent_draws import VARIABLES, TokenTopics, check_variables
-from polyabayes.models.sharded import (
-    ShardedChain,
-    ShardedModel,
-    ShardedResult,
-    ShardedState,
-    ShardedUpdates,
-    run_sharded,
-)
 from polyabayes.models.topic_table import TopicTable, topic_table
 from polyabayes.models.traces import BoundTrace, TrainingTrace
 from polyabayes.scale.executors import check_executor, threads_of_task
 from polyabayes.scale.shards import Shards
+from polyabayes.scale.token_order import Exposures
 
 # The first sweeps set the topics to their mean: on AP this saves a quarter of the sweeps.
 _WARM_UP = 30
@@ -90,8 +82,8 @@ class PreviousState(NamedTuple):
 class TopicModel(FittedModel):
     """Base class of the topic models; not made directly."""
 
-    # Set on a model by those who need starts that last longer than its own.
-    _longer_start: StartLength | None = None
+    # Length of the start, where it is not the model's own.
+    _start: StartLength | None = None
 
     max_iter: int
     burn_in: int | None
@@ -127,9 +119,9 @@ class TopicModel(FittedModel):
 
         Documents may be :class:`Shards <polyabayes.scale.Shards>`, larger than memory: some million
         of their tokens are held at a time. The model is the one of the same documents in memory,
-        bit for bit, for any number of shards and of workers. The topics of the tokens, of NMF the
-        weights of the documents, are in files: in `checkpoint`, or without one in a folder beside
-        the shards that is removed at the end. With `checkpoint`, the same call goes on after a kill
+        bit for bit, for any number of shards and of workers. The topics of the tokens are in
+        files: in `checkpoint`, or without one in a folder beside the shards that is removed at the
+        end. With `checkpoint`, the same call goes on after a kill
         from the last sweep, whatever `checkpoint_every` says, on any workers.
 
         Parameters
@@ -190,75 +182,53 @@ class TopicModel(FittedModel):
         """
         check_executor_for(X, executor)
         with all_or_nothing(self):
-            if isinstance(X, Shards):
-                shards = exposed(self, X, exposure)
-                looks = self._looks(self._take_sharded, eval_corpus, eval_every, callback)
-                return self._fit_shards(shards, looks, executor)
-            return self._fit(X, exposure, eval_corpus, eval_every, callback)
-
-    def _fit_shards(
-        self, shards: Shards, looks: EvaluationSchedule, executor: Executor | None
-    ) -> Self:
-        n_components = self._n_topics()
-        schedule = self._schedule()
-        checks.whole_number("checkpoint_every", self.checkpoint_every)
-        if not shards.n_tokens:
-            raise InvalidArgumentError(f"{argument('X')} holds no tokens: every document is empty")
-        model, parameters = self._training_on_shards(shards, n_components, schedule)
-        identity = self._identity(sharded.fingerprint(shards), schedule, parameters)
-        n_jobs = threads_of_task(executor, self.n_jobs)
-        with sharded.state_folder(shards, self.checkpoint) as folder:
-            kind = ShardedChain if self._samples() else ShardedUpdates
-            chain = kind(shards, folder, model, schedule, identity, executor, n_jobs)
-            with chain.ready():
-                self.vocabulary_, self.seed_ = shards.vocabulary, schedule.seed
-                self.n_features_in_ = shards.n_words
-                self.__dict__.pop("feature_names_in_", None)
-                ended = run_sharded(chain, schedule, looks, progress=self.progress)
-        return self._conclude(ended[0], looks, ended[1])
-
-    def _take_sharded(self, result: ShardedResult) -> None:
-        self._take_counted(result.state.counts, None, result)
+            looks = self._looks(eval_corpus, eval_every, callback)
+            return self._fit(X, exposure, looks, executor)
 
     def _fit(
-        self,
-        X: Any,
-        exposure: Any,
-        eval_corpus: Any,
-        eval_every: int,
-        callback: Callable[[Self], Any] | None,
+        self, X: Any, exposure: Any, looks: EvaluationSchedule, executor: Executor | None
     ) -> Self:
-        corpus = exposed(self, as_corpus(X, "X"), exposure)
+        documents: Corpus | Shards
+        if isinstance(X, Shards):
+            documents = exposed(self, X, exposure)
+        else:
+            documents = exposed(self, as_corpus(X, "X"), exposure)
         n_components = self._n_topics()
-        schedule = self._schedule()
+        schedule = self._schedule()._replace(n_jobs=threads_of_task(executor, self.n_jobs))
         every = checks.whole_number("checkpoint_every", self.checkpoint_every)
-        if not corpus.n_tokens:
+        self._check_tokens(documents)
+        train = self._training(documents, n_components)
+        if isinstance(documents, Shards):
+            hashed, exposures = documents.fingerprint(), self._exposures(documents)
+            corpus = None
+        else:
+            hashed, exposures, corpus = fingerprint(documents), None, documents
+            validate_data(self, X, reset=True, skip_check_array=True)
+        identity = self._identity(hashed, schedule, train.keywords)
+        origin = documents, exposures, self.checkpoint, identity, schedule, executor
+        with source_of(*origin) as (tokens, state, checkpoint):
+            training = train(tokens, documents.n_words, schedule=schedule, state=state)
+            self.vocabulary_, self.seed_ = documents.vocabulary, schedule.seed
+            if corpus is None:
+                self.n_features_in_ = documents.n_words
+                self.__dict__.pop("feature_names_in_", None)
+            take = partial(self._take, corpus, None, training)
+            return self._sample(training, schedule, looks, take, checkpoint, every)
+
+    def _check_tokens(self, documents: Corpus | Shards) -> None:
+        if not documents.n_tokens:
             raise InvalidArgumentError(f"{argument('X')} holds no tokens: every document is empty")
-        train = self._training(corpus, n_components)
-        validate_data(self, X, reset=True, skip_check_array=True)
-        checkpoint = None
-        if self.checkpoint is not None:
-            identity = self._identity(fingerprint(corpus), schedule, train.keywords)
-            checkpoint = Checkpoint(self.checkpoint, identity)
-        self.vocabulary_, self.seed_ = corpus.vocabulary, schedule.seed
-        take = partial(self._take, corpus, None)
-        looks = self._looks(take, eval_corpus, eval_every, callback)
-        return self._sample(corpus, train, schedule, looks, checkpoint, every)
 
     def _looks(
-        self,
-        take: Callable[[Any], None],
-        eval_corpus: Any,
-        eval_every: int,
-        callback: Callable[[Self], Any] | None,
+        self, eval_corpus: Any, eval_every: int, callback: Callable[[Self], Any] | None
     ) -> EvaluationSchedule:
-        """Looks at a run, by the arguments of ``fit``; `take` stores what a run has come to."""
+        """Looks at a run, by the arguments of ``fit``."""
         evaluate = None
         if eval_corpus is not None:
             self._check_evaluation()
             evaluate = partial(self._evaluate, as_corpus(eval_corpus, "eval_corpus"))
         ask = None if callback is None else partial(callback, self)
-        return EvaluationSchedule(eval_every, take, evaluate, ask)
+        return EvaluationSchedule(eval_every, evaluate, ask)
 
     @property
     def n_active_(self) -> int:
@@ -398,37 +368,30 @@ class TopicModel(FittedModel):
 
     def _sample(
         self,
-        corpus: Corpus,
-        train: partial[_core.FitResult],
+        training: _core.Training,
         schedule: Schedule,
         looks: EvaluationSchedule,
+        take: Callable[[], None],
         checkpoint: Checkpoint | None = None,
         checkpoint_every: int = 1,
     ) -> Self:
         """Run the sampler and take over what it comes to, whatever ends it."""
-        result, interruption = run(
-            train,
-            corpus._core_documents(),
-            schedule,
-            looks,
-            checkpoint,
-            checkpoint_every,
-            progress=self.progress,
-        )
-        return self._conclude(result, looks, interruption)
+        kept = checkpoint, checkpoint_every
+        interruption = run(training, schedule, looks, take, *kept, progress=self.progress)
+        return self._conclude(take, looks, interruption)
 
     def _conclude(
         self,
-        result: _core.FitResult | ShardedResult,
+        take: Callable[[], None],
         looks: EvaluationSchedule,
         interruption: BaseException | None,
     ) -> Self:
         """Take over what a run came to; raise what ended it."""
         try:
-            looks.take(result)
+            take()
         except KeyboardInterrupt as error:
             interruption = error
-            looks.take(result)
+            take()
         self.__dict__.pop("_tokens", None)
         self.trace_ = looks.trace()
         if isinstance(interruption, KeyboardInterrupt):
@@ -437,29 +400,24 @@ class TopicModel(FittedModel):
             raise interruption
         return self
 
-    def _take(self, corpus: Corpus, before: PreviousState | None, result: _core.FitResult) -> None:
-        """Store what a run has come to; `before` is what it started from, if there was anything."""
-        n_topics = result.word_topic.shape[1]
-        topics = result.state.assignments
-        self._take_counted(topic_word_counts(corpus, topics, n_topics), before, result)
-        self._tokens = TokenTopics(corpus, topics)
-
-    def _take_counted(
-        self,
-        counts: sparse.csr_array,
-        before: PreviousState | None,
-        result: _core.FitResult | ShardedResult,
+    def _take(
+        self, corpus: Corpus | None, before: PreviousState | None, training: _core.Training
     ) -> None:
-        """Store what a run has come to, given the tokens of each topic and word."""
-        self._take_parameters(result)
-        self.components_ = row_normalised(result.word_topic)
-        state = result.state
-        prior = self._topic_prior(state) if before is None else before.topic_priors
-        self._last = LastState(counts, prior, state.parameters)
+        """Store what a run has come to; `before` is what it started from, if there was anything."""
+        phi, others = training.mean()
+        parameters = training.parameters()
+        self._take_parameters(others)
+        self.components_ = row_normalised(phi)
+        counts = sparse.csr_array(sparse.csr_matrix(training.counts().T, dtype=np.int64))
+        prior = self._topic_prior(parameters) if before is None else before.topic_priors
+        self._last = LastState(counts, prior, parameters)
         self.topic_counts_ = counts.sum(axis=1)
         if before is not None:
             self.topic_counts_ += before.topic_counts
-        self.n_iter_ = state.n_sweeps
+        self.n_iter_ = training.n_sweeps
+        topics = training.assignments()
+        if corpus is not None and topics is not None:
+            self._tokens = TokenTopics(corpus, topics)
 
     def _last_state(self) -> LastState:
         """Last state of the chain; refused for models that were not sampled here."""
@@ -521,7 +479,7 @@ class TopicModel(FittedModel):
             burn_in=burn_in,
             warm_up=min(_WARM_UP, burn_in // 2),
             thin=checks.whole_number("thin", self.thin, 1, _MOST_SWEEPS),
-            start_sweeps=(self._longer_start or self._start_length()).n_sweeps(burn_in),
+            start_sweeps=(self._start or self._start_length()).n_sweeps(burn_in),
             n_init=checks.whole_number("n_init", self.n_init, 1, _MOST_SWEEPS),
             seed=draw_seed(self.random_state),
             n_jobs=checks.n_threads(self.n_jobs),
@@ -537,22 +495,20 @@ class TopicModel(FittedModel):
     def _check_evaluation(self) -> None:
         """Refuse held-out documents where training will give no likelihood."""
 
-    def _training(self, corpus: Corpus, n_components: int) -> partial[_core.FitResult]:
-        """Check the parameters; give the sampler, which lacks documents, schedule and progress."""
+    def _training(self, documents: Corpus | Shards, n_components: int) -> partial[_core.Training]:
+        """Check the parameters; give the sampler, which lacks documents, schedule and state."""
         raise NotImplementedError
 
-    def _training_on_shards(
-        self, shards: Shards, n_components: int, schedule: Schedule
-    ) -> tuple[ShardedModel, dict[str, Any]]:
-        """Check the parameters; give what is trained on shards, and what tells it from others."""
-        raise NotImplementedError
+    def _exposures(self, shards: Shards) -> Exposures | None:  # noqa: ARG002
+        """Exposures of documents that the model knows."""
+        return None
 
-    def _take_parameters(self, result: _core.FitResult | ShardedResult) -> None:
+    def _take_parameters(self, others: NDArray[np.float64]) -> None:
         """Store what training learned beside the topics."""
         raise NotImplementedError
 
-    def _topic_prior(self, state: _core.FitState | ShardedState) -> float:
-        """Dirichlet parameter of the topics in that state."""
+    def _topic_prior(self, parameters: NDArray[np.float64]) -> float:
+        """Dirichlet parameter of the topics in a state with these parameters."""
         raise NotImplementedError
 
     def _learned_state(self) -> dict[str, Any]:

@@ -23,8 +23,7 @@ class TrainingTrace(Record):
     log_joint : ndarray
         ln of the joint density of words, topics of tokens and parameters, in nats, up to a
         constant. Of NMF, which has no priors, ln of the Poisson likelihood of the training counts
-        given topics and weights, without a constant left out; a document that these make
-        impossible counts -1e14.
+        given topics and weights, without a constant left out.
     held_out : ndarray
         Nats per token of ``eval_corpus`` under the model that training would return then; NaN
         without one.

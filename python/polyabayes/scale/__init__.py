@@ -1,7 +1,6 @@
 """Corpora larger than memory, and work on many processes and machines."""
 
-from polyabayes.scale.ray import RayExecutor
 from polyabayes.scale.shard_writing import write_shards
 from polyabayes.scale.shards import Shard, Shards, read_shards
 
-__all__ = ["RayExecutor", "Shard", "Shards", "read_shards", "write_shards"]
+__all__ = ["Shard", "Shards", "read_shards", "write_shards"]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import hashlib
-import os
 import pickle
-import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidTypeError, WorkerError, argument
+from polyabayes.scale.scratch import scratch_folder
 
 __all__ = ["Workers", "check_executor", "n_workers", "sharing", "threads_of_task"]
 
@@ -35,12 +35,13 @@ _UNKNOWN_WORKERS = 32
 # Shared objects that a worker keeps, the latest ones.
 _MOST_HELD = 2
 
+# Seconds between two looks: whether the work is to stop and, on a worker, whether anyone waits.
+_LOOK_SECONDS = 0.2
+
 # Exceptions by which engines say that workers died, beside those of the standard library.
 _DEATHS = {
     "KilledWorker",  # distributed
     "FutureCancelledError",  # distributed, where what tasks depend on is lost with its worker
-    "WorkerCrashedError",  # Ray
-    "OutOfMemoryError",  # Ray
 }
 
 
@@ -95,6 +96,7 @@ class Workers:
         function: Callable[..., Any],
         tasks: Iterable[tuple[Any, ...]],
         describe: Callable[[int], str],
+        stopped: Callable[[], bool] | None = None,
     ) -> Iterator[tuple[int, Any]]:
         """Numbers of tasks and results of ``function(shared, *task)``, in the order they end.
 
@@ -106,13 +108,18 @@ class Workers:
             Further arguments of each task; taken as they are submitted, some for each worker.
         describe : callable
             The name of a task, given its number, for messages.
+        stopped : callable, optional
+            Whether to leave all tasks: where this is not the thread that Ctrl-C interrupts.
 
         Raises
         ------
+        KeyboardInterrupt
+            If `stopped` says so.
         WorkerError
             If a worker died, and its engine did not run its tasks again.
         """
         pending: dict[Future[Any], tuple[int, tuple[Any, ...]]] = {}
+        timeout = None if stopped is None else _LOOK_SECONDS
         numbered = enumerate(tasks)
         try:
             while True:
@@ -125,7 +132,7 @@ class Workers:
                     return
                 interruption: KeyboardInterrupt | None = None
                 try:
-                    done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                    done, _ = wait(pending, timeout, FIRST_COMPLETED)
                 except KeyboardInterrupt as error:
                     interruption, done = error, {future for future in pending if future.done()}
                 for future in done:
@@ -139,6 +146,8 @@ class Workers:
                     yield number, result
                 if interruption is not None:
                     raise interruption
+                if stopped is not None and stopped():
+                    raise KeyboardInterrupt
         finally:
             for future in pending:
                 future.cancel()
@@ -156,8 +165,8 @@ class Workers:
 def sharing(executor: Executor, shared: Any) -> Iterator[Workers]:
     """Send what all tasks need to the workers of an executor: once, however many tasks there are.
 
-    Threads of this process get the object itself. Tasks that are left at the end are cancelled; the
-    executor is not shut down.
+    Threads of this process get the object itself. Tasks that are left at the end are cancelled, and
+    processes of this machine break off those that they have begun; the executor is not shut down.
     """
     with _scattered(executor, shared) as parcel:
         yield Workers(executor, parcel)
@@ -238,7 +247,32 @@ def _call(reference: Any, function: Callable[..., Any], task: tuple[Any, ...]) -
         shared = reference.value()
     except OSError:
         return _Missing(str(reference.digest))
-    return function(shared, *task)
+    if isinstance(reference, _Whole) or threading.current_thread() is not threading.main_thread():
+        return function(shared, *task)
+    with _while_wanted(Path(reference.path)):
+        return function(shared, *task)
+
+
+@contextmanager
+def _while_wanted(path: Path) -> Iterator[None]:
+    """Interrupt the work of this process when nobody waits for it: the shared file is then gone."""
+    over, lock = threading.Event(), threading.Lock()
+
+    def watch() -> None:
+        while not over.wait(_LOOK_SECONDS):
+            if not path.exists():
+                with lock:
+                    if not over.is_set():
+                        _thread.interrupt_main()
+                return
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        # An interruption that comes until here is of this task; none comes later.
+        with lock:
+            over.set()
 
 
 class _Parcel:
@@ -262,9 +296,6 @@ def _scattered(executor: Executor, shared: Any) -> Iterator[_Parcel]:
     if client is not None:
         yield _Parcel(client.scatter(shared, broadcast=True, hash=False))
         return
-    if hasattr(executor, "scatter"):
-        yield _Parcel(executor.scatter(shared))
-        return
     try:
         content = pickle.dumps(shared, protocol=pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -272,13 +303,10 @@ def _scattered(executor: Executor, shared: Any) -> Iterator[_Parcel]:
             f"an argument cannot be sent to processes ({error}): use functions and classes of a "
             "module, or a ThreadPoolExecutor"
         ) from error
-    folder = Path(tempfile.mkdtemp(prefix="polyabayes-"))
-    try:
-        path = folder / f"shared-{os.getpid()}"
+    with scratch_folder(Path(tempfile.gettempdir()), "polyabayes-") as folder:
+        path = folder / "shared"
         path.write_bytes(content)
         yield _Parcel(_InFile(str(path), hashlib.sha256(content).hexdigest()), content)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _dask_client(executor: Executor) -> Any:

@@ -1,49 +1,38 @@
 """Gibbs sweeps over the shards of a corpus: the work that is done where the shards are.
 
-The topics of a shard's tokens, in the order of `token_order`, are in a file for each sweep, which
-takes its name only when it is whole and on the disk. A task that finds the file of its sweep counts
-it instead of drawing it again: tasks may be run twice, whoever was killed when.
+The topics of a shard's tokens, in the order of `token_order`, are in a file for each position of
+the run, which takes its name only when it is whole and on the disk. A task that finds the file of
+its sweep counts it instead of drawing it again: tasks may be run twice, whoever was killed when.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes import _core
-from polyabayes._support.files import reading, replacing
+from polyabayes._support.files import is_there, reading
 from polyabayes.exceptions import FileAccessError, FileFormatError
-from polyabayes.scale.array_files import append_arrays, damaged
-from polyabayes.scale.exposures import read_exposures
-from polyabayes.scale.shards import HEADERS, Shard
-from polyabayes.scale.token_order import Blocks, TokenOrder, write_order
+from polyabayes.scale.run_state import Position
+from polyabayes.scale.sealed import SealedReader, damaged, sealing
+from polyabayes.scale.shards import Shard, Stamp
+from polyabayes.scale.token_order import Blocks, Exposures, block_groups, write_order
 
 __all__ = [
-    "Published",
     "ShardTraining",
-    "Source",
-    "Stamp",
     "SweepOrder",
-    "TopicsReader",
-    "blocks_of",
     "count_topics",
     "draw_first_topics",
-    "exposed_path",
     "inspect_shards",
     "ln_urns",
-    "read_published",
+    "position_name",
     "renumber_topics",
-    "sizes_of_parts",
     "sweep_shards",
     "tally_exposures",
-    "topics_path",
-    "unchanged",
-    "write_topics",
 ]
 
 # Blocks of a shard that are in memory at a time, and for each thread at least: enough tokens to
@@ -51,21 +40,17 @@ __all__ = [
 _BLOCKS, _THREAD_BLOCKS = 16, 4
 # Topics that are read or written at once.
 _TOPICS = 2**22
-_CHECKSUM_BYTES = 4
 
 Topics = NDArray[np.uint16]
 Counts = NDArray[np.uint32]
-# Size and time of change of each file of a shard.
-Stamp = tuple[tuple[int, int], ...]
-
-
-# Words x topics: in this process an array, or where they are drawn; for workers a file.
-Source = NDArray[np.float64] | _core.ShardedChain | _core.ShardedStart
-Published = Source | Path
+Floats = NDArray[np.float64]
+# Tokens of every topic by exposure in a block: first entry of each topic and the end; numbers of
+# exposures and tokens of entries.
+Tokens = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32]]
 
 
 class ShardTraining(NamedTuple):
-    """What all tasks of a run need to know.
+    """Properties of a run that all tasks need to know.
 
     Attributes
     ----------
@@ -79,9 +64,9 @@ class ShardTraining(NamedTuple):
         Tokens of the longest document.
     seed, n_jobs : int
         Seed of the chain; threads of a task.
-    exposures : Path or None
-        File of the exposures of all documents, where they have any.
-    stamps : tuple of Stamp
+    exposures : Exposures or None
+        Exposures of all documents, where they have any.
+    stamps : tuple
         The files of each shard as they were at the start; empty before.
     """
 
@@ -91,8 +76,31 @@ class ShardTraining(NamedTuple):
     longest: int
     seed: int
     n_jobs: int
-    exposures: Path | None = None
-    stamps: tuple[Stamp, ...] = ()
+    exposures: Exposures | None = None
+    stamps: tuple[tuple[Stamp, ...], ...] = ()
+
+    def topics_path(self, shard: Shard, at: Position) -> Path:
+        """File of the topics of a shard's tokens at a position."""
+        return self.folder / f"{shard.folder.name}.{self.name}.{position_name(at)}.topics"
+
+    def unchanged(self, number: int) -> Shard:
+        """A shard; refused where its files are not those that training began with."""
+        shard = self.shards[number]
+        if shard.stamps() != self.stamps[number]:
+            raise FileFormatError(
+                f"{shard.folder} was changed while a model was trained on it: write the shards "
+                "again as they were, and go on from the checkpoint"
+            )
+        return shard
+
+    def blocks(self, shard: Shard, exposures: Exposures | None = None) -> Iterator[Blocks]:
+        """The documents of a shard, some blocks at a time."""
+        n_blocks = max(_BLOCKS, _THREAD_BLOCKS * self.n_jobs)
+        path = self._order_path(shard)
+        return block_groups(path, shard, n_blocks, self.longest, exposures)
+
+    def _order_path(self, shard: Shard) -> Path:
+        return self.folder / f"{shard.folder.name}.{self.name}.order"
 
 
 class SweepOrder(NamedTuple):
@@ -100,57 +108,35 @@ class SweepOrder(NamedTuple):
 
     Attributes
     ----------
-    before, after : str
-        States that it leads from and to.
-    run : int or None
-        Which start it belongs to; None for the chain.
-    sweep : int
-        Its number there, from 1.
-    weights : ndarray of shape (n_words, n_components), or where it is
+    to : tuple
+        Position that it leads to.
+    weights : ndarray of shape (n_words, n_components), or its file
         Phi up to the scale of each topic.
     scale, a : ndarray of shape (n_components,)
         The scales, and the pseudo-counts of documents.
     rates : ndarray of shape (n_components,) or None
-        Rates of the gamma laws of topic weights, where documents have exposures.
-    blocked : bool
-        Whether topics are drawn given weights of their document, which are drawn first.
+        Rates of the gamma distributions of topic weights, where documents have exposures.
     tables : bool
         Whether to draw the tables that learned pseudo-counts need.
     """
 
-    before: str
-    after: str
-    run: int | None
-    sweep: int
-    weights: Published
-    scale: NDArray[np.float64]
-    a: NDArray[np.float64]
-    rates: NDArray[np.float64] | None
-    blocked: bool
+    to: Position
+    weights: Floats | Path
+    scale: Floats
+    a: Floats
+    rates: Floats | None
     tables: bool
 
 
-def topics_path(training: ShardTraining, shard: Shard, state: str) -> Path:
-    """File of the topics of a shard's tokens in a state of the chain."""
-    return training.folder / f"{shard.folder.name}.{training.name}.{state}.topics"
-
-
-def exposed_path(training: ShardTraining, shard: Shard, state: str) -> Path:
-    """File of the tokens of every topic by exposure in a state of the chain."""
-    return training.folder / f"{shard.folder.name}.{training.name}.{state}.exposed"
-
-
-def read_published(path: Path) -> NDArray[np.float64]:
-    """Topics from their file, mapped."""
-    with reading(path), HEADERS:
-        mapped: NDArray[np.float64] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return mapped
+def position_name(at: Position) -> str:
+    """Part of the names of files at a position."""
+    return "-".join(map(str, at))
 
 
 def inspect_shards(
-    training: ShardTraining, numbers: Iterable[int], lengths: bool
-) -> list[tuple[Stamp, NDArray[np.uint32]]]:
-    """Verify shards; give the stamps of their files and, if asked for, the lengths of documents."""
+    training: ShardTraining, numbers: Iterable[int]
+) -> list[tuple[tuple[Stamp, ...], NDArray[np.uint32]]]:
+    """Verify shards; give the stamps of their files and the lengths of documents."""
     if not training.folder.is_dir():
         raise FileAccessError(
             f"{training.folder} is not there for a worker: the folders of the shards and of the "
@@ -159,246 +145,180 @@ def inspect_shards(
     found = []
     for number in numbers:
         shard = training.shards[number]
-        stamp = _stamp(shard)
+        stamps = shard.stamps()
         shard.verify()
-        of_documents = write_order(_order_path(training, shard), shard)
-        found.append((stamp, of_documents if lengths else np.zeros(0, np.uint32)))
+        found.append((stamps, write_order(training._order_path(shard), shard)))
     return found
 
 
 def draw_first_topics(
-    training: ShardTraining, shard: Shard, state: str, first: _core.FirstTopics
+    training: ShardTraining, shard: Shard, at: Position, first: _core.FirstTopics
 ) -> None:
     """Write uniform topics of a shard's tokens, drawn document after document."""
     parts = (
         _core.order_topics(blocks, first.next(len(blocks.token_documents)))
-        for blocks in blocks_of(training, shard)
+        for blocks in training.blocks(shard)
     )
-    write_topics(training, shard, state, parts)
+    _write_topics(training.topics_path(shard, at), parts)
 
 
 def count_topics(
-    training: ShardTraining, numbers: Iterable[int], state: str, n_topics: int
+    training: ShardTraining, numbers: Iterable[int], at: Position, n_topics: int
 ) -> Counts:
     """Tokens of every word in each topic, over some shards."""
-    totals = np.zeros((training.shards[0].n_words, n_topics), np.uint32)
+    counts = np.zeros((training.shards[0].n_words, n_topics), np.uint32)
     for number in numbers:
-        _count(training, unchanged(training, number), state, totals)
-    return totals
+        _count(training, training.unchanged(number), at, counts)
+    return counts
 
 
 def sweep_shards(
     training: ShardTraining, numbers: Iterable[int], order: SweepOrder
 ) -> tuple[Counts, NDArray[np.uint64]]:
     """Draw the topics of the tokens of some shards; give their counts, and the tables of topics."""
-    weights: Source = (
-        read_published(order.weights) if isinstance(order.weights, Path) else order.weights
-    )
     shape = training.shards[0].n_words, len(order.a)
-    totals, n_tables = np.zeros(shape, np.uint32), np.zeros(len(order.a), np.uint64)
+    counts, n_tables = np.zeros(shape, np.uint32), np.zeros(len(order.a), np.uint64)
+    urns = _urns(order, shape)
     for number in numbers:
-        shard = unchanged(training, number)
-        if topics_path(training, shard, order.after).exists():
-            n_tables += _count(training, shard, order.after, totals)
+        shard = training.unchanged(number)
+        if is_there(training.topics_path(shard, order.to)):
+            n_tables += _count(training, shard, order.to, counts)
         else:
-            n_tables += _sweep(training, shard, order, weights, totals)
-    return totals, n_tables
+            n_tables += _sweep(training, shard, order, urns, counts)
+    return counts, n_tables
 
 
 def renumber_topics(
-    training: ShardTraining, numbers: Iterable[int], before: str, after: str, renumbered: Topics
+    training: ShardTraining, numbers: Iterable[int], at: Position, to: Position, renumbered: Topics
 ) -> None:
-    """Give the topics of a state other numbers in another."""
+    """Give the topics at a position other numbers at another."""
     for number in numbers:
         shard = training.shards[number]
-        if topics_path(training, shard, after).exists():
+        if is_there(training.topics_path(shard, to)):
             continue
-        with TopicsReader(topics_path(training, shard, before), shard, len(renumbered)) as topics:
-            parts = (renumbered[topics.read(n)] for n in sizes_of_parts(shard.n_tokens))
-            write_topics(training, shard, after, parts)
+        sizes = (
+            min(_TOPICS, shard.n_tokens - start) for start in range(0, shard.n_tokens, _TOPICS)
+        )
+        with TopicsReader(training, shard, at, len(renumbered)) as topics:
+            parts = (renumbered[topics.read(n)] for n in sizes)
+            _write_topics(training.topics_path(shard, to), parts)
 
 
-def ln_urns(
-    training: ShardTraining, numbers: Iterable[int], state: str, a: NDArray[np.float64]
-) -> tuple[int, int]:
-    """Exact sums over documents of ln of their urns, and of their lengths' rising factorials."""
-    urns = lengths = 0
-    a = np.array(a)  # An array that came with the task may be unaligned; its copy is not.
+def ln_urns(training: ShardTraining, numbers: Iterable[int], at: Position, a: Floats) -> int:
+    """Exact sum over documents of ln of their urns."""
+    a, total = np.array(a), 0  # An array that came with the task may be unaligned.
     for number in numbers:
-        shard = unchanged(training, number)
-        with TopicsReader(topics_path(training, shard, state), shard, len(a)) as topics:
-            for blocks in blocks_of(training, shard):
-                own = topics.read(len(blocks.token_documents))
-                found = _core.ln_urns_of_part(blocks, own, a)
-                urns, lengths = urns + found[0], lengths + found[1]
-    return urns, lengths
+        for blocks, topics in _with_topics(training, number, at, len(a)):
+            total += _core.ln_urns_of_part(blocks, topics, a)
+    return total
 
 
 def tally_exposures(
-    training: ShardTraining, numbers: Iterable[int], state: str, n_topics: int
-) -> None:
-    """Write the tokens of every topic by exposure in some shards, block after block."""
+    training: ShardTraining, numbers: Iterable[int], at: Position, n_topics: int
+) -> list[Tokens]:
+    """Tokens of every topic by exposure in the blocks of some shards."""
     assert training.exposures is not None
-    exposures = read_exposures(training.exposures).numbers
+    exposures, found = training.exposures.numbers, []
     for number in numbers:
-        shard = unchanged(training, number)
-        with (
-            TopicsReader(topics_path(training, shard, state), shard, n_topics) as topics,
-            replacing(exposed_path(training, shard, state)) as stream,
-        ):
-            for blocks in blocks_of(training, shard):
-                own, first = topics.read(len(blocks.token_documents)), blocks.documents_before
-                of_documents = exposures[first : first + int(blocks.n_documents.sum())]
-                for part in _core.exposed_of_part(
-                    blocks, own, n_topics, of_documents, training.n_jobs
-                ):
-                    append_arrays(stream, part)
+        for blocks, topics in _with_topics(training, number, at, n_topics):
+            first = blocks.documents_before
+            own = exposures[first : first + int(blocks.n_documents.sum())]
+            found += _core.exposed_of_part(blocks, topics, n_topics, own, training.n_jobs)
+    return found
 
 
-def write_topics(
-    training: ShardTraining,
-    shard: Shard,
-    state: str,
-    parts: Iterable[Topics],
-    tables: NDArray[np.uint64] | None = None,
-) -> None:
-    """Write the topics of a shard's tokens, part by part, or nothing; then their checksum.
+class TopicsReader:
+    """The topics of a shard's tokens from their file, some at a time."""
 
-    The tables of topics come last: they may be filled while the parts are made.
-    """
-    with replacing(topics_path(training, shard, state)) as stream:
-        head = {"descr": "<u2", "fortran_order": False, "shape": (shard.n_tokens,)}
-        np.lib.format.write_array_header_1_0(stream, head)
-        checksum = 0
+    def __init__(self, training: ShardTraining, shard: Shard, at: Position, n_topics: int) -> None:
+        self._path, self._n_topics = training.topics_path(shard, at), n_topics
+        self._file = SealedReader(self._path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._file.__exit__(*exception)
+
+    def read(self, n_tokens: int) -> Topics:
+        """Topics of the next tokens."""
+        topics: Topics = self._file.read(n_tokens, np.uint16)
+        if topics.max(initial=0) >= self._n_topics:
+            raise damaged(self._path)
+        return topics
+
+    def tables(self) -> NDArray[np.uint64]:
+        """Tables of topics, after all topics; reading them compares all with the checksum."""
+        size = self._n_topics if self._file.n_left else 0
+        tables: NDArray[np.uint64] = self._file.read(size, np.uint64)
+        if self._file.n_left:
+            raise damaged(self._path)
+        return tables if size else np.zeros(self._n_topics, np.uint64)
+
+
+def _with_topics(
+    training: ShardTraining, number: int, at: Position, n_topics: int
+) -> Iterator[tuple[Blocks, Topics]]:
+    """The documents of a shard, some blocks at a time, with the topics of their tokens."""
+    shard = training.unchanged(number)
+    with TopicsReader(training, shard, at, n_topics) as topics:
+        for blocks in training.blocks(shard):
+            yield blocks, topics.read(len(blocks.token_documents))
+        topics.tables()
+
+
+def _write_topics(path: Path, parts: Iterable[Topics]) -> None:
+    """Write topics of tokens, for which no tables were drawn."""
+    with sealing(path) as file:
         for part in parts:
-            content = np.ascontiguousarray(part, "<u2").data
-            checksum = zlib.crc32(content, checksum)
-            stream.write(content)
-        stream.write(checksum.to_bytes(_CHECKSUM_BYTES, "little"))
-        np.save(stream, np.zeros(0, "<u8") if tables is None else tables, allow_pickle=False)
+            file.write(part)
 
 
-def sizes_of_parts(n_tokens: int) -> Iterator[int]:
-    """Tokens of parts of a shard."""
-    for start in range(0, n_tokens, _TOPICS):
-        yield min(_TOPICS, n_tokens - start)
-
-
-def _order_path(training: ShardTraining, shard: Shard) -> Path:
-    return training.folder / f"{shard.folder.name}.{training.name}.order"
-
-
-def blocks_of(training: ShardTraining, shard: Shard, *, counts: bool = False) -> Iterator[Blocks]:
-    """The documents of a shard, some blocks at a time; with their counts where these are read."""
-    order = TokenOrder(_order_path(training, shard), shard)
-    n_blocks = max(_BLOCKS, _THREAD_BLOCKS * training.n_jobs)
-    path = training.exposures
-    exposures = None if path is None or not counts else read_exposures(path)
-    return order.groups(n_blocks, training.longest, counts=counts, exposures=exposures)
+def _urns(order: SweepOrder, shape: tuple[int, int]) -> tuple[Any, ...]:
+    """The arrays of a sweep; those that came with the task may be unaligned, copies are not."""
+    weights = order.weights
+    if isinstance(weights, Path):
+        with reading(weights):
+            weights = np.memmap(weights, "<f8", "r", shape=shape)
+    rates = None if order.rates is None else np.array(order.rates)
+    return np.asarray(weights), np.array(order.scale), np.array(order.a), rates
 
 
 def _sweep(
     training: ShardTraining,
     shard: Shard,
     order: SweepOrder,
-    weights: Source,
-    totals: Counts,
+    urns: tuple[Any, ...],
+    counts: Counts,
 ) -> NDArray[np.uint64]:
-    """Draw the topics of a shard's tokens and add them to `totals`; give the tables."""
-    # Arrays that came with the task may be unaligned; their copies are not.
-    scale, a = np.array(order.scale), np.array(order.a)
-    rates = None if order.rates is None else np.array(order.rates)
-    by_document = order.run is None and (order.blocked or rates is not None)
-    n_tables = np.zeros(len(a), np.uint64)
-
-    def drawn(before: TopicsReader) -> Iterator[Topics]:
-        for blocks in blocks_of(training, shard, counts=by_document):
-            topics = before.read(len(blocks.token_documents))
-            found = _core.sweep_part(
+    """Draw the topics of a shard's tokens and add them to `counts`; give the tables."""
+    n_topics = len(order.a)
+    n_tables = np.zeros(n_topics, np.uint64)
+    phase, run, sweep = order.to
+    before, to = (phase, run, sweep - 1), training.topics_path(shard, order.to)
+    exposures = None if order.rates is None else training.exposures
+    with TopicsReader(training, shard, before, n_topics) as reader, sealing(to) as file:
+        for blocks in training.blocks(shard, exposures):
+            topics = reader.read(len(blocks.token_documents))
+            n_tables += _core.sweep_part(
                 blocks,
                 topics,
-                weights,
-                scale,
-                a,
-                rates,
-                totals,
+                urns,
+                counts,
                 seed=training.seed,
-                run=order.run,
-                sweep=order.sweep,
-                blocked=order.blocked,
+                to=order.to,
                 tables=order.tables,
                 n_jobs=training.n_jobs,
             )
-            np.add(n_tables, found, out=n_tables)
-            yield topics
-
-    with TopicsReader(topics_path(training, shard, order.before), shard, len(order.a)) as before:
-        write_topics(training, shard, order.after, drawn(before), n_tables)
+            file.write(topics)
+        reader.tables()
+        file.write(n_tables)
     return n_tables
 
 
-def _count(training: ShardTraining, shard: Shard, state: str, totals: Counts) -> NDArray[np.uint64]:
-    """Add the topics of a shard's tokens to `totals`; give the tables."""
-    n_topics = totals.shape[1]
-    with TopicsReader(topics_path(training, shard, state), shard, n_topics) as topics:
-        for blocks in blocks_of(training, shard):
-            _core.count_part(blocks, topics.read(len(blocks.token_documents)), totals)
-    return topics.tables
-
-
-class TopicsReader:
-    """The topics of a shard's tokens from their file, some at a time."""
-
-    def __init__(self, path: Path, shard: Shard, n_topics: int) -> None:
-        n_tokens = shard.n_tokens
-        self._path, self._left, self._n_topics = path, n_tokens, n_topics
-        self._checksum = 0
-        with reading(path), HEADERS, path.open("rb") as stream:
-            version = np.lib.format.read_magic(stream)
-            shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
-            if version != (1, 0) or shape != (n_tokens,) or dtype != np.dtype("<u2"):
-                raise damaged(path)
-            start = stream.tell()
-            stream.seek(start + 2 * n_tokens)
-            self._expected = int.from_bytes(stream.read(_CHECKSUM_BYTES), "little")
-            self.tables: NDArray[np.uint64] = np.load(stream, allow_pickle=False)
-        with reading(path):
-            self._stream = path.open("rb")
-            self._stream.seek(start)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stream.close()
-
-    def read(self, n_tokens: int) -> Topics:
-        """Topics of the next tokens; after the last ones, all are compared with their checksum."""
-        topics = np.empty(n_tokens, np.uint16)
-        with reading(self._path):
-            n_bytes = self._stream.readinto(topics.data)
-        self._checksum = zlib.crc32(topics.data, self._checksum)
-        self._left -= n_tokens
-        is_other = self._left == 0 and self._checksum != self._expected
-        if n_bytes != topics.nbytes or is_other or topics.max(initial=0) >= self._n_topics:
-            raise damaged(self._path)
-        return topics
-
-
-def _stamp(shard: Shard) -> Stamp:
-    """Size and time of change of the files of a shard."""
-    paths = [shard.folder / f"{name}.npy" for name in shard.digests]
-    with reading(shard.folder):
-        found = [path.stat() for path in paths]
-    return tuple((status.st_size, status.st_mtime_ns) for status in found)
-
-
-def unchanged(training: ShardTraining, number: int) -> Shard:
-    """A shard; refused where its files are not those that training began with."""
-    shard = training.shards[number]
-    if _stamp(shard) != training.stamps[number]:
-        raise FileFormatError(
-            f"{shard.folder} was changed while a model was trained on it: write the shards again "
-            "as they were, and go on from the checkpoint"
-        )
-    return shard
+def _count(training: ShardTraining, shard: Shard, at: Position, counts: Counts) -> Any:
+    """Add the topics of a shard's tokens to `counts`; give the tables."""
+    with TopicsReader(training, shard, at, counts.shape[1]) as topics:
+        for blocks in training.blocks(shard):
+            _core.count_part(blocks, topics.read(len(blocks.token_documents)), counts)
+        return topics.tables()

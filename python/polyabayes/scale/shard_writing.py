@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from collections.abc import Container, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,18 +22,19 @@ from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.io.ldac import ldac_blocks
 from polyabayes.io.tabular.parquet import parquet_blocks
 from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary
+from polyabayes.scale.scratch import remove_unfinished, scratch_folder
 from polyabayes.scale.shards import (
     ARRAYS,
     BLOCK_DOCUMENTS,
     EXPOSURE,
     FORMAT,
-    FORMAT_EXPOSED,
     MANIFEST,
     TYPES,
     Shards,
     digest_of,
     even_cuts,
     read_shards,
+    sealed_manifest,
 )
 
 __all__ = ["write_shards"]
@@ -93,8 +93,7 @@ def write_shards(
 
     Examples
     --------
-    >>> import tempfile
-    >>> import polyabayes as pb
+    >>>     >>> import polyabayes as pb
     >>> blocks = ([[2, 0, 1], [0, 3, 0]] for _ in range(3))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     pb.write_shards(blocks, folder, n_shards=2)
@@ -103,12 +102,13 @@ def write_shards(
     path = checked_path(folder, "folder")
     wanted = None if n_shards is None else checks.whole_number("n_shards", n_shards)
     is_new, begun = not path.exists(), False
-    with writing(path):
-        path.mkdir(parents=True, exist_ok=True)
-        scratch = tempfile.TemporaryDirectory(dir=path)
     try:
-        with scratch as name:
-            spool = _Spool(Path(name))
+        with ExitStack() as stack:
+            with writing(path):
+                path.mkdir(parents=True, exist_ok=True)
+                remove_unfinished(path, MANIFEST)
+                scratch = stack.enter_context(scratch_folder(path, "writing-"))
+            spool = _Spool(scratch)
             for block in _blocks(corpus, layer, vocabulary):
                 spool.add(block)
             with writing(path):
@@ -131,6 +131,7 @@ def _remove_parts(path: Path, kept: Container[str] = ()) -> None:
         if re.fullmatch(r"shard-\d{5,}", folder.name) is None or folder.name in kept:
             continue
         with suppress(OSError):
+            remove_unfinished(folder, ".npy")
             for name in (*ARRAYS, EXPOSURE):
                 (folder / f"{name}.npy").unlink(missing_ok=True)
             folder.rmdir()
@@ -221,6 +222,7 @@ class _Spool:
             name = f"shard-{number:05d}"
             folder = path / name
             folder.mkdir(exist_ok=True)
+            remove_unfinished(folder, ".npy")
             self._write_rows(folder, offsets[start : stop + 1])
             (folder / f"{EXPOSURE}.npy").unlink(missing_ok=True)
             if EXPOSURE in names:
@@ -237,14 +239,14 @@ class _Spool:
             entries.append(entry)
         words = None if self._vocabulary is None else self._vocabulary.tolist()
         manifest = {
-            "format": FORMAT if names == ARRAYS else FORMAT_EXPOSED,
+            "format": FORMAT,
             "n_words": self._n_words,
             "longest": int(lengths.max(initial=0)),
             "vocabulary": words,
             "shards": entries,
         }
         with replacing(path / MANIFEST) as stream:
-            stream.write(json.dumps(manifest, ensure_ascii=False).encode())
+            stream.write(json.dumps(sealed_manifest(manifest), ensure_ascii=False).encode())
         _remove_parts(path, {entry["name"] for entry in entries})
         return read_shards(path)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import threading
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,27 +15,28 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyabayes._support.files import checked_path, reading
+from polyabayes._support.files import MAX_WORDS, checked_path, reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import checked_exposure
 from polyabayes.exceptions import FileFormatError, InvalidTypeError
 
-__all__ = ["Shard", "Shards", "even_cuts", "read_shards"]
+__all__ = ["Shard", "Shards", "even_cuts", "read_shards", "sealed_manifest"]
 
-FORMAT = "polyabayes shards 1"
-# Versions that know no exposures must not take such shards for others.
-FORMAT_EXPOSED = "polyabayes shards 2"
+FORMAT = "polyabayes shards 3"
 MANIFEST = "manifest.json"
 # Arrays of compressed sparse rows, one file each; where documents have exposures, beside these.
 ARRAYS = ("indptr", "indices", "data")
 EXPOSURE = "exposure"
 TYPES = {"indptr": "<i8", "indices": "<u4", "data": "<u4", EXPOSURE: "<f8"}
 
-# Headers of .npy files are Python literals; Python 3.11 fails where two threads parse such at once.
-HEADERS = threading.Lock()
-
 # Documents of a block where whole corpora are read in parts.
 BLOCK_DOCUMENTS = 10_000
+
+# Size and time of change of a file.
+Stamp = tuple[int, int]
+
+# Files that this process has compared with their checksums: their stamps then, and the checksums.
+_verified: dict[Path, tuple[Stamp, str]] = {}
 
 
 class Shard(NamedTuple):
@@ -71,23 +72,26 @@ class Shard(NamedTuple):
     n_words: int
     digests: dict[str, str]
 
-    def array(self, name: str) -> NDArray[Any]:
-        """One of the arrays of compressed sparse rows, or the exposures, mapped, not read.
+    def array(self, name: str, start: int = 0, stop: int | None = None) -> NDArray[Any]:
+        """One of the arrays of compressed sparse rows, or the exposures.
+
+        A file is compared with its checksum when a process reads from it for the first time.
 
         Parameters
         ----------
         name : {"indptr", "indices", "data", "exposure"}
             Which one; exposures where ``"exposure" in shard.digests``.
+        start, stop : int, optional
+            Entries to read; by default all.
 
         Returns
         -------
         ndarray
-            A memory map, for reading.
 
         Raises
         ------
         FileAccessError, FileFormatError
-            If its file is missing or of another size than when it was written.
+            If its file is missing, or is not the one that was written.
 
         Examples
         --------
@@ -98,13 +102,20 @@ class Shard(NamedTuple):
         ...     shards[0].array("data").tolist()
         [2, 1, 3]
         """
-        path = self.folder / f"{name}.npy"
-        with reading(path), HEADERS:
-            array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        path, dtype = self._path(name), np.dtype(TYPES[name])
         sizes = {"indptr": self.n_documents + 1, EXPOSURE: self.n_documents}
         size = sizes.get(name, self.n_cells)
-        if array.shape != (size,) or array.dtype != np.dtype(TYPES[name]):
-            raise FileFormatError(f"{path} is not the file that was written: shape {array.shape}")
+        stop = size if stop is None else stop
+        stamp = _stamp(path)
+        known = _verified.get(path)
+        if known is None or known != (stamp, self.digests.get(name)):
+            self._verify(name)
+        # The array is at the end of the file, after a header.
+        offset = stamp[0] - (size - start) * dtype.itemsize
+        with reading(path):
+            array: NDArray[Any] = np.fromfile(path, dtype, stop - start, offset=offset)
+        if len(array) != stop - start:
+            raise _changed(path)
         return array
 
     def corpus(self) -> Corpus:
@@ -129,17 +140,59 @@ class Shard(NamedTuple):
         ...     shards[0].corpus()
         <Corpus: 2 documents, 3 words, 6 tokens>
         """
-        indptr, indices, data = (np.array(self.array(name), np.int64) for name in ARRAYS)
-        shape = (self.n_documents, self.n_words)
+        exposure = self.array(EXPOSURE) if self.is_exposed else None
+        return Corpus(self.rows(0, self.n_documents), exposure=exposure)
+
+    def rows(self, start: int, stop: int) -> sparse.csr_matrix:
+        """Counts of some of its documents.
+
+        Parameters
+        ----------
+        start, stop : int
+            First document, counted from that of the shard, and the end.
+
+        Returns
+        -------
+        csr_matrix of shape (stop - start, n_words)
+
+        Raises
+        ------
+        FileAccessError, FileFormatError
+            If a file is missing or damaged.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import polyabayes as pb
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
+        ...     shards[0].rows(1, 2).toarray().tolist()
+        [[0, 3, 0]]
+        """
+        offsets = self.array("indptr", start, stop + 1)
+        cells = int(offsets[0]), int(offsets[-1])
+        indices, data = (self.array(name, *cells).astype(np.int64) for name in ARRAYS[1:])
         with reading(self.folder):
-            counts = sparse.csr_matrix((data, indices, indptr), shape)
-            exposure = np.array(self.array(EXPOSURE)) if self.is_exposed else None
-        return Corpus(counts, exposure=exposure)
+            matrix = (data, indices, offsets - offsets[0])
+            return sparse.csr_matrix(matrix, (stop - start, self.n_words))
 
     @property
     def is_exposed(self) -> bool:
         """Whether its documents have exposures."""
         return EXPOSURE in self.digests
+
+    def stamps(self) -> tuple[Stamp, ...]:
+        """Size and time of change of each of its files.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import polyabayes as pb
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     len(pb.write_shards([[2, 0, 1], [0, 3, 0]], folder)[0].stamps())
+        3
+        """
+        return tuple(_stamp(self._path(name)) for name in self.digests)
 
     def verify(self) -> None:
         """Compare the files with the checksums of the manifest.
@@ -157,10 +210,18 @@ class Shard(NamedTuple):
         ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
         ...     shards[0].verify()
         """
-        for name, expected in self.digests.items():
-            path = self.folder / f"{name}.npy"
-            if digest_of(path) != expected:
-                raise FileFormatError(f"{path} is damaged: its checksum is another; write it again")
+        for name in dict.fromkeys((*ARRAYS, *self.digests)):
+            self._verify(name)
+
+    def _verify(self, name: str) -> None:
+        path, expected = self._path(name), self.digests.get(name)
+        stamp = _stamp(path)
+        if digest_of(path) != expected:
+            raise _changed(path)
+        _verified[path] = stamp, expected
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.npy"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -234,7 +295,7 @@ class Shards:
             return self.replaced_exposure
         if not any(shard.is_exposed for shard in self.shards):
             return None
-        return np.concatenate([np.asarray(shard.array(EXPOSURE)) for shard in self.shards])
+        return np.concatenate([shard.array(EXPOSURE) for shard in self.shards])
 
     def with_exposure(self, exposure: Any) -> Shards:
         """Give the same documents known sizes, which multiply their Poisson rates.
@@ -293,23 +354,36 @@ class Shards:
         [3, 3]
         """
         for shard in self.shards:
-            indptr, indices, data = (shard.array(name) for name in ARRAYS)
             for start in range(0, shard.n_documents, n_documents):
                 stop = min(start + n_documents, shard.n_documents)
-                offsets = np.array(indptr[start : stop + 1], np.int64)
-                cells = slice(int(offsets[0]), int(offsets[-1]))
-                parts = (np.array(array[cells], np.int64) for array in (data, indices))
-                matrix = (*parts, offsets - offsets[0])
-                counts = sparse.csr_matrix(matrix, (stop - start, self.n_words))
                 exposure = self._exposure(shard, start, stop)
-                yield Corpus(counts, self.vocabulary, exposure=exposure)
+                yield Corpus(shard.rows(start, stop), self.vocabulary, exposure=exposure)
 
     def _exposure(self, shard: Shard, start: int, stop: int) -> NDArray[np.float64] | None:
         """Exposures of some documents of a shard."""
         if self.replaced_exposure is not None:
             before = shard.first_document
             return self.replaced_exposure[before + start : before + stop]
-        return np.array(shard.array(EXPOSURE)[start:stop]) if shard.is_exposed else None
+        return shard.array(EXPOSURE, start, stop) if shard.is_exposed else None
+
+    def fingerprint(self) -> str:
+        """Hash of the counts and of the words, and of how they are divided.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import polyabayes as pb
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     len(pb.write_shards([[2, 0, 1], [0, 3, 0]], folder).fingerprint())
+        16
+        """
+        words = None if self.vocabulary is None else self.vocabulary.tolist()
+        digest = hashlib.sha256(json.dumps([self.n_words, words], ensure_ascii=False).encode())
+        if self.replaced_exposure is not None:
+            digest.update(self.replaced_exposure.tobytes())
+        for shard in self:
+            digest.update(json.dumps([shard.n_documents, shard.digests], sort_keys=True).encode())
+        return digest.hexdigest()[:16]
 
     def verify(self) -> None:
         """Compare all files with the checksums of the manifest.
@@ -342,7 +416,7 @@ def read_shards(folder: str | os.PathLike[str]) -> Shards:
     Parameters
     ----------
     folder : path-like
-        The folder. Its arrays are mapped when they are needed.
+        The folder. Its arrays are read, and compared with their checksums, when they are needed.
 
     Returns
     -------
@@ -351,7 +425,7 @@ def read_shards(folder: str | os.PathLike[str]) -> Shards:
     Raises
     ------
     FileAccessError, FileFormatError
-        If there is no manifest, or it is damaged.
+        If there is no manifest, or it is damaged: it is sealed by a checksum of its own.
 
     Examples
     --------
@@ -363,25 +437,64 @@ def read_shards(folder: str | os.PathLike[str]) -> Shards:
     <Shards: 1 of 2 documents, 3 words, 6 tokens>
     """
     path = checked_path(folder, "folder")
-    manifest, formats = path / MANIFEST, (FORMAT, FORMAT_EXPOSED)
+    manifest = path / MANIFEST
     with reading(manifest):
         content = json.loads(manifest.read_text(encoding="utf-8"))
-        if not isinstance(content, dict) or content.get("format") not in formats:
-            raise FileFormatError(f"{manifest} is not of this version of polyabayes")
-        n_words, words = int(content["n_words"]), content["vocabulary"]
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise FileFormatError(
+                f"{manifest} is not of this version of polyabayes: write the shards again"
+            )
+        if sealed_manifest(content) != content or not _is_consistent(content):
+            raise FileFormatError(
+                f"{manifest} is damaged: it has another checksum than when it was written, or its "
+                "numbers disagree; write the shards again"
+            )
+        n_words, words = content["n_words"], content["vocabulary"]
         shards = tuple(
             Shard(path / one.pop("name"), n_words=n_words, **one) for one in content["shards"]
         )
-        vocabulary = None if words is None else np.array(words, dtype=object)
         return Shards(
             path,
             sum(shard.n_documents for shard in shards),
             n_words,
             sum(shard.n_tokens for shard in shards),
-            vocabulary,
+            None if words is None else np.array(words, dtype=object),
             shards,
-            int(content["longest"]),
+            content["longest"],
         )
+
+
+def sealed_manifest(content: dict[str, Any]) -> dict[str, Any]:
+    """The manifest with its checksum."""
+    plain = {name: value for name, value in content.items() if name != "sha256"}
+    text = json.dumps(plain, ensure_ascii=False, sort_keys=True)
+    return {**plain, "sha256": hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()}
+
+
+def _is_consistent(content: dict[str, Any]) -> bool:
+    """Whether shards follow each other, and sizes are sizes."""
+    n_words, longest, words = content["n_words"], content["longest"], content["vocabulary"]
+    first, names = [0, 0], set()
+    for shard in content["shards"]:
+        sizes = [shard[name] for name in ("n_documents", "n_cells", "n_tokens")]
+        digests, name = shard["digests"], shard["name"]
+        is_whole = (
+            re.fullmatch(r"shard-\d{5,}", name) is not None
+            and [shard["first_document"], shard["first_token"]] == first
+            and all(type(size) is int and size >= 0 for size in sizes)
+            and set(digests) in ({*ARRAYS}, {*ARRAYS, EXPOSURE})
+        )
+        if not is_whole:
+            return False
+        names.add(name)
+        first = [first[0] + sizes[0], first[1] + sizes[2]]
+    return (
+        all(type(number) is int for number in (n_words, longest))
+        and 0 < n_words <= MAX_WORDS
+        and 0 <= longest <= first[1]
+        and len(names) == len(content["shards"]) > 0
+        and (words is None or len(words) == n_words)
+    )
 
 
 def even_cuts(lengths: NDArray[np.int64], n_shards: int) -> list[int]:
@@ -395,6 +508,16 @@ def even_cuts(lengths: NDArray[np.int64], n_shards: int) -> list[int]:
         least = number + 1 if number == 0 else cuts[number - 1] + 1
         cuts[number] = min(max(cuts[number], least), len(lengths) - (n_shards - 1 - number))
     return [0, *cuts.tolist(), len(lengths)]
+
+
+def _stamp(path: Path) -> Stamp:
+    with reading(path):
+        status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def _changed(path: Path) -> FileFormatError:
+    return FileFormatError(f"{path} is damaged: its checksum is another; write it again")
 
 
 def digest_of(path: Path) -> str:

@@ -6,22 +6,20 @@ the tokens tells which documents the tokens of each word belong to.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes import _core
-from polyabayes._support.files import reading, replacing
-from polyabayes.scale.array_files import align, append_arrays, damaged, mapped_array
-from polyabayes.scale.exposures import Exposures
-from polyabayes.scale.shards import ARRAYS, HEADERS, Shard
+from polyabayes._support.files import is_there
+from polyabayes.scale.sealed import SealedReader, damaged, sealing
+from polyabayes.scale.shards import Shard
 
-__all__ = ["Blocks", "TokenOrder", "rows", "write_order"]
+__all__ = ["Blocks", "Exposures", "block_groups", "numbered", "write_order"]
 
 # Tokens of a block: enough of each word to make up for reading its weights, few enough for the
 # counts of their documents to stay in the cache; more where the vocabulary is so large that the
@@ -32,7 +30,36 @@ _TOKENS_PER_WORD = 2
 _MOST_DOCUMENTS = 2**16
 # Cells that are read at once.
 _CELLS = 2**20
-_CHECKSUM_BYTES = 4
+
+# Documents of a block, first tokens of its words, and documents of its tokens.
+_Order = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint16]]
+
+
+class Exposures(NamedTuple):
+    """Exposures of all documents.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_exposures,)
+        The different ones, increasing.
+    numbers : ndarray of uint32, shape (n_documents,)
+        Which of them each document has.
+    """
+
+    values: NDArray[np.float64]
+    numbers: NDArray[np.uint32]
+
+    def groups(self) -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
+        """The different ones, and the number of documents of each."""
+        return self.values, np.bincount(self.numbers).astype(np.uint64)
+
+
+def numbered(exposure: NDArray[np.float64] | None) -> Exposures | None:
+    """Exposures by their numbers; None where all are 1, which is the same as none."""
+    if exposure is None or (exposure == 1.0).all():
+        return None
+    values, numbers = np.unique(exposure, return_inverse=True)
+    return Exposures(values, numbers.astype(np.uint32))
 
 
 class Blocks(NamedTuple):
@@ -51,7 +78,7 @@ class Blocks(NamedTuple):
     longest : int
         Tokens of the longest document of the corpus.
     documents : Documents or None
-        Their counts, where these are read.
+        Their counts, where documents have exposures.
     """
 
     n_documents: NDArray[np.uint64]
@@ -62,106 +89,74 @@ class Blocks(NamedTuple):
     documents: _core.Documents | None
 
 
-class TokenOrder:
-    """The order of a shard's tokens in a file, mapped."""
-
-    def __init__(self, path: Path, shard: Shard) -> None:
-        self._shard, self._path = shard, path
-        with reading(path), HEADERS, path.open("rb") as stream:
-            self._tokens: NDArray[np.uint16] = mapped_array(stream, path)
-            self._starts: NDArray[np.uint32] = mapped_array(stream, path)
-            self._n_documents: NDArray[np.uint64] = mapped_array(stream, path)
-            self._checksum = int.from_bytes(stream.read(_CHECKSUM_BYTES), "little")
-        shape = (len(self._n_documents), shard.n_words + 1)
-        if self._starts.shape != shape or self._tokens.shape != (shard.n_tokens,):
-            raise damaged(path)
-        ends = int(self._n_documents.sum()), int(self._starts[:, -1].sum(dtype=np.int64))
-        if ends != (shard.n_documents, shard.n_tokens):
-            raise damaged(path)
-
-    def verify(self) -> Self:
-        """Compare the file with its checksum."""
-        checksum = 0
-        for part in (self._tokens, self._starts, self._n_documents):
-            checksum = zlib.crc32(np.ascontiguousarray(part).data, checksum)
-        if checksum != self._checksum:
-            raise damaged(self._path)
-        return self
-
-    def groups(
-        self,
-        n_blocks: int,
-        longest: int,
-        *,
-        counts: bool = False,
-        exposures: Exposures | None = None,
-    ) -> Iterator[Blocks]:
-        """All blocks, so many at a time; with the documents themselves where `counts` is set."""
-        shard, first_document, first = self._shard, 0, 0
-        for start in range(0, len(self._n_documents), n_blocks):
-            chosen = slice(start, start + n_blocks)
-            n_documents, starts = self._n_documents[chosen], self._starts[chosen]
-            last_document = first_document + int(n_documents.sum())
-            last = first + int(starts[:, -1].sum(dtype=np.int64))
-            yield Blocks(
-                n_documents,
-                starts,
-                self._tokens[first:last],
-                shard.first_document + first_document,
-                longest,
-                rows(shard, first_document, last_document, exposures) if counts else None,
-            )
-            first_document, first = last_document, last
+def block_groups(
+    path: Path, shard: Shard, n_blocks: int, longest: int, exposures: Exposures | None = None
+) -> Iterator[Blocks]:
+    """All blocks of a shard, so many at a time, by the order that :func:`write_order` wrote."""
+    first, blocks = 0, _read(path, shard)
+    while group := list(islice(blocks, n_blocks)):
+        n_documents, starts, tokens = map(np.concatenate, zip(*group, strict=True))
+        last, before = first + int(n_documents.sum()), shard.first_document + first
+        documents = None if exposures is None else _rows(shard, first, last, exposures)
+        starts = starts.reshape(len(n_documents), -1)
+        yield Blocks(n_documents, starts, tokens, before, longest, documents)
+        first = last
 
 
 def write_order(path: Path, shard: Shard) -> NDArray[np.uint32]:
     """Find the order of a shard's tokens, unless it is there; give the lengths of documents."""
     lengths = np.concatenate([np.zeros(0, np.int64), *_lengths(shard)], dtype=np.int64)
-    if path.exists():
-        TokenOrder(path, shard).verify()
+    if is_there(path):
+        for _ in _read(path, shard):
+            pass
         return lengths.astype(np.uint32)
-    starts = [np.zeros((0, shard.n_words + 1), np.uint32)]
-    with replacing(path) as stream:
-        head = {"descr": "<u2", "fortran_order": False, "shape": (shard.n_tokens,)}
-        np.lib.format.write_array_header_1_0(stream, head)
-        cuts = _cuts(lengths, max(_BLOCK_TOKENS, _TOKENS_PER_WORD * shard.n_words))
-        n_documents = np.diff(cuts).astype("<u8")
-        checksum = 0
+    cuts = _cuts(lengths, max(_BLOCK_TOKENS, _TOKENS_PER_WORD * shard.n_words))
+    with sealing(path) as file:
         for start, stop in pairwise(cuts):
-            of_words, documents = _core.order_tokens(rows(shard, start, stop))
-            starts.append(of_words[np.newaxis])
-            content = documents.astype("<u2", copy=False).data
-            checksum = zlib.crc32(content, checksum)
-            stream.write(content)
-        align(stream)
-        arrays = np.concatenate(starts).astype("<u4", copy=False), n_documents
-        for array in arrays:
-            checksum = zlib.crc32(array.data, checksum)
-        append_arrays(stream, arrays)
-        stream.write(checksum.to_bytes(_CHECKSUM_BYTES, "little"))
+            starts, documents = _core.order_tokens(_rows(shard, start, stop))
+            for array in (np.array([stop - start], np.uint64), starts, documents):
+                file.write(array)
     return lengths.astype(np.uint32)
 
 
-def rows(
+def _read(path: Path, shard: Shard) -> Iterator[_Order]:
+    """The order of the tokens of each block."""
+    n_documents = n_tokens = 0
+    with SealedReader(path) as file:
+        while file.n_left:
+            size = file.read(1, np.uint64)
+            starts = file.read(shard.n_words + 1, np.uint32)
+            tokens = file.read(int(starts[-1]), np.uint16)
+            n_documents, n_tokens = n_documents + int(size[0]), n_tokens + len(tokens)
+            if n_documents > shard.n_documents:
+                raise damaged(path)
+            yield size, starts, tokens
+        file.read(0, np.uint8)
+    if (n_documents, n_tokens) != (shard.n_documents, shard.n_tokens):
+        raise damaged(path)
+
+
+def _rows(
     shard: Shard, start: int, stop: int, exposures: Exposures | None = None
 ) -> _core.Documents:
-    """Documents of a shard, in memory, with their exposures where those of all are given."""
-    indptr, indices, data = (np.asarray(shard.array(name)) for name in ARRAYS)
-    cells = slice(int(indptr[start]), int(indptr[stop]))
-    offsets = indptr[start : stop + 1] - indptr[start]
-    before = shard.first_document
-    exposure = None if exposures is None else exposures.of(before + start, before + stop)
-    return _core.Documents.narrow(shard.n_words, offsets, indices[cells], data[cells], exposure)
+    """Documents of a shard, with their exposures where those of all are given."""
+    offsets = shard.array("indptr", start, stop + 1)
+    cells = int(offsets[0]), int(offsets[-1])
+    exposure, before = None, shard.first_document
+    if exposures is not None:
+        exposure = exposures.values[exposures.numbers[before + start : before + stop]]
+    indices, data = shard.array("indices", *cells), shard.array("data", *cells)
+    return _core.Documents.narrow(shard.n_words, offsets - offsets[0], indices, data, exposure)
 
 
 def _lengths(shard: Shard) -> Iterator[NDArray[np.uint64]]:
     """Tokens of the documents of a shard, some documents at a time."""
-    indptr = np.asarray(shard.array("indptr"))
+    offsets = shard.array("indptr")
     start = 0
     while start < shard.n_documents:
-        stop = int(np.searchsorted(indptr, indptr[start] + _CELLS, "right")) - 1
+        stop = int(np.searchsorted(offsets, offsets[start] + _CELLS, "right")) - 1
         stop = min(max(stop, start + 1), shard.n_documents)
-        yield rows(shard, start, stop).lengths()
+        yield _rows(shard, start, stop).lengths()
         start = stop
 
 

@@ -4,6 +4,7 @@
 #![allow(clippy::inline_always)]
 
 use crate::counts::Document;
+use crate::math::elementary::exp;
 use crate::math::{digamma, dot, ln_gamma_ratio};
 
 /// Expected tokens below which a topic leaves a document until the next iteration. What it takes
@@ -23,7 +24,7 @@ pub(super) struct Effort {
 }
 
 /// One thread's buffers: the rows of φ that a document needs, and its topics' weights.
-pub(super) struct Field {
+pub(super) struct MeanField {
     /// Topics that have any tokens.
     alive: Vec<usize>,
     /// φ of the distinct words and the topics alive, word by word.
@@ -36,9 +37,9 @@ pub(super) struct Field {
     updated: Vec<f64>,
 }
 
-impl Field {
+impl MeanField {
     pub(super) fn new(n_topics: usize) -> Self {
-        Field {
+        MeanField {
             alive: Vec::with_capacity(n_topics),
             rows: Vec::new(),
             tokens: Vec::with_capacity(n_topics),
@@ -111,7 +112,7 @@ impl Field {
         let gamma = self.alive.iter().zip(&self.tokens).map(|(&topic, n)| alpha[topic] + n);
         self.ln_weights.extend(gamma.map(|gamma| digamma(gamma).max(LEAST_LN_WEIGHT)));
         self.weights.clear();
-        self.weights.extend(self.ln_weights.iter().map(|x| x.exp()));
+        self.weights.extend(self.ln_weights.iter().map(|&x| exp(x)));
         self.updated.resize(self.alive.len(), 0.0);
     }
 
@@ -185,7 +186,7 @@ fn account(
     let mut ln_words = 0.0;
     for ((row, &count), &to) in rows.chunks_exact(weights.len()).zip(counts).zip(expected.rows) {
         let norm = dot(row, weights);
-        ln_words += f64::from(count) * norm.ln();
+        ln_words += f64::from(count) * libm::log(norm);
         let share = f64::from(count) / norm;
         let sums = &mut expected.sums[to as usize * expected.n_topics..][..expected.n_topics];
         for (((n, phi), weight), &topic) in tokens.iter_mut().zip(row).zip(weights).zip(alive) {

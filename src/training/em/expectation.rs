@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::document::{Effort, Expected, Field};
+use super::document::{Effort, Expected, MeanField};
 use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Result, array_of};
@@ -85,12 +85,12 @@ impl<'a> Chunks<'a> {
             }
             let fitted: Vec<_> = (parts.into_par_iter().with_max_len(1))
                 .map_init(
-                    || Field::new(n_topics),
+                    || MeanField::new(n_topics),
                     |field, (chunk, doc_topic, ln_documents)| {
                         let mut part =
                             array_of("expected tokens", chunk.words.len() * n_topics, 0.0)?;
-                        let of_chunk = Sums { doc_topic, ln_documents, word_topic: &mut part };
-                        self.fit_chunk(chunk, phi, alpha, effort, of_chunk, field, observer)?;
+                        let own = Sums { doc_topic, ln_documents, word_topic: &mut part };
+                        self.fit_chunk(chunk, phi, alpha, effort, own, field, observer)?;
                         Ok(part)
                     },
                 )
@@ -113,7 +113,7 @@ impl<'a> Chunks<'a> {
         alpha: &[f64],
         effort: Effort,
         sums: Sums<'_>,
-        field: &mut Field,
+        field: &mut MeanField,
         observer: &impl Observer,
     ) -> Result<()> {
         let n_topics = alpha.len();

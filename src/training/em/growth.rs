@@ -42,10 +42,11 @@ pub(super) fn with_topics(
     Ok(wider)
 }
 
-/// ln of the largest probability that any law of words gives a document: Σ_w n_w ln(n_w / N).
+/// ln of the largest probability that any distribution of words gives a document: Σ_w n_w ln(n_w / N).
 pub(super) fn ln_most(document: Document<'_>) -> f64 {
     let n_tokens = document.n_tokens() as f64;
-    let terms = document.counts().iter().map(|&n| f64::from(n) * (f64::from(n) / n_tokens).ln());
+    let terms =
+        document.counts().iter().map(|&n| f64::from(n) * libm::log(f64::from(n) / n_tokens));
     terms.sum()
 }
 

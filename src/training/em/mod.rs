@@ -21,8 +21,8 @@ use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result, array_of, check_all, check_positive};
 use crate::training::limits::{LEAST_PRIOR, check_n_topics};
-
-use crate::training::start::{Start, count_documents, count_words, find_topics};
+use crate::training::start::{Start, find_topics};
+use crate::training::tokens::{MemoryTokens, Position, Tokens};
 
 use document::Effort;
 use expectation::{Chunks, Sums};
@@ -53,8 +53,10 @@ pub struct EmSettings {
     pub max_iter: u64,
     /// Relative change of the bound below which EM ends.
     pub tolerance: f64,
-    /// How to start without a model to grow from.
-    pub start: Start,
+    /// Sweeps of every start without a model to grow from.
+    pub start_sweeps: u64,
+    /// Starts, of which the one with the largest joint density is taken.
+    pub n_starts: u64,
     /// Seed of the start, or of the documents that new topics start from.
     pub seed: u64,
 }
@@ -172,14 +174,29 @@ impl<'c, 'd> Em<'c, 'd> {
     ) -> Result<Self> {
         let (counts, n_topics) = (chunks.counts(), settings.alpha.len());
         let beta = settings.topic_word_prior.clamp(LEAST_START_PRIOR, MOST_START_PRIOR);
-        let (start, seed) = (settings.start, settings.seed);
-        let topics = find_topics(counts, &settings.alpha, beta, start, seed, observer)?;
-        let n_weights = counts.n_words() * n_topics;
-        let phi = array_of("topic-word probabilities", n_weights, 0.0)?;
+        let start = Start {
+            n_words: counts.n_words(),
+            alpha: settings.alpha.clone(),
+            beta,
+            n_sweeps: settings.start_sweeps,
+            n_starts: settings.n_starts,
+        };
+        let mut tokens = MemoryTokens::new(counts)?;
+        let by_word = match find_topics(&mut tokens, &start, settings.seed, None, observer) {
+            Err(Error::Stopped) => folded(&mut tokens, counts.n_words(), n_topics)?,
+            found => found?,
+        };
+        let phi = array_of("topic-word probabilities", by_word.len(), 0.0)?;
         let mut em = Self::uniform(chunks, phi, settings.alpha.clone())?;
+        em.word_topic.iter_mut().zip(by_word).for_each(|(to, n)| *to = f64::from(n));
         em.doc_topic.fill(0.0);
-        count_documents(counts, &topics, &mut em.doc_topic);
-        count_words(counts, &topics, &mut em.word_topic);
+        let topics = tokens.topics();
+        let mut rest = &topics[..];
+        for (row, document) in em.doc_topic.chunks_exact_mut(n_topics).zip(counts.documents()) {
+            let (own, after) = rest.split_at(document.n_tokens() as usize);
+            own.iter().for_each(|&topic| row[usize::from(topic)] += 1.0);
+            rest = after;
+        }
         em.update_topics(beta);
         Ok(em)
     }
@@ -286,6 +303,16 @@ impl<'c, 'd> Em<'c, 'd> {
         }
         totals
     }
+}
+
+/// Puts together whatever topics of a start that was stopped are too many: counts of words by topic.
+fn folded(tokens: &mut impl Tokens, n_words: usize, n_topics: usize) -> Result<Vec<u32>> {
+    let at = Position::Chain { sweep: 0 };
+    let numbers: Vec<u16> = (0..=u16::MAX).map(|topic| topic % n_topics as u16).collect();
+    tokens.renumber(at, at, &numbers)?;
+    let mut counts = array_of("counts of words by topic", n_words * n_topics, 0)?;
+    tokens.count(at, n_topics, &mut counts)?;
+    Ok(counts)
 }
 
 fn check(settings: &EmSettings) -> Result<()> {

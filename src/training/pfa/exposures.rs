@@ -3,8 +3,10 @@
 //! With x = (1-p)/p, the rate of the gamma law of θ, a topic has n of the tokens of a document of
 //! exposure e with probability ∝ x^r e^n / (x + e)^(r + n), θ integrated out.
 
-use crate::error::{Error, Result, check_positive};
+use crate::error::{Result, check_positive};
+use crate::training::limits::check_length;
 use crate::training::sweeps::Tally;
+use crate::training::tokens::ExposureGroups;
 
 /// The different exposures of the documents of a corpus.
 pub(super) struct Exposures {
@@ -13,12 +15,9 @@ pub(super) struct Exposures {
 }
 
 impl Exposures {
-    /// Exposures in increasing order, with the number of documents of each.
-    pub(super) fn new(values: &[f64], n_documents: &[u64]) -> Result<Self> {
-        let (name, found, expected) = ("documents by exposure", n_documents.len(), values.len());
-        if found != expected {
-            return Err(Error::Length { name, found, expected });
-        }
+    pub(super) fn new(groups: &ExposureGroups) -> Result<Self> {
+        let ExposureGroups { values, n_documents } = groups;
+        check_length("documents by exposure", n_documents.len(), values.len())?;
         check_positive("exposure", values)?;
         let ln_values = values.iter().map(|e| e.ln()).collect();
         Ok(Exposures { ln_values, n_documents: n_documents.iter().map(|&n| n as f64).collect() })
@@ -64,16 +63,6 @@ impl Exposures {
         }
         (value, slope)
     }
-}
-
-/// The different exposures in increasing order, and for each document which of them it has.
-pub(super) fn numbered(exposures: &[f64]) -> (Vec<f64>, Vec<u32>) {
-    let mut values = exposures.to_vec();
-    values.sort_unstable_by(f64::total_cmp);
-    values.dedup_by_key(|e| e.to_bits());
-    let number = |exposure: &f64| values.partition_point(|e| e < exposure) as u32;
-    let numbers = exposures.iter().map(number).collect();
-    (values, numbers)
 }
 
 /// ln(1 + exp x).

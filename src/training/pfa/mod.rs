@@ -1,143 +1,278 @@
-//! Poisson factor analysis with beta and gamma priors on its probabilities and shapes.
+//! Poisson factor analysis with beta and gamma priors on its probabilities and shapes: the parameters
+//! that belong to no document, and their draws given the topics of all tokens.
+//!
+//! A sweep draws these topics by the urn with `a = r`, `q = p φ`; then φ; p given the tokens of each
+//! topic; the tables l ~ CRT(n, r), and r given them (Zhou & Carin 2013, with θ integrated out).
+//!
+//! Documents of different exposures have different urns, `q_kw = φ_kw e/(x_k + e)` with the rate
+//! `x_k = (1-p_k)/p_k`: they are drawn one by one, and `ln x_k`, whose density is concave in its
+//! logarithm but of no family, by rejection from tangents; the others stay as they are.
 
 mod exposures;
-mod globals;
 
-use crate::control::Observer;
-use crate::counts::CountMatrix;
-use crate::error::Result;
+use rand_distr::Distribution as _;
+use rayon::prelude::*;
+
+use crate::error::{Result, check_all, check_drawn, check_positive};
+use crate::math::{gamma_law, ln_beta_variate, log_concave};
 use crate::rng::{Key, Purpose};
-use crate::training::schedule::{Sampler, State, TopicStep};
-use crate::training::sharded::Globals;
-use crate::training::sweeps::{Assignments, ExposedPart, ExposedTokens, Scheme};
+use crate::training::chain::{Documents, Globals, Swept, check_parameters};
+use crate::training::limits::{check_length, check_n_topics};
+use crate::training::schedule::TopicStep;
+use crate::training::sweeps::{ExposedTokens, Topics, tally};
+use crate::training::tokens::ExposureGroups;
+use exposures::{Exposures, softplus};
 
-use exposures::numbered;
-pub use globals::{PfaGlobals, PfaParameters, PfaPrior};
-
-/// Gibbs sampler: topics of tokens by the urn with `a = r`, `q = p φ`, or given θ; then φ; p given
-/// the tokens of each topic; the tables l ~ CRT(n, r), and r given them.
-///
-/// Blocked, it is that of the PFA notes (Zhou & Carin 2013): θ, the last draw of their sweep, is here
-/// the first of the next, by document, and nowhere stored.
-///
-/// Documents of different exposures have different urns, `q_kw = φ_kw e/(x_k + e)` with the rate
-/// `x_k = (1-p_k)/p_k`: they are drawn one by one, and `ln x_k`, whose density is concave in its
-/// logarithm but of no family, by rejection from tangents; the others stay as they are.
-pub struct PfaSampler<'a> {
-    /// Number of the exposure of each document among the different ones, where they have exposures.
-    exposures: Option<Vec<u32>>,
-    tokens: Assignments<'a>,
-    scheme: Scheme,
-    globals: PfaGlobals,
+/// Priors of θ_k ~ Gamma(r_k, scale p_k/(1-p_k)), φ_k ~ Dirichlet(α), y_w ~ Poisson(e Σ θ_k φ_kw)
+/// in a document of exposure e.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PfaPrior {
+    /// α.
+    pub topic_word: f64,
+    /// p_k ~ Beta(first, second), that is (c ε, c (1 - ε)); `None` keeps p where it starts.
+    pub probability: Option<(f64, f64)>,
+    /// r_k ~ Gamma(shape, rate), that is (c0 r0, c0); `None` keeps r where it starts.
+    pub shape: Option<(f64, f64)>,
 }
 
-impl<'a> PfaSampler<'a> {
-    /// A collapsed sampler that starts from uniform topics of tokens and from the given r and p.
+/// φ, p and r between two sweeps over the tokens, wherever the tokens are.
+pub struct PfaGlobals {
+    topics: Topics,
+    prior: PfaPrior,
+    r: Vec<f64>,
+    p: Vec<f64>,
+    /// ln(1 - p), which p itself cannot tell when it is near 1.
+    ln_complement: Vec<f64>,
+    /// Documents of the corpus.
+    n_documents: usize,
+    exposures: Option<Exposures>,
+    /// x = (1-p)/p, where documents have exposures; else empty.
+    rates: Vec<f64>,
+    seed: u64,
+    n_sweeps: u64,
+}
+
+impl PfaGlobals {
+    /// r and p as given, for so many documents without exposures; φ is not set.
     ///
     /// # Errors
     /// No topics or more than 65,535, sizes that disagree, parameters outside their domains.
     pub fn new(
-        counts: &'a CountMatrix,
+        n_words: usize,
+        n_documents: usize,
         prior: PfaPrior,
         r: Vec<f64>,
         p: Vec<f64>,
         seed: u64,
     ) -> Result<Self> {
-        let n_topics = r.len();
-        let mut globals =
-            PfaGlobals::new(counts.n_words(), counts.n_documents(), prior, r, p, seed)?;
-        let mut exposures = None;
-        if let Some((values, numbers)) = counts.exposures().map(numbered) {
-            let mut n_documents = vec![0; values.len()];
-            numbers.iter().for_each(|&number| n_documents[number as usize] += 1);
-            globals = globals.with_exposures(&values, &n_documents)?;
-            exposures = Some(numbers);
-        }
-        let tokens = Assignments::new(counts, n_topics, Key::new(seed, Purpose::Initialise))?;
-        let mut sampler = PfaSampler { exposures, tokens, scheme: Scheme::Collapsed, globals };
-        sampler.globals.update_topics(&sampler.tokens, TopicStep::Mean);
-        Ok(sampler)
+        check_n_topics(r.len())?;
+        check_length("gamma probability", p.len(), r.len())?;
+        check_positive("gamma shape", &r)?;
+        check_all("gamma probability", &p, "strictly between 0 and 1", |x| x > 0.0 && x < 1.0)?;
+        check_positive("Dirichlet prior of words", &[prior.topic_word])?;
+        let pair = |(first, second): (f64, f64)| [first, second];
+        check_positive(
+            "prior of the gamma probability",
+            &prior.probability.map_or([1.0; 2], pair),
+        )?;
+        check_positive("prior of the gamma shape", &prior.shape.map_or([1.0; 2], pair))?;
+        let topics = Topics::new(n_words, r.len(), prior.topic_word)?;
+        let ln_complement = p.iter().map(|p| (-p).ln_1p()).collect();
+        let (exposures, rates) = (None, vec![]);
+        Ok(PfaGlobals {
+            topics,
+            prior,
+            r,
+            p,
+            ln_complement,
+            n_documents,
+            exposures,
+            rates,
+            seed,
+            n_sweeps: 0,
+        })
     }
 
-    /// The same sampler with another way to draw the topics of tokens.
-    #[must_use]
-    pub fn with_scheme(mut self, scheme: Scheme) -> Self {
-        self.scheme = scheme;
-        self
-    }
-
-    /// The same sampler from other topics of tokens, cell after cell, document after document.
+    /// The same parameters for documents of these exposures.
     ///
     /// # Errors
-    /// Another number of tokens; topics beyond the number of topics.
-    pub fn with_assignments(mut self, topics: &[u16]) -> Result<Self> {
-        self.tokens.restore(topics)?;
-        self.globals.update_topics(&self.tokens, TopicStep::Mean);
-        Ok(self)
+    /// Sizes that disagree, exposures that are not positive.
+    pub fn with_exposures(self, exposures: &ExposureGroups) -> Result<Self> {
+        Ok(PfaGlobals { exposures: Some(Exposures::new(exposures)?), ..self })
     }
 
-    /// The topic of every token, cell after cell, document after document.
-    pub fn assignments(&self) -> Vec<u16> {
-        self.tokens.topics()
+    fn parameters_key(&self) -> Key {
+        Key::new(self.seed, Purpose::Parameters).unit(self.n_sweeps)
     }
 
-    /// r of the current state.
-    pub fn shape(&self) -> &[f64] {
-        &self.globals.r
+    /// ln x_k.
+    fn ln_rate(&self, k: usize) -> f64 {
+        self.ln_complement[k] - self.p[k].ln()
     }
 
-    /// p of the current state.
-    pub fn probability(&self) -> &[f64] {
-        &self.globals.p
+    /// Turns φ into p φ; where documents have exposures, finds the rates instead.
+    fn scale_topics(&mut self) {
+        if self.exposures.is_some() {
+            self.rates = (0..self.p.len()).map(|k| self.ln_rate(k).exp()).collect();
+            return;
+        }
+        self.topics.scale.iter_mut().zip(&self.p).for_each(|(scale, p)| *scale *= p);
     }
 
-    /// φ of the current state times a factor of the topic, which is p where documents have no
-    /// exposures; word-major.
-    pub fn weights(&self) -> Vec<f64> {
-        self.globals.topics.scaled()
+    /// p_k ~ Beta(c ε + n_k, c (1 - ε) + D r_k).
+    fn update_probability(&mut self, exposed: &[ExposedTokens]) {
+        let Some((first, second)) = self.prior.probability else {
+            return;
+        };
+        if self.exposures.is_some() {
+            self.draw_rates(exposed, (first, second));
+            return;
+        }
+        let mut rng = self.parameters_key().unit(u64::MAX - 2).rng();
+        let n_documents = self.n_documents as f64;
+        for k in 0..self.r.len() {
+            let successes = first + self.topics.n_tokens[k] as f64;
+            let failures = second + n_documents * self.r[k];
+            let (ln_p, ln_complement) = ln_beta_variate(successes, failures, &mut rng);
+            self.p[k] = ln_p.exp();
+            self.ln_complement[k] = ln_complement;
+        }
     }
 
-    /// The tokens of every topic by exposure; none where documents have no exposures.
-    fn exposed(&self) -> Vec<ExposedTokens> {
-        self.exposures.as_ref().map_or_else(Vec::new, |exposures| self.tokens.exposed(exposures))
+    /// p_k = 1 / (1 + x_k) given r and the tokens of every topic by exposure.
+    fn draw_rates(&mut self, exposed: &[ExposedTokens], prior: (f64, f64)) {
+        let key = self.parameters_key().unit(u64::MAX - 2);
+        let Some(exposures) = &self.exposures else { return };
+        let draw = |k: usize| {
+            let tally = tally(exposed, k);
+            let n_tokens: u64 = tally.iter().map(|&(_, n)| n).sum();
+            debug_assert_eq!(n_tokens, self.topics.n_tokens[k], "all tokens have an exposure");
+            let density = |t| exposures.ln_density(&tally, self.r[k], prior, t);
+            let start = self.ln_rate(k).clamp(-700.0, 700.0);
+            log_concave(density, start, &mut key.unit(k as u64).rng())
+        };
+        let drawn: Vec<f64> = (0..self.r.len()).into_par_iter().map(draw).collect();
+        for (k, t) in drawn.into_iter().enumerate() {
+            self.p[k] = (-softplus(t)).exp();
+            self.ln_complement[k] = -softplus(-t);
+        }
+    }
+
+    /// r_k ~ Gamma(c0 r0 + Σ_i l_ik, rate c0 - D ln(1 - p_k)).
+    fn update_shape(&mut self, (shape, rate): (f64, f64), n_tables: &[u64]) {
+        let mut rng = self.parameters_key().unit(u64::MAX - 1).rng();
+        for (k, &n) in n_tables.iter().enumerate() {
+            let law = gamma_law(shape + n as f64);
+            // An empty topic's shape may underflow; the urn needs it positive.
+            self.r[k] = (law.sample(&mut rng) / (rate - self.ln_empty(k))).max(f64::MIN_POSITIVE);
+        }
+    }
+
+    /// ln of the probability that no document has a token of the topic, by unit of r.
+    fn ln_empty(&self, k: usize) -> f64 {
+        match &self.exposures {
+            Some(exposures) => -exposures.ln_empty(self.ln_rate(k)),
+            None => self.n_documents as f64 * self.ln_complement[k],
+        }
     }
 }
 
-impl Sampler for PfaSampler<'_> {
-    type Parameters = PfaParameters;
-
-    fn state(&self) -> State {
-        let assignments = self.tokens.topics();
-        let parameters = self.globals.parameters();
-        State { n_sweeps: self.globals.n_sweeps, assignments, parameters }
+impl Globals for PfaGlobals {
+    fn topics(&self) -> &Topics {
+        &self.topics
     }
 
-    fn resume(&mut self, state: &State, step: TopicStep) -> Result<()> {
-        self.tokens.restore(&state.assignments)?;
-        self.globals.restore(state.n_sweeps, &state.parameters)?;
-        self.globals.update_topics(&self.tokens, step);
+    fn pseudo_counts(&self) -> &[f64] {
+        &self.r
+    }
+
+    fn n_sweeps(&self) -> u64 {
+        self.n_sweeps
+    }
+
+    /// r, p and ln(1 - p).
+    fn parameters(&self) -> Vec<f64> {
+        [&self.r[..], &self.p, &self.ln_complement].concat()
+    }
+
+    fn restore(&mut self, n_sweeps: u64, parameters: &[f64]) -> Result<()> {
+        let n_topics = self.r.len();
+        check_parameters(parameters, 3 * n_topics)?;
+        let (r, others) = parameters.split_at(n_topics);
+        let (p, ln_complement) = others.split_at(n_topics);
+        check_drawn("gamma shapes of the state", r)?;
+        check_all("gamma probabilities of the state", p, "between 0 and 1", |x| {
+            (0.0..=1.0).contains(&x)
+        })?;
+        check_all("logarithms of the state", ln_complement, "at most 0", |x| x <= 0.0)?;
+        self.n_sweeps = n_sweeps;
+        self.r.copy_from_slice(r);
+        self.p.copy_from_slice(p);
+        self.ln_complement.copy_from_slice(ln_complement);
         Ok(())
     }
 
-    fn ln_joint(&self) -> f64 {
-        let ln_urns = self.tokens.ln_urns(self.shape());
-        let exposed = self.exposed();
-        let exposed: Vec<ExposedPart<'_>> = exposed.iter().map(ExposedTokens::part).collect();
-        self.globals.ln_density(&self.tokens, ln_urns, &exposed)
+    fn update_topics(&mut self, counts: &[u32], step: TopicStep) {
+        self.topics.update(counts, step, self.parameters_key());
+        self.scale_topics();
     }
 
-    fn sweep(&mut self, step: TopicStep, observer: &impl Observer) -> Result<()> {
-        self.globals.n_sweeps += 1;
-        let tables = self.globals.prior.shape.is_some();
-        let n_tables = self.tokens.sweep(self.globals.step(), self.scheme, tables, observer)?;
-        let learned = self.globals.prior.probability.is_some();
-        let exposed = if learned { self.exposed() } else { vec![] };
-        let exposed: Vec<ExposedPart<'_>> = exposed.iter().map(ExposedTokens::part).collect();
-        self.globals.draw(&self.tokens, &n_tables, &exposed, step);
-        Ok(())
+    fn needs(&self) -> (bool, bool) {
+        (self.prior.shape.is_some(), self.prior.probability.is_some())
     }
 
-    fn expected_parameters(&self, sum: Option<PfaParameters>) -> Result<PfaParameters> {
-        self.globals.expected(&self.tokens, sum)
+    fn update(&mut self, counts: &[u32], swept: Swept<'_>, step: TopicStep) {
+        self.n_sweeps += 1;
+        self.topics.update(counts, step, self.parameters_key());
+        // Both given the same topics of tokens.
+        self.update_probability(swept.exposed);
+        self.scale_topics();
+        if let Some(prior) = self.prior.shape {
+            self.update_shape(prior, swept.n_tables);
+        }
+    }
+
+    fn ln_joint(&self, counts: &[u32], documents: Documents<'_>) -> f64 {
+        let mut ln_value = documents.ln_urns.value() + self.topics.ln_words(counts);
+        let n_documents = self.n_documents as f64;
+        for (k, (&r, &n)) in self.r.iter().zip(&self.topics.n_tokens).enumerate() {
+            let (ln_p, ln_complement) = (self.p[k].ln(), self.ln_complement[k]);
+            ln_value += match &self.exposures {
+                Some(exposures) => {
+                    let tally = tally(documents.exposed, k);
+                    exposures.ln_tokens(&tally, self.ln_rate(k)) + r * self.ln_empty(k)
+                }
+                None => n as f64 * ln_p + n_documents * r * ln_complement,
+            };
+            if let Some((first, second)) = self.prior.probability {
+                ln_value += (first - 1.0) * ln_p + (second - 1.0) * ln_complement;
+            }
+            if let Some((shape, rate)) = self.prior.shape {
+                ln_value += (shape - 1.0) * r.ln() - rate * r;
+            }
+        }
+        ln_value
+    }
+
+    fn rates(&self) -> Option<&[f64]> {
+        self.exposures.as_ref().map(|_| &self.rates[..])
+    }
+
+    fn n_exposures(&self) -> usize {
+        self.exposures.as_ref().map_or(0, Exposures::n)
+    }
+
+    /// r, then p.
+    fn expected(&self) -> Vec<f64> {
+        let n_documents = self.n_documents as f64;
+        let p = |k: usize| match self.prior.probability {
+            // The mean has no closed form where documents have exposures: the draw stands for it.
+            Some((first, second)) if self.exposures.is_none() => {
+                let successes = first + self.topics.n_tokens[k] as f64;
+                successes / (successes + second + n_documents * self.r[k])
+            }
+            _ => self.p[k],
+        };
+        self.r.iter().copied().chain((0..self.r.len()).map(p)).collect()
     }
 }

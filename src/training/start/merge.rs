@@ -11,7 +11,6 @@ use rayon::prelude::*;
 use crate::control::Observer;
 use crate::error::Result;
 use crate::math::ln_rising;
-use crate::training::sweeps::WordCounts;
 
 /// Units of a nat: sums of whole numbers do not depend on the threads.
 const UNITS: f64 = (1u64 << 20) as f64;
@@ -26,8 +25,9 @@ const LEAST_WORDS: usize = 256;
 const CANDIDATES: usize = 8;
 
 /// Topics that are merged step by step.
-pub(super) struct Merger<'a, C> {
-    tokens: &'a C,
+pub(super) struct Merger<'a> {
+    /// Tokens of every word in each of the first topics, words x topics.
+    counts: &'a [u32],
     /// Tokens of each topic that is left.
     n_tokens: Vec<u64>,
     /// The topic that each has become.
@@ -38,11 +38,11 @@ pub(super) struct Merger<'a, C> {
     is_new: Vec<bool>,
 }
 
-impl<'a, C: WordCounts> Merger<'a, C> {
-    pub(super) fn new(tokens: &'a C, n_tokens: &[u64]) -> Self {
+impl<'a> Merger<'a> {
+    pub(super) fn new(counts: &'a [u32], n_tokens: &[u64]) -> Self {
         let n_topics = n_tokens.len();
         Merger {
-            tokens,
+            counts,
             n_tokens: n_tokens.to_vec(),
             merged: (0..n_topics).collect(),
             gains: vec![0; n_topics * n_topics],
@@ -109,29 +109,20 @@ impl<'a, C: WordCounts> Merger<'a, C> {
         best
     }
 
-    /// Puts together whatever topics are too many: an end that takes no time.
-    pub(super) fn fold(&mut self, n_topics: usize) {
-        self.merged.iter_mut().for_each(|topic| *topic %= n_topics);
-        let (left, folded) = self.n_tokens.split_at_mut(n_topics);
-        for (k, n) in folded.iter().enumerate() {
-            left[k % n_topics] += n;
-        }
-        self.n_tokens.truncate(n_topics);
-    }
-
     /// Computes the gains of all pairs that have a new topic.
     fn find_gains(&mut self, beta: f64, observer: &impl Observer) -> Result<()> {
-        let (n_topics, n_words) = (self.n_topics(), self.tokens.n_words());
+        let (n_topics, n_words) = (self.n_topics(), self.counts.len() / self.merged.len());
         let factors = Factors::new(beta, self.n_tokens.iter().sum());
         let least = LEAST_WORDS.max(n_words.div_ceil(4 * rayon::current_num_threads()));
         let new = || (vec![0i64; n_topics * n_topics], vec![0; n_topics]);
-        let found = (0..n_words)
-            .into_par_iter()
+        let found = (self.counts.par_chunks_exact(self.merged.len()))
             .with_min_len(least)
-            .try_fold(new, |(mut sums, mut row), word| {
+            .try_fold(new, |(mut sums, mut row), counts| {
                 observer.check_stop()?;
                 row.fill(0);
-                self.count_word(word, &mut row);
+                for (&merged, &n) in self.merged.iter().zip(counts) {
+                    row[merged] += u64::from(n);
+                }
                 add_pairs(&row, &self.is_new, &factors, &mut sums);
                 Ok((sums, row))
             })
@@ -152,15 +143,6 @@ impl<'a, C: WordCounts> Merger<'a, C> {
         }
         self.is_new.fill(false);
         Ok(())
-    }
-
-    /// Adds the tokens of a word in each topic to `row`.
-    fn count_word(&self, word: usize, row: &mut [u64]) {
-        let mut before = vec![0; self.merged.len()];
-        self.tokens.count_word(word, &mut before);
-        for (&merged, n) in self.merged.iter().zip(before) {
-            row[merged] += u64::from(n);
-        }
     }
 }
 
@@ -209,59 +191,56 @@ fn in_units(nats: f64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counts::CountMatrix;
-    use crate::rng::{Key, Purpose};
-    use crate::training::sweeps::Assignments;
+
+    const N_TOPICS: usize = 5;
+
+    /// Tokens of four words in five topics.
+    const COUNTS: [u32; 20] = [3, 1, 0, 7, 0, 0, 4, 2, 2, 9, 2, 2, 1, 0, 0, 5, 0, 40, 1, 3];
+
+    fn totals(counts: &[u32], n_topics: usize) -> Vec<u64> {
+        (0..n_topics)
+            .map(|k| counts[k..].iter().step_by(n_topics).map(|&n| u64::from(n)).sum())
+            .collect()
+    }
+
+    fn renumbered(numbers: &[u16], n_topics: usize) -> Vec<u32> {
+        let mut counts = vec![0; 4 * n_topics];
+        for (place, n) in COUNTS.into_iter().enumerate() {
+            let topic = usize::from(numbers[place % N_TOPICS]);
+            counts[place / N_TOPICS * n_topics + topic] += n;
+        }
+        counts
+    }
+
+    fn ln_words(counts: &[u32], n_topics: usize, beta: f64) -> f64 {
+        let lengths = totals(counts, n_topics).into_iter().map(|n| ln_rising(beta * 4.0, n));
+        let words = counts.iter().map(|&n| ln_rising(beta, u64::from(n)));
+        words.sum::<f64>() - lengths.sum::<f64>()
+    }
 
     #[test]
     fn a_gain_is_the_change_of_the_density_of_the_words() {
-        let rows = [[3, 1, 0, 7], [0, 4, 2, 2], [2, 2, 1, 0], [0; 4], [5, 0, 40, 1]];
-        let counts = CountMatrix::from_dense(&rows.map(|row| row.to_vec())).unwrap();
-        let (beta, n_topics) = (0.2, 5);
-        let key = Key::new(4, Purpose::Initialise);
-        let tokens = Assignments::new(&counts, n_topics, key).unwrap();
-        let before = tokens.topics();
-        let by_word = |topics: &[u16]| {
-            let mut by_word = vec![0; counts.n_words() * n_topics];
-            let mut rest = topics;
-            for (word, count) in counts.documents().flat_map(crate::counts::Document::cells) {
-                let (own, after) = rest.split_at(count as usize);
-                for &topic in own {
-                    by_word[word as usize * n_topics + usize::from(topic)] += 1;
-                }
-                rest = after;
-            }
-            by_word
-        };
-        let totals = |by_word: &[u64]| -> Vec<u64> {
-            (0..n_topics).map(|k| by_word[k..].iter().step_by(n_topics).sum()).collect()
-        };
-        let ln_words = |topics: &[u16]| {
-            let by_word = by_word(topics);
-            let lengths = totals(&by_word).into_iter().map(|n| ln_rising(beta * 4.0, n));
-            by_word.iter().map(|&n| ln_rising(beta, n)).sum::<f64>() - lengths.sum::<f64>()
-        };
-        let mut merger = Merger::new(&tokens, &totals(&by_word(&before)));
+        let beta = 0.2;
+        let mut merger = Merger::new(&COUNTS, &totals(&COUNTS, N_TOPICS));
         merger.find_gains(beta, &()).unwrap();
         let gains = merger.gains.clone();
-        for (j, k) in pairs(n_topics) {
-            let merged = |&topic: &u16| if topic == k as u16 { j as u16 } else { topic };
-            let after: Vec<u16> = before.iter().map(merged).collect();
-            let gain = gains[j * n_topics + k] as f64 / UNITS;
-            assert!((ln_words(&after) - ln_words(&before) - gain).abs() < 1e-4, "{j} {k}: {gain}");
+        for (j, k) in pairs(N_TOPICS) {
+            let numbers: Vec<u16> =
+                (0..N_TOPICS).map(|topic| if topic == k { j } else { topic } as u16).collect();
+            let after = ln_words(&renumbered(&numbers, N_TOPICS), N_TOPICS, beta);
+            let change = after - ln_words(&COUNTS, N_TOPICS, beta);
+            let gain = gains[j * N_TOPICS + k] as f64 / UNITS;
+            assert!((change - gain).abs() < 1e-4, "{j} {k}: {gain}");
         }
-        let best = pairs(n_topics).max_by_key(|&(j, k)| gains[j * n_topics + k]).unwrap();
+        let best = pairs(N_TOPICS).max_by_key(|&(j, k)| gains[j * N_TOPICS + k]).unwrap();
         merger.merge(1, beta, &()).unwrap();
         assert_eq!(merger.n_topics(), 4);
-        let (first, second) = (merger.merged[best.0], merger.merged[best.1]);
-        assert_eq!(first, second);
-        let numbers = merger.numbers();
-        let after: Vec<u16> = before.iter().map(|&topic| numbers[usize::from(topic)]).collect();
-        assert_eq!(merger.n_tokens, totals(&by_word(&after))[..4]);
+        assert_eq!(merger.merged[best.0], merger.merged[best.1]);
+        let after = renumbered(&merger.numbers(), 4);
+        assert_eq!(merger.n_tokens, totals(&after, 4));
         // Gains that are kept are those that would be found anew.
         merger.find_gains(beta, &()).unwrap();
-        let tokens = Assignments::restored(&counts, 4, &after).unwrap();
-        let mut anew = Merger::new(&tokens, &merger.n_tokens);
+        let mut anew = Merger::new(&after, &merger.n_tokens);
         anew.find_gains(beta, &()).unwrap();
         assert_eq!(merger.gains, anew.gains);
     }

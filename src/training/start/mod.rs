@@ -6,134 +6,141 @@
 //! topics are merged whose merger the density of the words likes best, until K are left (compare
 //! the split and merge EM of Ueda, Nakano, Ghahramani and Hinton 2000, "SMEM algorithm for mixture
 //! models", Neural Computation 12). All this comes before the first sweep of a chain: the chain
-//! starts elsewhere, and its law is the same.
+//! starts elsewhere, and its distribution is the same.
 
 mod merge;
-mod sharded;
 mod wide;
 
-use std::ops::AddAssign;
-
+use super::tokens::{FirstTopics, Position, State, Tokens};
 use crate::control::Observer;
-use crate::counts::{CountMatrix, Document};
-use crate::error::{Error, Result};
-use crate::training::sweeps::{Assignments, Scheme};
+use crate::error::{Error, Result, array_of};
 
-pub use sharded::{FirstTopics, ShardedStart};
-pub(super) use wide::start_key;
 use wide::{Priors, WideStart, ln_words, numbers_by_size};
 
 /// How to start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Start {
+    /// Size of the vocabulary.
+    pub n_words: usize,
+    /// Dirichlet parameters of documents of LDA, or what comes near them: the shapes of a gamma-Poisson
+    /// model. Where they differ between topics, the largest topic gets the largest.
+    pub alpha: Vec<f64>,
+    /// Dirichlet parameter of the topics.
+    pub beta: f64,
     /// Sweeps of every start, before topics are merged.
     pub n_sweeps: u64,
     /// Starts, of which the one with the largest joint density is taken.
     pub n_starts: u64,
 }
 
-/// The topic of every token from which to train, cell after cell, document after document.
+/// The best of the starts so far.
+struct Best {
+    run: u64,
+    /// ln of its joint density.
+    value: f64,
+    counts: Vec<u32>,
+}
+
+/// Finds topics of all tokens from which to train: the counts of every word in each topic.
 ///
-/// `alpha` and `beta` are the Dirichlet parameters of LDA, or what comes near them: the shapes of a
-/// gamma-Poisson model. Where `alpha` is not the same for all topics, the largest topic gets the
-/// largest. Cost: starts x sweeps of 1.5 times as many topics, and some passes over the pairs of
-/// topics of each word. The same bits for any number of threads. Ends early, with what it has, when
-/// the observer asks to stop.
+/// `begun` is the state of a start that was broken off, whose topics the tokens have kept. Cost: starts x
+/// sweeps of 1.5 times as many topics, and some passes over the pairs of topics of each word. The same
+/// bits for any number of threads.
 ///
 /// # Errors
-/// No topics or more than 65,535, no starts, parameters outside their domain, too little memory.
+/// No topics or more than 65,535, no starts, parameters outside their domain, too little memory;
+/// [`Error::Stopped`] when the observer asks to stop.
 pub fn find_topics(
-    counts: &CountMatrix,
-    alpha: &[f64],
-    beta: f64,
-    start: Start,
+    tokens: &mut impl Tokens,
+    start: &Start,
     seed: u64,
+    begun: Option<&State>,
     observer: &impl Observer,
-) -> Result<Vec<u16>> {
-    let priors = Priors::of(alpha, beta)?;
+) -> Result<Vec<u32>> {
+    let (n_words, n_topics, n_sweeps) = (start.n_words, start.alpha.len(), start.n_sweeps);
+    let priors = Priors::of(&start.alpha, start.beta)?;
     if start.n_starts == 0 {
         return Err(Error::Empty { name: "n_init" });
     }
-    let (mut best, mut best_value) = (Vec::new(), f64::NEG_INFINITY);
-    for run in 0..start.n_starts {
-        let wide =
-            WideStart::new(counts.n_words(), alpha.len(), priors, start.n_sweeps, seed, run)?;
-        let topics = merged(counts, wide, start.n_sweeps, observer)?;
-        let value =
-            if start.n_starts > 1 { ln_joint(counts, alpha.len(), priors, &topics)? } else { 0.0 };
-        if value > best_value {
-            (best, best_value) = (topics, value);
-        }
-        if observer.stopped() {
-            break;
-        }
+    let mut best = None;
+    if let Some((run, value)) = begun.and_then(|state| state.best) {
+        best = Some(Best { run, value, counts: counted(tokens, Position::Merged { run }, start)? });
     }
-    let mut n_tokens = vec![0u64; alpha.len()];
-    best.iter().for_each(|&topic| n_tokens[usize::from(topic)] += 1);
-    renumber(&mut best, &numbers_by_size(&n_tokens, alpha));
-    Ok(best)
+    let (first, mut done) = match begun.map(|state| state.position) {
+        Some(Position::Start { run, sweep }) => (run, Some(sweep)),
+        Some(Position::Merged { run }) => (run + 1, None),
+        _ => (0, None),
+    };
+    for run in first..start.n_starts {
+        let mut wide = WideStart::new(n_words, n_topics, priors, n_sweeps, seed, run)?;
+        let counts =
+            swept(tokens, &mut wide, (seed, run, n_sweeps), done.take(), best.as_ref(), observer)?;
+        let numbers = wide.merge(&counts, observer)?;
+        let (from, to) = (Position::Start { run, sweep: n_sweeps }, Position::Merged { run });
+        tokens.renumber(from, to, &numbers)?;
+        let counts = renumbered(&counts, &numbers, n_topics)?;
+        let mut value = 0.0;
+        if start.n_starts > 1 {
+            let ln_urns = tokens.ln_urns(to, &vec![priors.a; n_topics])?;
+            value = ln_urns.value() + ln_words(&counts, n_topics, priors)?;
+        }
+        if best.as_ref().is_none_or(|best: &Best| value > best.value) {
+            best = Some(Best { run, value, counts });
+        }
+        commit(tokens, to, best.as_ref())?;
+    }
+    let Best { run, counts, .. } = best.ok_or(Error::Saved)?;
+    let sum = |k: usize| counts[k..].iter().step_by(n_topics).map(|&n| u64::from(n)).sum();
+    let n_tokens: Vec<u64> = (0..n_topics).map(sum).collect();
+    let numbers = numbers_by_size(&n_tokens, &start.alpha);
+    tokens.renumber(Position::Merged { run }, Position::Chain { sweep: 0 }, &numbers)?;
+    renumbered(&counts, &numbers, n_topics)
 }
 
-/// One start: uniform topics of tokens, sweeps of many topics, mergers.
-fn merged(
-    counts: &CountMatrix,
-    mut wide: WideStart,
-    n_sweeps: u64,
+/// Sweeps of one start, of which `done` are done.
+fn swept(
+    tokens: &mut impl Tokens,
+    wide: &mut WideStart,
+    (seed, run, n_sweeps): (u64, u64, u64),
+    done: Option<u64>,
+    best: Option<&Best>,
     observer: &impl Observer,
-) -> Result<Vec<u16>> {
-    let mut tokens = Assignments::new(counts, wide.n_topics(), wide.initial_key())?;
-    for sweep in 1..=n_sweeps {
-        match tokens.sweep(wide.step(&tokens, sweep), Scheme::Collapsed, false, observer) {
-            Err(Error::Stopped) => break,
-            result => result?,
-        };
+) -> Result<Vec<u32>> {
+    let mut at = Position::Start { run, sweep: done.unwrap_or(0) };
+    if done.is_none() {
+        tokens.draw_first(at, FirstTopics::new(wide.n_topics(), at.key(seed)))?;
+        commit(tokens, at, best)?;
     }
-    let numbers = wide.merge(&tokens, observer)?;
-    let mut topics = tokens.topics();
-    renumber(&mut topics, &numbers);
-    Ok(topics)
-}
-
-/// ln p(words, topics of all tokens), up to a constant.
-fn ln_joint(
-    counts: &CountMatrix,
-    n_topics: usize,
-    priors: Priors,
-    assignments: &[u16],
-) -> Result<f64> {
-    let tokens = Assignments::restored(counts, n_topics, assignments)?;
-    Ok(tokens.ln_urns(&vec![priors.a; n_topics]).value() + ln_words(&tokens, n_topics, priors)?)
-}
-
-/// Gives topics other numbers.
-fn renumber(topics: &mut [u16], numbers: &[u16]) {
-    topics.iter_mut().for_each(|topic| *topic = numbers[usize::from(*topic)]);
-}
-
-/// Adds the tokens of each topic in each document to `rows`, documents x topics.
-pub(in crate::training) fn count_documents<T: AddAssign + From<u8>>(
-    counts: &CountMatrix,
-    topics: &[u16],
-    rows: &mut [T],
-) {
-    let n_topics = rows.len() / counts.n_documents();
-    let mut rest = topics;
-    let lengths = counts.documents().map(Document::n_tokens);
-    for (row, length) in rows.chunks_exact_mut(n_topics).zip(lengths) {
-        let (own, after) = rest.split_at(length as usize);
-        own.iter().for_each(|&topic| row[usize::from(topic)] += T::from(1));
-        rest = after;
+    let mut counts = vec![0; wide.n_words() * wide.n_topics()];
+    tokens.count(at, wide.n_topics(), &mut counts)?;
+    for _ in done.unwrap_or(0)..n_sweeps {
+        at = at.next();
+        let weights = wide.weights(&counts);
+        tokens.sweep(at, weights, seed, false, &mut counts, observer)?;
+        commit(tokens, at, best)?;
     }
+    Ok(counts)
 }
 
-/// Adds the tokens of each word in each topic to word-major `rows`.
-pub(in crate::training) fn count_words(counts: &CountMatrix, topics: &[u16], rows: &mut [f64]) {
-    let n_topics = rows.len() / counts.n_words();
-    let mut rest = topics;
-    for (word, count) in counts.documents().flat_map(Document::cells) {
-        let (own, after) = rest.split_at(count as usize);
-        let row = &mut rows[word as usize * n_topics..][..n_topics];
-        own.iter().for_each(|&topic| row[usize::from(topic)] += 1.0);
-        rest = after;
+fn commit(tokens: &mut impl Tokens, position: Position, best: Option<&Best>) -> Result<()> {
+    let best = best.map(|best| (best.run, best.value));
+    tokens.commit(&State { position, best, parameters: vec![], n_kept: 0 }, None)
+}
+
+fn counted(tokens: &mut impl Tokens, at: Position, start: &Start) -> Result<Vec<u32>> {
+    let n_topics = start.alpha.len();
+    let mut counts = array_of("counts of words by topic", start.n_words * n_topics, 0)?;
+    tokens.count(at, n_topics, &mut counts)?;
+    Ok(counts)
+}
+
+/// Counts of the topics that have these new numbers.
+fn renumbered(counts: &[u32], numbers: &[u16], n_topics: usize) -> Result<Vec<u32>> {
+    let n_words = counts.len() / numbers.len();
+    let mut renumbered = array_of("counts of words by topic", n_words * n_topics, 0)?;
+    let rows = renumbered.chunks_exact_mut(n_topics).zip(counts.chunks_exact(numbers.len()));
+    for (to, from) in rows {
+        numbers.iter().zip(from).for_each(|(&topic, n)| to[usize::from(topic)] += n);
     }
+    Ok(renumbered)
 }

@@ -1,12 +1,13 @@
-//! The part of a start that belongs to no document: topics at first, and how they are merged.
+//! One start: more topics than asked for, and how they are merged.
 
 use super::merge::Merger;
 use crate::control::Observer;
-use crate::error::{Error, Result, check_positive};
-use crate::rng::{Key, Purpose};
+use crate::error::{Result, check_positive};
+use crate::rng::Key;
 use crate::training::limits::check_n_topics;
 use crate::training::schedule::TopicStep;
-use crate::training::sweeps::{Step, Topics, WordCounts};
+use crate::training::sweeps::Topics;
+use crate::training::tokens::{Position, TopicWeights};
 use crate::urn::MAX_TOPICS;
 
 /// Topics at first, for each topic asked for.
@@ -43,7 +44,7 @@ impl Priors {
     }
 }
 
-/// More topics than asked for, wherever the tokens are.
+/// More topics than asked for.
 pub(super) struct WideStart {
     n_topics: usize,
     priors: Priors,
@@ -65,7 +66,7 @@ impl WideStart {
         let wide = ((WIDTH * n_topics as f64).ceil() as usize).min(MOST_TOPICS.min(MAX_TOPICS));
         let n_wide = if n_topics > 1 && n_sweeps > 0 { wide.max(n_topics) } else { n_topics };
         let topics = Topics::new(n_words, n_wide, priors.beta)?;
-        let key = run_key(seed, run);
+        let key = Position::Merged { run }.key(seed);
         Ok(WideStart { n_topics, priors, key, topics, a: vec![priors.a; n_wide] })
     }
 
@@ -74,59 +75,37 @@ impl WideStart {
         self.a.len()
     }
 
-    /// The key of the first topics of tokens, which are uniform.
-    pub(super) fn initial_key(&self) -> Key {
-        self.key.unit(0)
+    /// Size of the vocabulary.
+    pub(super) fn n_words(&self) -> usize {
+        self.topics.n_words()
     }
 
-    /// φ at its mean for a sweep over the tokens, counted from 1.
-    pub(super) fn step(&mut self, tokens: &impl WordCounts, sweep: u64) -> Step<'_> {
-        let key = self.key.unit(sweep);
-        self.topics.update(tokens, TopicStep::Mean, key);
-        self.topics.step(&self.a, key)
+    /// φ at its mean for a sweep over the tokens.
+    pub(super) fn weights(&mut self, counts: &[u32]) -> TopicWeights<'_> {
+        self.topics.update(counts, TopicStep::Mean, self.key);
+        let Topics { weights, scale, .. } = &self.topics;
+        TopicWeights { a: &self.a, weights, scale, rates: None }
     }
 
     /// Merges topics until as many are left as were asked for: the number that each of those at first
     /// has then.
-    pub(super) fn merge(
-        &mut self,
-        tokens: &impl WordCounts,
-        observer: &impl Observer,
-    ) -> Result<Vec<u16>> {
-        self.topics.update(tokens, TopicStep::Mean, self.key);
-        let mut merger = Merger::new(tokens, &self.topics.n_tokens);
+    pub(super) fn merge(&mut self, counts: &[u32], observer: &impl Observer) -> Result<Vec<u16>> {
+        self.topics.update(counts, TopicStep::Mean, self.key);
+        let mut merger = Merger::new(counts, &self.topics.n_tokens);
         while merger.n_topics() > self.n_topics {
             let surplus = merger.n_topics() - self.n_topics;
             // The best merger depends on the mergers before.
-            match merger.merge(surplus.div_ceil(MERGERS_SHARE), self.priors.beta, observer) {
-                Err(Error::Stopped) => merger.fold(self.n_topics),
-                result => result?,
-            }
+            merger.merge(surplus.div_ceil(MERGERS_SHARE), self.priors.beta, observer)?;
         }
         Ok(merger.numbers())
     }
-
-    /// φ up to the scale of each topic, the scales, and the pseudo-counts of documents.
-    pub(super) fn weights(&self) -> (&[f64], &[f64], &[f64]) {
-        (&self.topics.weights, &self.topics.scale, &self.a)
-    }
-}
-
-/// The key of one start.
-fn run_key(seed: u64, run: u64) -> Key {
-    Key::new(seed, Purpose::Initialise).unit(1 + run)
-}
-
-/// The key of the topics of tokens in a sweep of a start.
-pub(in crate::training) fn start_key(seed: u64, run: u64, sweep: u64) -> Key {
-    run_key(seed, run).unit(sweep)
 }
 
 /// ln p(words | topics of all tokens) after the mergers.
-pub(super) fn ln_words(tokens: &impl WordCounts, n_topics: usize, priors: Priors) -> Result<f64> {
-    let mut topics = Topics::new(tokens.n_words(), n_topics, priors.beta)?;
-    topics.update(tokens, TopicStep::Mean, Key::new(0, Purpose::Initialise));
-    Ok(topics.ln_words(tokens))
+pub(super) fn ln_words(counts: &[u32], n_topics: usize, priors: Priors) -> Result<f64> {
+    let mut topics = Topics::new(counts.len() / n_topics, n_topics, priors.beta)?;
+    topics.update(counts, TopicStep::Mean, Position::Merged { run: 0 }.key(0));
+    Ok(topics.ln_words(counts))
 }
 
 /// New numbers of topics with so many tokens each, by which the largest has the largest parameter,

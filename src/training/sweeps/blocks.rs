@@ -12,7 +12,7 @@ use super::tallies::{BATCH, Batch, Tallies, Word};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Result, array_of};
-use crate::rng::{Key, Purpose};
+use crate::rng::Key;
 
 /// Consecutive documents and the topics of their tokens, in the order of the words.
 pub(in crate::training) struct Block {
@@ -32,32 +32,17 @@ pub(in crate::training) struct Block {
 /// Pseudo-counts and weights of the urn, and the key of the random numbers.
 #[derive(Clone, Copy)]
 pub(in crate::training) struct Step<'a> {
-    pub(super) a: &'a [f64],
+    pub(in crate::training) a: &'a [f64],
     /// Word-major, up to the scale of each topic.
-    pub(super) weights: &'a [f64],
-    pub(super) scale: &'a [f64],
-    /// Rates x of the gamma laws of θ, where documents have exposures: weights are then divided by
-    /// x + e.
-    pub(super) rates: Option<&'a [f64]>,
-    pub(super) key: Key,
+    pub(in crate::training) weights: &'a [f64],
+    pub(in crate::training) scale: &'a [f64],
+    /// Rates x of the gamma distributions of θ, where documents have exposures: weights are then
+    /// divided by x + e.
+    pub(in crate::training) rates: Option<&'a [f64]>,
+    pub(in crate::training) key: Key,
 }
 
 impl<'a> Step<'a> {
-    /// Urns of documents without exposures.
-    pub(in crate::training) fn new(
-        a: &'a [f64],
-        weights: &'a [f64],
-        scale: &'a [f64],
-        key: Key,
-    ) -> Self {
-        Step { a, weights, scale, rates: None, key }
-    }
-
-    /// The same step for documents of different exposures.
-    pub(in crate::training) fn with_rates(self, rates: Option<&'a [f64]>) -> Self {
-        Step { rates, ..self }
-    }
-
     /// The urn of a word.
     fn word(&self, word: usize) -> Word<'a> {
         let n_topics = self.a.len();
@@ -166,16 +151,23 @@ impl Block {
         self.topics.len()
     }
 
-    /// Writes the topics in the order of documents and cells.
-    pub(in crate::training) fn read_topics(&self, out: &mut [u16]) {
+    /// The topics in the order of documents and cells.
+    pub(in crate::training) fn topics_by_document(&self) -> Vec<u16> {
+        let mut topics = vec![0; self.n_tokens()];
         for (place, &topic) in self.places().zip(&self.topics) {
-            out[place] = topic;
+            topics[place] = topic;
         }
+        topics
     }
 
     /// Sets the topics from the order of documents and cells.
-    pub(in crate::training) fn write_topics(&mut self, from: &[u16]) {
-        self.topics = self.places().map(|place| from[place]).collect();
+    pub(in crate::training) fn set_topics_by_document(&mut self, topics: &[u16]) {
+        self.topics = self.places().map(|place| topics[place]).collect();
+    }
+
+    /// Gives every topic another number.
+    pub(in crate::training) fn renumber(&mut self, numbers: &[u16]) {
+        self.topics.iter_mut().for_each(|topic| *topic = numbers[usize::from(*topic)]);
     }
 
     /// Adds the tokens of these words in each topic to `counts`, words x topics.
@@ -189,13 +181,6 @@ impl Block {
             for &topic in &self.topics[self.word_starts[word]..self.word_starts[word + 1]] {
                 counts[usize::from(topic)] += 1;
             }
-        }
-    }
-
-    /// Adds the tokens of each document in each topic to `rows`, documents x topics.
-    pub(in crate::training) fn count_documents(&self, rows: &mut [f64], n_topics: usize) {
-        for (&document, &topic) in self.token_documents.iter().zip(&self.topics) {
-            rows[document as usize * n_topics + usize::from(topic)] += 1.0;
         }
     }
 
@@ -296,13 +281,11 @@ fn lengths(token_documents: &[u32], n_documents: usize) -> Vec<usize> {
     lengths
 }
 
-/// The key of the topics of tokens in a sweep of a chain.
-pub(in crate::training) fn sweep_key(seed: u64, n_sweeps: u64) -> Key {
-    Key::new(seed, Purpose::Assign).unit(n_sweeps)
-}
-
 /// Splits documents into at most `n_blocks` runs of about as many tokens.
-pub(super) fn split_documents(counts: &CountMatrix, n_blocks: usize) -> Vec<Range<usize>> {
+pub(in crate::training) fn split_documents(
+    counts: &CountMatrix,
+    n_blocks: usize,
+) -> Vec<Range<usize>> {
     let size = (counts.n_tokens() as usize).div_ceil(n_blocks).max(1);
     let (mut blocks, mut first, mut done) = (Vec::with_capacity(n_blocks), 0, 0);
     for (doc_ix, n_tokens) in counts.documents().map(Document::n_tokens).enumerate() {
@@ -328,8 +311,6 @@ mod tests {
         assert_eq!(word_starts, [0, 5, 11]);
         assert_eq!(documents, [0, 2, 2, 2, 2, 0, 1, 2, 0, 1, 1]);
         assert_eq!(block.topics(), [0, 6, 7, 8, 9, 1, 3, 10, 2, 4, 5]);
-        let mut read = vec![0; 11];
-        block.read_topics(&mut read);
-        assert_eq!(read, topics);
+        assert_eq!(block.topics_by_document(), topics);
     }
 }

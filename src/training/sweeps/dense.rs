@@ -4,7 +4,9 @@
 // The loops are compiled for several instruction sets, with all their parts in them.
 #![allow(clippy::inline_always)]
 
-use super::darts::{Dart, Halves, LANES, Line, ROUNDING, fall_exactly, in_order, weigh};
+use super::inverse_cdf::{
+    LANES, LaneBlock, LaneDraw, LaneSums, ROUNDING, in_order, invert_exactly, weigh,
+};
 use super::tallies::{BATCH, Batch, Tallies, Word};
 
 /// No topic.
@@ -20,8 +22,8 @@ struct Counts([u16; LANES]);
 
 /// 2 bytes a document and topic of a block; a draw costs a pass over all topics.
 ///
-/// Sums in single precision tell on which topic a dart falls, unless it falls so near to a limit
-/// that their rounding might matter: then the weights are summed again in double precision.
+/// Sums in single precision tell which topic is drawn, unless u is so near to a limit that their
+/// rounding might matter: then the weights are summed again in double precision.
 pub(super) struct Dense {
     n_topics: usize,
     /// Lines of a document.
@@ -29,14 +31,14 @@ pub(super) struct Dense {
     counts: Vec<Counts>,
     row: Row,
     /// Sums of the weights, by lane before each line and in all, for every token of a batch.
-    sums: Vec<Line>,
+    sums: Vec<LaneBlock>,
 }
 
 /// Parts of the weights (a + n) q of a word's tokens, beside the counts n.
 struct Row {
-    q: Vec<Line>,
+    q: Vec<LaneBlock>,
     /// a q.
-    base: Vec<Line>,
+    base: Vec<LaneBlock>,
 }
 
 impl Dense {
@@ -46,8 +48,8 @@ impl Dense {
             n_topics,
             n_lines,
             counts: Vec::new(),
-            row: Row { q: vec![Line::ZERO; n_lines], base: vec![Line::ZERO; n_lines] },
-            sums: vec![Line::ZERO; BATCH * (n_lines + 1)],
+            row: Row { q: vec![LaneBlock::ZERO; n_lines], base: vec![LaneBlock::ZERO; n_lines] },
+            sums: vec![LaneBlock::ZERO; BATCH * (n_lines + 1)],
         }
     }
 
@@ -56,12 +58,12 @@ impl Dense {
         &mut self.counts[document as usize * self.n_lines + topic / LANES].0[topic % LANES]
     }
 
-    /// The topic on which the dart falls, in double precision; `None` where no weight is positive.
+    /// The topic at u, in double precision; `None` where no weight is positive.
     #[cold]
     fn draw_exactly(&self, word: &Word<'_>, document: u32, u: f64) -> Option<u16> {
         let counts = &self.counts[document as usize * self.n_lines..][..self.n_lines];
         let weight = |k: usize| (word.a[k] + f64::from(counts[k / LANES].0[k % LANES])) * word.q(k);
-        fall_exactly(in_order(self.n_topics).map(|k| (k as u16, weight(k))), u)
+        invert_exactly(in_order(self.n_topics).map(|k| (k as u16, weight(k))), u)
     }
 }
 
@@ -121,14 +123,14 @@ fn take_up(row: &mut Row, word: &Word<'_>) {
 /// tell.
 ///
 /// A limit between topics has an error, in units of the total, of as many roundings as there are
-/// lines and 8 more: 4 for a weight, one for each line and each halving of the lanes. The dart has
+/// lines and 8 more: 4 for a weight, one for each line and each halving of the lanes. The draw has
 /// 14 more: those of the total, of u and its product, and of 4 differences. Their distance has two
 /// of its own.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn propose(
     row: &Row,
     counts: &[Counts],
-    sums: &mut [Line],
+    sums: &mut [LaneBlock],
     documents: &[u32],
     uniforms: &[f64; BATCH],
     drawn: &mut [u32; BATCH],
@@ -139,35 +141,35 @@ fn propose(
         accumulate(&mut sums[1..], counts, row);
     }
     // Step by step for all tokens: the parts of a step wait for each other.
-    let mut darts = [Dart::ZERO; BATCH];
+    let mut draws = [LaneDraw::ZERO; BATCH];
     let mut lines = [0; BATCH];
     let tokens = || sums.chunks_exact(n_lines + 1).take(documents.len());
-    for (dart, (sums, &u)) in darts.iter_mut().zip(tokens().zip(uniforms)) {
-        let halves = Halves::new(&sums[n_lines]);
-        let (lane, rest) = halves.choose(u as f32 * halves.total);
-        *dart = Dart { lane, rest, total: halves.total };
+    for (draw, (sums, &u)) in draws.iter_mut().zip(tokens().zip(uniforms)) {
+        let lanes = LaneSums::new(&sums[n_lines]);
+        let (lane, rest) = lanes.choose(u as f32 * lanes.total);
+        *draw = LaneDraw { lane, rest, total: lanes.total };
     }
-    for (line, (sums, dart)) in lines.iter_mut().zip(tokens().zip(&darts)) {
-        *line = dart.line(sums);
+    for (line, (sums, draw)) in lines.iter_mut().zip(tokens().zip(&draws)) {
+        *line = draw.line(sums);
     }
     let margin = (2 * n_lines + 32) as f32 * ROUNDING;
-    let choices = darts.iter().zip(lines);
-    for (drawn, (sums, (dart, line))) in drawn.iter_mut().zip(tokens().zip(choices)) {
-        let topic = dart.decide(sums, line, margin * dart.total);
+    let choices = draws.iter().zip(lines);
+    for (drawn, (sums, (draw, line))) in drawn.iter_mut().zip(tokens().zip(choices)) {
+        let topic = draw.decide(sums, line, margin * draw.total);
         *drawn = topic.map_or(OPEN, |topic| topic as u32);
     }
 }
 
 /// Sums by lane so far of the weights (a + n) q.
 #[inline(always)]
-fn accumulate(sums: &mut [Line], counts: &[Counts], row: &Row) {
+fn accumulate(sums: &mut [LaneBlock], counts: &[Counts], row: &Row) {
     let mut lanes = [0.0; LANES];
     let parts = counts.iter().zip(row.q.iter().zip(&row.base));
     for (sum, (n, (q, base))) in sums.iter_mut().zip(parts) {
         for (lane, sum) in lanes.iter_mut().enumerate() {
             *sum += base.0[lane] + f32::from(n.0[lane]) * q.0[lane];
         }
-        *sum = Line(lanes);
+        *sum = LaneBlock(lanes);
     }
 }
 
@@ -194,7 +196,7 @@ mod tests {
                 (0..5).for_each(|_| *dense.count(0, rng.random_range(0..n_topics) as u16) += 1);
                 let word = Word { a: &a, weights: &weights, scale: &scale };
                 dense.take_up(&word);
-                // Darts on the limits themselves, to within a few roundings, and anywhere.
+                // Draws on the limits themselves, to within a few roundings, and anywhere.
                 let n = |k: usize| f64::from(dense.counts[k / LANES].0[k % LANES]);
                 let mut sums = vec![0.0];
                 for k in in_order(n_topics) {
@@ -202,11 +204,11 @@ mod tests {
                 }
                 let near =
                     |sum: &f64, off: f64| (sum / sums[n_topics] + off).clamp(0.0, 1.0 - 1e-16);
-                let mut darts: Vec<f64> = (0..200).map(|_| rng.random()).collect();
+                let mut draws: Vec<f64> = (0..200).map(|_| rng.random()).collect();
                 for off in [-1e-6, -1e-7, -1e-8, 0.0, 1e-8, 1e-7, 1e-6] {
-                    darts.extend(sums.iter().map(|sum| near(sum, off)));
+                    draws.extend(sums.iter().map(|sum| near(sum, off)));
                 }
-                for u in darts {
+                for u in draws {
                     let (uniforms, mut drawn) = ([u; BATCH], [OPEN; BATCH]);
                     let (row, sums) = (&dense.row, &mut dense.sums);
                     propose(row, &dense.counts, sums, &[0], &uniforms, &mut drawn);

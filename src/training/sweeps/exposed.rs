@@ -17,22 +17,13 @@ pub struct ExposedTokens {
     pub tokens: Vec<u32>,
 }
 
-/// [`ExposedTokens`] that are elsewhere.
-#[derive(Debug, Clone, Copy)]
-pub struct ExposedPart<'a> {
-    starts: &'a [u64],
-    exposures: &'a [u32],
-    tokens: &'a [u32],
-}
-
 /// (exposure, tokens) of a topic, for the exposures of documents that it has tokens in.
 pub(in crate::training) type Tally = Vec<(u32, u64)>;
 
 impl ExposedTokens {
     /// Those of the documents of a block, given the number of each one's exposure.
-    pub(in crate::training) fn of(block: &Block, exposures: &[u32], n_topics: usize) -> Self {
-        let mut topics = vec![0; block.n_tokens()];
-        block.read_topics(&mut topics);
+    pub(in crate::training) fn of_block(block: &Block, exposures: &[u32], n_topics: usize) -> Self {
+        let topics = block.topics_by_document();
         let mut by_topic = vec![Vec::<(u32, u32)>::new(); n_topics];
         let (mut n, mut rest) = (vec![0u32; n_topics], &topics[..]);
         for (&length, &exposure) in block.lengths().iter().zip(exposures) {
@@ -70,27 +61,15 @@ impl ExposedTokens {
         }
     }
 
-    /// The same, borrowed.
-    pub fn part(&self) -> ExposedPart<'_> {
-        let ExposedTokens { starts, exposures, tokens } = self;
-        ExposedPart { starts, exposures, tokens }
-    }
-}
-
-impl<'a> ExposedPart<'a> {
-    /// Takes up the arrays of [`ExposedTokens`], which may come from a file.
+    /// Checks sizes and numbers, which may come from another process.
     ///
     /// # Errors
     /// Sizes that disagree; exposures beyond their number.
-    pub fn new(
-        starts: &'a [u64],
-        exposures: &'a [u32],
-        tokens: &'a [u32],
-        n_exposures: usize,
-    ) -> Result<Self> {
-        let (name, expected) = ("tokens by exposure", tokens.len());
-        let end = starts.last().map_or(0, |&end| end as usize);
-        for found in [exposures.len(), end] {
+    pub(in crate::training) fn check(&self, n_topics: usize, n_exposures: usize) -> Result<()> {
+        let ExposedTokens { starts, exposures, tokens } = self;
+        let (name, end) = ("tokens by exposure", starts.last().map_or(0, |&end| end as usize));
+        let sizes = [(starts.len(), n_topics + 1), (exposures.len(), tokens.len())];
+        for (found, expected) in sizes.into_iter().chain([(end, tokens.len())]) {
             if found != expected || !starts.is_sorted() {
                 return Err(Error::Length { name, found, expected });
             }
@@ -99,12 +78,7 @@ impl<'a> ExposedPart<'a> {
             let (value, domain) = (f64::from(exposures[index]), "below the number of exposures");
             return Err(Error::Parameter { name, index, value, domain });
         }
-        Ok(ExposedPart { starts, exposures, tokens })
-    }
-
-    /// Number of topics.
-    pub(in crate::training) fn n_topics(&self) -> usize {
-        self.starts.len().saturating_sub(1)
+        Ok(())
     }
 
     fn entries(&self, topic: usize) -> impl Iterator<Item = (u32, u64)> {
@@ -115,7 +89,7 @@ impl<'a> ExposedPart<'a> {
 }
 
 /// The tokens of a topic in all parts of a corpus, each exposure once, in increasing order.
-pub(in crate::training) fn tally(parts: &[ExposedPart<'_>], topic: usize) -> Tally {
+pub(in crate::training) fn tally(parts: &[ExposedTokens], topic: usize) -> Tally {
     let mut entries: Tally = parts.iter().flat_map(|part| part.entries(topic)).collect();
     entries.sort_unstable();
     entries.dedup_by(|next, sum| {

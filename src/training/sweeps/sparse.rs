@@ -6,7 +6,9 @@
 
 use std::ops::Range;
 
-use super::darts::{Dart, Halves, LANES, Line, ROUNDING, fall_exactly, in_order, weigh};
+use super::inverse_cdf::{
+    LANES, LaneBlock, LaneDraw, LaneSums, ROUNDING, in_order, invert_exactly, weigh,
+};
 use super::tallies::{BATCH, Batch, Tallies, Word};
 
 /// Values of a topic and of [`NONE`]: a table of that size has them all.
@@ -19,14 +21,14 @@ const NONE: u16 = u16::MAX;
 /// a draw costs a pass over the document's topics, and one over all topics where the pseudo-counts
 /// take it.
 ///
-/// A dart falls on the weights n q of the document's places first, then on the weights a q of all
-/// topics; where single precision leaves open on which, they are summed again in double precision.
+/// The weights n q of the document's places are accumulated first, then the weights a q of all topics;
+/// where single precision leaves open which is drawn, they are summed again in double precision.
 pub(super) struct Sparse {
     n_topics: usize,
     lists: Lists,
     prior: Prior,
     /// Sums of the weights n q, by lane before each line and in all, for every token of a batch.
-    sums: Vec<Line>,
+    sums: Vec<LaneBlock>,
 }
 
 /// The topics of all documents.
@@ -156,7 +158,7 @@ struct List {
 }
 
 impl List {
-    /// Line and lane of a place.
+    /// LaneBlock and lane of a place.
     #[inline(always)]
     fn at(self, place: usize) -> (usize, usize) {
         (self.start + place / LANES, place % LANES)
@@ -174,7 +176,7 @@ struct Prior {
     /// q, filled up with zeros to [`ALL_TOPICS`].
     q: Vec<f32>,
     /// Sums of a q, by lane before each line and in all.
-    sums: Vec<Line>,
+    sums: Vec<LaneBlock>,
 }
 
 /// The place or topic that is drawn for a token.
@@ -194,12 +196,12 @@ impl Sparse {
         Sparse {
             n_topics,
             lists: Lists::default(),
-            prior: Prior { q: vec![0.0; ALL_TOPICS], sums: vec![Line::ZERO; n_lines + 1] },
-            sums: vec![Line::ZERO; BATCH * (n_lines + 1)],
+            prior: Prior { q: vec![0.0; ALL_TOPICS], sums: vec![LaneBlock::ZERO; n_lines + 1] },
+            sums: vec![LaneBlock::ZERO; BATCH * (n_lines + 1)],
         }
     }
 
-    /// The weights of a document, in the order in which a dart meets them.
+    /// The weights of a document, in the order in which they are accumulated.
     fn weights<'a>(
         &'a self,
         word: &'a Word<'_>,
@@ -217,11 +219,11 @@ impl Sparse {
         own.chain(in_order(self.n_topics).map(prior))
     }
 
-    /// Place or topic on which the dart falls, in double precision; `None` where all weights have
+    /// Place or topic at u, in double precision; `None` where all weights have
     /// underflown.
     #[cold]
     fn draw_exactly(&self, word: &Word<'_>, document: u32, u: f64) -> Option<Drawn> {
-        fall_exactly(self.weights(word, document), u)
+        invert_exactly(self.weights(word, document), u)
     }
 }
 
@@ -276,7 +278,7 @@ impl Tallies for Sparse {
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn take_up(prior: &mut Prior, word: &Word<'_>) {
     let (q, sums) = (prior.q.as_chunks_mut::<LANES>().0, &mut prior.sums[1..]);
-    let mut lanes = Line::ZERO;
+    let mut lanes = LaneBlock::ZERO;
     weigh(word, |line, weights, prior| {
         for lane in 0..LANES {
             lanes.0[lane] += prior.0[lane];
@@ -289,14 +291,14 @@ fn take_up(prior: &mut Prior, word: &Word<'_>) {
 ///
 /// A limit has an error of as many roundings as there are lines summed up to it, and 9 more: 4 for
 /// a weight, 4 for the halvings of the lanes, one where the weights a q follow those of the
-/// document. The dart has 16 more: those of the total, of u and its product, and of up to 5
+/// document. The draw has 16 more: those of the total, of u and its product, and of up to 5
 /// differences. Roundings of the document's sums are in units of the total, those of the lines of a
 /// q in units of their sum.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn propose(
     prior: &Prior,
     lists: &Lists,
-    sums: &mut [Line],
+    sums: &mut [LaneBlock],
     documents: &[u32],
     uniforms: &[f64; BATCH],
     drawn: &mut [Drawn; BATCH],
@@ -311,31 +313,31 @@ fn propose(
         let (topics, counts) = (&lists.topics[lines.clone()], &lists.counts[lines]);
         accumulate(&mut sums[1..], topics, counts, q);
     }
-    let of_prior = Halves::new(&prior.sums[n_lines]);
+    let prior_sums = LaneSums::new(&prior.sums[n_lines]);
     let tokens = || sums.chunks_exact(n_lines + 1).zip(own_lines).take(documents.len());
     // Step by step for all tokens: the parts of a step wait for each other.
-    let mut darts = [(Dart::ZERO, false); BATCH];
-    for (dart, ((sums, own_lines), &u)) in darts.iter_mut().zip(tokens().zip(uniforms)) {
-        let own = Halves::new(&sums[own_lines]);
-        let total = own.total + of_prior.total;
+    let mut draws = [(LaneDraw::ZERO, false); BATCH];
+    for (draw, ((sums, own_lines), &u)) in draws.iter_mut().zip(tokens().zip(uniforms)) {
+        let own = LaneSums::new(&sums[own_lines]);
+        let total = own.total + prior_sums.total;
         let thrown = u as f32 * total;
         let from_prior = thrown >= own.total;
         let (lane, rest) = own.choose(thrown);
         let rest = if from_prior { thrown - own.total } else { rest };
-        *dart = (Dart { lane, rest, total }, from_prior);
+        *draw = (LaneDraw { lane, rest, total }, from_prior);
     }
-    let choices = tokens().zip(darts);
-    for (drawn, ((own_sums, own_lines), (mut dart, from_prior))) in drawn.iter_mut().zip(choices) {
+    let choices = tokens().zip(draws);
+    for (drawn, ((own_sums, own_lines), (mut draw, from_prior))) in drawn.iter_mut().zip(choices) {
         let sums = if from_prior {
-            (dart.lane, dart.rest) = of_prior.choose(dart.rest);
+            (draw.lane, draw.rest) = prior_sums.choose(draw.rest);
             &prior.sums[..]
         } else {
             &own_sums[..=own_lines]
         };
-        let margin = ((2 * own_lines + 40) as f32 * dart.total
-            + (2 * n_lines) as f32 * of_prior.total)
+        let margin = ((2 * own_lines + 40) as f32 * draw.total
+            + (2 * n_lines) as f32 * prior_sums.total)
             * ROUNDING;
-        if let Some(place) = dart.decide(sums, dart.line(sums), margin) {
+        if let Some(place) = draw.decide(sums, draw.line(sums), margin) {
             *drawn = if from_prior { Drawn::Topic(place as u16) } else { Drawn::Place(place) };
         }
     }
@@ -344,12 +346,12 @@ fn propose(
 /// Sums by lane so far of the weights n q of a list.
 #[inline(always)]
 fn accumulate(
-    sums: &mut [Line],
+    sums: &mut [LaneBlock],
     topics: &[[u16; LANES]],
     counts: &[[u32; LANES]],
     q: &[f32; ALL_TOPICS],
 ) {
-    let mut lanes = Line::ZERO;
+    let mut lanes = LaneBlock::ZERO;
     for (sum, (topics, counts)) in sums.iter_mut().zip(topics.iter().zip(counts)) {
         let weights = topics.map(|topic| q[usize::from(topic)]);
         for ((sum, weight), &n) in lanes.0.iter_mut().zip(weights).zip(counts) {
@@ -387,12 +389,12 @@ mod tests {
                     sums.push(sums[sums.len() - 1] + weight);
                 }
                 let total = sums[sums.len() - 1];
-                let mut darts: Vec<f64> = (0..200).map(|_| rng.random()).collect();
+                let mut draws: Vec<f64> = (0..200).map(|_| rng.random()).collect();
                 for off in [-1e-6, -1e-7, -1e-8, 0.0, 1e-8, 1e-7, 1e-6] {
                     let near = |sum: &f64| (sum / total + off).clamp(0.0, 1.0 - 1e-16);
-                    darts.extend(sums.iter().map(near));
+                    draws.extend(sums.iter().map(near));
                 }
-                for u in darts {
+                for u in draws {
                     let (uniforms, mut drawn) = ([u; BATCH], [Drawn::Open; BATCH]);
                     let (prior, sums) = (&sparse.prior, &mut sparse.sums);
                     propose(prior, &sparse.lists, sums, &[0], &uniforms, &mut drawn);

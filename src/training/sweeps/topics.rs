@@ -1,15 +1,11 @@
 //! The topics φ given the topic of every token.
 
-use std::sync::Arc;
-
 use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
-use super::blocks::Step;
-use super::word_counts::WordCounts;
-use crate::error::{Result, array_of};
+use crate::error::{Error, Result, array_of, check_positive};
 use crate::math::{
-    ExactSum, Places, crt, dirichlet, fill_gammas, gamma_law, ln_beta_variate, ln_rising,
+    ExactSum, GammaScratch, crt, dirichlet, fill_gammas, gamma_law, ln_beta_variate, ln_rising,
 };
 use crate::rng::{Key, Rng};
 use crate::training::limits::LEAST_PRIOR;
@@ -19,7 +15,7 @@ use crate::training::schedule::TopicStep;
 const CHUNK_WEIGHTS: usize = 1 << 14;
 
 /// Chunks of weights, for every thread, between two additions of their sums.
-const DESKS: usize = 4;
+const CHUNKS_PER_THREAD: usize = 4;
 
 /// Sum of gamma variates below which their ratios have lost their precision.
 const VANISHED: f64 = 1e-280;
@@ -35,54 +31,41 @@ pub struct Topics {
     /// Dirichlet parameter β.
     pub(in crate::training) prior: f64,
     /// A Dirichlet parameter for every word and topic, word-major, in place of β.
-    pub(in crate::training) own_priors: Option<Arc<[f64]>>,
-    desks: Vec<Desk>,
+    own_priors: Option<Vec<f64>>,
+    scratch: Vec<Scratch>,
 }
 
-/// Room for the work on one chunk of weights, kept from sweep to sweep.
-#[derive(Default)]
-struct Desk {
-    counts: Vec<u32>,
-    places: Places,
+/// Buffers for one chunk of weights, kept from sweep to sweep.
+struct Scratch {
+    gammas: GammaScratch,
     /// Sums of the weights of each topic.
     sums: Vec<f64>,
     /// Tokens of each topic.
     n_tokens: Vec<u64>,
 }
 
-/// How weights are set, given the tokens.
-#[derive(Clone, Copy)]
-struct Law<'a> {
-    step: TopicStep,
-    prior: f64,
-    own: Option<&'a [f64]>,
-}
-
-impl Desk {
+impl Scratch {
     fn new(n_topics: usize) -> Self {
         let (sums, n_tokens) = (vec![0.0; n_topics], vec![0; n_topics]);
-        Desk { counts: vec![], places: Places::default(), sums, n_tokens }
+        Scratch { gammas: GammaScratch::default(), sums, n_tokens }
     }
 
-    /// Sets the weights of some words, from `first_word` on, and sums them and their tokens.
+    /// Sets the weights of some words, whose Dirichlet parameters are `own` or `prior`, and sums them
+    /// and their tokens.
     fn draw(
         &mut self,
-        law: Law<'_>,
-        tokens: &impl WordCounts,
-        first_word: usize,
+        (prior, own): (f64, Option<&[f64]>),
+        step: TopicStep,
+        counts: &[u32],
         weights: &mut [f64],
         rng: &mut Rng,
     ) {
         let n_topics = self.sums.len();
-        self.counts.resize(weights.len(), 0);
-        tokens.count_words(first_word..first_word + weights.len() / n_topics, &mut self.counts);
-        let counts = &self.counts[..];
-        let own = law.own.map(|own| &own[first_word * n_topics..][..weights.len()]);
-        let shape = |place: usize| own.map_or(law.prior, |own| own[place]);
+        let shape = |place: usize| own.map_or(prior, |own| own[place]);
         let places = weights.iter_mut().zip(counts).enumerate();
-        match law.step {
+        match step {
             TopicStep::Draw if own.is_none() => {
-                fill_gammas(law.prior, counts, weights, &mut self.places, rng);
+                fill_gammas(prior, counts, weights, &mut self.gammas, rng);
             }
             TopicStep::Draw => places.for_each(|(place, (weight, &n))| {
                 *weight = gamma_law(shape(place) + f64::from(n)).sample(rng);
@@ -104,35 +87,56 @@ impl Topics {
     pub(in crate::training) fn new(n_words: usize, n_topics: usize, prior: f64) -> Result<Self> {
         let weights = array_of("topic-word probabilities", n_words * n_topics, 0.0)?;
         let (scale, n_tokens) = (vec![1.0; n_topics], vec![0; n_topics]);
-        let desks = (0..DESKS * rayon::current_num_threads()).map(|_| Desk::new(n_topics));
-        let desks = desks.collect();
-        Ok(Topics { weights, scale, n_tokens, prior, own_priors: None, desks })
+        Ok(Topics { weights, scale, n_tokens, prior, own_priors: None, scratch: vec![] })
+    }
+
+    /// The same topics with φ_k ~ Dirichlet(row k of `priors`), which is word-major.
+    ///
+    /// # Errors
+    /// Another size than words x topics; values that are not positive.
+    pub(in crate::training) fn with_priors(mut self, priors: Vec<f64>) -> Result<Self> {
+        let (found, expected) = (priors.len(), self.weights.len());
+        if found != expected {
+            return Err(Error::Length { name: "topic priors", found, expected });
+        }
+        check_positive("topic priors", &priors)?;
+        self.own_priors = Some(priors);
+        Ok(self)
+    }
+
+    /// Whether every word and topic has a Dirichlet parameter of its own.
+    pub(in crate::training) fn has_own_priors(&self) -> bool {
+        self.own_priors.is_some()
+    }
+
+    /// Size of the vocabulary.
+    pub(in crate::training) fn n_words(&self) -> usize {
+        self.weights.len() / self.scale.len()
     }
 
     /// Sets weights to gamma variates (or means) whose normalised columns are φ, scales so that
-    /// they are, and counts the tokens of each topic.
-    pub(in crate::training) fn update(
-        &mut self,
-        tokens: &impl WordCounts,
-        step: TopicStep,
-        key: Key,
-    ) {
+    /// they are, and counts the tokens of each topic. `counts` are words x topics.
+    pub(in crate::training) fn update(&mut self, counts: &[u32], step: TopicStep, key: Key) {
         let n_topics = self.n_tokens.len();
-        let (size, n_desks) = (chunk_words(n_topics) * n_topics, self.desks.len());
-        let law = Law { step, prior: self.prior, own: self.own_priors.as_deref() };
+        let n_chunks = CHUNKS_PER_THREAD * rayon::current_num_threads();
+        self.scratch.resize_with(n_chunks, || Scratch::new(n_topics));
+        let size = chunk_words(n_topics) * n_topics;
+        let (prior, own) = (self.prior, self.own_priors.as_deref());
         let mut totals = vec![0.0; n_topics];
         self.n_tokens.fill(0);
-        for (round, weights) in self.weights.chunks_mut(n_desks * size).enumerate() {
-            let desks = self.desks.par_iter_mut().enumerate();
-            let chunks = weights.par_chunks_mut(size).zip(desks);
-            chunks.for_each(|(weights, (desk_ix, desk))| {
-                let chunk = round * n_desks + desk_ix;
+        let rounds = self.weights.chunks_mut(n_chunks * size).zip(counts.chunks(n_chunks * size));
+        for (round, (weights, counts)) in rounds.enumerate() {
+            let chunks = weights.par_chunks_mut(size).zip(counts.par_chunks(size));
+            let scratch = self.scratch.par_iter_mut().enumerate();
+            chunks.zip(scratch).for_each(|((weights, counts), (number, scratch))| {
+                let chunk = round * n_chunks + number;
+                let own = own.map(|own| &own[chunk * size..][..weights.len()]);
                 let mut rng = key.unit(chunk as u64).rng();
-                desk.draw(law, tokens, chunk * size / n_topics, weights, &mut rng);
+                scratch.draw((prior, own), step, counts, weights, &mut rng);
             });
-            for desk in &self.desks[..weights.len().div_ceil(size)] {
-                totals.iter_mut().zip(&desk.sums).for_each(|(total, sum)| *total += sum);
-                self.n_tokens.iter_mut().zip(&desk.n_tokens).for_each(|(total, n)| *total += n);
+            for scratch in &self.scratch[..weights.len().div_ceil(size)] {
+                totals.iter_mut().zip(&scratch.sums).for_each(|(total, sum)| *total += sum);
+                self.n_tokens.iter_mut().zip(&scratch.n_tokens).for_each(|(sum, n)| *sum += n);
             }
         }
         for (k, total) in totals.iter_mut().enumerate().filter(|(_, total)| **total < VANISHED) {
@@ -148,94 +152,72 @@ impl Topics {
         rows.flat_map(|row| row.iter().zip(&self.scale).map(|(x, scale)| x * scale)).collect()
     }
 
-    /// Topics as a sweep over the tokens needs them, with pseudo-counts `a`.
-    pub(in crate::training) fn step<'a>(&'a self, a: &'a [f64], key: Key) -> Step<'a> {
-        Step::new(a, &self.weights, &self.scale, key)
-    }
-
     /// Draws the topic of no tokens whose gamma variates have all underflown.
     fn redraw(&mut self, topic: usize, key: Key) {
         let n_topics = self.n_tokens.len();
         let mut phi = vec![0.0; self.weights.len() / n_topics];
-        let priors: Vec<f64> = (0..phi.len()).map(|word| self.prior_of(word, topic)).collect();
+        let priors: Vec<f64> =
+            (0..phi.len()).map(|word| self.prior_at(word * n_topics + topic)).collect();
         dirichlet(&priors, &mut phi, &mut key.rng());
         for (weight, phi) in self.weights[topic..].iter_mut().step_by(n_topics).zip(phi) {
             *weight = phi;
         }
     }
 
-    /// The Dirichlet parameter of a word in a topic.
-    fn prior_of(&self, word: usize, topic: usize) -> f64 {
-        let n_topics = self.n_tokens.len();
-        self.own_priors.as_deref().map_or(self.prior, |own| own[word * n_topics + topic])
+    /// The Dirichlet parameter at a place of the word-major weights.
+    fn prior_at(&self, place: usize) -> f64 {
+        self.own_priors.as_deref().map_or(self.prior, |own| own[place])
     }
 
     /// β ~ Gamma(1 + Σ_kw l_kw, rate - V Σ_k ln q_k), with the tables l_kw ~ CRT(n_kw, β) and
     /// q_k ~ Beta(V β, n_k): φ is integrated out, and must be drawn next.
-    pub(in crate::training) fn update_prior(
-        &mut self,
-        tokens: &impl WordCounts,
-        rate: f64,
-        key: Key,
-    ) {
+    pub(in crate::training) fn update_prior(&mut self, counts: &[u32], rate: f64, key: Key) {
         let n_topics = self.n_tokens.len();
-        let (n_words, beta) = (tokens.n_words(), self.prior);
+        let (n_words, beta) = (self.n_words(), self.prior);
         let size = chunk_words(n_topics);
-        let chunks: Vec<(u64, Vec<u64>)> = (0..n_words.div_ceil(size))
-            .into_par_iter()
-            .map(|chunk| {
-                let (mut n_tables, mut n_tokens) = (0, vec![0; n_topics]);
-                let mut counts = vec![0; n_topics];
-                for word in chunk * size..((chunk + 1) * size).min(n_words) {
-                    tokens.count_word(word, &mut counts);
-                    let mut rng = key.unit(word as u64).rng();
-                    n_tables += counts.iter().map(|&n| crt(n, beta, &mut rng)).sum::<u64>();
-                    n_tokens.iter_mut().zip(&counts).for_each(|(sum, &n)| *sum += u64::from(n));
-                }
-                (n_tables, n_tokens)
-            })
-            .collect();
+        let chunks = counts.par_chunks(size * n_topics).enumerate().map(|(chunk, counts)| {
+            let (mut n_tables, mut n_tokens) = (0, vec![0u64; n_topics]);
+            for (word, counts) in (chunk * size..).zip(counts.chunks_exact(n_topics)) {
+                let mut rng = key.unit(word as u64).rng();
+                n_tables += counts.iter().map(|&n| crt(n, beta, &mut rng)).sum::<u64>();
+                n_tokens.iter_mut().zip(counts).for_each(|(sum, &n)| *sum += u64::from(n));
+            }
+            (n_tables, n_tokens)
+        });
+        let (n_tables, n_tokens) = chunks.reduce(
+            || (0, vec![0; n_topics]),
+            |(n_tables, mut n_tokens), (more, others)| {
+                n_tokens.iter_mut().zip(others).for_each(|(sum, n)| *sum += n);
+                (n_tables + more, n_tokens)
+            },
+        );
         let mut rng = key.unit(u64::MAX).rng();
         let total = beta * n_words as f64;
-        let mut ln_q = 0.0;
-        for topic in 0..n_topics {
-            let n: u64 = chunks.iter().map(|(_, n_tokens)| n_tokens[topic]).sum();
-            if n > 0 {
-                ln_q += ln_beta_variate(total, n as f64, &mut rng).0;
-            }
-        }
-        let n_tables: u64 = chunks.iter().map(|(n_tables, _)| n_tables).sum();
+        let used = n_tokens.into_iter().filter(|&n| n > 0);
+        let ln_q: f64 = used.map(|n| ln_beta_variate(total, n as f64, &mut rng).0).sum();
         let rate = rate - n_words as f64 * ln_q;
         let drawn = gamma_law(1.0 + n_tables as f64).sample(&mut rng) / rate;
         self.prior = drawn.max(LEAST_PRIOR);
     }
 
     /// Σ_k [Σ_w ln (β_kw)_{n_kw} - ln (Σ_w β_kw)_{n_k}]: the words given the topics of all tokens.
-    pub(in crate::training) fn ln_words(&self, tokens: &impl WordCounts) -> f64 {
-        let (n_words, n_topics) = (tokens.n_words(), self.n_tokens.len());
-        let size = chunk_words(n_topics);
-        let chunks = (0..n_words.div_ceil(size)).into_par_iter().map(|chunk| {
-            let words = chunk * size..((chunk + 1) * size).min(n_words);
-            let mut counts = vec![0; words.len() * n_topics];
-            tokens.count_words(words.clone(), &mut counts);
-            let rows = words.zip(counts.chunks_exact(n_topics));
-            let cells = rows
-                .flat_map(|(word, row)| row.iter().enumerate().map(move |(k, &n)| (word, k, n)));
-            let counted = cells.filter(|&(_, _, n)| n > 0);
-            counted
-                .map(|(word, k, n)| ln_rising(self.prior_of(word, k), u64::from(n)))
-                .sum::<ExactSum>()
+    pub(in crate::training) fn ln_words(&self, counts: &[u32]) -> f64 {
+        let size = CHUNK_WEIGHTS;
+        let chunks = counts.par_chunks(size).enumerate().map(|(chunk, counts)| {
+            let counted = (chunk * size..).zip(counts).filter(|(_, n)| **n > 0);
+            let ln_rising = |(place, &n): (usize, &u32)| ln_rising(self.prior_at(place), n.into());
+            counted.map(ln_rising).sum::<ExactSum>()
         });
         let ln_words: ExactSum = chunks.sum();
-        let lengths = self.prior_totals(n_words).into_iter().zip(&self.n_tokens);
+        let lengths = self.prior_totals().into_iter().zip(&self.n_tokens);
         ln_words.value() - lengths.map(|(total, &n)| ln_rising(total, n)).sum::<f64>()
     }
 
     /// Σ_w β_kw of every topic.
-    fn prior_totals(&self, n_words: usize) -> Vec<f64> {
+    fn prior_totals(&self) -> Vec<f64> {
         let n_topics = self.n_tokens.len();
         let Some(own) = &self.own_priors else {
-            return vec![self.prior * n_words as f64; n_topics];
+            return vec![self.prior * self.n_words() as f64; n_topics];
         };
         let mut totals = vec![0.0; n_topics];
         for row in own.chunks_exact(n_topics) {
@@ -244,32 +226,19 @@ impl Topics {
         totals
     }
 
-    /// E[φ | topics of all tokens] = (β_kw + n_kw) / (Σ_w β_kw + n_k), word-major, added to `sum` if
-    /// it is given.
-    pub(in crate::training) fn expected(
-        &self,
-        tokens: &impl WordCounts,
-        sum: Option<Vec<f64>>,
-    ) -> Result<Vec<f64>> {
-        let (n_words, n_topics) = (tokens.n_words(), self.n_tokens.len());
-        let mut sum = match sum {
-            Some(sum) => sum,
-            None => array_of("topic-word probabilities", n_words * n_topics, 0.0)?,
-        };
-        let totals = self.prior_totals(n_words);
-        let parts = totals.iter().zip(&self.n_tokens);
+    /// Adds E[φ | topics of all tokens] = (β_kw + n_kw) / (Σ_w β_kw + n_k), word-major, to `sum`.
+    pub(in crate::training) fn add_expected(&self, counts: &[u32], sum: &mut [f64]) {
+        let n_topics = self.n_tokens.len();
+        let parts = self.prior_totals().into_iter().zip(&self.n_tokens);
         let scale: Vec<f64> = parts.map(|(total, &n)| (total + n as f64).recip()).collect();
         let size = chunk_words(n_topics) * n_topics;
-        sum.par_chunks_mut(size).enumerate().for_each(|(chunk, sum)| {
-            let first = chunk * size;
-            let mut counts = vec![0; sum.len()];
-            let words = first / n_topics..(first + sum.len()) / n_topics;
-            tokens.count_words(words, &mut counts);
-            let own = self.own_priors.as_deref().map(|own| &own[first..first + sum.len()]);
+        let chunks = sum.par_chunks_mut(size).zip(counts.par_chunks(size)).enumerate();
+        chunks.for_each(|(chunk, (sum, counts))| {
             let rows = sum.chunks_exact_mut(n_topics).zip(counts.chunks_exact(n_topics));
             for (row, (sum, counts)) in rows.enumerate() {
+                let first = chunk * size + row * n_topics;
                 let parts = sum.iter_mut().zip(counts.iter().zip(&scale));
-                match own.map(|own| &own[row * n_topics..][..n_topics]) {
+                match self.own_priors.as_deref().map(|own| &own[first..first + n_topics]) {
                     None => parts.for_each(|(sum, (&n, scale))| {
                         *sum += (self.prior + f64::from(n)) * scale;
                     }),
@@ -279,7 +248,6 @@ impl Topics {
                 }
             }
         });
-        Ok(sum)
     }
 }
 

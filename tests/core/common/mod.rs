@@ -4,6 +4,9 @@ pub(crate) mod looks;
 pub(crate) mod networks;
 
 use polyabayes::rng::{Key, Purpose, Rng};
+use polyabayes::training::{
+    Chain, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaGlobals, PfaPrior, Schedule, Tokens,
+};
 use polyabayes::{CountMatrix, TopicModel};
 use rand::RngExt;
 use serde_json::Value;
@@ -107,4 +110,55 @@ pub(crate) fn assert_recovered(truth: &TopicModel, phi: &[f64]) {
         let best = (0..n_topics).map(|topic| cosine(true_topic, topic)).fold(0.0, f64::max);
         assert!(best > 0.95, "topic {true_topic}: {best}");
     }
+}
+
+/// A chain over documents in memory.
+pub(crate) type MemoryChain<'a> = Chain<MemoryTokens<&'a CountMatrix>>;
+
+/// Draws every parameter in every sweep, and keeps no sweep.
+pub(crate) fn drawing(seed: u64) -> Schedule {
+    Schedule { max_iter: u64::MAX, burn_in: u64::MAX, warm_up: 0, thin: 1, seed }
+}
+
+pub(crate) fn lda_globals(counts: &CountMatrix, prior: LdaPrior, seed: u64) -> LdaGlobals {
+    LdaGlobals::new(counts.n_words(), prior, seed).unwrap()
+}
+
+pub(crate) fn pfa_globals(
+    counts: &CountMatrix,
+    prior: PfaPrior,
+    (r, p): (Vec<f64>, Vec<f64>),
+    seed: u64,
+) -> PfaGlobals {
+    let (n_words, n_documents) = (counts.n_words(), counts.n_documents());
+    let globals = PfaGlobals::new(n_words, n_documents, prior, r, p, seed).unwrap();
+    match MemoryTokens::new(counts).unwrap().exposures() {
+        Some(exposures) => globals.with_exposures(&exposures).unwrap(),
+        None => globals,
+    }
+}
+
+/// A chain that starts from uniform topics of tokens.
+pub(crate) fn uniform(
+    counts: &CountMatrix,
+    globals: impl Globals + 'static,
+    schedule: Schedule,
+) -> MemoryChain<'_> {
+    let tokens = MemoryTokens::new(counts).unwrap();
+    Chain::new(Box::new(globals), tokens, schedule, None, None, &()).unwrap()
+}
+
+/// A chain of LDA that starts from uniform topics of tokens.
+pub(crate) fn lda(counts: &CountMatrix, prior: LdaPrior, seed: u64) -> MemoryChain<'_> {
+    uniform(counts, lda_globals(counts, prior, seed), drawing(seed))
+}
+
+/// A chain of Poisson factor analysis that starts from uniform topics of tokens, and from r and p.
+pub(crate) fn pfa(
+    counts: &CountMatrix,
+    prior: PfaPrior,
+    parameters: (Vec<f64>, Vec<f64>),
+    seed: u64,
+) -> MemoryChain<'_> {
+    uniform(counts, pfa_globals(counts, prior, parameters, seed), drawing(seed))
 }

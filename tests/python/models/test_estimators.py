@@ -37,7 +37,6 @@ def parameters(model):
     LDA(2, fit_method="em", max_iter=10, random_state=0),
     PFA(2, max_iter=10, random_state=0),
     PFA(2, prior="nmf", max_iter=10, random_state=0),
-    PFA(2, sampler="blocked", max_iter=10, random_state=0),
 ])  # fmt: skip
 def test_scikit_learn_contract(estimator, check):
     # Checks of scikit-learn raise where the contract is broken.

@@ -17,7 +17,7 @@ import pytest
 
 import polyabayes as pb
 from polyabayes.exceptions import Interrupted
-from polyabayes.models import em, fitting, topic_model
+from polyabayes.models import em, fitting, pfa, topic_model
 
 LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
 # What each of them calls before its first sweep, or iteration.
@@ -26,7 +26,7 @@ FIRST_CALLS = [
     (LDA(3, max_iter=5, random_state=0), topic_model, "as_corpus"),
     (LDA(3, max_iter=5, random_state=0, fit_method="em"), em, "progress_bar"),
     (PFA(3, max_iter=5, random_state=0), fitting, "progress_bar"),
-    (PFA(3, max_iter=5, random_state=0, prior="nmf"), fitting, "progress_bar"),
+    (PFA(3, max_iter=5, random_state=0, prior="nmf"), pfa, "progress_bar"),
 ]
 
 
@@ -82,7 +82,7 @@ def test_partial_fit_before_the_first_sweep(monkeypatch: pytest.MonkeyPatch) -> 
 def test_while_the_result_is_taken_it_is_not_lost(
     kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original, calls = topic_model.topic_word_counts, []
+    original, calls = topic_model.row_normalised, []
 
     def once(*arguments: Any) -> Any:
         calls.append(arguments)
@@ -90,7 +90,7 @@ def test_while_the_result_is_taken_it_is_not_lost(
             raise KeyboardInterrupt
         return original(*arguments)
 
-    monkeypatch.setattr(topic_model, "topic_word_counts", once)
+    monkeypatch.setattr(topic_model, "row_normalised", once)
     model = kind(3, max_iter=5, random_state=0)
     with pytest.raises(Interrupted, match="stopped after 5 of 5 sweeps") as caught:
         model.fit(corpus(12))

@@ -23,7 +23,6 @@ KINDS = {
     "lda with learned priors": LDA(3, learn_priors=True, max_iter=20, thin=2),
     "gap": PFA(3, prior="gap", shape=[0.3, 1.0, 2.0], max_iter=20, thin=2),
     "beta-gamma-gamma": PFA(3, max_iter=20, thin=2),
-    "blocked": PFA(3, sampler="blocked", max_iter=20, thin=2),
 }
 
 
@@ -177,7 +176,6 @@ EXACT = {
     "lda": (LDA(2, doc_topic_prior=[0.4, 0.9], topic_word_prior=0.3), None),
     "gap": (GAP, None),
     "exposed": (GAP, [0.5, 2.0]),
-    "blocked": (copy.deepcopy(GAP).set_params(sampler="blocked"), None),
 }
 
 

@@ -1,4 +1,4 @@
-"""Poisson factor analysis: NMF, the two samplers, and the table of topics."""
+"""Poisson factor analysis: NMF, and the table of topics."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import poisson
 from sklearn.base import clone
 from sklearn.decomposition import NMF
 
@@ -29,33 +30,28 @@ def nmf(corpus):
     return PFA(4, prior="nmf", max_iter=100, random_state=0).fit(corpus)
 
 
-def divergence(counts, weights, components):
-    rates = weights @ components
-    y = counts.toarray()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(y > 0, y * np.log(y / rates), 0.0)
-    return float((terms - y + rates).sum())
+def test_nmf_is_that_of_scikit_learn(corpus):
+    theirs = NMF(4, init="nndsvda", solver="mu", beta_loss="kullback-leibler", max_iter=60, tol=0)
+    weights = theirs.fit_transform(corpus.counts.astype(float))
+    model = PFA(4, prior="nmf", max_iter=60, random_state=0).fit(corpus, eval_every=1)
+    topics = theirs.components_ / theirs.components_.sum(axis=1, keepdims=True)
+    # They draw a singular value decomposition, we from another seed.
+    np.testing.assert_allclose(model.components_, topics, atol=1e-6)
+    likelihood = model.trace_.log_joint
+    rates = weights @ theirs.components_
+    assert likelihood[-1] == pytest.approx(poisson.logpmf(corpus.counts.toarray(), rates).sum())
+    assert len(likelihood) == 60
+    assert (np.diff(likelihood) > -1e-9 * abs(likelihood[-1])).all()
+    # Transform finds the best weights, where training has made one update.
+    rates = model.transform(corpus) @ model.components_
+    assert likelihood[-1] <= poisson.logpmf(corpus.counts.toarray(), rates).sum()
 
 
-def test_nmf_reaches_what_scikit_learn_reaches(corpus):
-    counts = corpus.counts.astype(float)
-    theirs, ours = [], []
-    for seed in range(5):
-        peer = NMF(
-            4,
-            init="random",
-            solver="mu",
-            beta_loss="kullback-leibler",
-            max_iter=500,
-            tol=0,
-            random_state=seed,
-        )
-        weights = peer.fit_transform(counts)
-        theirs.append(divergence(corpus.counts, weights, peer.components_))
-        model = PFA(4, prior="nmf", max_iter=500, random_state=seed).fit(corpus)
-        ours.append(divergence(corpus.counts, model.transform(corpus), model.components_))
-    # Minima differ by seed; the best of five do not, but for 500 sweeps being not for ever.
-    assert min(ours) == pytest.approx(min(theirs), rel=1e-4)
+def test_the_best_of_several_starts_goes_on(corpus):
+    settings = {"prior": "nmf", "max_iter": 30, "random_state": 0}
+    one, best = (PFA(4, n_init=n, **settings).fit(corpus) for n in (1, 4))
+    assert best.n_iter_ == 30
+    assert best.trace_.log_joint[-1] >= one.trace_.log_joint[-1]
 
 
 def test_nmf_is_proper(corpus, nmf):
@@ -63,23 +59,11 @@ def test_nmf_is_proper(corpus, nmf):
     assert not hasattr(nmf, "shape_")
     weights = nmf.transform(corpus)
     lengths = np.asarray(corpus.counts.sum(axis=1)).ravel()
-    np.testing.assert_allclose(weights.sum(axis=1), lengths, rtol=1e-9)
+    np.testing.assert_allclose(weights.sum(axis=1), lengths, rtol=1e-6)
     np.testing.assert_allclose(nmf.topic_counts_, weights.sum(axis=0), rtol=0.02)
-    assert nmf.topic_counts_.sum() == pytest.approx(corpus.n_tokens, rel=1e-12)
-
-
-def test_the_trace_of_nmf_is_the_rising_likelihood(corpus):
-    model = PFA(4, prior="nmf", max_iter=60, random_state=0).fit(corpus, eval_every=1)
-    likelihood = model.trace_.log_joint
-    assert len(likelihood) == 60
-    assert (np.diff(likelihood) > -1e-9 * abs(likelihood[-1])).all()
-    from scipy.stats import poisson
-
-    rates = model.transform(corpus) @ model.components_
-    plain = poisson.logpmf(corpus.counts.toarray(), rates).sum()
-    # Transform finds the best weights, where training has made one update.
-    assert likelihood[-1] <= plain + 1e-3 * corpus.n_documents
-    assert likelihood[-1] == pytest.approx(plain, rel=1e-3)
+    assert nmf.topic_counts_.sum() == pytest.approx(corpus.n_tokens, rel=1e-6)
+    with pytest.raises(errors.InvalidArgumentError, match="checkpoint"):
+        clone(nmf).set_params(checkpoint="folder").fit(corpus)
 
 
 def test_words_that_are_new_to_nmf_are_told_and_left_out():
@@ -98,13 +82,12 @@ def test_nmf_depends_on_the_seed_only(corpus, nmf):
         again = clone(nmf).set_params(n_jobs=n_jobs).fit(corpus)
         np.testing.assert_array_equal(again.components_, nmf.components_)
         np.testing.assert_array_equal(again.transform(corpus), nmf.transform(corpus))
-    other = clone(nmf).set_params(random_state=1).fit(corpus)
-    assert (other.components_ != nmf.components_).any()
+    starts = [clone(nmf).set_params(random_state=seed, n_init=2).fit(corpus) for seed in (1, 2)]
+    assert (starts[0].trace_.log_joint != starts[1].trace_.log_joint).any()
 
 
-@pytest.mark.parametrize("settings", [{"prior": "nmf"}, {"sampler": "blocked"}])
-def test_a_resumed_run_ends_bit_equal(tmp_path, corpus, settings):
-    settings = {"max_iter": 30, "random_state": 1, **settings}
+def test_a_resumed_run_ends_bit_equal(tmp_path, corpus):
+    settings = {"max_iter": 30, "random_state": 1}
     whole = PFA(4, **settings).fit(corpus)
     broken = PFA(4, **settings, checkpoint=tmp_path, checkpoint_every=5)
 
@@ -118,7 +101,7 @@ def test_a_resumed_run_ends_bit_equal(tmp_path, corpus, settings):
     np.testing.assert_array_equal(resumed.components_, whole.components_)
     np.testing.assert_array_equal(resumed.topic_counts_, whole.topic_counts_)
     with pytest.raises(errors.InvalidArgumentError, match="of another run"):
-        PFA(4, max_iter=30, random_state=1, checkpoint=tmp_path).fit(corpus)
+        PFA(4, prior="gap", **settings, checkpoint=tmp_path).fit(corpus)
 
 
 def test_nmf_has_no_likelihood_and_says_what_to_do(corpus, nmf):
@@ -176,34 +159,14 @@ def test_the_command_line_trains_nmf_and_refuses_to_score_it(tmp_path, corpus, c
     capsys.readouterr()
     assert cli.main(["score", str(model), str(tmp_path / "c.npz"), "-o", str(scores)]) == 2
     assert "prior='gamma'" in capsys.readouterr().err
-    assert cli.main([*fit, "--sampler", "blocked"]) == 0
-    assert pb.load(model).sampler == "blocked"
-    capsys.readouterr()
     assert cli.main([*fit, "--sampler", "gibbs"]) == 2
     assert "sampler must be one of" in capsys.readouterr().err
     fit[1] = "lda"
-    assert cli.main([*fit, "--sampler", "blocked"]) == 2
+    assert cli.main([*fit, "--sampler", "collapsed"]) == 2
     assert "--sampler is an option of pfa" in capsys.readouterr().err
 
 
-def test_both_samplers_find_the_same_model():
-    topics = np.kron(np.eye(3), np.full(10, 0.1))
-    data = pb.datasets.make_gamma_poisson_corpus(
-        400, topic_word=topics, shape=0.4, probability=0.98, random_state=1
-    )
-    found = [
-        PFA(3, sampler=sampler, max_iter=200, random_state=0).fit(data.corpus)
-        for sampler in ("collapsed", "blocked")
-    ]
-    for model in found:
-        order = [int(np.argmin(np.abs(model.components_ - topic).sum(axis=1))) for topic in topics]
-        assert sorted(order) == [0, 1, 2]
-        np.testing.assert_allclose(model.components_[order], topics, rtol=0, atol=0.015)
-        np.testing.assert_allclose(model.probability_, 0.98, atol=0.01)
-    assert (found[0].components_ != found[1].components_).any()
-
-
-@pytest.mark.parametrize("value", ["gibbs", None, 3])
+@pytest.mark.parametrize("value", ["gibbs", "blocked", None])
 def test_unknown_samplers_are_refused(corpus, value):
     with pytest.raises(errors.InvalidArgumentError, match="sampler"):
         PFA(3, sampler=value).fit(corpus)

@@ -1,7 +1,8 @@
-//! Darts thrown on weights that are summed in single precision.
+//! Draws by the inverse of a cumulative distribution that is summed in single precision.
 //!
-//! Weight k is in lane k mod [`LANES`] of line k / [`LANES`]. A dart meets the lanes in the order
-//! of [`in_order`], and in a lane one line after the other.
+//! Weight k is in lane k mod [`LANES`] of line k / [`LANES`]. The weights are accumulated lane by lane
+//! in the order of [`in_order`], and within a lane line by line. A draw is the weight at which the sum
+//! passes u times the total.
 
 // Inlined into loops that are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
@@ -26,53 +27,52 @@ const _: () = assert!(u32::MAX as f64 * LEAST / (LEAST_TOTAL as f64) < ROUNDING 
 /// Numbers for [`LANES`] neighbouring weights, which never lie across two cache lines.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
-pub(super) struct Line(pub(super) [f32; LANES]);
+pub(super) struct LaneBlock(pub(super) [f32; LANES]);
 
-impl Line {
-    pub(super) const ZERO: Line = Line([0.0; LANES]);
+impl LaneBlock {
+    pub(super) const ZERO: LaneBlock = LaneBlock([0.0; LANES]);
 }
 
-/// Weights in the order in which a dart meets them.
+/// Weights in the order in which they are accumulated.
 pub(super) fn in_order(n: usize) -> impl Iterator<Item = usize> + Clone {
     let lanes = (0..LANES).map(|i| i.reverse_bits() >> (usize::BITS - LANES.ilog2()));
     lanes.flat_map(move |lane| (lane..n).step_by(LANES))
 }
 
-/// The item on which a dart falls, its weights summed in double precision; `None` where no weight
-/// is positive. Rounding may carry the dart past all of them: then it is the last that is possible.
-pub(super) fn fall_exactly<T>(
+/// The item at u, its weights summed in double precision; `None` where no weight is positive. Rounding
+/// may carry u past all of them: then it is the last that is possible.
+pub(super) fn invert_exactly<T>(
     weights: impl Iterator<Item = (T, f64)> + Clone,
     u: f64,
 ) -> Option<T> {
-    let mut dart = u * weights.clone().map(|(_, weight)| weight).sum::<f64>();
+    let mut rest = u * weights.clone().map(|(_, weight)| weight).sum::<f64>();
     let mut last = None;
     for (item, weight) in weights.filter(|(_, weight)| *weight > 0.0) {
         last = Some(item);
-        dart -= weight;
-        if dart < 0.0 {
+        rest -= weight;
+        if rest < 0.0 {
             break;
         }
     }
     last
 }
 
-/// Lane in which a dart falls, and the rest of it there.
+/// Lane of a draw, and what is left of u there.
 #[derive(Clone, Copy)]
-pub(super) struct Dart {
+pub(super) struct LaneDraw {
     pub(super) lane: usize,
-    /// Remainder of the dart in its lane.
+    /// What is left of u times the total in its lane.
     pub(super) rest: f32,
     /// Sum of all weights.
     pub(super) total: f32,
 }
 
-impl Dart {
-    pub(super) const ZERO: Dart = Dart { lane: 0, rest: 0.0, total: 0.0 };
+impl LaneDraw {
+    pub(super) const ZERO: LaneDraw = LaneDraw { lane: 0, rest: 0.0, total: 0.0 };
 
-    /// The line of its lane on which the dart falls, given the sums by lane before each line and in
-    /// all.
+    /// The line of its lane, given the sums by lane before each line and in all.
     #[inline(always)]
-    pub(super) fn line(&self, sums: &[Line]) -> usize {
+    pub(super) fn line(&self, sums: &[LaneBlock]) -> usize {
         let mut line = 0;
         for sum in &sums[1..(sums.len() - 1).max(1)] {
             line += usize::from(sum.0[self.lane % LANES] <= self.rest);
@@ -80,10 +80,9 @@ impl Dart {
         line
     }
 
-    /// The weight on which the dart falls in this line, if both its limits are further away than
-    /// `margin`.
+    /// The weight of this line, if both its limits are further away than `margin`.
     #[inline(always)]
-    pub(super) fn decide(&self, sums: &[Line], line: usize, margin: f32) -> Option<usize> {
+    pub(super) fn decide(&self, sums: &[LaneBlock], line: usize, margin: f32) -> Option<usize> {
         let lane = self.lane % LANES;
         let above = sums.get(line + 1)?.0[lane] - self.rest;
         let below = self.rest - sums[line].0[lane];
@@ -94,8 +93,8 @@ impl Dart {
 
 /// Sums over the lanes that are the same modulo 8, 4, 2 and 1.
 ///
-/// A sum over lanes has 4 roundings beside those of the lanes, and so has what is left of a dart.
-pub(super) struct Halves<'a> {
+/// A sum over lanes has 4 roundings beside those of the lanes, and so has the rest of a draw.
+pub(super) struct LaneSums<'a> {
     lanes: &'a [f32; LANES],
     eight: [f32; 8],
     four: [f32; 4],
@@ -103,20 +102,20 @@ pub(super) struct Halves<'a> {
     pub(super) total: f32,
 }
 
-impl<'a> Halves<'a> {
+impl<'a> LaneSums<'a> {
     #[inline(always)]
-    pub(super) fn new(lanes: &'a Line) -> Self {
+    pub(super) fn new(lanes: &'a LaneBlock) -> Self {
         let lanes = &lanes.0;
         let eight = fold(lanes);
         let four = fold(&eight);
         let two: [f32; 2] = fold(&four);
-        Halves { lanes, eight, four, two, total: two[0] + two[1] }
+        LaneSums { lanes, eight, four, two, total: two[0] + two[1] }
     }
 
-    /// The lane on which a dart in [0, total) falls, and what is left of it there.
+    /// The lane of a number in [0, total), and what is left of it there.
     #[inline(always)]
-    pub(super) fn choose(&self, dart: f32) -> (usize, f32) {
-        let (mut rest, mut lane) = (dart, 0);
+    pub(super) fn choose(&self, at: f32) -> (usize, f32) {
+        let (mut rest, mut lane) = (at, 0);
         for (step, sums) in [(1, &self.two[..]), (2, &self.four), (4, &self.eight), (8, self.lanes)]
         {
             let beyond = sums[lane] <= rest;
@@ -139,7 +138,7 @@ fn fold<const N: usize>(numbers: &[f32]) -> [f32; N] {
 
 /// The lines of a word's weights q and a q, filled up with zeros.
 #[inline(always)]
-pub(super) fn weigh(word: &Word<'_>, mut take: impl FnMut(usize, Line, Line)) {
+pub(super) fn weigh(word: &Word<'_>, mut take: impl FnMut(usize, LaneBlock, LaneBlock)) {
     let parts = word.weights.chunks(LANES).zip(word.scale.chunks(LANES));
     for (line, (a, (weights, scale))) in word.a.chunks(LANES).zip(parts).enumerate() {
         // One call of `take`, or it would not be inlined; arrays, or the lanes would go one by one.
@@ -157,8 +156,8 @@ pub(super) fn weigh(word: &Word<'_>, mut take: impl FnMut(usize, Line, Line)) {
 }
 
 #[inline(always)]
-fn products(a: &[f64], weights: &[f64], scale: &[f64]) -> (Line, Line) {
-    let (mut q, mut prior) = (Line::ZERO, Line::ZERO);
+fn products(a: &[f64], weights: &[f64], scale: &[f64]) -> (LaneBlock, LaneBlock) {
+    let (mut q, mut prior) = (LaneBlock::ZERO, LaneBlock::ZERO);
     let lanes = q.0.iter_mut().zip(&mut prior.0).zip(a.iter().zip(weights.iter().zip(scale)));
     for ((q, prior), (a, (weight, scale))) in lanes {
         let weight = weight * scale;

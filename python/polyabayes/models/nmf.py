@@ -1,0 +1,122 @@
+"""Non-negative matrix factorisation by scikit-learn's multiplicative updates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, special
+
+from polyabayes.data.corpus import Corpus
+
+__all__ = ["Factors", "factorise", "weights_of"]
+
+# Updates of each start before the best one goes on.
+_START_UPDATES = 20
+
+# Updates of the weights of documents whose topics are given.
+_WEIGHT_UPDATES = 200
+
+# Least rate of a cell, scikit-learn's own: the logarithm of an impossible cell stays finite.
+_LEAST_RATE = float(np.finfo(np.float32).eps)
+
+# Cells whose rates are in memory at once, by topic.
+_RATES = 2**24
+
+
+class Factors(NamedTuple):
+    """Weights and topics after some updates.
+
+    Attributes
+    ----------
+    n_iter : int
+        Updates done.
+    weights : ndarray of shape (n_documents, n_components)
+        Rates of the topics in each document.
+    topics : ndarray of shape (n_components, n_words)
+        Probabilities of the words; rows sum to 1.
+    log_likelihood : float
+        Poisson log-likelihood of the counts, in nats.
+    """
+
+    n_iter: int
+    weights: NDArray[np.float64]
+    topics: NDArray[np.float64]
+    log_likelihood: float
+
+
+def factorise(
+    corpus: Corpus, n_components: int, *, max_iter: int, every: int, n_init: int, seed: int
+) -> Iterator[Factors]:
+    """Factors after every so many updates, and after the last.
+
+    The first start is scikit-learn's ``"nndsvda"``, where there are as many documents and words as
+    topics; the others are ``"random"``. The one of largest likelihood goes on.
+    """
+    counts = corpus.counts.astype(np.float64)
+    usual = "nndsvda" if n_components <= min(counts.shape) else "random"
+    starts = [usual, *["random"] * (n_init - 1)]
+    found = []
+    for run, init in enumerate(starts):
+        generator = np.random.RandomState(np.random.MT19937(np.random.SeedSequence([seed, run])))
+        options = {"init": init, "n_components": n_components, "random_state": generator}
+        n_updates = _START_UPDATES if n_init > 1 else min(every, max_iter)
+        found.append(_updated(counts, n_updates, **options))
+    n_iter = 0 if n_init > 1 else n_updates
+    best = max(found, key=lambda factors: _log_likelihood(counts, *factors))
+    while True:
+        if n_iter:
+            yield Factors(n_iter, *_normalised(*best), _log_likelihood(counts, *best))
+        if n_iter == max_iter:
+            return
+        n_updates = min(every, max_iter - n_iter)
+        best = _updated(counts, n_updates, W=best[0], H=best[1], init="custom")
+        n_iter += n_updates
+
+
+def weights_of(corpus: Corpus, topics: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rates of largest likelihood of given topics, whose rows sum to 1, in each document."""
+    possible = np.flatnonzero((topics > 0).any(axis=0))
+    counts = sparse.csr_matrix(corpus.counts[:, possible], dtype=np.float64)
+    options = {"H": np.ascontiguousarray(topics[:, possible]), "update_H": False}
+    weights: NDArray[np.float64]
+    weights, _ = _updated(counts, _WEIGHT_UPDATES, n_components=len(topics), **options)
+    return weights
+
+
+def _updated(counts: sparse.csr_matrix, n_updates: int, **options: Any) -> Any:
+    from sklearn.decomposition import non_negative_factorization
+
+    weights, topics, _ = non_negative_factorization(
+        counts, solver="mu", beta_loss="kullback-leibler", tol=0, max_iter=n_updates, **options
+    )
+    return weights, topics
+
+
+def _normalised(
+    weights: NDArray[np.float64], topics: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Topics that sum to 1, uniform where no document has any of one, and the weights of these."""
+    sums = topics.sum(axis=1)
+    uniform = np.full_like(topics, 1.0 / topics.shape[1])
+    scaled = np.divide(topics, sums[:, None], out=uniform, where=sums[:, None] > 0)
+    return weights * sums, scaled
+
+
+def _log_likelihood(
+    counts: sparse.csr_matrix, weights: NDArray[np.float64], topics: NDArray[np.float64]
+) -> float:
+    """Poisson log-likelihood of all cells."""
+    cells = counts.tocoo()
+    size = max(1, _RATES // len(topics))
+    value = -float(weights.sum(axis=0) @ topics.sum(axis=1))
+    for start in range(0, cells.nnz, size):
+        part = slice(start, start + size)
+        rates = np.einsum("ik,ki->i", weights[cells.row[part]], topics[:, cells.col[part]])
+        y = cells.data[part]
+        value += float(
+            (special.xlogy(y, np.maximum(rates, _LEAST_RATE)) - special.gammaln(y + 1)).sum()
+        )
+    return value

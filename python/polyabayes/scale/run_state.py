@@ -1,0 +1,88 @@
+"""State of a training run in a file, from which the same run goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support.files import is_there
+from polyabayes._support.state_folder import refuse_other
+from polyabayes._support.storage import read_arrays, write_arrays
+from polyabayes.exceptions import FileFormatError
+
+__all__ = ["Position", "RunState", "read_state", "write_state"]
+
+# Phase of a run ("start", "merged" or "sweep"), number of the start, and sweeps done.
+Position = tuple[str, int, int]
+
+_ARRAYS = ("parameters", "kept_sum", "assignments")
+
+
+class RunState(NamedTuple):
+    """State of a run between two sweeps, as the compiled core reads it.
+
+    Attributes
+    ----------
+    position : tuple of str, int and int
+        Phase, number of the start, and sweeps done.
+    best : tuple of int and float, or None
+        Number of the best start so far, and ln of its joint density.
+    parameters : ndarray
+        Those of the sampler beside phi, as the compiled core orders them.
+    n_kept : int
+        Sweeps that are averaged over.
+    kept_sum : ndarray or None
+        The sum over them of phi and of the other parameters.
+    assignments : ndarray of uint16 or None
+        The topic of every token, of documents in memory.
+    """
+
+    position: Position
+    best: tuple[int, float] | None
+    parameters: NDArray[np.float64]
+    n_kept: int
+    kept_sum: NDArray[np.float64] | None = None
+    assignments: NDArray[np.uint16] | None = None
+
+
+def write_state(path: Path, identity: dict[str, Any], state: RunState) -> None:
+    """Replace the state in a file, whole or not at all."""
+    header = {"position": state.position, "best": state.best, "n_kept": state.n_kept}
+    arrays = {name: getattr(state, name) for name in _ARRAYS}
+    present = {name: array for name, array in arrays.items() if array is not None}
+    write_arrays(path, {**identity, **header}, present)
+
+
+def read_state(path: Path, identity: dict[str, Any]) -> RunState | None:
+    """Read the state, if there is one; refuse that of another run and name the difference.
+
+    Raises
+    ------
+    FileAccessError, FileFormatError
+        If there is a file that cannot be read, or is not whole: a run must not begin anew over it.
+    InvalidArgumentError
+        If it is of another run.
+    """
+    if not is_there(path):
+        return None
+    header, arrays = read_arrays(path)
+    for name, expected in identity.items():
+        refuse_other(path, "run", name, header.get(name), expected)
+    try:
+        phase, run, sweep = header["position"]
+        best = header["best"]
+        return RunState(
+            (str(phase), int(run), int(sweep)),
+            None if best is None else (int(best[0]), float(best[1])),
+            arrays["parameters"],
+            int(header["n_kept"]),
+            arrays.get("kept_sum"),
+            arrays.get("assignments"),
+        )
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        raise FileFormatError(
+            f"{path} does not hold a whole state ({error!r}): delete it"
+        ) from error

@@ -1,0 +1,62 @@
+"""Folders that belong to a process: what one that was killed has left, the next one removes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import socket
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+__all__ = ["remove_unfinished", "scratch_folder"]
+
+# Names of unfinished files: that of the file, hidden, and a number that no other has.
+_UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{32}")
+
+
+@contextmanager
+def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """Make a folder below `parent`, readable by its owner only, and remove it at the end.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made.
+    """
+    host = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
+    owned = re.compile(rf"{re.escape(prefix)}{host}-(\d+)-[0-9a-f]{{32}}")
+    for path in parent.glob(f"{prefix}*"):
+        found = owned.fullmatch(path.name)
+        if found is not None and not _is_alive(int(found[1])):
+            shutil.rmtree(path, ignore_errors=True)
+    folder = parent / f"{prefix}{host}-{os.getpid()}-{uuid.uuid4().hex}"
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_unfinished(folder: Path, part: str) -> None:
+    """Remove files that killed processes began to write, whose names hold `part`."""
+    for path in folder.glob(f".*{part}*"):
+        if _UNFINISHED.fullmatch(path.name) is not None:
+            with suppress(OSError):
+                path.unlink()
+
+
+def _is_alive(process: int) -> bool:
+    """Whether a process of this machine runs; said to, where a system cannot tell."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,101 @@
+"""Arrays one after the other in a file, which ends with a checksum of its name and of them.
+
+They are read, not mapped: a file that another process cuts is an error, not the end of this one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from polyabayes._support.files import reading, replacing
+from polyabayes.exceptions import FileFormatError
+
+__all__ = ["SealedReader", "SealedWriter", "damaged", "sealing"]
+
+_SEAL_BYTES = 4
+
+
+class SealedWriter:
+    """Writes arrays, in the same byte order on all machines; by :func:`sealing`."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self._stream, self._checksum = stream, zlib.crc32(name.encode())
+
+    def write(self, array: NDArray[Any]) -> None:
+        """Append an array, without its type and size."""
+        ordered = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        self._checksum = zlib.crc32(ordered.data, self._checksum)
+        self._stream.write(ordered.data)
+
+    def seal(self) -> None:
+        """Append the checksum."""
+        self._stream.write(self._checksum.to_bytes(_SEAL_BYTES, "little"))
+
+
+@contextmanager
+def sealing(path: Path) -> Iterator[SealedWriter]:
+    """Open a file that takes its name only when it is whole, sealed and on the disk."""
+    with replacing(path) as stream:
+        writer = SealedWriter(stream, path.name)
+        yield writer
+        writer.seal()
+
+
+class SealedReader:
+    """Reads the arrays of a file; the last one only where the checksum is right.
+
+    Attributes
+    ----------
+    n_left : int
+        Bytes before the checksum that are not read yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._checksum = path, zlib.crc32(path.name.encode())
+        self._is_checked = False
+        with reading(path):
+            self._stream = path.open("rb")
+            self.n_left = os.fstat(self._stream.fileno()).st_size - _SEAL_BYTES
+        if self.n_left < 0:
+            self._stream.close()
+            raise damaged(path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stream.close()
+
+    def read(self, size: int, dtype: DTypeLike) -> NDArray[Any]:
+        """The next array, of so many numbers."""
+        array = np.empty(size, dtype)
+        if array.nbytes > self.n_left:
+            raise damaged(self._path)
+        with reading(self._path):
+            n_bytes = self._stream.readinto(array.data) if size else 0
+            self._checksum = zlib.crc32(array.data, self._checksum)
+            self.n_left -= array.nbytes
+            if self.n_left == 0 and not self._is_checked:
+                self._is_checked = True
+                seal = int.from_bytes(self._stream.read(_SEAL_BYTES), "little")
+                if n_bytes != array.nbytes or seal != self._checksum:
+                    raise damaged(self._path)
+        if n_bytes != array.nbytes:
+            raise damaged(self._path)
+        return array if sys.byteorder == "little" else array.byteswap()
+
+
+def damaged(path: Path) -> FileFormatError:
+    """The error of a file of the state that is not whole."""
+    return FileFormatError(
+        f"{path} is damaged, or of other shards: delete the folder {path.parent}, and start again"
+    )

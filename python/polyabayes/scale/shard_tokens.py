@@ -1,0 +1,287 @@
+"""The topics of the tokens of shards, as the compiled core asks for them between two sweeps.
+
+Given phi and the pseudo-counts of documents, these are independent: tasks draw the topics of their
+shards' tokens and give back counts of words by topic, whole numbers whose sums are exact in any
+order. All else is drawn by the core. The state is written after every sweep, before the next one
+begins, so that no shard is ever ahead of it by more than one sweep.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager, suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes import _core
+from polyabayes._support.files import replacing
+from polyabayes._support.state_folder import StateFolder
+from polyabayes._support.storage import read_arrays, write_arrays
+from polyabayes.exceptions import BudgetExceededError, FileAccessError, FileFormatError, argument
+from polyabayes.scale import shard_sweeps
+from polyabayes.scale.executors import Workers, n_workers, sharing
+from polyabayes.scale.run_state import Position, RunState, read_state, write_state
+from polyabayes.scale.scratch import remove_unfinished, scratch_folder
+from polyabayes.scale.shard_sweeps import Counts, ShardTraining, SweepOrder, position_name
+from polyabayes.scale.shards import Shards, even_cuts
+from polyabayes.scale.token_order import Exposures
+
+__all__ = ["ShardTokens", "state_folder"]
+
+_STATE = "shards.safetensors"
+
+# Tasks of a sweep for each worker, and in all where it is not known how many there are.
+_TASKS_PER_WORKER = 2
+_UNKNOWN_TASKS = 32
+
+# Tokens that a count holds.
+_MOST_COUNTED = 2**32 - 1
+
+
+class ShardTokens:
+    """The shards in groups of about as many tokens, where tasks of these run, and the state.
+
+    Parameters
+    ----------
+    shards : Shards
+        The corpus.
+    folder : Path
+        For the state, on storage that all workers share.
+    identity : dict
+        What a run must agree on to go on from the state, by the names that a message uses.
+    exposures : Exposures or None
+        Exposures of all documents, where the model knows them.
+    seed, n_jobs : int
+        Seed of the chain; threads of a task.
+    executor : Executor or None
+        Where tasks run; None for this process.
+
+    Attributes
+    ----------
+    lengths : ndarray of uint32, shape (n_documents,)
+        Tokens of each document, once the shards are :meth:`ready`.
+    exposure_groups : tuple of ndarray, or None
+        The different exposures, and the documents of each.
+    stopped : callable
+        Whether tasks that run elsewhere are to be left; set by the core.
+    """
+
+    lengths: NDArray[np.uint32]
+    stopped: Callable[[], bool] | None = None
+
+    def __init__(
+        self,
+        shards: Shards,
+        folder: Path,
+        identity: dict[str, Any],
+        exposures: Exposures | None,
+        *,
+        seed: int,
+        n_jobs: int,
+        executor: Executor | None,
+    ) -> None:
+        if shards.longest > _MOST_COUNTED:
+            raise BudgetExceededError(f"a document has {shards.longest:,} tokens: divide it")
+        text = json.dumps(identity, sort_keys=True, default=str)
+        name = hashlib.sha256(text.encode()).hexdigest()[:12]
+        self._shards, self._executor, self._identity = shards, executor, identity
+        self._path = StateFolder(folder, "training").make(_STATE)
+        folder = folder.resolve()
+        remove_unfinished(folder, f".{name}.")
+        self.exposure_groups = None if exposures is None else exposures.groups()
+        self._training = ShardTraining(
+            shards.shards, folder, name, shards.longest, seed, n_jobs, exposures
+        )
+        self._groups = _groups(shards, executor)
+        self._workers: Workers | None = None
+        self._n_kept = 0
+
+    @contextmanager
+    def ready(self) -> Iterator[RunState | None]:
+        """Look at all files, and give the workers what tasks need; the state, if there is one."""
+        with self._sent():
+            inspected = dict(self._numbered(shard_sweeps.inspect_shards))
+        found = [of_shard for number in sorted(inspected) for of_shard in inspected[number]]
+        self._training = self._training._replace(stamps=tuple(stamps for stamps, _ in found))
+        self.lengths = np.concatenate([lengths for _, lengths in found])
+        state = read_state(self._path, self._identity)
+        if state is not None and state.n_kept:
+            kept = read_arrays(self._kept_path(state.n_kept))[1].get("kept_sum")
+            if kept is None:
+                raise FileFormatError(f"{self._kept_path(state.n_kept)} is not whole: delete it")
+            state, self._n_kept = state._replace(kept_sum=kept), state.n_kept
+        with self._sent():
+            yield state
+
+    def draw_first(self, at: Position, topics: _core.FirstTopics) -> None:
+        """Draw uniform topics, one token after the other."""
+        for shard in self._shards:
+            shard_sweeps.draw_first_topics(self._training, shard, at, topics)
+
+    def count(self, at: Position, n_topics: int) -> Counts:
+        """Tokens of every word in each topic."""
+        return self._total(self._run(shard_sweeps.count_topics, at, n_topics))
+
+    def sweep(
+        self, to: Position, urns: tuple[Any, Any, Any, Any], tables: bool
+    ) -> tuple[Counts, NDArray[np.uint64]]:
+        """Draw the topics of all tokens: their counts, and the tables of each topic."""
+        weights, scale, a, rates = urns
+        n_tables = np.zeros(len(a), np.uint64)
+        with self._published(to, weights) as published:
+            order = SweepOrder(to, published, scale, a, rates, tables)
+
+            def tallied() -> Iterator[Counts]:
+                for counts, of_group in self._run(shard_sweeps.sweep_shards, order):
+                    np.add(n_tables, of_group, out=n_tables)
+                    yield counts
+
+            return self._total(tallied()), n_tables
+
+    def renumber(self, at: Position, to: Position, numbers: NDArray[np.uint16]) -> None:
+        """Give topics these numbers."""
+        for _ in self._run(shard_sweeps.renumber_topics, at, to, numbers):
+            pass
+
+    def ln_urns(self, at: Position, a: NDArray[np.float64]) -> int:
+        """Exact sum of ln of the urns of documents."""
+        return sum(self._run(shard_sweeps.ln_urns, at, a))
+
+    def exposed(self, at: Position, n_topics: int) -> list[shard_sweeps.Tokens]:
+        """Tokens of every topic by exposure."""
+        if self._training.exposures is None:
+            return []
+        found = self._run(shard_sweeps.tally_exposures, at, n_topics)
+        # Arrays that have travelled may be unaligned.
+        tokens = (part for of_group in found for part in of_group)
+        return [tuple(np.require(array, None, ["C", "A"]) for array in part) for part in tokens]
+
+    def commit(
+        self,
+        at: Position,
+        best: tuple[int, float] | None,
+        parameters: NDArray[np.float64],
+        kept: tuple[int, NDArray[np.float64] | None],
+    ) -> None:
+        """Write the state; then files of shards at other positions are not needed."""
+        n_kept, kept_sum = kept
+        if kept_sum is not None:
+            # Beside the sum over fewer sweeps, which the state that is there belongs to.
+            write_arrays(self._kept_path(n_kept), {}, {"kept_sum": kept_sum})
+        write_state(self._path, self._identity, RunState(at, best, parameters, n_kept))
+        needed = {f"{position_name(at)}.topics", "order"}
+        if best is not None:
+            needed.add(f"{position_name(('merged', best[0], 0))}.topics")
+        self._remove(f"shard-*.{self._training.name}.", needed)
+        if n_kept != self._n_kept:
+            self._n_kept = n_kept
+            self._remove(f"kept.{self._training.name}.", {str(n_kept)})
+
+    def _remove(self, prefix: str, needed: set[str]) -> None:
+        """Remove files whose names go on otherwise than those that are needed."""
+        folder, name = self._training.folder, f".{self._training.name}."
+        try:
+            for path in folder.glob(f"{prefix}*"):
+                if path.name.partition(name)[2] not in needed:
+                    path.unlink(missing_ok=True)
+        except OSError as error:
+            raise FileAccessError(
+                f"cannot remove old files of {folder}: {error.strerror or error}"
+            ) from error
+
+    def _kept_path(self, n_kept: int) -> Path:
+        return self._training.folder / f"kept.{self._training.name}.{n_kept}"
+
+    @contextmanager
+    def _sent(self) -> Iterator[None]:
+        """Give the workers what all tasks need."""
+        if self._executor is None:
+            yield
+            return
+        with sharing(self._executor, self._training) as workers:
+            self._workers = workers
+            try:
+                yield
+            finally:
+                self._workers = None
+
+    @contextmanager
+    def _published(self, to: Position, weights: NDArray[np.float64]) -> Iterator[Any]:
+        """Topics for all tasks: where they are in this process, as a file for workers."""
+        if self._workers is None:
+            yield weights
+            return
+        training = self._training
+        path = training.folder / f"weights.{training.name}.{position_name(to)}"
+        with replacing(path) as stream:
+            stream.write(np.ascontiguousarray(weights, "<f8").data)
+        try:
+            yield path
+        finally:
+            # A worker that was broken off may still have it mapped, which not every system allows.
+            with suppress(OSError):
+                path.unlink()
+
+    def _run(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
+        """Results of ``function(training, shards, *arguments)``, in the order of their ends."""
+        return (result for _, result in self._numbered(function, *arguments))
+
+    def _numbered(self, function: Callable[..., Any], *arguments: Any) -> Iterable[Any]:
+        tasks = ((group, *arguments) for group in self._groups)
+        if self._workers is None:
+            return enumerate(function(self._training, *task) for task in tasks)
+        return self._workers.run(function, tasks, self._describe, self.stopped)
+
+    def _describe(self, number: int) -> str:
+        group = self._groups[number]
+        return f"shards {group[0]:,} to {group[-1]:,}"
+
+    def _total(self, parts: Iterator[Counts]) -> Counts:
+        """The sum of counts, which itself tells whether one of them has overflown."""
+        # Arrays that have travelled may be unaligned, or not for writing.
+        totals: Counts = np.require(next(parts), np.uint32, ["C", "A", "W"])
+        for counts in parts:
+            totals += counts
+        if int(totals.sum(dtype=np.uint64)) != self._shards.n_tokens:
+            raise BudgetExceededError(
+                f"a word has more than {_MOST_COUNTED:,} tokens in one topic: leave the most "
+                f"frequent words out, or take a larger {argument('n_components')}"
+            )
+        return totals
+
+
+@contextmanager
+def state_folder(shards: Shards, checkpoint: Any) -> Iterator[Path]:
+    """The folder of `checkpoint`; without one, a folder beside the shards that is removed again."""
+    if checkpoint is not None:
+        yield StateFolder(checkpoint, "training").path
+        return
+    made = False
+    try:
+        with scratch_folder(shards.folder, "training-") as folder:
+            made = True
+            yield folder
+    except OSError as error:
+        if made:
+            raise
+        raise FileAccessError(
+            f"cannot write beside the shards in {shards.folder} ({error.strerror or error}): give "
+            f"a folder as {argument('checkpoint')}"
+        ) from error
+
+
+def _groups(shards: Shards, executor: Executor | None) -> list[tuple[int, ...]]:
+    """Consecutive shards of about as many tokens, a group for each task."""
+    n_groups = 1
+    if executor is not None:
+        workers = n_workers(executor)
+        n_groups = _UNKNOWN_TASKS if workers is None else _TASKS_PER_WORKER * workers
+    cuts = even_cuts(np.array([shard.n_tokens for shard in shards]), n_groups)
+    return [tuple(range(*pair)) for pair in pairwise(cuts)]

@@ -1,0 +1,344 @@
+//! A chain of Gibbs sampling: topics of all tokens, φ and the other parameters in turn.
+
+use super::limits::check_length;
+use super::schedule::{Schedule, TopicStep};
+use super::start::{Start, find_topics};
+use super::sweeps::{ExposedTokens, Topics};
+use super::tokens::{FirstTopics, Position, State, Tokens, TopicWeights};
+use crate::control::Observer;
+use crate::error::{Error, Result, array_of, check_all};
+use crate::math::ExactSum;
+
+/// The part of a Gibbs sampler that belongs to no document: φ and the other parameters between two
+/// sweeps over the tokens, wherever the tokens are. Counts are words x topics.
+pub trait Globals: Send + Sync {
+    /// φ and the counts of tokens by topic.
+    fn topics(&self) -> &Topics;
+
+    /// Pseudo-counts of documents.
+    fn pseudo_counts(&self) -> &[f64];
+
+    /// Sweeps done.
+    fn n_sweeps(&self) -> u64;
+
+    /// The parameters beside φ, one array after the other.
+    fn parameters(&self) -> Vec<f64>;
+
+    /// Takes up the parameters beside φ after `n_sweeps` sweeps.
+    ///
+    /// # Errors
+    /// Another number of parameters; values outside their domain.
+    fn restore(&mut self, n_sweeps: u64, parameters: &[f64]) -> Result<()>;
+
+    /// Draws φ of the present sweep, or sets it to its mean.
+    fn update_topics(&mut self, counts: &[u32], step: TopicStep);
+
+    /// Whether the parameters depend on tables of topics, and on the tokens of topics by exposure.
+    fn needs(&self) -> (bool, bool);
+
+    /// Draws all parameters after one more sweep over the tokens.
+    fn update(&mut self, counts: &[u32], swept: Swept<'_>, step: TopicStep);
+
+    /// ln of the joint density, from sums over documents.
+    fn ln_joint(&self, counts: &[u32], documents: Documents<'_>) -> f64;
+
+    /// Expected parameters beside φ given the topics of all tokens, one array after the other.
+    fn expected(&self) -> Vec<f64>;
+
+    /// Rates of the gamma distributions of θ, by which documents of different exposures differ.
+    fn rates(&self) -> Option<&[f64]> {
+        None
+    }
+
+    /// Number of different exposures of documents; 0 where these have none.
+    fn n_exposures(&self) -> usize {
+        0
+    }
+}
+
+/// Results of a sweep over all tokens beside the counts of words by topic.
+#[derive(Clone, Copy)]
+pub struct Swept<'a> {
+    /// Tables of each topic, summed over documents.
+    pub n_tables: &'a [u64],
+    /// Lengths of all documents, in order.
+    pub lengths: &'a [u32],
+    /// Tokens of every topic by exposure: where documents have exposures, and p is learned.
+    pub exposed: &'a [ExposedTokens],
+}
+
+/// Properties of all documents that the joint density depends on.
+#[derive(Clone, Copy)]
+pub struct Documents<'a> {
+    /// Σ_d of ln of the urns.
+    pub ln_urns: ExactSum,
+    /// Lengths of all documents.
+    pub lengths: &'a [u32],
+    /// Tokens of every topic by exposure, where documents have exposures.
+    pub exposed: &'a [ExposedTokens],
+}
+
+/// A chain between two sweeps.
+pub struct Chain<T> {
+    globals: Box<dyn Globals>,
+    tokens: T,
+    schedule: Schedule,
+    /// Tokens of every word in each topic, words x topics.
+    counts: Vec<u32>,
+    n_kept: u64,
+    /// Sum of φ and the other parameters over the kept sweeps, one array after the other.
+    kept_sum: Option<Vec<f64>>,
+}
+
+impl<T: Tokens> Chain<T> {
+    /// A chain from the topics that `start` finds, or from uniform ones.
+    ///
+    /// `begun` is the state of a start that was broken off.
+    ///
+    /// # Errors
+    /// As [`find_topics`]; [`Error::Memory`] where there is no room for the counts.
+    pub fn new(
+        globals: Box<dyn Globals>,
+        tokens: T,
+        schedule: Schedule,
+        start: Option<&Start>,
+        begun: Option<&State>,
+        observer: &impl Observer,
+    ) -> Result<Self> {
+        let mut chain = Chain::at(globals, tokens, schedule)?;
+        let n_topics = chain.n_topics();
+        if let Some(start) = start {
+            chain.counts = find_topics(&mut chain.tokens, start, schedule.seed, begun, observer)?;
+        } else {
+            let at = Position::Chain { sweep: 0 };
+            let topics = FirstTopics::new(n_topics, at.key(schedule.seed));
+            chain.tokens.draw_first(at, topics)?;
+            chain.tokens.count(at, n_topics, &mut chain.counts)?;
+        }
+        chain.globals.update_topics(&chain.counts, TopicStep::Mean);
+        chain.tokens.commit(&chain.state(), None)?;
+        Ok(chain)
+    }
+
+    /// The chain in an earlier state, whose sum over kept sweeps is given, too.
+    ///
+    /// # Errors
+    /// Values outside their domain, or of another number of topics.
+    pub fn resumed(
+        globals: Box<dyn Globals>,
+        tokens: T,
+        schedule: Schedule,
+        state: &State,
+        kept_sum: Option<Vec<f64>>,
+    ) -> Result<Self> {
+        let Position::Chain { sweep } = state.position else {
+            let (name, domain) = ("position of the state", "in the chain");
+            return Err(Error::Parameter { name, index: 0, value: 0.0, domain });
+        };
+        let mut chain = Chain::at(globals, tokens, schedule)?;
+        check_kept(state.n_kept, kept_sum.as_deref(), chain.n_parameters())?;
+        let n_topics = chain.n_topics();
+        chain.tokens.count(state.position, n_topics, &mut chain.counts)?;
+        chain.globals.restore(sweep, &state.parameters)?;
+        let step = if sweep > 0 { schedule.step(sweep - 1) } else { TopicStep::Mean };
+        chain.globals.update_topics(&chain.counts, step);
+        (chain.n_kept, chain.kept_sum) = (state.n_kept, kept_sum);
+        Ok(chain)
+    }
+
+    fn at(globals: Box<dyn Globals>, tokens: T, schedule: Schedule) -> Result<Self> {
+        let n_counts = globals.topics().weights.len();
+        let counts = array_of("counts of words by topic", n_counts, 0)?;
+        Ok(Chain { globals, tokens, schedule, counts, n_kept: 0, kept_sum: None })
+    }
+
+    /// Number of topics.
+    pub fn n_topics(&self) -> usize {
+        self.globals.pseudo_counts().len()
+    }
+
+    /// φ and the other parameters in a flat array.
+    fn n_parameters(&self) -> usize {
+        self.counts.len() + self.globals.expected().len()
+    }
+
+    /// The topics of all tokens.
+    pub fn tokens(&self) -> &T {
+        &self.tokens
+    }
+
+    /// Tokens of every word in each topic, words x topics.
+    pub fn counts(&self) -> &[u32] {
+        &self.counts
+    }
+
+    /// Parameters of the current state beside φ, one array after the other.
+    pub fn parameters(&self) -> Vec<f64> {
+        self.globals.parameters()
+    }
+
+    /// φ of the current state times a factor of the topic, word-major.
+    pub fn weights(&self) -> Vec<f64> {
+        self.globals.topics().scaled()
+    }
+
+    /// The current state; the topics of tokens and the sum over kept sweeps are apart.
+    pub fn state(&self) -> State {
+        State {
+            position: Position::Chain { sweep: self.n_sweeps() },
+            best: None,
+            parameters: self.globals.parameters(),
+            n_kept: self.n_kept,
+        }
+    }
+
+    /// Sum of φ and the other parameters over the kept sweeps.
+    pub fn kept_sum(&self) -> Option<&[f64]> {
+        self.kept_sum.as_deref()
+    }
+
+    /// Sweeps done.
+    pub fn n_sweeps(&self) -> u64 {
+        self.globals.n_sweeps()
+    }
+
+    /// Samples until there are `until` sweeps in all, at most those of the schedule; `look` is given the
+    /// number of sweeps and ln of the joint density every `look_every` sweeps, and at the end of the
+    /// schedule. Ends early when the observer asks to stop.
+    ///
+    /// A run in parts is the same, to the bit, as one in one go.
+    ///
+    /// # Errors
+    /// Those of the tokens; a stop is not an error.
+    pub fn run(
+        &mut self,
+        until: u64,
+        look_every: u64,
+        observer: &impl Observer,
+        mut look: impl FnMut(u64, f64),
+    ) -> Result<()> {
+        let (last, mut is_seen) = (self.schedule.max_iter, false);
+        while self.n_sweeps() < until.min(last) {
+            let swept = self.sweep(observer).and_then(|()| {
+                let n_sweeps = self.n_sweeps();
+                observer.advance(1);
+                is_seen = n_sweeps.is_multiple_of(look_every) || n_sweeps == last;
+                if is_seen { self.ln_joint().map(|value| look(n_sweeps, value)) } else { Ok(()) }
+            });
+            match swept {
+                Err(Error::Stopped) => return Ok(()),
+                result => result?,
+            }
+        }
+        if !is_seen && self.n_sweeps() == last {
+            look(last, self.ln_joint()?);
+        }
+        Ok(())
+    }
+
+    /// One sweep over all tokens and all parameters.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the observer asks to stop: the state is then that of the sweep before,
+    /// but for the topics of tokens in memory, some of which have been drawn again.
+    pub fn sweep(&mut self, observer: &impl Observer) -> Result<()> {
+        let (n_sweeps, seed) = (self.n_sweeps(), self.schedule.seed);
+        let (to, step) = (Position::Chain { sweep: n_sweeps + 1 }, self.schedule.step(n_sweeps));
+        let (tables, exposed) = self.globals.needs();
+        let weights = topic_weights(&*self.globals);
+        let n_tables = self.tokens.sweep(to, weights, seed, tables, &mut self.counts, observer)?;
+        check_length("tables of topics", n_tables.len(), self.n_topics())?;
+        let exposed = if exposed { self.exposed(to)? } else { vec![] };
+        let (n_tables, lengths, exposed) = (&n_tables[..], self.tokens.lengths(), &exposed[..]);
+        self.globals.update(&self.counts, Swept { n_tables, lengths, exposed }, step);
+        let keeps = self.schedule.keeps(n_sweeps + 1);
+        if keeps {
+            let sum = self.kept_sum.take();
+            self.kept_sum = Some(self.added(sum)?);
+            self.n_kept += 1;
+        }
+        let kept_sum = if keeps { self.kept_sum.as_deref() } else { None };
+        let state = self.state();
+        self.tokens.commit(&state, kept_sum)
+    }
+
+    /// Posterior means of φ and of the other parameters over the kept sweeps, one array after the other;
+    /// of the last state where none was kept.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is no room for them.
+    pub fn mean(&self) -> Result<Vec<f64>> {
+        let Some(sum) = &self.kept_sum else { return self.added(None) };
+        let mut mean = array_of("posterior means", sum.len(), 0.0)?;
+        let factor = (self.n_kept as f64).recip();
+        mean.iter_mut().zip(sum).for_each(|(mean, sum)| *mean = sum * factor);
+        Ok(mean)
+    }
+
+    /// ln of the joint density of the current state, up to a constant.
+    ///
+    /// # Errors
+    /// Those of the tokens.
+    pub fn ln_joint(&mut self) -> Result<f64> {
+        let at = Position::Chain { sweep: self.n_sweeps() };
+        let ln_urns = self.tokens.ln_urns(at, self.globals.pseudo_counts())?;
+        let exposed = &self.exposed(at)?[..];
+        let documents = Documents { ln_urns, lengths: self.tokens.lengths(), exposed };
+        Ok(self.globals.ln_joint(&self.counts, documents))
+    }
+
+    /// Tokens of every topic by exposure, checked; none where documents have no exposures.
+    fn exposed(&mut self, at: Position) -> Result<Vec<ExposedTokens>> {
+        let (n_topics, n_exposures) = (self.n_topics(), self.globals.n_exposures());
+        let parts = if n_exposures > 0 { self.tokens.exposed(at, n_topics)? } else { vec![] };
+        parts.iter().try_for_each(|part| part.check(n_topics, n_exposures))?;
+        Ok(parts)
+    }
+
+    /// The expected parameters, added to a sum if it is given.
+    fn added(&self, sum: Option<Vec<f64>>) -> Result<Vec<f64>> {
+        let mut sum = match sum {
+            Some(sum) => sum,
+            None => array_of("posterior means", self.n_parameters(), 0.0)?,
+        };
+        let (phi, others) = sum.split_at_mut(self.counts.len());
+        self.globals.topics().add_expected(&self.counts, phi);
+        others.iter_mut().zip(self.globals.expected()).for_each(|(sum, x)| *sum += x);
+        Ok(sum)
+    }
+}
+
+/// Topics and pseudo-counts for a sweep over the tokens.
+fn topic_weights(globals: &dyn Globals) -> TopicWeights<'_> {
+    let topics = globals.topics();
+    TopicWeights {
+        a: globals.pseudo_counts(),
+        weights: &topics.weights,
+        scale: &topics.scale,
+        rates: globals.rates(),
+    }
+}
+
+/// Checks the sum over kept sweeps: what a file holds may be anything.
+fn check_kept(n_kept: u64, sum: Option<&[f64]>, n_parameters: usize) -> Result<()> {
+    if sum.is_some() != (n_kept > 0) {
+        return Err(Error::Parameter {
+            name: "kept sweeps of the state",
+            index: 0,
+            value: n_kept as f64,
+            domain: "positive where there is a sum of them, and nowhere else",
+        });
+    }
+    let Some(sum) = sum else { return Ok(()) };
+    let name = "sums of the state";
+    check_length(name, sum.len(), n_parameters)?;
+    check_all(name, sum, "finite and not negative", |x| x.is_finite() && x >= 0.0)
+}
+
+/// Checks that a state has that many parameters beside the topics of all tokens, and that all of them
+/// are numbers.
+pub(super) fn check_parameters(parameters: &[f64], expected: usize) -> Result<()> {
+    let name = "parameters of the state";
+    check_length(name, parameters.len(), expected)?;
+    check_all(name, parameters, "finite", f64::is_finite)
+}

@@ -1,0 +1,349 @@
+//! The topics of all tokens, wherever they are: in memory, or in parts of a corpus elsewhere.
+
+use std::ops::Deref;
+
+use rand::RngExt;
+use rayon::prelude::*;
+
+use super::limits::{check_tokens, check_topics};
+use super::sweeps::{
+    self, Block, ExposedTokens, SpareTallies, Step, add_words, ln_urns, split_documents,
+};
+use crate::control::Observer;
+use crate::counts::{CountMatrix, Document};
+use crate::error::{Result, array_of};
+use crate::math::ExactSum;
+use crate::rng::{Key, Purpose, Rng};
+
+/// Tokens in a block: enough of each word to make up for reading its weights, few enough for the
+/// tallies of their documents to stay in the cache.
+const BLOCK_TOKENS: usize = 1 << 20;
+
+/// Least number of tokens in a block that threads are worth.
+const LEAST_BLOCK_TOKENS: usize = 1 << 12;
+
+/// A state of a run between two sweeps, by which topics of tokens are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Position {
+    /// After so many sweeps of a start.
+    Start {
+        /// Number of the start.
+        run: u64,
+        /// Sweeps done.
+        sweep: u64,
+    },
+    /// At the end of a start, its topics merged.
+    Merged {
+        /// Number of the start.
+        run: u64,
+    },
+    /// After so many sweeps of the chain.
+    Chain {
+        /// Sweeps done.
+        sweep: u64,
+    },
+}
+
+impl Position {
+    /// The key of the random numbers that lead to this position from the one before.
+    pub(super) fn key(self, seed: u64) -> Key {
+        match self {
+            Position::Start { run, sweep } => {
+                Key::new(seed, Purpose::Initialise).unit(1 + run).unit(sweep)
+            }
+            Position::Merged { run } => Key::new(seed, Purpose::Initialise).unit(1 + run),
+            Position::Chain { sweep: 0 } => Key::new(seed, Purpose::Initialise),
+            Position::Chain { sweep } => Key::new(seed, Purpose::Assign).unit(sweep),
+        }
+    }
+
+    /// The position after one more sweep.
+    pub(super) fn next(self) -> Self {
+        match self {
+            Position::Start { run, sweep } => Position::Start { run, sweep: sweep + 1 },
+            Position::Merged { .. } => Position::Chain { sweep: 0 },
+            Position::Chain { sweep } => Position::Chain { sweep: sweep + 1 },
+        }
+    }
+}
+
+/// Topics of words and pseudo-counts of documents, as a sweep over the tokens needs them.
+#[derive(Debug, Clone, Copy)]
+pub struct TopicWeights<'a> {
+    /// Pseudo-counts of documents: α, or r.
+    pub a: &'a [f64],
+    /// φ up to the scale of each topic, word-major.
+    pub weights: &'a [f64],
+    /// The scales.
+    pub scale: &'a [f64],
+    /// Rates of the gamma distributions of θ, where documents have exposures.
+    pub rates: Option<&'a [f64]>,
+}
+
+impl<'a> TopicWeights<'a> {
+    pub(super) fn step(self, key: Key) -> Step<'a> {
+        let TopicWeights { a, weights, scale, rates } = self;
+        Step { a, weights, scale, rates, key }
+    }
+}
+
+/// The different exposures of the documents of a corpus, increasing, and the documents of each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExposureGroups {
+    /// The exposures.
+    pub values: Vec<f64>,
+    /// Number of documents that have each.
+    pub n_documents: Vec<u64>,
+}
+
+/// Uniform topics of tokens, one after the other.
+pub struct FirstTopics {
+    n_topics: usize,
+    rng: Rng,
+}
+
+impl FirstTopics {
+    pub(super) fn new(n_topics: usize, key: Key) -> Self {
+        FirstTopics { n_topics, rng: key.rng() }
+    }
+
+    /// Fills `topics` with those of the next tokens.
+    pub fn fill(&mut self, topics: &mut [u16]) {
+        let n_topics = self.n_topics;
+        topics.iter_mut().for_each(|topic| *topic = self.rng.random_range(0..n_topics) as u16);
+    }
+}
+
+/// State of a run, from which it goes on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct State {
+    /// Where it is.
+    pub position: Position,
+    /// Number of the best start so far, and ln of its joint density.
+    pub best: Option<(u64, f64)>,
+    /// Parameters of the chain beside φ, one array after the other; none before its start.
+    pub parameters: Vec<f64>,
+    /// Sweeps that are averaged over.
+    pub n_kept: u64,
+}
+
+/// The topics of all tokens, and the sums over documents that a chain needs.
+///
+/// A sweep leads from one [`Position`] to the next; until then, the topics at the position before are
+/// kept. Counts are those of tokens of every word in each topic, words x topics.
+pub trait Tokens {
+    /// Tokens of each document, in order.
+    fn lengths(&self) -> &[u32];
+
+    /// Exposures, where documents differ in them.
+    fn exposures(&self) -> Option<ExposureGroups>;
+
+    /// Takes uniform topics, drawn document after document.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    fn draw_first(&mut self, at: Position, topics: FirstTopics) -> Result<()>;
+
+    /// Adds the tokens of every word in each topic to `counts`.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    fn count(&mut self, at: Position, n_topics: usize, counts: &mut [u32]) -> Result<()>;
+
+    /// Draws the topics of all tokens on the way to a position; sets `counts`, and returns the tables of
+    /// each topic, which are zeros unless `tables` is set.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`](crate::Error::Stopped), by which `counts` are of the topics as they then are.
+    fn sweep(
+        &mut self,
+        to: Position,
+        weights: TopicWeights<'_>,
+        seed: u64,
+        tables: bool,
+        counts: &mut [u32],
+        observer: &impl Observer,
+    ) -> Result<Vec<u64>>;
+
+    /// Gives the topics of one position these numbers at another.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    fn renumber(&mut self, from: Position, to: Position, numbers: &[u16]) -> Result<()>;
+
+    /// Σ_d Σ_k ln (a_k)_{n_dk}: the urns of all documents, without the words.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    fn ln_urns(&mut self, at: Position, a: &[f64]) -> Result<ExactSum>;
+
+    /// Tokens of every topic by exposure; none where documents have no exposures.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    fn exposed(&mut self, at: Position, n_topics: usize) -> Result<Vec<ExposedTokens>>;
+
+    /// Keeps a state, from which the run can go on; `kept_sum` is the sum over kept sweeps where it has
+    /// changed.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    fn commit(&mut self, state: &State, kept_sum: Option<&[f64]>) -> Result<()> {
+        let _ = (state, kept_sum);
+        Ok(())
+    }
+}
+
+/// The topics of the tokens of a corpus in memory.
+///
+/// Takes 6 bytes a token, 8 a word and block, 12 a document, and the tallies of the blocks that are swept
+/// side by side.
+pub struct MemoryTokens<C> {
+    counts: C,
+    lengths: Vec<u32>,
+    /// Number of the exposure of each document among the different ones, where they have exposures.
+    exposures: Option<(Vec<f64>, Vec<u32>)>,
+    blocks: Vec<Block>,
+    /// Topics of the best start, where there is more than one, in the order of documents and cells.
+    best: Option<Vec<u16>>,
+    spare: SpareTallies,
+}
+
+impl<C: Deref<Target = CountMatrix>> MemoryTokens<C> {
+    /// All tokens in topic 0.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where there is no room for their topics.
+    pub fn new(counts: C) -> Result<Self> {
+        let n_tokens = counts.n_tokens() as usize;
+        check_tokens(counts.n_tokens())?;
+        let topics = array_of("topics of all tokens", n_tokens, 0u16)?;
+        let n_threads = rayon::current_num_threads();
+        // Every block has an index by word, which must not outgrow its tokens.
+        let most = n_tokens / LEAST_BLOCK_TOKENS.max(counts.n_words() / 2);
+        let n_blocks = n_tokens.div_ceil(BLOCK_TOKENS).next_multiple_of(n_threads);
+        let documents = split_documents(&counts, n_blocks.min(most).max(1));
+        let (matrix, topics) = (&*counts, &topics[..]);
+        let new = |documents| Block::new(matrix, documents, 0, topics);
+        let blocks = documents.into_par_iter().map(new).collect::<Result<_>>()?;
+        let lengths = counts.documents().map(|document| document.n_tokens() as u32).collect();
+        let exposures = counts.exposures().map(numbered);
+        Ok(MemoryTokens {
+            counts,
+            lengths,
+            exposures,
+            blocks,
+            best: None,
+            spare: SpareTallies::default(),
+        })
+    }
+
+    /// The topics in the order of documents and cells.
+    pub fn topics(&self) -> Vec<u16> {
+        let by_block = self.blocks.par_iter().map(Block::topics_by_document);
+        by_block.collect::<Vec<_>>().concat()
+    }
+
+    /// Takes up the topics of an earlier run, in the order of documents and cells.
+    ///
+    /// # Errors
+    /// Another number of tokens; topics beyond the number of topics.
+    pub fn set_topics(&mut self, topics: &[u16], n_topics: usize) -> Result<()> {
+        check_topics(topics, self.counts.n_tokens() as usize, n_topics)?;
+        let mut rest = topics;
+        let parts: Vec<_> = (self.blocks.iter_mut())
+            .map(|block| {
+                let (own, after) = rest.split_at(block.n_tokens());
+                rest = after;
+                (block, own)
+            })
+            .collect();
+        parts.into_par_iter().for_each(|(block, own)| block.set_topics_by_document(own));
+        Ok(())
+    }
+}
+
+impl<C: Deref<Target = CountMatrix>> Tokens for MemoryTokens<C> {
+    fn lengths(&self) -> &[u32] {
+        &self.lengths
+    }
+
+    fn exposures(&self) -> Option<ExposureGroups> {
+        let (values, numbers) = self.exposures.as_ref()?;
+        let mut n_documents = vec![0; values.len()];
+        numbers.iter().for_each(|&number| n_documents[number as usize] += 1);
+        Some(ExposureGroups { values: values.clone(), n_documents })
+    }
+
+    fn draw_first(&mut self, _: Position, mut topics: FirstTopics) -> Result<()> {
+        let mut drawn = vec![0; self.counts.n_tokens() as usize];
+        topics.fill(&mut drawn);
+        self.set_topics(&drawn, usize::MAX)
+    }
+
+    fn count(&mut self, _: Position, n_topics: usize, counts: &mut [u32]) -> Result<()> {
+        add_words(&self.blocks, n_topics, counts);
+        Ok(())
+    }
+
+    fn sweep(
+        &mut self,
+        to: Position,
+        weights: TopicWeights<'_>,
+        seed: u64,
+        tables: bool,
+        counts: &mut [u32],
+        observer: &impl Observer,
+    ) -> Result<Vec<u64>> {
+        let (step, n_topics) = (weights.step(to.key(seed)), weights.a.len());
+        let longest = self.counts.documents().map(Document::n_tokens).max().unwrap_or(0);
+        let (documents, blocks) = (Some(&*self.counts), &mut self.blocks);
+        let swept = sweeps::sweep(blocks, documents, longest, step, tables, &self.spare, observer);
+        counts.fill(0);
+        add_words(&self.blocks, n_topics, counts);
+        swept
+    }
+
+    fn renumber(&mut self, from: Position, _: Position, numbers: &[u16]) -> Result<()> {
+        if let Position::Merged { .. } = from
+            && let Some(topics) = self.best.take()
+        {
+            self.set_topics(&topics, numbers.len())?;
+        }
+        self.blocks.par_iter_mut().for_each(|block| block.renumber(numbers));
+        // Tallies are for a number of topics.
+        self.spare = SpareTallies::default();
+        Ok(())
+    }
+
+    fn ln_urns(&mut self, _: Position, a: &[f64]) -> Result<ExactSum> {
+        Ok(ln_urns(&self.blocks, a))
+    }
+
+    fn exposed(&mut self, _: Position, n_topics: usize) -> Result<Vec<ExposedTokens>> {
+        let Some((_, numbers)) = &self.exposures else { return Ok(vec![]) };
+        let of_block = |block: &Block| {
+            ExposedTokens::of_block(block, &numbers[block.documents.clone()], n_topics)
+        };
+        Ok(self.blocks.par_iter().map(of_block).collect())
+    }
+
+    fn commit(&mut self, state: &State, _: Option<&[f64]>) -> Result<()> {
+        if let (Position::Merged { run }, Some((best, _))) = (state.position, state.best)
+            && run == best
+        {
+            self.best = Some(self.topics());
+        }
+        Ok(())
+    }
+}
+
+/// The different exposures in increasing order, and for each document which of them it has.
+fn numbered(exposures: &[f64]) -> (Vec<f64>, Vec<u32>) {
+    let mut values = exposures.to_vec();
+    values.sort_unstable_by(f64::total_cmp);
+    values.dedup_by_key(|e| e.to_bits());
+    let number = |exposure: &f64| values.partition_point(|e| e < exposure) as u32;
+    let numbers = exposures.iter().map(number).collect();
+    (values, numbers)
+}
