@@ -110,6 +110,8 @@ class Shard(NamedTuple):
         known = _verified.get(path)
         if known is None or known != (stamp, self.digests.get(name)):
             self._verify(name)
+        if not 0 <= start <= stop <= size:
+            raise _changed(path)
         # The array is at the end of the file, after a header.
         offset = stamp[0] - (size - start) * dtype.itemsize
         with reading(path):
@@ -169,12 +171,45 @@ class Shard(NamedTuple):
         ...     shards[0].rows(1, 2).toarray().tolist()
         [[0, 3, 0]]
         """
-        offsets = self.array("indptr", start, stop + 1)
-        cells = int(offsets[0]), int(offsets[-1])
-        indices, data = (self.array(name, *cells).astype(np.int64) for name in ARRAYS[1:])
+        offsets, indices, data = self.cells(start, stop)
         with reading(self.folder):
-            matrix = (data, indices, offsets - offsets[0])
+            matrix = (data.astype(np.int64), indices.astype(np.int64), offsets)
             return sparse.csr_matrix(matrix, (stop - start, self.n_words))
+
+    def cells(
+        self, start: int, stop: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]:
+        """Counts of some of its documents as compressed sparse rows.
+
+        Parameters
+        ----------
+        start, stop : int
+            First document, counted from that of the shard, and the end.
+
+        Returns
+        -------
+        offsets, words, counts : ndarray
+            First cell of each document and the end; word and count of each cell.
+
+        Raises
+        ------
+        FileAccessError, FileFormatError
+            If a file is missing or damaged.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import polyabayes as pb
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
+        ...     [array.tolist() for array in shards[0].cells(0, 1)]
+        [[0, 2], [0, 2], [2, 1]]
+        """
+        offsets = self.array("indptr", start, stop + 1)
+        if (np.diff(offsets) < 0).any():
+            raise _changed(self._path("indptr"))
+        cells = int(offsets[0]), int(offsets[-1])
+        return offsets - offsets[0], self.array("indices", *cells), self.array("data", *cells)
 
     @property
     def is_exposed(self) -> bool:

@@ -140,13 +140,10 @@ def _rows(
     shard: Shard, start: int, stop: int, exposures: Exposures | None = None
 ) -> _core.Documents:
     """Documents of a shard, with their exposures where those of all are given."""
-    offsets = shard.array("indptr", start, stop + 1)
-    cells = int(offsets[0]), int(offsets[-1])
     exposure, before = None, shard.first_document
     if exposures is not None:
         exposure = exposures.values[exposures.numbers[before + start : before + stop]]
-    indices, data = shard.array("indices", *cells), shard.array("data", *cells)
-    return _core.Documents.narrow(shard.n_words, offsets - offsets[0], indices, data, exposure)
+    return _core.Documents.narrow(shard.n_words, *shard.cells(start, stop), exposure)
 
 
 def _lengths(shard: Shard) -> Iterator[NDArray[np.uint64]]:

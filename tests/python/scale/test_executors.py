@@ -5,11 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
-import shutil
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from collections.abc import Iterator
@@ -105,98 +101,6 @@ def test_dask_gives_the_same_bits(dask_client: Any) -> None:
 def test_a_client_of_dask_is_told_what_to_pass(dask_client: Any) -> None:
     with pytest.raises(InvalidTypeError, match=r"pass client\.get_executor\(\)"):
         pb.log_likelihood(MODEL, CORPUS, executor=dask_client)
-
-
-def run_script(tmp_path: Path, command: list[str], body: str) -> str:
-    script = tmp_path / "script.py"
-    head = f"import sys\nsys.path[:0] = {[str(Path(__file__).parent)]!r}\n"
-    script.write_text(head + textwrap.dedent(body))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    done = subprocess.run(
-        [*command, str(script)], capture_output=True, text=True, timeout=300, env=environment
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_mpi_gives_the_same_bits(tmp_path: Path) -> None:
-    pytest.importorskip("mpi4py")
-    mpiexec = shutil.which("mpiexec") or shutil.which(str(Path(sys.executable).parent / "mpiexec"))
-    if mpiexec is None:
-        pytest.skip("there is no mpiexec")
-    out = run_script(
-        tmp_path,
-        [mpiexec, "-n", "3", sys.executable, "-m", "mpi4py.futures"],
-        """
-        if __name__ == "__main__":
-            from mpi4py.futures import MPIPoolExecutor
-            import polyabayes as pb
-            from test_executors import CORPUS, MODEL, SETTINGS, assert_same
-
-            with MPIPoolExecutor() as executor:
-                assert_same(pb.log_likelihood(MODEL, CORPUS, executor=executor, **SETTINGS))
-            print("same")
-        """,
-    )
-    assert "same" in out
-
-
-def test_the_recipe_for_spark_gives_the_same_bits(tmp_path: Path) -> None:
-    pytest.importorskip("pyspark")
-    if shutil.which("java") is None:
-        pytest.skip("there is no Java")
-    page = Path(__file__).parents[3] / "docs" / "guide" / "scale.md"
-    recipe = page.read_text().split("**Spark**")[1].split("```py\n")[1].split("```")[0]
-    recipe = recipe.replace("frame.mapInArrow", "found = frame.mapInArrow")
-    expected = pb.log_likelihood(MODEL, CORPUS, random_state=7)
-    MODEL.save(tmp_path / "model.safetensors")
-    (tmp_path / "recipe.py").write_text(recipe)
-    values = run_script(
-        tmp_path,
-        [sys.executable],
-        """
-        from pathlib import Path
-        from pyspark.sql import SparkSession
-        from test_executors import CORPUS
-
-        here = Path(__file__).parent
-        spark = SparkSession.builder.master("local[2]").getOrCreate()
-        spark.sparkContext.addFile(str(here / "model.safetensors"))
-        rows = [
-            (str(name), document.indices.tolist(), document.data.tolist())
-            for name, document in enumerate(CORPUS.counts)
-        ]
-        frame = spark.createDataFrame(rows, "document string, words array<int>, counts array<int>")
-        exec((here / "recipe.py").read_text())
-        for row in sorted(found.collect(), key=lambda row: int(row.document)):
-            print("value", row.log_likelihood.hex())
-        """,
-    )
-    found = [float.fromhex(line.split()[1]) for line in values.splitlines() if "value" in line]
-    np.testing.assert_array_equal(found, expected.values)
-
-
-def test_ray_gives_the_same_bits(tmp_path: Path) -> None:
-    pytest.importorskip("ray")
-    out = run_script(
-        tmp_path,
-        [sys.executable],
-        """
-        if __name__ == "__main__":
-            import ray
-            import polyabayes as pb
-            from polyabayes.scale import RayExecutor
-            from test_executors import CORPUS, MODEL, SETTINGS, assert_same
-
-            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-            with RayExecutor() as executor:
-                assert executor.submit(divmod, 7, 2).result() == (3, 1)
-                assert list(executor.map(abs, [-1, 2])) == [1, 2]
-                assert_same(pb.log_likelihood(MODEL, CORPUS, executor=executor, **SETTINGS))
-            print("same")
-        """,
-    )
-    assert "same" in out
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")

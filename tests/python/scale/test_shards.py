@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import gc
 import gzip
+import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -29,6 +31,7 @@ from polyabayes.exceptions import (
     InvalidTypeError,
 )
 from polyabayes.io import ldac
+from polyabayes.scale.shards import sealed_manifest
 
 DATA = pb.datasets.make_lda_corpus(40, 30, 4, document_length=20, random_state=0)
 COUNTS = sparse.csr_matrix(
@@ -85,13 +88,9 @@ def test_exposures_are_written_beside_counts(tmp_path: Path) -> None:
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(FileFormatError, match="checksum"):
         again.verify()
-    manifest = json.loads((tmp_path / "exposed" / "manifest.json").read_text())
-    assert manifest["format"] == "polyabayes shards 2"
-    # Exposures of 1 are none, and the folder is one that older versions read.
+    # Exposures of 1 are none.
     ones = pb.write_shards(CORPUS.with_exposure(1.0), tmp_path / "ones", 4)
     assert ones.exposure is None
-    manifest = json.loads((tmp_path / "ones" / "manifest.json").read_text())
-    assert manifest["format"] == "polyabayes shards 1"
 
 
 @pytest.mark.parametrize("options", [{"method": "smc"}, {"total_std_error": 3.0}])
@@ -226,22 +225,104 @@ def test_what_is_not_of_the_shards_is_left(tmp_path: Path) -> None:
     assert others.read_bytes() == b"another's"
 
 
-def test_damaged_files_are_refused(tmp_path: Path) -> None:
-    shards = pb.write_shards(CORPUS, tmp_path, 2)
-    path = shards[1].folder / "data.npy"
+def changed(path: Path, place: int) -> None:
+    """Flip a bit of a file."""
     content = bytearray(path.read_bytes())
-    content[-4] ^= 1
+    content[place] ^= 1
     path.write_bytes(content)
+
+
+READERS: dict[str, Any] = {
+    "corpus": lambda shards: [shard.corpus() for shard in shards],
+    "blocks": lambda shards: list(shards.blocks()),
+    "verify": lambda shards: shards.verify(),
+    "score": lambda shards: pb.log_likelihood(MODEL, shards, "exact", random_state=0),
+    "fit": lambda shards: pb.LatentDirichletAllocation(2, max_iter=2, random_state=0).fit(shards),
+    "exposed fit": lambda shards: pb.PoissonFactorAnalysis(2, max_iter=2).fit(shards),
+}
+
+
+@pytest.mark.parametrize("name", ["indptr", "indices", "data", "exposure"])
+@pytest.mark.parametrize("reader", READERS)
+def test_a_flipped_bit_or_a_cut_file_is_an_error_wherever_shards_are_read(
+    tmp_path: Path, reader: str, name: str
+) -> None:
+    if name == "exposure" and reader in ("score", "fit"):
+        pytest.skip("LDA takes lengths as given")
+    exposed = CORPUS.with_exposure(np.linspace(0.5, 2.0, 45))
+    shards = pb.write_shards(exposed, tmp_path, 2)
+    path = shards[1].folder / f"{name}.npy"
+    whole = path.read_bytes()
+    # Once it was right.
+    shards[1].array(name)
+    changed(path, -7)
     with pytest.raises(FileFormatError, match="checksum"):
-        shards.verify()
-    path.write_bytes(content[:-8])
-    with pytest.raises(FileFormatError):
-        shards[1].corpus()
-    manifest = tmp_path / "manifest.json"
-    entries = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps({**entries, "format": "other"}))
-    with pytest.raises(FileFormatError, match="version"):
-        pb.read_shards(tmp_path)
+        READERS[reader](shards)
+    path.write_bytes(whole[:-8])
+    with pytest.raises(FileFormatError, match="checksum"):
+        READERS[reader](shards)
+
+
+def exchange_folders(manifest: dict[str, Any]) -> None:
+    first, second = manifest["shards"]
+    first["name"], second["name"] = second["name"], first["name"]
+
+
+CHANGES: dict[str, Any] = {
+    "words": lambda manifest: manifest.update(n_words=2**40),
+    "no words": lambda manifest: manifest.update(n_words=0),
+    "longest": lambda manifest: manifest.update(longest=10**9),
+    "vocabulary": lambda manifest: manifest["vocabulary"].pop(),
+    "a shard left out": lambda manifest: manifest["shards"].pop(),
+    "the first left out": lambda manifest: manifest["shards"].pop(0),
+    "a shard twice": lambda manifest: manifest["shards"].append(manifest["shards"][-1]),
+    "no checksums": lambda manifest: manifest["shards"][0].update(digests={}),
+    "a size": lambda manifest: manifest["shards"][0].update(n_documents=-1),
+    "another folder": lambda manifest: manifest["shards"][0].update(name="../shard-00000"),
+}
+
+
+@pytest.mark.parametrize("what", [*CHANGES, "exchanged", "format"])
+@pytest.mark.parametrize("resealed", [False, True])
+def test_a_manifest_that_was_changed_is_refused(tmp_path: Path, what: str, resealed: bool) -> None:
+    if resealed and what == "a shard left out":
+        pytest.skip("it is another corpus")
+    pb.write_shards(CORPUS, tmp_path, 2)
+    path = tmp_path / "manifest.json"
+    manifest = json.loads(path.read_text())
+    if what == "format":
+        manifest["format"] = "other"
+    elif what == "exchanged":
+        exchange_folders(manifest)
+    else:
+        CHANGES[what](manifest)
+    path.write_text(json.dumps(sealed_manifest(manifest) if resealed else manifest))
+    message = "version" if what == "format" else "damaged"
+    with pytest.raises(FileFormatError, match=message):
+        # Exchanged shards of a new seal have other arrays than their checksums say.
+        list(pb.read_shards(tmp_path).blocks())
+
+
+def test_folders_of_killed_processes_are_removed(tmp_path: Path) -> None:
+    script = """
+        import os, signal, sys
+        import polyabayes as pb
+
+        def blocks():
+            yield [[2, 0, 1], [0, 3, 0]]
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        pb.write_shards(blocks(), sys.argv[1])
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert len(list(tmp_path.iterdir())) == 1
+    unfinished = tmp_path / "shard-00000"
+    unfinished.mkdir()
+    (unfinished / f".data.npy.{'0' * 32}").write_bytes(b"")
+    pb.write_shards(CORPUS, tmp_path, 1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["manifest.json", "shard-00000"]
+    assert len(list(unfinished.iterdir())) == 3
 
 
 MODEL = pb.LatentDirichletAllocation.from_parameters(
@@ -300,8 +381,10 @@ def test_offsets_that_lead_elsewhere_are_errors_of_the_file(
     offsets = np.load(path)
     offsets[place] = value
     np.save(path, offsets)
-    with pytest.raises((FileFormatError, InvalidArgumentError)):
-        pb.read_shards(tmp_path)[0].corpus()
+    resealed = dict(shards[0].digests, indptr=hashlib.sha256(path.read_bytes()).hexdigest())
+    for digests in (shards[0].digests, resealed):
+        with pytest.raises((FileFormatError, InvalidArgumentError)):
+            shards[0]._replace(digests=digests).corpus()
 
 
 def test_many_threads_open_shards_at_once(tmp_path):
