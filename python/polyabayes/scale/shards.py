@@ -206,7 +206,8 @@ class Shard(NamedTuple):
         [[0, 2], [0, 2], [2, 1]]
         """
         offsets = self.array("indptr", start, stop + 1)
-        if (np.diff(offsets) < 0).any():
+        is_end = stop == self.n_documents and offsets[-1] != self.n_cells
+        if (np.diff(offsets) < 0).any() or (start == 0 and offsets[0] != 0) or is_end:
             raise _changed(self._path("indptr"))
         cells = int(offsets[0]), int(offsets[-1])
         return offsets - offsets[0], self.array("indices", *cells), self.array("data", *cells)
