@@ -77,7 +77,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path, data):
     process.send_signal(signal.SIGKILL)
     process.wait()
     settings = {"burn_in": 10, "random_state": 1}
-    state = read_arrays(file)[0]["n_sweeps"]
+    state = read_arrays(file)[0]["position"][2]
     assert state % 3 == 0
     resumed = pb.LatentDirichletAllocation(
         4, max_iter=state + 20, checkpoint=tmp_path, checkpoint_every=3, **settings
