@@ -8,7 +8,7 @@ use super::model::plan::Plan;
 use super::model::problem::Problem;
 use super::tempering::joined;
 use crate::control::Observer;
-use crate::counts::CountTensor;
+use crate::counts::{CountTensor, UNKNOWN};
 use crate::error::Result;
 use crate::rng::LANES;
 use crate::temper::Outcome;
@@ -18,7 +18,8 @@ use crate::temper::Outcome;
 pub struct Posterior {
     /// Rounds of the tempering that drew them; none where nothing is hidden.
     pub tempering: Option<Outcome>,
-    /// Hidden nodes, in the order of their values in a [`Draw`].
+    /// Nodes that tokens are summed over, hidden ones and those that some tokens do not show, in the order
+    /// of their values in a [`Draw`].
     pub hidden: Vec<usize>,
     /// Draws, replicate after replicate.
     pub draws: Vec<Draw>,
@@ -34,7 +35,7 @@ pub struct Draw {
     /// Groups of all tokens that share a cell of the data and hidden values: the cell, and S, their
     /// number.
     pub groups: Vec<(u32, u32)>,
-    /// Values of the hidden nodes, group after group.
+    /// Values of these nodes, group after group; [`UNKNOWN`] for those that a token is not summed over.
     pub values: Vec<u32>,
 }
 
@@ -47,14 +48,18 @@ impl Draw {
         let cells: Vec<&[u32]> = data.cells().map(|(cell, _)| cell).collect();
         let mut token = vec![0; network.sizes().len()];
         for (nth, &(cell, n)) in self.groups.iter().enumerate() {
+            token.fill(UNKNOWN as usize);
             for (&node, &value) in network.axes().iter().zip(cells[cell as usize]) {
                 token[node] = value as usize;
             }
-            for (&node, &value) in hidden.iter().zip(&self.values[nth * hidden.len()..]) {
+            let summed = hidden.iter().zip(&self.values[nth * hidden.len()..]);
+            for (&node, &value) in summed.filter(|(_, value)| **value != UNKNOWN) {
                 token[node] = value as usize;
             }
             for (family, counts) in families.iter().zip(&mut counts) {
-                for slot in &family.slots {
+                let is_known =
+                    |slot: &&Vec<usize>| slot.iter().all(|&node| token[node] != UNKNOWN as usize);
+                for slot in family.slots.iter().filter(is_known) {
                     let places = slot.iter().zip(&family.shape);
                     let place = places.fold(0, |place, (&node, size)| place * size + token[node]);
                     counts[place] += f64::from(n);
@@ -79,8 +84,9 @@ pub fn posterior(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Posterior> {
-    let hidden: Vec<usize> =
-        problem.plan.cliques.iter().flat_map(|clique| clique.nodes.iter().copied()).collect();
+    let joined = joined(problem);
+    let laid = joined.as_ref().unwrap_or(problem);
+    let hidden = laid.summed();
     let constant = problem.ln_visible + problem.ln_arrangements;
     let n_of_draw = n_of_draw(problem);
     let ln_only = if problem.n_tokens() == 0 { Some(0.0) } else { problem.ln_only_allocation() };
@@ -89,7 +95,10 @@ pub fn posterior(
         Load { n_draws, n_of_draw, ..Load::default() }.check(1)?;
         let groups: Vec<_> =
             (0..).zip(&problem.counts).map(|(cell, &n)| (cell, n as u32)).collect();
-        let values = vec![0; groups.len() * hidden.len()];
+        let values = groups.iter().flat_map(|&(cell, _)| {
+            values(&hidden, laid.plan(cell), &vec![0; laid.plan(cell).cliques.len()])
+        });
+        let values = values.collect();
         let draw = Draw { replicate: 0, ln_law: ln_sum + constant, groups, values };
         let draws = vec![draw; n_draws];
         return Ok(Posterior { tempering: None, hidden, draws });
@@ -100,12 +109,10 @@ pub fn posterior(
     // After a stop, some replicates have drawn more than others.
     let n_each = states.iter().map(Vec::len).min().unwrap_or(0);
     states.iter_mut().for_each(|states| states.truncate(n_each));
-    let joined = joined(problem);
-    let plan = &joined.as_ref().unwrap_or(problem).plan;
     let draw = |replicate: usize, allocated: Allocated| Draw {
         replicate,
         ln_law: allocated.ln_law + problem.ln_visible + problem.ln_orders(&allocated.groups),
-        values: values(plan, &allocated.states),
+        values: of_groups(laid, &hidden, &allocated),
         groups: allocated.groups,
     };
     let of_replicate = |(replicate, states): (usize, Vec<Allocated>)| {
@@ -118,26 +125,31 @@ pub fn posterior(
 /// Numbers of four bytes that a draw holds at most: groups with their hidden values, and V at the
 /// rungs of a ladder in its scan.
 fn n_of_draw(problem: &Problem) -> u64 {
-    let cliques = problem.plan.cliques.iter();
-    let sizes = cliques.flat_map(|clique| clique.inner().iter().map(|&(_, _, size)| size as u64));
-    let (n_hidden, n_joint) = (sizes.clone().count() as u64, sizes.fold(1, u64::saturating_mul));
+    let joint = |plan: &Plan| {
+        let sizes = plan.cliques.iter().map(|clique| clique.n_inner as u64);
+        sizes.fold(1, u64::saturating_mul)
+    };
+    let n_joint = problem.plans().map(joint).max().unwrap_or(1);
+    let n_hidden = problem.summed().len() as u64;
     let n_groups: u64 = problem.counts.iter().map(|&n| n.min(n_joint)).sum();
     n_groups * (2 + n_hidden) + 2 * LANES as u64
 }
 
-/// Values of all hidden nodes, given states of all cliques, group after group.
-fn values(plan: &Plan, states: &[u32]) -> Vec<u32> {
-    let of_group = |states: &[u32]| {
-        let cliques = plan.cliques.iter().zip(states);
-        let digits = cliques.flat_map(|(clique, &state)| {
-            let value = move |&(_, stride, size): &(usize, usize, usize)| {
-                (state as usize / stride % size) as u32
-            };
-            clique.inner().iter().map(value)
-        });
-        digits.collect::<Vec<u32>>()
+/// Values of the nodes that tokens are summed over, group after group.
+fn of_groups(problem: &Problem, nodes: &[usize], allocated: &Allocated) -> Vec<u32> {
+    let states = allocated.states.chunks_exact(problem.n_cliques());
+    let groups = allocated.groups.iter().zip(states);
+    groups.flat_map(|(&(cell, _), states)| values(nodes, problem.plan(cell), states)).collect()
+}
+
+/// Values of nodes in the states of all cliques; [`UNKNOWN`] for those that are not summed over.
+fn values(nodes: &[usize], plan: &Plan, states: &[u32]) -> Vec<u32> {
+    let value = |&node: &usize| {
+        let mut cliques = plan.cliques.iter().zip(states);
+        let value = cliques.find_map(|(clique, &state)| clique.value(node, state as usize));
+        value.map_or(UNKNOWN, |value| value as u32)
     };
-    states.chunks_exact(plan.cliques.len()).flat_map(of_group).collect()
+    nodes.iter().map(value).collect()
 }
 
 #[cfg(test)]

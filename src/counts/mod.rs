@@ -4,4 +4,4 @@ mod csr;
 mod tensor;
 
 pub use csr::{CountMatrix, Distinct, Document};
-pub use tensor::CountTensor;
+pub use tensor::{CountTensor, UNKNOWN};

@@ -2,6 +2,9 @@
 
 use crate::error::{Error, Result};
 
+/// Coordinate of a cell on an axis that its tokens do not show; -1 where cells are given.
+pub const UNKNOWN: u32 = u32::MAX;
+
 /// Sparse tensor of counts: the coordinates of its cells, and a positive count for each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountTensor {
@@ -13,7 +16,7 @@ pub struct CountTensor {
 }
 
 impl CountTensor {
-    /// Checks and takes over cells in strictly increasing lexicographic order.
+    /// Checks and takes over cells in strictly increasing lexicographic order; -1 is [`UNKNOWN`].
     ///
     /// # Errors
     /// No axes, an axis of size 0 or beyond 2^32, coordinates out of range or out of order,
@@ -30,8 +33,8 @@ impl CountTensor {
         let mut total = 0u64;
         for (cell, (index, &count)) in coordinates.chunks_exact(n_axes).zip(counts).enumerate() {
             let bad = |axis: &usize| {
-                !(0..shape[*axis] as i64).contains(&index[*axis])
-                    || index[*axis] > i64::from(u32::MAX)
+                !(-1..shape[*axis] as i64).contains(&index[*axis])
+                    || index[*axis] >= i64::from(UNKNOWN)
             };
             if let Some(axis) = (0..n_axes).find(bad) {
                 return Err(Error::Cell { cell, axis, problem: "is outside the axis" });

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +15,14 @@ from polyabayes._support import checks
 from polyabayes._support.frames import data_frame
 from polyabayes._support.tables import counted
 from polyabayes.allocation.contraction import Factor, contract
+from polyabayes.allocation.known_cells import known_cells
 from polyabayes.data.cells import named_cells
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
     InvalidTypeError,
+    argument,
 )
 
 if TYPE_CHECKING:
@@ -150,7 +153,9 @@ class Decomposition:
     def fitted_counts(self) -> Floats:
         """Expected counts of the non-zero cells, shape (n_cells,), in the order of the tensor's.
 
-        :meth:`reconstruction` has those of all cells, in the shape of the data.
+        Tokens that do not show all axes are expected among those that show the same ones.
+        :meth:`reconstruction` has the counts of all cells, in the shape of the data, were all axes
+        shown.
         """
         return self._fit(self.tensor.coordinates)
 
@@ -199,11 +204,13 @@ class Decomposition:
         """Σ (X - X̂)² over all observed cells; no cell is visited that is zero."""
         fitted = self.fitted_counts
         observed = ((self.tensor.counts - fitted) ** 2 - fitted**2).sum()
-        copy = [
-            Factor(table, tuple(n if n in self.tensor.axes else f"{n} again" for n in names))
-            for table, names in self._factors()
-        ]
-        everywhere = self.intensity**2 * contract([*self._factors(), *copy])
+        everywhere = 0.0
+        for shown, share in self._patterns(self.tensor.coordinates)[1]:
+            copy = [
+                Factor(table, tuple(n if n in shown else f"{n} again" for n in names))
+                for table, names in self._factors()
+            ]
+            everywhere += (share * self.intensity) ** 2 * contract([*self._factors(), *copy])
         return float(observed + everywhere - (self.missing_counts**2).sum())
 
     @cached_property
@@ -277,6 +284,55 @@ class Decomposition:
         """
         return data_frame(self._missing_columns())
 
+    def level_probabilities(self, data: Any = None, node: str | None = None) -> Floats:
+        """Probabilities of the levels of a hidden node, given what rows or cells show.
+
+        Parameters
+        ----------
+        data : DataFrame, table of polars or pyarrow, or CountTensor, optional
+            Rows with a column for each axis, or cells; values may be missing. By default the
+            non-zero cells of the tensor.
+        node : str, optional
+            The node; by default the hidden one, where there is one.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, size of the node)
+            Rows that sum to 1: p(level | row) under the tables.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If there is no such node or column, or a level that the tensor does not have.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
+        >>> found = pb.AllocationModel.nmf(2).decompose(counts, random_state=0)
+        >>> found.level_probabilities().sum(axis=1).round(12).tolist()
+        [1.0, 1.0, 1.0, 1.0]
+        """
+        hidden = [name for name in self.tables if name not in self.tensor.axes]
+        if node is None and len(hidden) != 1:
+            raise InvalidArgumentError(
+                f"{argument('node')} must name one of the nodes {', '.join(self.tables)}: hidden "
+                f"are {', '.join(hidden) or 'none'}"
+            )
+        node = hidden[0] if node is None else node
+        self._table(node)
+        cells = self.tensor.coordinates if data is None else known_cells(self.tensor, data)
+        # A value that is asked for is summed over, not read.
+        known = [axis for axis in self.tensor.axes if axis != node]
+        found = np.empty((len(cells), self.tables[node].shape[0]))
+        shown, number = np.unique(cells >= 0, axis=0, return_inverse=True)
+        for pattern, seen in enumerate(shown):
+            rows = np.flatnonzero(number.ravel() == pattern)
+            axes = tuple(axis for axis in compress(self.tensor.axes, seen) if axis in known)
+            for chunk in self._chunks(rows, axes):
+                found[chunk] = self._contracted(cells[chunk], axes, 1.0, (node,))
+        return _rows_to_one(found)
+
     def level_names(self, node: str) -> list[Any]:
         """Labels of the values of a node, or their numbers where it has none.
 
@@ -336,28 +392,52 @@ class Decomposition:
     def _visible_sizes(self) -> list[int]:
         return [self.tables[axis].shape[0] for axis in self.tensor.axes]
 
-    def _chunks(self, cells: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-        entries = max(
-            int(np.prod([table.shape[i] for i, n in enumerate(names) if n not in self.tensor.axes]))
-            for table, names in self._factors()
-        )
-        size = max(1, _CHUNK // entries)
-        return (cells[start : start + size] for start in range(0, len(cells), size))
+    def _patterns(
+        self, cells: NDArray[np.int64]
+    ) -> tuple[NDArray[np.intp], list[tuple[tuple[str, ...], float]]]:
+        """Number of the pattern of each cell; the axes that each shows, and its share of tokens."""
+        if (self.tensor.coordinates >= 0).all():
+            return np.zeros(len(cells), dtype=np.intp), [(self.tensor.axes, 1.0)]
+        shown, number = np.unique(cells >= 0, axis=0, return_inverse=True)
+        n_tokens = np.bincount(number.ravel(), self.tensor.counts)
+        axes = [tuple(compress(self.tensor.axes, pattern)) for pattern in shown]
+        shares = (n_tokens / self.tensor.total).tolist()
+        return number.ravel(), list(zip(axes, shares, strict=True))
 
     def _fit(self, cells: NDArray[np.int64]) -> Floats:
         """Expected counts of some cells."""
-        return np.concatenate([np.empty(0), *map(self._fit_chunk, self._chunks(cells))])
+        number, patterns = self._patterns(cells)
+        found = np.empty(len(cells))
+        for pattern, (axes, share) in enumerate(patterns):
+            for chunk in self._chunks(np.flatnonzero(number == pattern), axes):
+                found[chunk] = self._contracted(cells[chunk], axes, share * self.intensity)
+        return found
 
-    def _fit_chunk(self, cells: NDArray[np.int64]) -> Floats:
-        """Expected counts of a chunk of cells: tables with the visible nodes' values filled in."""
-        factors = [Factor(np.full(len(cells), self.intensity), ("",))]
+    def _chunks(self, rows: NDArray[np.intp], axes: tuple[str, ...]) -> Iterator[NDArray[np.intp]]:
+        """Rows in parts whose tables fit into memory, some axes being read from the rows."""
+        entries = max(
+            int(np.prod([table.shape[i] for i, n in enumerate(names) if n not in axes]))
+            for table, names in self._factors()
+        )
+        size = max(1, _CHUNK // entries)
+        return (rows[start : start + size] for start in range(0, len(rows), size))
+
+    def _contracted(
+        self,
+        cells: NDArray[np.int64],
+        axes: tuple[str, ...],
+        scale: float,
+        keep: tuple[str, ...] = (),
+    ) -> Floats:
+        """Tables with the values of the axes filled in, multiplied and summed over other nodes."""
+        factors = [Factor(np.full(len(cells), scale), ("",))]
         for table, names in self._factors():
-            visible = [name for name in names if name in self.tensor.axes]
+            visible = [name for name in names if name in axes]
             hidden = [name for name in names if name not in visible]
             columns = tuple(cells[:, self.tensor.axes.index(name)] for name in visible)
             gathered = table.transpose([names.index(name) for name in (*visible, *hidden)])[columns]
             factors.append(Factor(gathered, ("", *hidden) if visible else tuple(hidden)))
-        return contract(factors, ("",))
+        return contract(factors, ("", *keep))
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{node} {table.shape[0]:,}" for node, table in self.tables.items())
@@ -366,6 +446,14 @@ class Decomposition:
             f"<Decomposition by {self.method}: {sizes}; {self.reached(2)}"
             f"{of if len(self.missing_cells) else ''}, {counted(len(self.trace), 'iteration')}>"
         )
+
+
+def _rows_to_one(weights: Floats) -> Floats:
+    """Rows scaled to sum to one; even where all weights are zero."""
+    total = weights.sum(axis=1, keepdims=True)
+    found = np.full_like(weights, 1 / weights.shape[1])
+    np.divide(weights, total, out=found, where=total > 0)
+    return found
 
 
 def _hoyer(table: Floats) -> float:

@@ -40,6 +40,9 @@ Floats = NDArray[np.float64]
 # Draws by default, of all chains together.
 DRAWS = 400
 
+# Value of a node that a token is not summed over.
+_NOT_DRAWN = np.iinfo(np.uint32).max
+
 # Bytes that the counts of all draws may take.
 _MOST_BYTES = 2**32
 
@@ -200,7 +203,8 @@ class PosteriorDraws(Result):
         numbers : ndarray of int, shape (n_groups,)
             Its tokens.
         values : dict of str to ndarray of int, shape (n_groups,)
-            The value of every hidden node.
+            The value of every hidden node, and of axes that some tokens do not show; -1 for tokens
+            that show them, or show nothing that depends on them.
 
         Raises
         ------
@@ -221,10 +225,13 @@ class PosteriorDraws(Result):
         groups = self._groups
         rows = slice(*groups.starts[draw : draw + 2])
         by_group = groups.values[rows]
-        values = {
-            node: np.argsort(self._numbers[draw][node])[by_group[:, column]]
-            for column, node in enumerate(self._hidden)
-        }
+        values = {}
+        for column, node in enumerate(self._hidden):
+            drawn = by_group[:, column].astype(np.int64)
+            drawn[by_group[:, column] == _NOT_DRAWN] = -1
+            if node in self._numbers[draw]:
+                drawn[drawn >= 0] = np.argsort(self._numbers[draw][node])[drawn[drawn >= 0]]
+            values[node] = drawn
         return groups.cells[rows].astype(np.int64), groups.numbers[rows].astype(np.int64), values
 
     def to_inference_data(self) -> Any:
@@ -396,7 +403,8 @@ def _numbered(
     best = int(np.argmax(found.ln_laws))
     reference = {node: counts[best] for node, counts in raw.items()}
     tied = [table for table in layout.tables if len(table) > 1]
-    numbering = Numbering(families, hidden, tied)
+    unseen = tuple(node for node in hidden if node not in layout.tensor.axes)
+    numbering = Numbering(families, unseen, tied)
     numbers = []
     for draw in range(len(found.ln_laws)):
         of_draw = {node: counts[draw] for node, counts in raw.items()}

@@ -24,7 +24,7 @@ from polyabayes.exceptions import (
     argument,
 )
 
-__all__ = ["Cost", "Layout", "lay_out"]
+__all__ = ["Cost", "HasGraph", "Layout", "alphas_of", "lay_out", "tables_of"]
 
 
 class Cost(NamedTuple):
@@ -156,7 +156,7 @@ def lay_out(
     """
     tensor, _ = match_levels(model, as_tensor(model, data))
     sizes = _sizes(model, tensor)
-    tables = _tables(model, sizes)
+    tables = tables_of(model, sizes)
     number = {node: index for index, node in enumerate(sizes)}
     elimination = _elimination(elimination_order, number, tensor)
     try:
@@ -166,7 +166,7 @@ def lay_out(
             [number[axis] for axis in tensor.axes],
             [[number[node] for node in tie] for tie in model.tied],
             model.concentration,
-            None if model.prior == "bdeu" else _alphas(model, sizes, tables),
+            None if model.prior == "bdeu" else alphas_of(model, sizes, tables),
             tensor.shape,
             tensor.coordinates.ravel(),
             tensor.counts,
@@ -193,7 +193,7 @@ def _remedy(model: HasGraph, method: str | None) -> str:
     )
 
 
-def _alphas(
+def alphas_of(
     model: HasGraph, sizes: Mapping[str, int], tables: Sequence[tuple[str, ...]]
 ) -> list[float]:
     """Dirichlet parameter of every cell of each node's table, node after node."""
@@ -275,7 +275,7 @@ def _sizes(model: HasGraph, tensor: CountTensor) -> dict[str, int]:
     return sizes
 
 
-def _tables(model: HasGraph, sizes: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
+def tables_of(model: HasGraph, sizes: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
     """Nodes by table, as the compiled core orders them."""
     table_of: dict[str, tuple[str, ...]] = {node: (node,) for node in sizes}
     for tie in model.tied:

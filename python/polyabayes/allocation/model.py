@@ -29,6 +29,7 @@ from polyabayes.allocation.layout import Cost, lay_out
 from polyabayes.allocation.missing_cells import MissingCells, find_missing
 from polyabayes.allocation.observed_cells import lay_out_observed
 from polyabayes.allocation.options import Options
+from polyabayes.allocation.simulation import Simulation, simulate
 from polyabayes.data.cells import checked_axes
 from polyabayes.exceptions import InvalidArgumentError, argument
 
@@ -553,6 +554,54 @@ class AllocationModel:
         <Allocations: 320 in 98 groups, log evidence -13.651705 nats given the total>
         """
         return enumerate_allocations(lay_out(self, data), budget)
+
+    def simulate(
+        self,
+        shape: Mapping[str, int] | None = None,
+        total: int | None = None,
+        *,
+        rate: float | None = None,
+        random_state: RandomState = None,
+    ) -> Simulation:
+        """Draw a count tensor, and the hidden values of its tokens, from the prior.
+
+        The intensity is Gamma(a, rate), the total Poisson, tables are Dirichlet, and each token
+        takes the values of all nodes by them, parents first (section 3 of [1]_).
+
+        Parameters
+        ----------
+        shape : mapping of str to int, optional
+            The axes of the tensor and their sizes; by default `axes`, with the sizes of the model.
+        total : int, optional
+            Number of tokens.
+        rate : float, optional
+            b of the intensity's prior, where the total is not given; by default that of the model.
+        random_state : None, int, RandomState, Generator or SeedSequence
+            Equal seeds give equal draws.
+
+        Returns
+        -------
+        Simulation
+            The tensor, and the same counts over all nodes.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If a size is missing, or neither the total nor a rate is known.
+
+        References
+        ----------
+        .. [1] A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019).
+           Bayesian allocation model. arXiv:1903.04478.
+
+        Examples
+        --------
+        >>> model = AllocationModel.nmf(2)
+        >>> tensor, allocation = model.simulate({"doc": 3, "word": 4}, total=50, random_state=0)
+        >>> tensor == allocation.marginal("doc", "word")
+        True
+        """
+        return simulate(self, shape, total, rate, random_state)
 
     def bidirectional_bounds(
         self,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes import _core
+from polyabayes.allocation.known_cells import known_cells
 from polyabayes.allocation.layout import HasGraph, Layout, as_tensor, lay_out
 from polyabayes.allocation.tied_levels import match_levels
 from polyabayes.data.cells import Integers
@@ -51,6 +52,11 @@ def lay_out_observed(
         return layout, np.empty((0, layout.tensor.n_axes), dtype=np.int64)
     tensor = as_tensor(model, _without_hidden(data, observed))
     mask = _checked_mask(tensor, observed)
+    if not tensor.is_complete:
+        raise InvalidArgumentError(
+            "some tokens do not show all axes, so that none of their cells is known to be empty: "
+            "observed needs tokens that show all of them"
+        )
     seen = mask[tuple(tensor.coordinates.T)]
     if not seen.all():
         tensor = CountTensor._from_checked(
@@ -170,29 +176,6 @@ def observed_outside(tensor: CountTensor, missing: CountTensor) -> NDArray[np.bo
     if not missing.n_cells:
         raise InvalidArgumentError("the missing cells are none; mark each by a count of 1")
     observed = np.ones(tensor.shape, dtype=np.bool_)
-    cells = [_levels(tensor, missing, axis) for axis in range(tensor.n_axes)]
+    cells = known_cells(tensor, missing).T
     observed[tuple(cells)] = False
     return observed
-
-
-def _levels(tensor: CountTensor, missing: CountTensor, axis: int) -> Integers:
-    """Levels of the missing cells on an axis, by the numbers of the tensor."""
-    name, levels = tensor.axes[axis], missing.coordinates[:, axis]
-    labels, known = missing.labels[axis], tensor.labels[axis]
-    if known is None and labels is None:
-        number = {level: level for level in range(tensor.shape[axis])}
-        wanted = levels.tolist()
-    elif known is None or labels is None:
-        raise InvalidArgumentError(
-            f"axis {name!r} has labels in the tensor or in the missing cells, not in both"
-        )
-    else:
-        number = {label: level for level, label in enumerate(known.tolist())}
-        wanted = labels[levels].tolist()
-    for level in wanted:
-        if level not in number:
-            raise InvalidArgumentError(
-                f"a missing cell has level {level!r} of axis {name!r}, which the tensor does not "
-                "have; give the tensor all levels"
-            )
-    return np.array([number[level] for level in wanted], dtype=np.int64)

@@ -63,7 +63,8 @@ def match_levels(model: HasTies, tensor: CountTensor) -> tuple[CountTensor, dict
         return tensor, numbers
     coordinates = tensor.coordinates.copy()
     for axis, number_of in numbers.items():
-        coordinates[:, axis] = number_of[coordinates[:, axis]]
+        shown = coordinates[:, axis] >= 0
+        coordinates[shown, axis] = number_of[coordinates[shown, axis]]
     cells = canonical_cells(coordinates, tensor.counts)
     matched = CountTensor._from_checked(*cells, tuple(shape), tensor.axes, tuple(labels))
     return matched, numbers

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+import re
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polyabayes._support.checks import is_name
 from polyabayes.data.cells import Integers, Place
+from polyabayes.data.frames import frame_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
@@ -15,15 +18,14 @@ if TYPE_CHECKING:
 
 
 def checked_frame(frame: Any) -> pd.DataFrame:
-    """`frame` if it is a pandas DataFrame."""
-    pandas = sys.modules.get("pandas")
-    if pandas is None or not isinstance(frame, pandas.DataFrame):
+    """A table of pandas, polars, pyarrow or Hugging Face as a DataFrame of pandas."""
+    table = frame_of(frame)
+    if table is None:
         raise InvalidTypeError(
-            f"frame must be a pandas DataFrame, got {type(frame).__name__}; arrays go to "
-            "CountTensor.from_dense or CountTensor.from_coo"
+            f"frame must be a table of pandas, polars or pyarrow, got {type(frame).__name__}; "
+            "arrays go to CountTensor.from_dense or CountTensor.from_coo"
         )
-    checked: pd.DataFrame = frame
-    return checked
+    return table
 
 
 def row_place(frame: pd.DataFrame) -> Place:
@@ -31,15 +33,34 @@ def row_place(frame: pd.DataFrame) -> Place:
     return lambda position: f"{frame.index.name or 'row'} {frame.index[position]}"
 
 
-def complete_column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
-    """The column of this name, which is there once and has no missing values."""
+def axis_names(columns: Iterable[Any]) -> list[str]:
+    """Names of axes for columns, with ``_`` for characters that a graph cannot name."""
+    texts = [str(column) for column in columns]
+    return [text if is_name(text) else re.sub(r"\W", "_", text.strip()) for text in texts]
+
+
+def frame_labels(table: Any) -> list[list[str] | None]:
+    """Labels of the rows and the columns of a table of counts; None for rows that are numbered."""
+    index = getattr(table, "index", None)
+    is_named = index is not None and not hasattr(index, "step")
+    return [list(map(str, index)) if is_named else None, list(map(str, table.columns))]
+
+
+def one_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
+    """The column of this name, which is there once."""
     n_found = int((frame.columns == name).sum())
     if n_found != 1:
         raise InvalidArgumentError(
             f"frame has {n_found or 'no'} columns called {name!r}; its columns are "
             f"{', '.join(map(str, frame.columns))}"
         )
-    column = frame[name]
+    column: pd.Series[Any] = frame[name]
+    return column
+
+
+def complete_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
+    """The column of this name, which is there once and has no missing values."""
+    column = one_column(frame, name)
     is_missing = column.isna().to_numpy()
     if is_missing.any():
         raise InvalidArgumentError(
@@ -49,9 +70,12 @@ def complete_column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
     return column
 
 
-def factor(frame: pd.DataFrame, name: str) -> tuple[Integers, list[str]]:
-    """Level of each row, and the labels: categories as they are, other values sorted."""
-    column: Any = complete_column(frame, name)
+def factor(frame: pd.DataFrame, name: Any) -> tuple[Integers, list[str]]:
+    """Level of each row, -1 where it is missing, and the labels.
+
+    Categories are labels as they are, other values sorted.
+    """
+    column: Any = one_column(frame, name)
     if hasattr(column, "cat"):
         codes, values = column.cat.codes.to_numpy(), column.cat.categories
     else:
@@ -61,4 +85,31 @@ def factor(frame: pd.DataFrame, name: str) -> tuple[Integers, list[str]]:
             raise InvalidTypeError(
                 f"column {name!r} holds values that cannot be sorted: {error}; make them text"
             ) from error
-    return codes.astype(np.int64), [str(value) for value in values]
+    if not len(values):
+        raise InvalidArgumentError(f"column {name!r} has no value in any row; leave it out")
+    return codes.astype(np.int64), _texts(column, values)
+
+
+def known_levels(frame: pd.DataFrame, name: Any, labels: Sequence[str]) -> Integers:
+    """Level of each row among known labels, -1 where it is missing."""
+    codes, found = factor(frame, name) if frame[name].notna().any() else (None, [])
+    if codes is None:
+        return np.full(len(frame), -1, dtype=np.int64)
+    number = {label: level for level, label in enumerate(labels)}
+    used = set(codes.tolist())
+    for level, label in enumerate(found):
+        if level in used and label not in number:
+            place = row_place(frame)(int(np.argmax(codes == level)))
+            raise InvalidArgumentError(
+                f"column {name!r} has level {label!r} at {place}, which the model has not seen; "
+                f"it knows {', '.join(map(repr, labels[:10]))}"
+            )
+    known = np.array([number.get(label, -1) for label in found] + [-1], dtype=np.int64)
+    return known[codes]
+
+
+def _texts(column: Any, values: Iterable[Any]) -> list[str]:
+    """Labels of values; whole numbers that are floats only since some are missing are whole."""
+    are_floats = column.dtype.kind == "f" and column.isna().any()
+    is_whole = are_floats and all(float(value).is_integer() for value in values)
+    return [str(int(value)) if is_whole else str(value) for value in values]

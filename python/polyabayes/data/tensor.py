@@ -15,7 +15,14 @@ from polyabayes._support.tables import columns_of, counted, html_table
 from polyabayes.data import cells as _cells
 from polyabayes.data.cells import AxisLabels, Integers, LabelsLike
 from polyabayes.data.corpus import as_corpus
-from polyabayes.data.factors import checked_frame, complete_column, factor, row_place
+from polyabayes.data.factors import (
+    axis_names,
+    checked_frame,
+    complete_column,
+    factor,
+    frame_labels,
+    row_place,
+)
 from polyabayes.data.sources import is_anndata
 from polyabayes.exceptions import (
     BudgetExceededError,
@@ -42,8 +49,8 @@ class CountTensor:
     Attributes
     ----------
     coordinates : ndarray of int64, shape (n_cells, n_axes)
-        Where the non-zero cells are, counted from 0, each once and in lexicographic order.
-        Read-only.
+        Where the non-zero cells are, counted from 0, each once and in lexicographic order; -1 on
+        an axis that the tokens of a cell do not show. Read-only.
     counts : ndarray of int64, shape (n_cells,)
         The positive counts of those cells. Read-only.
     shape : tuple of int, length n_axes
@@ -171,8 +178,9 @@ class CountTensor:
 
         Parameters
         ----------
-        array : array-like of int, or sparse matrix
-            The counts; its dimensions are the axes.
+        array : array-like of int, sparse matrix or DataFrame
+            The counts; its dimensions are the axes. Columns of a data frame, and its index unless
+            it just counts rows, are the labels.
         axes : sequence of str
             Name of each dimension.
         labels : mapping or sequence, optional
@@ -196,6 +204,8 @@ class CountTensor:
         names = _cells.checked_axes(axes)
         if is_anndata(array):
             raise InvalidTypeError("array is an AnnData: make it a tensor by from_corpus")
+        if hasattr(array, "columns"):
+            labels = frame_labels(array) if labels is None else labels
         shape, coordinates, values = _cells.non_zeros(array)
         if len(shape) != len(names):
             raise InvalidArgumentError(
@@ -211,18 +221,20 @@ class CountTensor:
 
     @classmethod
     def from_frame(
-        cls, frame: pd.DataFrame, axes: Sequence[str] | None = None, counts: str | None = None
+        cls, frame: Any, axes: Sequence[str] | None = None, counts: str | None = None
     ) -> CountTensor:
         """Make a tensor of a table of observations.
 
         Parameters
         ----------
-        frame : DataFrame
-            A row an observation, or a row and a count for each kind of observation.
+        frame : DataFrame, or table of polars or pyarrow
+            A row an observation, or a row and a count for each kind of observation. A value that
+            is missing is an axis that the tokens of its row do not show.
         axes : sequence of str, optional
             The columns that are axes; otherwise all but `counts`. Their distinct values,
             sorted and as text, are the labels; a categorical column brings its categories, in
-            their order, whether they occur or not.
+            their order, whether they occur or not. Names of axes have ``_`` for spaces and other
+            characters that a graph cannot name: ``Sepal.Length`` is axis ``Sepal_Length``.
         counts : str, optional
             The column that holds the counts; otherwise each row counts once.
 
@@ -236,9 +248,9 @@ class CountTensor:
         InvalidCountsError
             As for :meth:`from_coo`; the message names the row.
         InvalidArgumentError
-            If there is no such column, or if a value is missing.
+            If there is no such column, if a column has no values, or a row no count.
         InvalidTypeError
-            If `frame` is not a DataFrame.
+            If `frame` is not a table.
 
         Examples
         --------
@@ -252,10 +264,11 @@ class CountTensor:
         """
         table = checked_frame(frame)
         others = [column for column in table.columns if column != counts]
-        names = _cells.checked_axes(others if axes is None else axes)
-        if counts in names:
+        columns = others if axes is None else [axes] if isinstance(axes, str) else list(axes)
+        names = _cells.checked_axes(axis_names(columns))
+        if counts in columns:
             raise InvalidArgumentError(f"column {counts!r} cannot be an axis and hold the counts")
-        factors = [factor(table, name) for name in names]
+        factors = [factor(table, column) for column in columns]
         coordinates = np.stack([levels for levels, _ in factors], axis=1)
         values: Any = np.ones(len(table), dtype=np.int64)
         if counts is not None:
@@ -263,8 +276,9 @@ class CountTensor:
         checked = _cells.checked_cell_counts(
             values, len(table), f"column {counts!r}", row_place(table)
         )
-        labels = [labels for _, labels in factors]
-        return cls._from_cells(coordinates, checked, names, None, labels)
+        labels = _cells.checked_axis_labels([labels for _, labels in factors], names)
+        cells = _cells.canonical_cells(coordinates, checked)
+        return cls._from_checked(*cells, tuple(map(len, labels)), names, labels)
 
     @classmethod
     def from_corpus(cls, corpus: Any, axes: Sequence[str] = ("doc", "word")) -> CountTensor:
@@ -295,6 +309,11 @@ class CountTensor:
         """
         documents = as_corpus(corpus, "corpus")
         return cls.from_dense(documents.counts, axes, [documents.ids, documents.vocabulary])
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all tokens show all axes."""
+        return bool((self.coordinates >= 0).all())
 
     @property
     def n_axes(self) -> int:
@@ -360,6 +379,10 @@ class CountTensor:
         ------
         InvalidArgumentError
             If there is no such axis, or if one is named twice or none at all.
+
+        Notes
+        -----
+        Tokens that do not show an axis that is kept stay, and do not show it here either.
 
         Examples
         --------
@@ -434,6 +457,8 @@ class CountTensor:
         ------
         BudgetExceededError
             If the array would be larger.
+        InvalidArgumentError
+            If some tokens do not show all axes.
 
         Examples
         --------
@@ -442,6 +467,12 @@ class CountTensor:
         >>> tensor.to_dense().tolist()
         [[4, 0], [1, 2]]
         """
+        if not self.is_complete:
+            cell, axis = np.argwhere(self.coordinates < 0)[0].tolist()
+            raise InvalidArgumentError(
+                f"{self.counts[cell]:,} tokens do not show axis {self.axes[axis]!r}, so that they "
+                "have no place in an array; to_frame() has all cells"
+            )
         n_bytes = 8 * math.prod(self.shape)
         if n_bytes > whole_number("max_bytes", max_bytes):
             raise BudgetExceededError(
@@ -464,7 +495,7 @@ class CountTensor:
         -------
         DataFrame
             A row a cell, a column an axis: categorical where the axis has labels, otherwise the
-            coordinate; then the counts.
+            coordinate, missing where tokens do not show the axis; then the counts.
 
         Raises
         ------
@@ -483,8 +514,11 @@ class CountTensor:
         pandas = import_pandas()
         if counts in self.axes:
             raise InvalidArgumentError(f"{counts!r} is an axis; choose another name for the counts")
-        columns: dict[str, Any] = dict(zip(self.axes, self.coordinates.T, strict=True))
-        for axis, labels in zip(self.axes, self.labels, strict=True):
+        columns: dict[str, Any] = {}
+        for axis, levels, labels in zip(self.axes, self.coordinates.T, self.labels, strict=True):
+            columns[axis] = levels
             if labels is not None:
-                columns[axis] = pandas.Categorical.from_codes(columns[axis], pandas.Index(labels))
+                columns[axis] = pandas.Categorical.from_codes(levels, pandas.Index(labels))
+            elif (levels < 0).any():
+                columns[axis] = pandas.Series(levels, dtype="Int64").where(levels >= 0)
         return data_frame({**columns, counts: self.counts})

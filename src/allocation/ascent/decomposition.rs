@@ -10,8 +10,9 @@ use crate::allocation::kernel::chains::Chains;
 use crate::allocation::kernel::counts::Target;
 use crate::allocation::kernel::law::ln_law;
 use crate::allocation::memory::Load;
-use crate::allocation::model::network::{Margin, Network};
-use crate::allocation::model::problem::{Cells, Form, Problem};
+use crate::allocation::model::network::Network;
+use crate::allocation::model::plan::Plan;
+use crate::allocation::model::problem::{Cells, Form, Margins, Problem};
 use crate::allocation::particles::smc::{self, Filter, Keep};
 use crate::control::Observer;
 use crate::counts::CountTensor;
@@ -114,8 +115,8 @@ impl Tables {
         order: Option<&[usize]>,
         slots_apart: bool,
     ) -> Result<Self> {
-        let form = Form { all_rows: true, slots_apart };
-        let problem = Problem::of_cells(network, network.families(), cells, order, form)?;
+        let form = Form { margins: Margins::Families, all_rows: true, slots_apart };
+        let problem = Problem::of_cells(network, cells, order, form)?;
         let mut group_of = vec![0; problem.n_rows()];
         let mut groups: Vec<(f64, f64, f64)> = Vec::new();
         for laid in &problem.margins {
@@ -297,30 +298,9 @@ pub(crate) fn ln_used(weights: &[f64], counts: &[f64]) -> f64 {
 }
 
 /// Counts of all tables, whole, from those of the rows of a problem that has all families first.
-fn whole(network: &Network, data: &CountTensor, problem: &Problem, rows: &[f64]) -> Vec<Vec<f64>> {
-    let mut laid = problem.margins.iter();
-    let families = network.families().into_iter();
-    families
-        .map(|family| {
-            if network.sees(&family) {
-                return count_visible(&family, network, data);
-            }
-            laid.next().map(|laid| laid.whole(&rows[laid.rows()])).unwrap_or_default()
-        })
-        .collect()
-}
-
-fn count_visible(family: &Margin, network: &Network, data: &CountTensor) -> Vec<f64> {
-    let mut whole = vec![0.0; family.shape.iter().product()];
-    let axis = |node: &usize| network.axes().iter().position(|other| other == node);
-    for (index, count) in data.cells() {
-        for slot in &family.slots {
-            let values = slot.iter().filter_map(|node| axis(node).map(|axis| index[axis] as usize));
-            let cell = values.zip(&family.shape).fold(0, |cell, (value, size)| cell * size + value);
-            whole[cell] += count as f64;
-        }
-    }
-    whole
+fn tables(network: &Network, problem: &Problem, rows: &[f64]) -> Vec<Vec<f64>> {
+    let families = problem.margins.iter().take(network.tables().len());
+    families.map(|laid| laid.whole(&rows[laid.rows()])).collect()
 }
 
 /// Coordinate ascent from random starts; the best of them.
@@ -339,8 +319,11 @@ pub fn ascend(
 ) -> Result<Decomposition> {
     let cells = Cells { data, missing: &[] };
     let tables = Tables::new(network, &cells, order, ascent.expects_allocation())?;
-    if !ascent.expects_allocation() && tables.problem.plan.cliques.len() > 1 {
-        let node = tables.problem.plan.cliques[0].nodes[0];
+    let is_apart = |plan: &&Plan| plan.cliques.len() > 1;
+    if !ascent.expects_allocation()
+        && let Some(plan) = tables.problem.plans().find(is_apart)
+    {
+        let node = plan.cliques[0].nodes[0];
         let problem = "is summed out apart from other hidden nodes: modes of allocations need \
                        all of them in one clique";
         return Err(Error::Graph { node, problem });
@@ -355,9 +338,7 @@ pub fn ascend(
     let best =
         runs?.into_iter().reduce(|best, run| if run.1.last() > best.1.last() { run } else { best });
     let (rows, trace, converged) = best.unwrap_or_default();
-    let margins = tables.problem.margins.iter();
-    let counts = margins.map(|laid| laid.whole(&rows[laid.rows()])).collect();
-    Ok(Decomposition { counts, trace, converged })
+    Ok(Decomposition { counts: self::tables(network, &tables.problem, &rows), trace, converged })
 }
 
 /// How long a Gibbs sampler of allocations runs.
@@ -383,13 +364,8 @@ pub fn gibbs(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Decomposition> {
-    let problem = Problem::of_margins(network, network.whole_margins(), data, order)?;
+    let problem = Problem::of_cells(network, &Cells { data, missing: &[] }, order, Form::WHOLE)?;
     problem.check_range()?;
-    if problem.n_cliques() == 0 {
-        let counts = whole(network, data, &problem, &[]);
-        let trace = vec![problem.ln_visible + problem.ln_arrangements];
-        return Ok(Decomposition { counts, trace, converged: true });
-    }
     Load { n_chains: LANES, ..problem.load() }.check(1)?;
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
     let mut chains = Chains::uniform(&problem, &mut rng, observer)?;
@@ -405,13 +381,12 @@ pub fn gibbs(
         let most_probable = || (0..LANES).max_by(|&x, &y| ln_laws[x].total_cmp(&ln_laws[y]));
         let lane = *best.get_or_insert_with(|| most_probable().unwrap_or(0));
         let ln_orders = problem.ln_orders(&chains.groups(lane).0);
-        trace.push(ln_laws[lane] + problem.ln_visible + ln_orders);
+        trace.push(ln_laws[lane] + ln_orders);
         sums.iter_mut().zip(chains.rows()).for_each(|(sum, row)| *sum += f64::from(row[lane]));
         observer.advance(1);
     }
     sums.iter_mut().for_each(|sum| *sum /= sweeps.n_kept as f64);
-    let counts = whole(network, data, &problem, &sums);
-    Ok(Decomposition { counts, trace, converged: true })
+    Ok(Decomposition { counts: tables(network, &problem, &sums), trace, converged: true })
 }
 
 /// Family counts of the most probable allocation among the particles of one run.
@@ -427,15 +402,14 @@ pub fn best_particle(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Decomposition> {
-    let problem = Problem::of_margins(network, network.whole_margins(), data, order)?;
+    let problem = Problem::of_cells(network, &Cells { data, missing: &[] }, order, Form::WHOLE)?;
     problem.check_range()?;
     Load { n_particles: filter.n_particles, ..problem.load() }.check(1)?;
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
-    let (rows, ln_law) = match problem.n_cliques() {
-        0 => (Vec::new(), 0.0),
-        _ => smc::run(&problem, filter, Keep::All, &mut rng, observer)?.1.best(&problem),
+    let (rows, ln_law) = match problem.ln_only_allocation() {
+        Some(ln_law) => (problem.average(), ln_law),
+        None => smc::run(&problem, filter, Keep::All, &mut rng, observer)?.1.best(&problem),
     };
-    let trace = vec![ln_law + problem.ln_visible + problem.ln_arrangements];
-    let counts = whole(network, data, &problem, &rows);
-    Ok(Decomposition { counts, trace, converged: true })
+    let trace = vec![ln_law + problem.ln_arrangements];
+    Ok(Decomposition { counts: tables(network, &problem, &rows), trace, converged: true })
 }

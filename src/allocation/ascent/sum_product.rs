@@ -3,13 +3,15 @@
 use rand::RngExt as _;
 use rand_distr::{Binomial, Distribution as _};
 
-use crate::allocation::model::plan::{Clique, Plan};
+use crate::allocation::model::plan::Plan;
 use crate::allocation::model::problem::Problem;
 use crate::rng::Rng;
 
 /// Buffers of the sums of one token.
 pub(crate) struct SumProduct<'a> {
     problem: &'a Problem,
+    /// Plan of the cell last collected.
+    plan: &'a Plan,
     /// Weight of every state of every clique, messages from below included.
     weights: Vec<f64>,
     /// Sum of the weights of each separator's states.
@@ -20,23 +22,27 @@ pub(crate) struct SumProduct<'a> {
 
 impl<'a> SumProduct<'a> {
     pub(crate) fn new(problem: &'a Problem) -> Self {
-        let plan = &problem.plan;
-        let n_separators = |clique: &Clique| clique.n_states / clique.n_inner;
+        let n_separators = |plan: &Plan, index: usize| {
+            plan.cliques.get(index).map_or(0, |clique| clique.n_states / clique.n_inner)
+        };
+        let most = |index: usize| problem.plans().map(|plan| n_separators(plan, index)).max();
         SumProduct {
             problem,
-            weights: vec![0.0; plan.n_states],
-            messages: plan.cliques.iter().map(|c| vec![0.0; n_separators(c)]).collect(),
-            beliefs: vec![0.0; plan.n_states],
+            plan: &problem.plan,
+            weights: vec![0.0; problem.n_states()],
+            messages: (0..problem.n_cliques()).map(|c| vec![0.0; most(c).unwrap_or(0)]).collect(),
+            beliefs: vec![0.0; problem.n_states()],
         }
     }
 
     fn plan(&self) -> &'a Plan {
-        &self.problem.plan
+        self.plan
     }
 
     /// Weight of a token of this cell: Σ over hidden values of the product of the rows' weights.
     pub(crate) fn collect(&mut self, cell: u32, rows: &[f64]) -> f64 {
         let bases = self.problem.bases(cell);
+        self.plan = self.problem.plan(cell);
         for (index, clique) in self.plan().cliques.iter().enumerate() {
             let weights = &mut self.weights[clique.start..][..clique.n_states];
             weights.fill(1.0);
@@ -158,16 +164,15 @@ impl<'a> SumProduct<'a> {
     /// Tokens go one by one to argmax p_k/(s_k + 1), which is the mode (Finucan 1964).
     pub(crate) fn mode(&mut self, rows: &[f64], sums: &mut [f64]) -> f64 {
         sums.fill(0.0);
-        let Some(clique) = self.plan().cliques.first() else {
-            return 0.0;
-        };
-        let mut tokens = vec![0u64; clique.n_states];
+        let mut tokens = vec![0u64; self.problem.n_states()];
         let mut ln_arrangements = 0.0;
         for cell in 0..self.problem.n_cells() as u32 {
             let total = self.collect(cell, rows);
             let count = self.problem.counts[cell as usize];
-            let weights = &self.weights[..clique.n_states];
-            place(weights, total, count, &mut tokens);
+            let Some(clique) = self.plan().cliques.first() else { continue };
+            let (weights, tokens) =
+                (&self.weights[..clique.n_states], &mut tokens[..clique.n_states]);
+            place(weights, total, count, tokens);
             ln_arrangements += crate::math::ln_factorial(count);
             for (state, &n) in tokens.iter().enumerate().filter(|(_, n)| **n > 0) {
                 ln_arrangements -= crate::math::ln_factorial(n);

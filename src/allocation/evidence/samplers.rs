@@ -77,10 +77,10 @@ pub(super) fn of_runs(settings: &Settings, runs: &[Run]) -> Estimate {
 
 /// Refuses hidden nodes that are not summed out together.
 fn check_clique(problem: &Problem) -> Result<()> {
-    if problem.plan.cliques.len() > 1 {
-        let node = problem.plan.cliques[0].nodes[0];
-        let problem = "is summed out apart from other hidden nodes: smc-lookahead needs all of \
-                       them in one clique";
+    if !problem.is_joint() {
+        let node = problem.summed().first().copied().unwrap_or(0);
+        let problem = "is summed out apart from other nodes, or not by all tokens: smc-lookahead needs \
+                       all hidden nodes in one clique, and tokens that show all axes";
         return Err(Error::Graph { node, problem });
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::joint::{Joint, Symmetry};
 use crate::allocation::model::network::Network;
-use crate::allocation::model::problem::{Problem, visible_counts};
+use crate::allocation::model::problem::{Cells, Form, Problem};
 use crate::control::Observer;
 use crate::counts::CountTensor;
 use crate::error::{Error, MAX_ENUMERATION_BYTES, Result};
@@ -44,24 +44,20 @@ pub fn allocations(
     budget: f64,
     observer: &impl Observer,
 ) -> Result<Allocations> {
-    let problem = Problem::of_margins(network, network.whole_margins(), data, None)?;
+    let problem = Problem::of_cells(network, &Cells { data, missing: &[] }, None, Form::WHOLE)?;
     problem.check_total()?;
     let joint = Joint::new(&problem)?;
-    let branch_cost = (problem.n_rows + joint.n) as f64;
+    let branch_cost = (problem.n_rows + joint.most()) as f64;
     let walk =
         Walk { symmetry: Symmetry::new(&problem), problem: &problem, joint, budget, observer };
     let mut groups = vec![(Group { rows: vec![0; problem.n_rows], parts: 0 }, Alike::one())];
     let mut operations = 0.0;
     for (cell, &count) in (0..).zip(&problem.counts) {
-        operations += groups.len() as f64 * walk.n_ways(count) * branch_cost;
+        operations += groups.len() as f64 * walk.n_ways(cell, count) * branch_cost;
         walk.check(operations, groups.len())?;
         groups = walk.allocate(&groups, cell, count as u32, operations)?;
     }
-    let margins = network.whole_margins();
-    let visible = margins.iter().filter(|margin| network.sees(margin));
-    let n_visible = |margin| visible_counts(margin, network, data).len() as i64;
-    let n_parameters = visible.map(|margin| i64::from(margin.exponent) * n_visible(margin)).sum();
-    Ok(collect(&problem, &groups, n_parameters))
+    Ok(collect(&problem, &groups))
 }
 
 /// Counts that tell allocations apart so far.
@@ -94,8 +90,8 @@ struct Walk<'a, O> {
 
 impl<O: Observer> Walk<'_, O> {
     /// Ways to share the tokens of a cell out to the joint hidden states.
-    fn n_ways(&self, count: u64) -> f64 {
-        let others = self.joint.n as u64 - 1;
+    fn n_ways(&self, cell: u32, count: u64) -> f64 {
+        let others = self.joint.n(cell) as u64 - 1;
         (ln_factorial(count + others) - ln_factorial(others) - ln_factorial(count)).exp()
     }
 
@@ -119,10 +115,9 @@ impl<O: Observer> Walk<'_, O> {
         operations: f64,
     ) -> Result<Vec<(Group, Alike)>> {
         let mut next: HashMap<Group, Alike> = HashMap::new();
-        let bases = self.problem.bases(cell);
         let mut n_ways = 0;
         for (group, alike) in groups {
-            let mut shares = Composition::first(count, self.joint.n);
+            let mut shares = Composition::first(count, self.joint.n(cell));
             loop {
                 if n_ways % WAYS_BETWEEN_POLLS == 0 {
                     self.check(operations, groups.len() + next.len())?;
@@ -130,7 +125,7 @@ impl<O: Observer> Walk<'_, O> {
                 n_ways += 1;
                 let (mut rows, mut ln_factorials) = (group.rows.clone(), alike.ln_factorials);
                 for (state, &n) in shares.0.iter().enumerate().filter(|(_, n)| **n > 0) {
-                    self.joint.add(state, bases, n, &mut rows);
+                    self.joint.add(cell, state, n, &mut rows);
                     ln_factorials += ln_factorial(u64::from(n));
                 }
                 self.symmetry.sort(&mut rows);
@@ -174,11 +169,11 @@ impl Composition {
 }
 
 /// Probabilities and numbers of parameters of all groups; those that are equal are merged.
-fn collect(problem: &Problem, groups: &[(Group, Alike)], n_visible: i64) -> Allocations {
-    let constant = problem.ln_visible + ln_factorial(problem.total);
+fn collect(problem: &Problem, groups: &[(Group, Alike)]) -> Allocations {
+    let constant = problem.ln_labelled;
     let mut found: Vec<(i64, i64, f64, f64)> = Vec::with_capacity(groups.len());
     for (group, alike) in groups {
-        let (mut ln_law, mut n_parameters) = (0.0, n_visible);
+        let (mut ln_law, mut n_parameters) = (0.0, 0);
         for laid in &problem.margins {
             let (alpha, power) = (laid.margin.alpha, laid.margin.exponent);
             let used = group.rows[laid.rows()].iter().filter(|&&n| n > 0);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::joint::{Joint, Symmetry};
-use crate::allocation::model::plan::Factor;
+use crate::allocation::model::plan::{Factor, Plan};
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, MAX_ENUMERATION_BYTES, Result};
@@ -47,7 +47,8 @@ impl<'a, O: Observer> Enumeration<'a, O> {
     /// Allocations of the tokens of the data.
     pub(crate) fn of_tokens(problem: &'a Problem, budget: f64, observer: &'a O) -> Result<Self> {
         let joint = Joint::new(problem)?;
-        let n_factors: usize = problem.plan.cliques.iter().map(|clique| clique.factors.len()).sum();
+        let n_factors = |plan: &Plan| plan.cliques.iter().map(|clique| clique.factors.len()).sum();
+        let n_factors: usize = problem.plans().map(n_factors).max().unwrap_or(0);
         let mut enumeration = Enumeration {
             problem,
             joint,
@@ -63,7 +64,9 @@ impl<'a, O: Observer> Enumeration<'a, O> {
             observer,
         };
         // Every token meets one allocation at least.
-        enumeration.check(problem.total as f64 * enumeration.joint.n as f64, 1.0)?;
+        let joint = &enumeration.joint;
+        let of_cell = |(cell, &n): (u32, &u64)| n as f64 * joint.n(cell) as f64;
+        enumeration.check((0..).zip(&problem.counts).map(of_cell).sum(), 1.0)?;
         let (n_branches, n_allocations) = enumeration.least_work()?;
         enumeration.check(n_branches, n_allocations)?;
         for cell in problem.tokens()? {
@@ -76,14 +79,14 @@ impl<'a, O: Observer> Enumeration<'a, O> {
     /// budget: none of them makes allocations fewer, as what it adds to is read by all later ones.
     pub(crate) fn foresee(&self, n_cells: usize, n_tokens: u64) -> Result<()> {
         let n_allocations = self.allocations.len() as f64;
-        let to_come = n_allocations * (n_cells * self.joint.n) as f64 * n_tokens as f64;
+        let to_come = n_allocations * (n_cells * self.joint.most()) as f64 * n_tokens as f64;
         self.check(to_come, n_allocations)
     }
 
     /// So many missing tokens to come are refused for their least cost alone.
     pub(crate) fn too_many(&self, n_cells: usize) -> u64 {
         let n_left = self.budget / self.branch_cost - self.n_branches as f64;
-        let a_token = (self.allocations.len() * n_cells * self.joint.n) as f64;
+        let a_token = (self.allocations.len() * n_cells * self.joint.most()) as f64;
         (n_left / a_token) as u64 + 1
     }
 
@@ -95,12 +98,14 @@ impl<'a, O: Observer> Enumeration<'a, O> {
         let ln_symmetries: f64 = self.symmetry.nodes.iter().map(orders).sum();
         let tokens = self.problem.tokens()?;
         let (mut least, mut most) = (0.0_f64, 1.0_f64);
-        for clique in &self.problem.plan.cliques {
+        // Tokens of other patterns may add to fewer margins: only the first is foreseen.
+        let cliques = self.problem.is_uniform().then_some(&self.problem.plan.cliques);
+        for clique in cliques.into_iter().flatten() {
             for factor in clique.factors.iter().filter(|factor| !factor.tied) {
                 let mut n_branches = 0.0;
                 for ln_n in self.ln_compositions(factor, &tokens) {
                     let n_allocations = (ln_n - ln_symmetries).exp().max(1.0);
-                    n_branches += n_allocations * self.joint.n as f64;
+                    n_branches += n_allocations * self.joint.most() as f64;
                     most = most.max(n_allocations);
                 }
                 least = least.max(n_branches);
@@ -190,16 +195,15 @@ impl<'a, O: Observer> Enumeration<'a, O> {
         n_before: usize,
         next: &mut HashMap<Vec<u32>, f64>,
     ) -> Result<f64> {
-        let bases = self.problem.bases(cell);
         let mut sum = 0.0;
-        for state in 0..self.joint.n {
+        for state in 0..self.joint.n(cell) {
             if self.n_branches.is_multiple_of(BRANCHES_BETWEEN_POLLS) {
                 self.check(0.0, (n_before + next.len()) as f64)?;
             }
             self.n_branches += 1;
-            let mass = mass * self.joint.weight(state, bases, &self.alphas, rows);
+            let mass = mass * self.joint.weight(cell, state, &self.alphas, rows);
             let mut rows = rows.to_vec();
-            self.joint.add(state, bases, 1, &mut rows);
+            self.joint.add(cell, state, 1, &mut rows);
             for (row, &last) in rows.iter_mut().zip(&self.last) {
                 if last <= self.n_drawn {
                     *row = 0;
@@ -221,7 +225,7 @@ fn last_use(problem: &Problem) -> Vec<usize> {
         n_tokens += count as usize;
         let last_token = if count == 0 { usize::MAX } else { n_tokens - 1 };
         let bases = problem.bases(cell);
-        for clique in &problem.plan.cliques {
+        for clique in &problem.plan(cell).cliques {
             for factor in &clique.factors {
                 for &row in &factor.rows {
                     last[(bases[factor.slot] + row) as usize] = last_token;

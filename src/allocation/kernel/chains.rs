@@ -53,8 +53,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     /// [`Error::TooManyTokens`], [`Error::Memory`] for more than counts and memory hold.
     fn empty(problem: &'a Problem, uniforms: U) -> Result<Self> {
         problem.check_total()?;
-        let plan = &problem.plan;
-        let (n_cliques, n_states) = (plan.cliques.len(), plan.n_states);
+        let (n_cliques, n_states) = (problem.n_cliques(), problem.n_states());
         let (mut light, mut heavy, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for (cell, &count) in (0..).zip(&problem.counts) {
             if problem.is_heavy(count) {
@@ -74,7 +73,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
             heavy,
             rows: array_of("marginal counts of chains", problem.n_rows, [0; LANES])?,
             sums: vec![[0.0; LANES]; n_states],
-            mixture: Mixture::new(plan),
+            mixture: Mixture::new(problem),
             splits: Splits::default(),
             uniforms,
         })
@@ -106,11 +105,11 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         observer: &impl Observer,
     ) -> Result<Self> {
         let mut chains = Chains::empty(problem, rng.lanes())?;
-        let (plan, target) = (&problem.plan, Target { base: rows, unit: 0.0 });
-        let mut states = vec![[0; LANES]; plan.cliques.len()];
+        let target = Target { base: rows, unit: 0.0 };
+        let mut states = vec![[0; LANES]; problem.n_cliques()];
         let (part, mut n_drawn) = (chains.tokens_between_polls(), 0);
         for (cell, &count) in (0..).zip(&problem.counts) {
-            let bases = problem.bases(cell);
+            let (plan, bases) = (problem.plan(cell), problem.bases(cell));
             let token = Rows { counts: &mut chains.rows, bases, target };
             counts::weigh(plan, &token, &mut chains.sums);
             if let Place::Piles(start) = chains.places[cell as usize]
@@ -141,7 +140,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         rng: &mut impl Stream<Lanes = U>,
     ) -> Result<Self> {
         let mut chains = Chains::empty(problem, rng.lanes())?;
-        let mut tokens = states.chunks_exact(problem.plan.cliques.len());
+        let mut tokens = states.chunks_exact(problem.n_cliques());
         for (cell, &count) in (0..).zip(&problem.counts) {
             for (nth, states) in tokens.by_ref().take(count as usize).enumerate() {
                 chains.place(cell, nth, states);
@@ -161,13 +160,13 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         piles: Vec<Counts>,
         uniforms: U,
     ) -> Result<Self> {
-        let (mut chains, plan) = (Chains::empty(problem, uniforms)?, &problem.plan);
-        let n_cliques = plan.cliques.len();
-        let are_states = |states: &[States]| {
+        let mut chains = Chains::empty(problem, uniforms)?;
+        let (n_cliques, n_states) = (problem.n_cliques(), problem.n_states());
+        let are_states = |(&cell, states): (&u32, &[States])| {
             let fits = |(clique, states): (&Clique, &States)| {
                 states.iter().all(|&state| (state as usize) < clique.n_states)
             };
-            plan.cliques.iter().zip(states).all(fits)
+            problem.plan(cell).cliques.iter().zip(states).all(fits)
         };
         let is_whole = |(&cell, piles): (&u32, &[Counts])| {
             let sum = |lane: usize| piles.iter().map(|pile| i64::from(pile[lane])).sum::<i64>();
@@ -176,8 +175,8 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         };
         if states.len() != chains.states.len()
             || piles.len() != chains.piles.len()
-            || !states.chunks_exact(n_cliques).all(are_states)
-            || !chains.heavy.iter().zip(piles.chunks_exact(plan.n_states)).all(is_whole)
+            || !chains.light.iter().zip(states.chunks_exact(n_cliques)).all(are_states)
+            || !chains.heavy.iter().zip(piles.chunks_exact(n_states)).all(is_whole)
         {
             return Err(Error::Saved);
         }
@@ -185,10 +184,10 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         for (&cell, states) in chains.light.iter().zip(states.chunks_exact(n_cliques)) {
             let bases = problem.bases(cell);
             let mut token = Rows { counts: &mut chains.rows, bases, target };
-            counts::add(plan, &mut token, states, 1);
+            counts::add(problem.plan(cell), &mut token, states, 1);
         }
-        for (&cell, piles) in chains.heavy.iter().zip(piles.chunks_exact(plan.n_states)) {
-            let (clique, bases) = (&plan.cliques[0], problem.bases(cell));
+        for (&cell, piles) in chains.heavy.iter().zip(piles.chunks_exact(n_states)) {
+            let (clique, bases) = (&problem.plan.cliques[0], problem.bases(cell));
             let mut token = Rows { counts: &mut chains.rows, bases, target };
             for (state, pile) in piles.iter().enumerate() {
                 (0..clique.factors.len())
@@ -222,7 +221,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     fn place(&mut self, cell: u32, nth: usize, states: &[States]) {
         let (bases, target) = (self.problem.bases(cell), Target { base: &[], unit: 0.0 });
         let mut token = Rows { counts: &mut self.rows, bases, target };
-        counts::add(&self.problem.plan, &mut token, states, 1);
+        counts::add(self.problem.plan(cell), &mut token, states, 1);
         match self.places[cell as usize] {
             Place::States(start) => {
                 self.states[start + nth * states.len()..][..states.len()].copy_from_slice(states);
@@ -238,8 +237,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     /// The allocation in a lane: cell and number of tokens of each group of tokens that share a cell
     /// and the states of all cliques, cell after cell; and these states, group after group.
     pub(crate) fn groups(&self, lane: usize) -> (Vec<(u32, u32)>, Vec<u32>) {
-        let plan = &self.problem.plan;
-        let n_cliques = plan.cliques.len();
+        let (n_cliques, n_states) = (self.problem.n_cliques(), self.problem.n_states());
         let (mut groups, mut states) = (Vec::new(), Vec::new());
         let mut tokens: Vec<&[States]> = Vec::new();
         for (cell, (&place, &count)) in (0..).zip(self.places.iter().zip(&self.problem.counts)) {
@@ -260,7 +258,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
                     }
                 }
                 Place::Piles(start) => {
-                    let piles = (0..).zip(&self.piles[start..][..plan.n_states]);
+                    let piles = (0..).zip(&self.piles[start..][..n_states]);
                     for (state, pile) in piles.filter(|(_, pile)| pile[lane] > 0) {
                         groups.push((cell, pile[lane] as u32));
                         states.push(state);
@@ -274,7 +272,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     }
 
     pub(super) fn tokens_between_polls(&self) -> usize {
-        STATES_BETWEEN_POLLS.div_ceil(self.problem.plan.n_states)
+        STATES_BETWEEN_POLLS.div_ceil(self.problem.n_states().max(1))
     }
 
     /// One Gibbs sweep over all tokens.
@@ -352,8 +350,8 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
                 return Err(Error::Stopped);
             }
             counts::sweep(
-                &self.problem.plan,
-                self.problem.all_bases(),
+                self.problem,
+                self.problem.n_cliques(),
                 start..(start + part).min(n),
                 &self.light,
                 target,
@@ -405,7 +403,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         lane: usize,
     ) -> impl Iterator<Item = (u32, u32, u32)> {
         let plan = &self.problem.plan;
-        let states = self.states.iter().skip(clique).step_by(plan.cliques.len());
+        let states = self.states.iter().skip(clique).step_by(self.problem.n_cliques());
         let light = self.light.iter().zip(states);
         let light = light.map(move |(&cell, states)| (cell, states[lane], 1));
         let heavy = self.heavy.iter().zip(self.piles.chunks_exact(plan.n_states));

@@ -11,6 +11,7 @@
 use std::ops::Range;
 
 use crate::allocation::model::plan::{Clique, Plan};
+use crate::allocation::model::problem::Problem;
 use crate::math::pick_lanes;
 use crate::rng::{LANES, Lanes, UniformLanes};
 
@@ -124,8 +125,8 @@ pub(crate) fn add_lane(plan: &Plan, token: &mut impl Token, states: &[States], l
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 #[expect(clippy::too_many_arguments, reason = "the parts of the chains, borrowed apart")]
 pub(crate) fn sweep(
-    plan: &Plan,
-    bases: &[u32],
+    problem: &Problem,
+    n_cliques: usize,
     tokens: impl Iterator<Item = usize>,
     cells: &[u32],
     target: Target<'_>,
@@ -134,10 +135,8 @@ pub(crate) fn sweep(
     sums: &mut [Lanes],
     uniforms: &mut impl UniformLanes,
 ) {
-    let n_cliques = plan.cliques.len();
-    let n_slots: usize = plan.cliques.iter().map(|clique| clique.factors.len()).sum();
     for token in tokens {
-        let bases = &bases[cells[token] as usize * n_slots..][..n_slots];
+        let (plan, bases) = (problem.plan(cells[token]), problem.bases(cells[token]));
         let states = &mut states[token * n_cliques..][..n_cliques];
         let mut token = Rows { counts, bases, target };
         add_token(plan, &mut token, states, -1);

@@ -21,11 +21,11 @@ pub(crate) fn ln_law(problem: &Problem, target: Target<'_>, rows: &[Counts]) -> 
 /// ln Σ over allocations of independent tokens, `rows` being the weights of the rows.
 pub(crate) fn ln_independent(problem: &Problem, rows: &[f64]) -> f64 {
     let target = Target { base: rows, unit: 0.0 };
-    let mut sums = vec![[0.0; LANES]; problem.plan.n_states];
+    let mut sums = vec![[0.0; LANES]; problem.n_states()];
     let mut zeros = vec![[0; LANES]; problem.n_rows];
     let ln_token = |(cell, &count): (u32, &u64)| {
         let token = Rows { counts: &mut zeros, bases: problem.bases(cell), target };
-        let weights = weigh(&problem.plan, &token, &mut sums);
+        let weights = weigh(problem.plan(cell), &token, &mut sums);
         count as f64 * weights[0].ln()
     };
     (0..).zip(&problem.counts).map(ln_token).sum()

@@ -6,7 +6,8 @@
 #![allow(clippy::inline_always)]
 
 use super::counts::{Counts, States, Target};
-use crate::allocation::model::plan::{Clique, Plan};
+use crate::allocation::model::plan::Clique;
+use crate::allocation::model::problem::Problem;
 use crate::math::pick_lanes;
 use crate::rng::{LANES, Lanes, UniformLanes};
 
@@ -20,8 +21,8 @@ pub(crate) struct Mixture {
 
 impl Mixture {
     /// None where states share rows.
-    pub(crate) fn new(plan: &Plan) -> Option<Self> {
-        let [clique] = &plan.cliques[..] else { return None };
+    pub(crate) fn new(problem: &Problem) -> Option<Self> {
+        let clique = problem.is_joint().then(|| &problem.plan.cliques[0])?;
         clique.states_are_apart().then(|| Mixture {
             sizes: vec![[0.0; LANES]; clique.factors.len() * clique.n_states],
             moved: vec![[0; LANES]; clique.n_states],

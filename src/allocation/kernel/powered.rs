@@ -104,7 +104,7 @@ const N_FACTORS: [usize; 3] = [3, 4, 8];
 impl PoweredMixture {
     /// None where states share rows, or of more factors than kernels are compiled for.
     pub(crate) fn new(problem: &Problem, urns: Urns) -> Option<Self> {
-        let [clique] = &problem.plan.cliques[..] else { return None };
+        let clique = problem.is_joint().then(|| &problem.plan.cliques[0])?;
         let slots =
             |laid: &MarginLayout| std::iter::repeat_n(laid.margin.alpha, laid.margin.slots.len());
         let of_slots: Vec<f64> = problem.margins.iter().flat_map(slots).collect();

@@ -74,7 +74,7 @@ impl<'a> Tempered<'a> {
         rng: &Rng,
     ) -> Self {
         let ln_uniform = -ln_independent(problem, &vec![1.0; problem.n_rows]);
-        let n_states = problem.plan.n_states as f64;
+        let n_states = problem.n_states() as f64;
         let ln_urn = |n: u64| ln_urn_rising(risings.urns.kappa * n_states, n);
         let ln_urns: f64 = if risings.urns.is_shared {
             ln_urn(problem.total)
@@ -154,7 +154,7 @@ impl<'a> Tempered<'a> {
     /// Redraws the tokens of light cells.
     fn sweep_light(&mut self, order: Order, observer: &impl Observer) -> Result<()> {
         let (part, mut n_drawn) = (self.chains.tokens_between_polls(), 0);
-        let n_cliques = self.problem.plan.cliques.len();
+        let n_cliques = self.problem.n_cliques();
         let (n_cells, urns) = (self.problem.n_cells(), self.risings.urns);
         for step in 0..n_cells {
             let cell = order.nth(step, n_cells);
@@ -190,7 +190,7 @@ impl<'a> Tempered<'a> {
 
     /// Gibbs draws of the tokens of one cell.
     fn redraw(&mut self, cell: usize, tokens: Range<usize>, order: Order) {
-        let (plan, chains) = (&self.problem.plan, &mut self.chains);
+        let (plan, chains) = (self.problem.plan(cell as u32), &mut self.chains);
         let path = Path { betas: &self.betas, kappa: self.risings.urns.kappa };
         let (bases, tokens) = (self.problem.bases(cell as u32), &mut chains.states[tokens]);
         if let Some(mixture) = &mut self.mixture {
@@ -202,7 +202,8 @@ impl<'a> Tempered<'a> {
         let target = Target { base: self.alphas, unit: 1.0 };
         let rows = Rows { counts: &mut chains.rows, bases, target };
         let mut token = PoweredRows { rows, held: &mut self.held, path };
-        let (n_cliques, n_tokens) = (plan.cliques.len(), tokens.len() / plan.cliques.len());
+        let n_cliques = self.problem.n_cliques();
+        let n_tokens = tokens.len() / n_cliques.max(1);
         for step in 0..n_tokens {
             let states = &mut tokens[order.nth(step, n_tokens) * n_cliques..][..n_cliques];
             counts::add(plan, &mut token, states, -1);

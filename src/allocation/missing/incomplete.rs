@@ -46,13 +46,7 @@ impl Incomplete {
         check_missing(data, missing)?;
         let n_missing = missing.len() / data.shape().len();
         Load { n_missing, ..Load::default() }.check(1)?;
-        let problem = Problem::of_cells(
-            network,
-            network.margins(),
-            &Cells { data, missing },
-            order,
-            Form::LAW,
-        )?;
+        let problem = Problem::of_cells(network, &Cells { data, missing }, order, Form::LAW)?;
         problem.check_range()?;
         let share = |count: u64| count as f64 / data.total() as f64;
         let ln_cells = data.counts().iter().map(|&count| count as f64 * share(count).ln());

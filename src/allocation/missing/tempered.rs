@@ -334,7 +334,9 @@ mod tests {
         ];
         let case = |(sizes, parents, ties): Graph<'_>| {
             let parents = parents.iter().map(|of| of.to_vec()).collect();
-            let prior = Prior { concentration: 2.0, tables: None };
+            // A tied table counts tokens twice, those of the prior too.
+            let tables = (!ties.is_empty()).then(|| vec![2.0 / 3.0, 2.0 / 3.0, 1.0]);
+            let prior = Prior { concentration: 2.0, tables };
             let network = Network::new(sizes.to_vec(), parents, vec![0, 1], ties, prior).unwrap();
             let data = CountTensor::new(vec![2, 3], &[0, 0, 0, 1, 1, 0], &[3, 1, 2]).unwrap();
             (network, data, vec![1, 1, 1, 2])

@@ -3,5 +3,6 @@
 #[cfg(test)]
 pub(crate) mod examples;
 pub(crate) mod network;
+pub(crate) mod patterns;
 pub(crate) mod plan;
 pub(crate) mod problem;

@@ -36,6 +36,8 @@ pub(crate) struct Margin {
     /// Nodes whose values name the cell that a token adds to; several where tied nodes share a
     /// table, and a token then adds to several cells.
     pub(crate) slots: Vec<Vec<usize>>,
+    /// Node that each slot is the family of, or the parents of.
+    pub(crate) owners: Vec<usize>,
     /// Size of each dimension.
     pub(crate) shape: Vec<usize>,
     /// α of every cell.
@@ -140,23 +142,25 @@ impl Network {
     }
 
     /// The margins whose rising factorials make up the law: families in the numerator, their
-    /// parents in the denominator, and what is in both cancelled.
-    pub(crate) fn margins(&self) -> Vec<Margin> {
+    /// parents in the denominator, and what is in both cancelled; `are_alike` says whether the tables of
+    /// two nodes count the same tokens.
+    pub(crate) fn margins(&self, are_alike: impl Fn(usize, usize) -> bool) -> Vec<Margin> {
         let mut margins: Vec<Margin> = Vec::new();
-        let mut push = |slots: Vec<Vec<usize>>, alpha: f64, exponent: i32| {
+        let mut push = |owners: &[usize], slots: Vec<Vec<usize>>, alpha: f64, exponent: i32| {
             let mut slots = slots;
             if let [slot] = &mut slots[..] {
                 slot.sort_unstable();
             }
             let twin = margins.iter_mut().find(|margin| {
                 let same_prior = (margin.alpha / alpha - 1.0).abs() <= ROUNDING;
-                margin.slots.len() == 1 && margin.slots == slots && same_prior
+                let same_tokens = || are_alike(margin.owners[0], owners[0]);
+                margin.slots.len() == 1 && margin.slots == slots && same_prior && same_tokens()
             });
             if let Some(twin) = twin {
                 twin.exponent += exponent;
             } else {
                 let shape = slots[0].iter().map(|&node| self.sizes[node]).collect();
-                margins.push(Margin { slots, shape, alpha, exponent });
+                margins.push(Margin { slots, owners: owners.to_vec(), shape, alpha, exponent });
             }
         };
         for table in &self.tables {
@@ -167,8 +171,8 @@ impl Network {
                 None if table.len() == 1 => self.bdeu(&parents[0]),
                 _ => alpha * self.sizes[table[0]] as f64,
             };
-            push(families, alpha, 1);
-            push(parents, of_parents, -1);
+            push(table, families, alpha, 1);
+            push(table, parents, of_parents, -1);
         }
         margins.retain(|margin| margin.exponent != 0);
         margins
@@ -182,6 +186,7 @@ impl Network {
             let parents = table.iter().map(|&node| self.parents[node].clone()).collect();
             margins.push(Margin {
                 slots: parents,
+                owners: table.clone(),
                 shape: family.shape[1..].to_vec(),
                 alpha: family.alpha * family.shape[0] as f64,
                 exponent: -1,
@@ -195,14 +200,15 @@ impl Network {
         let family = |table: &Vec<usize>| {
             let slots: Vec<Vec<usize>> = table.iter().map(|&node| self.family(node)).collect();
             let shape = slots[0].iter().map(|&node| self.sizes[node]).collect();
-            Margin { slots, shape, alpha: self.table_alpha(table), exponent: 1 }
+            let (owners, alpha) = (table.clone(), self.table_alpha(table));
+            Margin { slots, owners, shape, alpha, exponent: 1 }
         };
         self.tables.iter().map(family).collect()
     }
 
-    /// Whether all nodes of a margin are axes of the data.
-    pub(crate) fn sees(&self, margin: &Margin) -> bool {
-        margin.slots.iter().flatten().all(|node| self.axes.contains(node))
+    /// Children of a node.
+    pub(crate) fn children(&self, node: usize) -> impl Iterator<Item = usize> {
+        (0..self.sizes.len()).filter(move |&child| self.parents[child].contains(&node))
     }
 
     /// Nodes, parents before their children; those on or below cycles are left out.

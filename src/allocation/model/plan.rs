@@ -119,19 +119,24 @@ pub(crate) struct Plan {
     pub(crate) n_pairs: usize,
 }
 
-/// A slot of a margin, and what its hidden nodes add to the row: (node, stride).
+/// A slot of a margin, and what the nodes that are summed over add to its row.
 pub(crate) struct SlotRows {
+    /// Index among all slots of the problem.
+    pub(crate) slot: usize,
     pub(crate) margin: usize,
-    pub(crate) hidden: Vec<(usize, usize)>,
+    /// Nodes and their strides.
+    pub(crate) summed: Vec<(usize, usize)>,
 }
 
 impl Plan {
-    /// Plans the elimination of the hidden nodes, in `order` or in that of least states. Slots of one
-    /// margin may be in cliques apart where the weight of a token is a product of weights of rows.
+    /// Plans the elimination of `summed` nodes: those that an `order` of all hidden nodes does not name,
+    /// then in this order, or in that of least states. Slots of one margin may be in cliques apart where
+    /// the weight of a token is a product of weights of rows.
     pub(crate) fn new(
         network: &Network,
         margins: &[Margin],
         slots: &[SlotRows],
+        summed: Vec<usize>,
         order: Option<&[usize]>,
         slots_apart: bool,
     ) -> Result<Self> {
@@ -139,7 +144,7 @@ impl Plan {
         let hidden: Vec<usize> =
             (0..sizes.len()).filter(|node| !network.axes().contains(node)).collect();
         let nodes_of = |slots: &mut dyn Iterator<Item = &SlotRows>| {
-            sorted(slots.flat_map(|slot| slot.hidden.iter().map(|&(node, _)| node)).collect())
+            sorted(slots.flat_map(|slot| slot.summed.iter().map(|&(node, _)| node)).collect())
         };
         let scope = |slot: &SlotRows| {
             if slots_apart {
@@ -150,13 +155,16 @@ impl Plan {
         };
         let scopes: Vec<Vec<usize>> = slots.iter().map(scope).collect();
         let order = match order {
-            Some(order) if sorted(order.to_vec()) == hidden => order.to_vec(),
+            Some(order) if sorted(order.to_vec()) == hidden => {
+                let first = summed.iter().filter(|node| !order.contains(node));
+                first.chain(order.iter().filter(|node| summed.contains(node))).copied().collect()
+            }
             Some(order) => {
                 let node = order.first().copied().unwrap_or(0);
                 let problem = "opens an elimination order that is not one of all hidden nodes";
                 return Err(Error::Graph { node, problem });
             }
-            None => least_states(&hidden, &scopes, sizes),
+            None => least_states(&summed, &scopes, sizes),
         };
         let mut plan = Plan {
             cliques: cliques(&order, &scopes, sizes)?,
@@ -225,15 +233,18 @@ impl Plan {
                 let offset = |&(node, stride): &(usize, usize)| {
                     clique.value(node, state).map_or(0, |value| value * stride)
                 };
-                slot.hidden.iter().map(offset).sum::<usize>() as u32
+                slot.summed.iter().map(offset).sum::<usize>() as u32
             };
             let rows = (0..clique.n_states).map(row).collect();
-            let same = |factor: &Factor| slots[factor.slot].margin == slot.margin;
-            let earlier = (0..clique.factors.len()).filter(|&f| same(&clique.factors[f])).collect();
+            let of_margin = |factor: &Factor| {
+                slots.iter().any(|other| other.slot == factor.slot && other.margin == slot.margin)
+            };
+            let earlier =
+                (0..clique.factors.len()).filter(|&f| of_margin(&clique.factors[f])).collect();
             let exponent = power(slot);
             clique.n_above += usize::from(exponent > 0);
             let tied = margins[slot.margin].slots.len() > 1;
-            clique.factors.push(Factor { slot: index, exponent, tied, rows, earlier });
+            clique.factors.push(Factor { slot: slot.slot, exponent, tied, rows, earlier });
         }
     }
 

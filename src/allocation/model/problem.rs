@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use super::network::{Margin, Network};
+use super::patterns::Patterns;
 use super::plan::{Clique, Factor, Plan, SlotRows};
 use crate::allocation::memory::Load;
-use crate::counts::CountTensor;
+use crate::counts::{CountTensor, UNKNOWN};
 use crate::error::{Error, Result, room_for};
 use crate::math::{ln_factorial, ln_rising};
 use crate::memory::check_bytes;
@@ -25,7 +26,13 @@ const LN_RANGE: f64 = 600.0;
 /// Rows of equal visible values are contiguous, and called a block.
 #[derive(Debug, Clone)]
 pub struct Problem {
+    /// Plan of the tokens that show the same axes as the first.
     pub(crate) plan: Plan,
+    /// Plans of the other patterns of unknown axes.
+    other_plans: Vec<Plan>,
+    patterns: Patterns,
+    /// Nodes that are no axes.
+    hidden: Vec<usize>,
     pub(crate) margins: Vec<MarginLayout>,
     /// Number of rows of all margins.
     pub(crate) n_rows: usize,
@@ -40,7 +47,9 @@ pub struct Problem {
     pub(crate) total: u64,
     /// ln of the margins that the data alone determine.
     pub(crate) ln_visible: f64,
-    /// ln T! - Σ ln X!: the arrangements of the tokens.
+    /// ln T!, the sum over patterns of unknown axes.
+    pub(crate) ln_labelled: f64,
+    /// That less Σ ln X!: the arrangements of the tokens.
     pub(crate) ln_arrangements: f64,
     concentration: f64,
 }
@@ -48,6 +57,7 @@ pub struct Problem {
 /// Which margins have rows, and which hidden nodes are summed out together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Form {
+    pub(crate) margins: Margins,
     /// Whether margins of visible nodes alone have rows, too.
     pub(crate) all_rows: bool,
     /// Whether slots of one margin are factors apart.
@@ -57,7 +67,23 @@ pub(crate) struct Form {
 impl Form {
     /// The law of allocations: margins of visible nodes are constants, and a token may add to a row of
     /// a tied table twice.
-    pub(crate) const LAW: Form = Form { all_rows: false, slots_apart: false };
+    pub(crate) const LAW: Form =
+        Form { margins: Margins::Law, all_rows: false, slots_apart: false };
+
+    /// Every family and its parents have rows: the counts of all tables.
+    pub(crate) const WHOLE: Form =
+        Form { margins: Margins::Whole, all_rows: true, slots_apart: false };
+}
+
+/// Margins of a network.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Margins {
+    /// Those of the law, what is in numerator and denominator cancelled.
+    Law,
+    /// All families and parents.
+    Whole,
+    /// Families alone, what products of conditional probabilities read.
+    Families,
 }
 
 /// Cells that tokens may fall in: those of the data that are not zero, and coordinates of cells
@@ -140,7 +166,7 @@ impl Problem {
     /// A tensor whose axes are larger than their nodes, an order that is not one of the hidden
     /// nodes, hidden nodes with too many joint states.
     pub fn new(network: &Network, data: &CountTensor, order: Option<&[usize]>) -> Result<Self> {
-        Problem::of_margins(network, network.margins(), data, order)
+        Problem::of_cells(network, &Cells { data, missing: &[] }, order, Form::LAW)
     }
 
     /// Lays out a network for sums over one token at a time whose weight is a product of weights of
@@ -154,79 +180,123 @@ impl Problem {
         data: &CountTensor,
         order: Option<&[usize]>,
     ) -> Result<Self> {
-        let (cells, form) = (Cells { data, missing: &[] }, Form { slots_apart: true, ..Form::LAW });
-        Problem::of_cells(network, network.margins(), &cells, order, form)
-    }
-
-    /// Lays out margins that are not those of the law.
-    pub(crate) fn of_margins(
-        network: &Network,
-        margins: Vec<Margin>,
-        data: &CountTensor,
-        order: Option<&[usize]>,
-    ) -> Result<Self> {
-        Problem::of_cells(network, margins, &Cells { data, missing: &[] }, order, Form::LAW)
+        let form = Form { slots_apart: true, ..Form::LAW };
+        Problem::of_cells(network, &Cells { data, missing: &[] }, order, form)
     }
 
     /// Lays out margins over cells that were not observed, too. Any of them makes the margins of
     /// visible nodes depend on where its tokens fall: all margins have rows then.
     pub(crate) fn of_cells(
         network: &Network,
-        margins: Vec<Margin>,
         cells: &Cells<'_>,
         order: Option<&[usize]>,
         form: Form,
     ) -> Result<Self> {
         let (data, axes) = (cells.data, network.axes());
         check_axes(network, data)?;
-        let axis_of = |node: &usize| axes.iter().position(|other| other == node);
+        let patterns = &Patterns::new(network, data);
+        let margins = match form.margins {
+            Margins::Law => network.margins(|one, other| patterns.are_alike(one, other)),
+            Margins::Whole => network.whole_margins(),
+            Margins::Families => network.families(),
+        };
+        let is_seen = |margin: &Margin| {
+            let mut slots = margin.slots.iter().zip(&margin.owners);
+            slots.all(|(slot, &owner)| slot.iter().all(|&node| patterns.is_seen(owner, node)))
+        };
         let has_rows =
-            |margin: &Margin| form.all_rows || !cells.missing.is_empty() || !network.sees(margin);
+            |margin: &Margin| form.all_rows || !cells.missing.is_empty() || !is_seen(margin);
         let (hidden, visible): (Vec<Margin>, Vec<Margin>) = margins.into_iter().partition(has_rows);
-        let ln_visible: f64 = visible.iter().map(|margin| ln_margin(margin, network, data)).sum();
+        let reader = Reader { axes, patterns };
+        let ln_visible: f64 = visible.iter().map(|margin| reader.ln_margin(margin, data)).sum();
         let mut start = 0;
         let mut laid_margins = Vec::new();
-        let mut slots = Vec::new();
-        for (index, margin) in hidden.iter().enumerate() {
-            let laid = lay(margin, cells, &axis_of, start)?;
+        for margin in &hidden {
+            let laid = reader.lay(margin, cells, start)?;
             start = laid.rows().end;
             check_rows(start as f64)?;
-            for slot in &margin.slots {
-                let ranks = laid.n_outer..laid.dimensions.len();
-                let node = |rank: usize| (slot[laid.dimensions[rank]], laid.stride(rank));
-                let hidden = ranks.map(node).filter(|(node, _)| axis_of(node).is_none()).collect();
-                slots.push(SlotRows { margin: index, hidden });
-            }
             laid_margins.push(laid);
         }
         check_bytes("marginal counts", size_of::<f64>() as f64 * start as f64)?;
-        let plan = Plan::new(network, &hidden, &slots, order, form.slots_apart)?;
+        let mut plans = (0..patterns.len()).map(|pattern| {
+            let slots = reader.slots(&laid_margins, pattern);
+            let latent = (0..network.sizes().len()).filter(|&n| patterns.is_latent(pattern, n));
+            Plan::new(network, &hidden, &slots, latent.collect(), order, form.slots_apart)
+        });
+        let plan = plans.next().unwrap_or(Err(Error::Empty { name: "cells" }))?;
+        let other_plans = plans.collect::<Result<Vec<Plan>>>()?;
         let n_missing = cells.missing.len() / axes.len();
-        let n_bases = slots.len() * (data.n_cells() + n_missing);
-        let mut bases = room_for("first rows of the cells", n_bases)?;
-        for cell in cells.all() {
+        let n_slots = laid_margins.iter().map(|laid| laid.margin.slots.len()).sum();
+        let mut bases =
+            room_for("first rows of the cells", n_slots * (data.n_cells() + n_missing))?;
+        for (number, cell) in cells.all().enumerate() {
+            let pattern = patterns.of_cell(number);
             for laid in &laid_margins {
-                let base = |slot: &Vec<usize>| laid.base(slot, cell, &axis_of) as u32;
-                bases.extend(laid.margin.slots.iter().map(base));
+                bases.extend(reader.bases(laid, cell, pattern));
             }
         }
-        let total = data.total();
-        let ln_cells: f64 = data.counts().iter().map(|&count| ln_factorial(count)).sum();
+        let ln_labelled = ln_factorials(&patterns.totals(data.counts()));
         let mut counts = data.counts().to_vec();
         counts.resize(data.n_cells() + n_missing, 0);
+        let hidden_nodes = (0..network.sizes().len()).filter(|node| !axes.contains(node));
         Ok(Problem {
             plan,
+            other_plans,
+            hidden: hidden_nodes.collect(),
             margins: laid_margins,
             n_rows: start,
             bases,
-            n_slots: slots.len(),
+            n_slots,
             missing: data.n_cells() as u32..counts.len() as u32,
             counts,
-            total,
+            total: data.total(),
             ln_visible,
-            ln_arrangements: ln_factorial(total) - ln_cells,
+            ln_labelled,
+            ln_arrangements: ln_labelled - ln_factorials(data.counts()),
             concentration: network.prior().concentration,
+            patterns: patterns.clone(),
         })
+    }
+
+    /// Cliques of the nodes that tokens of a cell are summed over.
+    #[inline]
+    pub(crate) fn plan(&self, cell: u32) -> &Plan {
+        match self.pattern(cell) {
+            0 => &self.plan,
+            pattern => &self.other_plans[pattern - 1],
+        }
+    }
+
+    /// Pattern of unknown axes of the tokens of a cell.
+    pub(crate) fn pattern(&self, cell: u32) -> usize {
+        self.patterns.of_cell(cell as usize)
+    }
+
+    /// Plans of all patterns.
+    pub(crate) fn plans(&self) -> impl Iterator<Item = &Plan> {
+        std::iter::once(&self.plan).chain(&self.other_plans)
+    }
+
+    /// Nodes that tokens of any pattern are summed over, in the order in which they are.
+    pub(crate) fn summed(&self) -> Vec<usize> {
+        let mut nodes: Vec<usize> = Vec::new();
+        let cliques = self.plans().flat_map(|plan| &plan.cliques);
+        for &node in cliques.flat_map(|clique| &clique.nodes) {
+            if !nodes.contains(&node) {
+                nodes.push(node);
+            }
+        }
+        nodes
+    }
+
+    /// Whether all tokens show the same axes.
+    pub(crate) fn is_uniform(&self) -> bool {
+        self.other_plans.is_empty()
+    }
+
+    /// Whether all tokens show the same axes, and hidden nodes are summed out together.
+    pub(crate) fn is_joint(&self) -> bool {
+        self.is_uniform() && self.plan.cliques.len() == 1
     }
 
     /// The tokens for a sampler that has no particles and chains yet.
@@ -255,7 +325,7 @@ impl Problem {
 
     /// Whether chains redraw the tokens of a cell with so many of them together.
     pub(crate) fn is_heavy(&self, count: u64) -> bool {
-        self.n_cliques() == 1 && count >= self.least_heavy()
+        self.is_joint() && count >= self.least_heavy()
     }
 
     /// Tokens from which on those of a cell are redrawn together, where hidden nodes are summed out
@@ -267,11 +337,6 @@ impl Problem {
     /// First row of each slot of a cell of the data.
     pub(crate) fn bases(&self, cell: u32) -> &[u32] {
         &self.bases[cell as usize * self.n_slots..][..self.n_slots]
-    }
-
-    /// First row of each slot, cell after cell.
-    pub(crate) fn all_bases(&self) -> &[u32] {
-        &self.bases
     }
 
     /// Number of cells of the data, and of those that were not observed.
@@ -289,14 +354,14 @@ impl Problem {
         self.n_rows
     }
 
-    /// Groups of hidden nodes that are summed out together.
+    /// Groups of hidden nodes that are summed out together, at most.
     pub fn n_cliques(&self) -> usize {
-        self.plan.cliques.len()
+        self.plans().map(|plan| plan.cliques.len()).max().unwrap_or(0)
     }
 
-    /// Joint states of hidden nodes that a token is summed over, of all cliques together.
+    /// Joint states of hidden nodes that a token is summed over, of all cliques together, at most.
     pub fn n_states(&self) -> usize {
-        self.plan.n_states
+        self.plans().map(|plan| plan.n_states).max().unwrap_or(0)
     }
 
     /// # Errors
@@ -316,13 +381,17 @@ impl Problem {
             let (above, below) = clique.factors.split_at(clique.n_above);
             holds(above) && holds(below)
         };
-        if self.plan.cliques.iter().all(parts) { Ok(()) } else { Err(Error::Range) }
+        if self.plans().flat_map(|plan| &plan.cliques).all(parts) {
+            Ok(())
+        } else {
+            Err(Error::Range)
+        }
     }
 
     /// ln T! - Σ ln n!: how many allocations of labelled tokens fall into groups of these numbers.
     pub(crate) fn ln_orders(&self, groups: &[(u32, u32)]) -> f64 {
         let ln_within: f64 = groups.iter().map(|&(_, n)| ln_factorial(u64::from(n))).sum();
-        ln_factorial(self.total) - ln_within
+        self.ln_labelled - ln_within
     }
 
     /// The cell of every token, cell after cell.
@@ -361,8 +430,7 @@ impl Problem {
     /// For every hidden node whose values may be renamed without changing the law, the rows of each
     /// of its values, in corresponding order.
     pub(crate) fn rows_by_value(&self) -> Vec<Vec<Vec<usize>>> {
-        let nodes = self.plan.cliques.iter().flat_map(|clique| &clique.nodes);
-        nodes.filter_map(|&node| self.rows_of(node)).collect()
+        self.hidden.iter().filter_map(|&node| self.rows_of(node)).collect()
     }
 
     /// Whether the values of a hidden node may be renamed without changing the law.
@@ -399,7 +467,7 @@ impl Problem {
         let mut average = vec![0.0; self.n_rows];
         for cell in 0..self.n_cells() {
             let bases = self.bases(cell as u32);
-            for clique in &self.plan.cliques {
+            for clique in &self.plan(cell as u32).cliques {
                 let share = self.counts[cell] as f64 / clique.n_states as f64;
                 for factor in &clique.factors {
                     let base = bases[factor.slot] as usize;
@@ -412,7 +480,7 @@ impl Problem {
 
     /// ln of the sum over allocations where there is but one: every hidden node has a single value.
     pub(crate) fn ln_only_allocation(&self) -> Option<f64> {
-        if self.plan.cliques.iter().any(|clique| clique.n_states > 1) {
+        if self.plans().flat_map(|plan| &plan.cliques).any(|clique| clique.n_states > 1) {
             return None;
         }
         let counts = self.average();
@@ -442,50 +510,122 @@ impl Problem {
     }
 }
 
-impl MarginLayout {
-    /// Row of a cell of the data, hidden values at zero.
-    fn base(
+/// Reads the values that cells show of the nodes of a margin.
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    axes: &'a [usize],
+    patterns: &'a Patterns,
+}
+
+impl Reader<'_> {
+    /// Value of a node in a cell that shows it.
+    fn value(&self, node: usize, cell: &[u32]) -> Option<u32> {
+        let axis = self.axes.iter().position(|&other| other == node)?;
+        (cell[axis] != UNKNOWN).then_some(cell[axis])
+    }
+
+    /// Slots of a margin that count tokens of a pattern.
+    fn active<'m>(
         &self,
-        slot: &[usize],
-        cell: &[u32],
-        axis_of: &impl Fn(&usize) -> Option<usize>,
-    ) -> usize {
-        let value = |rank: usize| axis_of(&slot[self.dimensions[rank]]).map(|axis| cell[axis]);
-        let outer: Vec<u32> = (0..self.n_outer).filter_map(value).collect();
-        let inner = (self.n_outer..self.dimensions.len())
-            .map(|rank| value(rank).unwrap_or(0) as usize * self.stride(rank));
-        self.start + self.blocks[&outer] * self.block + inner.sum::<usize>()
+        margin: &'m Margin,
+        pattern: usize,
+    ) -> impl Iterator<Item = &'m Vec<usize>> {
+        let slots = margin.slots.iter().zip(&margin.owners);
+        let patterns = self.patterns;
+        slots.filter(move |(_, owner)| patterns.is_active(pattern, **owner)).map(|(slot, _)| slot)
+    }
+
+    /// Finds the blocks of a margin that the data reach.
+    fn lay(&self, margin: &Margin, cells: &Cells<'_>, start: usize) -> Result<MarginLayout> {
+        let always_seen = |&dimension: &usize| {
+            let mut slots = margin.slots.iter().zip(&margin.owners);
+            slots.all(|(slot, &owner)| self.patterns.is_seen(owner, slot[dimension]))
+        };
+        let (mut dimensions, inner): (Vec<usize>, Vec<usize>) =
+            (0..margin.shape.len()).partition(always_seen);
+        let n_outer = dimensions.len();
+        // A product of sizes does not wrap in floating point.
+        check_rows(inner.iter().map(|&dimension| margin.shape[dimension] as f64).product())?;
+        let block = inner.iter().map(|&dimension| margin.shape[dimension]).product();
+        dimensions.extend(inner);
+        let mut laid = MarginLayout {
+            margin: margin.clone(),
+            dimensions,
+            n_outer,
+            start,
+            block,
+            blocks: HashMap::new(),
+        };
+        for (number, cell) in cells.all().enumerate() {
+            for slot in self.active(margin, self.patterns.of_cell(number)) {
+                let next = laid.blocks.len();
+                laid.blocks
+                    .entry(self.outer(&laid.dimensions[..n_outer], slot, cell))
+                    .or_insert(next);
+            }
+        }
+        Ok(laid)
+    }
+
+    /// Values of a slot that name a block.
+    fn outer(&self, dimensions: &[usize], slot: &[usize], cell: &[u32]) -> Vec<u32> {
+        dimensions.iter().filter_map(|&dimension| self.value(slot[dimension], cell)).collect()
+    }
+
+    /// Row of each slot of a margin in a cell, summed nodes at zero; 0 for slots that do not count it.
+    fn bases(&self, laid: &MarginLayout, cell: &[u32], pattern: usize) -> Vec<u32> {
+        let base = |(slot, &owner): (&Vec<usize>, &usize)| {
+            if !self.patterns.is_active(pattern, owner) {
+                return 0;
+            }
+            let outer = self.outer(&laid.dimensions[..laid.n_outer], slot, cell);
+            let inner = (laid.n_outer..laid.dimensions.len()).map(|rank| {
+                let value = self.value(slot[laid.dimensions[rank]], cell).unwrap_or(0);
+                value as usize * laid.stride(rank)
+            });
+            (laid.start + laid.blocks[&outer] * laid.block + inner.sum::<usize>()) as u32
+        };
+        laid.margin.slots.iter().zip(&laid.margin.owners).map(base).collect()
+    }
+
+    /// Slots that count tokens of a pattern, and how the nodes that are summed over change their rows.
+    fn slots(&self, margins: &[MarginLayout], pattern: usize) -> Vec<SlotRows> {
+        let (mut slots, mut number) = (Vec::new(), 0);
+        for (index, laid) in margins.iter().enumerate() {
+            for (slot, &owner) in laid.margin.slots.iter().zip(&laid.margin.owners) {
+                if self.patterns.is_active(pattern, owner) {
+                    let ranks = laid.n_outer..laid.dimensions.len();
+                    let node = |rank: usize| (slot[laid.dimensions[rank]], laid.stride(rank));
+                    let is_latent =
+                        |&(node, _): &(usize, usize)| self.patterns.is_latent(pattern, node);
+                    let summed = ranks.map(node).filter(is_latent).collect();
+                    slots.push(SlotRows { slot: number, margin: index, summed });
+                }
+                number += 1;
+            }
+        }
+        slots
+    }
+
+    /// ln of a margin of seen nodes: power of Π (α)_X over its cells.
+    fn ln_margin(&self, margin: &Margin, data: &CountTensor) -> f64 {
+        let mut counts: HashMap<Vec<u32>, u64> = HashMap::new();
+        for (number, (cell, count)) in data.cells().enumerate() {
+            for slot in self.active(margin, self.patterns.of_cell(number)) {
+                let values = slot.iter().filter_map(|&node| self.value(node, cell)).collect();
+                *counts.entry(values).or_default() += count;
+            }
+        }
+        // The sum must not depend on the order of a hash map.
+        let mut counts: Vec<u64> = counts.into_values().collect();
+        counts.sort_unstable();
+        let ln_cells = counts.iter().map(|&count| ln_rising(margin.alpha, count));
+        f64::from(margin.exponent) * ln_cells.sum::<f64>()
     }
 }
 
-/// Finds the blocks of a margin that the data reach.
-fn lay(
-    margin: &Margin,
-    cells: &Cells<'_>,
-    axis_of: &impl Fn(&usize) -> Option<usize>,
-    start: usize,
-) -> Result<MarginLayout> {
-    let always_visible =
-        |&dimension: &usize| margin.slots.iter().all(|slot| axis_of(&slot[dimension]).is_some());
-    let (mut dimensions, inner): (Vec<usize>, Vec<usize>) =
-        (0..margin.shape.len()).partition(always_visible);
-    let n_outer = dimensions.len();
-    // A product of sizes does not wrap in floating point.
-    check_rows(inner.iter().map(|&dimension| margin.shape[dimension] as f64).product())?;
-    let block = inner.iter().map(|&dimension| margin.shape[dimension]).product();
-    dimensions.extend(inner);
-    let mut blocks = HashMap::new();
-    for cell in cells.all() {
-        for slot in &margin.slots {
-            let outer: Vec<u32> = dimensions[..n_outer]
-                .iter()
-                .filter_map(|&dimension| axis_of(&slot[dimension]).map(|axis| cell[axis]))
-                .collect();
-            let next = blocks.len();
-            blocks.entry(outer).or_insert(next);
-        }
-    }
-    Ok(MarginLayout { margin: margin.clone(), dimensions, n_outer, start, block, blocks })
+fn ln_factorials(counts: &[u64]) -> f64 {
+    counts.iter().map(|&n| ln_factorial(n)).sum()
 }
 
 /// Refuses more rows than an index of 31 bits numbers.
@@ -495,29 +635,6 @@ fn check_rows(n_rows: f64) -> Result<()> {
         return Err(Error::Memory { name: "marginal counts", bytes });
     }
     Ok(())
-}
-
-/// Counts of the cells of a margin that has no hidden nodes, those that hold tokens, in increasing
-/// order.
-pub(crate) fn visible_counts(margin: &Margin, network: &Network, data: &CountTensor) -> Vec<u64> {
-    let axis_of = |node: &usize| network.axes().iter().position(|other| other == node);
-    let mut counts: HashMap<Vec<u32>, u64> = HashMap::new();
-    for (cell, count) in data.cells() {
-        for slot in &margin.slots {
-            let value = |node: &usize| axis_of(node).map(|axis| cell[axis]);
-            *counts.entry(slot.iter().filter_map(value).collect()).or_default() += count;
-        }
-    }
-    let mut sums: Vec<u64> = counts.into_values().collect();
-    sums.sort_unstable();
-    sums
-}
-
-/// ln of a margin that has no hidden nodes: power of Π (α)_X over its cells.
-fn ln_margin(margin: &Margin, network: &Network, data: &CountTensor) -> f64 {
-    let counts = visible_counts(margin, network, data);
-    let ln_cells = counts.iter().map(|&count| ln_rising(margin.alpha, count));
-    f64::from(margin.exponent) * ln_cells.sum::<f64>()
 }
 
 /// Checks that the tensor has the axes of a network, none of them longer than its node has values.

@@ -137,8 +137,9 @@ impl<L: UniformLanes> Replicate for Allocations<'_, L> {
 
 impl<L: UniformLanes> Target for Allocations<'_, L> {
     fn extend(&mut self, token: usize, population: &mut Population<Lanes>, _: &mut impl Rng) {
-        let (plan, particles) = (&self.problem.plan, &mut self.particles);
-        let bases = self.problem.bases(self.tokens[token]);
+        let cell = self.tokens[token];
+        let (plan, bases) = (self.problem.plan(cell), self.problem.bases(cell));
+        let particles = &mut self.particles;
         self.places.clear();
         particles.open(plan, bases, |row| self.alphas[row], &mut self.places);
         let weights = population.weights_mut().iter_mut().zip(&mut self.lanes);
@@ -175,8 +176,8 @@ impl<'a, L: UniformLanes> Allocations<'a, L> {
             particles: Particles::new(problem, n_groups, to_come)?,
             n_drawn: 0,
             lanes: (0..n_groups).map(|_| rng.lanes()).collect(),
-            sums: vec![[0.0; LANES]; problem.plan.n_states],
-            states: vec![[0; LANES]; problem.plan.cliques.len()],
+            sums: vec![[0.0; LANES]; problem.n_states()],
+            states: vec![[0; LANES]; problem.n_cliques()],
             alphas: problem.alphas(),
             places: Vec::new(),
         })

@@ -42,7 +42,9 @@ const WORTH_JOINING: usize = 256;
 /// The problem with all hidden nodes in one clique, where they are in several and tokens pile up in
 /// cells: such tokens move together, and have urns as a reference.
 pub(crate) fn joined(problem: &Problem) -> Option<Problem> {
-    let is_apart = problem.plan.cliques.len() > 1 && problem.counts.iter().any(|&n| n > 1);
+    let is_apart = problem.is_uniform()
+        && problem.plan.cliques.len() > 1
+        && problem.counts.iter().any(|&n| n > 1);
     let plan = if is_apart { problem.plan.joined(WORTH_JOINING)? } else { return None };
     let mut joined = problem.clone();
     joined.plan = plan;
@@ -211,7 +213,7 @@ mod tests {
             let exact = enumeration::ln_sum(problem, 1e8, &()).unwrap();
             let joined = joined(problem);
             let problem = joined.as_ref().unwrap_or(problem);
-            if problem.plan.cliques.len() > 1 {
+            if !problem.is_joint() {
                 continue;
             }
             for urns in [Urns::of_cells(5.0), Urns { kappa: 2.0, is_shared: true }] {

@@ -68,7 +68,7 @@ impl Target for Allocations<'_> {
 
 /// Cost of a sweep of chains in lockstep.
 pub(super) fn sweep_cost(problem: &Problem) -> f64 {
-    let n_states = problem.plan.n_states;
+    let n_states = problem.n_states();
     let weighed = |&count: &u64| {
         if problem.is_heavy(count) { n_weighed(count, n_states) } else { count as f64 }
     };

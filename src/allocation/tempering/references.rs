@@ -29,7 +29,7 @@ const WIDER: f64 = 10.0;
 /// Those of the annealing pass.
 pub(super) fn nearest(problem: &Problem, key: Key, observer: &impl Observer) -> Result<f64> {
     let piles_up = problem.counts.iter().any(|&n| n > 1);
-    if problem.plan.cliques.len() > 1 || !piles_up {
+    if !problem.is_joint() || !piles_up {
         return Ok(f64::INFINITY);
     }
     let first = Allocations::with(problem, Urns::of_cells(FIRST_KAPPA));

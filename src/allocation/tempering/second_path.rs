@@ -41,7 +41,7 @@ pub(super) fn or_second(
 ) -> Result<Tempering> {
     let outcome = &first.0;
     let has_ended = outcome.converged || outcome.stopped || outcome.has_come_round();
-    if has_ended || problem.plan.cliques.len() > 1 {
+    if has_ended || !problem.is_joint() {
         return Ok(first);
     }
     let second = by_shared_urn(problem, options, n_kept, key, &Unseen(observer));

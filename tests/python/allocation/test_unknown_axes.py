@@ -1,0 +1,226 @@
+"""Tokens that do not show all axes: unanswered items, sequences of unequal length."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from networks import ln_enumerated
+from polyabayes import AllocationModel, CountTensor
+from polyabayes.exceptions import InvalidArgumentError
+
+AXES = ["a", "b", "c"]
+ROWS = [(0, 0, 1), (0, None, 1), (1, 1, None), (None, 1, 0), (1, None, None), (0, 0, 1)]
+ROWS += [(1, 1, 0), (None, 0, 1)]
+GRAPHS = {
+    "classes": ("r -> a, b, c", {"r": 2}),
+    "classes below an item": ("a -> r -> b; r -> c", {"r": 2}),
+    "collider": ("a, b -> r -> c", {"r": 2}),
+    "two hidden nodes": ("r -> s; r -> a; s -> b, c", {"r": 2, "s": 2}),
+    "items alone": ("a -> b -> c", {}),
+    "hidden leaf": ("a -> b -> r; b -> c", {"r": 2}),
+}
+
+
+def frame(rows: list[Any]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=AXES).astype(pd.CategoricalDtype([0, 1]))
+
+
+def enumerated(model: AllocationModel, rows: list[Any]) -> float:
+    sizes = {node: model.sizes.get(node) or 2 for node in model.graph.nodes}
+    return ln_enumerated(model, sizes, [dict(zip(AXES, row, strict=True)) for row in rows])
+
+
+def evidence(model: AllocationModel, data: Any, method: str = "exact", **options: Any) -> Any:
+    return model.log_evidence(data, method, given_total=True, random_state=1, **options)
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "concentration", "known"),
+    [
+        (1, 1.0, -13.83786997364679),
+        (2, 1.0, -10.062338823075935),
+        (3, 1.0, -9.57702722155071),
+        (1, 0.1, -19.30442880012229),
+        (2, 0.1, -10.579264339584265),
+        (3, 0.1, -10.258723674852664),
+    ],
+)
+def test_latent_classes_have_the_evidence_of_rational_arithmetic(
+    n_classes: int, concentration: float, known: float
+) -> None:
+    model = AllocationModel.cp(AXES, n_classes, concentration=concentration)
+    found = evidence(model, CountTensor.from_frame(frame(ROWS))).value
+    assert found == pytest.approx(known, abs=1e-11)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_every_method_has_the_enumerated_evidence(name: str) -> None:
+    graph, sizes = GRAPHS[name]
+    model = AllocationModel(graph, sizes, 0.7)
+    rows = [*ROWS[:4], (None, None, None)]
+    exact, data = enumerated(model, rows), CountTensor.from_frame(frame(rows))
+    assert data.total == 5
+    assert evidence(model, data).value == pytest.approx(exact, abs=1e-11)
+    for method in ("smc", "tempered"):
+        found = evidence(model, data, method)
+        assert abs(found.value - exact) < 4 * found.std_error + 1e-9
+        assert found.std_error < 0.1
+    assert evidence(model, data, "vb").value < exact + 1e-9
+
+
+def test_equivalent_graphs_agree_and_probabilities_sum_to_one() -> None:
+    one, other = (AllocationModel(*GRAPHS[name]) for name in list(GRAPHS)[:2])
+    data = CountTensor.from_frame(frame(ROWS))
+    assert evidence(one, data).value == pytest.approx(evidence(other, data).value, abs=1e-12)
+    # Over all observed parts of two tokens that show a and b, and b alone.
+    collider, total = AllocationModel(*GRAPHS["collider"]), 0.0
+    for a, b, alone in np.ndindex(2, 2, 2):
+        rows = [(a, b, None), (None, alone, None)]
+        total += np.exp(evidence(collider, CountTensor.from_frame(frame(rows))).value)
+    assert total == pytest.approx(1.0, abs=1e-12)
+
+
+def test_a_token_that_shows_nothing_changes_the_total_alone() -> None:
+    model, nothing = AllocationModel.cp(AXES, 2, rate=0.5), [(None, None, None)]
+    short, long = (CountTensor.from_frame(frame(rows)) for rows in (ROWS, ROWS + nothing))
+    found, more = model.log_evidence(short), model.log_evidence(long)
+    assert evidence(model, long).value == pytest.approx(evidence(model, short).value, abs=1e-12)
+    totals = more.log_probability_of_total - found.log_probability_of_total
+    assert more.value - found.value == pytest.approx(totals, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", ["vb", "em", "ml", "dual-em", "icm", "gibbs", "smc", "tempered"])
+def test_decompositions_count_what_tokens_show(method: str) -> None:
+    data = CountTensor.from_frame(frame(ROWS))
+    found = AllocationModel.cp(AXES, 2).decompose(data, method, random_state=0)
+    answered = {"a": 6, "b": 6, "c": 6, "r": 8}
+    for node, n in answered.items():
+        assert found.expected_counts[node].sum() == pytest.approx(n)
+        np.testing.assert_allclose(found.tables[node].sum(axis=0), 1)
+    # Rows are expected among those that show as much.
+    weights, *items = (found.tables[node] for node in ("r", *AXES))
+    for (cell, _), fitted in zip(
+        zip(data.coordinates, data.counts, strict=True), found.fitted_counts, strict=True
+    ):
+        seen = cell >= 0
+        probability = weights.copy()
+        for item, level in zip(items, cell, strict=True):
+            probability *= item[level] if level >= 0 else 1
+        alike = data.counts[((data.coordinates >= 0) == seen).all(axis=1)].sum()
+        share = alike / data.total
+        assert fitted == pytest.approx(found.intensity * share * probability.sum())
+
+
+def test_ml_has_the_likelihood_of_the_answers() -> None:
+    data = CountTensor.from_frame(frame(ROWS))
+    found = AllocationModel.cp(AXES, 1).decompose(data, "ml", random_state=0)
+    # Independent items: shares among the answers.
+    shares = {
+        axis: np.bincount([row[k] for row in ROWS if row[k] is not None]) / 6
+        for k, axis in enumerate(AXES)
+    }
+    for axis in AXES:
+        np.testing.assert_allclose(found.tables[axis][:, 0], shares[axis], atol=1e-8)
+    ln_rows = sum(
+        np.log(shares[axis][value])
+        for row in ROWS
+        for axis, value in zip(AXES, row, strict=True)
+        if value is not None
+    )
+    patterns = Counter(tuple(value is None for value in row) for row in ROWS)
+    ln_orders = sum(math.lgamma(n + 1) for n in patterns.values())
+    ln_orders -= sum(math.lgamma(n + 1) for n in Counter(ROWS).values())
+    assert found.value == pytest.approx(ln_rows + ln_orders, abs=1e-7)
+
+
+def test_draws_fill_in_what_tokens_do_not_show() -> None:
+    model = AllocationModel(*GRAPHS["collider"])
+    data = CountTensor.from_frame(frame(ROWS[:4]))
+    draws = model.sample_posterior(data, 40, random_state=0)
+    cells, numbers, values = draws.allocation(0)
+    assert set(values) == {"a", "b", "r"}
+    assert numbers.sum() == 4
+    shown = data.coordinates[cells]
+    for column, axis in enumerate("ab"):
+        assert ((values[axis] >= 0) == (shown[:, column] < 0)).all()
+    # Nothing of the third row depends on r.
+    assert ((values["r"] < 0) == (shown[:, 2] < 0)).all()
+    assert (draws.counts["r"].sum(axis=(1, 2, 3)) == 3).all()
+    assert (draws.counts["c"].sum(axis=(1, 2)) == 3).all()
+
+
+def test_sequences_may_end_early() -> None:
+    sequences = ["abab", "ab", "bba", "a"]
+    table = pd.DataFrame([list(text) for text in sequences], columns=["x1", "x2", "x3", "x4"])
+    data = CountTensor.from_frame(table)
+    model = AllocationModel.hidden_markov(4, 2, tied=True)
+    sizes = dict.fromkeys(model.graph.nodes, 2)
+    rows = [
+        {x: None if v is None else "ab".index(v) for x, v in row.items()}
+        for row in table.astype(object).where(table.notna(), None).to_dict("records")
+    ]
+    exact = ln_enumerated(model, sizes, rows)
+    assert evidence(model, data).value == pytest.approx(exact, abs=1e-11)
+    found = model.decompose(data, "ml", random_state=0)
+    assert found.expected_counts["x1"].sum() == pytest.approx(10)  # symbols
+    assert found.expected_counts["h2"].sum() == pytest.approx(6)  # transitions between them
+
+
+def test_frames_keep_rows_with_missing_values() -> None:
+    rows = frame(ROWS)
+    data = CountTensor.from_frame(rows)
+    assert not data.is_complete
+    assert data.total == len(ROWS)
+    again = CountTensor.from_frame(data.to_frame(), counts="count")
+    assert again == data
+    assert data.marginal("a").total == len(ROWS)
+    with pytest.raises(InvalidArgumentError, match="do not show axis 'a'"):
+        data.to_dense()
+    floats = CountTensor.from_frame(pd.DataFrame({"q": [1.0, np.nan, 2.0]}))
+    assert floats.labels[0].tolist() == ["1", "2"]
+    with pytest.raises(InvalidArgumentError, match="column 'q' has no value in any row"):
+        CountTensor.from_frame(pd.DataFrame({"q": [None, None], "r": [1, 2]}))
+    with pytest.raises(InvalidArgumentError, match="observed needs tokens that show all"):
+        AllocationModel.cp(AXES, 2, rate=1).log_evidence(data, observed=np.ones((2, 2, 2), bool))
+    with pytest.raises(InvalidArgumentError, match="smc-lookahead needs"):
+        AllocationModel.cp(AXES, 2).log_evidence(data, "smc-lookahead")
+
+
+def test_level_probabilities_are_those_of_the_tables() -> None:
+    data = CountTensor.from_frame(frame(ROWS))
+    found = AllocationModel.cp(AXES, 2).decompose(data, "gibbs", random_state=0)
+    probabilities = found.level_probabilities(frame(ROWS))
+    for row, probability in zip(ROWS, probabilities, strict=True):
+        expected = found.tables["r"].copy()
+        for axis, value in zip(AXES, row, strict=True):
+            expected *= 1 if value is None else found.tables[axis][value]
+        np.testing.assert_allclose(probability, expected / expected.sum())
+    np.testing.assert_allclose(found.level_probabilities(data), found.level_probabilities())
+    # The level of an axis is predicted from the others.
+    b = found.level_probabilities(frame(ROWS), "b")
+    np.testing.assert_allclose(b, probabilities_without(found, "b"), rtol=1e-12)
+    with pytest.raises(InvalidArgumentError, match="column 'a' has level '2' at row 1"):
+        found.level_probabilities(pd.DataFrame([[0, 0, 1], [2, 0, 1]], columns=AXES))
+    with pytest.raises(InvalidArgumentError, match="no column 'c'"):
+        found.level_probabilities(frame(ROWS)[["a", "b"]])
+    two = AllocationModel(*GRAPHS["two hidden nodes"]).decompose(data, random_state=0)
+    with pytest.raises(InvalidArgumentError, match="node must name one of"):
+        two.level_probabilities()
+    assert two.level_probabilities(node="s").shape == (data.n_cells, 2)
+
+
+def probabilities_without(found: Any, axis: str) -> Any:
+    """p(axis | the other answers) by the sum over classes."""
+    expected = []
+    for row in ROWS:
+        weights = found.tables["r"].copy()
+        for name, value in zip(AXES, row, strict=True):
+            weights *= 1 if value is None or name == axis else found.tables[name][value]
+        expected.append(found.tables[axis] @ weights / weights.sum())
+    return np.array(expected)
