@@ -141,9 +141,11 @@ def checked_coordinates(coordinates: Any, axes: tuple[str, ...]) -> Integers:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def refuse_outside(coordinates: Integers, shape: tuple[int, ...], axes: tuple[str, ...]) -> None:
+def refuse_outside(
+    coordinates: Integers, shape: tuple[int, ...], axes: tuple[str, ...], least: int = 0
+) -> None:
     """Refuse coordinates that are not within the shape."""
-    outside = (coordinates < 0) | (coordinates >= np.array(shape, dtype=np.int64))
+    outside = (coordinates < least) | (coordinates >= np.array(shape, dtype=np.int64))
     if outside.any():
         cell, column = (int(index) for index in np.argwhere(outside)[0])
         raise InvalidCountsError(

@@ -107,6 +107,8 @@ class CountTensor:
         axes: Sequence[str],
         shape: Sequence[int] | None = None,
         labels: LabelsLike = None,
+        *,
+        unknown: int | None = None,
     ) -> CountTensor:
         """Make a tensor of cells given by their coordinates.
 
@@ -125,6 +127,8 @@ class CountTensor:
         labels : mapping or sequence, optional
             The names of the levels: sequences of str by the name of the axis, or a sequence
             of such a sequence or None for each axis. No level twice.
+        unknown : int, optional
+            A negative number that stands on axes that the tokens of a cell do not show.
 
         Returns
         -------
@@ -149,12 +153,16 @@ class CountTensor:
         """
         names = _cells.checked_axes(axes)
         cells = _cells.checked_coordinates(coordinates, names)
+        if unknown is not None:
+            whole_number("unknown", unknown, least=-(2**63), most=-1)
+            cells = np.where(cells == unknown, -1, cells)
 
         def place(position: int) -> str:
             return f"cell {position}, coordinates {tuple(cells[position].tolist())}"
 
         checked = _cells.checked_cell_counts(counts, len(cells), "counts", place)
-        return cls._from_cells(cells, checked, names, shape, labels)
+        least = 0 if unknown is None else -1
+        return cls._from_cells(cells, checked, names, shape, labels, least)
 
     @classmethod
     def _from_cells(
@@ -164,11 +172,12 @@ class CountTensor:
         axes: tuple[str, ...],
         shape: Sequence[int] | None,
         labels: LabelsLike,
+        least: int = 0,
     ) -> CountTensor:
         """Counts that are checked, at coordinates that may be outside of the shape."""
         names = _cells.checked_axis_labels(labels, axes)
         sizes = _cells.checked_shape(shape, coordinates, axes, names)
-        _cells.refuse_outside(coordinates, sizes, axes)
+        _cells.refuse_outside(coordinates, sizes, axes, least)
         cells = _cells.canonical_cells(coordinates, counts)
         return cls._from_checked(*cells, sizes, axes, names)
 

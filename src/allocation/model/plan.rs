@@ -136,7 +136,7 @@ impl Plan {
         network: &Network,
         margins: &[Margin],
         slots: &[SlotRows],
-        summed: Vec<usize>,
+        summed: &[usize],
         order: Option<&[usize]>,
         slots_apart: bool,
     ) -> Result<Self> {
@@ -164,7 +164,7 @@ impl Plan {
                 let problem = "opens an elimination order that is not one of all hidden nodes";
                 return Err(Error::Graph { node, problem });
             }
-            None => least_states(&summed, &scopes, sizes),
+            None => least_states(summed, &scopes, sizes),
         };
         let mut plan = Plan {
             cliques: cliques(&order, &scopes, sizes)?,

@@ -220,8 +220,9 @@ impl Problem {
         check_bytes("marginal counts", size_of::<f64>() as f64 * start as f64)?;
         let mut plans = (0..patterns.len()).map(|pattern| {
             let slots = reader.slots(&laid_margins, pattern);
-            let latent = (0..network.sizes().len()).filter(|&n| patterns.is_latent(pattern, n));
-            Plan::new(network, &hidden, &slots, latent.collect(), order, form.slots_apart)
+            let mut latent: Vec<usize> = (0..network.sizes().len()).collect();
+            latent.retain(|&node| patterns.is_latent(pattern, node));
+            Plan::new(network, &hidden, &slots, &latent, order, form.slots_apart)
         });
         let plan = plans.next().unwrap_or(Err(Error::Empty { name: "cells" }))?;
         let other_plans = plans.collect::<Result<Vec<Plan>>>()?;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 
 from networks import ln_enumerated
-from polyabayes import AllocationModel, CountTensor
+from polyabayes import AllocationModel, CountTensor, read_tensor, write_tensor
 from polyabayes.exceptions import InvalidArgumentError
 
 AXES = ["a", "b", "c"]
@@ -190,6 +191,19 @@ def test_frames_keep_rows_with_missing_values() -> None:
         AllocationModel.cp(AXES, 2, rate=1).log_evidence(data, observed=np.ones((2, 2, 2), bool))
     with pytest.raises(InvalidArgumentError, match="smc-lookahead needs"):
         AllocationModel.cp(AXES, 2).log_evidence(data, "smc-lookahead")
+
+
+def test_files_keep_what_tokens_do_not_show(tmp_path: Path) -> None:
+    data = CountTensor.from_frame(frame(ROWS))
+    write_tensor(data, tmp_path / "rows.npz")
+    assert read_tensor(tmp_path / "rows.npz") == data
+    write_tensor(data, tmp_path / "rows.csv")
+    assert (tmp_path / "rows.csv").read_text().split()[:2] == ["a,b,c,count", ",0,1,1"]
+    with pytest.raises(InvalidArgumentError, match="no sign"):
+        write_tensor(data, tmp_path / "rows.tns")
+    cells = data.coordinates
+    again = CountTensor.from_coo(cells, data.counts, AXES, labels=data.labels, unknown=-1)
+    assert again == data
 
 
 def test_level_probabilities_are_those_of_the_tables() -> None:

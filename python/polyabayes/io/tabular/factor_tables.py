@@ -106,7 +106,8 @@ def write_factor_csv(tensor: CountTensor, path: Path) -> None:
     ----------
     tensor : CountTensor
         The counts. The sizes of the axes and the order of the labels are not kept; an axis
-        without labels is written as its coordinates, counted from 0.
+        without labels is written as its coordinates, counted from 0, and one that tokens do not
+        show is left empty.
     path : Path
         The file.
     """
@@ -121,7 +122,8 @@ def write_factor_csv(tensor: CountTensor, path: Path) -> None:
                 f"axis {axis!r} has an empty label, which a CSV file cannot tell from a missing "
                 "value; write .npz instead"
             )
-        columns.append((levels if labels is None else labels[levels]).tolist())
+        named = levels if labels is None else labels[levels]
+        columns.append(np.where(levels < 0, None, named).tolist())
     with replacing(path) as handle:
         text = io.TextIOWrapper(handle, encoding="utf-8", newline="")
         lines = csv.writer(text)

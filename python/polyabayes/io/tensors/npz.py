@@ -47,6 +47,7 @@ def read_tensor_npz(path: Path, axes: Sequence[str] | None = None) -> CountTenso
             names if axes is None else axes,
             shape,
             [arrays.get(f"labels_{name}") for name in names],
+            unknown=-1,
         )
 
 

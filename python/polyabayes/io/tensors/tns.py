@@ -75,6 +75,10 @@ def write_tns(tensor: CountTensor, path: Path) -> None:
         The file. Names, sizes and labels of the axes go to the same name with
         ``.modes.json``.
     """
+    if not tensor.is_complete:
+        raise InvalidArgumentError(
+            "some tokens do not show all axes, for which .tns files have no sign; write .npz"
+        )
     table = np.column_stack([tensor.coordinates + 1, tensor.counts])
     line = " ".join(["%d"] * table.shape[1]) + "\n"
     with modes_beside(tensor, path), replacing(path) as handle:
