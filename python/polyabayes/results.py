@@ -4,6 +4,7 @@ from polyabayes._support.results import ResultTable
 from polyabayes.allocation.evidence import Round
 from polyabayes.allocation.graphs.graph import Graph
 from polyabayes.allocation.layout import Cost
+from polyabayes.allocation.simulation import Simulation
 from polyabayes.citation import Citation
 from polyabayes.data.summary import CorpusSummary
 from polyabayes.models.lda import LdaSample
@@ -27,6 +28,7 @@ __all__ = [
     "ResultTable",
     "Round",
     "SearchStep",
+    "Simulation",
     "TopicTable",
     "TrainingTrace",
 ]

@@ -204,7 +204,7 @@ class Decomposition:
         """Σ (X - X̂)² over all observed cells; no cell is visited that is zero."""
         fitted = self.fitted_counts
         observed = ((self.tensor.counts - fitted) ** 2 - fitted**2).sum()
-        everywhere = 0.0
+        everywhere = np.zeros(())
         for shown, share in self._patterns(self.tensor.coordinates)[1]:
             copy = [
                 Factor(table, tuple(n if n in shown else f"{n} again" for n in names))

@@ -69,10 +69,9 @@ def simulate(
         for parent in parents:
             given = given * sizes[parent] + values[parent]
         values[node] = _draw(table.reshape(len(table), -1), given, generator)
-    nodes = list(sizes)
-    coordinates = np.stack([values[node] for node in nodes], axis=1)
+    coordinates = np.stack([values[node] for node in sizes], axis=1)
     counts = np.ones(n_tokens, dtype=np.int64)
-    allocation = CountTensor.from_coo(coordinates, counts, nodes, [sizes[node] for node in nodes])
+    allocation = CountTensor.from_coo(coordinates, counts, list(sizes), list(sizes.values()))
     return Simulation(allocation.marginal(*axes), allocation)
 
 

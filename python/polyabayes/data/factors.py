@@ -41,9 +41,9 @@ def axis_names(columns: Iterable[Any]) -> list[str]:
 
 def frame_labels(table: Any) -> list[list[str] | None]:
     """Labels of the rows and the columns of a table of counts; None for rows that are numbered."""
-    index = getattr(table, "index", None)
-    is_named = index is not None and not hasattr(index, "step")
-    return [list(map(str, index)) if is_named else None, list(map(str, table.columns))]
+    index: Any = getattr(table, "index", None)
+    is_numbered = index is None or hasattr(index, "step")
+    return [None if is_numbered else list(map(str, index)), list(map(str, table.columns))]
 
 
 def one_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:

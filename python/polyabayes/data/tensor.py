@@ -285,9 +285,8 @@ class CountTensor:
         checked = _cells.checked_cell_counts(
             values, len(table), f"column {counts!r}", row_place(table)
         )
-        labels = _cells.checked_axis_labels([labels for _, labels in factors], names)
-        cells = _cells.canonical_cells(coordinates, checked)
-        return cls._from_checked(*cells, tuple(map(len, labels)), names, labels)
+        labels = [labels for _, labels in factors]
+        return cls._from_cells(coordinates, checked, names, None, labels, least=-1)
 
     @classmethod
     def from_corpus(cls, corpus: Any, axes: Sequence[str] = ("doc", "word")) -> CountTensor:

@@ -122,8 +122,9 @@ def write_factor_csv(tensor: CountTensor, path: Path) -> None:
                 f"axis {axis!r} has an empty label, which a CSV file cannot tell from a missing "
                 "value; write .npz instead"
             )
-        named = levels if labels is None else labels[levels]
-        columns.append(np.where(levels < 0, None, named).tolist())
+        named: Any = (levels if labels is None else labels[levels]).astype(object)
+        named[levels < 0] = None
+        columns.append(named.tolist())
     with replacing(path) as handle:
         text = io.TextIOWrapper(handle, encoding="utf-8", newline="")
         lines = csv.writer(text)
