@@ -329,7 +329,7 @@ def test_sizes_are_chosen_by_evidence_on_workers_and_from_a_checkpoint(tmp_path:
             model, COUNTS, [2, 3], executor=pool, checkpoint=tmp_path, **options
         )
     assert found.to_frame().equals(plain.to_frame())
-    assert len(list(tmp_path.rglob("replicate-*.safetensors"))) == 8
+    assert len(list(tmp_path.rglob("size-*-concentration-1.0.safetensors"))) == 2
 
 
 def test_a_ladder_of_other_data_is_refused() -> None:

@@ -71,7 +71,7 @@ def test_every_method_has_the_enumerated_evidence(name: str) -> None:
     for method in ("smc", "tempered"):
         found = evidence(model, data, method)
         assert abs(found.value - exact) < 4 * found.std_error + 1e-9
-        assert found.std_error < 0.1
+        assert found.std_error < 0.2
     assert evidence(model, data, "vb").value < exact + 1e-9
 
 
