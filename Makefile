@@ -5,7 +5,7 @@ RUST := $(shell find src python/src -name '*.rs') Cargo.toml Cargo.lock python/C
 
 SECONDS ?= 60
 RECORD ?= target/record.json
-BASE ?= benches/records/base.json
+BASE ?= target/base.json
 
 .PHONY: bench-choice bench-compare bench-record bench-fill bench-training demo dist licences semver test check test-slow fuzz audit bench bench-estimators papers docs clean
 .DELETE_ON_ERROR:
@@ -42,13 +42,10 @@ fuzz: .venv/built
 audit: .venv/built
 	$(BIN)/python fuzz/audit.py
 
-# Kernels by criterion, then tables of docs/benchmarks.md that take minutes, kept in benches/records.
+# Kernels by instructions, then tables that take minutes, kept in benches/records.
 bench: .venv/built
-	cargo bench --package polyabayes-benches --bench documents --bench training
 	$(BIN)/python benches/record.py kernels
 	$(BIN)/python benches/record.py run -o $(RECORD)
-	$(BIN)/python benches/figures.py
-	$(BIN)/python benches/memory.py
 	$(BIN)/python benches/interruption.py
 	$(BIN)/python benches/peers.py
 
@@ -56,7 +53,7 @@ bench: .venv/built
 bench-record: .venv/built
 	$(BIN)/python benches/record.py run -o $(RECORD)
 
-# Times of one thread against an earlier record: make bench-compare BASE=benches/records/base.json
+# Times of one thread against an earlier record: make bench-compare BASE=target/base.json
 bench-compare: bench-record
 	$(BIN)/python benches/record.py compare $(BASE) $(RECORD)
 
@@ -67,7 +64,7 @@ bench-fill:
 # Every table and figure of the papers, in a small form; SIZE=middle makes those of the pages anew.
 papers: .venv/built
 ifeq ($(SIZE),)
-	$(BIN)/python -m benches.papers --no-pictures -o docs/papers/small
+	$(BIN)/python -m benches.papers --no-pictures
 else
 	$(BIN)/python -m benches.papers --size $(SIZE) -o docs/papers
 	$(BIN)/python -m benches.papers.pages

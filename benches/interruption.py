@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from recorded import Table, save
+from record import Table, save
 
 import polyabayes as pb
 

@@ -1,7 +1,7 @@
 """Side by side with installed peers, in one run: speed, held-out fit, its error, and the time.
 
-`python benches/peers.py [sweeps|held-out|time]`; without arguments the first two, which are kept in
-benches/records: one thread and processor time of each. `time` trains on all cores for equal times.
+`python benches/peers.py [sweeps|held-out]`; without arguments both, which are kept in
+benches/records: one thread and processor time of each.
 scikit-learn is always there, gensim and tomotopy join in where they are installed. Every model is
 scored by `log_likelihood` on the same hold-out, beside the figure that its own library reports.
 """
@@ -12,12 +12,11 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from recorded import Table, save
+from record import Table, save
 from sklearn.decomposition import LatentDirichletAllocation as SklearnLDA
 
 import polyabayes as pb
@@ -48,7 +47,9 @@ class HeldOut:
         self.split = corpus.split(test_size=0.2, random_state=0)
         self.train, self.test = self.split
         columns = {"AP, K = 50": "s", "training, s": ".1f", "nats a token": ".4f", "±": ".4f"}
-        self.table = Table("peers", f"{COMMAND} held-out", columns | {"its own figure": "s"})
+        self.table = Table(
+            "peers", f"{COMMAND} held-out", columns | {"its own figure": "s"}, ["lda, Gibbs"]
+        )
 
     def row(self, name: str, seconds: float, model: pb.LatentDirichletAllocation, own: str) -> None:
         result = pb.log_likelihood(model, self.test, random_state=0)
@@ -158,7 +159,7 @@ def sweeps() -> None:
         5000, 10_000, 20, document_length=150, random_state=1
     ).corpus
     columns = {"topics": ",d", "polyabayes": ".1f", "tomotopy": ".1f", "ratio": ".2f"}
-    table = Table("sweeps", f"{COMMAND} sweeps", columns)
+    table = Table("sweeps", f"{COMMAND} sweeps", columns, ["lda, Gibbs"])
     for n_topics in (20, 100, 500, 1_000):
         lda = pb.LatentDirichletAllocation(n_topics, learn_priors=False)
         ours, theirs = [], []
@@ -170,47 +171,6 @@ def sweeps() -> None:
         peer = corpus.n_tokens / min(theirs) / 1e6 if theirs else None
         table.add(n_topics, speed, peer, speed / peer if peer else None)
     save(table)
-
-
-def against_time(
-    train: pb.Corpus, test: pb.Corpus, n_topics: int, budgets: tuple[int, ...]
-) -> None:
-    """Held-out nats a token after equal times of training, on all cores."""
-    workers = os.cpu_count() or 1
-
-    def ours(max_iter: int) -> pb.LatentDirichletAllocation:
-        return pb.LatentDirichletAllocation(n_topics, max_iter=max_iter, random_state=0).fit(train)
-
-    def theirs(max_iter: int) -> Any:
-        lda = tomotopy_model(train, n_topics)
-        lda.train(max_iter, workers=workers)
-        return lda
-
-    samplers: dict[str, Callable[[int], Any]] = {"polyabayes": ours}
-    if tomotopy is not None:
-        samplers["tomotopy"] = theirs
-    sweep_seconds = {name: sweep_time(fit) for name, fit in samplers.items()}
-    for budget in budgets:
-        for name, fit in samplers.items():
-            max_iter = max(1, int(budget / sweep_seconds[name]))
-            start = time.perf_counter()
-            fitted = fit(max_iter)
-            elapsed = time.perf_counter() - start
-            model = fitted if name == "polyabayes" else from_tomotopy(fitted, test.n_words)
-            result = pb.log_likelihood(model, test, random_state=0)
-            row = f"{name}, K={n_topics}, {max_iter} sweeps"
-            held_out = f"{result.nats_per_token:.4f} +- {result.nats_per_token_std_error:.4f}"
-            print(f"{row:<42} {elapsed:>6.1f} s   {held_out}", flush=True)
-
-
-def sweep_time(fit: Callable[[int], Any]) -> float:
-    """Time of one more sweep."""
-    times = []
-    for max_iter in (20, 100):
-        start = time.perf_counter()
-        fit(max_iter)
-        times.append(time.perf_counter() - start)
-    return (times[1] - times[0]) / 80
 
 
 def held_out() -> None:
@@ -226,27 +186,14 @@ def held_out() -> None:
     save(data.table)
 
 
-def equal_times() -> None:
-    """AP and 20 Newsgroups after equal times of training."""
-    data = pb.read_corpus(DATA / "ap.ldac.gz", vocabulary=DATA / "ap.vocab")
-    train, test = data.split(test_size=0.2, random_state=0)
-    for n_topics in (50, 100):
-        against_time(train, test, n_topics, (5, 10, 20, 40))
-    news = pb.read_corpus(DATA / "20ng.ldac.gz", vocabulary=DATA / "20ng.vocab")
-    train, test = news.split(test_size=500 / news.n_documents, random_state=0)
-    print(f"20 Newsgroups, {train.n_tokens:,} tokens, 500 documents held out")
-    for n_topics in (50, 100):
-        against_time(train, test, n_topics, (5, 20, 60))
-
-
 def main() -> int:
     """Run the parts that are named."""
     warnings.simplefilter("ignore")
     if not DATA.is_dir():
         print(f"no data in {DATA}: set POLYABAYES_DATA")
         return 1
-    parts = {"sweeps": sweeps, "held-out": held_out, "time": equal_times}
-    for name in sys.argv[1:] or ("sweeps", "held-out"):
+    parts = {"sweeps": sweeps, "held-out": held_out}
+    for name in sys.argv[1:] or parts:
         parts[name]()
     return 0
 

@@ -1,35 +1,163 @@
-"""Processor seconds of what users call: recorded as JSON, compared, and put into the pages.
+"""Figures with the commit that made them: kept as JSON, compared, and put into the pages.
 
-``record.py run -o RECORD.json`` measures every case on one thread, ``record.py kernels`` counts the
-instructions of the kernels, ``record.py compare BASE.json NEW.json`` prints ratios. ``record.py
-fill`` writes the tables of ``benches/records`` between the marks ``<!-- record: NAME -->`` and
-``<!-- end -->`` of the pages, with machine and date: no figure there is written by hand.
+``record.py run -o RECORD.json`` measures processor seconds of what users call on one thread,
+``record.py compare BASE.json NEW.json`` prints their ratios, ``record.py kernels`` counts the
+instructions of the kernels. ``record.py fill`` writes the tables of ``benches/records`` between the
+marks ``<!-- record: NAME -->`` and ``<!-- end -->`` of the pages, with machine and date: no figure
+there is written by hand. Other programs keep their tables by :class:`Table` and :func:`save`.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import os
+import platform
 import re
 import resource
 import subprocess
 import sys
+import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from recorded import RECORDS, Table, machine, page_table, provenance, save
 
 import polyabayes as pb
 
 ROOT = Path(__file__).resolve().parents[1]
+RECORDS = ROOT / "benches" / "records"
+# Pieces of long runs, from which tables are made.
+RUNS = Path(os.environ.get("POLYABAYES_RUNS", RECORDS / "runs"))
+# Values that seeds give on small inputs: where one changes, the records of its method are old.
+GOLDEN = ROOT / "tests" / "golden.json"
+# Load above which times are not shown.
+HEAVY_LOAD = 3.0
 # Repetitions of a case, of which the median counts, and seconds after which no more are made.
 REPEATS, ENOUGH = 9, 5.0
 _BLOCK = re.compile(r"(<!-- record: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_TIMES = re.compile(r"(?:^|[ ,:(])(?:s|ms|seconds|minutes|million tokens)\b")
 
 Case = Callable[[], object]
+
+
+class Table:
+    """Figures under named columns, each with the format in which it is shown.
+
+    ``rests_on`` names the golden values of the methods that it measures.
+    """
+
+    def __init__(
+        self, name: str, command: str, columns: dict[str, str], rests_on: Iterable[str] = ()
+    ) -> None:
+        self.name, self.command, self.columns = name, command, columns
+        self.rests_on = tuple(rests_on)
+        self.rows: list[list[Any]] = []
+        print(f"\n{name}: " + " | ".join(columns), flush=True)
+
+    def add(self, *figures: Any) -> None:
+        """Print a row and keep it."""
+        row = [figure.item() if hasattr(figure, "item") else figure for figure in figures]
+        self.rows.append(row)
+        print(" | ".join(shown(row, list(self.columns.values()))), flush=True)
+
+
+def shown(row: list[Any], formats: list[str]) -> list[str]:
+    """Figures as they stand in a page; None is an empty cell."""
+    pairs = zip(row, formats, strict=True)
+    return ["" if figure is None else format(figure, form) for figure, form in pairs]
+
+
+def processor() -> str:
+    """Name of the processor, as far as the system tells it."""
+    cpuinfo = Path("/proc/cpuinfo")
+    names = re.findall(r"model name\s*: (.*)", cpuinfo.read_text()) if cpuinfo.exists() else []
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def commit() -> str:
+    """The commit that a figure is made with; a plus says that files were changed since."""
+    found = [
+        subprocess.run(
+            ["git", "-C", str(ROOT), *command.split()],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for command in ("rev-parse --short=10 HEAD", "status --porcelain -- src python")
+    ]
+    return found[0] + ("+" if found[1] else "")
+
+
+def machine() -> dict[str, Any]:
+    """Commit, machine, software, date and load, which every figure is shown with."""
+    return {
+        "commit": commit(),
+        "machine": f"{processor()}, {os.cpu_count()} cores",
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "polyabayes": pb.__version__,
+        "date": time.strftime("%Y-%m-%d"),
+        "load": round(os.getloadavg()[0], 1),
+    }
+
+
+def golden(cases: Iterable[str]) -> dict[str, str]:
+    """Digests of golden values, by which a record knows that it is older than the code."""
+    values = json.loads(GOLDEN.read_text())
+    return {case: hashlib.sha256(repr(values[case]).encode()).hexdigest()[:12] for case in cases}
+
+
+def told(pieces: list[dict[str, Any]]) -> str:
+    """When, on which machines and by which versions the pieces of a table were made."""
+    dates = sorted({piece["date"] for piece in pieces})
+    span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    machines, versions = (
+        ", ".join(sorted({piece[name] for piece in pieces})) for name in ("machine", "polyabayes")
+    )
+    return f"{span}, {machines}; polyabayes {versions}."
+
+
+def save(table: Table, folder: Path = RECORDS, *, note: str | None = None) -> None:
+    """Keep a table in a file of its own; a note stands for machine and date of several runs."""
+    made = machine() if note is None else {"commit": commit(), "note": note}
+    record = made | {
+        "command": table.command,
+        "golden": golden(table.rests_on),
+        "columns": table.columns,
+        "rows": table.rows,
+    }
+    text = json.dumps(record, indent=1, ensure_ascii=False)
+    # A row a line, so that a difference shows which changed.
+    text = re.sub(r"\n   +|\n  (?=\])", " ", text)
+    (folder / f"{table.name}.json").write_text(text + "\n")
+
+
+def page_table(record: dict[str, Any]) -> str:
+    """A table as Markdown, with the command that prints it, commit, machine and date.
+
+    Times that were measured under load are left out.
+    """
+    is_loaded = record.get("load") is None or record["load"] > HEAVY_LOAD
+    kept = [
+        ix for ix, title in enumerate(record["columns"]) if not (is_loaded and _TIMES.search(title))
+    ]
+    titles = [list(record["columns"])[ix] for ix in kept]
+    formats = [list(record["columns"].values())[ix] for ix in kept]
+    sides = ["---" if form.endswith("s") or not form else "---:" for form in formats]
+    rows = [shown([row[ix] for ix in kept], formats) for row in record["rows"]]
+    lines = ["| " + " | ".join(row) + " |" for row in (titles, sides, *rows)]
+    return "\n".join([*lines, "", f"`{record['command']}`; {provenance(record)}", ""])
+
+
+def provenance(record: dict[str, Any]) -> str:
+    """The commit, the day and the machine, or the note of a record made in several parts."""
+    if "note" in record:
+        return f"commit `{record['commit']}`; {record['note']}"
+    return f"commit `{record['commit']}`, {record['date']}, {record['machine']}."
 
 
 def documents() -> Iterator[tuple[str, Case]]:
@@ -163,26 +291,11 @@ def compare(base: Path, new: Path) -> None:
     print("* the middle halves of the times do not meet")
 
 
-def cases_table(record: dict[str, Any], prefix: str) -> str:
-    """Rows of the cases that begin so."""
-    lines = ["| | processor time |", "|---|---:|"]
-    for name, found in record["cases"].items():
-        if name.startswith(prefix):
-            value = found["seconds"]
-            shown = f"{value:.3g} s" if value >= 1 else f"{1e3 * value:.3g} ms"
-            lines.append(f"| {name.removeprefix(prefix).lstrip('-: ')} | {shown} |")
-    return "\n".join([*lines, "", f"`make bench-compare`; {provenance(record)}", ""])
-
-
 def filled(text: str, records: Path = RECORDS) -> str:
     """A page with the tables of the records between its marks."""
 
     def block(mark: re.Match[str]) -> str:
-        path = records / f"{mark[2]}.json"
-        if path.exists():
-            found = page_table(json.loads(path.read_text()))
-        else:
-            found = cases_table(json.loads((records / "base.json").read_text()), mark[2])
+        found = page_table(json.loads((records / f"{mark[2]}.json").read_text()))
         return f"{mark[1]}\n{found}\n{mark[3]}"
 
     return _BLOCK.sub(block, text)

@@ -1,21 +1,16 @@
-"""Scale: training on shards, workers, streams, totals, and peers on the same stream.
+"""Scale: training on shards, workers, threads, and peers on the same stream.
 
     python benches/scale.py training [--tokens 5000000]
     python benches/scale.py large [--tokens 200000000]
     python benches/scale.py workers [--tokens 20000000]
-    python benches/scale.py stream [--documents 1000000]
-    python benches/scale.py totals AP.ldac.gz ... [--documents 2000] [--repetitions 200]
     python benches/scale.py threads AP.ldac.gz
-    python benches/scale.py drift [--documents 10000]
     python benches/scale.py peers [--tokens 1000000]
 
-Each keeps its table in benches/records; ``make bench-fill`` puts it into the guide. Every row is
-measured by a process of its own, whose peak of memory is that of the row. `training` fits LDA in
-memory and on 1, 4 and 16 shards, one thread; `large` does so with 50,000 words and 200 topics;
-`workers` trains on one and two workers of a Dask cluster; `stream` scores short documents as
-shards; `totals` compares ``nats_per_token_std_error=0.001`` with the default on documents of
-corpora; `threads` scores a corpus and trains on one and two threads; `drift` scores short
-documents that have exact values; `peers` trains with other packages.
+Each keeps its table in benches/records. Every row is measured by a process of its own, whose peak
+of memory is that of the row. `training` fits LDA in memory and on 1, 4 and 16 shards, one thread;
+`large` does so with 50,000 words and 200 topics; `workers` trains on one and two workers of a Dask
+cluster; `threads` scores a corpus and trains on one and two threads; `peers` trains with other
+packages.
 """
 
 from __future__ import annotations
@@ -34,14 +29,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scale_peers
-from recorded import Table, save
+from record import Table, save
 from scipy import sparse
 
 import polyabayes as pb
 
 COMMAND = "python benches/scale.py"
-# Topics of `totals`.
+# Topics of `threads`.
 N_TOPICS = 50
+# Golden value of the training that is measured.
+RESTS_ON = ["lda, Gibbs"]
 # Passes of `peers`.
 N_PASSES = 20
 # Documents of a generated block.
@@ -160,7 +157,7 @@ def training_table(name: str, n_tokens: int) -> Table:
         "speed of memory": ".2f",
         "GiB at most": ".2f",
     }
-    return Table(f"scale-{name}", f"{COMMAND} {name} --tokens {n_tokens}", columns)
+    return Table(f"scale-{name}", f"{COMMAND} {name} --tokens {n_tokens}", columns, RESTS_ON)
 
 
 def compare_training(
@@ -207,7 +204,7 @@ def workers(n_tokens: int) -> None:
     from distributed import Client, LocalCluster
 
     columns = {"workers": "d", "topics": "d", "tokens": ",d", "s a sweep": ".2f", "times": ".2f"}
-    table = Table("scale-workers", f"{COMMAND} workers --tokens {n_tokens}", columns)
+    table = Table("scale-workers", f"{COMMAND} workers --tokens {n_tokens}", columns, RESTS_ON)
     with tempfile.TemporaryDirectory() as folder:
         alone(write, SMALL, n_tokens // SMALL.length, folder, 8)
         shards = pb.read_shards(folder)
@@ -222,121 +219,6 @@ def workers(n_tokens: int) -> None:
                 one = wall if one is None else one
                 table.add(n, n_components, shards.n_tokens, wall, one / wall)
     save(table)
-
-
-def short_documents_model() -> pb.LatentDirichletAllocation:
-    topics = np.random.default_rng(0).dirichlet(np.full(5_000, 0.05), 100)
-    return pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=0.1, topic_word=topics)
-
-
-def short_documents(n_documents: int, length: int) -> Iterator[sparse.csr_matrix]:
-    """Documents of the model."""
-    model = short_documents_model()
-    rng, below = np.random.default_rng(2), model.components_.cumsum(axis=1)
-    for _ in range(n_documents // 1_000):
-        of_topics = rng.multinomial(length, rng.dirichlet(model.doc_topic_prior_, 1_000))
-        topics = np.repeat(np.tile(np.arange(100), 1_000), of_topics.ravel())
-        uniforms = rng.random(len(topics))
-        words = np.zeros(len(topics), int)
-        for topic, ends in enumerate(below):
-            own = topics == topic
-            words[own] = np.minimum(np.searchsorted(ends, uniforms[own] * ends[-1]), 4_999)
-        rows = np.repeat(np.arange(1_000), length)
-        yield sparse.csr_matrix((np.ones(len(rows), int), (rows, words)), (1_000, 5_000))
-
-
-def score_short(n_documents: int, folder: str) -> tuple[float, float, float, float]:
-    pb.write_shards(short_documents(n_documents, 30), folder)
-    model, shards = short_documents_model(), pb.read_shards(folder)
-    settings = {"nats_per_token_std_error": 0.001, "random_state": 0}
-    found = _measured(partial(pb.log_likelihood, model, shards, **settings))
-    result = found.value
-    return found.wall, found.cpu, result.nats_per_token, result.nats_per_token_std_error
-
-
-def stream(n_documents: int) -> None:
-    columns = {"documents": ",d", "s": ".0f", "CPU µs a document": ".0f", "GiB at most": ".2f"}
-    columns |= {"nats a token": ".4f", "±": ".4f"}
-    table = Table("scale-stream", f"{COMMAND} stream --documents {n_documents}", columns)
-    for n in (n_documents // 4, n_documents // 2, n_documents):
-        with tempfile.TemporaryDirectory() as folder:
-            found = alone(score_short, n, folder)
-        wall, cpu, value, error = found.value
-        table.add(n, wall, 1e6 * cpu / n, found.peak, value, error)
-    save(table)
-
-
-def drift(n_documents: int) -> None:
-    """Totals of many documents of 14 tokens, of which exact values are known, by 24 seeds."""
-    columns = {"documents": ",d", "exact total": ",.1f", "off on average": ".1f"}
-    columns |= {"deviation of one": ".1f", "stated": ".1f", "asked for": ".1f"}
-    table = Table("scale-drift", f"{COMMAND} drift --documents {n_documents}", columns)
-    model = short_documents_model()
-    documents = pb.Corpus(sparse.vstack(list(short_documents(n_documents, 14)), "csr"))
-    exact = pb.log_likelihood(model, documents, "exact").values
-    for share in (0.1, 1.0):
-        some = documents[: round(share * n_documents)]
-        settings = {"nats_per_token_std_error": 0.001}
-        found = [pb.log_likelihood(model, some, random_state=x, **settings) for x in range(24)]
-        total = float(exact[: some.n_documents].sum())
-        off = np.array([result.total - total for result in found])
-        stated = np.mean([result.total_std_error for result in found])
-        figures = off.mean(), off.std(ddof=1), stated, 0.001 * some.n_tokens
-        table.add(some.n_documents, total, *figures)
-    save(table)
-
-
-def totals(corpora: list[str], n_documents: int, repetitions: int) -> None:
-    """Totals of documents to 0.001 nats a token, beside the default."""
-    columns = {
-        "corpus": "s",
-        "documents": ",d",
-        "tokens": ",d",
-        "default, CPU s": ".1f",
-        "to 0.001, CPU s": ".2f",
-        "times as fast": ".1f",
-        "error wanted": ".0f",
-        "stated": ".0f",
-        "found": ".0f",
-        "bias": ".0f",
-        "of 95 % intervals hold": ".0%",
-    }
-    command = f"{COMMAND} totals {' '.join(Path(name).name for name in corpora)}"
-    command += f" --documents {n_documents} --repetitions {repetitions}"
-    table = Table("scale-totals", command, columns)
-    for name in corpora:
-        table.add(Path(name).name.split(".")[0], *total_figures(name, n_documents, repetitions))
-    save(table)
-
-
-def total_figures(name: str, n_documents: int, repetitions: int) -> tuple[Any, ...]:
-    corpus = pb.read_corpus(name)
-    test = corpus[np.random.default_rng(0).permutation(corpus.n_documents)[:n_documents]]
-    settings = {"learn_priors": False, "max_iter": 60, "random_state": 0}
-    lda = pb.LatentDirichletAllocation(N_TOPICS, n_jobs=1, **settings).fit(corpus)
-    full = _measured(partial(pb.log_likelihood, lda, test, n_jobs=1, random_state=100))
-    truth = full.value.total - full.value.log_bias.sum()
-    own_error = float(np.sqrt((full.value.std_errors**2).sum()))
-    gaps, errors, times = [], [], []
-    for seed in range(repetitions):
-        settings = {"nats_per_token_std_error": 0.001, "n_jobs": 1, "random_state": seed}
-        found = _measured(partial(pb.log_likelihood, lda, test, **settings))
-        gaps.append(found.value.total - truth)
-        errors.append(found.value.total_std_error)
-        times.append(found.cpu)
-    held = np.abs(gaps) < 1.96 * np.hypot(errors, own_error)
-    return (
-        test.n_documents,
-        test.n_tokens,
-        full.cpu,
-        np.mean(times),
-        full.cpu / np.mean(times),
-        0.001 * test.n_tokens,
-        np.mean(errors),
-        np.std(gaps),
-        np.mean(gaps),
-        held.mean(),
-    )
 
 
 def least_wall(work: Callable[[], Any]) -> float:
@@ -365,7 +247,7 @@ def threads(name: str) -> None:
     """Two threads beside one: scores of documents of a corpus, sweeps over 1.5 million tokens."""
     columns = {"topics": "d", "scoring, s": ".2f", "on two threads": ".2f", "times as fast": ".2f"}
     columns |= {"a sweep, ms": ".1f", "ms on two": ".1f", "as fast": ".2f"}
-    table = Table("scale-threads", f"{COMMAND} threads {Path(name).name}", columns)
+    table = Table("scale-threads", f"{COMMAND} threads {Path(name).name}", columns, RESTS_ON)
     corpus = pb.read_corpus(name)
     simulated = pb.datasets.make_lda_corpus(
         5_000, 10_000, 20, document_length=300, random_state=1
@@ -397,7 +279,7 @@ def peers(n_tokens: int) -> None:
     """So many passes over the same documents, 50 topics, one thread, and what they are worth."""
     columns = {f"{N_PASSES} passes": "s", "CPU s": ".1f", "a token and pass, ns": ",.0f"}
     columns |= {"held-out nats a token": ".3f", "GiB at most": ".2f"}
-    table = Table("scale-peers", f"{COMMAND} peers --tokens {n_tokens}", columns)
+    table = Table("scale-peers", f"{COMMAND} peers --tokens {n_tokens}", columns, RESTS_ON)
     test = pb.Corpus(next(SMALL.blocks(200, seed=2)))
     with tempfile.TemporaryDirectory() as folder:
         alone(write, SMALL, n_tokens // SMALL.length, folder, 4)
@@ -419,21 +301,11 @@ def main() -> None:
         ("peers", 1_000_000),
     ):
         commands.add_parser(name).add_argument("--tokens", type=int, default=size)
-    commands.add_parser("stream").add_argument("--documents", type=int, default=1_000_000)
-    commands.add_parser("drift").add_argument("--documents", type=int, default=10_000)
-    of_totals = commands.add_parser("totals")
-    of_totals.add_argument("corpora", nargs="+")
-    of_totals.add_argument("--documents", type=int, default=2_000)
-    of_totals.add_argument("--repetitions", type=int, default=200)
     commands.add_parser("threads").add_argument("corpus")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
     if chosen.command == "threads":
         threads(chosen.corpus)
-    elif chosen.command == "totals":
-        totals(chosen.corpora, chosen.documents, chosen.repetitions)
-    elif chosen.command in ("stream", "drift"):
-        {"stream": stream, "drift": drift}[chosen.command](chosen.documents)
     else:
         by_name = {"training": training, "large": large, "workers": workers, "peers": peers}
         by_name[chosen.command](chosen.tokens)

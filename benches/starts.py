@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from peers import DATA, from_tomotopy, tomotopy, tomotopy_model
-from recorded import RUNS, Table, machine, save, told
+from record import RUNS, Table, machine, save, told
 from scipy.optimize import linear_sum_assignment
 
 import polyabayes as pb
@@ -79,7 +79,12 @@ def planted() -> None:
     train, test = data.corpus.split(test_size=0.2, random_state=0)
     columns = {f"8 topics, {SEEDS} seeds": "s", "near the best": "d", "worst behind": ".4f"}
     columns |= {"least cosine": ".3f", "largest cosine": ".3f", "a fit, s": ".2f"}
-    table = Table("starts-planted", f"{COMMAND} planted", columns)
+    table = Table(
+        "starts-planted",
+        f"{COMMAND} planted",
+        columns,
+        ["lda, Gibbs", "lda, EM", "pfa, beta-gamma-gamma"],
+    )
     for name, (kind, options) in PLANTED.items():
         scores, cosines, seconds = [], [], []
         for seed in range(SEEDS):
@@ -151,7 +156,7 @@ def real_table() -> None:
     columns = {"corpus": "s", "topics": "d", "seeds": "d"}
     columns |= {f"{kind}, s": ".0f" for kind in REAL}
     columns |= dict.fromkeys((*REAL, "tomotopy"), "s")
-    table = Table("starts", f"{COMMAND} real", columns)
+    table = Table("starts", f"{COMMAND} real", columns, ["lda, Gibbs"])
     runs = kept()
     for name, n_topics in product(CORPORA, sorted({run["topics"] for run in runs})):
         of_row = [

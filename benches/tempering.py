@@ -1,20 +1,17 @@
-"""Evidence by tempering: tables of docs/methods/evidence.md, and whether its errors hold.
+"""Evidence by tempering: missing cells against sums, and whether errors hold.
 
-    python benches/tempering.py SECTION ...
+    python benches/tempering.py missing
+    python benches/tempering.py coverage [N]
 
-Sections are tables, prior, few, refuted, missing, huge, icews14 [RANKS] and coverage [N].
-
-By default the first two. Times are processor seconds, of one thread except for icews14. Real data
-are read from the folder POLYABAYES_DATA, or from ../shared/data beside the repository. Coverage
-runs on two processes; with a folder in POLYABAYES_RUNS it keeps every run there and begins none
-after POLYABAYES_SECONDS: the same command then goes on, after a kill, too.
+Real data are read from the folder POLYABAYES_DATA, or from ../shared/data beside the repository.
+Coverage runs on two processes; with a folder in POLYABAYES_RUNS it keeps every run there and begins
+none after POLYABAYES_SECONDS: the same command then goes on, after a kill, too.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
-import resource
 import sys
 import time
 import warnings
@@ -26,11 +23,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from recorded import Table, save
+from record import Table, save
 from scipy.special import gammaln
-from scipy.stats import dirichlet_multinomial
 
-import polyabayes as pb
 from polyabayes import AllocationModel, Evidence
 
 DATA = Path(
@@ -90,159 +85,6 @@ def letters(total: int, seed: int) -> Counts:
     return counts.reshape(26, 26)
 
 
-def shown(found: Evidence, seconds: float) -> str:
-    forward, backward = found.sides or (np.nan, np.nan)
-    return (
-        f"{found.value:10.2f} +- {found.std_error:5.2f}  sides {forward - backward:+6.2f}  "
-        f"{found.rounds[-1].n_scans:5} scans  {found.round_trips:5} trips  "
-        f"barrier {found.barrier:5.1f}  {seconds:6.1f} s"
-        f"{'' if found.converged else '  not settled'}"
-    )
-
-
-def tables() -> None:
-    """The planted 26 x 26 tables, by their effort, against two runs of 4,096 scans."""
-    record = Table(
-        "evidence-speed",
-        "python benches/tempering.py tables",
-        {
-            "tokens": ",",
-            "topics": "d",
-            "scans": "s",
-            "seeds": "d",
-            "mean off by": "+.2f",
-            "rms": ".2f",
-            "stated error": ".2f",
-            "settled": ".0%",
-            "s": ".1f",
-        },
-    )
-    for total, n_topics in ((2000, 8), (500, 7)):
-        case = Case("planted", planted(26, total, n_topics, 0.2, 0), n_topics)
-        long = [case.evidence(seed, n_samples=4096, target_std_error=1e-9)[0] for seed in (10, 11)]
-        reference = np.mean([found.value for found in long])
-        for n_samples, n_seeds in ((256, 8), (512, 8), (None, 2)):
-            runs = [case.evidence(seed, n_samples=n_samples) for seed in range(n_seeds)]
-            gaps = np.array([found.value - reference for found, _ in runs])
-            record.add(
-                total,
-                n_topics,
-                "default" if n_samples is None else f"{n_samples:,}",
-                n_seeds,
-                gaps.mean(),
-                np.sqrt((gaps**2).mean()),
-                np.sqrt(np.mean([found.std_error**2 for found, _ in runs])),
-                np.mean([found.converged for found, _ in runs]),
-                np.mean([seconds for _, seconds in runs]),
-            )
-    save(record)
-
-
-def prior() -> None:
-    """Tables of the model's own prior at a = 1, beside SMC with 30,000 particles."""
-    for seed in range(3):
-        case = Case(f"prior {seed}", from_prior(26, 2000, 8, 1.0, seed), 8)
-        model = AllocationModel.nmf(8, axes=["first", "second"])
-        smc = model.log_evidence(
-            case.counts, "smc", n_particles=30_000, given_total=True, random_state=0, n_jobs=1
-        )
-        print(f"prior's table {seed}: smc {smc.value:.2f} +- {smc.std_error:.2f}")
-        print(f"  tempered {shown(*case.evidence(0))}")
-
-
-def blocks(size: int, total: int, noise: float, seed: int) -> Counts:
-    """A table of two blocks, and a share of noise."""
-    rng = np.random.default_rng(seed)
-    half, weights = size // 2, np.zeros((size, size))
-    for block in (slice(half), slice(half, size)):
-        weights[block, block] = np.outer(*rng.dirichlet(np.ones(half), 2))
-    weights = (1 - noise) * weights / weights.sum() + noise / size**2
-    counts: Counts = rng.multinomial(total, weights.ravel())
-    return counts.reshape(size, size)
-
-
-def few() -> None:
-    """Small concentrations, where few topics hold most tokens and a second path is tried."""
-    record = Table(
-        "few-topics",
-        "python benches/tempering.py few",
-        {
-            "table": "s",
-            "scans": "s",
-            "seed": "d",
-            "evidence": ",.2f",
-            "±": ".2f",
-            "left open": ".2f",
-            "barrier": ".1f",
-            "round trips": "d",
-            "settled": "s",
-            "s": ".1f",
-        },
-    )
-    tied, nmf = AllocationModel.symmetric_nmf, AllocationModel.nmf
-    letter_pairs, two_blocks = letters(2000, 0), blocks(12, 500, 0.4, 1)
-    planted_table = planted(20, 1000, 8, 0.3, 10)
-    for name, model, counts, n_samples in (
-        ("letters, symmetric, a = 0.001, K = 2", tied(2, concentration=1e-3), letter_pairs, 128),
-        ("letters, symmetric, a = 0.001, K = 2", tied(2, concentration=1e-3), letter_pairs, 1024),
-        ("letters, symmetric, a = 0.001, K = 10", tied(10, concentration=1e-3), letter_pairs, 256),
-        ("planted, a = 0.0001, K = 8, T = 1,000", nmf(8, concentration=1e-4), planted_table, 512),
-        ("planted, a = 0.0001, K = 8, T = 1,000", nmf(8, concentration=1e-4), planted_table, None),
-        ("two blocks, a = 0.01, K = 10, T = 500", nmf(10, concentration=1e-2), two_blocks, 128),
-        ("two blocks, a = 0.01, K = 10, T = 500", nmf(10, concentration=1e-2), two_blocks, None),
-    ):
-        for seed in range(2):
-            start = time.process_time()
-            found = model.log_evidence(
-                counts,
-                "tempered",
-                given_total=True,
-                n_samples=n_samples,
-                random_state=seed,
-                n_jobs=1,
-            )
-            record.add(
-                name,
-                "default" if n_samples is None else f"{n_samples:,}",
-                seed,
-                found.value,
-                found.std_error,
-                found.left_open,
-                found.barrier,
-                found.round_trips,
-                "yes" if found.converged else "no",
-                time.process_time() - start,
-            )
-    save(record)
-
-
-def refuted() -> None:
-    """Two topics of pairs of letters, where both paths agree and particles show that they are low.
-
-    The mean of an estimate by particles is the evidence: it is e^5 times as large once in e^5 runs
-    at most.
-    """
-    record = Table(
-        "evidence-refuted",
-        "python benches/tempering.py refuted",
-        {"method": "s", "of": "s", "seed": "d", "evidence": ",.1f", "±": ".1f", "s": ".0f"},
-    )
-    model, pairs = AllocationModel.symmetric_nmf(2, concentration=1e-3), letters(2000, 0)
-    runs: list[tuple[str, str, int, dict[str, Any]]] = [
-        ("tempered", "8,192 scans", 0, {"n_samples": 8192}),
-        *(("smc", "10,000 particles", seed, {"n_particles": 10_000}) for seed in range(7)),
-        *(("smc", "30,000 particles", seed, {"n_particles": 30_000}) for seed in range(1, 4)),
-    ]
-    for method, size, seed, options in runs:
-        start = time.process_time()
-        found = model.log_evidence(
-            pairs, method, given_total=True, random_state=seed, n_jobs=1, **options
-        )
-        seconds = time.process_time() - start
-        record.add(method, size, seed, found.value, found.std_error, seconds)
-    save(record)
-
-
 def all_allocations(n_tokens: int) -> tuple[float, float]:
     """Log evidence and expected missing count of ``gap``, summed over all its allocations.
 
@@ -292,75 +134,27 @@ def missing() -> None:
             "by the sum": ",.0f",
             "s": ".1f",
         },
+        rests_on=("nmf, tempered", "missing cell, smc"),
     )
-    for n_tokens in (100, 300, 1000, 3000):
+    for n_tokens in (100, 300, 1_000):
         model = AllocationModel.nmf(2, rate=1 / n_tokens)
         gap = np.ma.masked_equal([[n_tokens, 1], [-1, 2]], -1)
         value, expected = all_allocations(n_tokens)
         for method in ("tempered", "smc"):
-            for seed in range(3):
-                start = time.process_time()
-                found = model.predict_missing(gap, method, random_state=seed, n_jobs=1)
-                record.add(
-                    n_tokens,
-                    method,
-                    found.evidence.value,
-                    found.evidence.std_error,
-                    found.evidence.value - value,
-                    found.expected_counts[0],
-                    found.expected_std_errors[0],
-                    expected,
-                    time.process_time() - start,
-                )
+            start = time.process_time()
+            found = model.predict_missing(gap, method, random_state=0, n_jobs=1)
+            record.add(
+                n_tokens,
+                method,
+                found.evidence.value,
+                found.evidence.std_error,
+                found.evidence.value - value,
+                found.expected_counts[0],
+                found.expected_std_errors[0],
+                expected,
+                time.process_time() - start,
+            )
     save(record)
-
-
-def huge() -> None:
-    """A cell of many tokens in a table of one row, whose topics add up to one Dirichlet law."""
-    record = Table(
-        "huge-cells",
-        "python benches/tempering.py huge",
-        {"tokens": ",", "±": ".3f", "off by": "+.3f", "MiB": ",.0f", "s": ".1f"},
-    )
-    model = AllocationModel.nmf(2)
-    for n_tokens in (10**5, 10**6, 10**7):
-        counts = [n_tokens, 40, 3]
-        exact = dirichlet_multinomial.logpmf(counts, np.full(3, 1 / 3), sum(counts))
-        start = time.process_time()
-        found = model.log_evidence([counts], "tempered", given_total=True, random_state=0, n_jobs=1)
-        seconds = time.process_time() - start
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        record.add(n_tokens, found.std_error, found.value - exact, peak, seconds)
-    save(record)
-
-
-def icews14(*ranks: int) -> None:
-    """CP ranks of the political events of 2014, on all threads."""
-    tensor = pb.read_tensor(DATA / "icews14.tns.gz")
-    columns = {"rank": "d", "evidence": ",.1f", "±": ".1f", "sides apart": "+.1f"}
-    columns |= {"moved at last": "+.1f", "barrier": ".1f", "round trips": "d", "settled": "s"}
-    columns |= {"CPU s": ",.0f"}
-    ranks = ranks or (5, 10, 20, 35, 50, 100)
-    record = Table(
-        "icews14", f"python benches/tempering.py icews14 {' '.join(map(str, ranks))}", columns
-    )
-    for rank in ranks:
-        start = time.process_time()
-        found = AllocationModel.cp(tensor.axes, rank).log_evidence(
-            tensor,
-            "tempered",
-            given_total=True,
-            random_state=0,
-            n_replicates=2,
-            n_samples=512,
-        )
-        moved = np.diff([np.mean(round_.values) for round_ in found.rounds[-2:]])[0]
-        sides = np.subtract(*found.sides)
-        settled = "yes" if found.converged else "no"
-        taken = time.process_time() - start
-        figures = found.value, found.std_error, sides, moved, found.barrier, found.round_trips
-        record.add(rank, *figures, settled, taken)
-        save(record)
 
 
 SIZES = ((10, 50, 2), (12, 200, 4), (16, 500, 6), (20, 1000, 8), (26, 2000, 10))
@@ -428,6 +222,7 @@ def coverage(n_tables: int = 60) -> None:
             "mean ±": ".2f",
             "s": ".1f",
         },
+        rests_on=("nmf, tempered",),
     )
     rows: dict[int, list[tuple[float, ...]]] = {}
     until = time.time() + float(os.environ.get("POLYABAYES_SECONDS", "inf"))
@@ -445,7 +240,7 @@ def coverage(n_tables: int = 60) -> None:
             is_far = abs(gap) > 4 * np.hypot(found.std_error, reference.std_error)
             row = (low <= reference.value <= high, found.converged, is_far, gap)
             rows.setdefault(int(case.counts.sum()), []).append((*row, found.std_error, seconds))
-            print(f"{case.name:<38} gap {gap:+6.2f}  {shown(found, seconds)}", flush=True)
+            print(f"{case.name:<38} gap {gap:+6.2f}  {found}  {seconds:.1f} s", flush=True)
     for n_tokens, of_size in rows.items():
         held, settled, far, gaps, errors, seconds = np.array(of_size, dtype=float).T
         record.add(
@@ -464,20 +259,15 @@ def coverage(n_tables: int = 60) -> None:
 
 
 def main() -> None:
-    """Print the sections asked for."""
+    """Print the section asked for."""
     warnings.simplefilter("ignore")
-    sections = {
-        section.__name__: section
-        for section in (tables, prior, few, refuted, missing, huge, icews14, coverage)
-    }
-    numbers: dict[str, list[int]] = {}
-    for word in sys.argv[1:] or ["tables", "prior"]:
-        if word.isdigit():
-            numbers[next(reversed(numbers))].append(int(word))
-        else:
-            numbers[word] = []
-    for name, of_section in numbers.items():
-        sections[name](*of_section)
+    match sys.argv[1:]:
+        case ["missing"]:
+            missing()
+        case ["coverage", *number]:
+            coverage(*map(int, number))
+        case _:
+            sys.exit(__doc__)
 
 
 if __name__ == "__main__":

@@ -317,7 +317,7 @@ def limit_files(n_bytes: int) -> None:
 def record(outcomes: Counter[str], options: str) -> None:
     """Keep the rounds by what came of them, for the page."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "benches"))
-    from recorded import Table, save
+    from record import Table, save
 
     columns = {"what came of it": "s", "rounds": ",", "work": "s"}
     table = Table("faults", f"python fuzz/faults.py {options} --record", columns)

@@ -178,7 +178,7 @@ class Hunt:
 def record(hunt: Hunt, options: str, seconds: float) -> None:
     """Keep the numbers of a hunt for the page."""
     sys.path.insert(0, str(HERE.parent / "benches"))
-    from recorded import Table, save
+    from record import Table, save
 
     table = Table(
         "fuzz",

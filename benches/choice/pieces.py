@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from benches.recorded import RUNS, Table, machine, save, told
+from benches.record import RUNS, Table, machine, save, told
 
 
 class Case(NamedTuple):
@@ -50,6 +50,8 @@ class Part(NamedTuple):
     methods: dict[str, Method]
     is_bound: bool = False
     vague: frozenset[str] = frozenset()
+    # Golden value of what is measured.
+    rests_on: str = "lda, Gibbs"
 
 
 class OutOfBudget(BaseException):
@@ -178,7 +180,9 @@ def share_table(part: Part) -> None:
         return
     columns = {part.name: "s", "exact": "s", "within 1": "s", "within a tenth, or 1": "s"}
     columns |= {"mean of ln(chosen / true)": "+.2f", "seconds": ".0f"}
-    table = Table(f"choice-{part.name}", f"python -m benches.choice {part.name}", columns)
+    table = Table(
+        f"choice-{part.name}", f"python -m benches.choice {part.name}", columns, [part.rests_on]
+    )
     rows = []
     for rival, chosen in by_rival(pieces).items():
         truth = np.array([piece["truth"] for piece, _ in chosen], dtype=float)
@@ -208,7 +212,12 @@ def size_table(part: Part) -> None:
     rivals = [*by_rival(pieces)]
     truth = "at least" if part.is_bound else "truth"
     columns = {part.name: "s", truth: "d", **dict.fromkeys(rivals, "s")}
-    table = Table(f"choice-{part.name}-sizes", f"python -m benches.choice {part.name}", columns)
+    table = Table(
+        f"choice-{part.name}-sizes",
+        f"python -m benches.choice {part.name}",
+        columns,
+        [part.rests_on],
+    )
     found = by_rival(pieces)
     for regime in part.regimes:
         of_regime = [piece for piece in pieces if piece["regime"] == regime]

@@ -64,4 +64,6 @@ def by_choice(case: Case) -> dict[str, Choice]:
     return {"`recommended`": Choice(found.recommended, good), "`best`": Choice(found.best, good)}
 
 
-SIGNATURES = Part("signatures", REGIMES, drawn, {"choose": by_choice, **METHODS})
+SIGNATURES = Part(
+    "signatures", REGIMES, drawn, {"choose": by_choice, **METHODS}, rests_on="pfa, beta-gamma-gamma"
+)

@@ -59,4 +59,6 @@ def by_evidence(case: Case) -> dict[str, Choice]:
     }
 
 
-TABLES = Part("tables", REGIMES, drawn, {"choose": by_evidence, **METHODS})
+TABLES = Part(
+    "tables", REGIMES, drawn, {"choose": by_evidence, **METHODS}, rests_on="nmf, tempered"
+)

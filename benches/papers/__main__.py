@@ -12,7 +12,7 @@ import warnings
 from pathlib import Path
 
 from benches.papers import PAPERS
-from benches.papers.figure import DATA, Size
+from benches.papers.figure import DATA
 
 from polyabayes.exceptions import PolyabayesWarning
 
@@ -22,10 +22,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benches.papers", description=__doc__)
     parser.add_argument("paper", nargs="?", choices=[*PAPERS], help="all by default")
     parser.add_argument("figure", nargs="*", help="its figures; all by default")
-    parser.add_argument("--size", type=Size, choices=[*Size], default=Size.SMALL)
-    parser.add_argument(
-        "--full", dest="size", action="store_const", const=Size.PUBLISHED, help="as published"
-    )
+    sizes = ("small", "middle", "published")
+    parser.add_argument("--size", choices=sizes, default="small", help="middle: as on the pages")
     parser.add_argument("--no-pictures", action="store_true", help="the data only")
     parser.add_argument("-o", "--output", type=Path, default=Path("papers-output"))
     arguments = parser.parse_args()

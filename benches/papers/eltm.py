@@ -2,189 +2,172 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from benches.papers.figure import PARTS, Figure, Row, Size, mean_and_error, once
-from numpy.typing import NDArray
+from benches.papers.figure import PARTS, Figure, Row, Settings, mean_and_error, once
 
 import polyabayes as pb
 
-# The methods of the paper by its names, and ours.
-METHODS: dict[str, tuple[str, str]] = {
-    "HM": ("harmonic", "n_samples"),
-    "MFI": ("mean-field", "n_samples"),
-    "LR": ("left-to-right-particle", "n_particles"),
-    "LRS": ("left-to-right-sequential", "n_particles"),
-    "left-to-right": ("left-to-right", "n_particles"),
-    "l2r": ("l2r", "n_particles"),
-    "annealed": ("annealed", "n_samples"),
-    "chib": ("chib", "n_samples"),
-    "smc": ("smc", "n_particles"),
-    "smc-lookahead": ("smc-lookahead", "n_particles"),
-    "direct": ("direct", "n_samples"),
+# The methods of the paper by its names.
+METHODS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "HM": ("harmonic", "n_samples", {}),
+    "MFI (1st order)": ("mean-field", "n_samples", {"order": 1}),
+    "MFI (2nd order)": ("mean-field", "n_samples", {"order": 2}),
+    "LR": ("left-to-right-particle", "n_particles", {}),
+    "LRS": ("left-to-right-sequential", "n_particles", {}),
+}
+# Methods that the paper does not have, at the same number of samples.
+OURS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "left-to-right": ("left-to-right", "n_particles", {}),
+    "annealed": ("annealed", "n_samples", {}),
+    "smc-lookahead": ("smc-lookahead", "n_particles", {}),
+}
+
+# Means of Table 1 by gamma, in the order of the methods; that of LR at 1 as its t of 1.58 has it.
+PUBLISHED = {
+    0.2: (-0.3357, 0.0018, 0.0016, 0.0032, 0.00072),
+    0.5: (-0.210, 0.00131, 0.00624, 0.0128, 0.00002),
+    1.0: (-0.109, 0.0181, 0.0261, 0.00796, 0.00457),
+    3.0: (-0.0440, 0.0694, 0.0553, 0.00926, 0.00510),
 }
 
 
-def errors(
-    method: str, n_samples: int, length: int, n_topics: int, gamma: float, n_pairs: int
-) -> NDArray[np.float64]:
-    """Errors of ln p for pairs of a random model and a document of it, in two replicates.
-
-    Topics are drawn from Dirichlet(gamma) over 100 words, topic weights from Dirichlet(0.5): the
-    paper names neither the words nor the prior of the weights.
-    """
-    name, size = METHODS[method]
-    found = np.empty(n_pairs)
-    for pair in range(n_pairs):
-        data = pb.datasets.make_lda_corpus(
-            1,
-            100,
-            n_topics,
-            document_length=length,
-            doc_topic_prior=0.5,
-            topic_word_prior=gamma,
-            random_state=pair,
-        )
-        model = pb.LatentDirichletAllocation.from_parameters(
-            doc_topic_prior=data.doc_topic_prior, topic_word=data.topic_word
-        )
-        exact = pb.log_likelihood(model, data.corpus, "exact").total
-        sizes = {size: n_samples // 2, "n_replicates": 2}
-        found[pair] = pb.log_likelihood(model, data.corpus, name, random_state=pair, **sizes).total
-        found[pair] -= exact
-    return found
+def pair(settings: Settings, gamma: float, seed: int) -> tuple[Any, Any, float]:
+    """A random model, a document of it, and the exact ln p."""
+    data = pb.datasets.make_lda_corpus(
+        1,
+        settings.words,
+        settings.topics,
+        document_length=settings.tokens,
+        doc_topic_prior=settings.alpha,
+        topic_word_prior=gamma,
+        random_state=seed,
+    )
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=data.doc_topic_prior, topic_word=data.topic_word
+    )
+    return model, data.corpus, pb.log_likelihood(model, data.corpus, "exact").total
 
 
-def table1(size: Size) -> Iterator[Row]:
-    """14 tokens, K = 4, 200 samples, 100 pairs of model and document."""
-    for gamma in (0.2, 0.5, 1.0, 3.0):
-        for method in METHODS:
-            found = errors(method, 200, 14, 4, gamma, size.pick(40, 100))
+def estimate(
+    method: str, settings: Settings, model: Any, document: Any, samples: int, seed: int
+) -> float:
+    """ln p by so many samples, in two runs of half of them."""
+    name, size, options = (METHODS | OURS)[method]
+    if name == "mean-field":
+        options = {**options, "n_iterations": settings.cycles}
+    how = {size: samples // 2, "options": options, "n_replicates": 2, "random_state": seed}
+    return float(pb.log_likelihood(model, document, name, **how).total)
+
+
+def table1(settings: Settings) -> Iterator[Row]:
+    """Exact less estimate in bits a token, over pairs of a model and a document."""
+    to_bits = 1 / (math.log(2) * settings.tokens)
+    for gamma in settings.gamma:
+        pairs = [pair(settings, gamma, seed) for seed in range(settings.pairs)]
+        for method in METHODS | OURS:
+            found = [
+                to_bits * (exact - estimate(method, settings, *case, settings.samples, seed))
+                for seed, (*case, exact) in enumerate(pairs)
+            ]
             mean, error = mean_and_error(found)
-            bias, bias_error = mean_and_error(np.expm1(found))
+            sd = error * math.sqrt(len(found))
+            published = dict(zip(METHODS, PUBLISHED[gamma], strict=True)).get(method)
             yield {
                 "gamma": gamma,
                 "method": method,
-                "mean error": mean,
-                "sd": found.std(ddof=1),
+                "mean": mean,
+                "published mean": published,
+                "sd": sd,
                 "t": mean / error,
-                "t of p̂/p - 1": bias / bias_error,
             }
 
 
-def figure_of(gamma: float) -> Any:
-    """Error against the number of samples; L = 16, K = 5."""
-
-    def compute(size: Size) -> Iterator[Row]:
-        samples = size.pick((20, 200), (20, 200, 2_000, 20_000))
-        for method in METHODS:
-            for n_samples in samples:
-                found = errors(method, n_samples, 16, 5, gamma, size.pick(20, 100))
-                mean, error = mean_and_error(found)
-                rms = float(np.sqrt((found**2).mean()))
-                yield {
-                    "method": method,
-                    "samples": n_samples,
-                    "rms": rms,
-                    "mean error": mean,
-                    "error": error,
-                }
-
-    return compute
+def figure1(settings: Settings) -> Iterator[Row]:
+    """Bits a token of one document under one model, by the number of samples."""
+    model, document, exact = pair(settings, settings.gamma, 0)
+    to_bits = -1 / (math.log(2) * settings.tokens)
+    for samples in settings.samples:
+        yield {"method": "exact", "samples": samples, "bits a token": to_bits * exact}
+    for method in METHODS:
+        for samples in settings.samples:
+            found = estimate(method, settings, model, document, samples, samples)
+            yield {"method": method, "samples": samples, "bits a token": to_bits * found}
 
 
-def choice(size: Size) -> Iterator[Row]:
+def choice(settings: Settings) -> Iterator[Row]:
     """Models of several K trained on data of known K: which K does each method name best?
 
-    Figures 3 to 5: documents of 151 words; trained on so many documents, scored on held-out ones.
-    The small form has fewer words and documents. Training that was cut goes on from its folder.
+    Training that was cut goes on from its folder.
     """
-    sets = size.pick([(10, 500)], [(10, 28_251), (10, 5_000), (40, 28_251)])
-    trained_on = size.pick((100, 300), (1_000, 4_000, 10_000, 40_000), (1_000, 10_000, 40_000))
-    most_sweeps = size.pick(150, 500, 200)
-    n_held_out = size.pick(30, 10_000, 100)
-    for true, n_words in sets:
+    for (true, n_words), sizes in zip(settings.sets, settings.K, strict=True):
         data = pb.datasets.make_lda_corpus(
-            trained_on[-1] + n_held_out,
+            settings.trained[-1] + settings.held_out,
             n_words,
             true,
-            document_length=151,
+            document_length=settings.tokens,
             doc_topic_prior=0.1,
             random_state=1,
         )
         counts = data.corpus.counts
-        held_out = counts[trained_on[-1] :]
-        for n_train in trained_on:
-            n_sweeps = size.pick(
-                most_sweeps, most_sweeps, 100 if n_train == 40_000 else most_sweeps
-            )
-            coarse = (true // 2, true, 2 * true)
-            fine = (true // 2, true * 4 // 5, true, true * 5 // 4, 2 * true)
-            for n_topics in size.pick(coarse, fine, fine if n_train == 1_000 else coarse):
-                name = f"{true}-{n_words}-{n_train}-{n_topics}-{n_sweeps}"
-                folder = None if size is Size.SMALL else PARTS / "eltm-fig3-5" / name
-                for row in of_model(n_topics, n_sweeps, counts[:n_train], held_out, folder):
-                    yield {
-                        "set": f"K = {true}, {n_words:,} words",
-                        "trained on": n_train,
-                        "K": n_topics,
-                        "line": f"{row['method']}, {n_train:,} documents",
-                        **row,
-                    }
+        held_out = counts[settings.trained[-1] :]
+        for n_train, n_topics in ((n, k) for n in settings.trained for k in sizes):
+            folder = PARTS / "eltm-fig3-5" / f"{true}-{n_words}-{n_train}-{n_topics}"
+            train = partial(trained, n_topics, counts[:n_train], held_out, settings, folder)
+            for row in once(folder.with_suffix(".json"), train):
+                yield {
+                    "set": f"K = {true}, {n_words:,} words",
+                    "trained on": n_train,
+                    "K": n_topics,
+                    "line": f"{row['method']}, {n_train:,} documents",
+                    **row,
+                }
 
 
-def of_model(
-    n_topics: int, n_sweeps: int, documents: Any, held_out: Any, folder: Path | None
+def trained(
+    n_topics: int, documents: Any, held_out: Any, settings: Settings, folder: Path
 ) -> list[Row]:
-    """Train a model and score it; what was done before a break is in the folder."""
-
-    def compute() -> list[Row]:
-        lda = pb.LatentDirichletAllocation(
-            n_topics,
-            learn_priors=True,
-            max_iter=n_sweeps,
-            random_state=0,
-            checkpoint=folder,
-            checkpoint_every=50,
-        ).fit(documents)
-        return [*scores(lda, held_out)]
-
-    return once(None if folder is None else folder.with_suffix(".json"), compute)
+    """Train a model, going on from the folder, and score it."""
+    lda = pb.LatentDirichletAllocation(
+        n_topics, max_iter=settings.sweeps, random_state=0, checkpoint=folder
+    ).fit(documents)
+    return [*scores(lda, held_out, settings)]
 
 
-def times(size: Size) -> Iterator[Row]:
-    """Processor seconds to score documents of 151 words under the ten topics that they have."""
+def times(settings: Settings) -> Iterator[Row]:
+    """Processor seconds to score documents under the ten topics that they have."""
     data = pb.datasets.make_lda_corpus(
-        size.pick(30, 10_000, 2_000),
-        5_000,
+        settings.held_out,
+        settings.words,
         10,
-        document_length=151,
+        document_length=settings.tokens,
         doc_topic_prior=0.1,
         random_state=1,
     )
     lda = pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=data.doc_topic_prior, topic_word=data.topic_word
     )
-    yield from scores(lda, data.corpus, ("MFI", "LR", "LRS", "smc-lookahead", "auto"))
+    yield from scores(lda, data.corpus, settings)
 
 
-def scores(
-    lda: pb.LatentDirichletAllocation,
-    held_out: Any,
-    methods: tuple[str, ...] = ("MFI", "LR", "LRS", "auto"),
-) -> Iterator[Row]:
-    """Nats a token and processor seconds: the methods of the paper with 40 samples, and ours."""
-    for method in methods:
-        settings: dict[str, Any] = {}
-        if method != "auto":
-            settings = {METHODS[method][1]: 20, "n_replicates": 2}
+def scores(lda: Any, held_out: Any, settings: Settings) -> Iterator[Row]:
+    """Nats per token and processor seconds: MFI, LR and LRS with their samples, and ours."""
+    n_mfi, n_lr = settings.samples
+    for method, name, sizes in (
+        ("MFI", "mean-field", {"n_samples": n_mfi // 2}),
+        ("LR", "left-to-right-particle", {"n_particles": n_lr // 2}),
+        ("LRS", "left-to-right-sequential", {"n_particles": n_lr // 2}),
+        ("smc-lookahead", "smc-lookahead", {"n_particles": n_lr // 2}),
+    ):
         start = time.process_time()
-        name = METHODS[method][0] if method in METHODS else method
-        found = pb.log_likelihood(lda, held_out, name, random_state=0, **settings)
+        found = pb.log_likelihood(
+            lda, held_out, name, random_state=0, n_jobs=1, n_replicates=2, **sizes
+        )
         yield {
             "method": method,
             "nats a token": found.nats_per_token,
@@ -193,45 +176,91 @@ def scores(
         }
 
 
+EXACT = {"words": 1_000, "alpha": 0.1, "cycles": 10}
 FIGURES = [
-    Figure("eltm", "table1", "Errors of ln p, 14 tokens, K = 4", table1),
     Figure(
         "eltm",
-        "fig1",
-        "RMS error of ln p, 16 tokens, K = 5, gamma = 0.2",
-        figure_of(0.2),
-        "samples",
-        "rms",
-        "method",
-        log="xy",
+        "table1",
+        "Exact less estimate, bits a token",
+        table1,
+        {
+            "in": "4.1, Table 1",
+            **EXACT,
+            "tokens": 14,
+            "topics": 4,
+            "gamma": [0.2, 0.5, 1.0, 3.0],
+            "pairs": 100,
+            "samples": 200,
+        },
+        small={"pairs": 20},
     ),
     Figure(
         "eltm",
-        "fig2",
-        "RMS error of ln p, 16 tokens, K = 5, gamma = 3",
-        figure_of(3.0),
-        "samples",
-        "rms",
-        "method",
-        log="xy",
+        "fig1",
+        "One document of 16 tokens, K = 5",
+        figure1,
+        {
+            "in": "4.1, Figures 1 and 2",
+            **EXACT,
+            "tokens": 16,
+            "topics": 5,
+            "gamma": 0.5,
+            "samples": [200, 1_000, 2_000, 5_000, 10_000, 15_000, 20_000],
+        },
+        small={"samples": [200, 2_000]},
+        x="samples",
+        y="bits a token",
+        series="method",
     ),
     Figure(
         "eltm",
         "fig3-5",
-        "Held-out nats a token by number of topics",
+        "Held-out nats per token by number of topics",
         choice,
-        "K",
-        "nats a token",
-        "line",
-        "set",
-        "error",
-        middle="trained on 1,000 and 10,000 documents, 200 sweeps, on 40,000, 100; 100 held out",
+        {
+            "in": "4.2, Figures 3 to 5",
+            "sets": [[10, 28_251], [10, 5_000], [40, 28_251]],
+            "K": [[5, 8, 9, 10, 11, 12, 20, 40]] * 2 + [[20, 32, 35, 38, 40, 45, 50, 60]],
+            "trained": [1_000, 2_500, 5_000, 10_000, 20_000, 30_000, 40_000],
+            "held_out": 10_000,
+            "tokens": 151,
+            "samples": [200, 100],
+            "sweeps": 500,
+        },
+        small={
+            "sets": [[10, 500]],
+            "K": [[5, 10, 20]],
+            "trained": [100, 300],
+            "held_out": 30,
+            "samples": [40, 40],
+            "sweeps": 100,
+        },
+        middle={
+            "sets": [[10, 5_000]],
+            "K": [[8, 9, 10, 11]],
+            "trained": [1_000, 5_000],
+            "held_out": 100,
+            "sweeps": 200,
+        },
+        x="K",
+        y="nats a token",
+        series="line",
+        panel="set",
+        error="error",
     ),
     Figure(
         "eltm",
         "times",
-        "Seconds to score documents of 151 words",
+        "Seconds to score documents",
         times,
-        middle="2,000 documents",
+        {
+            "in": "4.2",
+            "words": 28_251,
+            "tokens": 151,
+            "held_out": 10_000,
+            "samples": [100, 100],
+        },
+        small={"held_out": 30},
+        middle={"held_out": 200},
     ),
 ]

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import math
 import os
-import platform
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import matplotlib.pyplot as plt
 import numpy as np
+from benches.record import machine
 from matplotlib.ticker import MaxNLocator
 
 _BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -28,23 +27,17 @@ Row = dict[str, Any]
 T = TypeVar("T")
 
 
-class Size(StrEnum):
-    """How large a run is: seconds for the tests, minutes for the pages, or as published."""
+class Settings(dict[str, Any]):
+    """What a run is made with, by name; attributes are entries."""
 
-    SMALL = "small"
-    MIDDLE = "middle"
-    PUBLISHED = "published"
-
-    def pick(self, small: T, published: T, middle: T | None = None) -> T:
-        """The setting of this size; the middle form has the published one unless it is given."""
-        if self is Size.SMALL:
-            return small
-        return middle if self is Size.MIDDLE and middle is not None else published
+    def __getattr__(self, name: str) -> Any:
+        """The setting of this name."""
+        return self[name]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a paper.
+    """A table or figure of a paper, or a run of ours that tests one of its claims.
 
     Attributes
     ----------
@@ -53,9 +46,12 @@ class Figure:
     title : str
         The quantity.
     compute : callable
-        Rows of a size.
-    middle : str
-        What the middle form has less of than the published one; empty where they are the same.
+        Rows of a run with these settings.
+    published : dict
+        Settings of the paper, with the place in its text under ``"in"``; of a run that the paper
+        has not, ``"in"`` is empty.
+    small, middle : dict
+        What the small form and the form of the pages have instead.
     x, y : str or None
         Columns drawn; None for a table, which has no picture.
     series, panel : str or None
@@ -69,44 +65,55 @@ class Figure:
     paper: str
     name: str
     title: str
-    compute: Callable[[Size], Iterable[Row]]
+    compute: Callable[[Settings], Iterable[Row]]
+    published: dict[str, Any]
+    small: dict[str, Any] = field(default_factory=dict)
+    middle: dict[str, Any] = field(default_factory=dict)
     x: str | None = None
     y: str | None = None
     series: str | None = None
     panel: str | None = None
     error: str | None = None
     log: str = ""
-    middle: str = ""
 
-    def rows(self, size: Size) -> list[Row]:
-        """The data, as JSON has them."""
-        return [{name: _plain(value) for name, value in row.items()} for row in self.compute(size)]
+    def settings(self, size: str) -> Settings:
+        """Settings of the small form, of that of the pages, or of the paper."""
+        instead = {"small": self.small, "middle": self.middle, "published": {}}[size]
+        if unknown := instead.keys() - self.published.keys():
+            raise ValueError(f"{self.name}: the paper has no setting {unknown}")
+        return Settings(self.published | instead)
+
+    def differences(self, settings: dict[str, Any]) -> list[str]:
+        """Settings of a run that are not the paper's."""
+        return [
+            f"{name} {_told(settings.get(name))} (published: {_told(value)})"
+            for name, value in self.published.items()
+            if name != "in" and settings.get(name) != value
+        ]
 
     @property
     def parts(self) -> Path:
         """Folder of what a long run keeps."""
         return PARTS / f"{self.paper}-{self.name}"
 
-    def run(self, size: Size, folder: Path, has_picture: bool = True) -> Path:
+    def run(self, size: str, folder: Path, has_picture: bool = True) -> Path:
         """Compute the rows, and write them and the picture."""
-        if size is Size.MIDDLE and not self.middle:
-            size = Size.PUBLISHED
         goes_on = self.parts.exists()
         start = time.process_time()
-        rows = self.rows(size)
+        settings = self.settings(size)
+        rows = [{name: _plain(v) for name, v in row.items()} for row in self.compute(settings)]
         seconds = round(time.process_time() - start, 1)
         kept = {
             "title": self.title,
-            "size": f"{size}: {self.middle}" if size is Size.MIDDLE else f"{size}",
+            "settings": settings,
             "processor seconds": None if goes_on else seconds,
-            "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-            "date": time.strftime("%Y-%m-%d"),
+            **machine(),
         }
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self.paper}-{self.name}.json"
         lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
-        head = json.dumps(kept, indent=1)[:-2]
-        path.write_text(f'{head},\n "rows": [\n{lines}\n ]\n}}\n')
+        head = ",\n".join(f" {json.dumps(k)}: {json.dumps(v)}" for k, v in kept.items())
+        path.write_text(f'{{\n{head},\n "rows": [\n{lines}\n ]\n}}\n')
         if has_picture and self.x is not None:
             self.draw(rows, path.with_suffix(".png"))
         return path
@@ -162,6 +169,13 @@ def once(path: Path | None, compute: Callable[[], T]) -> T:
         path.write_text(found)
     result: T = json.loads(path.read_text())
     return result
+
+
+def _told(value: Any) -> str:
+    """A setting as a page has it."""
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_told, value))
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _plain(value: Any) -> Any:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import math
-import time
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import numpy as np
-from benches.papers.figure import DATA, PARTS, Figure, Row, Size, mean_and_error
+from benches.papers.figure import DATA, PARTS, Figure, Row, Settings, mean_and_error
 from numpy.typing import NDArray
 
 import polyabayes as pb
@@ -84,7 +83,7 @@ def short_enough(documents: pb.Corpus, n_topics: int, most: int) -> pb.Corpus:
     return pb.Corpus(dense[chosen[:most]])
 
 
-def table1(_size: Size) -> Iterator[Row]:
+def table1(_: Settings) -> Iterator[Row]:
     """Sizes of the collections beside the published ones."""
     for name, (n_words, n_documents, mean, deviation) in PUBLISHED.items():
         found = corpus(name).summary()
@@ -149,16 +148,16 @@ def divergences(
             }
 
 
-def figure2(size: Size) -> Iterator[Row]:
-    """Vocabulary of 100 words, K = 5, documents whose exact sum has fewer than 1e9 terms."""
-    samples = size.pick([10, 100, 1_000], [10, 30, 100, 300, 1_000, 3_000, 10_000])
-    for name in size.pick(["ap", "l2r_twitter100"], list(PUBLISHED)):
-        documents = most_frequent(corpus(name), 100)
-        model = trained(name, 100, 5, size.pick(100, N_SWEEPS))
-        chosen = short_enough(documents, 5, size.pick(100, 1_000, 200))
+def figure2(settings: Settings) -> Iterator[Row]:
+    """Documents whose exact sum has fewer terms than the paper could take."""
+    for name in settings.collections:
+        documents = most_frequent(corpus(name), settings.words)
+        model = trained(name, settings.words, settings.topics, settings.sweeps)
+        chosen = short_enough(documents, settings.topics, settings.documents)
         if chosen.n_documents > 1:
-            for row in divergences(model, chosen, samples, size.pick(3, 10)):
-                yield {"corpus": name, **row}
+            length = chosen.summary().mean_length
+            for row in divergences(model, chosen, settings.samples, settings.repeats):
+                yield {"corpus": name, "mean length": length, **row}
 
 
 def of_every_length(documents: pb.Corpus, most: int) -> pb.Corpus:
@@ -168,78 +167,38 @@ def of_every_length(documents: pb.Corpus, most: int) -> pb.Corpus:
     return pb.Corpus(documents.counts[chosen[:most]])
 
 
-def figure2_all(size: Size) -> Iterator[Row]:
+def figure2_all(settings: Settings) -> Iterator[Row]:
     """The same for all documents of up to 150 tokens, whatever their number of terms."""
-    for name in size.pick(["ap"], list(PUBLISHED)):
-        documents = most_frequent(corpus(name), 100)
-        model = trained(name, 100, 5, size.pick(100, N_SWEEPS))
-        chosen = of_every_length(documents, size.pick(60, 1_000, 60))
-        for row in divergences(model, chosen, [10, 100, 1_000], size.pick(3, 10, 3)):
+    for name in settings.collections:
+        documents = most_frequent(corpus(name), settings.words)
+        model = trained(name, settings.words, settings.topics, settings.sweeps)
+        chosen = of_every_length(documents, settings.documents)
+        for row in divergences(model, chosen, settings.samples, settings.repeats):
             yield {"corpus": name, **row}
 
 
-def every_document(size: Size) -> Iterator[Row]:
-    """All documents of all collections, 100 words, K = 5: ln p by auto, and how many are exact."""
-    for name in size.pick(["ap", "l2r_twitter100"], list(PUBLISHED)):
-        documents = most_frequent(corpus(name), 100)
-        model = trained(name, 100, 5, size.pick(100, N_SWEEPS))
-        chosen = pb.Corpus(documents.counts[: size.pick(300, documents.n_documents)])
-        start = time.process_time()
-        found = pb.log_likelihood(model, chosen, random_state=0)
-        seconds = time.process_time() - start
-        yield {
-            "corpus": name,
-            "documents": chosen.n_documents,
-            "fewer than 1e9 terms": sum(
-                n_terms(row, 5) < MOST_TERMS for row in chosen.counts.toarray()
-            ),
-            "exact": int((found.methods == "exact").sum()),
-            "nats a document": found.total / chosen.n_documents,
-            "error": found.total_std_error / chosen.n_documents,
-            "seconds": seconds,
-        }
+def figure3(settings: Settings) -> Iterator[Row]:
+    """All words: mean ln p of a document by method and number of samples."""
+    for name in settings.collections:
+        documents = corpus(name)
+        model = trained(name, documents.n_words, settings.topics, settings.sweeps)
+        chosen = pb.Corpus(documents.counts[: settings.documents])
+        long = pb.log_likelihood(model, chosen, "annealed", n_samples=1_000, random_state=0)
+        for method, choice in METHODS.items():
+            for n_samples in settings.samples:
+                if choice["method"] in QUADRATIC and n_samples > 100:
+                    continue  # hours
+                found = estimate(model, chosen, choice, n_samples, 1)
+                yield {
+                    "corpus": name,
+                    "method": method,
+                    "samples": n_samples,
+                    "mean ln p": found.values.mean(),
+                    "below long annealing": (long.values - found.values).mean(),
+                }
 
 
-def figure1(size: Size) -> Iterator[Row]:
-    """KL against the mean length of the documents, 100 samples: those of Figure 2, and all."""
-    rows = []
-    for name in PUBLISHED:
-        documents = most_frequent(corpus(name), 100)
-        model = trained(name, 100, 5, size.pick(50, N_SWEEPS))
-        for which, chosen in (
-            ("fewer than 1e9 terms", short_enough(documents, 5, size.pick(60, 1_000, 200))),
-            ("up to 150 tokens", of_every_length(documents, size.pick(20, 1_000, 60))),
-        ):
-            if chosen.n_documents > 1:
-                length = chosen.summary().mean_length
-                found = divergences(model, chosen, [100], size.pick(3, 10))
-                rows += [
-                    {"documents of": which, "corpus": name, "mean length": length, **row}
-                    for row in found
-                ]
-    yield from sorted(rows, key=lambda row: (row["documents of"], row["mean length"]))
-
-
-def figure3(size: Size) -> Iterator[Row]:
-    """K = 100, all words: mean ln p of a document by method and number of samples."""
-    documents = corpus("ap")
-    model = trained("ap", documents.n_words, 100, size.pick(40, N_SWEEPS, 500))
-    chosen = pb.Corpus(documents.counts[: size.pick(20, 1_000, 50)])
-    long = pb.log_likelihood(model, chosen, "annealed", n_samples=1_000, random_state=0)
-    for name, choice in METHODS.items():
-        for n_samples in size.pick((10, 100), (10, 100, 1_000)):
-            if choice["method"] in QUADRATIC and n_samples > size.pick(100, 1_000, 100):
-                continue  # hours
-            found = estimate(model, chosen, choice, n_samples, 1)
-            yield {
-                "method": name,
-                "samples": n_samples,
-                "mean ln p": found.values.mean(),
-                "below long annealing": (long.values - found.values).mean(),
-            }
-
-
-def authors(size: Size) -> Iterator[Row]:
+def authors(_: Settings) -> Iterator[Row]:
     """The published models: their exact values, and all documents that they left out."""
     for name in ("l2r_twitter100", "l2r_nips100"):
         parts = json.loads((DATA / f"{name}.model.json").read_text())
@@ -261,37 +220,37 @@ def authors(size: Size) -> Iterator[Row]:
                 "value": np.abs(differences).max(),
                 "documents": len(published),
             }
-        most = size.pick(500, documents.n_documents)
-        found = pb.log_likelihood(model, documents.counts[:most], random_state=0)
+        found = pb.log_likelihood(model, documents.counts, random_state=0)
         yield {
             "corpus": name,
             "quantity": "nats a document, by auto",
-            "value": found.total / most,
-            "error": found.total_std_error / most,
-            "documents": most,
+            "value": found.total / documents.n_documents,
+            "error": found.total_std_error / documents.n_documents,
+            "documents": documents.n_documents,
             "exact": int((found.methods == "exact").sum()),
         }
 
 
 KL: dict[str, Any] = {"x": "samples", "y": "KL", "series": "method", "error": "error", "log": "xy"}
+CUT = {"collections": list(PUBLISHED), "words": 100, "topics": 5, "sweeps": N_SWEEPS}
+SMALL = {"collections": ["l2r_twitter100"], "sweeps": 50}
 FIGURES = [
-    Figure("l2r", "table1", "Collections", table1),
-    Figure(
-        "l2r",
-        "fig1",
-        "KL to exact against length",
-        figure1,
-        panel="documents of",
-        middle="200 documents a collection, 60 where no limit of terms holds",
-        **{**KL, "x": "mean length", "log": "y"},
-    ),
+    Figure("l2r", "table1", "Collections", table1, {"in": "6.1, Table 1"}),
     Figure(
         "l2r",
         "fig2",
         "KL to exact against samples",
         figure2,
+        {
+            "in": "6.2, Figures 1 and 2",
+            **CUT,
+            "documents": 1_000,
+            "samples": [10, 30, 100, 300, 1_000, 3_000, 10_000],
+            "repeats": 10,
+        },
+        small={**SMALL, "documents": 60, "samples": [10, 100], "repeats": 3},
+        middle={"documents": 200},
         panel="corpus",
-        middle="200 documents a collection",
         **KL,
     ),
     Figure(
@@ -299,21 +258,31 @@ FIGURES = [
         "fig2-all",
         "The same, documents of up to 150 tokens",
         figure2_all,
+        {"in": "", **CUT, "documents": 1_000, "samples": [10, 100, 1_000], "repeats": 10},
+        small={**SMALL, "documents": 40, "samples": [10, 100], "repeats": 3},
+        middle={"documents": 60, "repeats": 3},
         panel="corpus",
-        middle="60 documents a collection, 3 repetitions",
         **KL,
     ),
-    Figure("l2r", "all", "All documents of all collections", every_document),
     Figure(
         "l2r",
         "fig3",
-        "ln p, K = 100",
+        "ln p, K = 100, all words",
         figure3,
-        "samples",
-        "mean ln p",
-        "method",
+        {
+            "in": "6.3, Figure 3",
+            "collections": list(PUBLISHED),
+            "topics": 100,
+            "sweeps": N_SWEEPS,
+            "documents": 1_000,
+            "samples": [10, 100, 1_000],
+        },
+        small={"collections": ["ap"], "sweeps": 20, "documents": 5, "samples": [10]},
+        middle={"collections": ["ap"], "sweeps": 500, "documents": 50},
+        x="samples",
+        y="mean ln p",
+        series="method",
         log="x",
-        middle="500 sweeps; 50 documents, L2R of up to 100 samples",
     ),
-    Figure("l2r", "authors", "The authors' models and values", authors),
+    Figure("l2r", "authors", "The authors' models and values", authors, {"in": "authors' files"}),
 ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from benches.papers.figure import Figure, Row, Size
+from benches.papers.figure import Figure, Row, Settings
 from benches.papers.l2r import corpus
 from numpy.typing import NDArray
 
@@ -27,14 +27,14 @@ def from_triplets(n_documents: int) -> pb.Corpus:
         return pb.read_corpus(path)
 
 
-def perplexity(size: Size) -> Iterator[Row]:
+def perplexity(settings: Settings) -> Iterator[Row]:
     """Plug-in perplexity of a tenth of the tokens, and topics in use, by training sweeps."""
-    documents = from_triplets(size.pick(300, 2_246))
+    documents = from_triplets(settings.documents)
     observed, held_out = pb.split_tokens(documents, 0.1, random_state=0)
     for prior in PRIORS:
-        for sweeps in size.pick((20, 60), (50, 100, 200, 500, 1_000), (50, 100, 200)):
+        for sweeps in settings.sweeps:
             model = pb.PoissonFactorAnalysis(
-                size.pick(30, 100), prior=prior, max_iter=sweeps, random_state=0
+                settings.topics, prior=prior, max_iter=sweeps, random_state=0
             ).fit(observed)
             yield {
                 "prior": prior,
@@ -83,9 +83,9 @@ def probability_chain(n_sweeps: int, printed: bool, seed: int) -> NDArray[np.flo
     return draws
 
 
-def errata(size: Size) -> Iterator[Row]:
+def errata(_: Settings) -> Iterator[Row]:
     """Prior means of r and p under samplers of the printed formulas, and of the corrected ones."""
-    n_sweeps = size.pick(4_000, 20_000)
+    n_sweeps = 20_000
     for quantity, chain, truth in (("r", shape_chain, 1.0), ("p", probability_chain, 0.25)):
         for printed in (True, False):
             draws = chain(n_sweeps, printed, 0)
@@ -106,10 +106,11 @@ FIGURES = [
         "perplexity",
         "Plug-in perplexity against sweeps",
         perplexity,
-        "sweeps",
-        "perplexity",
-        "prior",
-        middle="up to 200 sweeps",
+        {"in": "", "documents": 2_246, "topics": 100, "sweeps": [50, 100, 200]},
+        small={"documents": 200, "topics": 20, "sweeps": [20, 40]},
+        x="sweeps",
+        y="perplexity",
+        series="prior",
     ),
-    Figure("pfa", "errata", "Samplers of printed and corrected formulas", errata),
+    Figure("pfa", "errata", "Samplers of printed and corrected formulas", errata, {"in": ""}),
 ]

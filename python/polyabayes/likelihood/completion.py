@@ -54,12 +54,6 @@ class Perplexity(Record):
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> model = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1,
-    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-    ...     random_state=0,
-    ... )
     >>> found = pb.completion_perplexity(model, [[4, 2, 1, 1]], random_state=0)
     >>> found.value > 1
     True
@@ -211,12 +205,6 @@ def log_completion(
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> model = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1,
-    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-    ...     random_state=0,
-    ... )
     >>> found = pb.log_completion(model, [[2, 1, 0, 0]], [[1, 0, 0, 1]], random_state=0)
     >>> bool(found.values[0] < 0)
     True
@@ -308,12 +296,6 @@ def completion_perplexity(
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> model = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1,
-    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-    ...     random_state=0,
-    ... )
     >>> found = pb.completion_perplexity(model, [[4, 2, 1, 1]], random_state=0)
     >>> 1 < found.value < 10
     True
@@ -363,12 +345,6 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any, *, exposure: An
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> model = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1,
-    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-    ...     random_state=0,
-    ... )
     >>> 1 < pb.plug_in_perplexity(model, [[2, 1, 0, 0]], [[1, 0, 0, 1]]) < 10
     True
     """

@@ -105,11 +105,6 @@ def bidirectional_bounds(
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> model = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1,
-    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-    ... )
     >>> bounds = pb.bidirectional_bounds(model, document_length=50, random_state=0)
     >>> bool((abs(bounds.gap) < 4 * bounds.gap_std_errors).all())
     True

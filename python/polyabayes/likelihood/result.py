@@ -52,12 +52,6 @@ class Trace(Record):
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> model = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1,
-    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-    ...     random_state=0,
-    ... )
     >>> sizes = {"n_samples": 64, "trace": True, "random_state": 0}
     >>> trace = pb.log_likelihood(model, [[1, 1, 1, 0]], "direct", **sizes).trace
     >>> trace.values.shape == trace.n_samples.shape
@@ -120,12 +114,6 @@ class LogLikelihood(Result):
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> model = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1,
-    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-    ...     random_state=0,
-    ... )
     >>> result = pb.log_likelihood(model, [[1, 1, 1, 0], [0, 0, 2, 1]])
     >>> result.n_tokens.tolist(), result.is_unbiased
     ([3, 3], True)
@@ -247,12 +235,6 @@ class LogLikelihood(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
-        >>> model = pb.LatentDirichletAllocation.from_parameters(
-        ...     doc_topic_prior=0.1,
-        ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-        ...     random_state=0,
-        ... )
         >>> result = pb.log_likelihood(model, [[1, 1, 1, 0], [0, 0, 2, 1]])
         >>> low, high = result.interval()
         >>> (low == high).tolist()  # exact
@@ -284,12 +266,6 @@ class LogLikelihood(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
-        >>> model = pb.LatentDirichletAllocation.from_parameters(
-        ...     doc_topic_prior=0.1,
-        ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-        ...     random_state=0,
-        ... )
         >>> result = pb.log_likelihood(model, [[1, 1, 1, 0], [0, 0, 2, 1]])
         >>> low, high = result.total_interval()
         >>> low == high == result.total  # exact
@@ -314,12 +290,6 @@ class LogLikelihood(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
-        >>> model = pb.LatentDirichletAllocation.from_parameters(
-        ...     doc_topic_prior=0.1,
-        ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-        ...     random_state=0,
-        ... )
         >>> result = pb.log_likelihood(model, [[1, 1, 1, 0], [0, 0, 2, 1]])
         >>> result.to_arrow().num_rows
         2

@@ -221,11 +221,6 @@ def log_likelihood(
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> model = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1,
-    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-    ... )
     >>> result = pb.log_likelihood(model, [[1, 1, 1, 0]])
     >>> print(f"{result.total:.12f} {result.methods[0]}")
     -4.474050553487 exact

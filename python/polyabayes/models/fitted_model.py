@@ -57,12 +57,6 @@ class TopicWeights(Record):
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> model = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1,
-    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-    ...     random_state=0,
-    ... )
     >>> weights = model.topic_weights([[4, 0, 0, 0]])
     >>> weights.mean.shape == weights.std.shape == (1, 2)
     True
@@ -130,12 +124,6 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
-        >>> model = pb.LatentDirichletAllocation.from_parameters(
-        ...     doc_topic_prior=0.1,
-        ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-        ...     random_state=0,
-        ... )
         >>> weights = model.transform([[9, 1, 0, 0]])
         >>> bool(weights[0, 0] > weights[0, 1])
         True
@@ -169,12 +157,6 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
-        >>> model = pb.LatentDirichletAllocation.from_parameters(
-        ...     doc_topic_prior=0.1,
-        ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-        ...     random_state=0,
-        ... )
         >>> bool((model.topic_weights([[9, 1, 0, 0]]).std > 0).all())
         True
         """
@@ -203,12 +185,6 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
-        >>> model = pb.LatentDirichletAllocation.from_parameters(
-        ...     doc_topic_prior=0.1,
-        ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-        ...     random_state=0,
-        ... )
         >>> model.score_samples([[1, 1, 1, 0]]).round(6).tolist()
         [-4.474051]
         """
@@ -249,12 +225,6 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
-        >>> model = pb.LatentDirichletAllocation.from_parameters(
-        ...     doc_topic_prior=0.1,
-        ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-        ...     random_state=0,
-        ... )
         >>> round(model.score([[1, 1, 1, 0]]), 6)
         -1.49135
         """
@@ -283,12 +253,6 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
-        >>> model = pb.LatentDirichletAllocation.from_parameters(
-        ...     doc_topic_prior=0.1,
-        ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-        ...     random_state=0,
-        ... )
         >>> round(model.perplexity([[1, 1, 1, 0]]), 4)
         4.4431
         """
@@ -317,12 +281,6 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
-        >>> model = pb.LatentDirichletAllocation.from_parameters(
-        ...     doc_topic_prior=0.1,
-        ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-        ...     random_state=0,
-        ... )
         >>> import tempfile
         >>> from pathlib import Path
         >>> with tempfile.TemporaryDirectory() as folder:

@@ -41,12 +41,6 @@ def load(path: str | os.PathLike[str]) -> FittedModel:
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> model = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1,
-    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-    ...     random_state=0,
-    ... )
     >>> import tempfile
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -56,12 +56,7 @@ def plot_convergence(
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> from polyabayes import plotting
-    >>> model = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1,
-    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-    ... )
     >>> found = pb.log_likelihood(
     ...     model, [[3, 1, 1, 0]], "direct", n_samples=64, trace=True, random_state=0
     ... )

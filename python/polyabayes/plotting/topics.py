@@ -77,12 +77,7 @@ def plot_topics(
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> from polyabayes import plotting
-    >>> model = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1,
-    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-    ... )
     >>> ax = plotting.plot_topics(model, n_words=3)
     >>> len(ax.patches)  # a bar a word
     6

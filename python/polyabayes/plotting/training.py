@@ -260,12 +260,7 @@ def plot_topic_similarity(model: Any, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> from polyabayes import plotting
-    >>> model = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1,
-    ...     topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-    ... )
     >>> ax = plotting.plot_topic_similarity(model)
     >>> len(ax.images)
     1

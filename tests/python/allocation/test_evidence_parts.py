@@ -22,8 +22,7 @@ import polyabayes as pb
 from interruption import interrupted_when_done
 from polyabayes import AllocationModel, CountTensor, _core
 from polyabayes._support.random import draw_seed
-from polyabayes.allocation.evidence import folder as evidence_folder
-from polyabayes.allocation.evidence import parts as evidence_parts
+from polyabayes.allocation.evidence import folder as evidence_folder, parts as evidence_parts
 from polyabayes.allocation.layout import lay_out
 from polyabayes.allocation.options import Options
 from polyabayes.exceptions import (

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,8 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
-from polyabayes import AllocationModel, CountTensor, cli
+from command_line import run, table
+from polyabayes import AllocationModel, CountTensor
 
 mpl.use("Agg")
 
@@ -32,10 +32,6 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: object) -> int:
-    return cli.main([str(argument) for argument in arguments])
-
-
 def number(text: str, name: str) -> float:
     (line,) = [line for line in text.splitlines() if line.startswith(name)]
     return float(line.removeprefix(name).split()[0])
@@ -53,8 +49,10 @@ def test_evidence_is_that_of_the_api(file: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_options_reach_the_model_and_the_method(
-    file: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    file = tmp_path / "plain.tns"
+    pb.write_tensor(CountTensor.from_dense(COUNTS, ["doc", "word"]), file)
     options = "--size topic=3 --concentration 0.5 --rate 2 --prior flat --tied doc,word --seed 3"
     method = (
         "--method smc --particles 64 --replicates 5 --option order=sorted --given-total --jobs 1"
@@ -126,8 +124,7 @@ def test_tables_are_written_one_a_file(
     options = ["--size", "topic=2", "-o", folder, "--seed", 0, "--restarts", 3]
     assert run("decompose", GRAPH, file, *options) == 0
     expected = AllocationModel.nmf(2).decompose(COUNTS, random_state=0, n_restarts=3)
-    with (folder / "doc.csv").open() as stream:
-        rows = list(csv.DictReader(stream))
+    rows = table(folder / "doc.csv")
     assert [row["doc"] for row in rows] == ["d0", "d0", "d1", "d1", "d2", "d2"]
     found = [float(row["probability"]) for row in rows]
     np.testing.assert_array_equal(found, expected.tables["doc"].ravel())
@@ -233,8 +230,7 @@ def test_missing_cells_are_left_out_and_predicted(
     assert "observed      13 tokens" in output
     written = ["--predict", cells]
     assert run("evidence", GRAPH, data, "--missing", gaps, *written, *options) == 0
-    with cells.open() as stream:
-        rows = list(csv.DictReader(stream))
+    rows = table(cells)
     assert [(row["doc"], row["word"]) for row in rows] == [("d0", "w2"), ("d2", "w0")]
     expected = [float(row["expected_count"]) for row in rows]
     assert expected == pytest.approx(found.expected_counts, abs=1e-12)

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import csv
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +12,7 @@ import pandas as pd
 import pytest
 
 import polyabayes as pb
+from command_line import assert_one_error_line, run, table
 from polyabayes import LogLikelihood, cli
 from polyabayes.cli import documents
 from polyabayes.cli.parser import COMMANDS
@@ -21,7 +20,6 @@ from polyabayes.exceptions import Interrupted
 
 mpl.use("Agg")
 
-ENVIRONMENT = {**os.environ, "MPLBACKEND": "Agg"}
 K, WORDS = 3, [f"w{i}" for i in range(40)]
 N_TEST = 40
 
@@ -56,22 +54,6 @@ def pfa(train: Any) -> pb.PoissonFactorAnalysis:
     return pb.PoissonFactorAnalysis(K, prior="gamma", max_iter=30, burn_in=10, random_state=5).fit(
         train
     )
-
-
-def run(*arguments: object) -> int:
-    return cli.main([str(argument) for argument in arguments])
-
-
-def assert_one_error_line(status: int, error: str, message: str) -> None:
-    assert status == 2, error
-    *before, line = error.splitlines()
-    assert line.startswith("polyabayes: error: ")
-    assert re.search(message, line), line
-    assert all(re.match("polyabayes: training on", line) for line in before), before
-
-
-def table(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(text.splitlines()))
 
 
 @pytest.mark.parametrize(
@@ -216,7 +198,7 @@ def test_csv_and_parquet_hold_the_result(
         base = ["score", folder / "pfa.safetensors", folder / "test.npz", "--seed", 2]
         assert run(*base, "-o", tmp_path / name) == 0
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "s.parquet"), expected.to_frame())
-    rows = table((tmp_path / "s.csv").read_text())
+    rows = table(tmp_path / "s.csv")
     assert [row["document"] for row in rows] == test.ids.tolist()
     assert list(rows[0]) == list(expected.to_frame().columns)
     assert [float(row["log_likelihood"]) for row in rows] == expected.values.tolist()
@@ -400,7 +382,7 @@ def test_the_demo_writes_what_it_says(
     names = {Path(name).name for name in written}
     assert {"scores.csv", "comparison.png", "topics.png", "lda-10.safetensors"} <= names
     assert isinstance(pb.load("demo-output/pfa-10.safetensors"), pb.PoissonFactorAnalysis)
-    assert len(table(Path("demo-output/scores.csv").read_text())) == 24
+    assert len(table(Path("demo-output/scores.csv"))) == 24
     behind = [
         float(number)
         for number in re.findall(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import subprocess
 import sys
@@ -14,7 +13,8 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
-from polyabayes import AllocationModel, CountTensor, cli
+from command_line import run, table
+from polyabayes import AllocationModel, CountTensor
 
 COUNTS = np.array([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
 GRAPH = "doc <- topic -> word"
@@ -31,10 +31,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     return tmp_path
-
-
-def run(*arguments: object) -> int:
-    return cli.main([str(argument) for argument in arguments])
 
 
 def fill_disk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,8 +110,7 @@ def test_all_results_of_a_command_are_kept(
     assert "objective" in output
     tables, cells = map(Path, re.findall(r"kept as ([^;\n]*)", output))
     assert sorted(path.name for path in tables.iterdir()) == ["doc.csv", "topic.csv", "word.csv"]
-    with cells.open() as stream:
-        assert [(row["doc"], row["word"]) for row in csv.DictReader(stream)] == [("0", "2")]
+    assert [(row["doc"], row["word"]) for row in table(cells)] == [("0", "2")]
 
 
 def test_predictions_are_printed_where_the_tables_cannot_be_written(
@@ -127,9 +122,7 @@ def test_predictions_are_printed_where_the_tables_cannot_be_written(
     command = ["decompose", GRAPH, "data.csv", *options, "--predict", "-", "-o"]
     assert run(*command, "written") == 0
     expected = capsys.readouterr().out
-    assert [(row["doc"], row["word"]) for row in csv.DictReader(expected.splitlines())] == [
-        ("0", "2")
-    ]
+    assert [(row["doc"], row["word"]) for row in table(expected)] == [("0", "2")]
     fill_disk(monkeypatch)
     assert run(*command, "tables") == 2
     output = capsys.readouterr()
@@ -146,8 +139,7 @@ def test_a_folder_is_made_when_there_are_tables(
     assert not (folder / "some").exists()
     assert run(*command, "--size", "topic=2", "-o", "some/tables") == 0
     expected = AllocationModel.nmf(2).decompose(COUNTS, random_state=0).tables["topic"]
-    with (folder / "some" / "tables" / "topic.csv").open() as stream:
-        found = [float(row["probability"]) for row in csv.DictReader(stream)]
+    found = [float(row["probability"]) for row in table(folder / "some/tables/topic.csv")]
     assert found == expected.tolist()
     capsys.readouterr()
     assert run(*command, "--size", "topic=2", "-o", "counts.tns/tables") == 2
@@ -189,6 +181,5 @@ def test_formulas_are_escaped_on_request(folder: Path) -> None:
     score = ["score", "m.safetensors", "formulas.npz", "-o", "scores.csv"]
     for options, mark in (([], ""), (["--escape-formulas"], "'")):
         assert run(*score, *options) == 0
-        with (folder / "scores.csv").open(newline="") as stream:
-            found = [row["document"] for row in csv.DictReader(stream)]
+        found = [row["document"] for row in table(folder / "scores.csv")]
         assert found == [*(mark + text for text in ids[:4]), "plain"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 import signal
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
+from command_line import assert_one_error_line, table
 from polyabayes import cli
 
 ENVIRONMENT = {**os.environ, "MPLBACKEND": "Agg"}
@@ -57,18 +57,6 @@ def shell(
         timeout=60,
         check=False,
     )
-
-
-def assert_one_error_line(status: int, error: str, message: str) -> None:
-    assert status == 2, error
-    *before, line = error.splitlines()
-    assert line.startswith("polyabayes: error: ")
-    assert re.search(message, line), line
-    assert all(re.match("polyabayes: training on", line) for line in before), before
-
-
-def table(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(text.splitlines()))
 
 
 def test_from_the_shell(folder: Path, tmp_path: Path) -> None:
@@ -207,7 +195,7 @@ def test_ctrl_c_leaves_the_scores_reached(long_work: Path, tmp_path: Path) -> No
     assert status == 130
     found = re.match(r"polyabayes: interrupted: (\d+) of 500 documents are scored, the", line)
     assert found
-    rows = table(output.read_text())
+    rows = table(output)
     assert len(rows) == 500
     reached = [row for row in rows if row["log_likelihood"]]
     assert 0 < len(reached) == int(found[1]) < 500

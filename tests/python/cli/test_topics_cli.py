@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-
 import pytest
 
 import polyabayes as pb
+from command_line import table
 from polyabayes.cli import main
 
 
@@ -20,13 +19,13 @@ def corpus(tmp_path_factory):
 
 
 def test_the_number_of_topics_is_chosen(corpus, tmp_path, capsys):
-    table = tmp_path / "sizes.csv"
+    sizes = tmp_path / "sizes.csv"
     options = ["--sizes", "1,3,8", "--folds", "2", "--max-iter", "40", "--seed", "0", "--jobs", "1"]
-    assert main(["choose", "lda", corpus, *options, "-o", str(table)]) == 0
+    assert main(["choose", "lda", corpus, *options, "-o", str(sizes)]) == 0
     shown = capsys.readouterr()
     assert shown.err.splitlines()[1].startswith("polyabayes: about 6 fits, ")
     assert shown.out.startswith("best by held-out: 3")
-    rows = list(csv.DictReader(table.read_text().splitlines()))
+    rows = table(sizes)
     assert [row["size"] for row in rows] == ["1", "3", "8"]
     assert main(["choose", "lda", corpus, "--sizes", "1,x"]) == 2
     assert "no list of whole numbers" in capsys.readouterr().err
@@ -41,7 +40,7 @@ def test_topics_are_printed_and_written(corpus, tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [len(line.split()) for line in lines] == [6, 6, 6]
     assert main(["topics", model, corpus, "-o", str(tmp_path / "topics.csv")]) == 0
-    rows = list(csv.DictReader((tmp_path / "topics.csv").read_text().splitlines()))
+    rows = table(tmp_path / "topics.csv")
     assert [row["topic"] for row in rows] == [line.split()[0] for line in lines]
     assert {"coherence", "exclusivity", "words"} <= rows[0].keys()
     assert main(["topics", model, corpus, "-o", str(tmp_path / "report.html")]) == 0

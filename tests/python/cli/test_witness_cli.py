@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import matplotlib as mpl
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
+from command_line import table
 from polyabayes import cli, priors
 from polyabayes._support.random import draw_seed
 
@@ -25,11 +25,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(arguments: str) -> int:
     return cli.main(["search", *arguments.split()])
-
-
-def table(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as stream:
-        return list(csv.DictReader(stream))
 
 
 def test_one_command_for_several_priors(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

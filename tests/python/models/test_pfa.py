@@ -12,8 +12,7 @@ from sklearn.base import clone
 from sklearn.decomposition import NMF
 
 import polyabayes as pb
-from polyabayes import cli
-from polyabayes import exceptions as errors
+from polyabayes import cli, exceptions as errors
 
 PFA = pb.PoissonFactorAnalysis
 WORDS = [f"w{i:02}" for i in range(60)]

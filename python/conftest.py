@@ -1,0 +1,21 @@
+"""Names that examples in docstrings use without defining them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+
+
+@pytest.fixture(autouse=True)
+def _names_of_examples(doctest_namespace: dict[str, Any]) -> None:
+    """The package, NumPy, and a model of two topics over four words."""
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.1,
+        topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
+        random_state=0,
+    )
+    doctest_namespace.update(pb=pb, np=np, model=model)
