@@ -69,7 +69,9 @@ _DOCUMENTS = Takes("read_corpus", without=("n_words",), names=_READING)
 _TENSOR = Takes("read_tensor", names=_READING)
 # What every command takes, even one that has no use for it.
 _GENERAL = Takes("log_likelihood", only=("random_state", "n_jobs", "progress"))
-_SCORING = Takes("log_likelihood", without=("exposure", "trace"))
+# Arrays with a row for each document come with the model or the corpus.
+_OF_DOCUMENTS = ("exposure", "doc_topic_prior", "shape", "covariates")
+_SCORING = Takes("log_likelihood", without=(*_OF_DOCUMENTS, "trace"))
 _CHOSEN = ("n_components", "checkpoint", "checkpoint_every", "random_state", "progress")
 _MODEL = Takes("AllocationModel", without=("axes",))
 _OF_NETWORK, _OF_CORPUS = "a graph and a tensor", "a corpus"

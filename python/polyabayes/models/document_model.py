@@ -75,7 +75,7 @@ class DocumentModel(FittedModel):
     >>> model = pb.DocumentModel.logistic_normal(topics, mean=[0.0], covariance=[[1.0]])
     >>> result = pb.log_likelihood(model, [[2, 0, 1]])
     >>> print(f"{result.total:.6f} {result.methods[0]}")
-    -3.520189 exact
+    -3.185396 exact
     """
 
     _default_event = "sequence"
@@ -152,7 +152,7 @@ class DocumentModel(FittedModel):
         >>> topics = [[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]
         >>> model = pb.DocumentModel.dirichlet(topics, [[1.0, 0.0], [0.5, 0.5]])
         >>> pb.log_likelihood(model, [[2, 0, 1], [2, 0, 1]]).values.round(6).tolist()
-        [-2.772589, -3.492588]
+        [-2.772589, -3.250625]
         """
         model = cls("dirichlet", covariate_names=covariate_names, random_state=random_state)
         model._set_topic_word(topic_word, vocabulary, random_state, normalised=True)
@@ -274,7 +274,7 @@ class DocumentModel(FittedModel):
         ...     loadings, [0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]], decoder="softmax"
         ... )
         >>> pb.log_likelihood(model, [[2, 0, 1]]).values.round(6).tolist()
-        [-3.602486]
+        [-4.185261]
         """
         model = cls(
             "logistic-normal",
