@@ -22,6 +22,7 @@ from .allocation import (
     particle_mcmc as particle_mcmc,
     posterior_over_models as posterior_over_models,
 )
+from .citation import cite as cite
 from .data import (
     Corpus as Corpus,
     CountTensor as CountTensor,
@@ -33,7 +34,6 @@ from .io import (
     write_corpus as write_corpus,
     write_tensor as write_tensor,
 )
-from .citation import cite as cite
 from .likelihood import (
     BidirectionalBounds as BidirectionalBounds,
     Comparison as Comparison,
