@@ -75,10 +75,10 @@ def read_state(path: Path, identity: dict[str, Any]) -> RunState | None:
         phase, run, sweep = header["position"]
         best = header["best"]
         return RunState(
-            (str(phase), int(run), int(sweep)),
-            None if best is None else (int(best[0]), float(best[1])),
+            (str(phase), _number(run), _number(sweep)),
+            None if best is None else (_number(best[0]), float(best[1])),
             arrays["parameters"],
-            int(header["n_kept"]),
+            _number(header["n_kept"]),
             arrays.get("kept_sum"),
             arrays.get("assignments"),
         )
@@ -86,3 +86,11 @@ def read_state(path: Path, identity: dict[str, Any]) -> RunState | None:
         raise FileFormatError(
             f"{path} does not hold a whole state ({error!r}): delete it"
         ) from error
+
+
+def _number(value: Any) -> int:
+    """A number of sweeps or of a start, as the compiled core reads it."""
+    number = int(value)
+    if not 0 <= number < 2**32:
+        raise ValueError(f"{value!r:.40} is no number of sweeps")
+    return number

@@ -515,7 +515,7 @@ def test_interrupted_models_come_back(tmp_path):
         lambda arrays, _: arrays.__delitem__("kept_sum"),
         lambda arrays, _: arrays["assignments"].fill(2**16 - 1),
         lambda _, header: header.update(n_kept=10**400),
-        lambda _, header: header.update(n_sweeps=-1),
+        lambda _, header: header.update(position=["sweep", 0, -1]),
     ],
 )
 @pytest.mark.parametrize("model", [LDA(2), PFA(2), PFA(2, prior="beta-gamma-gamma")])
