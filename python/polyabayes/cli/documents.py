@@ -205,9 +205,8 @@ def choose(
     data = pb.read_corpus(corpus, **given.of("read_corpus"))
     say(f"choosing on {size(data)}")
     options = given.of("choose_n_components")
-    if options.get("criterion") != "evidence":
-        wanted = documented("choice_cost").parameters
-        say(str(pb.choice_cost(estimator, data, **{n: options[n] for n in options if n in wanted})))
+    wanted = documented("choice_cost").parameters
+    say(str(pb.choice_cost(estimator, data, **{n: options[n] for n in options if n in wanted})))
     status = 0
     try:
         choice = pb.choose_n_components(estimator, data, **options)
@@ -219,10 +218,11 @@ def choose(
     print(choice)
     for row in choice.rows:
         mark = "*" if row["size"] in choice.equally_good else " "
+        chance = choice.probabilities.get(row["size"])
         print(
             f"{row['size']:>6}{mark} {row['score']:>10.4f}  behind {row['behind']:>8.4f} "
-            f"+- {row['behind_std_error']:.4f}  P(best) {row['probability']:.3f}"
-            f"{'  dropped' if row['dropped'] else ''}"
+            f"+- {row['behind_std_error']:.4f}  folds {row['n_folds']}  "
+            f"{'' if chance is None else f'P(best) {chance:.3f}'}"
         )
     if output is not None:
         write_table({name: [row[name] for row in choice.rows] for name in choice.rows[0]}, output)
