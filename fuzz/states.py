@@ -15,7 +15,7 @@ from corpora import CORPUS, COUNTS, Case
 
 import polyabayes as pb
 from polyabayes._support import storage
-from polyabayes.sizes.witness import WitnessSearch, records
+from polyabayes.sizes.witness import WitnessSearch
 
 
 class ModelFile(Case):
@@ -117,7 +117,7 @@ class SearchRecord(Case):
     def make(self) -> None:
         self.state = self.folder / "state"
         self._search()
-        self.path = self.state / "search.jsonl"
+        self.path = self.state / "search.safetensors"
         self.kept = self.folder / "kept"
         shutil.copytree(self.state, self.kept)
 
@@ -134,26 +134,13 @@ class SearchRecord(Case):
 
     def change(self) -> tuple[Path, bytes]:
         self.bounds = getattr(self, "bounds", None) or self._search()
-        names = (
-            "search.jsonl",
-            "predictions.jsonl",
-            "topics-1.safetensors",
-            "topics-2.safetensors",
-        )
-        path = self.state / self.rng.choice([n for n in names if (self.state / n).exists()])
+        path = self.rng.choice(sorted(self.state.glob("*.safetensors")))
         content = path.read_bytes()
-        if path.suffix == ".jsonl" and content and self.rng.random() < 0.5:
-            lines = content.decode().splitlines()
-            row = self.rng.randrange(len(lines))
-            inner = changed_fields(lines[row].rpartition("\t")[0].encode(), self.rng)
-            try:
-                lines[row] = records._sealed(json.loads(inner))
-            except (ValueError, RecursionError):
-                lines[row] = records._sealed({"sizes": [10**400], "score": ["x"], "seconds": None})
-            self.is_sealed = True
-            return path, "\n".join(lines).encode()
-        self.is_sealed = False
-        return path, changed_bytes(content, self.rng)
+        self.is_sealed = path.name.startswith("s") and self.rng.random() < 0.5
+        if not self.is_sealed:
+            return path, changed_bytes(content, self.rng)
+        seal(path, *storage.read_arrays(path), self.rng)
+        return path, path.read_bytes()
 
     def read(self) -> str:
         bounds = self._search()

@@ -12,7 +12,6 @@ from polyabayes.sizes.priors import (
     Table,
     Uniform,
     UnivariatePrior,
-    disjoint_boxes,
 )
 
 __all__ = [
@@ -27,5 +26,4 @@ __all__ = [
     "Table",
     "Uniform",
     "UnivariatePrior",
-    "disjoint_boxes",
 ]

@@ -50,6 +50,11 @@ class StateFolder:
         self._has_warned = False
         self._owner = ""
 
+    def header(self, file: str) -> dict[str, Any]:
+        """Identity of the work whose folder this is; empty where it is nobody's."""
+        head = self.path / file
+        return read_arrays(head)[0] if head.exists() else {}
+
     def claim(self, file: str, of: str, identity: Mapping[str, Any]) -> None:
         """Give the folder to the work of this identity; refuse that of another.
 
@@ -65,10 +70,10 @@ class StateFolder:
         text = json.dumps(identity, sort_keys=True)
         head, expected = self.make(file), json.loads(text)
         self._owner = hashlib.sha256(text.encode()).hexdigest()
-        if not head.exists():
+        found = self.header(file)
+        if not found:
             write_arrays(head, expected, {})
             return
-        found, _ = read_arrays(head)
         for name in sorted(expected.keys() | found.keys()):
             refuse_other(head, of, name, found.get(name), expected.get(name))
 

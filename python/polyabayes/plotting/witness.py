@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polyabayes._support.results import ResultTable
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.plotting.axes import axes_or_new
-from polyabayes.sizes.witness import ResultTable, WitnessSearch
+from polyabayes.sizes.witness import WitnessSearch
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -188,13 +189,13 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
     for place, name in enumerate(names):
         mine = {column: values[folds["prior"] == name] for column, values in folds.items()}
         x = mine["fold"] + 0.5 * ((place + 0.5) / len(names) - 0.5)
-        lower, upper, best, error = (
+        lower, upper, average, best, error = (
             mine[column] / mine["n_tokens"]
-            for column in ("lower", "upper", "best", "best_std_error")
+            for column in ("lower", "upper", "average", "best", "best_std_error")
         )
-        bars: dict[str, Any] = {"yerr": (upper - lower) / 2, "fmt": "_", "capsize": 3}
-        label = name if several else "averaged over sizes (bounds)"
-        shown = ax.errorbar(x - 0.1 / len(names), (lower + upper) / 2, label=label, **bars)
+        bars: dict[str, Any] = {"yerr": [average - lower, upper - average], "capsize": 3}
+        label = name if several else "averaged over sizes, and its bounds"
+        shown = ax.errorbar(x - 0.1 / len(names), average, fmt="_", label=label, **bars)
         ax.errorbar(
             x + 0.1 / len(names),
             best,

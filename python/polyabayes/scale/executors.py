@@ -97,6 +97,7 @@ class Workers:
         tasks: Iterable[tuple[Any, ...]],
         describe: Callable[[int], str],
         stopped: Callable[[], bool] | None = None,
+        n_in_flight: int | None = None,
     ) -> Iterator[tuple[int, Any]]:
         """Numbers of tasks and results of ``function(shared, *task)``, in the order they end.
 
@@ -110,6 +111,8 @@ class Workers:
             The name of a task, given its number, for messages.
         stopped : callable, optional
             Whether to leave all tasks: where this is not the thread that Ctrl-C interrupts.
+        n_in_flight : int, optional
+            Tasks that are submitted at once; by default a few for each worker.
 
         Raises
         ------
@@ -120,13 +123,13 @@ class Workers:
         """
         pending: dict[Future[Any], tuple[int, tuple[Any, ...]]] = {}
         timeout = None if stopped is None else _LOOK_SECONDS
-        numbered = enumerate(tasks)
+        numbered, most = enumerate(tasks), n_in_flight or self._most
         try:
             while True:
                 for number, task in numbered:
                     future = self._submit(self._parcel.reference, function, task, describe(number))
                     pending[future] = number, task
-                    if len(pending) >= self._most:
+                    if len(pending) >= most:
                         break
                 if not pending:
                     return

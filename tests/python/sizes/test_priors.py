@@ -166,30 +166,6 @@ def test_a_joint_prior_equals_its_product() -> None:
     np.testing.assert_allclose(joint.log_masses((4, 3)), product.log_masses((4, 3)), rtol=1e-13)
 
 
-def test_a_union_of_up_sets_is_cut_into_disjoint_boxes() -> None:
-    rng = np.random.default_rng(5)
-    table = rng.dirichlet(np.ones(6 * 5 * 4)).reshape(6, 5, 4)
-    prior = priors.JointTable(table)
-    grid = np.stack(np.meshgrid(*(np.arange(1, n + 1) for n in table.shape), indexing="ij"), -1)
-    for n_corners in range(1, 7):
-        corners = rng.integers(1, 5, size=(n_corners, 3))
-        covered = (grid[None] >= corners[:, None, None, None]).all(-1).any(0)
-        found = prior.log_upset_union([tuple(map(int, corner)) for corner in corners])
-        assert found == pytest.approx(math.log(table[covered].sum()), rel=1e-12)
-        boxes = priors.disjoint_boxes([tuple(map(int, corner)) for corner in corners])
-        inside = sum(
-            ((grid >= low) & (grid <= np.array(high))).all(-1).astype(int) for low, high in boxes
-        )
-        assert (inside == covered).all()
-
-
-def test_a_union_of_up_sets_far_out_keeps_its_digits() -> None:
-    prior = priors.Product(priors.Poisson(5.0), priors.Poisson(5.0))
-    found = prior.log_upset_union([(300, 1), (1, 300)])
-    assert found == pytest.approx(math.log(2.0) + float(priors.Poisson(5.0).log_survival(299)))
-    assert found < math.log(math.ulp(0.0)), "no float could hold the mass itself"
-
-
 def test_custom_laws_are_asked_once() -> None:
     asked: list[int] = []
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import polyabayes as pb
 from polyabayes import priors
-from polyabayes.exceptions import CheckpointWarning, FileFormatError, InvalidArgumentError
+from polyabayes._support.storage import read_arrays, write_arrays
+from polyabayes.exceptions import (
+    CheckpointWarning,
+    FileAccessError,
+    FileFormatError,
+    InvalidArgumentError,
+)
 from polyabayes.sizes.witness import WitnessSearch
 
 CORPUS = pb.datasets.make_lda_corpus(30, 12, 3, document_length=15, random_state=3).corpus
@@ -43,7 +50,7 @@ def test_models_of_a_deleted_search_are_not_taken_for_those_of_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nested(checkpoint=tmp_path).fit(CORPUS[:15])
-    (tmp_path / "search.jsonl").unlink()
+    (tmp_path / "search.safetensors").unlink()
     other = tmp_path / "topics-20.safetensors"
     other.write_text("")
     whole = nested().fit(CORPUS)
@@ -54,14 +61,6 @@ def test_models_of_a_deleted_search_are_not_taken_for_those_of_the_next(
     assert set(tmp_path.glob("topics*")) == {other}
     assert_same_models(search, whole)
     assert_same_models(nested(checkpoint=tmp_path).fit(CORPUS), whole)
-
-
-def test_a_search_that_is_refused_removes_no_models(tmp_path: Path) -> None:
-    path = tmp_path / "topics-2.safetensors"
-    path.write_text("")
-    with pytest.raises(InvalidArgumentError):
-        nested(checkpoint=tmp_path, level=2.0).fit(CORPUS)
-    assert path.exists()
 
 
 def test_a_model_that_was_not_written_stays_in_memory(
@@ -96,21 +95,60 @@ def flipped(content: bytes, bit: int) -> bytes:
     return bytes(changed)
 
 
-def test_one_flipped_bit_of_a_record_is_refused(tmp_path: Path) -> None:
+def test_a_flipped_bit_is_refused_or_made_again(tmp_path: Path) -> None:
+    """What says whose folder it is, is refused; a score is made again, with a warning."""
+    whole = nested(checkpoint=tmp_path).fit(CORPUS).bounds_["log_score"].tolist()
+    for name in ("search", "score-2"):
+        path = tmp_path / f"{name}.safetensors"
+        content = path.read_bytes()
+        for bit in range(0, 8 * len(content), 1801):
+            path.write_bytes(flipped(content, bit))
+            if name == "search":
+                with pytest.raises(FileFormatError, match="search"):
+                    nested(checkpoint=tmp_path).fit(CORPUS)
+                continue
+            with pytest.warns(CheckpointWarning, match="score-2.*it is made again"):
+                again = nested(checkpoint=tmp_path).fit(CORPUS)
+            assert again.bounds_["log_score"].tolist() == whole
+        path.write_bytes(content)
+
+
+def test_a_score_that_says_nonsense_is_made_again(tmp_path: Path) -> None:
+    whole = nested(checkpoint=tmp_path).fit(CORPUS).bounds_["log_score"].tolist()
+    path = tmp_path / "score-2.safetensors"
+    header, _ = read_arrays(path)
+    for change in ({"score": ["x"]}, {"score": [float("nan")]}, {"seconds": None}):
+        write_arrays(path, {**header, **change}, {})
+        with pytest.warns(CheckpointWarning, match="holds no record.*it is made again"):
+            again = nested(checkpoint=tmp_path).fit(CORPUS)
+        assert again.bounds_["log_score"].tolist() == whole
+    write_arrays(path, {**header, "of": "another search"}, {})
+    assert nested(checkpoint=tmp_path).fit(CORPUS).bounds_["log_score"].tolist() == whole
+
+
+@pytest.mark.parametrize("file", ["score-2", "topics-2"])
+def test_what_may_not_be_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
     nested(checkpoint=tmp_path).fit(CORPUS)
-    path = tmp_path / "search.jsonl"
-    content = path.read_bytes()
-    for bit in range(0, 8 * len(content), 7):
-        path.write_bytes(flipped(content, bit))
-        with pytest.raises(FileFormatError, match="search"):
-            nested(checkpoint=tmp_path).fit(CORPUS)
+    read = np.fromfile
+
+    def refused(path: Path, **options: Any) -> Any:
+        if Path(path).name == f"{file}.safetensors":
+            raise PermissionError(13, "Permission denied")
+        return read(path, **options)
+
+    monkeypatch.setattr(np, "fromfile", refused)
+    with pytest.raises(FileAccessError, match=rf"{file}.*Permission denied"):
+        nested(checkpoint=tmp_path).fit(CORPUS)
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "gone", "other"])
 def test_a_damaged_model_is_scored_again(tmp_path: Path, damage: str) -> None:
     whole = nested(checkpoint=tmp_path).fit(CORPUS)
     held_out = whole.predictive_bounds(CORPUS[:5])
-    (tmp_path / "predictions.jsonl").unlink()
+    for kept in tmp_path.glob("prediction-*"):
+        kept.unlink()
     path = tmp_path / "topics-2.safetensors"
     content = path.read_bytes()
     if damage == "gone":
@@ -120,18 +158,20 @@ def test_a_damaged_model_is_scored_again(tmp_path: Path, damage: str) -> None:
     else:
         damaged = {"cut": content[:-40], "flip": flipped(content, 8 * 300), "empty": b""}
         path.write_bytes(damaged[damage])
-    again = nested(checkpoint=tmp_path).fit(CORPUS)
+    if damage in ("gone", "other"):
+        again = nested(checkpoint=tmp_path).fit(CORPUS)
+    else:
+        with pytest.warns(CheckpointWarning, match="topics-2.*it is made again"):
+            again = nested(checkpoint=tmp_path).fit(CORPUS)
     assert tuple(again.predictive_bounds(CORPUS[:5])) == tuple(held_out)
     assert_same_models(again, whole)
     assert path.read_bytes() == content
 
 
-def test_damaged_predictions_are_made_again(tmp_path: Path) -> None:
+def test_a_damaged_prediction_is_made_again(tmp_path: Path) -> None:
+    bounds = nested(checkpoint=tmp_path).fit(CORPUS).predictive_bounds(CORPUS[:5])
+    path = next(tmp_path.glob("prediction-2-*"))
+    path.write_bytes(flipped(path.read_bytes(), 999))
     search = nested(checkpoint=tmp_path).fit(CORPUS)
-    bounds = search.predictive_bounds(CORPUS[:5])
-    path = tmp_path / "predictions.jsonl"
-    content = path.read_bytes()
-    for bit in range(0, 8 * len(content), 97):
-        path.write_bytes(flipped(content, bit))
-        found = nested(checkpoint=tmp_path).fit(CORPUS).predictive_bounds(CORPUS[:5])
-        assert tuple(found) == tuple(bounds)
+    with pytest.warns(CheckpointWarning, match="prediction-2.*it is made again"):
+        assert tuple(search.predictive_bounds(CORPUS[:5])) == tuple(bounds)

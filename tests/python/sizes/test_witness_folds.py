@@ -78,6 +78,22 @@ def test_folds_under_further_priors_are_trained_once(monkeypatch: pytest.MonkeyP
         cross_validate(nested(), DATA.corpus, 2, priors=further[0])  # type: ignore[arg-type]
 
 
+def test_groups_are_in_one_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups, seen = np.arange(30) // 5, list[Any]()
+    fit = pb.LatentDirichletAllocation.fit
+
+    def spy(self: pb.LatentDirichletAllocation, X: Any) -> pb.LatentDirichletAllocation:
+        seen.append(X.n_documents)
+        return fit(self, X)
+
+    monkeypatch.setattr(pb.LatentDirichletAllocation, "fit", spy)
+    table = cross_validate(nested(max_steps=1), DATA.corpus, 4, groups=groups)
+    assert sorted(seen) == [20, 20, 25, 25]
+    assert table["n_tokens"].sum() == DATA.corpus.n_tokens
+    with pytest.raises(InvalidArgumentError, match="n_folds must be between 2 and 6"):
+        cross_validate(nested(), DATA.corpus, 7, groups=groups)
+
+
 def test_an_executor_outlives_a_fold_that_fails() -> None:
     with ThreadPoolExecutor(1) as pool:
         with pytest.raises(InvalidArgumentError, match="scoring must be"):
@@ -118,10 +134,10 @@ def test_killed_folds_go_on_where_they_were(tmp_path: Path) -> None:
         folds = f"--folds 4 --workers 2 --jobs 1 --checkpoint {state} -o {output}"
         return [*[sys.executable, "-m", "polyabayes", "search"], *arguments.split(), *folds.split()]
 
-    def records() -> dict[Path, list[str]]:
+    def records() -> dict[Path, list[bytes]]:
         return {
-            path: path.read_text().splitlines()[1:]
-            for path in sorted((tmp_path / "killed").glob("fold-*/search.jsonl"))
+            path: [file.read_bytes() for file in sorted(path.glob("score-*"))]
+            for path in sorted((tmp_path / "killed").glob("fold-*"))
         }
 
     subprocess.run(command("whole.csv", "whole"), check=True, cwd=tmp_path, capture_output=True)
@@ -170,6 +186,9 @@ def test_the_average_is_the_mean_over_sizes_by_their_posterior() -> None:
         ).T
         average = special.logsumexp(train + test) - special.logsumexp(train)
         assert row["lower"] <= average <= row["upper"]
+        assert row["average"] == pytest.approx(average, abs=1e-9)
+        held_out = DATA.corpus[folds == fold]
+        assert here.score(held_out) == pytest.approx(average / held_out.n_tokens, abs=1e-9)
         assert row["upper"] - row["lower"] < 1e-8
         best = int(np.argmax(train)) + 1
         assert row["best_size"] == best

@@ -32,9 +32,9 @@ from polyabayes.sizes.choice.held_out import (
     Plan,
     Store,
     first_sizes,
-    folds_of,
 )
 from polyabayes.sizes.choice.result import SizeChoice
+from polyabayes.sizes.folds import folds_of, group_numbers
 
 __all__ = ["choice_cost", "choose_n_components"]
 
@@ -178,7 +178,7 @@ def choose_n_components(
     corpus, given, limits = _checked(model, data, sizes, held_out)
     n_folds, labels = _checked_folds(corpus, n_folds, groups)
     seed = draw_seed(random_state)
-    folds = folds_of(corpus.n_documents, n_folds, seed, labels)
+    folds = folds_of(corpus.n_documents, n_folds, np.random.default_rng(seed), labels)
     plan = Plan(model, corpus, labels, folds, n_folds, seed)
     store = None if checkpoint is None else Store(checkpoint, plan)
     expected = expected_fits(given, n_folds, limits.max_fits)
@@ -279,7 +279,7 @@ def _checked_folds(
     corpus: Corpus, n_folds: Any, groups: Any
 ) -> tuple[int, NDArray[np.int64] | None]:
     """The number of folds, and the group of each document."""
-    labels = None if groups is None else _labels(corpus, groups)
+    labels = None if groups is None else group_numbers(corpus, groups)
     n_units = corpus.n_documents if labels is None else int(labels.max()) + 1
     if n_units < 2:
         raise InvalidArgumentError(f"{argument('groups')} has one group; folds need two or more")
@@ -292,21 +292,6 @@ def _checked_folds(
         )
     n_folds = min(_N_FOLDS, n_units) if n_folds is None else n_folds
     return checks.whole_number("n_folds", n_folds, 2, n_units), labels
-
-
-def _labels(corpus: Corpus, groups: Any) -> NDArray[np.int64]:
-    """The number of the group of each document."""
-    if isinstance(groups, str):
-        if corpus.metadata is None or groups not in corpus.metadata:
-            raise InvalidArgumentError(f"the corpus has no column of metadata called {groups!r}")
-        groups = corpus.metadata[groups]
-    values = np.asarray(groups)
-    if values.shape != (corpus.n_documents,):
-        raise InvalidArgumentError(
-            f"{argument('groups')} must have one label for each of the {corpus.n_documents:,} "
-            f"documents, got shape {values.shape}"
-        )
-    return np.unique(values.astype(str), return_inverse=True)[1]
 
 
 def _checked_sizes(sizes: Any) -> list[int]:

@@ -31,7 +31,7 @@ from polyabayes.sizes.choice.fits import (
 from polyabayes.sizes.choice.race import Race
 from polyabayes.sizes.choice.result import SizeChoice, choice_by_fits
 
-__all__ = ["MOST_SIZE", "Chooser", "Limits", "Plan", "Store", "first_sizes", "folds_of"]
+__all__ = ["MOST_SIZE", "Chooser", "Limits", "Plan", "Store", "first_sizes"]
 
 # Assignments are of 16 bits.
 MOST_SIZE = 2**16 - 1
@@ -294,26 +294,3 @@ def _is_near(size: int, centres: Collection[int], sizes: list[int]) -> bool:
 
 class _Spent(Exception):  # noqa: N818
     """All fits that were granted are done, or the time is over."""
-
-
-def folds_of(
-    n_documents: int, n_folds: int, seed: int, groups: NDArray[np.int64] | None = None
-) -> NDArray[np.int64]:
-    """The fold of every document, at random and of about equal sizes.
-
-    Groups stay whole: the largest first, each to the fold that has the fewest documents (as
-    scikit-learn's GroupKFold), those of equal size at random.
-    """
-    rng = np.random.default_rng(seed)
-    if groups is None:
-        order = rng.permutation(n_documents)
-        folds = np.empty(n_documents, dtype=np.int64)
-        folds[order] = np.arange(n_documents) % n_folds
-        return folds
-    sizes = np.bincount(groups)
-    by_size = rng.permutation(len(sizes))
-    fold_of, filled = np.empty(len(sizes), dtype=np.int64), np.zeros(n_folds, dtype=np.int64)
-    for group in by_size[np.argsort(-sizes[by_size], kind="stable")]:
-        fold_of[group] = filled.argmin()
-        filled[fold_of[group]] += sizes[group]
-    return fold_of[groups]

@@ -4,7 +4,7 @@ A size is a whole number from 1 on. Every prior gives logs of masses, in nats, a
 are right to the last digits whether they are near 0 or near 1: no tail is 1 minus a sum.
 """
 
-from polyabayes.sizes.priors.base import Product, SizePrior, UnivariatePrior, disjoint_boxes
+from polyabayes.sizes.priors.base import Product, SizePrior, UnivariatePrior
 from polyabayes.sizes.priors.custom import Custom, Joint
 from polyabayes.sizes.priors.laws import Geometric, NegativeBinomial, Poisson, Uniform
 from polyabayes.sizes.priors.tables import JointTable, Table
@@ -21,5 +21,4 @@ __all__ = [
     "Table",
     "Uniform",
     "UnivariatePrior",
-    "disjoint_boxes",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +14,6 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 Vector: TypeAlias = NDArray[np.float64]
 Sizes: TypeAlias = tuple[int, ...]
-Box: TypeAlias = tuple[Sizes, tuple[float, ...]]
 
 
 class SizePrior:
@@ -114,67 +112,6 @@ class SizePrior:
             for cell in itertools.product(*axes)
         ]
         return np.array(cells).reshape([len(axis) for axis in axes])
-
-    def log_upset_union(self, corners: Sequence[Sizes]) -> float:
-        """Ln of the mass of all sizes that are at least as large as one of `corners`.
-
-        The union of these up-sets, cut into disjoint boxes.
-
-        Parameters
-        ----------
-        corners : sequence of tuple of int
-            Least elements of the up-sets.
-
-        Returns
-        -------
-        float
-            In nats.
-
-        Examples
-        --------
-        >>> from polyabayes import priors
-        >>> import math
-        >>> both = priors.Product(priors.Geometric(0.5), priors.Geometric(0.5))
-        >>> round(math.exp(both.log_upset_union([(2, 1), (1, 2)])), 12)  # all but (1, 1)
-        0.75
-        """
-        boxes = disjoint_boxes(corners)
-        return log_sum(np.array([self.log_box(low, high) for low, high in boxes]))
-
-
-def disjoint_boxes(corners: Sequence[Sizes]) -> list[Box]:
-    """Cut a union of up-sets into disjoint boxes, given as their least and largest corners.
-
-    Between two neighbouring first coordinates the other coordinates are those of a union of
-    up-sets in one dimension less.
-
-    Parameters
-    ----------
-    corners : sequence of tuple of int
-        Least elements of the up-sets.
-
-    Returns
-    -------
-    list of (tuple of int, tuple of float)
-        Least and largest corner of each box.
-
-    Examples
-    --------
-    >>> from polyabayes import priors
-    >>> priors.disjoint_boxes([(2, 1), (1, 2)])
-    [((1, 2), (1.0, inf)), ((2, 1), (inf, inf))]
-    """
-    if not corners:
-        return []
-    if len(corners[0]) == 1:
-        return [((min(corner[0] for corner in corners),), (math.inf,))]
-    cuts = sorted({corner[0] for corner in corners})
-    ends = [*(float(cut - 1) for cut in cuts[1:]), math.inf]
-    return [
-        ((cut, *low), (end, *high))
-        for cut, end in zip(cuts, ends, strict=True)
-        for low, high in disjoint_boxes([corner[1:] for corner in corners if corner[0] <= cut])
-    ]
 
 
 class UnivariatePrior(SizePrior):

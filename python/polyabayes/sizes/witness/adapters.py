@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,6 @@ from polyabayes._support import checks
 from polyabayes._support.state_folder import StateFolder
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import (
-    FileAccessError,
     FileFormatError,
     InvalidArgumentError,
     PolyabayesWarning,
@@ -25,7 +25,6 @@ from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitting import fingerprint
 from polyabayes.models.model_files import load
-from polyabayes.sizes.witness.records import Predictions, model_path
 from polyabayes.sizes.witness.scores import Record, Score, Sizes, checked_score, named
 
 SCORINGS = ("likelihood", "bound")
@@ -150,7 +149,7 @@ class NestedEstimator:
         self._options, self._seed, self._folder = dict(options), seed, folder
         self._models: dict[Sizes, Any] = {}
         self._saved: set[Sizes] = set()
-        self._predictions = Predictions(folder)
+        self._predictions: dict[tuple[Sizes, str], Score] = {}
         self._parameters = estimator.get_params(deep=False)
         missing = {"n_components", "fit_method", "init"} - self._parameters.keys()
         if missing:
@@ -181,7 +180,7 @@ class NestedEstimator:
     def _keep(self, model: Any, sizes: Sizes) -> None:
         """Save a model; the last one stays in memory, with those that could not be saved."""
         if self._folder is not None:
-            path = model_path(self._folder, sizes)
+            path = self._path(sizes)
             is_saved = self._folder.put(partial(model.save, path), f"the model of {named(sizes)}")
             for other in self._models.keys() & self._saved:
                 del self._models[other]
@@ -210,29 +209,40 @@ class NestedEstimator:
     def predict(self, sizes: Sizes, documents: Any) -> Score:
         """Score documents by the model of a size, once."""
         key = sizes, fingerprint(documents)
-        found = self._predictions.get(key)
-        if found is None:
-            found = self._likelihood(self.model(sizes), documents)
-            self._predictions.add(key, found)
-        return found
+        file = f"prediction-{sizes[0]}-{key[1]}.safetensors"
+        if key not in self._predictions and self._folder is not None:
+            kept = self._folder.read(file)
+            if kept is not None:
+                self._predictions[key] = Score(*kept[0]["score"])
+        if key not in self._predictions:
+            score = self._likelihood(self.model(sizes), documents)
+            self._predictions[key] = score
+            if self._folder is not None:
+                self._folder.keep(file, {"score": list(score)}, {}, "a score of new documents")
+        return self._predictions[key]
 
     def model(self, sizes: Sizes) -> Any:
         """The model of a size that has a score."""
         if sizes not in self._models and self._folder is not None:
-            return load(model_path(self._folder, sizes))
+            return load(self._path(sizes))
         if sizes not in self._models:
             raise InvalidArgumentError(f"there is no model of {named(sizes)}")
         return self._models[sizes]
+
+    def _path(self, sizes: Sizes) -> Path:
+        assert self._folder is not None
+        return self._folder.path / f"topics-{sizes[0]}.safetensors"
 
     def can_resume(self, record: Record) -> bool:
         """Whether the folder holds the model, and whole; that of a failure is not missed."""
         if record.score is None:
             return True
-        if self._folder is None:
+        if self._folder is None or not self._path(record.sizes).exists():
             return False
         try:
-            model = load(model_path(self._folder, record.sizes))
-        except (FileFormatError, FileAccessError):
+            model = load(self._path(record.sizes))
+        except FileFormatError as error:
+            self._folder.damaged(error)
             return False
         # A size that was not better than a smaller one has kept the model of that.
         return isinstance(model, type(self._estimator)) and (

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from polyabayes._support import checks
 from polyabayes._support.random import draw_seed
 from polyabayes._support.results import ResultTable
+from polyabayes._support.state_folder import StateFolder
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import (
@@ -20,9 +21,9 @@ from polyabayes.exceptions import (
     NotFittedError,
 )
 from polyabayes.models.fitting import fingerprint
+from polyabayes.scale.executors import check_executor, n_workers
 from polyabayes.sizes.priors import SizePrior
 from polyabayes.sizes.witness.adapters import NestedEstimator, Scorer
-from polyabayes.sizes.witness.records import RecordFile
 from polyabayes.sizes.witness.results import (
     PredictiveBounds,
     best_sizes,
@@ -33,8 +34,8 @@ from polyabayes.sizes.witness.results import (
     size_names,
     unexplored_posterior,
 )
-from polyabayes.sizes.witness.runner import Runner
-from polyabayes.sizes.witness.scores import Record, Sizes, named
+from polyabayes.sizes.witness.runner import Runner, StopRules
+from polyabayes.sizes.witness.scores import Sizes, named
 from polyabayes.sizes.witness.search import BOUNDS, KINDS, STRATEGIES, Rules, Search, SearchStep
 from polyabayes.sizes.witness.sources import (
     ScoreOptions,
@@ -45,8 +46,9 @@ from polyabayes.sizes.witness.sources import (
     log_multinomial_ceiling,
     make_scorer,
 )
-from polyabayes.sizes.witness.stopping import StopRules
-from polyabayes.sizes.witness.workers import Workers
+
+# File of a state folder that says whose it is.
+_HEAD = "search.safetensors"
 
 
 class WitnessSearch(BaseEstimator):  # type: ignore[misc]
@@ -156,7 +158,7 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
 
     References
     ----------
-    M. Chiang and D. Poole. Search for latent variables with unbounded domains.
+    M. Chiang and D. Poole. A search algorithm for latent variable models with unbounded domains.
 
     Examples
     --------
@@ -256,28 +258,23 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         6
         """
         self._check_prior()
-        if executor is None and n_in_flight is not None:
-            raise InvalidArgumentError("n_in_flight needs an executor: give one, or leave it out")
         is_corpus = not (X is None or isinstance(self.estimator, AllocationModel))
         data = as_corpus(X, "X") if is_corpus else X
         stops = StopRules.checked(self.max_steps, self.width, self.max_seconds, self.max_unexplored)
-        seed, file = draw_seed(self.random_state), None
+        seed, folder = draw_seed(self.random_state), None
         if self.checkpoint is not None:
-            file = RecordFile(self.checkpoint)
-            if self.random_state is None and file.header is not None:
-                seed = file.header.get("seed", seed)
-        scorer = self._make_scorer(data, seed, file)
+            folder = StateFolder(self.checkpoint, "the search")
+            if self.random_state is None:
+                seed = folder.header(_HEAD).get("seed", seed)
+        scorer = self._make_scorer(data, seed, folder)
         rules = self._rules(data, scorer)
-        workers = None if executor is None else Workers(executor, n_in_flight, scorer)
-        known: list[Record] = []
-        if file is not None:
-            recorded = file.resume(self._identity(scorer, data, rules, seed))
-            known = [record for record in recorded if scorer.can_resume(record)]
+        n_in_flight = _checked_executor(executor, n_in_flight, scorer)
+        if folder is not None:
+            folder.claim(_HEAD, "search", self._identity(scorer, data, rules, seed))
         self._search, self._scorer = Search(self.prior, rules), scorer
         self.stop_reason_ = "interrupted"
-        runner = Runner(self._search, scorer, stops, file, workers)
+        runner = Runner(self._search, scorer, stops, folder, executor, n_in_flight)
         try:
-            runner.replay(known)
             self.stop_reason_ = runner.run(progress=self.progress)
         except KeyboardInterrupt:
             raise Interrupted(f"stopped after {self.n_steps_:,} steps", self) from None
@@ -409,6 +406,48 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         done = self._fitted()
         return self._scorer.model(sizes or best_sizes(done))
 
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
+        """Log probability of new documents, averaged over the explored sizes by their posterior.
+
+        The averaged predictor N / F of Chiang & Poole; :meth:`predictive_bounds` bounds what all
+        other sizes may change, and has the best single size beside it.
+
+        Parameters
+        ----------
+        X : documents
+            New documents; for a callable score, whatever `predictive` takes.
+        y : ignored
+            Present for scikit-learn.
+
+        Returns
+        -------
+        float
+            In nats per token of an estimator's documents; for a callable score or an allocation
+            model, in nats.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError, NotFittedError, ScoreError
+            If the search cannot predict, or a prediction fails.
+
+        References
+        ----------
+        M. Chiang and D. Poole. A search algorithm for latent variable models with unbounded
+        domains.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> search = pb.WitnessSearch(
+        ...     lambda k: -2.0, pb.priors.Uniform(1, 2), predictive=lambda documents, k: -1.0 * k
+        ... ).fit()
+        >>> round(search.score([[1]]), 4)  # ln of the mean of 1/e and 1/e^2
+        -1.3799
+        """
+        average = self.predictive_bounds(X).average
+        is_trained = isinstance(self._scorer, NestedEstimator)
+        return average / as_corpus(X, "X").n_tokens if is_trained else average
+
     def predictive_bounds(self, X: Any) -> PredictiveBounds:
         """Bounds on ln p(X | y), averaged over sizes by their posterior.
 
@@ -432,7 +471,8 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
 
         References
         ----------
-        M. Chiang and D. Poole. Search for latent variables with unbounded domains.
+        M. Chiang and D. Poole. A search algorithm for latent variable models with unbounded
+        domains.
 
         Examples
         --------
@@ -477,11 +517,10 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
                 "one of functions"
             )
 
-    def _make_scorer(self, data: Any, seed: int, file: RecordFile | None) -> Scorer:
+    def _make_scorer(self, data: Any, seed: int, folder: StateFolder | None) -> Scorer:
         options = {} if self.scoring_options is None else self.scoring_options
         if not isinstance(options, Mapping):
             raise InvalidTypeError(f"scoring_options must be a dict or None, got {options!r}")
-        folder = None if file is None else file.folder
         kind = checks.choice("kind", kind_of(self.estimator, self.kind), KINDS)
         given = ScoreOptions(self.predictive, self.scoring, dict(options), seed, folder)
         return make_scorer(self.estimator, kind, self.prior.first, data, given)
@@ -507,3 +546,20 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
             "seed": seed,
             **scorer.identity(),
         }
+
+
+def _checked_executor(executor: Any, n_in_flight: Any, scorer: Scorer) -> int:
+    """How many scores an executor is asked for at once."""
+    if check_executor(executor) is None:
+        if n_in_flight is not None:
+            raise InvalidArgumentError("n_in_flight needs an executor: give one, or leave it out")
+        return 1
+    if scorer.function is None:
+        raise InvalidArgumentError(
+            "executor scores several sizes at once, but an estimator trains each size from the "
+            "one before: leave it out, n_jobs of the estimator gives the threads of each size, "
+            "and cross_validate takes an executor for its folds"
+        )
+    if n_in_flight is None:
+        return n_workers(executor) or checks.n_threads(None)
+    return checks.whole_number("n_in_flight", n_in_flight)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from scipy import special
 
 from polyabayes._support import checks
+from polyabayes._support.state_folder import fingerprint_of
 from polyabayes.allocation.layout import lay_out
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.allocation.options import METHODS, Options
@@ -110,19 +110,14 @@ class EvidenceScorer(FunctionScorer):
     def identity(self) -> dict[str, Any]:
         """Model, data and how the evidence is found."""
         model, options = self._evidence.model, self._evidence.options
+        tensor = self._evidence.tensor
         told = [(name, option) for name, option in sorted(options.items()) if name not in _FREE]
         return {
             "score": model.graph.to_text(),
             "prior of the tables": repr(model.prior),
             **{name: repr(getattr(model, name)) for name in _OF_THE_MODEL},
-            "corpus": fingerprint_of(self._evidence.tensor),
+            "corpus": fingerprint_of(
+                (tensor.axes, tensor.shape), tensor.coordinates, tensor.counts
+            ),
             "scoring_options": repr(told),
         }
-
-
-def fingerprint_of(tensor: CountTensor) -> str:
-    """Hash of the axes and the counts."""
-    digest = hashlib.sha256(repr((tensor.axes, tensor.shape)).encode())
-    for array in (tensor.coordinates, tensor.counts):
-        digest.update(np.ascontiguousarray(array, dtype=np.int64).tobytes())
-    return digest.hexdigest()[:16]

@@ -19,6 +19,7 @@ from polyabayes._support.results import ResultTable
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.scale.executors import Workers, check_executor, sharing
+from polyabayes.sizes.folds import folds_of, group_numbers
 from polyabayes.sizes.priors import SizePrior
 from polyabayes.sizes.witness.estimator import WitnessSearch
 from polyabayes.sizes.witness.sources import check_further_prior
@@ -34,6 +35,7 @@ class _Fold(NamedTuple):
     best_size: int
     lower: float
     upper: float
+    average: float
     best: float
     best_std_error: float
 
@@ -46,6 +48,7 @@ def cross_validate(
     priors: Sequence[SizePrior] = (),
     executor: Executor | None = None,
     n_workers: int = 1,
+    groups: Any = None,
     random_state: RandomState = 0,
     checkpoint: Any = None,
 ) -> ResultTable:
@@ -68,6 +71,9 @@ def cross_validate(
         one is made where `n_workers` asks for it.
     n_workers : int, default=1
         Processes; 1 runs the folds here, one after another.
+    groups : str or array of shape (n_documents,), optional
+        Documents that belong together, as those of one author: a column of the corpus's metadata,
+        or labels. No group is in two folds.
     random_state : None, int, RandomState, Generator or SeedSequence, default=0
         Which document is in which fold.
     checkpoint : path-like, optional
@@ -78,8 +84,8 @@ def cross_validate(
     -------
     ResultTable
         One row a fold and prior: ``lower`` and ``upper``, bounds on ln p(held-out documents | the
-        others) averaged over sizes; ``best`` and ``best_std_error`` of the single best model; in
-        nats.
+        others) averaged over sizes, ``average`` that of the explored sizes alone; ``best`` and
+        ``best_std_error`` of the single best model; in nats.
 
     Raises
     ------
@@ -118,9 +124,9 @@ def cross_validate(
                 f"{prior!r} begins at {prior.first}, but the search explores sizes from "
                 f"{search.prior.first} on"
             )
-    order = random_generator(random_state).permutation(corpus.n_documents)
-    folds = np.empty(corpus.n_documents, dtype=np.int64)
-    folds[order] = np.arange(corpus.n_documents) % n_folds
+    labels = None if groups is None else group_numbers(corpus, groups)
+    checks.whole_number("n_folds", n_folds, 2, None if labels is None else int(labels.max()) + 1)
+    folds = folds_of(corpus.n_documents, n_folds, random_generator(random_state), labels)
     plan = _Plan(search, tuple(priors), corpus, folds, checkpoint)
     rows = _run_all(plan, n_folds, check_executor(executor), n_workers)
     return ResultTable(_Fold._fields, [row for rows_of_fold in rows for row in rows_of_fold])

@@ -26,6 +26,9 @@ class PredictiveBounds(Record):
     ----------
     lower, upper : float
         The bounds.
+    average : float
+        Ln of the mean of the predictions of the explored sizes, weighed by their part of the
+        posterior: N / F, between the bounds.
     best : float
         Ln p of the new documents under the single best model.
     best_std_error : float
@@ -44,6 +47,7 @@ class PredictiveBounds(Record):
 
     lower: float
     upper: float
+    average: float
     best: float
     best_std_error: float
 
@@ -168,7 +172,19 @@ def predictive_bounds(
             np.append(weights[1], rest[1]),
         )
     best = predictions[best_sizes(search)]
-    return PredictiveBounds(*bounds, best.value, best.std_error)
+    average = _average(search, predictions)
+    return PredictiveBounds(*bounds, average, best.value, best.std_error)
+
+
+def _average(search: Search, predictions: dict[Sizes, Score]) -> float:
+    """Ln N / F, by the scores and predictions as they were estimated."""
+    weights, values = [], []
+    for record in search.records:
+        if record.score is not None:
+            log_mass = search.prior.log_box(record.sizes, record.sizes)
+            weights.append(log_mass + record.score.value)
+            values.append(predictions[record.sizes].value)
+    return log_sum(np.add(weights, values)) - log_sum(np.array(weights))
 
 
 def _paper_bounds(

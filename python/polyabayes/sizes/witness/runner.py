@@ -1,28 +1,90 @@
-"""The steps of a search: choose, score, record, until a rule says stop."""
+"""The steps of a search: choose, score, record, until a rule says stop.
+
+Scores may come from the workers of an executor, ahead of their turn. The search takes the steps
+that it would take without workers: it waits for the score that it has chosen. Meanwhile the sizes
+that are likely to come next are scored, which is every size in turn where there is one variable.
+With several it is a guess: whatever is not scored yet counts as high as its best witness. A wrong
+guess costs a score that the search may come to later, or not at all.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from typing import Any, NamedTuple, Self
 
+from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
+from polyabayes._support.state_folder import StateFolder
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
     ScoreError,
     ScoreWarning,
 )
+from polyabayes.scale.executors import Workers, sharing
 from polyabayes.sizes.witness.adapters import Scorer
-from polyabayes.sizes.witness.records import RecordFile
-from polyabayes.sizes.witness.scores import Record, Sizes, checked_score, named
+from polyabayes.sizes.witness.scores import Record, Score, Sizes, checked_score, named
 from polyabayes.sizes.witness.search import Search
-from polyabayes.sizes.witness.stopping import StopRules
-from polyabayes.sizes.witness.workers import BREAKDOWNS, Timed, Workers, broken
 
 _MOST_FAILURES_IN_A_ROW = 10
 
 # Errors that every configuration would meet.
 _BAD_ARGUMENTS = (InvalidArgumentError, InvalidTypeError)
+
+_DEFAULT_UNEXPLORED = 1e-6
+
+
+class StopRules(NamedTuple):
+    """The rules that were given; None for the others."""
+
+    max_steps: int | None
+    width: float | None
+    max_seconds: float | None
+    max_unexplored: float | None
+
+    @classmethod
+    def checked(cls, max_steps: Any, width: Any, max_seconds: Any, max_unexplored: Any) -> Self:
+        """Check the arguments; without any, the prior mass left decides."""
+        if max_steps is not None:
+            max_steps = checks.whole_number("max_steps", max_steps)
+        numbers = {"width": width, "max_seconds": max_seconds, "max_unexplored": max_unexplored}
+        for name, value in numbers.items():
+            if value is not None:
+                numbers[name] = checks.positive_number(name, value)
+        rules = cls(max_steps, **numbers)
+        if all(rule is None for rule in rules):
+            return rules._replace(max_unexplored=_DEFAULT_UNEXPLORED)
+        return rules
+
+    def reason(self, search: Search, seconds: float) -> str | None:
+        """The rule that ends the search here; None to go on. One step is always taken."""
+        if not search.bounds:
+            return None
+        last = search.bounds[-1]
+        if last.log_h == -math.inf:
+            return "exhausted"
+        if self.max_steps is not None and len(search.records) >= self.max_steps:
+            return "max_steps"
+        if self.width is not None and last.upper - last.lower <= self.width:
+            return "width"
+        if self.max_unexplored is not None and last.log_h <= math.log(self.max_unexplored):
+            return "max_unexplored"
+        if self.max_seconds is not None and seconds >= self.max_seconds:
+            return "max_seconds"
+        return None
+
+
+class Outcome(NamedTuple):
+    """What a call of a score came to: its result or its failure, and the seconds that it took."""
+
+    result: Any
+    seconds: float
+    error: Exception | None
 
 
 class Runner:
@@ -36,10 +98,12 @@ class Runner:
         What gives the scores.
     stops : StopRules
         When to stop.
-    file : RecordFile, optional
+    folder : StateFolder, optional
         Where scores are kept.
-    workers : Workers, optional
-        What gives the scores instead, several at once.
+    executor : Executor, optional
+        Has several scores made at once.
+    n_in_flight : int
+        How many of them.
     """
 
     def __init__(
@@ -47,74 +111,113 @@ class Runner:
         search: Search,
         scorer: Scorer,
         stops: StopRules,
-        file: RecordFile | None,
-        workers: Workers | None,
+        folder: StateFolder | None,
+        executor: Executor | None,
+        n_in_flight: int,
     ) -> None:
         self._search, self._scorer, self._stops = search, scorer, stops
-        self._file, self._workers = file, workers
+        self._folder, self._executor, self._n_in_flight = folder, executor, n_in_flight
+        self._workers: Workers | None = None
+        self._asked = list[Sizes]()
+        self._arriving: Generator[tuple[int, Outcome]] = (pair for pair in ())
         self._known: dict[Sizes, Record] = {}
-
-    def replay(self, records: list[Record]) -> None:
-        """Take the steps whose scores are known already, without a look at the rules."""
-        self._known = {record.sizes: record for record in records}
-        while self._known:
-            choice = self._search.choose()
-            if choice is None or choice[0] not in self._known:
-                break
-            self._search.add(self._known.pop(choice[0]))
+        self._failed: dict[Sizes, Outcome] = {}
 
     def run(self, *, progress: bool) -> str:
         """Take steps until a rule says stop, and say which."""
         search, start = self._search, time.perf_counter()
-        try:
-            with progress_bar(progress, self._stops.max_steps or 0, "step") as update:
-                while True:
-                    reason = self._stops.reason(search, time.perf_counter() - start)
-                    choice = None if reason else search.choose()
-                    if choice is None:
-                        break
-                    record = self._known.pop(choice[0], None) or self._scored(*choice)
-                    search.add(record)
-                    if self._file is not None:
-                        self._file.append(record)
-                    if update is not None:
-                        update(len(search.records))
-        finally:
-            if self._workers is not None:
-                self._workers.cancel()
+        with ExitStack() as stack:
+            if self._executor is not None:
+                function = self._scorer.function
+                self._workers = stack.enter_context(sharing(self._executor, function))
+                # What is asked for and not needed is cancelled.
+                stack.callback(lambda: self._arriving.close())
+            update = stack.enter_context(progress_bar(progress, self._stops.max_steps or 0, "step"))
+            while True:
+                reason = self._stops.reason(search, time.perf_counter() - start)
+                choice = None if reason else search.choose()
+                if choice is None:
+                    break
+                search.add(self._record(*choice))
+                if update is not None:
+                    update(len(search.records))
         if search.records and all(record.score is None for record in search.records):
             raise ScoreError(f"no configuration could be scored: {search.records[-1].failure}")
         return reason or "exhausted"
 
-    def _scored(self, sizes: Sizes, witness: Sizes | None) -> Record:
-        """Score a configuration; where that fails, say so and go on."""
-        start = time.perf_counter()
-        future = None
-        if self._workers is not None:
-            future = self._workers.finished(
-                sizes, self._search, self._stops, self._known, self._keep
-            )
-        try:
-            result, seconds = self._score(sizes, witness) if future is None else future.result()
-        except BREAKDOWNS as error:
-            raise broken(sizes, error) from error
-        except Exception as error:
-            if not self._search.records and isinstance(error, _BAD_ARGUMENTS):
-                raise
-            self._warn(sizes, error)
-            return Record(sizes, None, time.perf_counter() - start, repr(error))
-        return Record(sizes, checked_score(result, sizes), seconds)
+    def _record(self, sizes: Sizes, witness: Sizes | None) -> Record:
+        """The record of a configuration: one that is known, or a new one."""
+        if self._is_known(sizes):
+            return self._known.pop(sizes)
+        outcome = self._score(sizes, witness) if self._workers is None else self._wait(sizes)
+        if outcome is None:
+            return self._known.pop(sizes)
+        if outcome.error is not None:
+            if not self._search.records and isinstance(outcome.error, _BAD_ARGUMENTS):
+                raise outcome.error
+            self._warn(sizes, outcome.error)
+            return self._keep(Record(sizes, None, outcome.seconds, repr(outcome.error)))
+        return self._keep(Record(sizes, checked_score(outcome.result, sizes), outcome.seconds))
 
-    def _score(self, sizes: Sizes, witness: Sizes | None) -> Timed:
-        start = time.perf_counter()
+    def _score(self, sizes: Sizes, witness: Sizes | None) -> Outcome:
         best = next((record for record in self._search.records if record.sizes == witness), None)
-        return self._scorer.score(sizes, best), time.perf_counter() - start
+        return _outcome(lambda: self._scorer.score(sizes, best))
 
-    def _keep(self, record: Record) -> None:
-        """Take a score before its turn."""
-        self._known[record.sizes] = record
-        if self._file is not None:
-            self._file.append(record)
+    def _is_known(self, sizes: Sizes) -> bool:
+        """Whether there is a record, from a worker or in the folder."""
+        if sizes not in self._known and self._folder is not None:
+            record = _read(self._folder, sizes)
+            if record is not None and self._scorer.can_resume(record):
+                self._known[sizes] = record
+        return sizes in self._known
+
+    def _keep(self, record: Record) -> Record:
+        if self._folder is not None:
+            header = {**vars(record), "score": record.score and list(record.score)}
+            self._folder.keep(
+                _file(record.sizes), header, {}, f"the score of {named(record.sizes)}"
+            )
+        return record
+
+    def _wait(self, sizes: Sizes) -> Outcome | None:
+        """Wait for the workers to score a configuration; None where its record is known then."""
+        assert self._workers is not None
+        while sizes not in self._known and sizes not in self._failed:
+            arrived = next(self._arriving, None)
+            if arrived is None:
+                self._asked.clear()
+                self._arriving = self._workers.run(
+                    _scored, self._ahead(), self._describe, self._n_in_flight
+                )
+                continue
+            self._take(self._asked[arrived[0]], arrived[1])
+        return self._failed.pop(sizes, None)
+
+    def _take(self, sizes: Sizes, outcome: Outcome) -> None:
+        """Take what a worker found; what is wrong with it is told in its turn."""
+        try:
+            if outcome.error is not None:
+                raise ScoreError from outcome.error
+            record = Record(sizes, checked_score(outcome.result, sizes), outcome.seconds)
+        except ScoreError:
+            self._failed[sizes] = outcome
+        else:
+            self._known[sizes] = self._keep(record)
+
+    def _ahead(self) -> Iterator[tuple[Sizes]]:
+        """Configurations to score, the likeliest next."""
+        while True:
+            wanted = likely_next(
+                self._search, self._stops, self._known, {*self._asked, *self._failed}
+            )
+            if wanted is None:
+                return
+            if not self._is_known(wanted):
+                self._asked.append(wanted)
+                yield (wanted,)
+
+    def _describe(self, number: int) -> str:
+        return named(self._asked[number])
 
     def _warn(self, sizes: Sizes, error: Exception) -> None:
         """Warn of a failure; raise after too many in a row."""
@@ -131,3 +234,55 @@ class Runner:
             ScoreWarning,
             stacklevel=5,
         )
+
+
+def likely_next(
+    search: Search, stops: StopRules, known: dict[Sizes, Record], asked: set[Sizes]
+) -> Sizes | None:
+    """The next choice that nobody scores yet, if unknown scores are those of best witnesses."""
+    ahead = search.copy()
+    while stops.reason(ahead, 0.0) is None and (choice := ahead.choose()) is not None:
+        sizes, witness = choice
+        if sizes not in known and sizes not in asked:
+            return sizes
+        like = next((record for record in ahead.records if record.sizes == witness), None)
+        if like is None:
+            like = Record(sizes, Score(-math.inf), 1.0)
+        try:
+            ahead.add(known.get(sizes) or Record(sizes, like.score, like.seconds))
+        except ScoreError:
+            break
+    return None
+
+
+def _scored(function: Callable[..., Any], sizes: Sizes) -> Outcome:
+    """A score, where a worker makes it."""
+    return _outcome(lambda: function(*sizes))
+
+
+def _outcome(call: Callable[[], Any]) -> Outcome:
+    start = time.perf_counter()
+    try:
+        return Outcome(call(), time.perf_counter() - start, None)
+    except Exception as error:
+        return Outcome(None, time.perf_counter() - start, error)
+
+
+def _file(sizes: Sizes) -> str:
+    return f"score-{'-'.join(map(str, sizes))}.safetensors"
+
+
+def _read(folder: StateFolder, sizes: Sizes) -> Record | None:
+    """The record of a configuration in a folder, if it is there and whole."""
+    found = folder.read(_file(sizes))
+    if found is None:
+        return None
+    header = found[0]
+    try:
+        score = None if header["score"] is None else checked_score(tuple(header["score"]), sizes)
+        record = Record(sizes, score, float(header["seconds"]), header["failure"])
+        is_other = list(sizes) != header["sizes"]
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        folder.damaged(f"{folder.path / _file(sizes)} holds no record: {error!r}")
+        return None
+    return None if is_other else record

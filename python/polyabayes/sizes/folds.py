@@ -1,0 +1,53 @@
+"""Documents held out in turn, by a choice of sizes and by a search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import InvalidArgumentError, argument
+
+__all__ = ["folds_of", "group_numbers"]
+
+
+def folds_of(
+    n_documents: int,
+    n_folds: int,
+    rng: np.random.Generator,
+    groups: NDArray[np.int64] | None = None,
+) -> NDArray[np.int64]:
+    """The fold of every document, at random and of about equal sizes.
+
+    Groups stay whole: the largest first, each to the fold that has the fewest documents (as
+    scikit-learn's GroupKFold), those of equal size at random.
+    """
+    if groups is None:
+        order = rng.permutation(n_documents)
+        folds = np.empty(n_documents, dtype=np.int64)
+        folds[order] = np.arange(n_documents) % n_folds
+        return folds
+    sizes = np.bincount(groups)
+    by_size = rng.permutation(len(sizes))
+    fold_of, filled = np.empty(len(sizes), dtype=np.int64), np.zeros(n_folds, dtype=np.int64)
+    for group in by_size[np.argsort(-sizes[by_size], kind="stable")]:
+        fold_of[group] = filled.argmin()
+        filled[fold_of[group]] += sizes[group]
+    return fold_of[groups]
+
+
+def group_numbers(corpus: Corpus, groups: Any) -> NDArray[np.int64]:
+    """The number of the group of each document."""
+    if isinstance(groups, str):
+        if corpus.metadata is None or groups not in corpus.metadata:
+            raise InvalidArgumentError(f"the corpus has no column of metadata called {groups!r}")
+        groups = corpus.metadata[groups]
+    values = np.asarray(groups)
+    if values.shape != (corpus.n_documents,):
+        raise InvalidArgumentError(
+            f"{argument('groups')} must have one label for each of the {corpus.n_documents:,} "
+            f"documents, got shape {values.shape}"
+        )
+    return np.unique(values.astype(str), return_inverse=True)[1]
