@@ -22,6 +22,7 @@ from polyabayes.sizes.choice import cost, criteria, grid, held_out
 from polyabayes.sizes.choice.curve import Curve
 from polyabayes.sizes.choice.fits import FoldFit, fit_and_score, frequent_words
 from polyabayes.sizes.choice.race import Race
+from polyabayes.sizes.folds import folds_of
 
 LDA = pb.LatentDirichletAllocation(max_iter=60, n_jobs=1)
 SIZES = [1, 3, 9]
@@ -196,7 +197,7 @@ def test_bad_arguments_are_refused_before_any_work(corpus):
 
 def race_of(differences, lengths, n_folds, noise, rng, groups=None):
     """A race of two sizes whose scores differ by `differences` and noise of every fit."""
-    folds = held_out.folds_of(len(lengths), n_folds, int(rng.integers(10**6)), groups)
+    folds = folds_of(len(lengths), n_folds, rng, groups)
     race = Race(folds, lengths, groups)
     for fold in range(n_folds):
         own = folds == fold
@@ -237,7 +238,7 @@ def test_errors_for_new_groups_hold_where_those_for_documents_do_not():
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
 def test_groups_stay_whole_in_folds_of_about_equal_sizes(corpus):
     groups = np.random.default_rng(0).integers(0, 12, 150)
-    folds = held_out.folds_of(150, 3, 5, groups)
+    folds = folds_of(150, 3, np.random.default_rng(5), groups)
     assert all(len(set(folds[groups == group])) == 1 for group in range(12))
     assert np.bincount(folds).min() > 35
     named = corpus.with_metadata({"author": [f"a{g}" for g in groups]})

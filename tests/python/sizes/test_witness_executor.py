@@ -274,7 +274,7 @@ def test_ctrl_c_does_not_wait_for_the_workers(threads: ThreadPoolExecutor) -> No
             finished.append(k)
         return -3.0 / k
 
-    with pytest.raises(Interrupted, match="after [01] steps"):
+    with pytest.raises(Interrupted, match=r"after [01] steps"):
         WitnessSearch(score, POISSON, max_steps=9).fit(executor=threads)
     assert not finished
     over.set()

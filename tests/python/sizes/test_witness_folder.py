@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +32,14 @@ def nested(**options: Any) -> WitnessSearch:
 
 def fill_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no model be written, and what is small find its place."""
-    open_file = Path.open
+    opened = builtins.open
 
-    def full(path: Path, mode: str = "r", *rest: Any, **named: Any) -> Any:
-        if "x" in mode and "topics" in path.name:
+    def full(path: Any, mode: str = "r", *rest: Any, **named: Any) -> Any:
+        if "x" in mode and "topics" in Path(path).name:
             raise OSError(28, "No space left on device")
-        return open_file(path, mode, *rest, **named)
+        return opened(path, mode, *rest, **named)
 
-    monkeypatch.setattr(Path, "open", full)
+    monkeypatch.setattr(builtins, "open", full)
 
 
 def assert_same_models(one: WitnessSearch, other: WitnessSearch) -> None:

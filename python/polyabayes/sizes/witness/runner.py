@@ -187,7 +187,7 @@ class Runner:
             if arrived is None:
                 self._asked.clear()
                 self._arriving = self._workers.run(
-                    _scored, self._ahead(), self._describe, self._n_in_flight
+                    _scored, self._ahead(), self._describe, n_in_flight=self._n_in_flight
                 )
                 continue
             self._take(self._asked[arrived[0]], arrived[1])
