@@ -7,7 +7,7 @@ import hashlib
 import pickle
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -98,7 +98,7 @@ class Workers:
         describe: Callable[[int], str],
         stopped: Callable[[], bool] | None = None,
         n_in_flight: int | None = None,
-    ) -> Iterator[tuple[int, Any]]:
+    ) -> Generator[tuple[int, Any]]:
         """Numbers of tasks and results of ``function(shared, *task)``, in the order they end.
 
         Parameters

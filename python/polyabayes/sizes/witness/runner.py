@@ -119,7 +119,7 @@ class Runner:
         self._folder, self._executor, self._n_in_flight = folder, executor, n_in_flight
         self._workers: Workers | None = None
         self._asked = list[Sizes]()
-        self._arriving: Generator[tuple[int, Outcome]] = (pair for pair in ())
+        self._arriving: Generator[tuple[int, Outcome]] = (pair for pair in list[tuple[int, Outcome]]())
         self._known: dict[Sizes, Record] = {}
         self._failed: dict[Sizes, Outcome] = {}
 
