@@ -119,7 +119,8 @@ class Runner:
         self._folder, self._executor, self._n_in_flight = folder, executor, n_in_flight
         self._workers: Workers | None = None
         self._asked = list[Sizes]()
-        self._arriving: Generator[tuple[int, Outcome]] = (pair for pair in list[tuple[int, Outcome]]())
+        nothing = list[tuple[int, Outcome]]()
+        self._arriving: Generator[tuple[int, Outcome]] = (pair for pair in nothing)
         self._known: dict[Sizes, Record] = {}
         self._failed: dict[Sizes, Outcome] = {}
 
